@@ -29,7 +29,7 @@ from firstpage.engine.dask_cluster import DaskEngine
 from firstpage.engine.engine import Engine
 from firstpage.engine.threads import LocalEngine
 from firstpage.losses.pairwise import PairwiseLogistic
-from firstpage.rankers.sharded.data import Sharded
+from firstpage.rankers.sharded.data import ShardedData
 from firstpage.scorers.linear import Linear
 from firstpage.solvers.lbfgs import LBFGS
 
@@ -45,13 +45,13 @@ def made(rows: int, folder: Path) -> fp.Shards:
     return fp.write_shards(recipe.blocks(500), folder, rows=max(DOCS, rows // SHARDS))
 
 
-def as_it_is(truth: Any) -> Any:
+def identity(truth: Any) -> Any:
     return truth
 
 
 def passes(shards: fp.Shards, engine: Engine, count: int) -> tuple[float, Callable[[], None]]:
     """Median seconds of a pass, when all shards are open; and a way to let go of them."""
-    data, scorer = Sharded.of(shards, engine, None, as_it_is, True), Linear()
+    data, scorer = ShardedData.from_shards(shards, engine, None, identity, True), Linear()
     objective = data.objective(LOSS, scorer, data.bind(scorer), 0.01, LBFGS(), None)
     w = np.random.default_rng(0).normal(size=FEATURES) / 10
     objective(w)

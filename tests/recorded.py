@@ -33,7 +33,7 @@ from tests.interop.export.conftest import RANKERS as EXPORTED
 from tests.interop.export.conftest import ranker as exported
 from tests.labeling.reference import by_merit, play
 from tests.measures.test_family import CASES as MEASURES
-from tests.rankers.test_family import MADE, TEST, TRAIN
+from tests.rankers.test_family import TEST, TRAIN, UNFITTED
 from tests.serving.conftest import RANKERS as SERVED
 from tests.serving.conftest import body, clients, dataset, write_model
 
@@ -42,7 +42,7 @@ FITTED = ("coef_", "objective_", "gap_", "n_iter_")
 
 
 def fits() -> Iterator[Entry]:
-    for ranker in MADE:
+    for ranker in UNFITTED:
         fitted = ranker.fit(TRAIN, valid=TEST)
         yield f"fit/{ranker}/scores", fitted.predict(TEST)
         for name in FITTED:

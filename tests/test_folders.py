@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from firstpage.folders import replacing
+from firstpage.folders import atomic_replace
 
 KILLED = """
 import os, sys
 from pathlib import Path
-from firstpage.folders import replacing
-with replacing(Path(sys.argv[1])) as draft:
+from firstpage.folders import atomic_replace
+with atomic_replace(Path(sys.argv[1])) as draft:
     draft.write_text("half")
     os.kill(os.getpid(), 9)
 """
@@ -25,7 +25,7 @@ with replacing(Path(sys.argv[1])) as draft:
 def test_a_file_is_the_old_one_until_the_new_one_is_whole(tmp_path: Path, sync: bool) -> None:
     path = tmp_path / "a.txt"
     path.write_text("old")
-    with replacing(path, sync=sync) as draft:
+    with atomic_replace(path, sync=sync) as draft:
         draft.write_text("new")
         assert path.read_text() == "old"
     assert path.read_text() == "new"
@@ -38,7 +38,7 @@ def test_a_failure_leaves_what_was_there(tmp_path: Path, kind: str) -> None:
     path.write_text("old")
 
     def fail() -> None:
-        with replacing(path) as draft:
+        with atomic_replace(path) as draft:
             if kind == "file":
                 draft.write_text("half")
             elif kind == "folder":
@@ -53,13 +53,13 @@ def test_a_failure_leaves_what_was_there(tmp_path: Path, kind: str) -> None:
 
 
 def test_a_folder_appears_whole_and_replaces_no_other(tmp_path: Path) -> None:
-    with replacing(tmp_path / "f") as draft:
+    with atomic_replace(tmp_path / "f") as draft:
         draft.mkdir()
         (draft / "x").write_text("1")
     assert (tmp_path / "f" / "x").read_text() == "1"
 
     def again() -> None:
-        with replacing(tmp_path / "f") as draft:
+        with atomic_replace(tmp_path / "f") as draft:
             draft.mkdir()
             (draft / "x").write_text("2")
 
@@ -81,6 +81,6 @@ def test_a_synced_file_is_flushed_before_it_takes_its_name(tmp_path: Path, monke
     flush, replace = os.fsync, os.replace
     monkeypatch.setattr(os, "fsync", lambda handle: (done.append("flush"), flush(handle))[1])
     monkeypatch.setattr(os, "replace", lambda a, b: (done.append("name"), replace(a, b))[1])
-    with replacing(tmp_path / "a", sync=True) as draft:
+    with atomic_replace(tmp_path / "a", sync=True) as draft:
         draft.write_text("x")
     assert done == ["flush", "name", "flush"]  # the file, and the folder that names it

@@ -26,7 +26,7 @@ def conventions_page() -> str:
             "Tools mean different things by one name. Say which you mean with `--convention` or",
             "`convention=`; single settings can be changed beside it (`--ties file --rel 2`).",
             "",
-            Table(["setting", *found], rows, left=4).markdown(),
+            Table(["setting", *found], rows, left_aligned=4).markdown(),
             "",
             "```text",
             meaning,

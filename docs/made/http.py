@@ -23,6 +23,6 @@ def api_page() -> str:
         "`/api/v1/docs` shows this table.\n\n"
         "Sign in by `POST login`: the cookie is the session, and every change carries the header `X-CSRF-Token` that `login` and `me` tell. "
         "A star marks what must be sent. What one may not see is not there (404). An answer with a sequence number that is used gets 409 and the present state; the same key again gets 200 and is kept once.\n\n"
-        + Table(HEAD, table, left=len(HEAD)).markdown()
+        + Table(HEAD, table, left_aligned=len(HEAD)).markdown()
         + "\n"
     )

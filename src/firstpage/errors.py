@@ -1,7 +1,7 @@
-"""What can go wrong by a user's hand, and how it is said.
+"""Errors and warnings that a user's input can cause.
 
-Every error below is one line: what is wrong, where, and what to do.  The command
-line prints it and exits with 1; a library user catches `FirstpageError`.
+Every message is one line: what is wrong, where, and what to do.  The command line prints it and
+exits with status 1; a library user catches `FirstpageError`.
 """
 
 from __future__ import annotations
@@ -10,33 +10,71 @@ from os import PathLike, fspath
 
 
 class FirstpageError(Exception):
-    """Base of all errors that a user's input causes."""
+    """Base class of all errors that a user's input causes.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> try:
+    ...     fp.measure("NDGC@10")
+    ... except fp.FirstpageError as error:
+    ...     print(type(error).__name__)
+    MeasureError
+    """
 
 
 class DataError(FirstpageError, ValueError):
-    """A file or an array does not hold what it should."""
+    """A file, an array or a parameter does not hold what it should.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> try:
+    ...     fp.ListNet(k=0).fit([[1.0], [2.0]], [0, 1], qid=[1, 1])
+    ... except fp.DataError as error:
+    ...     print(error)
+    k of ListNet must be an integer of at least 1; got 0.
+    """
 
 
 class MeasureError(FirstpageError, ValueError):
-    """A measure is unknown, badly written, or does not fit the data."""
+    """A measure is unknown or malformed, or does not fit the data.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> try:
+    ...     fp.measure("NDGC@10")
+    ... except fp.MeasureError:
+    ...     print("there is no such measure")
+    there is no such measure
+    """
 
 
 class MissingDependency(FirstpageError, ImportError):
-    """An optional package is needed and not installed."""
+    """An optional package is needed and not installed; the message names the extra to install."""
 
 
 class FirstpageWarning(UserWarning):
-    """Something was mended or assumed on the way; the result stands."""
+    """Something was corrected or assumed; the result is valid.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import firstpage as fp
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", fp.FirstpageWarning)  # turn warnings into errors
+    """
 
 
-def at(path: str | PathLike[str], line: int | None = None, column: int | None = None) -> str:
-    """`file:line:column`, as editors and compilers write it."""
+def location(path: str | PathLike[str], line: int | None = None, column: int | None = None) -> str:
+    """Return `file:line:column`, as editors and compilers write it."""
     return ":".join([fspath(path), *(str(n) for n in (line, column) if n is not None)])
 
 
-def need(package: str, extra: str, why: str) -> MissingDependency:
-    """The error for an optional dependency that is absent."""
+def missing_dependency(package: str, extra: str, feature: str) -> MissingDependency:
+    """Return the error for an optional package that `feature` needs and that is not installed."""
     return MissingDependency(
-        f"{why} needs the package '{package}', which is not installed. "
+        f"{feature} needs the package '{package}', which is not installed. "
         f"Install it with: pip install 'firstpage[{extra}]'"
     )

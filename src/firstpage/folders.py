@@ -1,4 +1,4 @@
-"""Where Firstpage may store what it can make again, and how files and folders are replaced."""
+"""The cache folder, and atomic replacement of files and folders."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """`$FIRSTPAGE_CACHE`, else the platform's cache folder.  It may not exist yet."""
-    if given := os.environ.get("FIRSTPAGE_CACHE"):
-        return Path(given).expanduser()
+    """Return `$FIRSTPAGE_CACHE`, else the platform's cache folder, which may not exist yet."""
+    if folder := os.environ.get("FIRSTPAGE_CACHE"):
+        return Path(folder).expanduser()
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
     elif sys.platform == "darwin":
@@ -25,30 +25,31 @@ def cache_folder() -> Path:
 
 
 @contextmanager
-def replacing(path: Path, *, sync: bool = False) -> Iterator[Path]:
-    """Yield a path beside `path`, for a file or folder that takes its name in one step at the end.
+def atomic_replace(path: Path, *, sync: bool = False) -> Iterator[Path]:
+    """Yield a temporary path beside `path`; what is written there replaces `path` atomically.
 
-    Other processes see the old one or the whole new one; a failure leaves nothing behind.  With
-    `sync` a file also outlives a loss of power: it is on the disk before it takes the name.
+    Other processes see the old or the complete new file or folder; a failure leaves nothing
+    behind.  With `sync`, a file also survives a power loss: it is flushed to disk before the
+    rename.
     """
-    draft = path.with_name(f".{path.name}-{os.getpid()}-{secrets.token_hex(4)}")
+    temporary = path.with_name(f".{path.name}-{os.getpid()}-{secrets.token_hex(4)}")
     try:
-        yield draft
+        yield temporary
         if sync:
-            _flush(draft)
-        os.replace(draft, path)
+            _flush(temporary)
+        os.replace(temporary, path)
         if sync:
             _flush(path.parent)
     finally:
-        if draft.is_dir():
-            shutil.rmtree(draft, ignore_errors=True)
+        if temporary.is_dir():
+            shutil.rmtree(temporary, ignore_errors=True)
         else:
             with suppress(OSError):
-                draft.unlink(missing_ok=True)
+                temporary.unlink(missing_ok=True)
 
 
 def _flush(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk, where the system can tell."""
+    """Flush a file, or the entries of a folder, to disk where the system supports it."""
     with suppress(OSError):
         handle = os.open(path, os.O_RDONLY)
         try:

@@ -1,6 +1,6 @@
-"""Objects from texts that name them with parameters: `sgd(rate=0.01)`, `trees(count=300)`.
+"""Parse texts such as `sgd(rate=0.01)` or `trees(count=300)` into objects.
 
-Case, hyphens, underscores, points and blanks do not matter in names.
+Names ignore case, hyphens, underscores, periods and blanks.
 """
 
 from __future__ import annotations
@@ -18,69 +18,71 @@ import numpy as np
 from firstpage.errors import DataError
 
 Kind = TypeVar("Kind")
-MOST, MOST_WHOLE = 1e300, 2**62  # no parameter is greater
-FORM = re.compile(r"\s*([^\W\d][\w\-. ]*?)\s*(?:\((.*)\))?\s*", re.DOTALL)
+MAX_FLOAT, MAX_INTEGER = 1e300, 2**62  # bounds of the absolute value of a parameter
+CALL = re.compile(r"\s*([^\W\d][\w\-. ]*?)\s*(?:\((.*)\))?\s*", re.DOTALL)
 
 
 class ParameterError(DataError):
-    """A name or a parameter that does not exist."""
+    """A name or a parameter does not exist, or a value is out of range."""
 
 
-def number(
-    owner: object, name: str, low: float | None = None, above: float | None = None,
-    whole: bool = False,
+def check_number(
+    owner: object, name: str, minimum: float | None = None, above: float | None = None,
+    integer: bool = False,
 ) -> None:  # fmt: skip
-    """Refuse a parameter that is no number, or out of its range."""
+    """Raise ParameterError unless the attribute `name` of `owner` is a number in its range."""
     value: Any = getattr(owner, name)
-    kinds: Any = (int, np.integer) if whole else (int, float, np.integer, np.floating)
-    fine = isinstance(value, kinds) and not isinstance(value, bool)
-    fine = fine and abs(value) <= (MOST_WHOLE if whole else MOST)  # which also tells NaN
-    if fine and (low is None or value >= low) and (above is None or value > above):
+    types: Any = (int, np.integer) if integer else (int, float, np.integer, np.floating)
+    valid = isinstance(value, types) and not isinstance(value, bool)
+    valid = valid and abs(value) <= (MAX_INTEGER if integer else MAX_FLOAT)  # False for NaN
+    if valid and (minimum is None or value >= minimum) and (above is None or value > above):
         return
-    range_ = "" if low is None else f" from {low:g} on"
-    range_ = range_ if above is None else f" above {above:g}"
-    what = "a whole number" if whole else "a number"
-    raise ParameterError(f"{name} of {type(owner).__name__} must be {what}{range_}; got {value!r}.")
+    bound = "" if minimum is None else f" of at least {minimum:g}"
+    bound = bound if above is None else f" above {above:g}"
+    noun = "an integer" if integer else "a number"
+    raise ParameterError(f"{name} of {type(owner).__name__} must be {noun}{bound}; got {value!r}.")
 
 
-def plain(name: str) -> str:
-    """A name without case, hyphens, underscores, points and blanks."""
+def canonical_name(name: str) -> str:
+    """Return a name in lower case, without hyphens, underscores, periods and blanks."""
     return re.sub(r"[-_.\s]", "", name).casefold()
 
 
-def split(text: str) -> tuple[str, dict[str, Any]]:
-    """`name(a=1, b=x)` as its name and parameters."""
+def parse_call(text: str) -> tuple[str, dict[str, Any]]:
+    """Return the name and the parameters of a text such as `name(a=1, b=x)`."""
     if text.isalpha():
         return text, {}
-    match = FORM.fullmatch(text)
+    match = CALL.fullmatch(text)
     if match is None:
         raise ParameterError(
             f"cannot read {text!r}; it must look like name or name(parameter=value)."
         )
-    given: dict[str, Any] = {}
-    for item in pieces(match[2] or ""):
+    arguments: dict[str, Any] = {}
+    for item in split_arguments(match[2] or ""):
         if item.strip():
-            name, equals, value = (part.strip() for part in item.partition("="))
+            name, equals, value = (token.strip() for token in item.partition("="))
             if not equals:
-                raise ParameterError(f"{text!r}: parameters read name=value; got {item.strip()!r}.")
-            given[name] = literal(value)
-    return match[1], given
+                raise ParameterError(
+                    f"{text!r}: write parameters as name=value; got {item.strip()!r}."
+                )
+            arguments[name] = parse_literal(value)
+    return match[1], arguments
 
 
-def pieces(text: str) -> list[str]:
-    """What stands between commas, but not those inside brackets."""
-    found, depth = [""], 0
+def split_arguments(text: str) -> list[str]:
+    """Split a text at its commas, except those inside brackets."""
+    arguments, depth = [""], 0
     for letter in text:
         depth += (letter in "([{") - (letter in ")]}")
         if letter == "," and depth <= 0:
-            found.append("")
+            arguments.append("")
         else:
-            found[-1] += letter
-    return found
+            arguments[-1] += letter
+    return arguments
 
 
-def literal(text: str) -> Any:
-    """A number, true, false, none, a list or tuple of such; anything else is a text."""
+def parse_literal(text: str) -> Any:
+    """Return the number, boolean, None, list or tuple that a text spells; else the text."""
     word = text.strip()
     if word.lower() in ("true", "false", "none"):
         return {"true": True, "false": False, "none": None}[word.lower()]
@@ -91,13 +93,15 @@ def literal(text: str) -> Any:
 
 
 def lookup(name: str, known: Mapping[str, Kind], kind: str) -> Kind:
-    """Return the entry of this name; keys of `known` are written as people write them."""
-    by_plain = {plain(key): value for key, value in known.items()}
-    if plain(name) in by_plain:
-        return by_plain[plain(name)]
-    near = get_close_matches(plain(name), by_plain, 1, 0.5)
-    shown = {plain(key): key for key in known}
-    hint = f"Did you mean {shown[near[0]]!r}?" if near else f"There are: {', '.join(known)}."
+    """Return the entry of `known` with this name, in any spelling; `kind` is for the error."""
+    entries = {canonical_name(key): value for key, value in known.items()}
+    if canonical_name(name) in entries:
+        return entries[canonical_name(name)]
+    matches = get_close_matches(canonical_name(name), entries, 1, 0.5)
+    spelling = {canonical_name(key): key for key in known}
+    hint = (
+        f"Did you mean {spelling[matches[0]]!r}?" if matches else f"There are: {', '.join(known)}."
+    )
     raise ParameterError(f"there is no {kind} {name!r}. {hint}")
 
 
@@ -105,9 +109,14 @@ def lookup(name: str, known: Mapping[str, Kind], kind: str) -> Kind:
 class Registry(Generic[Kind]):
     """Classes by name, and instances from texts.
 
-    kind     what an entry is, for messages: "loss", "solver"
-    entries  classes by the names that are listed
-    aliases  other names, and the entries they mean
+    Attributes
+    ----------
+    kind : str
+        What an entry is, for error messages: "loss", "solver".
+    entries : mapping of str to type
+        Classes by their listed names.
+    aliases : mapping of str to str
+        Other names, and the entries that they stand for.
     """
 
     kind: str
@@ -115,42 +124,44 @@ class Registry(Generic[Kind]):
     aliases: Mapping[str, str] = field(default_factory=dict)
 
     def find(self, name: str) -> type[Kind]:
-        """Return the class of this name or alias."""
-        others = {alias: self.entries[entry] for alias, entry in self.aliases.items()}
-        return lookup(name, {**self.entries, **others}, self.kind)
+        """Return the class with this name or alias."""
+        aliased = {alias: self.entries[entry] for alias, entry in self.aliases.items()}
+        return lookup(name, {**self.entries, **aliased}, self.kind)
 
-    def create(self, text: str, defaults: Mapping[str, Any] | None = None, **given: Any) -> Kind:
-        """Return an instance of what a text names, with the parameters of the text.
+    def create(
+        self, text: str, defaults: Mapping[str, Any] | None = None, **parameters: Any
+    ) -> Kind:
+        """Return an instance of the class that a text names, with the parameters of the text.
 
-        defaults  parameters that the class may lack, and that the text may name otherwise
-        given     parameters that the class must have; they win over those of the text
+        `defaults` are used where the class has such parameters and the text does not set them.
+        `parameters` must exist and override those of the text.
         """
-        name, inside = split(text)
-        return self.instance(name, {**inside, **given}, defaults)
+        name, inside = parse_call(text)
+        return self.instance(name, {**inside, **parameters}, defaults)
 
     def instance(
-        self, name: str, given: Mapping[str, Any], defaults: Mapping[str, Any] | None = None
+        self, name: str, parameters: Mapping[str, Any], defaults: Mapping[str, Any] | None = None
     ) -> Kind:
-        """Return an instance of the class of this name; unknown parameters are refused."""
+        """Return an instance of the class with this name; unknown parameters are an error."""
         cls = self.find(name)
-        allowed = parameters(cls)
-        for key in given:
+        allowed = parameter_names(cls)
+        for key in parameters:
             if key not in allowed:
                 options = ", ".join(allowed) or "none"
                 raise ParameterError(
                     f"{cls.__name__} has no parameter {key!r} (it has: {options})."
                 )
-        usual = {key: value for key, value in (defaults or {}).items() if key in allowed}
-        return cls(**{**usual, **given})
+        usable = {key: value for key, value in (defaults or {}).items() if key in allowed}
+        return cls(**{**usable, **parameters})
 
 
 def by_class_name(*classes: type[Kind]) -> dict[str, type[Kind]]:
-    """Return classes by their names."""
+    """Return the classes keyed by their names."""
     return {cls.__name__: cls for cls in classes}
 
 
-def parameters(cls: type) -> list[str]:
-    """Return the names of a class's parameters."""
+def parameter_names(cls: type) -> list[str]:
+    """Return the names of the constructor parameters of a class."""
     if is_dataclass(cls):
         return [f.name for f in fields(cls) if f.init]
     return list(signature(cls).parameters)

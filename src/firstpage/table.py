@@ -1,4 +1,4 @@
-"""A table of text cells, and the notations it can be written in."""
+"""A table of text cells, and the formats in which it can be rendered."""
 
 from __future__ import annotations
 
@@ -19,41 +19,56 @@ LATEX = {
 
 @dataclass(frozen=True)
 class Table:
-    """Cells are text; `bold` marks some as (row, column); columns after `left` align right.
+    """A table of text cells.
 
-    meaning  what bold says, for the legend below the table
-    mark     what stands for bold in plain text; an asterisk would read as significance
+    Attributes
+    ----------
+    head : sequence of str
+        The column headings.
+    rows : sequence of sequence of str
+        The cells, row by row.
+    title, note : str
+        Texts above and below the table.
+    left_aligned : int
+        How many columns, from the first, are aligned left; the others are aligned right.
+    bold : frozenset of (int, int)
+        The (row, column) of the cells in bold.
+    bold_legend : str
+        What bold means, for the legend below the table.
+    bold_mark : str
+        The character that follows a bold cell in plain text.  An asterisk would suggest
+        significance.
     """
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
     title: str = ""
     note: str = ""
-    left: int = 1
+    left_aligned: int = 1
     bold: frozenset[tuple[int, int]] = field(default_factory=frozenset)
-    meaning: str = ""
-    mark: str = ""
+    bold_legend: str = ""
+    bold_mark: str = ""
 
     def _notes(self, plain: bool = False) -> list[str]:
-        """Return the lines below the table: the legend of what is bold, and the note."""
-        shown = bool(self.bold and self.meaning) and (not plain or bool(self.mark))
-        legend = f"{self.mark} {self.meaning}" if plain else f"bold: {self.meaning}"
+        """Return the lines below the table: the legend of bold cells, and the note."""
+        shown = bool(self.bold and self.bold_legend) and (not plain or bool(self.bold_mark))
+        legend = f"{self.bold_mark} {self.bold_legend}" if plain else f"bold: {self.bold_legend}"
         return ([legend] if shown else []) + ([self.note] if self.note else [])
 
     def text(self) -> str:
-        """For a terminal; bold cells get the mark."""
+        """Return the table as plain text for a terminal; the mark follows bold cells."""
         rows = [
-            [cell + (self.mark if (r, c) in self.bold else "") for c, cell in enumerate(row)]
+            [cell + (self.bold_mark if (r, c) in self.bold else "") for c, cell in enumerate(row)]
             for r, row in enumerate(self.rows)
         ]
         widths = [max(map(len, column)) for column in zip(self.head, *rows, strict=True)]
 
         def line(cells: Sequence[str]) -> str:
-            parts = [
-                f"{cell:<{w}}" if c < self.left else f"{cell:>{w}}"
+            padded = [
+                f"{cell:<{w}}" if c < self.left_aligned else f"{cell:>{w}}"
                 for c, (cell, w) in enumerate(zip(cells, widths, strict=True))
             ]
-            return "  ".join(parts).rstrip()
+            return "  ".join(padded).rstrip()
 
         lines = [self.title] if self.title else []
         lines += [line(self.head), "  ".join("─" * w for w in widths)]
@@ -61,10 +76,12 @@ class Table:
         return "\n".join(lines + self._notes(plain=True))
 
     def markdown(self) -> str:
+        """Return the table in GitHub-flavored Markdown."""
+
         def line(cells: Sequence[str]) -> str:
             return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
-        rule = ["---" if c < self.left else "---:" for c in range(len(self.head))]
+        rule = ["---" if c < self.left_aligned else "---:" for c in range(len(self.head))]
         body = [
             line([f"**{x}**" if (r, c) in self.bold else x for c, x in enumerate(row)])
             for r, row in enumerate(self.rows)
@@ -74,8 +91,8 @@ class Table:
         return "\n".join(lines + [text for note in self._notes() for text in ("", note)])
 
     def latex(self) -> str:
-        """A tabular with the notes below it; comments say the title and the package it needs."""
-        columns = "l" * self.left + "r" * (len(self.head) - self.left)
+        """Return a LaTeX tabular; comments give the title and the package that it needs."""
+        columns = "l" * self.left_aligned + "r" * (len(self.head) - self.left_aligned)
         lines = [
             rf"\begin{{tabular}}{{{columns}}}",
             r"\hline",
@@ -97,6 +114,7 @@ class Table:
         return "\n".join(comments + lines)
 
     def csv(self, delimiter: str = ",") -> str:
+        """Return the head and the rows as delimited text, without title and notes."""
         out = io.StringIO()
         writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
         writer.writerow(self.head)
@@ -104,13 +122,15 @@ class Table:
         return out.getvalue().rstrip("\n")
 
     def html(self) -> str:
+        """Return an HTML table with the notes as paragraphs below it."""
+
         def row(cells: Sequence[str], tag: str, r: int = -1) -> str:
-            parts = []
+            columns = []
             for c, text in enumerate(cells):
-                kind = "" if c < self.left else ' class="n"'
+                kind = "" if c < self.left_aligned else ' class="n"'
                 inner = f"<b>{escape(text)}</b>" if (r, c) in self.bold else escape(text)
-                parts.append(f"<{tag}{kind}>{inner}</{tag}>")
-            return f"<tr>{''.join(parts)}</tr>"
+                columns.append(f"<{tag}{kind}>{inner}</{tag}>")
+            return f"<tr>{''.join(columns)}</tr>"
 
         body = "".join(row(cells, "td", r) for r, cells in enumerate(self.rows))
         caption = f"<caption>{escape(self.title)}</caption>" if self.title else ""
@@ -122,7 +142,7 @@ class Table:
 
 
 def latex_text(text: str) -> str:
-    """Return a text with what LaTeX reads as commands, or lacks, written in LaTeX."""
+    """Return a text with the special characters of LaTeX escaped."""
     return "".join(LATEX.get(letter, letter) for letter in text)
 
 

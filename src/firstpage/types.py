@@ -1,4 +1,4 @@
-"""Types that many modules use, named once."""
+"""Type aliases that many modules share."""
 
 from __future__ import annotations
 
@@ -15,4 +15,4 @@ Words: TypeAlias = NDArray[np.uint64]
 Bools: TypeAlias = NDArray[np.bool_]
 Array: TypeAlias = NDArray[Any]
 Progress: TypeAlias = Callable[[int, int], None]
-"""Called with how much is done, and with how much there is in all."""
+"""Called with the number of finished units of work and the total."""

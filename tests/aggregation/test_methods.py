@@ -272,10 +272,10 @@ def test_a_method_with_parameters_is_its_text() -> None:
     ("text", "said"),
     [
         ("Bordo", "Did you mean 'Borda'"),
-        ("rrf(c=-1)", "c of RRF must be a number from 0"),
+        ("rrf(c=-1)", "c of RRF must be a number of at least 0"),
         ("rrf(d=1)", "RRF has no parameter 'd'"),
         ("skr(credit=full)", "extended or paper"),
-        ("skr(k_agg=0)", "k_agg of SupervisedKemeny must be a whole number from 1"),
+        ("skr(k_agg=0)", "k_agg of SupervisedKemeny must be an integer of at least 1"),
         ("exact(limit=30)", "at most 22"),
         ("exact(larger=guess)", "refuse or search"),
         ("kwiksort(repeats=0)", "repeats of KwikSort"),

@@ -282,7 +282,7 @@ def test_crossval_csv_and_latex_have_one_number_per_cell(files: Path, run) -> No
         (["train", "listnet", "train.txt", "--tune", "-o", "m"], 2, "give --valid"),
         (["train", "listnet", "train.txt", "--set", "k", "-o", "m"], 2, "NAME=VALUE"),
         (["train", "listnet", "train.txt", "--set", "zz=1", "-o", "m"], 1, "no parameter 'zz'"),
-        (["train", "listnet", "train.txt", "--set", "k=-1", "-o", "m"], 1, "k of ListNet must be a whole number"),
+        (["train", "listnet", "train.txt", "--set", "k=-1", "-o", "m"], 1, "k of ListNet must be an integer"),
         (["train", "listnet", "train.txt", "-m", "NDGC", "-o", "m"], 1, "no measure 'NDGC'"),
         (["train", "listnet", "train.txt", "-o", "nowhere/m"], 2, "cannot be written"),
         (["train", "listnet", ".", "-o", "m"], 1, "is a folder of different splits"),

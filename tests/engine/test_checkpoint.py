@@ -13,7 +13,7 @@ import pytest
 
 import firstpage as fp
 from firstpage.errors import DataError, FirstpageWarning
-from firstpage.rankers.fit.checkpoint import _packed, _unpacked
+from firstpage.rankers.fit.checkpoint import _from_json, _to_json
 from tests.engine.conftest import DATA
 
 
@@ -26,7 +26,7 @@ def interrupt_at(iteration: int):
         if step.iteration == iteration:
             raise Interrupted
 
-    return callback
+    return progress
 
 
 EXACTLY = ["RankBoost(rounds=12)", "AdaRank(rounds=10)", "ListNet(solver='gd(max_iter=20)')"]
@@ -93,7 +93,7 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path: Path) -> None:
         fp.RankNet(k=5).fit(DATA, checkpoint=file)
     with pytest.raises(DataError, match="cannot be written there"):
         fp.RankNet(k=5).fit(DATA, checkpoint=tmp_path)
-    with pytest.raises(DataError, match="SGD leaves no checkpoints"):
+    with pytest.raises(DataError, match="SGD does not support checkpoints"):
         fp.RankNet(solver="sgd").fit(DATA, checkpoint=tmp_path / "other.ckpt")
 
 
@@ -115,7 +115,7 @@ def test_a_checkpoint_depends_on_the_warm_start(tmp_path: Path) -> None:
         ranker.set_params(rounds=8).fit(DATA, checkpoint=file, callback=interrupt_at(4))
     with pytest.raises(DataError, match="its warm start differ"):
         fp.RankBoost(rounds=8).fit(DATA, checkpoint=file)
-    with pytest.warns(FirstpageWarning, match="going on"):
+    with pytest.warns(FirstpageWarning, match="continuing from"):
         ranker.fit(DATA, checkpoint=file)
     uninterrupted = fp.RankBoost(rounds=3, warm_start=True).fit(DATA).set_params(rounds=8).fit(DATA)
     assert np.array_equal(ranker.predict(DATA), uninterrupted.predict(DATA))
@@ -131,7 +131,7 @@ def test_a_checkpoint_of_another_version_is_refused(tmp_path: Path, monkeypatch)
         fp.ListNet().fit(DATA, checkpoint=file)
 
 
-@pytest.mark.filterwarnings("ignore:.*validation queries are in the training data")
+@pytest.mark.filterwarnings("ignore:.*validation queries are also in the training data")
 @pytest.mark.parametrize("valid", [None, DATA[:15]])
 def test_a_descent_resumed_after_its_last_step_takes_no_more(
     tmp_path: Path, monkeypatch, valid
@@ -157,7 +157,7 @@ def test_a_full_disk_does_not_end_the_fit(tmp_path: Path, monkeypatch) -> None:
     def full(contents, path) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("firstpage.rankers.fit.checkpoint.EVERY", -1.0)
+    monkeypatch.setattr("firstpage.rankers.fit.checkpoint.WRITE_INTERVAL", -1.0)
     monkeypatch.setattr("firstpage.rankers.fit.checkpoint.write_json", full)
     with pytest.warns(FirstpageWarning, match=r"cannot be written \(No space left") as warned:
         ranker = fp.RankNet().fit(DATA, checkpoint=tmp_path / "fit.ckpt")

@@ -118,9 +118,9 @@ def test_library_parameters_and_a_shard_without_documents(cluster, tmp_path: Pat
 @pytest.mark.parametrize(
     ("y", "name", "message"),
     [
-        (TRAIN.y + 0.5, "lambdarank", "whole labels from 0 to 30"),
+        (TRAIN.y + 0.5, "lambdarank", "integer labels from 0 to 30"),
         (TRAIN.y + 3, "its gains", "the data hold a label"),
-        (TRAIN.y + 1e-9 * np.arange(len(TRAIN.y)), "listwise", "keeps labels in 32 bits"),
+        (TRAIN.y + 1e-9 * np.arange(len(TRAIN.y)), "listwise", "stores labels in 32 bits"),
     ],
 )
 def test_labels_that_lightgbm_cannot_use_are_refused(

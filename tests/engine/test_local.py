@@ -17,7 +17,7 @@ from firstpage.engine.engine import ShardCache
 from firstpage.engine.threads import LocalEngine
 from firstpage.errors import DataError, FirstpageWarning, MissingDependency
 from firstpage.rankers.fit.training_data import InMemory
-from firstpage.rankers.sharded.data import Sharded
+from firstpage.rankers.sharded.data import ShardedData
 from firstpage.rankers.sharded.shard import SMALL, Scratch
 from firstpage.scorers.linear import Linear
 from firstpage.solvers.lbfgs import LBFGS
@@ -196,9 +196,9 @@ def test_operations_that_shards_do_not_support_are_refused(
         with pytest.raises(DataError, match="in memory, not on shards"):
             fp.ranker(name).fit(shards)
     for solver in ("sgd", "n-slack"):
-        with pytest.raises(DataError, match="goes from query to query"):
+        with pytest.raises(DataError, match="visits single queries"):
             fp.RankSVM(solver=solver).fit(shards)
-    with pytest.raises(DataError, match="weigh alike"):
+    with pytest.raises(DataError, match="their own labels and query ids"):
         fp.RankNet().fit(shards, sample_weight=np.ones(80))
     with pytest.raises(DataError, match="engine goes with Shards"):
         fp.RankNet().fit(DATA, engine="threads")
@@ -283,7 +283,7 @@ def test_scratch_arrays_are_on_disk(monkeypatch, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())  # the file has no name
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
     with pytest.raises(DataError, match="set TMPDIR"):
-        scratch.room((SMALL, 2), np.float32)
+        scratch.allocate((SMALL, 2), np.float32)
 
 
 def resident() -> int:

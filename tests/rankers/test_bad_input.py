@@ -1,4 +1,4 @@
-"""What users do wrong, and the one line that says so."""
+"""Invalid input and its one-line errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def bad(value: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("fit", "words"),
+    ("fit", "message"),
     [
         (lambda: fp.ListNet().fit(bad(np.nan), Y, qid=Q), r"feature 2 of row 6 \(query '2'\) is nan"),
         (lambda: fp.ListNet().fit(bad(np.inf), Y, qid=Q), "is inf. Fill or drop"),
@@ -33,11 +33,11 @@ def bad(value: float) -> np.ndarray:
         (lambda: fp.ListNet().fit(X, Y[:5], qid=Q), "5 labels for 12 documents"),
         (lambda: fp.ListNet().fit(X, Y, qid=Q[:5]), "qid has 5 entries for 12"),
         (lambda: fp.ListNet().fit(X, Y, qid=[None] * 12), "qid of row 0 is missing"),
-        (lambda: fp.ListNet().fit(X, Y, qid=Q, sample_weight=[1.0] * 7), "7 weights; give one a document"),
+        (lambda: fp.ListNet().fit(X, Y, qid=Q, sample_weight=[1.0] * 7), "7 weights; give one per document"),
         (lambda: fp.ListNet().fit(X, Y, qid=Q, sample_weight=-np.ones(12)), "finite and not negative"),
-        (lambda: fp.ListNet(k=0).fit(X, Y, qid=Q), "k of ListNet must be a whole number from 1 on"),
-        (lambda: fp.ListNet(k=2.5).fit(X, Y, qid=Q), "k of ListNet must be a whole number"),
-        (lambda: fp.ListNet(l2=-1).fit(X, Y, qid=Q), "l2 of ListNet must be a number from 0 on"),
+        (lambda: fp.ListNet(k=0).fit(X, Y, qid=Q), "k of ListNet must be an integer of at least 1"),
+        (lambda: fp.ListNet(k=2.5).fit(X, Y, qid=Q), "k of ListNet must be an integer"),
+        (lambda: fp.ListNet(l2=-1).fit(X, Y, qid=Q), "l2 of ListNet must be a number of at least 0"),
         (lambda: fp.ListNet(ties="no").fit(X, Y, qid=Q), "'share' or 'random'"),
         (lambda: fp.ListNet(form="x").fit(X, Y, qid=Q), "'top-one' or 'permutation'"),
         (lambda: fp.ListNet(measure="NDCG@x").fit(X, Y, qid=Q), "cut-off must be a whole number"),
@@ -52,23 +52,23 @@ def bad(value: float) -> np.ndarray:
         (lambda: fp.ListNet().fit(X, Y, qid=Q, valid=X), "valid must be a Dataset"),
         (lambda: fp.ListNet().fit(X, Y, qid=Q, valid=(X[:, :2], Y, Q)), "expecting 3 features"),
         (lambda: fp.ListNet().fit(X, Y, qid=Q).predict(X[:, :2]), "expecting 3 features"),
-        (lambda: fp.ListNet(normalize="minmax").fit(X, Y, qid=Q).predict(X), "give predict\\(X, qid"),
+        (lambda: fp.ListNet(normalize="minmax").fit(X, Y, qid=Q).predict(X), "call predict\\(X, qid"),
         (lambda: fp.ListNet().fit(fp.Dataset.from_arrays(X, Y, Q), Y), "labels and query ids of its own"),
         (lambda: fp.RankBoost().fit(bad(np.nan), Y, qid=Q), r"feature 2 of row 6 \(query '2'\) is nan"),
-        (lambda: fp.AdaRank().fit(X, Y, qid=Q, sample_weight=np.arange(12) / 2), "AdaRank cannot weigh a document but by copying"),
-        (lambda: fp.FocusedBoost().fit(X, Y, qid=Q, sample_weight=np.arange(12) / 2), "must be whole numbers, and one is 0.5"),
+        (lambda: fp.AdaRank().fit(X, Y, qid=Q, sample_weight=np.arange(12) / 2), "AdaRank weights documents by copying them"),
+        (lambda: fp.FocusedBoost().fit(X, Y, qid=Q, sample_weight=np.arange(12) / 2), "must be integers, and one is 0.5"),
         (lambda: fp.RankBoost().fit(X, Y, qid=Q).predict(X[:, :2]), "expecting 3 features"),
         (lambda: fp.AdaRank(maximize="kNDCG@3").fit(X, Y, qid=Q), "needs a truth that orders the top"),
         (lambda: fp.RankCosine(solver="gd(rate=1e300)", l2=1.0).fit(X, Y, qid=Q), "lower the rate"),
     ],
 )  # fmt: skip
-def test_a_mistake_gets_one_clear_line(fit, words: str) -> None:
-    with pytest.raises(ValueError, match=words) as caught, np.errstate(all="ignore"):
+def test_invalid_arguments_cause_one_line_errors(fit, message: str) -> None:
+    with pytest.raises(ValueError, match=message) as caught, np.errstate(all="ignore"):
         fit()
     assert "\n" not in str(caught.value)
 
 
-def test_features_missing_at_prediction() -> None:
+def test_missing_features_at_prediction_are_rejected() -> None:
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     ranker = fp.ListNet().fit(frame, Y, qid=Q)
     with pytest.raises(ValueError, match="missing"):
@@ -84,20 +84,20 @@ def test_features_are_matched_by_name() -> None:
     names = ["a", "b", "c"]
     data = fp.Dataset.from_arrays(X, Y, Q, feature_names=names)
     ranker = fp.ListNet().fit(data)
-    want = ranker.predict(data)
+    expected = ranker.predict(data)
     turned = fp.Dataset.from_arrays(X[:, [1, 0, 2]], Y, Q, feature_names=["b", "a", "c"])
-    assert ranker.predict(turned).tolist() == want.tolist()
+    assert ranker.predict(turned).tolist() == expected.tolist()
     assert ranker.score(turned) == ranker.score(data)
     wide = np.column_stack([np.arange(len(X)), X[:, [2, 1, 0]]])
     more = fp.Dataset.from_arrays(wide, Y, Q, feature_names=["row", "c", "b", "a"])
     with pytest.warns(fp.FirstpageWarning, match="does not know the feature 'row'; left out"):
-        assert ranker.predict(more).tolist() == want.tolist()
+        assert ranker.predict(more).tolist() == expected.tolist()
     with pytest.warns(fp.FirstpageWarning, match="left out|are the training data"):
         fitted = fp.ListNet().fit(data, valid=more)
     assert fitted.best_score_ == pytest.approx(ranker.score(data))
 
 
-def test_data_without_labels_are_ranked_and_not_learned_from() -> None:
+def test_unlabeled_data_can_be_ranked_but_not_trained_on() -> None:
     blank = fp.Dataset.from_arrays(X, np.full(len(X), np.nan), Q)
     data = fp.Dataset.from_arrays(X, Y, Q)
     ranker = fp.ListNet().fit(data)
@@ -116,13 +116,13 @@ EVERY = [
 
 
 @pytest.mark.filterwarnings(
-    "ignore:all scores are alike",
+    "ignore:all scores are equal",
     "ignore:the optimum is w = 0",
     "ignore:with features of this size",
 )
 @pytest.mark.parametrize("cls", EVERY)
 def test_degenerate_data_give_a_finite_model(cls) -> None:
-    """Tied labels, one query, one document, k beyond every list, constant features."""
+    """Equal labels, one query, one document, k beyond every list, constant features."""
     for x, y, qid in [
         (X, np.ones(12), Q),
         (X, np.zeros(12), Q),
@@ -139,34 +139,34 @@ def test_degenerate_data_give_a_finite_model(cls) -> None:
         assert np.isfinite(ranker.predict(x)).all()
 
 
-def test_many_rows_without_qid_are_worth_a_word() -> None:
+def test_many_rows_without_qid_cause_a_warning() -> None:
     with pytest.warns(FirstpageWarning, match="all 1200 documents are taken for one query"):
         fp.ListNet().fit(np.tile(X, (100, 1)), np.tile(Y, 100))
 
 
-def test_too_few_iterations_are_said() -> None:
+def test_too_few_iterations_cause_a_warning() -> None:
     with pytest.warns(FirstpageWarning, match="raise max_iter"):
         fp.RankNet(solver="lbfgs(max_iter=2)").fit(X, Y, qid=Q)
 
 
 def damaged(path, change) -> str:
-    held = json.loads(path.read_text())
-    change(held)
-    path.write_text(json.dumps(held))
+    contents = json.loads(path.read_text())
+    change(contents)
+    path.write_text(json.dumps(contents))
     return str(path)
 
 
-def _signed(part: dict, held: dict, **changes) -> None:
-    """Changed by someone who knows how to sign."""
+def _signed(section: dict, contents: dict, **changes) -> None:
+    """Change the contents and update the checksum."""
     from firstpage.data.io.json_files import digest
-    from firstpage.rankers.model_files import HELD
+    from firstpage.rankers.model_files import FIELDS
 
-    part.update(changes)
-    held["sha256"] = digest({name: held[name] for name in HELD})
+    section.update(changes)
+    contents["sha256"] = digest({name: contents[name] for name in FIELDS})
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "message"),
     [
         (lambda h: h.update(version=99), "newer Firstpage .*Upgrade"),
         (lambda h: h.update(format="other"), "not a model of Firstpage"),
@@ -213,16 +213,16 @@ def _signed(part: dict, held: dict, **changes) -> None:
         ),
     ],
 )
-def test_foreign_newer_and_damaged_files_are_refused(change, words: str, tmp_path) -> None:
+def test_foreign_newer_and_damaged_files_are_rejected(change, message: str, tmp_path) -> None:
     path = tmp_path / "m.json"
     fp.ListNet().fit(X, Y, qid=Q).save(path)
-    with pytest.raises(fp.DataError, match=words) as caught:
+    with pytest.raises(fp.DataError, match=message) as caught:
         fp.load(damaged(path, change))
     assert "\n" not in str(caught.value)
     assert str(path) in str(caught.value)
 
 
-def test_cut_and_absent_files(tmp_path) -> None:
+def test_truncated_and_missing_files_are_rejected(tmp_path) -> None:
     path = tmp_path / "m.json"
     fp.ListNet().fit(X, Y, qid=Q).save(path)
     path.write_bytes(path.read_bytes()[:200])
@@ -242,7 +242,7 @@ def test_cut_and_absent_files(tmp_path) -> None:
     assert fp.load(tmp_path / "m.json.gz").predict(X).shape == (12,)
 
 
-def test_missing_extras_say_what_to_install(monkeypatch) -> None:
+def test_errors_for_missing_packages_name_the_extra(monkeypatch) -> None:
     import sys
 
     for name, scorer, extra in [
@@ -278,7 +278,7 @@ THREE_GRADES = np.clip(np.round(FIVE_FEATURES @ [1.0, -1, 0.5, 0, 0] + 1), 0, 2)
     ],
     ids=str,
 )  # fmt: skip
-def test_wrong_parameters_are_said(settings) -> None:
+def test_invalid_parameters_are_rejected(settings) -> None:
     with pytest.raises(FirstpageError) as caught:
         fp.ListNet(**settings).fit(FIVE_FEATURES, THREE_GRADES, qid=QID)
     assert "\n" not in str(caught.value)
@@ -291,7 +291,7 @@ TRAIN, VALID = DATA[:20], DATA[20:]
 
 
 @pytest.mark.parametrize(
-    "made",
+    "unfitted",
     [
         fp.FocusedSVM(beta="x"),
         fp.FocusedSVM(beta=None),
@@ -311,7 +311,7 @@ TRAIN, VALID = DATA[:20], DATA[20:]
     ],
     ids=str,
 )
-def test_wrong_parameters_are_one_line(made) -> None:
+def test_errors_for_parameters_are_one_line(unfitted) -> None:
     with pytest.raises(FirstpageError) as error:
-        made.fit(TRAIN)
+        unfitted.fit(TRAIN)
     assert "\n" not in str(error.value)

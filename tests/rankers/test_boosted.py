@@ -1,4 +1,4 @@
-"""RankBoost, AdaRank, FocusedBoost: against pair matrices written out, at their ends, to their stop."""
+"""RankBoost, AdaRank and FocusedBoost against explicit pair matrices, and their limits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from firstpage.solvers.boosting.pools import QueryMeasure
 from firstpage.solvers.boosting.statistics import ListTerm, PairTerm
 from firstpage.solvers.boosting.weak_rankers import Features, Stumps, midpoints, thresholds_of
 
-pytestmark = pytest.mark.filterwarnings("ignore:nothing was learned")  # where nothing can be
+pytestmark = pytest.mark.filterwarnings("ignore:nothing was learned")  # in degenerate cases
 
 RECIPE = fp.Synthetic(queries=50, docs="uniform(1, 25)", features=15, grades=3, noise=1.0, seed=2)
 DATA = RECIPE.dataset()
@@ -30,37 +30,37 @@ TRAIN, TEST = DATA[:35], DATA[35:]
 SMALL = fp.Synthetic(queries=7, docs="uniform(4, 9)", features=3, grades=3, seed=5).dataset()
 SMALL = SMALL.with_features(np.round(np.asarray(SMALL.X, np.float64), 1))
 TOP = SMALL.with_labels(SMALL.truth.top_k(3))
-MADE = [fp.RankBoost(rounds=40), fp.AdaRank(rounds=40), fp.FocusedBoost(4, rounds=40)]
+UNFITTED = [fp.RankBoost(rounds=40), fp.AdaRank(rounds=40), fp.FocusedBoost(4, rounds=40)]
 
 
-# --- the whole algorithm, pair by pair
+# --- the algorithm with explicit pairs
 
 
 def ndcg(scores, labels, k: int) -> float:
-    """With the mean gain of its tie at every place."""
+    """Return NDCG@k with the mean gain of each tie."""
     scores, gains = np.asarray(scores), 2.0 ** np.asarray(labels) - 1
     mean = np.array([gains[scores == s].mean() for s in scores])
     order = np.argsort(-scores, kind="stable")
-    discount = [1 / log2(place + 2) for place in range(len(scores))][:k]
-    got = sum(d * g for d, g in zip(discount, mean[order], strict=False))
+    discount = [1 / log2(rank + 2) for rank in range(len(scores))][:k]
+    dcg = sum(d * g for d, g in zip(discount, mean[order], strict=False))
     best = sum(d * g for d, g in zip(discount, np.sort(gains)[::-1], strict=False))
-    return got / best
+    return dcg / best
 
 
 def weak_rankers(X: np.ndarray, kind: str) -> list[np.ndarray]:
-    """Every weak ranker's value on every document, then the same with a minus."""
-    found = []
+    """Return the values of all weak rankers on all documents, then their negatives."""
+    result = []
     for column in X.T:
         values = np.unique(column)
         if kind == "features":
-            found.append((column - values[0]) / (values[-1] - values[0]))
+            result.append((column - values[0]) / (values[-1] - values[0]))
         else:
-            found += [(column > (a + b) / 2) * 1.0 for a, b in itertools.pairwise(values)]
-    return found + [-h for h in found]
+            result += [(column > (a + b) / 2) * 1.0 for a, b in itertools.pairwise(values)]
+    return result + [-h for h in result]
 
 
-class Plain:
-    """SPEC's corrected algorithm, as it reads, on a top-k truth."""
+class ExplicitBoosting:
+    """The algorithm with explicit pairs, on a top-k truth."""
 
     def __init__(self, data, k: int, beta: float, kind: str, edge: str = "printed") -> None:
         self.y, self.k, self.beta = data.y, k, beta
@@ -111,7 +111,7 @@ class Plain:
             self.take(best, 0.5 * log((1 + r[best]) / (1 - r[best])))
 
     def ours(self, rounds: int, halvings: int) -> None:
-        """Steps in vain are halved, then set aside until all others were tried."""
+        """Halve steps without effect, then set them aside until all others were tried."""
         count, aside = len(self.hs) // 2, set()
         while len(self.chosen) < rounds:
             r, before = self.edges(), self.loss(self.F)
@@ -121,8 +121,8 @@ class Plain:
                 if not any(self._helps(h, r[h], before, halvings) for h in range(len(self.hs))):
                     return
                 continue
-            most = max(r[h] for h in free)
-            best = next(h for h in free if r[h] >= most - 1e-9)
+            largest = max(r[h] for h in free)
+            best = next(h for h in free if r[h] >= largest - 1e-9)
             step = self._helps(best, r[best], before, halvings)
             if step:
                 self.take(best, step)
@@ -147,26 +147,28 @@ class Plain:
     ("beta", "edge"),
     [(0.0, "printed"), (0.4, "printed"), (1.0, "printed"), (0.4, "adjusted"), (1.0, "adjusted")],
 )
-def test_every_round_is_the_one_of_explicit_pairs(kind, beta: float, edge: str, halvings) -> None:
+def test_rounds_equal_those_of_the_explicit_algorithm(
+    kind, beta: float, edge: str, halvings
+) -> None:
     rounds = 12
-    want = Plain(TOP, 3, beta, kind, edge)
-    want.papers(rounds) if halvings is None else want.ours(rounds, halvings)
+    expected = ExplicitBoosting(TOP, 3, beta, kind, edge)
+    expected.papers(rounds) if halvings is None else expected.ours(rounds, halvings)
     ranker = fp.FocusedBoost(
         3, beta, weak=kind, edge=edge, rounds=rounds, halvings=halvings, stall=None
     )
     losses: list = []
-    ranker.fit(TOP, callback=lambda step: losses.append(step.loss))
-    assert ranker.n_iter_ == len(want.chosen) > 1
-    again = Plain(TOP, 3, beta, kind, edge)
-    steps = [(again.take(*one), again.loss(again.F), again.F)[1:] for one in want.chosen]
+    ranker.fit(TOP, progress=lambda step: losses.append(step.loss))
+    assert ranker.n_iter_ == len(expected.chosen) > 1
+    again = ExplicitBoosting(TOP, 3, beta, kind, edge)
+    steps = [(again.take(*step), again.loss(again.F), again.F)[1:] for step in expected.chosen]
     assert losses == pytest.approx([loss for loss, _ in steps], rel=1e-6)
-    # Without validation data the least loss is kept; and a feature's zero is nowhere.
-    kept, got = steps[int(np.argmin(losses))][1], ranker.predict(TOP)
-    assert got - got[0] == pytest.approx(kept - kept[0], rel=1e-6, abs=1e-6)
+    # Without validation data the round of least loss is kept; scores may differ by a constant.
+    best_scores, scores = steps[int(np.argmin(losses))][1], ranker.predict(TOP)
+    assert scores - scores[0] == pytest.approx(best_scores - best_scores[0], rel=1e-6, abs=1e-6)
 
 
-def test_all_pairs_and_query_weights_by_the_slope_of_the_loss() -> None:
-    """RankBoost's round: alpha minimizes the bound, and the edge is the slope along the stump."""
+def test_edges_with_query_weights_are_derivatives_of_the_loss() -> None:
+    """In a round of RankBoost, alpha minimizes the bound, and the edge is the derivative."""
     weights = np.arange(1, len(SMALL) + 1)
     ranker = fp.RankBoost(rounds=1).fit(SMALL, sample_weight=weights)
     values, grad = PairwiseExponential(average=True).value_grad(np.zeros(SMALL.n_docs), SMALL.truth)
@@ -177,19 +179,19 @@ def test_all_pairs_and_query_weights_by_the_slope_of_the_loss() -> None:
     assert abs(ranker.model_.step).tolist() == pytest.approx([step])
 
 
-def test_the_weight_of_a_rightly_ordered_pair_falls() -> None:
+def test_weights_of_correctly_ordered_pairs_decrease() -> None:
     truth = fp.Truth.of([1, 0, 1, 0], [1, 1, 2, 2])
-    part = PairTerm(PairwiseExponential(average=True), truth, None, np.ones(2))
-    part.update(np.zeros(4))
-    assert part.potential.tolist() == [0.5, -0.5, 0.5, -0.5]
-    assert part.loss == 1
-    part.update(np.array([1.0, 0.0, 0.0, 1.0]))  # the first pair right, the second wrong
-    right = exp(-1) / (exp(-1) + exp(1))
-    assert part.potential == pytest.approx([right, -right, 1 - right, right - 1])
-    assert part.loss == pytest.approx((exp(-1) + exp(1)) / 2)
+    term = PairTerm(PairwiseExponential(average=True), truth, None, np.ones(2))
+    term.look(np.zeros(4))
+    assert term.potential.tolist() == [0.5, -0.5, 0.5, -0.5]
+    assert term.loss == 1
+    term.look(np.array([1.0, 0.0, 0.0, 1.0]))  # the first pair is correct, the second wrong
+    correct = exp(-1) / (exp(-1) + exp(1))
+    assert term.potential == pytest.approx([correct, -correct, 1 - correct, correct - 1])
+    assert term.loss == pytest.approx((exp(-1) + exp(1)) / 2)
 
 
-# --- the ends of FocusedBoost
+# --- limits of FocusedBoost
 
 
 @pytest.mark.slow
@@ -197,16 +199,16 @@ def test_the_weight_of_a_rightly_ordered_pair_falls() -> None:
 @pytest.mark.parametrize("ties", ["share", "random"])
 @pytest.mark.parametrize("k", [1, 4, 100])
 @pytest.mark.parametrize("valid", [None, TEST])
-def test_focused_boost_at_its_ends_is_its_parts(weak, ties, k, valid) -> None:
+def test_focused_boost_with_beta_0_or_1_is_rankboost_or_adarank(weak, ties, k, valid) -> None:
     common = {"weak": weak, "ties": ties, "rounds": 25}
-    for beta, part in [
+    for beta, single in [
         (0, fp.RankBoost(k, pairs="cross", **common)),
         (1, fp.AdaRank(k, on="top", **common)),
     ]:
         mixed = fp.FocusedBoost(k, beta, **common).fit(TRAIN, valid=valid)
-        assert mixed.model_.to_dict() == part.fit(TRAIN, valid=valid).model_.to_dict()
-        assert mixed.n_iter_ == part.n_iter_
-        assert [s.loss for s in mixed.history_] == [s.loss for s in part.history_]
+        assert mixed.model_.to_dict() == single.fit(TRAIN, valid=valid).model_.to_dict()
+        assert mixed.n_iter_ == single.n_iter_
+        assert [s.loss for s in mixed.history_] == [s.loss for s in single.history_]
     if k == 4:
         middle = fp.FocusedBoost(k, 0.5, **common).fit(TRAIN)
         for beta in (0, 1):
@@ -214,46 +216,46 @@ def test_focused_boost_at_its_ends_is_its_parts(weak, ties, k, valid) -> None:
             assert middle.model_.to_dict() != ends.model_.to_dict()
 
 
-def top_part(adjusted: bool, X) -> tuple[ListTerm, object]:
-    """The list part of SMALL's tops, with features as weak rankers."""
-    judge = QueryMeasure(fp.measure("NDCG@3"), TOP.truth, np.flatnonzero(TOP.y > 0))
+def top_term(adjusted: bool, X) -> tuple[ListTerm, object]:
+    """Return the list term of the tops of SMALL, with features as weak rankers."""
+    judge = Judge(fp.measure("NDCG@3"), TOP.truth, np.flatnonzero(TOP.y > 0))
     pool = Features().pool(X, np.ones(len(X)))
     return ListTerm(judge, pool, np.ones(len(TOP)), adjusted), pool
 
 
-def test_a_weak_ranker_that_orders_no_top_has_an_edge_of_0_if_adjusted() -> None:
-    """The top apart from the rest: all that pairs ask for, and nothing that lists do."""
+def test_adjusted_edge_is_0_for_a_weak_ranker_that_does_not_order_the_top() -> None:
+    """It separates the top from the rest, which counts for pairs and not for lists."""
     X = np.column_stack([TOP.y > 0, TOP.y, TOP.X[:, 0]]).astype(np.float64)
     for adjusted in (False, True):
-        part, pool = top_part(adjusted, X)
-        part.update(np.zeros(TOP.n_docs))
-        (apart, best, _), (upside_down, worst, _) = part.edges(pool)
+        term, pool = top_term(adjusted, X)
+        term.look(np.zeros(TOP.n_docs))
+        (separating, best, _), (upside_down, worst, _) = term.edges(pool)
         assert best == pytest.approx(1)
-        assert apart == upside_down
+        assert separating == upside_down
         if adjusted:
-            assert apart == pytest.approx(0, abs=1e-7)
+            assert separating == pytest.approx(0, abs=1e-7)
             assert worst < 0
         else:
-            assert apart > 0.6
+            assert separating > 0.6
             assert worst > 0
 
 
-def test_both_losses_go_from_1_to_0_if_the_list_part_is_adjusted() -> None:
-    part, _ = top_part(True, TOP.X)
-    part.update(np.zeros(TOP.n_docs))
-    assert part.loss == pytest.approx(1)
-    part.update(TOP.y.astype(np.float64))
-    assert part.loss == pytest.approx(0)
-    printed, _ = top_part(False, TOP.X)
-    printed.update(np.zeros(TOP.n_docs))
+def test_both_losses_range_from_1_to_0_with_the_adjusted_edge() -> None:
+    term, _ = top_term(True, TOP.X)
+    term.look(np.zeros(TOP.n_docs))
+    assert term.loss == pytest.approx(1)
+    term.look(TOP.y.astype(np.float64))
+    assert term.loss == pytest.approx(0)
+    printed, _ = top_term(False, TOP.X)
+    printed.look(np.zeros(TOP.n_docs))
     assert printed.loss < 0.5
-    for one in (part, printed):  # weights follow what is measured, adjusted or not
-        one.update(np.asarray(TOP.X[:, 0], np.float64))
-    assert part._weights.tolist() == printed._weights.tolist()
+    for each in (term, printed):  # the weights depend on the measure, adjusted or not
+        each.look(np.asarray(TOP.X[:, 0], np.float64))
+    assert term._weights.tolist() == printed._weights.tolist()
 
 
-def test_adjusted_steps_are_no_longer_than_its_edge_earns() -> None:
-    """A step is that of an edge; the printed one has what a random order measures in it."""
+def test_adjusted_steps_follow_from_the_adjusted_edge() -> None:
+    """The printed edge includes the NDCG of a random order; the adjusted one does not."""
     steps = {}
     for edge in ("printed", "adjusted"):
         ranker = fp.FocusedBoost(3, 0.5, edge=edge, weak="features", rounds=1, halvings=None)
@@ -263,10 +265,10 @@ def test_adjusted_steps_are_no_longer_than_its_edge_earns() -> None:
         fp.FocusedBoost(3, 0, edge=edge, rounds=9).fit(TOP).model_.to_dict()
         for edge in ("printed", "adjusted")
     ]
-    assert same[0] == same[1]  # beta = 0 has no list part
+    assert same[0] == same[1]  # beta = 0 has no list term
 
 
-def test_the_edge_is_kept_in_files_and_read_from_text(tmp_path) -> None:
+def test_the_edge_parameter_is_stored_and_parsed(tmp_path) -> None:
     ranker = fp.ranker("FocusedBoost(k=3, edge=adjusted, rounds=5)").fit(TOP)
     ranker.save(tmp_path / "m.json")
     again = fp.load(tmp_path / "m.json")
@@ -277,38 +279,38 @@ def test_the_edge_is_kept_in_files_and_read_from_text(tmp_path) -> None:
         fp.FocusedBoost(3, edge="centered").fit(TOP)
 
 
-def test_a_top_of_one_orders_nothing() -> None:
-    """With k = 1 the list part says nothing: its edges are 0, and it has no loss."""
+def test_a_top_of_one_document_has_no_list_loss() -> None:
+    """With k = 1 the edges of the list term are 0, and it has no loss."""
     assert fp.AdaRank(1, on="top").fit(TRAIN).n_iter_ == 0
     half = fp.FocusedBoost(1, 0.5, rounds=1, weak="features").fit(TRAIN)
-    whole = fp.RankBoost(1, pairs="cross", rounds=1, weak="features").fit(TRAIN)
+    full = fp.RankBoost(1, pairs="cross", rounds=1, weak="features").fit(TRAIN)
     assert half.objective_ < 0.5
     assert np.count_nonzero(half.coef_) == 1
-    assert np.flatnonzero(half.coef_) == np.flatnonzero(whole.coef_)
-    assert 0 < abs(half.coef_.sum()) < abs(whole.coef_.sum())  # half the edge, a shorter step
+    assert np.flatnonzero(half.coef_) == np.flatnonzero(full.coef_)
+    assert 0 < abs(half.coef_.sum()) < abs(full.coef_.sum())  # half the edge, a shorter step
 
 
-# --- what weak rankers measure alone
+# --- values of single weak rankers
 
 
 @pytest.mark.parametrize("measure", ["NDCG@3", "NDCG", "NDCG(gain=linear)@5", "AP", "P@4", "ERR"])
 @pytest.mark.parametrize("kind", [Stumps(bins=6), Features()])
 @pytest.mark.parametrize("on", ["list", "top"])
-def test_weak_rankers_measure_what_the_measures_room_says(measure, kind, on) -> None:
+def test_values_of_weak_rankers_equal_those_of_the_measures(measure, kind, on) -> None:
     rows = np.flatnonzero(SMALL.y > 0) if on == "top" else np.arange(SMALL.n_docs)
     judge = QueryMeasure(fp.measure(measure), SMALL.truth, rows if on == "top" else None)
     pool = kind.pool(SMALL.X, np.ones(SMALL.n_docs))
-    table = pool.measure_values(judge)
-    part = fp.Dataset.from_arrays(SMALL.X[rows], SMALL.y[rows], SMALL.qid[rows])
-    kept = np.isin(
-        SMALL.queries.to_array(), part.queries.to_array()
-    )  # some have nothing in the top
-    assert kept.sum() == len(part)
+    table = pool.judged(judge)
+    subset = fp.Dataset.from_arrays(SMALL.X[rows], SMALL.y[rows], SMALL.qid[rows])
+    measured = np.isin(
+        SMALL.queries.to_array(), subset.queries.to_array()
+    )  # some have no document in the top
+    assert measured.sum() == len(subset)
     assert table.shape == (2, pool.count, len(SMALL))
     for s, number in itertools.product((0, 1), range(pool.count)):
-        scores = (1, -1)[s] * pool.values(number, part.X)
-        want = fp.evaluate(scores, part, measures=measure).per_query(measure)
-        assert table[s, number, kept] == pytest.approx(want, abs=1e-6)
+        scores = (1, -1)[s] * pool.values(number, subset.X)
+        expected = fp.evaluate(scores, subset, measures=measure).per_query(measure)
+        assert table[s, number, measured] == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.slow
@@ -317,17 +319,17 @@ def test_weak_rankers_measure_what_the_measures_room_says(measure, kind, on) -> 
              min_size=1, max_size=4),
     st.integers(1, 12),
 )  # fmt: skip
-def test_the_first_places_alone_measure_as_the_sorted_list_does(lists, cutoff: int) -> None:
-    scores = np.array([s for one in lists for s, _ in one], float)
-    labels = np.array([y for one in lists for _, y in one], float)
-    qid = np.repeat(np.arange(len(lists)), [len(one) for one in lists])
-    judge = QueryMeasure(fp.measure(f"NDCG@{cutoff}"), fp.Truth.of(labels, qid))
+def test_partial_sorting_measures_as_full_sorting(lists, cutoff: int) -> None:
+    scores = np.array([s for documents in lists for s, _ in documents], float)
+    labels = np.array([y for documents in lists for _, y in documents], float)
+    qid = np.repeat(np.arange(len(lists)), [len(documents) for documents in lists])
+    judge = Judge(fp.measure(f"NDCG@{cutoff}"), fp.Truth.of(labels, qid))
     data = fp.Dataset.from_arrays(np.zeros((len(labels), 1)), labels, qid)
-    want = fp.evaluate(scores, data, measures=f"NDCG@{cutoff}").per_query(f"NDCG@{cutoff}")
-    assert judge(scores) == pytest.approx(want, abs=1e-12)
+    expected = fp.evaluate(scores, data, measures=f"NDCG@{cutoff}").per_query(f"NDCG@{cutoff}")
+    assert judge(scores) == pytest.approx(expected, abs=1e-12)
 
 
-def test_queries_that_cannot_tell_orders_apart_are_left_out() -> None:
+def test_queries_with_equal_labels_are_dropped() -> None:
     y = np.array([2, 1, 0, 0, 1, 1, 2, 1, 3])
     truth = fp.Truth.of(y, [1, 1, 2, 2, 3, 3, 4, 4, 5])
     assert QueryMeasure(fp.measure("NDCG@10"), truth).informative.tolist() == [
@@ -343,7 +345,7 @@ def test_queries_that_cannot_tell_orders_apart_are_left_out() -> None:
 # --- thresholds
 
 
-def test_thresholds_are_midpoints_of_all_values_or_of_quantiles() -> None:
+def test_thresholds_are_midpoints_of_values_or_quantiles() -> None:
     rng = np.random.default_rng(0)
     few = rng.integers(0, 9, 500) / 4
     many = rng.normal(size=500)
@@ -356,7 +358,7 @@ def test_thresholds_are_midpoints_of_all_values_or_of_quantiles() -> None:
     assert len(cuts[1]) == 9
     assert np.bincount(np.searchsorted(cuts[1], many)).tolist() == [50] * 10
     assert len(cuts[2]) == 0
-    # The zeros fill a bin; what is left shares the other nine.
+    # The zeros fill one bin; the other values fill the other nine.
     sizes = np.bincount(np.searchsorted(cuts[3], zeros))
     assert len(sizes) == 10
     assert sizes[0] == (zeros == 0).sum()
@@ -365,16 +367,16 @@ def test_thresholds_are_midpoints_of_all_values_or_of_quantiles() -> None:
     assert [c.tolist() for c in sparse] == [c.tolist() for c in cuts]
 
 
-def test_weights_count_as_copies_in_quantiles() -> None:
+def test_weights_act_as_copies_in_quantiles() -> None:
     rng = np.random.default_rng(1)
     X, weights = rng.normal(size=(300, 2)), rng.integers(0, 4, 300)
     by_weight = thresholds_of(X, weights.astype(float), 16)
     copied = np.repeat(X, weights, axis=0)
-    want = thresholds_of(copied, np.ones(len(copied)), 16)
-    assert [c.tolist() for c in by_weight] == [c.tolist() for c in want]
+    expected = thresholds_of(copied, np.ones(len(copied)), 16)
+    assert [c.tolist() for c in by_weight] == [c.tolist() for c in expected]
 
 
-def test_a_threshold_lies_between_neighbors_however_near() -> None:
+def test_thresholds_lie_between_adjacent_values() -> None:
     for a, b in [(1.0, np.nextafter(1.0, 2)), (0.0, 5e-324), (-1e308, 1e308), (-5e-324, 0.0)]:
         (t,) = midpoints(np.array([a]), np.array([b]))
         assert a <= t < b
@@ -397,8 +399,8 @@ def test_documents_are_on_the_same_side_in_training_and_prediction(dtype, bins: 
         assert model.predict(X).tolist() == scores.tolist()
         assert model.predict(csr_array(X)).tolist() == scores.tolist()
         assert (0.5 * pool.values(number, X)).tolist() == scores.tolist()
-        want = sum(scores / 0.5 * np.arange(len(X)))
-        assert pool.edges(np.arange(len(X), dtype=float))[number] == pytest.approx(want)
+        expected = sum(scores / 0.5 * np.arange(len(X)))
+        assert pool.edges(np.arange(len(X), dtype=float))[number] == pytest.approx(expected)
 
 
 def test_threads_do_not_change_a_bit(monkeypatch) -> None:
@@ -407,14 +409,14 @@ def test_threads_do_not_change_a_bit(monkeypatch) -> None:
     assert all(model == models[0] for model in models)
 
 
-# --- when it stops
+# --- stopping
 
 
-def test_the_training_loss_falls_every_round_unless_every_step_is_taken() -> None:
-    for made in MADE:
-        losses = [1.0, *(s.loss for s in clone(made).fit(TRAIN).history_)]
-        assert len(losses) > 6, made
-        assert (np.diff(losses) < 0).all(), made
+def test_training_loss_decreases_every_round_with_halvings() -> None:
+    for unfitted in UNFITTED:
+        losses = [1.0, *(s.loss for s in clone(unfitted).fit(TRAIN).history_)]
+        assert len(losses) > 6, unfitted
+        assert (np.diff(losses) < 0).all(), unfitted
     papers = fp.AdaRank(rounds=40, halvings=None, stall=None).fit(TRAIN)
     ours = fp.AdaRank(rounds=40).fit(TRAIN)
     assert papers.n_iter_ == 40
@@ -422,7 +424,7 @@ def test_the_training_loss_falls_every_round_unless_every_step_is_taken() -> Non
     assert ours.objective_ < papers.objective_ == min(s.loss for s in papers.history_)
 
 
-def test_a_step_that_is_not_taken_changes_nothing() -> None:
+def test_rejected_steps_leave_the_state_unchanged() -> None:
     pool = Features().pool(TRAIN.X, np.ones(TRAIN.n_docs))
     judge = QueryMeasure(fp.measure("NDCG@10"), TRAIN.truth)
     state = InMemoryBoostingState(
@@ -431,20 +433,18 @@ def test_a_step_that_is_not_taken_changes_nothing() -> None:
     best = int(np.argmax(state.edges()[0]))
     assert state.try_step(best, 0.5, halvings=0) > 0
     scores, loss, edges = state.scores.copy(), state.loss, state.edges()
-    refused = [h for h in range(pool.count) if state.try_step(h, -0.99, halvings=1) == 0]
-    assert best in refused  # the best feature upside down
-    fresh = InMemoryBoostingState(
-        pool, [(1.0, ListTerm(judge, pool, np.ones(len(TRAIN))))], scores.copy()
-    )
-    again = InMemoryBoostingState(pool, state.terms, scores.copy())
+    refused = [h for h in range(pool.count) if state.take(h, -0.99, halvings=1) == 0]
+    assert best in refused  # the best feature, reversed
+    fresh = _State(pool, [(1.0, ListTerm(judge, pool, np.ones(len(TRAIN))))], scores.copy())
+    again = _State(pool, state.parts, scores.copy())
     again.edges()
     assert again.try_step(best, -0.99, halvings=1) == 0
     assert (again.scores.tolist(), again.loss) == (scores.tolist(), loss)
     assert again.edges().tolist() == edges.tolist() == fresh.edges().tolist()
 
 
-def test_one_weak_ranker_for_ever_is_the_trap_that_setting_aside_avoids() -> None:
-    """The first feature is best alone, and AdaRank would take it every round."""
+def test_setting_weak_rankers_aside_avoids_repeating_one() -> None:
+    """The first feature is the best one, and AdaRank would choose it every round."""
     rng = np.random.default_rng(0)
     X = rng.random((600, 3))
     y = np.round(3 * (0.6 * X[:, 0] + 0.4 * X[:, 1]) + 0.2 * rng.normal(size=600))
@@ -454,12 +454,12 @@ def test_one_weak_ranker_for_ever_is_the_trap_that_setting_aside_avoids() -> Non
     assert np.count_nonzero(stuck.coef_) == 1
     assert freed.coef_[1] > 0
     assert freed.score(X, y, qid=qid) > stuck.score(X, y, qid=qid) + 0.02
-    assert freed.n_iter_ < 30  # nothing more to gain
+    assert freed.n_iter_ < 30  # no further improvement
 
 
-def test_tol_ends_rank_boost() -> None:
-    whole = fp.RankBoost(rounds=60).fit(TRAIN)
-    losses = np.array([1.0, *(s.loss for s in whole.history_)])
+def test_tol_stops_rankboost() -> None:
+    full = fp.RankBoost(rounds=60).fit(TRAIN)
+    losses = np.array([1.0, *(s.loss for s in full.history_)])
     falls = -np.diff(losses) / losses[:-1]
     for tol in (0.05, 0.02):
         some = fp.RankBoost(rounds=60, tol=tol).fit(TRAIN)
@@ -467,72 +467,76 @@ def test_tol_ends_rank_boost() -> None:
     assert fp.RankBoost(rounds=60, tol=1.0).fit(TRAIN).n_iter_ == 1
 
 
-def test_stall_ends_what_does_not_get_better() -> None:
+def test_stall_stops_boosting_without_improvement() -> None:
     X, y, qid = np.array([[0.0], [1.0], [1.0], [0.0]]), [0, 1, 0, 1], [1, 1, 2, 2]
-    assert fp.RankBoost().fit(X, y, qid=qid).n_iter_ == 0  # as often right as wrong
+    assert fp.RankBoost().fit(X, y, qid=qid).n_iter_ == 0  # as often correct as wrong
     patient, hasty = (fp.AdaRank(rounds=300, stall=s).fit(TRAIN) for s in (None, 1))
     assert hasty.n_iter_ < patient.n_iter_ < 300
     assert hasty.objective_ > patient.objective_
 
 
-def test_a_weak_ranker_without_mistakes_is_enough() -> None:
+def test_a_perfect_weak_ranker_ends_boosting() -> None:
     X, y, qid = np.arange(8.0).reshape(8, 1), [0, 0, 1, 1, 0, 0, 1, 1], np.repeat([1, 2], 4)
     X[4:] -= 4
-    for made in (fp.RankBoost(), fp.AdaRank(), fp.AdaRank(weak="stumps")):
-        ranker = clone(made).fit(X, y, qid=qid)
+    for unfitted in (fp.RankBoost(), fp.AdaRank(), fp.AdaRank(weak="stumps")):
+        ranker = clone(unfitted).fit(X, y, qid=qid)
         assert ranker.n_iter_ == 1
         assert ranker.score(X, y, qid=qid) == 1
-    # Two stumps that are right in turn make a loss that falls for ever, and yet it ends.
+    # With two alternating stumps the loss would decrease without end; boosting stops anyway.
     y = [0, 0, 1, 1, 0, 0, 0, 1]
     ranker = fp.RankBoost(rounds=1000).fit(X, y, qid=qid)
     assert 1 < ranker.n_iter_ < 200
     assert ranker.score(X, y, qid=qid) == 1
 
 
-# --- as the family does it
+# --- properties of all rankers
 
 
-def test_weights_are_copies() -> None:
+def test_document_weights_act_as_copies() -> None:
     rng = np.random.default_rng(0)
     weights = rng.integers(0, 3, TRAIN.n_docs)
     rows = np.repeat(np.arange(TRAIN.n_docs), weights)
-    for made in MADE:
-        by_weight = clone(made).fit(TRAIN, sample_weight=weights)
-        copied = clone(made).fit(TRAIN.X[rows], TRAIN.y[rows], qid=TRAIN.qid[rows])
+    for unfitted in UNFITTED:
+        by_weight = clone(unfitted).fit(TRAIN, sample_weight=weights)
+        copied = clone(unfitted).fit(TRAIN.X[rows], TRAIN.y[rows], qid=TRAIN.qid[rows])
         assert by_weight.predict(TEST) == pytest.approx(copied.predict(TEST), abs=1e-9)
     halves = fp.RankBoost(rounds=10).fit(TRAIN, sample_weight=weights / 2)
     assert np.isfinite(halves.predict(TEST)).all()
-    for made in MADE[1:]:
-        with pytest.raises(DataError, match=r"must be whole numbers, and one is 0\.5"):
-            clone(made).fit(TRAIN, sample_weight=weights / 2)
+    for unfitted in UNFITTED[1:]:
+        with pytest.raises(DataError, match=r"must be integers, and one is 0\.5"):
+            clone(unfitted).fit(TRAIN, sample_weight=weights / 2)
 
 
-@pytest.mark.parametrize("made", MADE, ids=str)
-def test_a_query_of_weight_two_is_two_queries(made) -> None:
+@pytest.mark.parametrize("unfitted", UNFITTED, ids=str)
+def test_a_query_of_weight_2_equals_two_queries(unfitted) -> None:
     weights = np.random.default_rng(0).integers(0, 3, len(TRAIN))
     twice = TRAIN[np.repeat(np.arange(len(TRAIN)), weights)]
     qid = np.repeat(np.arange(len(twice)), twice.lengths)
-    want = clone(made).fit(twice.X, twice.y, qid=qid).predict(TEST)
-    assert clone(made).fit(TRAIN, sample_weight=weights).predict(TEST) == pytest.approx(want)
-    assert not np.allclose(clone(made).fit(TRAIN).predict(TEST), want)
+    expected = clone(unfitted).fit(twice.X, twice.y, qid=qid).predict(TEST)
+    assert clone(unfitted).fit(TRAIN, sample_weight=weights).predict(TEST) == pytest.approx(
+        expected
+    )
+    assert not np.allclose(clone(unfitted).fit(TRAIN).predict(TEST), expected)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("made", [*MADE, fp.AdaRank(weak="stumps(bins=9)", rounds=20)], ids=str)
-def test_sparse_features_give_the_dense_model(made) -> None:
+@pytest.mark.parametrize(
+    "unfitted", [*UNFITTED, fp.AdaRank(weak="stumps(bins=9)", rounds=20)], ids=str
+)
+def test_sparse_and_dense_features_give_the_same_model(unfitted) -> None:
     X = TRAIN.X * (np.random.default_rng(0).random(TRAIN.X.shape) < 0.5)
-    dense = clone(made).fit(X, TRAIN.y, qid=TRAIN.qid)
-    sparse = clone(made).fit(csr_array(X), TRAIN.y, qid=TRAIN.qid)
+    dense = clone(unfitted).fit(X, TRAIN.y, qid=TRAIN.qid)
+    sparse = clone(unfitted).fit(csr_array(X), TRAIN.y, qid=TRAIN.qid)
     valid = (csr_array(TEST.X), TEST.y, TEST.qid)
     assert sparse.predict(csr_array(TEST.X)) == pytest.approx(dense.predict(TEST.X))
-    watched = clone(made).fit(csr_array(X), TRAIN.y, qid=TRAIN.qid, valid=valid)
+    watched = clone(unfitted).fit(csr_array(X), TRAIN.y, qid=TRAIN.qid, valid=valid)
     assert watched.best_score_ == pytest.approx(watched.score(*valid[:2], qid=valid[2]))
 
 
-@pytest.mark.parametrize("made", MADE, ids=str)
-def test_validation_keeps_the_best_and_an_interrupt_too(made) -> None:
+@pytest.mark.parametrize("unfitted", UNFITTED, ids=str)
+def test_validation_and_interrupts_keep_the_best_round(unfitted) -> None:
     seen = []
-    ranker = clone(made).set_params(patience=4).fit(TRAIN, valid=TEST, callback=seen.append)
+    ranker = clone(unfitted).set_params(patience=4).fit(TRAIN, valid=TEST, progress=seen.append)
     values = [step.measure for step in seen]
     assert ranker.best_score_ == max(values) == pytest.approx(ranker.score(TEST))
     assert len(seen) <= ranker.best_iteration_ + 4
@@ -542,24 +546,24 @@ def test_validation_keeps_the_best_and_an_interrupt_too(made) -> None:
             raise KeyboardInterrupt
 
     with pytest.warns(FirstpageWarning, match="interrupted"):
-        some = clone(made).fit(TRAIN, valid=TEST, callback=stop)
+        some = clone(unfitted).fit(TRAIN, valid=TEST, progress=stop)
     assert some.interrupted_
     assert some.score(TEST) == pytest.approx(max(values[:3]))
-    assert clone(made).fit(TRAIN, callback=lambda step: step.iteration == 2).n_iter_ == 2
+    assert clone(unfitted).fit(TRAIN, progress=lambda step: step.iteration == 2).n_iter_ == 2
 
 
-@pytest.mark.parametrize("made", MADE, ids=str)
-def test_warm_start_goes_on(made, tmp_path) -> None:
-    whole = clone(made).set_params(rounds=8).fit(TRAIN)
-    first = clone(made).set_params(rounds=4, warm_start=True, stall=None).fit(TRAIN)
+@pytest.mark.parametrize("unfitted", UNFITTED, ids=str)
+def test_warm_start_continues(unfitted, tmp_path) -> None:
+    full = clone(unfitted).set_params(rounds=8).fit(TRAIN)
+    first = clone(unfitted).set_params(rounds=4, warm_start=True, stall=None).fit(TRAIN)
     first.save(tmp_path / "m.json")
     for ranker in (first, fp.load(tmp_path / "m.json")):
         ranker.fit(TRAIN)
-        assert ranker.objective_ < whole.history_[3].loss
-        if not isinstance(made, fp.AdaRank):  # which begins with nothing set aside
-            assert ranker.predict(TEST) == pytest.approx(whole.predict(TEST))
+        assert ranker.objective_ < full.history_[3].loss
+        if not isinstance(unfitted, fp.AdaRank):  # it starts with no weak ranker set aside
+            assert ranker.predict(TEST) == pytest.approx(full.predict(TEST))
     with pytest.raises(DataError, match="warm_start"):
-        first.set_params(weak="features" if made.weak == "stumps" else "stumps").fit(TRAIN)
+        first.set_params(weak="features" if unfitted.weak == "stumps" else "stumps").fit(TRAIN)
 
 
 @pytest.mark.slow
@@ -588,16 +592,16 @@ def test_degenerate_data_give_a_finite_model() -> None:
                 assert np.isfinite(ranker.objective_)
 
 
-def test_units_do_not_matter() -> None:
+def test_units_of_features_do_not_matter() -> None:
     factors = np.tile([1e-6, 1.0, 1e4, 32.0, 7e8], 3)
-    for made in MADE:
-        want = clone(made).fit(TRAIN).predict(TEST)
-        scaled = clone(made).fit(TRAIN.X * factors + 5, TRAIN.y, qid=TRAIN.qid)
-        got = scaled.predict(TEST.X * factors + 5)
-        assert got - got[0] == pytest.approx(want - want[0], rel=1e-4, abs=1e-4)
+    for unfitted in UNFITTED:
+        expected = clone(unfitted).fit(TRAIN).predict(TEST)
+        scaled = clone(unfitted).fit(TRAIN.X * factors + 5, TRAIN.y, qid=TRAIN.qid)
+        dcg = scaled.predict(TEST.X * factors + 5)
+        assert dcg - dcg[0] == pytest.approx(expected - expected[0], rel=1e-4, abs=1e-4)
 
 
-def test_names() -> None:
+def test_names_of_boosting_rankers() -> None:
     for text in ("AdaRank.MAP", "adarank-map", "ada_rank.map"):
         assert str(fp.ranker(text)) == "AdaRank(maximize='AP')"
     assert fp.ranker("AdaRank.NDCG(k=5)").maximize == "NDCG@10"
@@ -607,16 +611,16 @@ def test_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "words"),
+    ("unfitted", "message"),
     [
         (fp.RankBoost(weak="trees"), "no weak ranker 'trees'"),
-        (fp.RankBoost(weak="stumps(bins=1)"), "bins of Stumps must be a whole number from 2 on"),
+        (fp.RankBoost(weak="stumps(bins=1)"), "bins of Stumps must be an integer of at least 2"),
         (fp.RankBoost(weak="stumps(bins=257)"), "at most 256"),
         (fp.RankBoost(weak="stumps(x=1)"), "no parameter 'x'"),
         (fp.RankBoost(weak="features(signs=minus)"), "signs must be 'both' or 'plus'"),
-        (fp.RankBoost(weak=5), "weak must be a string"),
-        (fp.RankBoost(rounds=0), "rounds of RankBoost must be a whole number from 1 on"),
-        (fp.RankBoost(tol=-1), "tol of RankBoost must be a number from 0 on"),
+        (fp.RankBoost(weak=5), "weak must be a text"),
+        (fp.RankBoost(rounds=0), "rounds of RankBoost must be an integer of at least 1"),
+        (fp.RankBoost(tol=-1), "tol of RankBoost must be a number of at least 0"),
         (fp.RankBoost(pairs="some"), "pairs must be 'all' or 'cross'"),
         (fp.AdaRank(stall=0), "stall of AdaRank must be"),
         (fp.AdaRank(halvings=-1), "halvings of AdaRank must be"),
@@ -630,24 +634,24 @@ def test_names() -> None:
         (fp.FocusedBoost(k=None), "FocusedBoost needs k"),
     ],
 )
-def test_a_mistake_gets_one_clear_line(made, words: str) -> None:
-    with pytest.raises(FirstpageError, match=words) as caught:
-        made.fit(TRAIN)
+def test_invalid_arguments_cause_one_line_errors(unfitted, message: str) -> None:
+    with pytest.raises(FirstpageError, match=message) as caught:
+        unfitted.fit(TRAIN)
     assert "\n" not in str(caught.value)
 
 
 # --- models
 
 
-def test_stumps_explain_themselves(tmp_path) -> None:
+def test_explanations_of_stumps(tmp_path) -> None:
     from firstpage.report.rankers import explanation_page, explanation_text
 
     ranker = fp.RankBoost(rounds=30).fit(TRAIN)
     ranker.save(tmp_path / "m.json")
-    found = fp.explain(tmp_path / "m.json")
-    assert found.values.tolist() == ranker.model_.explain().values.tolist()
-    name, value = found.ordered()[0]
-    thresholds, levels = found.steps[name]
+    result = fp.explain(tmp_path / "m.json")
+    assert result.values.tolist() == ranker.model_.explain().values.tolist()
+    name, value = result.ordered()[0]
+    thresholds, levels = result.steps[name]
     assert len(levels) == len(thresholds) + 1
     assert value == pytest.approx(levels.max() - levels.min())
     x = np.zeros((1, 15))
@@ -655,9 +659,9 @@ def test_stumps_explain_themselves(tmp_path) -> None:
     y = x.copy()
     y[0, int(name) - 1] = thresholds[0] - 1e-9
     assert (ranker.predict(x) - ranker.predict(y))[0] == pytest.approx(levels[1] - levels[0])
-    assert "range of steps" in explanation_text(found, 3)
-    assert "Feature effects" in explanation_page(found, 3)
-    assert json.loads(json.dumps(found.to_dict()))["features"][0]["levels"] == levels.tolist()
+    assert "range of steps" in explanation_text(result, 3)
+    assert "How it reads them" in explanation_page(result, 3)
+    assert json.loads(json.dumps(result.to_dict()))["features"][0]["levels"] == levels.tolist()
 
 
 SYNTHETIC = fp.Synthetic(queries=30, docs=12, features=6, grades=3).dataset()
@@ -666,7 +670,7 @@ SYNTHETIC = fp.Synthetic(queries=30, docs=12, features=6, grades=3).dataset()
 TRAINING, VALID = SYNTHETIC[:20], SYNTHETIC[20:]
 
 
-def test_boosting_in_vain_says_so_and_keeps_its_objective() -> None:
+def test_boosting_without_effect_causes_a_warning() -> None:
     with pytest.warns(FirstpageWarning, match="nothing was learned"):
         fp.RankBoost().fit(np.ones((20, 3)), np.arange(20) % 3)
     ranker = fp.AdaRank(warm_start=True).fit(TRAINING)
@@ -675,12 +679,12 @@ def test_boosting_in_vain_says_so_and_keeps_its_objective() -> None:
     assert ranker.objective_ <= before
 
 
-def test_tables_too_large_are_refused() -> None:
+def test_too_large_tables_are_rejected() -> None:
     import firstpage.solvers.boosting.pools as pools
 
-    most, pools.MAX_TABLE_BYTES = pools.MAX_TABLE_BYTES, 1000
+    largest, pools.MOST_BYTES = pools.MOST_BYTES, 1000
     try:
         with pytest.raises(DataError, match="use fewer stumps"):
             fp.FocusedBoost(k=3).fit(TRAINING)
     finally:
-        pools.MAX_TABLE_BYTES = most
+        pools.MOST_BYTES = largest

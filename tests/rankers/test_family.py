@@ -1,4 +1,4 @@
-"""One table of rankers, every property: scikit-learn, files, weights, groups, determinism."""
+"""Properties of all rankers: scikit-learn, files, weights, groups, reproducibility."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from firstpage.rankers.registry import RANKERS
 
 SMOOTH = [fp.Regression, fp.RankNet, fp.ListNet, fp.ListMLE, fp.RankCosine, fp.FocusedNet]
 HINGES = [fp.RankSVM, fp.SVMMAP, fp.FocusedSVM, fp.TopMargin, fp.TopSlack]
-INEXACT = {  # as with scikit-learn's own: a solver that ends at a gap is not the same to 1e-7
+INEXACT = {  # solvers that stop at a gap are not reproducible to 1e-7, as in scikit-learn
     f"check_sample_weight_equivalence_on_{kind}_data": "ends within 0.1 % of the optimum"
     for kind in ("dense", "sparse")
 }
@@ -34,7 +34,7 @@ RECIPE = fp.Synthetic(queries=80, docs="uniform(2, 30)", features=6, grades=3, s
 DATA = RECIPE.dataset()
 DATA = DATA.with_features(np.ascontiguousarray(DATA.X, np.float64))
 TRAIN, TEST = DATA[:60], DATA[60:]
-MADE = [
+UNFITTED = [
     *(cls() for cls in SMOOTH),
     *(cls(k=5) for cls in SMOOTH),
     fp.ListMLE(k=5, ties="random"),
@@ -76,7 +76,7 @@ MADE = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cls", [*SMOOTH, *HINGES, *BOOSTED, fp.TopRank])
-def test_scikit_learn_finds_nothing_to_say(cls) -> None:
+def test_scikit_learn_estimator_checks_pass(cls) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = check_estimator(cls(), on_skip=None, expected_failed_checks=EXPECTED.get(cls))
@@ -84,9 +84,9 @@ def test_scikit_learn_finds_nothing_to_say(cls) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("made", MADE, ids=str)
-def test_it_learns(made) -> None:
-    ranker = clone(made).fit(TRAIN)
+@pytest.mark.parametrize("unfitted", UNFITTED, ids=str)
+def test_rankers_improve_on_the_training_data(unfitted) -> None:
+    ranker = clone(unfitted).fit(TRAIN)
     random = np.random.default_rng(0).random(TEST.n_docs)
     ground = fp.evaluate(random, TEST, measures="NDCG@10")["NDCG@10"]
     best = fp.evaluate(RECIPE.true_utility(TEST.X), TEST, measures="NDCG@10")["NDCG@10"]
@@ -94,9 +94,9 @@ def test_it_learns(made) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("made", MADE, ids=str)
-def test_a_model_file_gives_the_same_scores(made, tmp_path) -> None:
-    ranker = clone(made).fit(TRAIN)
+@pytest.mark.parametrize("unfitted", UNFITTED, ids=str)
+def test_model_files_give_the_same_scores(unfitted, tmp_path) -> None:
+    ranker = clone(unfitted).fit(TRAIN)
     ranker.save(tmp_path / "m.json")
     again = fp.load(tmp_path / "m.json")
     assert type(again) is type(ranker)
@@ -108,81 +108,85 @@ def test_a_model_file_gives_the_same_scores(made, tmp_path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("made", MADE, ids=str)
-def test_training_repeats_to_the_last_bit_for_any_number_of_threads(made) -> None:
-    one, two = (clone(made).set_params(threads=t).fit(TRAIN).predict(TEST) for t in (1, 2))
+@pytest.mark.parametrize("unfitted", UNFITTED, ids=str)
+def test_training_is_reproducible_for_any_number_of_threads(unfitted) -> None:
+    one, two = (clone(unfitted).set_params(threads=t).fit(TRAIN).predict(TEST) for t in (1, 2))
     assert one.tolist() == two.tolist()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("made", MADE, ids=str)
-def test_arrays_frames_and_any_order_of_rows_give_the_dataset_s_model(made) -> None:
-    """Interleaved rows and string query ids too; ties="random" goes by the query's id."""
+@pytest.mark.parametrize("unfitted", UNFITTED, ids=str)
+def test_arrays_frames_and_any_row_order_give_the_same_model(unfitted) -> None:
+    """Also interleaved rows and string query ids; ties="random" depends on the query id."""
     names = [f"f{i}" for i in range(6)]
     qid = np.array([f"q{q}" for q in TRAIN.qid])
-    want = clone(made).fit(TRAIN.X, TRAIN.y, qid=qid).predict(TEST.X, qid=TEST.qid)
+    expected = clone(unfitted).fit(TRAIN.X, TRAIN.y, qid=qid).predict(TEST.X, qid=TEST.qid)
     frame = pd.DataFrame(TRAIN.X, columns=names)
-    by_frame = clone(made).fit(frame, pd.Series(TRAIN.y), qid=pd.Series(qid))
+    by_frame = clone(unfitted).fit(frame, pd.Series(TRAIN.y), qid=pd.Series(qid))
     assert by_frame.feature_names_in_.tolist() == names
     assert by_frame.n_features_in_ == 6
     test = pd.DataFrame(TEST.X, columns=names)
-    assert by_frame.predict(test, qid=TEST.qid) == pytest.approx(want)
-    by_polars = clone(made).fit(
+    assert by_frame.predict(test, qid=TEST.qid) == pytest.approx(expected)
+    by_polars = clone(unfitted).fit(
         pl.DataFrame(TRAIN.X, schema=names), TRAIN.y.tolist(), qid=qid.tolist()
     )
     assert by_polars.predict(pl.DataFrame(TEST.X, schema=names), qid=TEST.qid) == pytest.approx(
-        want
+        expected
     )
     order = np.argsort(np.arange(TRAIN.n_docs) % 7, kind="stable")
-    mixed = clone(made).fit(TRAIN.X[order], TRAIN.y[order], qid=qid[order])
+    mixed = clone(unfitted).fit(TRAIN.X[order], TRAIN.y[order], qid=qid[order])
     test_order = np.argsort(np.arange(TEST.n_docs) % 5, kind="stable")
     got = mixed.predict(TEST.X[test_order], qid=TEST.qid[test_order])
     if (
-        isinstance(made, fp.LambdaMART)
-        or made.ties == "random"
-        or any(way in str(getattr(made, "solver", "")) for way in ("sgd", "adam"))
+        isinstance(unfitted, fp.LambdaMART)
+        or unfitted.ties == "random"
+        or any(way in str(getattr(unfitted, "solver", "")) for way in ("sgd", "adam"))
     ):
         return  # the order of rows breaks ties (also LightGBM's), and that of queries the epochs
-    if isinstance(made, fp.TopRank):
-        return  # votes on what its parts found, up to their gaps
-    if isinstance(made, tuple(HINGES)) and "trees" not in str(made.scorer):
+    if isinstance(unfitted, fp.TopRank):
+        return  # its components agree only within their gaps
+    if isinstance(unfitted, tuple(HINGES)) and "trees" not in str(unfitted.scorer):
         assert mixed.objective_ == pytest.approx(by_frame.objective_, rel=2e-3)
-        return  # anything within the gap is as good
-    assert got == pytest.approx(want[test_order], rel=1e-3, abs=1e-4)
+        return  # all solutions within the gap are equally good
+    assert got == pytest.approx(expected[test_order], rel=1e-3, abs=1e-4)
 
 
 @pytest.mark.parametrize(
-    "made", [fp.ListMLE(k=5), fp.RankNet(), fp.Regression(), fp.FocusedNet(k=5)], ids=str
+    "unfitted", [fp.ListMLE(k=5), fp.RankNet(), fp.Regression(), fp.FocusedNet(k=5)], ids=str
 )
-def test_a_query_of_weight_two_is_two_queries(made) -> None:
+def test_a_query_of_weight_2_equals_two_queries(unfitted) -> None:
     weights = np.random.default_rng(0).integers(0, 3, len(TRAIN))
     twice = TRAIN[np.repeat(np.arange(len(TRAIN)), weights)]
-    want = clone(made).fit(twice.X, twice.y, qid=np.repeat(np.arange(len(twice)), twice.lengths))
-    by_query = clone(made).fit(TRAIN, sample_weight=weights)
-    by_document = clone(made).fit(TRAIN, sample_weight=np.repeat(weights, TRAIN.lengths))
-    assert by_query.coef_ == pytest.approx(want.coef_, rel=1e-4, abs=1e-6)
+    expected = clone(unfitted).fit(
+        twice.X, twice.y, qid=np.repeat(np.arange(len(twice)), twice.lengths)
+    )
+    by_query = clone(unfitted).fit(TRAIN, sample_weight=weights)
+    by_document = clone(unfitted).fit(TRAIN, sample_weight=np.repeat(weights, TRAIN.lengths))
+    assert by_query.coef_ == pytest.approx(expected.coef_, rel=1e-4, abs=1e-6)
     assert by_document.coef_.tolist() == by_query.coef_.tolist()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("made", [cls(C=3.0) for cls in HINGES], ids=str)
-def test_hinges_know_weights_up_to_their_gap(made) -> None:
-    """Of queries, and of documents as whole numbers of copies."""
+@pytest.mark.parametrize("unfitted", [cls(C=3.0) for cls in HINGES], ids=str)
+def test_weights_of_hinge_losses_agree_within_the_gap(unfitted) -> None:
+    """Weights of queries, and of documents as integer numbers of copies."""
     rng = np.random.default_rng(0)
     weights = rng.integers(0, 3, len(TRAIN))
     twice = TRAIN[np.repeat(np.arange(len(TRAIN)), weights)]
-    want = clone(made).fit(twice.X, twice.y, qid=np.repeat(np.arange(len(twice)), twice.lengths))
-    assert clone(made).fit(TRAIN, sample_weight=weights).objective_ == pytest.approx(
-        want.objective_, rel=2e-3
+    expected = clone(unfitted).fit(
+        twice.X, twice.y, qid=np.repeat(np.arange(len(twice)), twice.lengths)
+    )
+    assert clone(unfitted).fit(TRAIN, sample_weight=weights).objective_ == pytest.approx(
+        expected.objective_, rel=2e-3
     )
     copies = rng.integers(0, 3, TRAIN.n_docs)
     rows = np.repeat(np.arange(TRAIN.n_docs), copies)
-    want = clone(made).fit(TRAIN.X[rows], TRAIN.y[rows], qid=TRAIN.qid[rows])
-    got = clone(made).fit(TRAIN, sample_weight=copies)
-    assert got.objective_ == pytest.approx(want.objective_, rel=5e-3)
-    if not isinstance(made, fp.RankSVM):
-        with pytest.raises(FirstpageError, match="must be whole numbers"):
-            clone(made).fit(TRAIN, sample_weight=copies + 0.5)
+    expected = clone(unfitted).fit(TRAIN.X[rows], TRAIN.y[rows], qid=TRAIN.qid[rows])
+    got = clone(unfitted).fit(TRAIN, sample_weight=copies)
+    assert got.objective_ == pytest.approx(expected.objective_, rel=5e-3)
+    if not isinstance(unfitted, fp.RankSVM):
+        with pytest.raises(FirstpageError, match="must be integers"):
+            clone(unfitted).fit(TRAIN, sample_weight=copies + 0.5)
 
 
 def test_grid_search_with_groups_and_routed_qid() -> None:
@@ -204,42 +208,42 @@ def test_grid_search_with_groups_and_routed_qid() -> None:
 
 
 @pytest.mark.parametrize(
-    "made", [fp.ListNet(), fp.RankNet(k=3), fp.Regression(), fp.FocusedNet(3)], ids=str
+    "unfitted", [fp.ListNet(), fp.RankNet(k=3), fp.Regression(), fp.FocusedNet(3)], ids=str
 )
-def test_sparse_features(made) -> None:
+def test_sparse_features_give_the_same_scores(unfitted) -> None:
     X = TRAIN.X * (np.random.default_rng(0).random(TRAIN.X.shape) < 0.5)
-    dense = clone(made).fit(X, TRAIN.y, qid=TRAIN.qid)
-    sparse = clone(made).fit(csr_array(X), TRAIN.y, qid=TRAIN.qid)
+    dense = clone(unfitted).fit(X, TRAIN.y, qid=TRAIN.qid)
+    sparse = clone(unfitted).fit(csr_array(X), TRAIN.y, qid=TRAIN.qid)
     assert sparse.coef_ == pytest.approx(dense.coef_, rel=1e-4, abs=1e-6)
     assert sparse.predict(csr_array(TEST.X)) == pytest.approx(sparse.predict(TEST.X))
 
 
 @pytest.mark.slow
-def test_real_labels_work_everywhere_but_in_lambdarank() -> None:
+def test_real_labels_work_except_in_lambdarank() -> None:
     real = TRAIN.with_labels(TRAIN.y + np.random.default_rng(0).random(TRAIN.n_docs) / 3)
-    for made in MADE:
-        if isinstance(made, fp.LambdaMART):
-            with pytest.raises(FirstpageError, match="whole labels from 0 to 30"):
-                clone(made).fit(real)
-        elif made.k is None and (
-            getattr(made, "delta", "").startswith("P") or isinstance(made, fp.SVMMAP)
+    for unfitted in UNFITTED:
+        if isinstance(unfitted, fp.LambdaMART):
+            with pytest.raises(FirstpageError, match="integer labels from 0 to 30"):
+                clone(unfitted).fit(real)
+        elif unfitted.k is None and (
+            getattr(unfitted, "delta", "").startswith("P") or isinstance(unfitted, fp.SVMMAP)
         ):
-            with pytest.warns(FirstpageWarning, match="all scores are alike"):
-                clone(made).fit(real)  # all labels are above 0: everything is relevant
+            with pytest.warns(FirstpageWarning, match="all scores are equal"):
+                clone(unfitted).fit(real)  # all labels are above 0: everything is relevant
         else:
-            assert clone(made).fit(real).score(TEST) > 0.5, made
+            assert clone(unfitted).fit(real).score(TEST) > 0.5, unfitted
 
 
-def test_a_top_k_truth_is_read_as_it_is() -> None:
+def test_top_k_truth_is_used_unchanged() -> None:
     top = TRAIN.with_labels(TRAIN.truth.top_k(5))
     for cls in (fp.ListMLE, fp.RankNet, fp.ListNet, fp.RankCosine):
-        want = cls(k=5).fit(top)
-        assert cls(k=5, ties="random").fit(top).coef_ == pytest.approx(want.coef_)
+        expected = cls(k=5).fit(top)
+        assert cls(k=5, ties="random").fit(top).coef_ == pytest.approx(expected.coef_)
     assert fp.ListMLE().fit(top).coef_ == pytest.approx(fp.ListMLE(k=5).fit(top).coef_)
     assert fp.ListMLE(k=500).fit(TRAIN).coef_ == pytest.approx(fp.ListMLE().fit(TRAIN).coef_)
 
 
-def test_focused_net_at_its_ends_is_its_parts() -> None:
+def test_focused_net_with_beta_0_or_1_is_one_loss() -> None:
     from firstpage.losses.focused import TopList
     from firstpage.losses.pairwise import PairwiseLogistic
 
@@ -255,7 +259,7 @@ def test_focused_net_at_its_ends_is_its_parts() -> None:
         assert mixed[1] == pytest.approx(factor * alone[1])
 
 
-def test_rank_is_the_order_of_the_scores() -> None:
+def test_rank_sorts_by_score() -> None:
     ranker = fp.ListNet().fit(TRAIN)
     scores = ranker.predict(TEST)
     order = ranker.rank(TEST)
@@ -271,10 +275,10 @@ def test_rank_is_the_order_of_the_scores() -> None:
 
 
 @pytest.mark.slow
-def test_validation_stops_and_keeps_the_best() -> None:
+def test_validation_stops_training_and_keeps_the_best() -> None:
     seen = []
     ranker = fp.ListMLE(solver="gd(rate=0.01, max_iter=400)", patience=5)
-    ranker.fit(TRAIN, valid=TEST, callback=seen.append)
+    ranker.fit(TRAIN, valid=TEST, progress=seen.append)
     values = [step.measure for step in seen]
     assert ranker.best_score_ == max(values) == pytest.approx(ranker.score(TEST))
     assert ranker.best_iteration_ == values.index(max(values)) + 1
@@ -283,14 +287,14 @@ def test_validation_stops_and_keeps_the_best() -> None:
     trees.fit(TRAIN, valid=(TEST.X, TEST.y, TEST.qid))
     assert trees.score(TEST) == pytest.approx(trees.best_score_)
     assert trees.n_iter_ < 60
-    whole = fp.ListNet().fit(TRAIN, valid=TEST)  # L-BFGS goes on to the optimum
+    whole = fp.ListNet().fit(TRAIN, valid=TEST)  # L-BFGS runs to the optimum
     assert whole.best_iteration_ is None
     assert whole.coef_.tolist() == fp.ListNet().fit(TRAIN).coef_.tolist()
 
 
-def test_a_callback_can_stop_and_warm_start_goes_on() -> None:
+def test_progress_can_stop_and_warm_start_continues() -> None:
     ranker = fp.RankNet(warm_start=True)
-    ranker.fit(TRAIN, callback=lambda step: step.iteration == 3)
+    ranker.fit(TRAIN, progress=lambda step: step.iteration == 3)
     assert ranker.n_iter_ == 3
     before = ranker.objective_
     ranker.fit(TRAIN)
@@ -299,19 +303,19 @@ def test_a_callback_can_stop_and_warm_start_goes_on() -> None:
 
 
 @pytest.mark.parametrize("scorer", ["linear", "trees(count=50, leaves=7)"])
-def test_an_interrupt_keeps_the_best_so_far(scorer: str) -> None:
+def test_an_interrupt_keeps_the_best_model_so_far(scorer: str) -> None:
     def stop(step) -> None:
         if step.iteration == 4:
             raise KeyboardInterrupt
 
     ranker = fp.ListMLE(k=5, scorer=scorer)
     with pytest.warns(FirstpageWarning, match="interrupted"):
-        ranker.fit(TRAIN, valid=TEST, callback=stop)
+        ranker.fit(TRAIN, valid=TEST, progress=stop)
     assert ranker.interrupted_
     assert ranker.score(TEST) == pytest.approx(max(s.measure for s in ranker.history_))
 
 
-def test_verbose_says_where_it_stands(capsys) -> None:
+def test_verbose_prints_each_iteration(capsys) -> None:
     fp.ListNet(verbose=True).fit(TRAIN, valid=TEST)
     lines = capsys.readouterr().err.splitlines()
     assert "loss" in lines[0]
@@ -323,13 +327,13 @@ def test_names_ignore_case_and_hyphens() -> None:
     assert str(fp.ranker("topk-listmle", k=3)) == "ListMLE(k=3)"
     assert str(fp.ranker("Focused-Net(k=7, beta=0.2)")) == "FocusedNet(beta=0.2, k=7)"
     assert isinstance(fp.ranker("lambda_mart"), fp.LambdaMART)
-    for text, words in [
+    for text, message in [
         ("listnett", "Did you mean 'ListNet'"),
         ("listnet(kk=1)", "no parameter 'kk'"),
         ("1x", "cannot read"),
     ]:
-        with pytest.raises(FirstpageError, match=words):
+        with pytest.raises(FirstpageError, match=message):
             fp.ranker(text)
     assert list(RANKERS) == [
-        n for n, *_ in __import__("firstpage.rankers.registry", fromlist=["x"]).about()
+        n for n, *_ in __import__("firstpage.rankers.registry", fromlist=["x"]).describe_rankers()
     ]

@@ -18,7 +18,7 @@ from firstpage.data.io.json_files import digest
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.rankers.fit.progress import Step
 from firstpage.rankers.fit.record import ATTRIBUTES, fit_record, fitted_attributes
-from firstpage.rankers.model_files import HELD
+from firstpage.rankers.model_files import FIELDS
 from firstpage.rankers.registry import RANKERS
 from firstpage.solvers.descent import SGD, GradientDescent
 
@@ -26,7 +26,7 @@ DATA = fp.Synthetic(queries=40, docs="uniform(2, 12)", features=4, grades=3, see
 TRAIN, VALID = DATA[:28], DATA[28:]
 TREES = "trees(count=8, leaves=4)"
 SMALL = {"RankBoost": {"rounds": 9}, "FocusedBoost": {"rounds": 9}, "LambdaMART": {"scorer": TREES}}
-MADE = [
+UNFITTED = [
     *(cls(**SMALL.get(name, {})) for name, cls in RANKERS.items()),
     fp.ListMLE(k=5, normalize="minmax"),
     fp.Regression(normalize="global standard"),
@@ -44,24 +44,24 @@ MADE = [
 ]  # fmt: skip
 
 
-def plain(value: Any) -> Any:
-    """A fitted attribute as texts and lists, in which every bit of a float shows."""
+def bits_of(value: Any) -> Any:
+    """Return a fitted attribute as strings and lists that show every bit of a float."""
     if isinstance(value, np.ndarray):
-        return str(value.dtype), value.shape, plain(value.tolist())
+        return str(value.dtype), value.shape, bits_of(value.tolist())
     if hasattr(value, "to_dict"):
-        return type(value).__name__, plain(value.to_dict())
+        return type(value).__name__, bits_of(value.to_dict())
     if is_dataclass(value):
-        return type(value).__name__, plain(astuple(value))
+        return type(value).__name__, bits_of(astuple(value))
     if isinstance(value, dict):
-        return {key: plain(inner) for key, inner in value.items()}
+        return {key: bits_of(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(inner) for inner in value]
+        return [bits_of(inner) for inner in value]
     return type(value).__name__, repr(value)
 
 
 def fitted(ranker: Any) -> dict[str, Any]:
     names = [n for n in dir(ranker) if n.endswith("_") and not n.startswith("_")]
-    return {name: plain(getattr(ranker, name)) for name in names}
+    return {name: bits_of(getattr(ranker, name)) for name in names}
 
 
 def check_survives(ranker: Any, path: Any) -> Any:
@@ -78,9 +78,9 @@ def check_survives(ranker: Any, path: Any) -> Any:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::firstpage.errors.FirstpageWarning")
 @pytest.mark.parametrize("valid", [None, VALID], ids=["alone", "valid"])
-@pytest.mark.parametrize("made", MADE, ids=str)
-def test_all_fitted_attributes_survive_save_and_load(made, valid, tmp_path) -> None:
-    ranker = clone(made).fit(TRAIN, valid=valid)
+@pytest.mark.parametrize("unfitted", UNFITTED, ids=str)
+def test_all_fitted_attributes_survive_save_and_load(unfitted, valid, tmp_path) -> None:
+    ranker = clone(unfitted).fit(TRAIN, valid=valid)
     again = check_survives(ranker, tmp_path / "m.json")
     assert len(again.history_) == len(ranker.history_)
     if valid is not None and again.history_:
@@ -90,7 +90,7 @@ def test_all_fitted_attributes_survive_save_and_load(made, valid, tmp_path) -> N
 
 
 @pytest.mark.slow
-def test_frames_shards_checkpoints_interrupts_and_tuning_survive(tmp_path) -> None:
+def test_attributes_after_special_fits_survive_save_and_load(tmp_path) -> None:
     import pandas as pd
 
     frame = pd.DataFrame(TRAIN.X, columns=list("abcd"))
@@ -99,8 +99,8 @@ def test_frames_shards_checkpoints_interrupts_and_tuning_survive(tmp_path) -> No
     assert fitted(fp.load(tmp_path / "frame.json")) == fitted(by_frame)
     fp.write_shards(TRAIN, tmp_path / "shards", 40)
     shards = fp.read_shards(tmp_path / "shards")
-    for made in (fp.ListMLE(normalize="global minmax"), fp.RankSVM(), fp.RankBoost(rounds=5)):
-        check_survives(made.fit(shards, valid=VALID), tmp_path / "m.json")
+    for unfitted in (fp.ListMLE(normalize="global minmax"), fp.RankSVM(), fp.RankBoost(rounds=5)):
+        check_survives(unfitted.fit(shards, valid=VALID), tmp_path / "m.json")
     tuned = fp.tune(fp.RankSVM(), TRAIN, VALID, {"C": [0.1, 1.0]})
     assert check_survives(tuned.best, tmp_path / "m.json").gap_ <= 1e-3
 
@@ -109,17 +109,17 @@ def test_frames_shards_checkpoints_interrupts_and_tuning_survive(tmp_path) -> No
             raise KeyboardInterrupt
 
     with pytest.warns(FirstpageWarning, match="interrupted"):
-        broken = fp.RankNet().fit(TRAIN, callback=stop, checkpoint=tmp_path / "c.json")
+        broken = fp.RankNet().fit(TRAIN, progress=stop, checkpoint=tmp_path / "c.json")
     assert check_survives(broken, tmp_path / "m.json").interrupted_
-    with pytest.warns(FirstpageWarning, match="going on"):
+    with pytest.warns(FirstpageWarning, match="continuing from"):
         whole = fp.RankNet().fit(TRAIN, checkpoint=tmp_path / "c.json")
     check_survives(whole, tmp_path / "m.json")
 
 
-def test_history_is_what_the_callback_saw_and_repeats() -> None:
+def test_history_equals_the_reported_steps() -> None:
     seen: list[Step] = []
     ranker = fp.ListMLE(solver="gd(rate=0.01, max_iter=20)")
-    one = ranker.fit(TRAIN, valid=VALID, callback=seen.append).history_
+    one = ranker.fit(TRAIN, valid=VALID, progress=seen.append).history_
     assert one == seen == clone(ranker).fit(TRAIN, valid=VALID).history_
     assert [step.best for step in one] == [
         all(step.measure > before.measure for before in one[:at]) for at, step in enumerate(one)
@@ -129,16 +129,18 @@ def test_history_is_what_the_callback_saw_and_repeats() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("made", [fp.ListNet(scorer="mlp(hidden=3)"), fp.RankNet(), fp.AdaRank()])
-def test_a_loaded_model_goes_on_where_the_fitted_one_does(made, tmp_path) -> None:
-    ranker = clone(made).set_params(warm_start=True)
-    ranker.fit(TRAIN, callback=lambda step: step.iteration == 2)
+@pytest.mark.parametrize(
+    "unfitted", [fp.ListNet(scorer="mlp(hidden=3)"), fp.RankNet(), fp.AdaRank()]
+)
+def test_a_loaded_model_continues_like_the_fitted_one(unfitted, tmp_path) -> None:
+    ranker = clone(unfitted).set_params(warm_start=True)
+    ranker.fit(TRAIN, progress=lambda step: step.iteration == 2)
     ranker.save(tmp_path / "m.json")
-    again = fp.load(tmp_path / "m.json").fit(TRAIN, callback=lambda step: step.iteration == 2)
-    assert fitted(again) == fitted(ranker.fit(TRAIN, callback=lambda step: step.iteration == 2))
+    again = fp.load(tmp_path / "m.json").fit(TRAIN, progress=lambda step: step.iteration == 2)
+    assert fitted(again) == fitted(ranker.fit(TRAIN, progress=lambda step: step.iteration == 2))
 
 
-def test_numbers_that_json_lacks_survive() -> None:
+def test_nan_and_infinities_survive_json() -> None:
     steps = [
         Step(1, math.inf, None, False),
         Step(2, math.nan, math.nan, True),
@@ -146,30 +148,32 @@ def test_numbers_that_json_lacks_survive() -> None:
     ]
     for gap in (None, math.nan, math.inf, 1e-17):
         record = fit_record(3, -math.inf, np.bool_(True), False, steps[2], steps, gap)
-        held = json.loads(json.dumps(record, allow_nan=False))
-        assert held == record
-        read = fitted_attributes(held)
-        assert plain(read["history_"]) == plain(steps)
-        assert plain(read["gap_"]) == plain(math.nan if gap is None else gap)
+        contents = json.loads(json.dumps(record, allow_nan=False))
+        assert contents == record
+        read = fitted_attributes(contents)
+        assert bits_of(read["history_"]) == bits_of(steps)
+        assert bits_of(read["gap_"]) == bits_of(math.nan if gap is None else gap)
         assert (read["objective_"], read["best_score_"]) == (-math.inf, -math.inf)
         assert read["converged_"] is True
     record = fit_record(0, math.nan, False, False, None, [], None)
-    assert record["objective"] is None  # as ever
+    assert record["objective"] is None  # as in earlier versions
     assert math.isnan(fitted_attributes(record)["objective_"])
 
 
 def older(path, **changes: Any) -> None:
-    """Rewrite a model file with another training record, and sign it."""
-    held = json.loads(path.read_text())
-    held["training"] = {k: v for k, v in {**held["training"], **changes}.items() if v is not ...}
-    held["sha256"] = digest({name: held[name] for name in HELD})
-    path.write_text(json.dumps(held))
+    """Rewrite a model file with another training record and its checksum."""
+    contents = json.loads(path.read_text())
+    contents["training"] = {
+        k: v for k, v in {**contents["training"], **changes}.items() if v is not ...
+    }
+    contents["sha256"] = digest({name: contents[name] for name in FIELDS})
+    path.write_text(json.dumps(contents))
 
 
-def test_files_of_old_and_of_others_say_what_they_lack(tmp_path) -> None:
+def test_missing_attributes_of_older_files_cause_clear_errors(tmp_path) -> None:
     ranker, path = fp.ListNet().fit(TRAIN), tmp_path / "m.json"
     ranker.save(path)
-    older(path, improved=..., gap=...)  # before both were written
+    older(path, improved=..., gap=...)  # of a version that wrote neither
     old = fp.load(path)
     assert (old.n_iter_, old.objective_) == (ranker.n_iter_, ranker.objective_)
     for name in ("history_", "gap_"):
@@ -207,13 +211,13 @@ QID = np.repeat(np.arange(30), 10)
 Y = np.clip(np.round(X @ [1.0, -1, 0.5, 0, 0] + 1), 0, 2)
 
 
-def test_parts_survive_a_model_file(tmp_path) -> None:
-    for made in (
+def test_component_objects_survive_save_and_load(tmp_path) -> None:
+    for unfitted in (
         fp.ListNet(solver=GradientDescent(rate=0.1, max_iter=7)),
         fp.ListNet(solver=SGD(rate=0.1, max_iter=2)),
         fp.ListNet(scorer="trees(count=3, options={'max_depth': 3, 'lambda_l2': 1.0})"),
         fp.ListNet(measure=fp.measure("NDCG@5")),
     ):
-        made.fit(X, Y, qid=QID).save(tmp_path / "m.json")
+        unfitted.fit(X, Y, qid=QID).save(tmp_path / "m.json")
         again = fp.load(tmp_path / "m.json")
-        assert again.fit(X, Y, qid=QID).predict(X).tolist() == made.predict(X).tolist()
+        assert again.fit(X, Y, qid=QID).predict(X).tolist() == unfitted.predict(X).tolist()

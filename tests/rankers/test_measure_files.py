@@ -36,17 +36,17 @@ def here(tmp_path: Path, monkeypatch) -> Path:
 @pytest.mark.parametrize(
     "gain", [[0, 1, 3, 7], (0.0, 1, 3, 7), np.array([0, 1, 3, 7]), USUAL, "usual.json"], ids=str
 )
-def test_the_usual_gains_in_any_form_are_lightgbms_own(here: Path, gain) -> None:
+def test_default_gains_in_any_form_equal_those_of_lightgbm(here: Path, gain) -> None:
     usual = fp.LambdaMART(scorer=TREES).fit(TRAIN)
-    made = fp.LambdaMART(gain=gain, scorer=TREES)
-    ours = clone(made).fit(TRAIN)
+    ranker = fp.LambdaMART(gain=gain, scorer=TREES)
+    ours = clone(ranker).fit(TRAIN)
     assert np.array_equal(ours.predict(TEST), usual.predict(TEST))
     assert ours.training_["label_gain"] == pytest.approx([0, 1, 3, 7])
     assert "label_gain" not in usual.training_
 
 
 @pytest.mark.slow
-def test_gains_reach_lightgbm() -> None:
+def test_gains_change_the_model_of_lightgbm() -> None:
     usual = fp.LambdaMART(scorer=TREES).fit(TRAIN)
     ours = fp.LambdaMART(gain=STEEP, scorer=TREES).fit(TRAIN)
     assert not np.allclose(ours.predict(TEST), usual.predict(TEST))
@@ -55,25 +55,25 @@ def test_gains_reach_lightgbm() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("gain", [[0, 1, 3, 7], np.arange(4.0), STEEP, "steep.json"], ids=str)
-def test_models_keep_their_gains(here: Path, gain) -> None:
-    made = fp.LambdaMART(gain=gain, scorer=TREES).fit(TRAIN)
-    assert made.get_params()["gain"] is gain
-    made.save("model.json")
+def test_models_store_their_gains(here: Path, gain) -> None:
+    ranker = fp.LambdaMART(gain=gain, scorer=TREES).fit(TRAIN)
+    assert ranker.get_params()["gain"] is gain
+    ranker.save("model.json")
     Path("steep.json").unlink()
     again = fp.load("model.json")
-    assert np.array_equal(again.predict(TEST), made.predict(TEST))
-    assert again.training_ == json.loads(json.dumps(made.training_))
+    assert np.array_equal(again.predict(TEST), ranker.predict(TEST))
+    assert again.training_ == json.loads(json.dumps(ranker.training_))
     if isinstance(gain, str):
         assert again.gain == gain
         with pytest.raises(DataError, match=r"steep.json: no such file"):
             again.fit(TRAIN)
     else:
         refitted = clone(again).fit(TRAIN)
-        assert np.array_equal(refitted.predict(TEST), made.predict(TEST))
+        assert np.array_equal(refitted.predict(TEST), ranker.predict(TEST))
 
 
 @pytest.mark.parametrize(
-    ("gain", "says"),
+    ("gain", "message"),
     [
         ([0, 1, 3], "gains of the labels 0 to 2, and the data hold a label 3"),
         ([0, 3, 1, 7], "gain must rise from 0 or above"),
@@ -89,50 +89,50 @@ def test_models_keep_their_gains(here: Path, gain) -> None:
         (fp.Utility.of([0, 1], [1], grades=[0, 99_999]), "labels up to 10000"),
     ],
 )
-def test_gains_that_will_not_do_are_told(here: Path, gain, says: str) -> None:
-    with pytest.raises(DataError, match=says):
+def test_invalid_gains_are_rejected(here: Path, gain, message: str) -> None:
+    with pytest.raises(DataError, match=message):
         fp.LambdaMART(gain=gain, scorer=TREES).fit(TRAIN)
 
 
 @pytest.mark.slow
-def test_gains_of_labels_beyond_30() -> None:
+def test_gains_of_labels_above_30() -> None:
     high = TRAIN.with_labels(TRAIN.y + 40)
-    with pytest.raises(DataError, match="whole labels from 0 to 30"):
+    with pytest.raises(DataError, match="integer labels from 0 to 30"):
         fp.LambdaMART(scorer=TREES).fit(high)
-    found = fp.LambdaMART(gain=np.arange(50.0), scorer=TREES).fit(high)
-    assert found.score(TEST) > 0.5
+    result = fp.LambdaMART(gain=np.arange(50.0), scorer=TREES).fit(high)
+    assert result.score(TEST) > 0.5
 
 
 # --- measures of training
 
 
 @pytest.mark.slow
-def test_early_stopping_and_score_by_a_file(here: Path) -> None:
+def test_early_stopping_and_score_with_a_measure_file(here: Path) -> None:
     measure = "NDCG(steep.json, form=weights)@2"
-    made = fp.ListMLE(measure=measure, scorer=TREES).fit(TRAIN, valid=VALID)
-    got = fp.evaluate(made.predict(VALID), VALID, measures=measure)[measure]
-    assert made.best_score_ == pytest.approx(got)
-    assert made.best_score_ == pytest.approx(max(step.measure for step in made.history_))
-    assert made.training_["measure"] == measure
-    made.save("model.json")
+    ranker = fp.ListMLE(measure=measure, scorer=TREES).fit(TRAIN, valid=VALID)
+    got = fp.evaluate(ranker.predict(VALID), VALID, measures=measure)[measure]
+    assert ranker.best_score_ == pytest.approx(got)
+    assert ranker.best_score_ == pytest.approx(max(step.measure for step in ranker.history_))
+    assert ranker.training_["measure"] == measure
+    ranker.save("model.json")
     Path("steep.json").unlink()
-    assert np.array_equal(fp.load("model.json").predict(TEST), made.predict(TEST))
+    assert np.array_equal(fp.load("model.json").predict(TEST), ranker.predict(TEST))
     with pytest.raises(FirstpageError, match="no such file"):
         fp.load("model.json").score(TEST)
 
 
 def test_a_utility_as_the_measure_of_a_ranker(here: Path) -> None:
-    made = fp.ListNet(measure=STEEP).fit(TRAIN, valid=VALID)
-    made.save("model.json")
+    ranker = fp.ListNet(measure=STEEP).fit(TRAIN, valid=VALID)
+    ranker.save("model.json")
     again = fp.load("model.json")
-    assert again.score(TEST) == pytest.approx(made.score(TEST))
+    assert again.score(TEST) == pytest.approx(ranker.score(TEST))
     assert again.score(TEST) == pytest.approx(
-        fp.evaluate(made.predict(TEST), TEST, measures=STEEP).values.mean()
+        fp.evaluate(ranker.predict(TEST), TEST, measures=STEEP).values.mean()
     )
 
 
 @pytest.mark.parametrize("weak", ["features", "stumps(bins=8)"])
-def test_adarank_maximizes_a_file(here: Path, weak: str) -> None:
+def test_adarank_maximizes_a_measure_file(here: Path, weak: str) -> None:
     usual = fp.AdaRank(maximize="NDCG@10", weak=weak, rounds=15).fit(TRAIN)
     ours = fp.AdaRank(maximize="NDCG(usual.json)@10", weak=weak, rounds=15).fit(TRAIN)
     assert ours.predict(TEST) == pytest.approx(usual.predict(TEST), abs=1e-6)
@@ -143,7 +143,7 @@ def test_adarank_maximizes_a_file(here: Path, weak: str) -> None:
 
 
 @pytest.mark.slow
-def test_tuning_and_cross_validation(here: Path) -> None:
+def test_tuning_and_cross_validation_with_a_measure_file(here: Path) -> None:
     tuned = fp.tune(
         fp.TopSlack(measure="NDCG(steep.json)@2"), TRAIN, VALID,
         {"delta": ["NDCG@3", "NDCG(steep.json)@3"]},
@@ -151,40 +151,40 @@ def test_tuning_and_cross_validation(here: Path) -> None:
     assert tuned.measure == "NDCG(steep.json)@2"
     assert [t.parameters["delta"] for t in tuned.trials] == ["NDCG@3", "NDCG(steep.json)@3"]
     fp.write_folds(DATA, "letor", 3)
-    asked = ["NDCG@10", "NDCG(usual.json)@10", fp.measure("NDCG@10", of=USUAL), STEEP]
-    found = fp.cross_validate(fp.ListNet(), fp.read_folds("letor"), asked)
-    (values,) = found.values.values()
-    assert found.measures[:2] == ("NDCG@10", "NDCG(usual.json)@10")
-    assert len(found.measures) == 4
-    for text in found.measures[1:3]:
+    measures = ["NDCG@10", "NDCG(usual.json)@10", fp.measure("NDCG@10", of=USUAL), STEEP]
+    result = fp.cross_validate(fp.ListNet(), fp.read_folds("letor"), measures)
+    (values,) = result.values.values()
+    assert result.measures[:2] == ("NDCG@10", "NDCG(usual.json)@10")
+    assert len(result.measures) == 4
+    for text in result.measures[1:3]:
         assert values[text] == pytest.approx(values["NDCG@10"])
 
 
-def test_metrics_of_lightgbm_and_xgboost(here: Path) -> None:
+def test_metrics_of_lightgbm_and_xgboost_with_a_measure_file(here: Path) -> None:
     USUAL.save("my usual.json")
-    made = fp.metric("NDCG(my usual.json)@10")
+    metric = fp.metric("NDCG(my usual.json)@10")
     data = lightgbm.Dataset(TRAIN.X, TRAIN.y, group=TRAIN.lengths).construct()
-    name, value, up = made(TRAIN.y, data)
+    name, value, up = metric(TRAIN.y, data)
     assert (name, up) == ("NDCG(my usual.json)@10", True)
-    matrix, kept = xgboost.DMatrix(TRAIN.X, TRAIN.y, qid=TRAIN.qid), {}
+    matrix, history = xgboost.DMatrix(TRAIN.X, TRAIN.y, qid=TRAIN.qid), {}
     xgboost.train(
-        {"verbosity": 0}, matrix, 2, custom_metric=made, evals=[(matrix, "all")],
-        evals_result=kept, verbose_eval=False,
+        {"verbosity": 0}, matrix, 2, custom_metric=metric, evals=[(matrix, "all")],
+        evals_result=history, verbose_eval=False,
     )  # fmt: skip
-    assert len(kept["all"]["NDCG(my_usual.json)@10"]) == 2  # it parts its lines at blanks
-    assert 0.5 < kept["all"]["NDCG(my_usual.json)@10"][0] <= value == pytest.approx(1.0)
+    assert len(history["all"]["NDCG(my_usual.json)@10"]) == 2  # XGBoost separates fields by blanks
+    assert 0.5 < history["all"]["NDCG(my_usual.json)@10"][0] <= value == pytest.approx(1.0)
 
 
-def test_a_hinge_says_once_that_discounts_rise(here: Path) -> None:
+def test_increasing_discounts_cause_one_warning(here: Path) -> None:
     fp.Utility.of([0, 1, 2, 3], [0.5, 1, 0.2]).save("rising.json")
-    with pytest.warns(FirstpageWarning, match="its discounts increase") as told:
+    with pytest.warns(FirstpageWarning, match="its discounts rise") as warned:
         fp.TopMargin(delta="NDCG(rising.json)").fit(TRAIN)
-    assert len([w for w in told if "discounts increase" in str(w.message)]) == 1
+    assert len([w for w in warned if "discounts rise" in str(w.message)]) == 1
 
 
 def test_weights_of_an_aggregation_by_a_utility() -> None:
     rng = np.random.default_rng(0)
     systems = [TEST.y + rng.normal(size=TEST.n_docs) * scale for scale in (0.1, 5.0)]
-    found = fp.supervised_weights(systems, TEST, fp.measure("NDCG", of=STEEP))
-    assert found.weights[0] > found.weights[1]
+    result = fp.supervised_weights(systems, TEST, fp.measure("NDCG", of=STEEP))
+    assert result.weights[0] > result.weights[1]
     assert fp.supervised_weights(systems, TEST, STEEP).measure == str(fp.measure(STEEP))

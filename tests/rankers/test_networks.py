@@ -16,7 +16,7 @@ DATA = fp.Synthetic(queries=80, docs="uniform(2, 30)", features=6, grades=3, see
 TRAIN, TEST = DATA[:60], DATA[60:]
 
 
-def test_slopes_by_parameters_are_those_of_the_values() -> None:
+def test_gradient_of_networks_matches_finite_differences() -> None:
     bound = MLP(hidden=3).bind(TRAIN.X)
     whole = BlockObjective(PlackettLuce(5), bound, TRAIN.truth, 24, l2=0.1)
     params = bound.initial_params(0)
@@ -31,7 +31,7 @@ def test_slopes_by_parameters_are_those_of_the_values() -> None:
 
 
 @pytest.mark.parametrize(
-    "made",
+    "unfitted",
     [
         fp.ListMLE(k=5, scorer="mlp(hidden=16)"),
         fp.ListNet(scorer="mlp(hidden=8)", solver="lbfgs(max_iter=40)"),
@@ -41,17 +41,19 @@ def test_slopes_by_parameters_are_those_of_the_values() -> None:
     ids=str,
 )
 @pytest.mark.filterwarnings("ignore:the solver used all")
-def test_it_learns_repeats_and_round_trips(made, tmp_path) -> None:
-    ranker = made.fit(TRAIN, valid=TEST)
+def test_networks_learn_reproducibly_and_survive_files(unfitted, tmp_path) -> None:
+    ranker = unfitted.fit(TRAIN, valid=TEST)
     ground = fp.evaluate(np.random.default_rng(0).random(TEST.n_docs), TEST, measures="NDCG@10")
     assert ranker.score(TEST) > ground["NDCG@10"] + 0.15
     scores = ranker.predict(TEST)
     ranker.save(tmp_path / "m.json")
     assert fp.load(tmp_path / "m.json").predict(TEST).tolist() == scores.tolist()
-    assert made.fit(TRAIN, valid=TEST).predict(TEST) == pytest.approx(scores, rel=1e-4, abs=1e-4)
+    assert unfitted.fit(TRAIN, valid=TEST).predict(TEST) == pytest.approx(
+        scores, rel=1e-4, abs=1e-4
+    )
 
 
-def test_a_network_bends_where_a_line_cannot() -> None:
+def test_a_network_fits_what_a_linear_scorer_cannot() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 2))
     y = (np.abs(X[:, 0]) > 1).astype(float)

@@ -1,4 +1,4 @@
-"""Training data that nothing can be learned from: no features, or none that varies."""
+"""Uninformative training data: no features, or constant ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Q = np.repeat([1, 2, 3], 4)
 EMPTY = fp.Dataset.from_arrays(np.empty((12, 0)), Y, Q)
 GOOD = fp.Dataset.from_arrays(np.random.default_rng(0).normal(size=(12, 3)), Y, Q)
 LINE = "has no features to learn from"
-MADE = [
+UNFITTED = [
     *(cls() for cls in RANKERS.values()),
     fp.ListNet(scorer="mlp"),
     fp.ListMLE(scorer="trees(count=3)"),
@@ -33,8 +33,8 @@ MADE = [
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("made", MADE, ids=str)
-def test_no_features_is_one_line_by_every_door(made, tmp_path) -> None:
+@pytest.mark.parametrize("unfitted", UNFITTED, ids=str)
+def test_data_without_features_are_rejected_in_every_form(unfitted, tmp_path) -> None:
     fp.write_shards(EMPTY, tmp_path, 4)
     fits = [
         lambda r: r.fit(EMPTY),
@@ -43,18 +43,18 @@ def test_no_features_is_one_line_by_every_door(made, tmp_path) -> None:
         lambda r: r.fit(csr_array((12, 0)), Y, qid=Q),
         lambda r: fp.tune(r, EMPTY, EMPTY),
     ]
-    if type(made)._sharded:
+    if type(unfitted)._supports_shards:
         fits.append(lambda r: r.fit(fp.read_shards(tmp_path)))
         fits.append(lambda r: r.fit(fp.read_shards(tmp_path), engine="dask://127.0.0.1:1"))
     for fit in fits:
-        ranker = clone(made)
+        ranker = clone(unfitted)
         with pytest.raises(DataError, match=LINE) as caught:
             fit(ranker)
         assert "\n" not in str(caught.value)
         assert not [name for name in vars(ranker) if name.endswith("_")]
 
 
-def test_a_fit_without_features_leaves_the_model_as_it_was() -> None:
+def test_a_failed_fit_without_features_keeps_the_model() -> None:
     ranker = fp.ListNet().fit(GOOD)
     before = ranker.predict(GOOD).tolist()
     with pytest.raises(DataError, match=LINE):
@@ -66,8 +66,8 @@ def test_a_fit_without_features_leaves_the_model_as_it_was() -> None:
         ranker.predict(np.empty((12, 0)))
 
 
-def test_files_without_features(tmp_path) -> None:
-    """Labels and queries alone, by the readers of files."""
+def test_files_without_features_are_rejected(tmp_path) -> None:
+    """Files with labels and queries only."""
     text = "".join(f"{y:.0f} qid:{q}\n" for y, q in zip(Y, Q, strict=True))
     for fold in ("Fold1", "Fold2"):
         (tmp_path / fold).mkdir()
@@ -79,35 +79,35 @@ def test_files_without_features(tmp_path) -> None:
         fp.cross_validate([fp.ListNet()], fp.read_folds(tmp_path), ["NDCG@5"])
 
 
-NOTHING = "all scores are alike|nothing was learned"
+NOTHING = "all scores are equal|nothing was learned"
 CONSTANT = [np.ones((12, 3)), np.repeat(np.arange(3.0), 4)[:, None]]  # everywhere, in each query
 
 
-@pytest.mark.parametrize("made", [m for m in MADE if "cuda" not in str(m)], ids=str)
-def test_features_that_vary_in_no_query_are_said(made) -> None:
-    """LightGBM refuses some after the warning: see below."""
+@pytest.mark.parametrize("unfitted", [m for m in UNFITTED if "cuda" not in str(m)], ids=str)
+def test_constant_features_cause_a_warning(unfitted) -> None:
+    """LightGBM rejects some after the warning."""
     for X in CONSTANT:
         with pytest.warns(FirstpageWarning, match=NOTHING), suppress(DataError):
-            clone(made).fit(X, Y, qid=Q)
+            clone(unfitted).fit(X, Y, qid=Q)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cls", [fp.Regression, fp.ListNet, fp.RankSVM, fp.RankBoost])
-def test_shards_whose_features_vary_in_no_query_are_said(cls, tmp_path) -> None:
+def test_constant_features_in_shards_cause_a_warning(cls, tmp_path) -> None:
     for number, X in enumerate(CONSTANT):
         shards = fp.write_shards(fp.Dataset.from_arrays(X, Y, Q), tmp_path / str(number), 4)
         with pytest.warns(FirstpageWarning, match=NOTHING):
             cls().fit(shards)
 
 
-def test_trees_that_cannot_split_are_said() -> None:
+def test_trees_without_splits_cause_a_warning() -> None:
     with pytest.warns(FirstpageWarning, match=r"the trees have no split.*lower min_docs"):
         fp.LambdaMART(scorer="trees(count=3)").fit(GOOD)
     with pytest.raises(DataError, match=r"the trees have no split.*lower min_docs"):
         fp.ListMLE(scorer="trees(count=3)").fit(GOOD)
 
 
-def test_what_varies_inside_a_query() -> None:
+def test_varies_compares_documents_of_a_query() -> None:
     rows = 3 * CHUNK
     qid = np.arange(rows) // 2  # pairs of documents
     constant = np.repeat(np.arange(rows // 2, dtype=float), 2)[:, None]

@@ -1,4 +1,4 @@
-"""Five folds of real collections beside the published tables, by LETOR's tool."""
+"""Five folds of real collections against the published tables, in LETOR's convention."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ PUBLISHED = {  # means of SHOWN over the test folds
 @pytest.mark.parametrize("collection", list(PUBLISHED))
 @pytest.mark.parametrize("name", list(PUBLISHED["ohsumed"]))
 def test_published_numbers_are_reached(real_data, collection: str, name: str) -> None:
-    """RankSVM with the C that the validation data choose; the others as they come."""
+    """RankSVM with C chosen on the validation data; the others with default parameters."""
     folds = fp.read_folds(real_data / collection)
-    made = fp.ranker(name, normalize="minmax" if collection == "ohsumed" else None)
-    found = fp.cross_validate({name: made}, folds, SHOWN, "letor", tuned=name == "RankSVM")
+    unfitted = fp.ranker(name, normalize="minmax" if collection == "ohsumed" else None)
+    result = fp.cross_validate({name: unfitted}, folds, SHOWN, "letor", tuned=name == "RankSVM")
     for measure, bar in zip(SHOWN, PUBLISHED[collection][name], strict=True):
-        assert found.mean(name, measure) >= bar - 0.01, measure
+        assert result.mean(name, measure) >= bar - 0.01, measure

@@ -1,4 +1,4 @@
-"""What all rankers share."""
+"""The interface that all rankers share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Y = np.clip(np.round(X @ [1.0, -1, 0.5, 0, 0] + 1), 0, 2)
 LINEAR = [fp.RankNet, fp.ListNet, fp.ListMLE, fp.RankCosine, fp.FocusedNet, fp.Regression]
 
 
-def test_a_fit_that_fails_leaves_the_old_model() -> None:
+def test_a_failed_fit_keeps_the_previous_model() -> None:
     ranker = fp.ListNet().fit(X, Y, qid=QID)
     before = ranker.predict(X)
     with pytest.raises(DataError):
@@ -34,21 +34,21 @@ def test_a_fit_that_fails_leaves_the_old_model() -> None:
 
 
 @pytest.mark.parametrize("cls", LINEAR[:-1])
-def test_queries_that_prefer_nothing_change_nothing(cls) -> None:
-    want = cls().fit(X, Y, qid=QID).coef_
+def test_queries_with_equal_labels_do_not_change_the_model(cls) -> None:
+    expected = cls().fit(X, Y, qid=QID).coef_
     more = np.r_[X, RNG.normal(size=(40, 5))]
     labels = np.r_[Y, np.ones(20), np.arange(20) % 3]
     qid = np.r_[QID, np.repeat([100, 101], 10), np.arange(200, 220)]  # tied, and alone
-    assert cls().fit(more, labels, qid=qid).coef_ == pytest.approx(want, rel=1e-4, abs=1e-5)
+    assert cls().fit(more, labels, qid=qid).coef_ == pytest.approx(expected, rel=1e-4, abs=1e-5)
     data = fp.Dataset.from_arrays(X, Y, QID)
     empty = fp.Dataset(
         data.X, data.y, np.insert(data.offsets, [0, 7, 30], data.offsets[[0, 7, 30]]),
         type(data.queries).of([str(i) for i in range(33)]),
     )  # fmt: skip
-    assert cls().fit(empty).coef_ == pytest.approx(want, rel=1e-4, abs=1e-5)
+    assert cls().fit(empty).coef_ == pytest.approx(expected, rel=1e-4, abs=1e-5)
 
 
-def test_empty_queries_do_not_break_trees_or_regression() -> None:
+def test_empty_queries_do_not_change_trees_or_regression() -> None:
     data = fp.Dataset.from_arrays(X, Y, QID)
     empty = fp.Dataset(
         data.X,
@@ -56,15 +56,15 @@ def test_empty_queries_do_not_break_trees_or_regression() -> None:
         np.append(data.offsets, 300),
         type(data.queries).of([str(i) for i in range(31)]),
     )
-    for made in (
+    for unfitted in (
         fp.LambdaMART(scorer="trees(count=3)"),
         fp.Regression(),
         fp.ListNet(scorer="trees(count=3)"),
     ):
-        assert np.isfinite(made.fit(empty).predict(X)).all()
+        assert np.isfinite(unfitted.fit(empty).predict(X)).all()
 
 
-def test_missing_scores_show() -> None:
+def test_missing_scores_are_visible() -> None:
     values, _ = SoftmaxCrossEntropy().value_grad(
         np.array([1.0, np.nan]), fp.Truth.of([1, 0], [1, 1])
     )

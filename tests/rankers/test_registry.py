@@ -19,7 +19,7 @@ QID = np.repeat(np.arange(30), 10)
 Y = np.clip(np.round(X @ [1.0, -1, 0.5, 0, 0] + 1), 0, 2)
 
 
-def test_names_written_otherwise_mean_the_same() -> None:
-    want = fp.Regression().fit(X + 5, Y, qid=QID)
+def test_names_in_other_spellings_are_equivalent() -> None:
+    expected = fp.Regression().fit(X + 5, Y, qid=QID)
     for other in (fp.Regression(scorer="Linear"), fp.Regression(solver="lbfgs")):
-        assert other.fit(X + 5, Y, qid=QID).coef_ == pytest.approx(want.coef_)
+        assert other.fit(X + 5, Y, qid=QID).coef_ == pytest.approx(expected.coef_)

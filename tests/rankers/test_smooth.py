@@ -23,8 +23,8 @@ LINEAR = [fp.RankNet, fp.ListNet, fp.ListMLE, fp.RankCosine, fp.FocusedNet, fp.R
 
 
 @pytest.mark.parametrize("cls", LINEAR)
-def test_a_constant_or_tiny_feature_spoils_nothing(cls) -> None:
-    want = cls().fit(X, Y, qid=QID).score(X, Y, qid=QID)
+def test_constant_and_tiny_features_do_no_harm(cls) -> None:
+    expected = cls().fit(X, Y, qid=QID).score(X, Y, qid=QID)
     by_query = np.repeat(RNG.random(30), 10)
     for extra in (
         np.full(300, 0.1),
@@ -33,23 +33,23 @@ def test_a_constant_or_tiny_feature_spoils_nothing(cls) -> None:
         by_query,
     ):
         ranker = cls().fit(np.c_[X, extra], Y, qid=QID)
-        assert ranker.score(np.c_[X, extra], Y, qid=QID) > want - 0.05
+        assert ranker.score(np.c_[X, extra], Y, qid=QID) > expected - 0.05
         assert np.isfinite(ranker.coef_).all()
 
 
 @pytest.mark.parametrize("cls", LINEAR)
 def test_the_scale_of_the_features_does_not_matter(cls) -> None:
-    want = cls(l2=0.0).fit(X, Y, qid=QID).score(X, Y, qid=QID)
+    expected = cls(l2=0.0).fit(X, Y, qid=QID).score(X, Y, qid=QID)
     for scale in (1e6, 1e-6):
-        assert cls(l2=0.0).fit(scale * X, Y, qid=QID).score(scale * X, Y, qid=QID) > want - 0.02
+        assert cls(l2=0.0).fit(scale * X, Y, qid=QID).score(scale * X, Y, qid=QID) > expected - 0.02
 
 
-def test_small_labels_still_teach() -> None:
+def test_small_labels_can_be_learned() -> None:
     assert fp.ListNet(l2=0.0).fit(X, Y * 1e-5, qid=QID).score(X, Y, qid=QID) > 0.9
 
 
 @pytest.mark.parametrize("options", [{"device": "cuda"}, {"scorer": "linear(device='cuda')"}])
-def test_least_squares_are_solved_here_whatever_the_device(options) -> None:
+def test_least_squares_are_solved_on_the_cpu_for_any_device(options) -> None:
     """A descent on the device would have no intercept, and other scores."""
     data = fp.Synthetic(queries=20, features=4).dataset()
     with pytest.warns(fp.FirstpageWarning, match="one pass over the data"):

@@ -1,4 +1,4 @@
-"""`threads` holds for all that a ranker does: bound, validation, prediction, every library."""
+"""`threads` limits training, validation, prediction and all libraries."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 
 from tests.patience import PATIENCE
 
-# CPU seconds of other threads than the one that calls: what a busy machine does to the clock on
-# the wall does not show in them.
+# CPU seconds of threads other than the calling one, which do not depend on the load of the
+# machine.
 NOTHING = 0.001  # seconds
 MEASURE = """
 import json, sys, time, warnings
@@ -66,12 +66,12 @@ def used_by_others(folder: object, threads: int, *names: str) -> dict[str, float
     settings = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "OPENBLAS_"))}
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env=settings)
     assert done.returncode == 0, done.stderr
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+    result: dict[str, float] = json.loads(done.stdout)
+    return result
 
 
 @pytest.mark.slow
-def test_one_thread_is_one_thread_everywhere(tmp_path) -> None:
+def test_one_thread_uses_no_other_threads(tmp_path) -> None:
     used = used_by_others(tmp_path / "shards", 1)
     assert len(used) > 90
     assert {name: seconds for name, seconds in used.items() if seconds > NOTHING} == {}
@@ -79,7 +79,7 @@ def test_one_thread_is_one_thread_everywhere(tmp_path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one core alone")
-def test_two_threads_can_be_seen(tmp_path) -> None:
-    """What the test above looks for would show."""
+def test_two_threads_are_detected(tmp_path) -> None:
+    """The other test can detect further threads."""
     used = used_by_others(tmp_path / "shards", 2, "LambdaMART", "lightgbm", "xgboost")
     assert all(used[f"{name}: fit"] > NOTHING for name in ("LambdaMART", "lightgbm", "xgboost"))

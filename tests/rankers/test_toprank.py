@@ -17,31 +17,31 @@ TRAIN, VALID, TEST = DATA[:30], DATA[30:45], DATA[45:]
 
 
 @pytest.mark.slow
-def test_it_is_the_cascade_of_the_paper() -> None:
-    """Its parts by themselves, their measures as weights, and the aggregation of the runs."""
-    made = fp.TopRank(depth=10, credit="paper").fit(TRAIN, valid=VALID)
+def test_toprank_equals_the_cascade_of_the_paper() -> None:
+    """Its components fitted alone, their measures as weights, and the aggregated runs."""
+    ranker = fp.TopRank(depth=10, credit="paper").fit(TRAIN, valid=VALID)
     first = fp.TopSlack().fit(TRAIN)
     voters = [fp.Regression().fit(TRAIN), fp.RankSVM().fit(TRAIN), fp.ListNet().fit(TRAIN)]
     means = [fp.evaluate(v.predict(VALID), VALID, measures="NDCG@10")["NDCG@10"] for v in voters]
     weights = np.array(means) / sum(means)
-    assert [weight for _, weight in made.training_["voters"]] == pytest.approx(weights.tolist())
+    assert [weight for _, weight in ranker.training_["voters"]] == pytest.approx(weights.tolist())
     ballots = Ballots.of_scores(
         np.stack([v.predict(TEST) for v in voters]), TEST.offsets, first.predict(TEST), depth=10
     )
-    want = fp.aggregate(ballots, "skr(credit=paper)", weights=weights.tolist()).scores
-    assert made.predict(TEST).tolist() == want.tolist()
+    expected = fp.aggregate(ballots, "skr(credit=paper)", weights=weights.tolist()).scores
+    assert ranker.predict(TEST).tolist() == expected.tolist()
     for lo, hi in zip(TEST.offsets[:-1], TEST.offsets[1:], strict=True):
         below = np.argsort(-first.predict(TEST)[lo:hi], kind="stable")[10:]
-        scores = made.predict(TEST)[lo:hi]
+        scores = ranker.predict(TEST)[lo:hi]
         assert scores[below].tolist() == list(range(len(below), 0, -1))  # as TopSlack has them
 
 
-def test_fitted_parts_take_the_places_and_are_not_touched() -> None:
+def test_fitted_components_are_used_unchanged() -> None:
     first, voter = fp.ListMLE(k=5).fit(TRAIN), fp.RankNet(normalize="standard").fit(TRAIN)
     before = voter.predict(TEST)
-    made = fp.TopRank(first=first, voters=[voter], weights="alike").fit(TRAIN[:3])
+    ranker = fp.TopRank(first=first, voters=[voter], weights="alike").fit(TRAIN[:3])
     assert voter.predict(TEST).tolist() == before.tolist()
-    order = made.rank(TEST)
+    order = ranker.rank(TEST)
     for lo, hi in zip(TEST.offsets[:-1], TEST.offsets[1:], strict=True):
         half = -(-(hi - lo) // 2)  # one voter decides alone, as far as it has credit
         assert order[lo : lo + half].tolist() == voter.rank(TEST)[lo : lo + half].tolist()
@@ -49,24 +49,24 @@ def test_fitted_parts_take_the_places_and_are_not_touched() -> None:
     assert clone(frozen).fit(TRAIN[:3]).rank(TEST).tolist() == order.tolist()
 
 
-def test_documents_beyond_the_depth_stay() -> None:
+def test_documents_below_the_depth_keep_their_order() -> None:
     first = fp.RankSVM().fit(TRAIN)
-    made = fp.TopRank(first=first, voters=["ListNet"], depth=1).fit(TRAIN)
-    assert made.rank(TEST).tolist() == first.rank(TEST).tolist()
+    ranker = fp.TopRank(first=first, voters=["ListNet"], depth=1).fit(TRAIN)
+    assert ranker.rank(TEST).tolist() == first.rank(TEST).tolist()
 
 
-def test_a_text_names_it_and_its_voters(tmp_path) -> None:
-    made = fp.ranker("TopRank(depth=20, voters=RankNet + ListMLE(k=5), first=RankSVM)")
-    made.fit(TRAIN)
-    assert [voter.name for voter in made.model_.voters] == ["RankNet()", "ListMLE(k=5)"]
-    made.save(tmp_path / "m.json")
-    found = fp.explain(tmp_path / "m.json")
-    assert found.kind == "weight of the vote"
-    assert found.values.tolist() == [0.5, 0.5]
+def test_toprank_and_its_voters_are_parsed_from_text(tmp_path) -> None:
+    ranker = fp.ranker("TopRank(depth=20, voters=RankNet + ListMLE(k=5), first=RankSVM)")
+    ranker.fit(TRAIN)
+    assert [voter.name for voter in ranker.model_.voters] == ["RankNet()", "ListMLE(k=5)"]
+    ranker.save(tmp_path / "m.json")
+    result = fp.explain(tmp_path / "m.json")
+    assert result.kind == "weight of the vote"
+    assert result.values.tolist() == [0.5, 0.5]
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"voters": []}, "list of rankers"),
         ({"voters": ["RankSVN"]}, "Did you mean 'RankSVM'"),
@@ -79,30 +79,30 @@ def test_a_text_names_it_and_its_voters(tmp_path) -> None:
         ({"credit": "all"}, "credit"),
     ],
 )
-def test_wrong_parameters(wrong, said) -> None:
-    with pytest.raises(DataError, match=said):
+def test_invalid_parameters_of_toprank_are_rejected(wrong, message) -> None:
+    with pytest.raises(DataError, match=message):
         fp.TopRank(**wrong).fit(TRAIN)
 
 
-def test_parts_of_other_features_are_refused() -> None:
+def test_components_with_other_features_are_rejected() -> None:
     other = fp.ListNet().fit(TRAIN.X[:, :3], TRAIN.y, qid=TRAIN.qid)
     with pytest.raises(DataError, match="3 features"):
         fp.TopRank(voters=[other]).fit(TRAIN)
 
 
-def test_what_a_text_says_of_a_part_stands() -> None:
-    made = fp.TopRank(
+def test_explicit_parameters_of_components_are_kept() -> None:
+    ranker = fp.TopRank(
         k=7, measure="AP", voters="ListMLE(seed=5, ties=random, k=3) + RankSVM(C=1e+2)"
     )
-    first, second = (made._made(voter) for voter in made._voters())
+    first, second = (ranker._ranker(voter) for voter in ranker._voters())
     assert (first.seed, first.ties, first.k, first.measure) == (5, "random", 3, "AP")
     assert (second.C, second.k) == (100.0, 7)
 
 
 @pytest.mark.slow
-def test_parts_that_do_not_fit_are_refused() -> None:
+def test_incompatible_components_are_rejected() -> None:
     fitted = fp.ListNet().fit(TRAIN)
-    with pytest.raises(DataError, match="features as they are"):
+    with pytest.raises(DataError, match="unscaled features"):
         fp.TopRank(voters=[fitted], normalize="minmax").fit(TRAIN)
     with pytest.raises(DataError, match="another ranker"):
         fp.TopRank(voters=[fp.TopRank()]).fit(TRAIN)
@@ -114,19 +114,19 @@ def test_parts_that_do_not_fit_are_refused() -> None:
         fp.TopRank(voters=[named]).fit(frame[list("fedcba")], TRAIN.y, qid=TRAIN.qid)
 
 
-def test_measures_that_cannot_weigh() -> None:
+def test_measures_that_are_better_when_lower_cannot_weight_voters() -> None:
     with pytest.raises(DataError, match="better when lower"):
         fp.TopRank(measure="TopK01@1").fit(TRAIN, valid=VALID)
     bad = fp.Regression().fit(TRAIN.X, -TRAIN.y, qid=TRAIN.qid)
-    found = fp.TopRank(voters=[bad, "RankSVM"], measure="Tau").fit(TRAIN, valid=VALID)
-    assert found.model_.weights.tolist() == [0.0, 1.0]
+    result = fp.TopRank(voters=[bad, "RankSVM"], measure="Tau").fit(TRAIN, valid=VALID)
+    assert result.model_.weights.tolist() == [0.0, 1.0]
 
 
 @pytest.mark.slow
-def test_a_callback_stops_it_and_an_interrupt_leaves_no_model(monkeypatch) -> None:
-    found = fp.TopRank().fit(TRAIN, valid=VALID, callback=lambda step: step.iteration == 2)
-    assert len(found.model_.voters) == 1
-    assert not found.converged_
+def test_progress_can_stop_and_an_interrupt_leaves_no_model(monkeypatch) -> None:
+    result = fp.TopRank().fit(TRAIN, valid=VALID, progress=lambda step: step.iteration == 2)
+    assert len(result.model_.voters) == 1
+    assert not result.converged_
 
     def interrupted(self, *args, **kwargs):
         self.model_, self.interrupted_ = None, True
@@ -138,10 +138,10 @@ def test_a_callback_stops_it_and_an_interrupt_leaves_no_model(monkeypatch) -> No
 
 
 @pytest.mark.slow
-def test_frozen_parts_come_back_by_name(tmp_path) -> None:
-    made = fp.TopRank(voters=[FrozenEstimator(fp.RankNet(k=5).fit(TRAIN)), "RankNet", "RankNet"])
-    made.fit(TRAIN).save(tmp_path / "m.json")
+def test_frozen_components_are_stored_by_name(tmp_path) -> None:
+    ranker = fp.TopRank(voters=[FrozenEstimator(fp.RankNet(k=5).fit(TRAIN)), "RankNet", "RankNet"])
+    ranker.fit(TRAIN).save(tmp_path / "m.json")
     again = fp.load(tmp_path / "m.json")
     assert again.voters == ["RankNet(k=5)", "RankNet", "RankNet"]
     assert len(again.training_["voters"]) == 3
-    assert clone(again).fit(TRAIN).predict(TEST).tolist() == made.predict(TEST).tolist()
+    assert clone(again).fit(TRAIN).predict(TEST).tolist() == ranker.predict(TEST).tolist()

@@ -22,8 +22,8 @@ TABLE = Table(
     ["name", "a", "b"],
     [["x|y", "1.5", "2"], ["50 % & co_1", "10", "3"]],
     bold=frozenset({(1, 1)}),
-    meaning="best ± 0",
-    mark="◂",
+    bold_legend="best ± 0",
+    bold_mark="◂",
 )
 
 

@@ -132,7 +132,7 @@ def test_export_accepts_the_kinds_of_a_scoring(kind: str) -> None:
         if set(target.kinds) & set(scoring.export_kinds):
             assert fp.export(model, name).files
             continue
-        with pytest.raises(fp.DataError, match=r"export|takes") as error:
+        with pytest.raises(fp.DataError, match=r"export|accepts") as error:
             fp.export(model, name)
         assert "\n" not in str(error.value)
 
@@ -169,12 +169,12 @@ def test_a_cascade_votes_on_the_first_documents_of_each_query() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"weights": [1.0]}, "one weight a voter"),
-        ({"weights": [1.0, -1.0, 1.0]}, "not numbers from 0 on"),
+        ({"weights": [1.0]}, "one weight per voter"),
+        ({"weights": [1.0, -1.0, 1.0]}, "finite and at least 0"),
         ({"depth": 0}, "the depth or the credit"),
         ({"credit": "some"}, "the depth or the credit"),
-        ({"n_features": 5}, "have different features"),
-        ({"voters": []}, "one weight a voter"),
+        ({"n_features": 5}, "have different numbers of features"),
+        ({"voters": []}, "one weight per voter"),
     ],
 )
 def test_invalid_cascades_are_refused(change: dict, message: str) -> None:

@@ -185,10 +185,10 @@ def test_another_number_of_features_is_refused_in_one_line() -> None:
     ("options", "message"),
     [
         ({"library": "catboost"}, "library must be one of lightgbm, xgboost"),
-        ({"count": 0}, "count of Trees must be a whole number from 1 on"),
-        ({"leaves": 1}, "leaves of Trees must be a whole number from 2 on"),
+        ({"count": 0}, "count of Trees must be an integer of at least 1"),
+        ({"leaves": 1}, "leaves of Trees must be an integer of at least 2"),
         ({"rate": 0}, "rate of Trees must be a number above 0"),
-        ({"min_docs": 0.5}, "min_docs of Trees must be a whole number"),
+        ({"min_docs": 0.5}, "min_docs of Trees must be an integer"),
         ({"options": [1]}, "options of trees must be a dictionary"),
     ],
 )

@@ -132,7 +132,7 @@ class RRF(Method):
     about: ClassVar[str] = "sums of 1 / (c + place)"
 
     def __post_init__(self) -> None:
-        number(self, "c", low=0)
+        check_number(self, "c", minimum=0)
 
     def _order(self, ballots: Ballots, weights: Floats) -> Ints:
         points = np.zeros(ballots.places.shape[1])
@@ -176,7 +176,7 @@ class SupervisedKemeny(Method):
         if self.credit not in get_args(Credit):
             raise ParameterError(f"credit must be extended or paper; got {self.credit!r}.")
         if self.k_agg is not None:
-            number(self, "k_agg", low=1, whole=True)
+            check_number(self, "k_agg", minimum=1, integer=True)
 
     def _order(self, ballots: Ballots, weights: Floats) -> Ints:
         top = (ballots.lengths + 1) // 2
@@ -223,8 +223,8 @@ class KwikSort(Method):
     about: ClassVar[str] = "the cheapest of several quick sorts with random pivots"
 
     def __post_init__(self) -> None:
-        number(self, "repeats", low=1, whole=True)
-        number(self, "seed", whole=True)
+        check_number(self, "repeats", minimum=1, integer=True)
+        check_number(self, "seed", integer=True)
 
     def _order(self, ballots: Ballots, weights: Floats) -> Ints:
         order = np.empty(ballots.places.shape[1], np.int64)
@@ -298,7 +298,7 @@ class ExactKemeny(Method):
     about: ClassVar[str] = "the order of least Kemeny cost, where majority circles are small"
 
     def __post_init__(self) -> None:
-        number(self, "limit", low=1, whole=True)
+        check_number(self, "limit", minimum=1, integer=True)
         if self.limit > MOST:
             raise ParameterError(f"limit of ExactKemeny must be at most {MOST}; got {self.limit}.")
         if self.larger not in get_args(Larger):
@@ -357,7 +357,7 @@ def method(text: str | Method, **given: Any) -> Method:
         return text
     if not isinstance(text, str):
         raise ParameterError(f"a method is a name such as skr or Borda; got {text!r}.")
-    name, inside = split(text)
+    name, inside = parse_call(text)
     given = {**inside, **given}
     if isinstance(given.get("start"), str):
         given["start"] = method(given["start"])

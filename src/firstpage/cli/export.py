@@ -80,4 +80,4 @@ def _print_targets(as_json: bool) -> None:
         print(json.dumps(listing, indent=1))
         return
     rows = [[name, target.about, target.takes] for name, target in TARGETS.items()]
-    print(Table(["target", "writes", "takes"], rows, left=3).text())
+    print(Table(["target", "writes", "takes"], rows, left_aligned=3).text())

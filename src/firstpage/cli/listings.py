@@ -34,8 +34,8 @@ def measures_command(as_json: bool) -> None:
 @options.as_json
 def rankers_command(as_json: bool) -> None:
     """List all rankers with their parameters and papers."""
-    from firstpage.rankers.registry import RANKERS, about
-    from firstpage.registry import parameters
+    from firstpage.rankers.registry import RANKERS, describe_rankers
+    from firstpage.registry import parameter_names
     from firstpage.table import Table
 
     if as_json:
@@ -45,7 +45,13 @@ def rankers_command(as_json: bool) -> None:
         ]
         print(json.dumps(listing, indent=2))
         return
-    print(Table(["ranker", "what it does", "paper"], [list(r) for r in about()], left=3).text())
+    print(
+        Table(
+            ["ranker", "what it does", "paper"],
+            [list(r) for r in describe_rankers()],
+            left_aligned=3,
+        ).text()
+    )
     print("\nscorer=linear, mlp or trees (LambdaMART: trees); boosting: weak=stumps or features.")
     print("k=None: learn from the full order; k=10: from its top 10.")
     print(

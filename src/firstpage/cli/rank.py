@@ -40,7 +40,7 @@ def command(
     from firstpage.data.io.files import suffix_of
     from firstpage.data.shards.shards import Shards
     from firstpage.errors import DataError
-    from firstpage.rankers.fit.checks import check_finite, restored
+    from firstpage.rankers.fit.checks import check_finite, restore_row_order
     from firstpage.rankers.model_files import read_model
 
     if not trec and SUFFIXES.get(suffix_of(output)[0]) == "run":
@@ -62,4 +62,4 @@ def command(
             raise DataError(f"{data}: has no document ids, which a run needs; leave out --trec.")
         write_run(run_of(documents, scores, tag or scoring_model.ranker), output)
     else:
-        write_scores(restored(scores, documents.row_order), output)
+        write_scores(restore_row_order(scores, documents.row_order), output)

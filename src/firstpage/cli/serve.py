@@ -58,11 +58,11 @@ def command(
     When the file MODEL is replaced, the new model takes over without dropping a request.  A
     damaged file is refused, and so is a model with other features.
     """
-    from firstpage.errors import need
+    from firstpage.errors import missing_dependency
 
     for package in ("uvicorn", "starlette", "msgspec", "prometheus_client"):
         if find_spec(package) is None:
-            raise need(package, "serve", "firstpage serve")
+            raise missing_dependency(package, "serve", "firstpage serve")
     if token is not None and not token.strip():
         raise click.UsageError("--token is empty.")
     from firstpage.serving.limits import Limits

@@ -259,7 +259,7 @@ def check_web_packages() -> None:
     """Raise an error that names what to install, if a package of the application is missing."""
     for package in WEB_PACKAGES:
         if find_spec(package) is None:
-            raise need(package, "web", "The labeling application")
+            raise missing_dependency(package, "web", "The labeling application")
 
 
 def with_web(command: CommandFunction) -> CommandFunction:

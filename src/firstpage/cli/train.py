@@ -172,7 +172,7 @@ def _tune(
 ) -> Tuned:
     """Choose the parameters on validation data; print each trial if on a terminal."""
     from firstpage.rankers.selection.tuning import Trial, tune
-    from firstpage.registry import literal, pieces
+    from firstpage.registry import parse_literal, split_arguments
 
     search: dict[str, list[Any]] = {}
     for item in grid:

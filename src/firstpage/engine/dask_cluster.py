@@ -19,7 +19,7 @@ from uuid import uuid4
 
 from firstpage.engine.dask_worker import call, drop, version
 from firstpage.engine.engine import Call, EngineError, S, ShardJob, ShardTask
-from firstpage.errors import FirstpageError, need
+from firstpage.errors import FirstpageError, missing_dependency
 
 CONNECT_TIMEOUT = 10.0  # seconds in which a scheduler must answer
 WORKER_TIMEOUT = 60.0  # seconds to wait for a worker
@@ -54,7 +54,7 @@ def import_distributed() -> Any:
     try:
         import distributed
     except ImportError as error:
-        raise need("distributed", "dask", "A cluster") from error
+        raise missing_dependency("distributed", "dask", "A cluster") from error
     return distributed
 
 

@@ -1,1 +1,1 @@
-"""What other programs write and read."""
+"""Exchange with other programs: export of models, and readers of foreign files."""

@@ -16,7 +16,7 @@ from firstpage.losses.loss import BoundKernel, Loss, LossTarget, LossTerm, Trait
 from firstpage.losses.pairwise import PairwiseHinge, PairwiseLogistic
 from firstpage.losses.permutation import MAX_LENGTH, PermutationTarget
 from firstpage.losses.structural import AveragePrecisionHinge, StructuralHinge
-from firstpage.registry import number
+from firstpage.registry import check_number
 from firstpage.types import Bools, Floats
 
 
@@ -62,7 +62,7 @@ class Focused(Loss):
     traits: ClassVar[Traits] = Traits()
 
     def __post_init__(self) -> None:
-        number(self, "beta", 0)
+        check_number(self, "beta", 0)
         if self.beta > 1:
             raise DataError(f"beta must be from 0 to 1; got {self.beta}.")
 

@@ -11,7 +11,7 @@ from firstpage.losses.loss import Loss
 from firstpage.losses.pairwise import PairwiseExponential, PairwiseHinge, PairwiseLogistic
 from firstpage.losses.permutation import PermutationCrossEntropy
 from firstpage.losses.structural import AveragePrecisionHinge, StructuralHinge
-from firstpage.registry import ParameterError, Registry, by_class_name, plain, split
+from firstpage.registry import ParameterError, Registry, by_class_name, canonical_name, parse_call
 
 LOSSES: dict[str, type[Loss]] = by_class_name(
     PairwiseLogistic, PairwiseExponential, PairwiseHinge, PlackettLuce, SoftmaxCrossEntropy,

@@ -31,7 +31,7 @@ from firstpage.measures.graded import DCG, ERR, NDCG, MeanNDCG, kERR, kNDCG
 from firstpage.measures.learned import LEARNED
 from firstpage.measures.measure import CONVENTIONS, Measure
 from firstpage.measures.order import RBO, WKT, PairAccuracy, Perm01, Tau, TopK01, nwppref, ppref
-from firstpage.registry import pieces, plain
+from firstpage.registry import canonical_name, split_arguments
 
 MeasureLike = str | Measure | Utility
 MEASURES: tuple[type[Measure], ...] = (

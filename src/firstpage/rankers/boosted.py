@@ -19,42 +19,43 @@ from firstpage.rankers.fit.checkpoint import Checkpoint
 from firstpage.rankers.fit.request import FitRequest, FitResult
 from firstpage.rankers.fit.training_data import InMemory
 from firstpage.rankers.ranker import Ranker
-from firstpage.registry import number
-from firstpage.solvers.boosting.boosting import (
-    BoostingResult,
-    BoostingRules,
-    BoostingState,
-    InMemoryBoostingState,
-    boost,
-)
-from firstpage.solvers.boosting.pools import QueryMeasure, WeakRankerPool
-from firstpage.solvers.boosting.statistics import BoostingTerm, ListTerm, PairTerm, WeightedTerms
-from firstpage.solvers.boosting.weak_rankers import WeakRankers, weak_rankers
-from firstpage.solvers.solver import SolverState
+from firstpage.registry import check_number
+from firstpage.solvers.boosting.boosting import Boosted, Rules, State, _State, boost
+from firstpage.solvers.boosting.pools import Judge, Pool
+from firstpage.solvers.boosting.statistics import ListTerm, PairTerm, Term, WeightedTerms
+from firstpage.solvers.boosting.weak_rankers import Weak, weak
+from firstpage.solvers.solver import State as SolverState
 from firstpage.types import Floats
 
 On = Literal["list", "top"]
 Edge = Literal["printed", "adjusted"]
-HALVINGS = 50  # after which a step is nothing
-NOTHING = (
+MAX_HALVINGS = 50  # after which a step is negligible
+NOTHING_LEARNED = (
     "nothing was learned: no weak ranker is better than chance. Either no query of the training "
-    "data has preferences that this ranker reads, or no feature tells its documents apart."
+    "data has preferences that this ranker uses, or no feature distinguishes its documents."
 )
 
 
 @dataclass(eq=False, repr=False)
 class Boosting(Ranker):
-    """Rankers that add up weak rankers, one a round.
+    """Base class of rankers that add one weak ranker per round.
 
-    weak       what is added up: "stumps", "stumps(bins=32)" or "features"
-    rounds     at most
-    halvings   how often a step that does not lower the training loss is halved before its weak
-               ranker is set aside for a while; None: every step is taken, as in the papers
-    stall      stop after so many weak rankers in succession in vain; None: do not
+    Parameters
+    ----------
+    weak : str or Weak, default "stumps"
+        The weak rankers: "stumps", "stumps(bins=32)" or "features".
+    rounds : int, default 300
+        The maximum number of rounds.
+    halvings : int, optional, default 2
+        How often a step that does not decrease the training loss is halved before its weak ranker
+        is set aside for a while.  None takes every step, as in the papers.
+    stall : int, optional, default 50
+        Stop after this many consecutive weak rankers without a decrease of the training loss.
+        None does not stop.
     """
 
-    _copies: ClassVar = True
-    _sharded: ClassVar = True
+    _weights_by_copying: ClassVar = True
+    _supports_shards: ClassVar = True
 
     _: KW_ONLY
     weak: str | WeakRankers = "stumps"
@@ -62,45 +63,67 @@ class Boosting(Ranker):
     halvings: int | None = 2
     stall: int | None = 50
 
-    def _terms(self, training: InMemory, pool: WeakRankerPool) -> WeightedTerms:
-        """The terms of the loss, with weights that sum to 1."""
+    def _terms(self, training: InMemory, pool: Pool) -> WeightedTerms:
+        """Return the terms of the loss, with weights that sum to 1."""
         raise AssertionError(f"{type(self).__name__} has no terms")
 
-    def _begin(self, pool: WeakRankerPool, terms: WeightedTerms, scores: Floats) -> BoostingState:
-        """Return the state that rounds go on from."""
-        return InMemoryBoostingState(pool, terms, scores)
+    def _begin(self, pool: Pool, terms: WeightedTerms, scores: Floats) -> State:
+        """Return the state from which the rounds continue."""
+        return _State(pool, terms, scores)
 
     def _rules(self) -> BoostingRules:
         return BoostingRules(int(self.rounds), self.halvings, self.stall)
 
     def _learn(self, request: FitRequest) -> FitResult:
-        found = _resumed(request.checkpoint)
-        state = request.training.boosting_state(self, request.start, found.chosen, request.threads)
-        return _watched(request, state, self._rules(), found)
+        ensemble = _resume(request.checkpoint)
+        state = request.training.boosting_state(
+            self, request.start, ensemble.chosen, request.threads
+        )
+        return _boost(request, state, self._rules(), ensemble)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        weak_rankers(self.weak)
-        number(self, "rounds", 1, whole=True)
-        for name, low in (("halvings", 0), ("stall", 1)):
+        weak(self.weak)
+        check_number(self, "rounds", 1, integer=True)
+        for name, minimum in (("halvings", 0), ("stall", 1)):
             if getattr(self, name) is not None:
-                number(self, name, low, whole=True)
-        if self.halvings is not None and self.halvings > HALVINGS:
-            raise DataError(f"halvings must be at most {HALVINGS}; got {self.halvings}.")
+                check_number(self, name, minimum, integer=True)
+        if self.halvings is not None and self.halvings > MAX_HALVINGS:
+            raise DataError(f"halvings must be at most {MAX_HALVINGS}; got {self.halvings}.")
 
 
 @dataclass(eq=False, repr=False)
 class RankBoost(Boosting):
-    """Weak rankers that put right the pairs still in the wrong order (Freund et al. 2003).
+    """Boosting with the pairwise exponential loss.
 
-    Minimizes the mean over a query's pairs, u better than v, of exp(s_v - s_u).  With k, pairs
-    whose better document is among the first k places; `pairs="cross"` only those between the first
-    k and the rest.  `tol` stops when the loss falls by less than this share in a round.
+    Minimizes the mean over a query's pairs, u better than v, of exp(s_v - s_u).  With `k`, only
+    pairs whose better document is in the top k count.
+
+    Parameters
+    ----------
+    pairs : {"all", "cross"}, default "all"
+        With `k`: "cross" restricts the pairs to those between the top k and the rest.
+    tol : float, default 0.0
+        Stop when a round decreases the loss by less than this fraction.
+
+    References
+    ----------
+    Freund, Iyer, Schapire and Singer, "An efficient boosting algorithm for combining
+    preferences", JMLR 2003.
+    Top-k pairs: Lan et al., "Is top-k sufficient for ranking?", CIKM 2013.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> X, y, qid = [[1.0], [2.0], [3.0], [2.0], [1.0]], [0, 1, 2, 1, 0], [1, 1, 1, 2, 2]
+    >>> ranker = fp.RankBoost(weak="features").fit(X, y, qid=qid)
+    >>> ranker.rank([[5.0], [6.0], [7.0]], qid=[3, 3, 3]).tolist()
+    [2, 1, 0]
     """
 
     _paper = "Freund et al., JMLR 2003; top-k: Lan et al., CIKM 2013"
-    _about = "boosted weak rankers on pairs"
-    _copies: ClassVar = False  # pairs of copies are weighed
+    _about = "boosting of the pairwise exponential loss"
+    _weights_by_copying: ClassVar = False  # pairs have weights
     _grid: ClassVar = {"tol": [1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6]}
 
     _: KW_ONLY
@@ -115,21 +138,40 @@ class RankBoost(Boosting):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        number(self, "tol", 0)
+        check_number(self, "tol", 0)
         PairwiseExponential(self.k, self.pairs)
 
 
 @dataclass(eq=False, repr=False)
 class AdaRank(Boosting):
-    """Weak rankers that do well on the queries that still measure badly (Xu and Li 2007).
+    """Boosting of a measure: each round favors the queries that still measure badly.
 
-    maximize   the measure; None: NDCG@10, or NDCG@k with k
-    on         with k: the labels k .. 1, 0 of the whole "list", or of the documents of the "top" k
-               alone
+    Parameters
+    ----------
+    maximize : str, optional
+        The measure; None stands for NDCG@10, or NDCG@k with `k`.
+    on : {"list", "top"}, default "list"
+        With `k`, the labels are k, .., 1 for the top k positions and 0 for the others; "top"
+        measures the documents of the top k only.
+    weak : str or Weak, default "features"
+        The weak rankers: "features", "features(signs=plus)" or "stumps".
+
+    References
+    ----------
+    Xu and Li, "AdaRank: a boosting algorithm for information retrieval", SIGIR 2007.
+    Within the top k: Niu, Guo, Lan and Cheng, SIGIR 2012.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> X, y, qid = [[1.0], [2.0], [3.0], [2.0], [1.0]], [0, 1, 2, 1, 0], [1, 1, 1, 2, 2]
+    >>> ranker = fp.AdaRank().fit(X, y, qid=qid)
+    >>> ranker.rank([[5.0], [6.0], [7.0]], qid=[3, 3, 3]).tolist()
+    [2, 1, 0]
     """
 
-    _paper = "Xu and Li, SIGIR 2007; in the top: Niu et al., SIGIR 2012"
-    _about = "boosted weak rankers on a measure (AdaRank.MAP, AdaRank.NDCG)"
+    _paper = "Xu and Li, SIGIR 2007; within the top k: Niu et al., SIGIR 2012"
+    _about = "boosting of a measure (AdaRank.MAP, AdaRank.NDCG)"
     _grid: ClassVar = {"weak": ["features", "features(signs=plus)", "stumps"]}
 
     _: KW_ONLY
@@ -137,9 +179,11 @@ class AdaRank(Boosting):
     on: On = "list"
     weak: str | WeakRankers = "features"
 
-    def _terms(self, training: InMemory, pool: WeakRankerPool) -> WeightedTerms:
-        which = NDCG(cutoff=self.k or 10) if self.maximize is None else parse_measure(self.maximize)
-        return [(1.0, list_term(training, pool, which, self.k, self.on))]
+    def _terms(self, training: InMemory, pool: Pool) -> WeightedTerms:
+        measure = (
+            NDCG(cutoff=self.k or 10) if self.maximize is None else parse_measure(self.maximize)
+        )
+        return [(1.0, list_term(training, pool, measure, self.k, self.on))]
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -153,18 +197,39 @@ class AdaRank(Boosting):
 
 @dataclass(eq=False, repr=False)
 class FocusedBoost(Boosting):
-    """Order inside the top k by AdaRank, the top k above the rest by RankBoost (Niu et al. 2012).
+    """AdaRank within the top k, RankBoost between the top k and the rest.
 
-    Each round takes the weak ranker of the greatest beta * list + (1 - beta) * pair: NDCG@k of the
-    top's documents alone, and what it does for the pairs between the top k and the rest.
+    Each round chooses the weak ranker that maximizes beta * list + (1 - beta) * pair, where list is
+    NDCG@k of the documents of the top k alone, and pair is the edge on the pairs between the top k
+    and the rest.
 
-    edge   "printed": the list part is NDCG@k itself, which is far above 0 for a random order, so
-           that steps are too long for the pairs; "adjusted": NDCG@k adjusted for chance, 0 for
-           equal scores and 1 at best, and its loss from 1 to 0, as those of the pairs are
+    Parameters
+    ----------
+    k : int, default 10
+        The depth of the top.
+    beta : float, default 0.5
+        The weight of the order within the top k, from 0 to 1.
+    edge : {"printed", "adjusted"}, default "printed"
+        "printed" uses NDCG@k itself, as in the paper.  It is far above 0 for a random order, so
+        the steps are too long for the pairs.  "adjusted" uses NDCG@k adjusted for chance, which is
+        0 for equal scores and 1 for the best order.
+
+    References
+    ----------
+    Niu, Guo, Lan and Cheng, "Top-k learning to rank: labeling, ranking and evaluation",
+    SIGIR 2012.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> X, y, qid = [[1.0], [2.0], [3.0], [2.0], [1.0]], [0, 1, 2, 1, 0], [1, 1, 1, 2, 2]
+    >>> ranker = fp.FocusedBoost(k=2, weak="features").fit(X, y, qid=qid)
+    >>> ranker.rank([[5.0], [6.0], [7.0]], qid=[3, 3, 3]).tolist()
+    [2, 1, 0]
     """
 
     _paper = "Niu, Guo, Lan and Cheng, SIGIR 2012"
-    _about = "AdaRank inside the top k, RankBoost between the top k and the rest"
+    _about = "AdaRank within the top k, RankBoost between the top k and the rest"
     _grid: ClassVar = {"beta": [round(0.05 * i, 2) for i in range(21)]}
 
     k: int | None = 10
@@ -175,16 +240,16 @@ class FocusedBoost(Boosting):
     def _terms(self, training: InMemory, pool: WeakRankerPool) -> WeightedTerms:
         terms: list[tuple[float, BoostingTerm]] = []
         if self.beta > 0:
-            which, adjusted = NDCG(cutoff=self.k), self.edge == "adjusted"
-            inside = list_term(training, pool, which, self.k, "top", adjusted)
-            terms.append((self.beta, inside))
+            measure, adjusted = NDCG(cutoff=self.k), self.edge == "adjusted"
+            within_top = list_term(training, pool, measure, self.k, "top", adjusted)
+            terms.append((self.beta, within_top))
         if self.beta < 1:
             terms.append((1 - self.beta, pair_term(training, self.k, "cross")))
         return terms
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        number(self, "beta", 0)
+        check_number(self, "beta", 0)
         if self.beta > 1:
             raise DataError(f"beta must be from 0 to 1; got {self.beta}.")
         if self.k is None:
@@ -194,28 +259,24 @@ class FocusedBoost(Boosting):
 
 
 def list_term(
-    training: InMemory,
-    pool: WeakRankerPool,
-    which: Measure,
-    k: int | None,
-    on: On,
-    adjusted: bool = False,
+    training: InMemory, pool: Pool, measure: Measure, k: int | None, on: On, adjusted: bool = False
 ) -> ListTerm:
-    """Return what a measure says of whole lists, or of the documents of the top k alone."""
+    """Return the term of a measure of complete lists, or of the documents of the top k."""
     truth = training.truth
     labels = truth.labels if k is None else relevance(truth, None, k)
     rows = np.flatnonzero(labels > 0) if on == "top" else None
-    judge = QueryMeasure(which, replace(truth, labels=labels), rows)
-    return ListTerm(judge, pool, training.each_query(), adjusted)
+    query_measure = Judge(measure, replace(truth, labels=labels), rows)
+    return ListTerm(query_measure, pool, training.each_query(), adjusted)
 
 
-def pair_term(training: InMemory, k: int | None, pairs: PairSelection) -> PairTerm:
+def pair_term(training: InMemory, k: int | None, pairs: Pairs) -> PairTerm:
+    """Return the term of the pairwise exponential loss."""
     loss = PairwiseExponential(k, pairs, average=True)
     return PairTerm(loss, training.truth, training.weights, training.each_query())
 
 
-def _resumed(checkpoint: Checkpoint | None) -> BoostingResult:
-    """What was chosen before a former fit broke off."""
+def _resume(checkpoint: Checkpoint | None) -> Boosted:
+    """Return the weak rankers that an unfinished fit has chosen; none without a checkpoint."""
     if checkpoint is None or checkpoint.state is None:
         return BoostingResult()
     state = checkpoint.state
@@ -225,49 +286,48 @@ def _resumed(checkpoint: Checkpoint | None) -> BoostingResult:
     )  # fmt: skip
 
 
-def _state_of(found: BoostingResult) -> Callable[[], SolverState]:
-    """Where it stands now, told later: the next round may break off in the middle."""
-    done, aside, vain = len(found.chosen), found.excluded, found.stalled_rounds
+def _checkpoint_state(ensemble: Boosted) -> Callable[[], SolverState]:
+    """Return a function that gives the present state, even when called during a later round."""
+    rounds, aside, vain = len(ensemble.chosen), ensemble.aside, ensemble.vain
     return lambda: {
-        "iterations": done, "chosen": found.chosen[:done], "losses": found.losses[:done],
-        "before": found.initial_loss, "aside": aside, "vain": vain,
+        "iterations": rounds, "chosen": ensemble.chosen[:rounds],
+        "losses": ensemble.losses[:rounds], "before": ensemble.before, "aside": aside, "vain": vain,
     }  # fmt: skip
 
 
-def _watched(
-    request: FitRequest, state: BoostingState, rules: BoostingRules, found: BoostingResult
-) -> FitResult:
-    """Boost under a watcher; keep the rounds that measure best, or lose least on training data."""
+def _boost(request: FitRequest, state: State, rules: Rules, ensemble: Boosted) -> FitResult:
+    """Boost, and keep the rounds with the best validation measure or the least training loss."""
     pool = state.pool
     X: Any = None if request.valid is None else request.valid.X
-    valid = None if X is None else pool.scoring([], request.start).predict(X)
+    valid_scores = None if X is None else pool.scoring([], request.start).predict(X)
     if X is not None and not isinstance(X, np.ndarray):
         X = X.tocsc()  # weak rankers read it column by column
-    watcher = request.watcher(lambda params, X: valid, path=True)
+    watcher = request.watcher(lambda params, X: valid_scores, path=True)
 
-    def told(at: int, chosen: int, step: float, loss: float) -> bool:
-        if valid is not None:
-            valid[:] += step * pool.values(chosen, X)
-        stop = watcher(at, loss, at)
-        if request.checkpoint is not None and len(found.chosen) == at and not stop:
-            request.checkpoint.keep(_state_of(found))
+    def watch(iteration: int, chosen: int, step: float, loss: float) -> bool:
+        if valid_scores is not None:
+            valid_scores[:] += step * pool.values(chosen, X)
+        stop = watcher(iteration, loss, iteration)
+        if request.checkpoint is not None and len(ensemble.chosen) == iteration and not stop:
+            request.checkpoint.keep(_checkpoint_state(ensemble))
         return stop
 
-    for at, ((chosen, step), loss) in enumerate(zip(found.chosen, found.losses, strict=True), 1):
-        told(at, chosen, step, loss)  # once more: the watcher has not seen them
+    earlier = zip(ensemble.chosen, ensemble.losses, strict=True)
+    for iteration, ((chosen, step), loss) in enumerate(earlier, 1):
+        watch(iteration, chosen, step, loss)  # rounds of the checkpoint, for the history
     interrupted = False
     try:
-        boost(state, rules, found, told)
+        boost(state, rules, ensemble, watch)
     except KeyboardInterrupt:
         if not watcher.history:
             raise
         interrupted = True
-    kept = watcher.best.iteration if watcher.best is not None else found.best
-    model = pool.scoring(found.chosen[:kept], request.start)
-    loss = found.losses[kept - 1] if kept else found.initial_loss
-    if not found.chosen and request.start is None:
-        warnings.warn(NOTHING, FirstpageWarning, stacklevel=4)
+    rounds = watcher.best.iteration if watcher.best is not None else ensemble.best
+    model = pool.scoring(ensemble.chosen[:rounds], request.start)
+    loss = ensemble.losses[rounds - 1] if rounds else ensemble.before
+    if not ensemble.chosen and request.start is None:
+        warnings.warn(NOTHING_LEARNED, FirstpageWarning, stacklevel=4)
     return request.result(
-        watcher, model, len(watcher.history), loss, converged=found.finished,
+        watcher, model, len(watcher.history), loss, converged=ensemble.finished,
         interrupted=interrupted,
     )  # fmt: skip

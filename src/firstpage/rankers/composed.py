@@ -1,4 +1,4 @@
-"""Rankers that are a loss, seen through a scorer, minimized by a solver."""
+"""Rankers composed of a loss, a scorer and a solver."""
 
 from __future__ import annotations
 
@@ -12,63 +12,69 @@ from firstpage.rankers.fit.fit import fit_composition
 from firstpage.rankers.fit.request import Composition, FitRequest, FitResult
 from firstpage.rankers.ranker import Grid, Ranker
 from firstpage.rankers.sharded.data import check_trees
-from firstpage.rankers.trees.growth import Objective
+from firstpage.rankers.trees.growth import TreeObjective
 from firstpage.scorers.registry import scorer as scorer_of
 from firstpage.solvers.registry import solver as solver_of
 
 
 @dataclass(eq=False, repr=False)
 class Composed(Ranker):
-    """`loss x scorer x solver`.
+    """Base class of rankers that minimize a loss over the parameters of a scorer with a solver.
 
-    scorer     "linear", "mlp" or "trees", with parameters as in "trees(count=300, leaves=31)"
-    solver     "lbfgs", "gd", "sgd", "adam" or "cutting plane", as in "sgd(rate=0.01)"; "auto"
-               suits the loss and the scorer
+    Parameters
+    ----------
+    scorer : str or scorer, default "linear"
+        "linear", "mlp" or "trees", with parameters as in "trees(count=300, leaves=31)".
+    solver : str or solver, default "auto"
+        "lbfgs", "gd", "sgd", "adam" or "cutting plane", with parameters as in "sgd(rate=0.01)".
+        "auto" chooses one that suits the loss and the scorer.
     """
 
-    _sharded: ClassVar[bool] = True
+    _supports_shards: ClassVar[bool] = True
 
     _: KW_ONLY
     scorer: Any = "linear"
     solver: Any = "auto"
 
     def _loss(self) -> Loss:
+        """Return the loss of the ranker; every subclass defines it."""
         raise AssertionError(f"{type(self).__name__} has no loss")
 
     def _tree_loss(self) -> Loss:
-        """The loss as an objective of boosted trees, which add up documents."""
+        """Return the loss for boosted trees, which sum over documents."""
         return self._loss()
 
     def _penalty(self) -> float:
-        """l2 in l2 / 2 * |w|^2, beside the mean loss of a query."""
+        """Return l2 of the penalty l2 / 2 * |w|^2, which is added to the mean loss per query."""
         raise AssertionError(f"{type(self).__name__} has no penalty")
 
     def _device(self) -> str | None:
-        """Where to fit; None: as the scorer says."""
+        """Return the device to fit on; None leaves it to the scorer."""
         return None
 
     def _composition(self) -> Composition:
+        """Return the loss, the scorer, the solver and the penalty."""
         scorer, device = scorer_of(self.scorer), self._device()
         if not scorer.additive:
             scorer = scorer if device is None else replace(scorer, device=device)
             return Composition(self._loss(), scorer, None, self.solver, self._penalty())
         if device is not None:
-            raise DataError("trees grow on the CPU; device= is for linear scores and networks.")
+            raise DataError("trees grow on the CPU; device= is for linear scorers and networks.")
         return Composition(self._tree_loss(), None, scorer, self.solver, self._penalty())
 
     def _learn(self, request: FitRequest) -> FitResult:
         return fit_composition(request, self._composition())
 
     def _paper_grid(self) -> Grid:
-        """The rate of descents, else FocusedNet's beta or the penalty."""
+        """Return the learning rates of a descent solver, else the grid of the class."""
         solver: Any = None if self.solver == "auto" else solver_of(self.solver, self.seed)
         if solver is None or not solver.rate_grid:
             return super()._paper_grid()
         return {"solver": [replace(solver, rate=rate) for rate in solver.rate_grid]}
 
-    def _tree_objective(self) -> Objective:
+    def _tree_objective(self) -> TreeObjective:
         self._check_parameters()
-        return Objective(type(self).__name__, self._tree_loss(), self._truth)
+        return TreeObjective(type(self).__name__, self._tree_loss(), self._truth)
 
     def _check_engine(self, engine: Engine) -> None:
         scorer = scorer_of(self.scorer)

@@ -1,4 +1,4 @@
-"""The rankers that learn by themselves, by name: `ListMLE`, `top-k ListMLE`, `AdaRank.MAP`."""
+"""All rankers except TopRank by name: `ListMLE`, `top-k ListMLE`, `AdaRank.MAP`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.smooth import FocusedNet, ListMLE, ListNet, RankCosine, RankNet, Regression
 from firstpage.rankers.svm import SVMMAP, FocusedSVM, RankSVM, TopMargin, TopSlack
 from firstpage.rankers.trees.lambdamart import LambdaMART
-from firstpage.registry import Registry, by_class_name, plain, split
+from firstpage.registry import Registry, by_class_name, canonical_name, parse_call
 
 _ALL: tuple[type[Ranker], ...] = (
     Regression, RankNet, ListNet, ListMLE, RankCosine, FocusedNet,
@@ -19,25 +19,28 @@ _ALL: tuple[type[Ranker], ...] = (
     RankBoost, AdaRank, FocusedBoost, LambdaMART,
 )  # fmt: skip
 METHODS: dict[str, type[Ranker]] = by_class_name(*_ALL)
-# As papers call a ranker with one of its parameters.
-CALLED: dict[str, tuple[str, dict[str, Any]]] = {
+# Names that papers give to a ranker with certain parameters.
+PAPER_NAMES: dict[str, tuple[str, dict[str, Any]]] = {
     "adarankmap": ("AdaRank", {"maximize": "AP"}),
     "adarankndcg": ("AdaRank", {"maximize": "NDCG@10"}),
 }
-TOP = 10  # the depth of "top-k .." where k is not said
+DEFAULT_K = 10  # of "top-k .." without k
 
 
-def made(text: str, known: Mapping[str, type[Ranker]] = METHODS, **given: Any) -> Ranker:
-    """The ranker that a text names, as `ListMLE(k=10)`; "top-k" in front asks for that form."""
-    name, inside = split(text)
-    given = {**inside, **given}
-    bare = plain(name)
-    if bare.startswith("topk") and bare not in map(plain, known):
-        bare = bare.removeprefix("topk")
-        given.setdefault("k", TOP)
-        if given["k"] is None:
+def create_ranker(
+    text: str, known: Mapping[str, type[Ranker]] = METHODS, **parameters: Any
+) -> Ranker:
+    """Return the ranker that a text such as `ListMLE(k=10)` or "top-k ListMLE" names."""
+    name, inside = parse_call(text)
+    parameters = {**inside, **parameters}
+    base_name = canonical_name(name)
+    if base_name.startswith("topk") and base_name not in map(canonical_name, known):
+        base_name = base_name.removeprefix("topk")
+        parameters.setdefault("k", DEFAULT_K)
+        if parameters["k"] is None:
             raise DataError(f"{text!r} needs k, the depth of its top-k form.")
-    if bare in CALLED:
-        name, more = CALLED[bare]
-        bare, given = plain(name), {**more, **given}
-    return Registry("ranker", known).instance(bare if bare != plain(name) else name, given)
+    if base_name in PAPER_NAMES:
+        name, preset = PAPER_NAMES[base_name]
+        base_name, parameters = canonical_name(name), {**preset, **parameters}
+    spelled = base_name if base_name != canonical_name(name) else name  # for error messages
+    return Registry("ranker", known).instance(spelled, parameters)

@@ -1,4 +1,4 @@
-"""Model files: JSON, never pickle.  A file says what it holds and how it came to be."""
+"""Model files: JSON, never pickle, with the parameters and the training record of the model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from firstpage.scorers.scorer import JsonObject, Scoring
 from firstpage.types import Floats
 
 FILE = Kind("firstpage-model", 1, "model")
-HELD: dict[str, type | tuple[type, ...]] = {  # what a file holds, and of which type
+FIELDS: dict[str, type | tuple[type, ...]] = {  # of a model file, with their types
     "ranker": str, "parameters": dict, "features": dict, "normalize": (dict, type(None)),
     "scorer": dict, "training": dict,
 }  # fmt: skip
@@ -32,9 +32,26 @@ HELD: dict[str, type | tuple[type, ...]] = {  # what a file holds, and of which 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """What a model file holds: enough to score, without scikit-learn.
+    """The contents of a model file: enough to score, without scikit-learn.
 
-    `load` turns it into the estimator that it came from.
+    `firstpage.load` turns a file into a fitted ranker instead.
+
+    Attributes
+    ----------
+    ranker : str
+        The name of the ranker.
+    parameters : dict
+        Its parameters.
+    scoring : Scoring
+        The fitted scoring function.
+    transform : MinMax, Standardize or None
+        The scaling of the features.
+    feature_names : tuple of str or None
+        The names of the features, if known.
+    training : dict
+        The training record.
+    source : str
+        Where the model comes from, for messages.
     """
 
     ranker: str
@@ -47,29 +64,31 @@ class Model:
 
     @property
     def n_features(self) -> int:
+        """The number of features."""
         return self.scoring.n_features
 
     def __repr__(self) -> str:
         return f"Model({self.source}: {self.ranker}, {self.n_features} features)"
 
     def stage_for(self, data: Dataset | Shards, pad: bool = False) -> Stage:
-        """Return what scores these data, or parts of them; data of other features are refused."""
+        """Return the scorer of these data, with their columns matched to the model's features."""
         columns = match_columns(data, self.feature_names, self.n_features, self.source, pad)
         return Stage(self.ranker, self.scoring, self.transform, columns)
 
     def predict(self, data: Dataset | Shards, engine: Any = None, pad: bool = False) -> Floats:
-        """One score per document; shards are scored where `engine` says.
+        """Return one score per document; shards are scored by `engine`.
 
-        Columns are matched by `match_columns`; `pad` takes missing last features for 0.
+        Columns are matched by `match_columns`; with `pad`, missing last features are 0.
         """
         stage = self.stage_for(data, pad)
         if isinstance(data, Shards):
-            with working(engine) as place:
-                return predict_shards(stage, data, place)
+            with working(engine) as shard_engine:
+                return predicted_shards(stage, data, shard_engine)
         return stage.predict(data)
 
     def to_dict(self) -> JsonObject:
-        held = {
+        """Return the contents of the model file, with format, version and checksum."""
+        contents = {
             "ranker": self.ranker,
             "parameters": self.parameters,
             "features": {
@@ -80,11 +99,11 @@ class Model:
             "scorer": self.scoring.to_dict(),
             "training": self.training,
         }
-        return FILE.marked(held)
+        return FILE.marked(contents)
 
 
 class FittedRanker(Protocol):
-    """What a model file takes of an estimator."""
+    """The attributes of a fitted ranker that a model file stores."""
 
     model_: Scoring
     training_: JsonObject
@@ -93,10 +112,10 @@ class FittedRanker(Protocol):
 
 
 def model_of(ranker: FittedRanker) -> Model:
-    """A fitted estimator as a model."""
+    """Return a fitted ranker as a model."""
     names = getattr(ranker, "feature_names_in_", None)
     parameters = {
-        name: plain_parameter(value) for name, value in ranker.get_params(deep=False).items()
+        name: parameter_to_json(value) for name, value in ranker.get_params(deep=False).items()
     }
     return Model(
         type(ranker).__name__,
@@ -108,8 +127,8 @@ def model_of(ranker: FittedRanker) -> Model:
     )
 
 
-def plain_parameter(value: Any) -> Any:
-    """A parameter as JSON holds it; parts such as solvers as the text that names them."""
+def parameter_to_json(value: Any) -> Any:
+    """Return a parameter as JSON; objects such as solvers as the text that names them."""
     if isinstance(value, np.generic):
         return value.item()
     if value is None or isinstance(value, (str, int, float, bool)):
@@ -119,8 +138,8 @@ def plain_parameter(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, (list, tuple)):
-        return [plain_parameter(one) for one in value]
-    if type(value).__name__ == "FrozenEstimator":  # by name: scikit-learn is not loaded for this
+        return [parameter_to_json(item) for item in value]
+    if type(value).__name__ == "FrozenEstimator":  # by name, without importing scikit-learn
         value = value.estimator
     if not is_dataclass(value) or isinstance(value, Measure) or hasattr(value, "get_params"):
         return str(value)
@@ -128,48 +147,53 @@ def plain_parameter(value: Any) -> Any:
     return f"{type(value).__name__}({inside})"
 
 
-def restored(value: Any, name: str) -> Any:
-    """What `_plain` made of a utility, as one again; everything else as it is."""
+def parse_parameter(value: Any, name: str) -> Any:
+    """Return a parameter of a model file; a utility is read from its JSON form."""
     if not isinstance(value, dict) or value.get("format") != MEASURE.format:
         return value
     try:
         return Utility.from_dict(value)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DataError(f"{name}: damaged: a parameter is no utility ({error}).") from None
+        raise DataError(f"{name}: damaged: a parameter is not a valid utility ({error}).") from None
 
 
 def save(ranker: FittedRanker, path: str | os.PathLike[str]) -> None:
-    """Write a fitted estimator, in one step: a killed process leaves the old file or the new."""
+    """Write the model file of a fitted ranker; the file is replaced atomically."""
     write_json(model_of(ranker).to_dict(), path)
 
 
 def read_model(path: str | os.PathLike[str]) -> Model:
-    """The model of a file; a newer, foreign or damaged one is refused."""
-    name, held = os.fspath(path), FILE.read(path)
-    for part, kind in HELD.items():
-        if part not in held or not isinstance(held[part], kind):
-            raise DataError(f"{name}: damaged: {part!r} is missing or of a wrong type.")
-    if digest({part: held[part] for part in HELD}) != held.get("sha256"):
+    """Return the model of a file; raise DataError if it is newer, foreign or damaged."""
+    name, contents = os.fspath(path), FILE.read(path)
+    for key, kind in FIELDS.items():
+        if key not in contents or not isinstance(contents[key], kind):
+            raise DataError(f"{name}: damaged: {key!r} is missing or of a wrong type.")
+    if digest({key: contents[key] for key in FIELDS}) != contents.get("sha256"):
         raise DataError(f"{name}: damaged: its contents do not match its checksum.")
     try:
-        return _model(held, name)
+        return _model(contents, name)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        said = str(error) if isinstance(error, DataError) else f"{error!r} is missing or wrong"
-        raise DataError(f"{name}: damaged: {said}.".replace("..", ".")) from None
+        reason = str(error) if isinstance(error, DataError) else f"{error!r} is missing or wrong"
+        raise DataError(f"{name}: damaged: {reason}.".replace("..", ".")) from None
 
 
-def _model(held: JsonObject, name: str) -> Model:
-    """The contents of a file, checked against each other."""
-    features, scoring = held["features"], scoring_from_dict(held["scorer"])
+def _model(contents: JsonObject, source: str) -> Model:
+    """Return the model of a file's contents; raise DataError where they contradict each other."""
+    features, scoring = contents["features"], scoring_from_dict(contents["scorer"])
     names = features["names"]
     if scoring.n_features != features["count"]:
         raise DataError("the number of weights is not the number of features")
     if names is not None and (
         len(names) != features["count"] or not all(isinstance(n, str) for n in names)
     ):
-        raise DataError("the names of the features are not one text a feature")
-    transform = None if held["normalize"] is None else transform_from_dict(held["normalize"])
-    kept = None if names is None else tuple(names)
+        raise DataError("the names of the features are not one string per feature")
+    normalize = contents["normalize"]
     return Model(
-        held["ranker"], held["parameters"], scoring, transform, kept, held["training"], name
+        contents["ranker"],
+        contents["parameters"],
+        scoring,
+        None if normalize is None else transform_from_dict(normalize),
+        None if names is None else tuple(names),
+        contents["training"],
+        source,
     )

@@ -1,4 +1,4 @@
-"""What all rankers share: scikit-learn's interface, checking, fitting, scoring."""
+"""The base class of all rankers: scikit-learn's interface, validation, training, scoring."""
 
 from __future__ import annotations
 
@@ -18,25 +18,31 @@ from firstpage.data.groups import ranked
 from firstpage.data.shards.shards import Shards
 from firstpage.data.transforms import TRANSFORMS, Per
 from firstpage.data.truth import Truth
-from firstpage.engine.addresses import open_engine
+from firstpage.docstrings import inherit_sections
+from firstpage.engine.addresses import working
 from firstpage.engine.engine import Engine
 from firstpage.engine.threads import LocalEngine
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.measures.evaluate import evaluate
 from firstpage.measures.registry import measure as parse_measure
-from firstpage.measures.sharded import predict_shards
-from firstpage.rankers.fit.checkpoint import Checkpoint, belongs
-from firstpage.rankers.fit.checks import check_has_features, grouped, labels_of, restored
-from firstpage.rankers.fit.inputs import Given
+from firstpage.measures.sharded import predicted_shards
+from firstpage.rankers.fit.checkpoint import Checkpoint, fit_identity
+from firstpage.rankers.fit.checks import (
+    check_has_features,
+    check_labels,
+    group_by_query,
+    restore_row_order,
+)
+from firstpage.rankers.fit.inputs import ValidatingEstimator
 from firstpage.rankers.fit.progress import Step
 from firstpage.rankers.fit.record import ATTRIBUTES, Record, fitted_attributes
 from firstpage.rankers.fit.request import FitRequest, FitResult
 from firstpage.rankers.fit.training_data import InMemory, TrainingData, Transform, with_weights
-from firstpage.rankers.model_files import plain_parameter, save
+from firstpage.rankers.model_files import parameter_to_json, save
 from firstpage.rankers.scorings import Stage, scores_of
-from firstpage.rankers.sharded.data import IN_MEMORY, Sharded
-from firstpage.rankers.trees.growth import Objective
-from firstpage.registry import lookup, number
+from firstpage.rankers.sharded.data import IN_MEMORY, ShardedData
+from firstpage.rankers.trees.growth import TreeObjective
+from firstpage.registry import check_number, lookup
 from firstpage.scorers.scorer import Scoring
 from firstpage.types import Floats, Ints
 
@@ -44,11 +50,13 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 Ties = Literal["share", "random"]
-Callback = Callable[[Step], object]
+Progress = Callable[[Step], object]
 Path = str | os.PathLike[str]
 Grid = dict[str, list[Any]]
-"""Values to try, by parameter."""
-OWN_LABELS = "Shards have labels and queries of their own, which all weigh alike."
+"""The values to try, by parameter."""
+OWN_LABELS = (
+    "Shards have their own labels and query ids, and no weights; drop y, qid and sample_weight."
+)
 NORMALIZERS: dict[str, tuple[str, Per]] = {
     "minmax": ("minmax", "query"), "standard": ("standardize", "query"),
     "standardize": ("standardize", "query"), "global minmax": ("minmax", "global"),
@@ -57,29 +65,83 @@ NORMALIZERS: dict[str, tuple[str, Per]] = {
 
 
 @dataclass(eq=False, repr=False)
-class Ranker(Given):
-    """Base of all rankers: scikit-learn's interface, checking, fitting, scoring.
+class Ranker(ValidatingEstimator):
+    """Base class of all rankers: a scikit-learn estimator for documents grouped by query.
 
-    Parameters are the fields of a dataclass, whose `__init__` stores them and does nothing else.
+    The parameters are the fields of a dataclass, whose `__init__` only stores them.
 
-    k          train for the first k places alone; None: for the whole order
-    ties       what equal labels do at the k-th place: "share" it, or break by a "random" order
-    normalize  scale features query by query, "minmax" or "standard", or by the numbers of all
-               training documents, "global minmax" or "global standard"; kept in the model
-    measure    what `score` and validation measure
-    patience   with validation data: keep the best iteration, stop after so many without a better.
-               None: so for descents, networks, trees and boosting; others go on to the optimum
-    threads    at most so many, in fitting, validation and prediction; None: all cores.  Results do
-               not depend on it
+    Parameters
+    ----------
+    k : int, optional
+        Train for the top k positions only.  None trains for the complete order.
+    ties : {"share", "random"}, default "share"
+        How equal labels are treated at the cut-off k: they share the positions, or a random
+        order that depends on `seed` breaks the ties.
+    normalize : str, optional
+        Scale the features per query, "minmax" or "standard", or with the statistics of all
+        training documents, "global minmax" or "global standard".  The scaling becomes a part of
+        the model.
+    measure : str, default "NDCG@10"
+        The measure of `score` and of validation, such as "AP" or "kERR@5".
+    patience : int, optional
+        With validation data: keep the best iteration, and stop after this many iterations
+        without improvement.  None does so, with 50, for gradient descent, networks, trees and
+        boosting; other solvers run to the optimum.
+    seed : int, default 0
+        Seed of everything random: broken ties, initial weights, the order of the queries.
+    threads : int, optional
+        The maximum number of threads in training, validation and prediction; None uses all
+        cores.  Results do not depend on it.
+    warm_start : bool, default False
+        Start the next `fit` from the parameters of the previous one.
+    verbose : bool, default False
+        Print one line per iteration to standard error.
+
+    Attributes
+    ----------
+    model_ : Scoring
+        The fitted scoring function.
+    coef_ : ndarray of shape (n_features,)
+        The weights of the features; only of linear models.
+    intercept_ : float
+        The intercept; only of linear models.
+    params_ : ndarray or None
+        The parameters that `warm_start` starts from; None where the model has no such vector.
+    transform_ : MinMax or Standardize
+        The scaling of the features; only with `normalize`.
+    n_features_in_ : int
+        The number of features seen in `fit`.
+    feature_names_in_ : ndarray of str
+        The names of the features; only where the training data have names.
+    n_iter_ : int
+        The number of iterations.
+    objective_ : float
+        The final value of the training objective; NaN where it is unknown.
+    converged_ : bool
+        Whether the solver reached its tolerance or finished all its rounds.
+    interrupted_ : bool
+        Whether Ctrl-C ended the training; the best model so far was kept.
+    best_iteration_ : int or None
+        The iteration that was kept; None where validation data did not choose it.
+    best_score_ : float or None
+        The value of `measure` on the validation data; None without validation data.
+    gap_ : float
+        The relative distance to the optimum, at most; NaN where it is unknown.
+    gap_note_ : str or None
+        Why `gap_` is unknown, or what it refers to.
+    history_ : list of Step
+        One entry per iteration: loss and validation measure.
+    training_ : dict
+        The training record of the model file: data, versions, and the values above.
     """
 
-    _paper = ""  # where it comes from
-    _about = ""  # one line
-    _grid: ClassVar[Grid] = {}  # what the papers try
-    _prefers: ClassVar[bool] = True  # whether queries without a preference say nothing
-    _by_query: ClassVar[bool] = False  # whether a score depends on the query's other documents
-    _copies: ClassVar[bool] = False  # whether a document can be weighed but by copying it
-    _sharded: ClassVar[bool] = False  # whether it learns from shards as well
+    _paper = ""  # the reference, for listings
+    _about = ""  # one line, for listings
+    _grid: ClassVar[Grid] = {}  # the values that the papers search
+    _needs_preferences: ClassVar[bool] = True  # queries with equal labels are uninformative
+    _scores_by_query: ClassVar[bool] = False  # a score depends on the query's other documents
+    _weights_by_copying: ClassVar[bool] = False  # documents can only be weighted by copying them
+    _supports_shards: ClassVar[bool] = False
 
     k: int | None = None
     _: KW_ONLY
@@ -92,31 +154,35 @@ class Ranker(Given):
     warm_start: bool = False
     verbose: bool = False
 
-    _memory = None  # what the last fit found out about its data, for `_follow`
-    _inherited = None  # that of another ranker on the same data
+    _memory = None  # what the last fit computed about its data, for `_reuse`
+    _inherited = None  # the memory of another ranker on the same data
 
-    # --- what subclasses say
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        inherit_sections(cls)
+
+    # --- defined by subclasses
 
     def _learn(self, request: FitRequest) -> FitResult:
-        """Find the model; every subclass has its own way."""
+        """Return the fitted model; every subclass defines it."""
         raise AssertionError(f"{type(self).__name__} does not learn")
 
-    def _follow(self, other: Ranker) -> None:
-        """Before a fit: begin with what `other`, fitted on the same data, has found out."""
+    def _reuse(self, other: Ranker) -> None:
+        """Reuse in the next fit what `other`, fitted on the same data, has computed."""
 
     def _check_engine(self, engine: Engine) -> None:
-        """Before shards are looked through: refuse an engine that it cannot learn by."""
+        """Raise an error for an engine that the ranker cannot train with."""
 
     def _paper_grid(self) -> Grid:
-        """Return what the papers search."""
+        """Return the parameter grid of the papers."""
         return dict(self._grid)
 
-    def _tree_objective(self) -> Objective:
-        """Return the ranker's loss for LightGBM and XGBoost."""
-        raise DataError(f"{type(self).__name__} has no loss that trees could be grown from.")
+    def _tree_objective(self) -> TreeObjective:
+        """Return the ranker's loss as an objective for LightGBM and XGBoost."""
+        raise DataError(f"{type(self).__name__} has no loss that boosted trees can minimize.")
 
     def _truth(self, truth: Truth) -> Truth:
-        """The truth to train on; a random order breaks ties only if asked to."""
+        """Return the truth to train on: with ties="random", equal labels in a random order."""
         return truth.top_k(self.k, self.seed) if self.ties == "random" and self.k else truth
 
     # --- scikit-learn's interface
@@ -129,31 +195,61 @@ class Ranker(Given):
         qid: Any = None,
         sample_weight: Any = None,
         valid: Any = None,
-        callback: Callable[[Step], object] | None = None,
+        progress: Callable[[Step], object] | None = None,
         engine: Any = None,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Learn from documents X with labels y of queries qid, from a Dataset, or from Shards.
+        """Train on a Dataset, on arrays, or on Shards.
 
-        sample_weight  one a query, or one a document (see docs/train.md)
-        valid          validation data: a Dataset, or (X, y, qid)
-        callback       called with a `Step` after every iteration; returning True stops
-        engine         for Shards, where to work: "threads", "dask://host:port" or a Dask Client
-        checkpoint     a file: where the fit stands is kept there until it is done, and a fit that
-                       finds it goes on from there
+        Parameters
+        ----------
+        X : Dataset, Shards, array, sparse matrix or data frame
+            The training data.  A Dataset and Shards have labels and query ids of their own.
+        y : array of shape (n_docs,), optional
+            One label per row of X, higher is better.
+        qid : array of shape (n_docs,), optional
+            The query id of each row, in any order.  None takes all rows for one query.
+        sample_weight : array, optional
+            One weight per query, or one per document.
+        valid : Dataset or tuple (X, y, qid), optional
+            Validation data.
+        progress : callable, optional
+            Called with a `Step` after every iteration; training stops where it returns True.
+        engine : str or Client, optional
+            For Shards, where to compute: "threads", "dask://host:port" or a Dask client.
+        checkpoint : path, optional
+            A file that stores the state of the fit until it is done.  A fit that finds it
+            continues from there.
+
+        Returns
+        -------
+        Ranker
+            The ranker itself, fitted.
+
+        Raises
+        ------
+        DataError
+            If a parameter, the data or the checkpoint is invalid.  An earlier fit is kept.
+
+        Examples
+        --------
+        >>> import firstpage as fp
+        >>> ranker = fp.Regression().fit([[1.0], [2.0], [4.0]], [0, 1, 2], qid=[7, 7, 7])
+        >>> ranker.n_features_in_
+        1
         """
         before = dict(self.__dict__)
         try:
             self._check_parameters()
             if isinstance(X, Shards):
                 self._check_shards(X, y, qid, sample_weight)
-                with open_engine(engine, self.threads) as place:
-                    self._fit(self._from_shards(X, place), valid, callback, checkpoint)
+                with working(engine, self.threads) as shard_engine:
+                    self._fit(self._from_shards(X, shard_engine), valid, progress, checkpoint)
             elif engine is not None:
                 raise DataError("engine goes with Shards (fp.read_shards); X is in memory.")
             else:
-                self._fit(self._in_memory(X, y, qid, sample_weight), valid, callback, checkpoint)
-        except BaseException:  # a fit that fails leaves what was learned before as it was
+                self._fit(self._in_memory(X, y, qid, sample_weight), valid, progress, checkpoint)
+        except BaseException:  # a fit that fails keeps the previous model
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
@@ -162,57 +258,60 @@ class Ranker(Given):
     def _in_memory(
         self, X: object, y: object, qid: Iterable[object] | None, sample_weight: object
     ) -> InMemory:
-        """Return what was given as data to train on."""
+        """Return the arguments of `fit` as training data, checked, weighted and scaled."""
         data = self._dataset(X, y, qid, reset=True)
         check_has_features(data)
         training = with_weights(data, sample_weight)
-        if self._copies:
+        if self._weights_by_copying:
             training = training.with_copies(type(self).__name__)
         training = replace(training.without_empty(), convert=self._truth)
-        if self._prefers:
+        if self._needs_preferences:
             training = training.without_uninformative()
         transform = self._normalizer()
         if transform is None:
             return training
         return training.transformed(transform.fit(training.data))
 
-    def _check_shards(self, shards: Shards, *own: object) -> None:
-        if not self._sharded:
+    def _check_shards(self, shards: Shards, *arguments: object) -> None:
+        """Raise an error unless the ranker can train on these shards."""
+        if not self._supports_shards:
             raise DataError(IN_MEMORY.format(type(self).__name__, "a ranker with linear weights"))
-        if any(given is not None for given in own):
+        if any(argument is not None for argument in arguments):
             raise DataError(OWN_LABELS)
         check_has_features(shards)
 
-    def _from_shards(self, shards: Shards, engine: Engine) -> Sharded:
-        """Return shards as data to train on, after one look through them."""
+    def _from_shards(self, shards: Shards, engine: Engine) -> ShardedData:
+        """Return shards as training data, after one pass over them."""
         self._remember_features(shards)
         self._check_engine(engine)
         transform = self._normalizer()
         if transform is not None:
             transform = transform.fit(shards)
-        return Sharded.of(shards, engine, transform, clone(self)._truth, self._prefers)
+        convert = clone(self)._truth
+        return ShardedData.from_shards(shards, engine, transform, convert, self._needs_preferences)
 
     def _fit(
         self,
         training: TrainingData,
         valid: object,
-        callback: Callback | None,
+        progress: Progress | None,
         checkpoint: Path | None,
     ) -> None:
-        """Learn, and set the fitted attributes; whatever breaks it off leaves a checkpoint."""
+        """Train, and set the fitted attributes; an unfinished fit leaves a checkpoint."""
         with closing(training):
-            request = self._request(training, valid, callback)
+            request = self._request(training, valid, progress)
             if checkpoint is None:
-                self._take(self._learn(request), training)
+                self._store(self._learn(request), training)
                 return
             with self._checkpoint(checkpoint, request) as written:
-                self._take(self._learn(replace(request, checkpoint=written)), training)
+                self._store(self._learn(replace(request, checkpoint=written)), training)
                 if not self.interrupted_:
                     written.done()
 
     def _request(
-        self, training: TrainingData, valid: object, callback: Callback | None
+        self, training: TrainingData, valid: object, progress: Progress | None
     ) -> FitRequest:
+        """Return the data and the options of a fit, checked."""
         checked = None
         if valid is not None:
             checked = self._validation(valid)
@@ -227,83 +326,199 @@ class Ranker(Given):
             seed=int(self.seed),
             threads=self.threads,
             start=self.__dict__.get("params_") if self.warm_start else None,
-            callback=callback,
+            progress=progress,
             verbose=bool(self.verbose),
             memory=self.__dict__.pop("_inherited", None),
         )
 
     def _checkpoint(self, path: Path, request: FitRequest) -> Checkpoint:
-        """Return the checkpoint of this fit, which holds what an earlier attempt left."""
-        given = self.get_params(deep=False).items()
-        parameters = {name: plain_parameter(value) for name, value in given}
-        name = type(self).__name__
+        """Return the checkpoint of this fit, with the state that an earlier attempt stored."""
+        parameters = {
+            name: parameter_to_json(value) for name, value in self.get_params(deep=False).items()
+        }
         return Checkpoint(
-            path, belongs(name, parameters, request.training, request.valid, request.start)
+            path,
+            fit_identity(
+                type(self).__name__, parameters, request.training, request.valid, request.start
+            ),
         )
 
     def predict(self, X: Any, *, qid: Any = None, engine: Any = None) -> Floats:
-        """One score a document, higher is better.
+        """Return one score per document; higher is better.
 
-        Models that scale features query by query need `qid` (a Dataset brings its own).  Shards
-        are scored where `engine` says, as in `fit`.
+        Parameters
+        ----------
+        X : Dataset, Shards, array, sparse matrix or data frame
+            The documents, with the features of the training data.
+        qid : array of shape (n_docs,), optional
+            The query id of each row.  Models that scale features per query, and TopRank, need
+            it; a Dataset has its own.
+        engine : str or Client, optional
+            For Shards, where to compute, as in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_docs,)
+            The scores, in the order of the rows.
+
+        Raises
+        ------
+        DataError
+            If the features are not those of the model, or are not finite.
+
+        Examples
+        --------
+        >>> import firstpage as fp
+        >>> ranker = fp.Regression().fit([[1.0], [2.0], [3.0]], [0, 1, 2], qid=[7, 7, 7])
+        >>> ranker.predict([[5.0], [4.0]]).round(3).tolist()
+        [4.0, 3.0]
         """
         check_is_fitted(self, "model_")
         if isinstance(X, Shards):
-            with working(engine, self.threads) as place:
-                return predict_shards(self.stage_for(X), X, place)
+            with working(engine, self.threads) as shard_engine:
+                return predicted_shards(self.stage_for(X), X, shard_engine)
         scaled = hasattr(self, "transform_") and self.transform_.per == "query"
         if scaled and qid is None and not isinstance(X, Dataset):
-            raise DataError(
-                "this model scales features query by query; give predict(X, qid=..) as well."
-            )
-        grouped_by = qid if scaled or self._by_query else None
-        data = self._dataset(X, None, grouped_by, reset=False, labeled=False)
+            raise DataError("this model scales features per query; call predict(X, qid=..).")
+        query_ids = qid if scaled or self._scores_by_query else None
+        data = self._dataset(X, None, query_ids, reset=False, labeled=False)
         if data.n_features != self.model_.n_features:
             raise DataError(
-                f"X has {data.n_features} features, and the model {self.model_.n_features}."
+                f"X has {data.n_features} features; the model has {self.model_.n_features}."
             )
-        scores = scores_of(self.model_, self._prepared(data), self.threads)
-        return restored(scores, self._order(X, data))
+        scores = scores_of(self.model_, self._scaled(data), self.threads)
+        return restore_row_order(scores, self._row_order(X, data))
 
     def stage_for(self, data: Dataset | Shards) -> Stage:
-        """Return what scores these data, or parts of them; data of other features are refused."""
+        """Return the scorer of these data, with their columns matched to the model's features.
+
+        Parameters
+        ----------
+        data : Dataset or Shards
+            The data to score; any subset of their documents can be scored.
+
+        Returns
+        -------
+        Stage
+            The model with its scaling and its column match.
+
+        Raises
+        ------
+        DataError
+            If the features of the data are not those of the model.
+        """
         check_is_fitted(self, "model_")
         transform = getattr(self, "transform_", None)
         return Stage(type(self).__name__, self.model_, transform, self._columns(data))
 
     def rank(self, X: Any, *, qid: Any = None) -> Ints:
-        """Row numbers, query after query in order of appearance, the best document first."""
+        """Return the row numbers of each query's documents, best first.
+
+        Parameters
+        ----------
+        X : Dataset, array, sparse matrix or data frame
+            The documents.
+        qid : array of shape (n_docs,), optional
+            The query id of each row; a Dataset has its own.
+
+        Returns
+        -------
+        ndarray of shape (n_docs,)
+            Row numbers, query after query in the order of their first appearance.
+
+        Raises
+        ------
+        DataError
+            If X are Shards, or as in `predict`.
+
+        Examples
+        --------
+        >>> import firstpage as fp
+        >>> ranker = fp.Regression().fit([[1.0], [2.0], [3.0]], [0, 1, 2], qid=[7, 7, 7])
+        >>> ranker.rank([[5.0], [4.0], [6.0]], qid=[1, 1, 1]).tolist()
+        [2, 0, 1]
+        """
         if isinstance(X, Shards):
             raise DataError("rank takes one shard at a time: rank(shards[0]), ..")
         scores = self.predict(X, qid=qid)
         if isinstance(X, Dataset):
             return ranked(scores, X.offsets)[0]
-        data = grouped(np.zeros((len(scores), 1)), scores, qid, None)
+        data = group_by_query(np.zeros((len(scores), 1)), scores, qid, None)
         order = ranked(np.asarray(data.y), data.offsets)[0]
         return order if data.row_order is None else data.row_order[order]
 
     def score(self, X: Any, y: Any = None, *, qid: Any = None, sample_weight: Any = None) -> float:
-        """The mean of `measure` over queries, so that greater is better; weighted if asked to."""
+        """Return the mean of `measure` over the queries; greater is better.
+
+        Parameters
+        ----------
+        X : Dataset, Shards, array, sparse matrix or data frame
+            The documents.
+        y : array of shape (n_docs,), optional
+            One label per row of X; a Dataset and Shards have their own.
+        qid : array of shape (n_docs,), optional
+            The query id of each row, as in `fit`.
+        sample_weight : array, optional
+            One weight per query, or one per document.
+
+        Returns
+        -------
+        float
+            The mean, negated for measures that are better when lower.
+
+        Raises
+        ------
+        DataError
+            As in `predict`, or if labels or weights are invalid.
+
+        Examples
+        --------
+        >>> import firstpage as fp
+        >>> X, y, qid = [[1.0], [2.0], [3.0]], [0, 1, 2], [7, 7, 7]
+        >>> fp.Regression().fit(X, y, qid=qid).score(X, y, qid=qid)
+        1.0
+        """
         if isinstance(X, Shards):
-            asked = parse_measure(self.measure)
-            place = LocalEngine(self.threads)
-            found = float(evaluate(self, X, measures=asked, engine=place).values[0].mean())
-            return -found if asked.lower_is_better else found
+            measure = parse_measure(self.measure)
+            values = evaluate(self, X, measures=measure, engine=Local(self.threads)).values[0]
+            mean = float(values.mean())
+            return -mean if measure.lower_is_better else mean
         scores = self.predict(X, qid=qid)
         if isinstance(X, Dataset):
             data = X
         else:
             rows = len(scores)
-            data = grouped(np.zeros((rows, 1)), labels_of(y, rows), qid, None)
+            data = group_by_query(np.zeros((rows, 1)), check_labels(y, rows), qid, None)
             scores = scores if data.row_order is None else scores[data.row_order]
-        which = parse_measure(self.measure)
-        values = evaluate(scores, data, measures=which).values[0]
+        measure = parse_measure(self.measure)
+        values = evaluate(scores, data, measures=measure).values[0]
         weights = with_weights(data, sample_weight).query_weights
         mean = float(np.average(values, weights=weights))
-        return -mean if which.lower_is_better else mean
+        return -mean if measure.lower_is_better else mean
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model as JSON (`firstpage.load` reads it)."""
+        """Write the model to a JSON file, which `firstpage.load` reads.
+
+        Parameters
+        ----------
+        path : path
+            The file; it is replaced atomically.
+
+        Raises
+        ------
+        DataError
+            If the file cannot be written.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import firstpage as fp
+        >>> ranker = fp.Regression().fit([[1.0], [2.0], [3.0]], [0, 1, 2], qid=[7, 7, 7])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ranker.save(f"{folder}/model.json")
+        ...     fp.load(f"{folder}/model.json").n_features_in_
+        1
+        """
         check_is_fitted(self, "model_")
         save(self, path)
 
@@ -313,13 +528,14 @@ class Ranker(Given):
         tags.input_tags.sparse = True
         return tags
 
-    # --- in between
+    # --- helpers
 
     def _check_parameters(self) -> None:
+        """Raise an error for an invalid parameter."""
         for name in ("k", "patience", "threads"):
             if getattr(self, name) is not None:
-                number(self, name, 1, whole=True)
-        number(self, "seed", 0, whole=True)
+                check_number(self, name, 1, integer=True)
+        check_number(self, "seed", 0, integer=True)
         for field in fields(self):
             value = getattr(self, field.name)
             if field.type == "bool" and not isinstance(value, (bool, np.bool_)):
@@ -329,21 +545,24 @@ class Ranker(Given):
         parse_measure(self.measure)
 
     def _normalizer(self) -> Transform | None:
+        """Return the scaling that `normalize` names, not fitted."""
         if self.normalize in (None, "none"):
             return None
         name, per = lookup(str(self.normalize), NORMALIZERS, "normalization")
         return TRANSFORMS[name](per)  # type: ignore[return-value]
 
-    def _prepared(self, data: Dataset) -> Dataset:
+    def _scaled(self, data: Dataset) -> Dataset:
+        """Return the data with features scaled as in training."""
         return self.transform_.apply(data) if hasattr(self, "transform_") else data
 
-    def _order(self, X: object, data: Dataset) -> Ints | None:
+    def _row_order(self, X: object, data: Dataset) -> Ints | None:
+        """Return the original numbers of grouped rows; None if the order did not change."""
         return None if isinstance(X, Dataset) else data.row_order
 
-    def _take(self, found: FitResult, training: TrainingData) -> None:
-        """Take over what a fit found."""
-        self._set_fitted(found.model, found.record, training.transform)
-        self._memory = found.memory
+    def _store(self, result: FitResult, training: TrainingData) -> None:
+        """Set the fitted attributes from the result of a fit."""
+        self._set_fitted(result.model, result.record, training.transform)
+        self._memory = result.memory
         if self.interrupted_:
             warnings.warn(
                 f"training was interrupted; the best model so far is kept (iteration "
@@ -353,7 +572,7 @@ class Ranker(Given):
             )
 
     def _set_fitted(self, model: Scoring, record: Record, transform: Transform | None) -> None:
-        """Set the fitted attributes, of a fit and of a model file alike."""
+        """Set the fitted attributes, after a fit or from a model file."""
         for name in (*ATTRIBUTES, "coef_", "intercept_", "transform_"):
             self.__dict__.pop(name, None)
         self.model_, self.training_ = model, record
@@ -368,6 +587,6 @@ class Ranker(Given):
         if name in ATTRIBUTES and "model_" in self.__dict__:
             raise AttributeError(
                 f"{name} is not in the model file, which an older Firstpage or another program "
-                "wrote; fit again to have it."
+                "wrote; fit again to get it."
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

@@ -6,32 +6,85 @@ import os
 from typing import Any
 
 from firstpage.errors import DataError
-from firstpage.rankers.methods import METHODS, made
-from firstpage.rankers.model_files import read_model, restored
+from firstpage.rankers.methods import METHODS, create_ranker
+from firstpage.rankers.model_files import parse_parameter, read_model
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.toprank import TopRank
 
 RANKERS: dict[str, type[Ranker]] = {**METHODS, "TopRank": TopRank}
 
 
-def ranker(text: str, **given: Any) -> Ranker:
-    """The ranker that a text names, as `ListMLE(k=10)`; "top-k" in front asks for that form."""
-    return made(text, RANKERS, **given)
+def ranker(text: str, **parameters: Any) -> Ranker:
+    """Return the ranker that a text names.
+
+    Parameters
+    ----------
+    text : str
+        A name, possibly with parameters: "ListMLE", "ListMLE(k=10)", "top-k ListMLE",
+        "AdaRank.MAP".  Case, hyphens, underscores, periods and blanks are ignored.
+    **parameters : object
+        Parameters of the ranker; they override those of the text.
+
+    Returns
+    -------
+    Ranker
+        The ranker, not fitted.
+
+    Raises
+    ------
+    DataError
+        If the ranker or a parameter is unknown.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> fp.ranker("top-k listmle", k=5)
+    ListMLE(k=5)
+    """
+    return create_ranker(text, RANKERS, **parameters)
 
 
-def about() -> list[tuple[str, str, str]]:
-    """(name, one line, paper) of every ranker."""
+def describe_rankers() -> list[tuple[str, str, str]]:
+    """Return the name, a one-line description and the paper of every ranker."""
     return [(name, cls._about, cls._paper) for name, cls in RANKERS.items()]
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The fitted estimator of a model file."""
+    """Read a model file as a fitted ranker.
+
+    Parameters
+    ----------
+    path : path
+        A file that `Ranker.save` or `firstpage train` wrote.
+
+    Returns
+    -------
+    Ranker
+        The ranker with its parameters and fitted attributes.
+
+    Raises
+    ------
+    DataError
+        If the file is missing, damaged, or written by a newer version.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import firstpage as fp
+    >>> ranker = fp.Regression(k=1).fit([[1.0], [2.0], [3.0]], [0, 1, 2], qid=[7, 7, 7])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ranker.save(f"{folder}/model.json")
+    ...     fp.load(f"{folder}/model.json")
+    Regression(k=1)
+    """
     model = read_model(path)
-    given = {key: restored(value, model.source) for key, value in model.parameters.items()}
-    found = ranker(model.ranker, **given)
-    found._remember_features(model)
+    parameters = {
+        key: parse_parameter(value, model.source) for key, value in model.parameters.items()
+    }
+    fitted = ranker(model.ranker, **parameters)
+    fitted._remember_features(model)
     try:
-        found._set_fitted(model.scoring, model.training, model.transform)
+        fitted._set_fitted(model.scoring, model.training, model.transform)
     except (TypeError, ValueError) as error:
         raise DataError(f"{model.source}: damaged: its training record ({error}).") from None
-    return found
+    return fitted

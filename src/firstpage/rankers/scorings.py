@@ -1,4 +1,4 @@
-"""Models inside models: a scoring with its scaling in front, and cascades of such stages."""
+"""Stages, which are scorings with their feature scaling, and cascades of stages."""
 
 from __future__ import annotations
 
@@ -26,29 +26,31 @@ if TYPE_CHECKING:
 
 
 def scores_of(scoring: Scoring, data: Dataset, threads: int | None = None) -> Floats:
-    """One score per document; some scorings look at a query's documents together."""
+    """Return one score per document; some scorings need a query's documents together."""
     return scoring.predict(data.X, threads, data.offsets)
 
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """A model inside another model."""
+    """A scoring with its feature scaling, as a component of a model."""
 
     name: str
     scoring: Scoring
     transform: MinMax | Standardize | None = None
-    columns: ColumnMatch | None = None  # of the data that are scored; None: as they are
+    columns: ColumnMatch | None = None  # of the data to score; None: unchanged
 
     def stage_for(self, data: Dataset | Shards) -> Stage:
-        """Return itself: its columns are matched already."""
+        """Return the stage itself, whose columns are matched already."""
         return self
 
     def predict(self, data: Dataset, threads: int | None = None) -> Floats:
+        """Return one score per document."""
         data = data if self.columns is None else self.columns.apply(data)
         data = self.transform.apply(data) if self.transform else data
         return scores_of(self.scoring, data, threads)
 
     def to_dict(self) -> JsonObject:
+        """Return the stage as JSON."""
         return {
             "name": self.name,
             "normalize": None if self.transform is None else self.transform.to_dict(),
@@ -57,16 +59,32 @@ class Stage:
 
     @classmethod
     def from_dict(cls, stored: JsonObject) -> Stage:
+        """Return the stage that `to_dict` has written."""
         scoring = SCORINGS[stored["scorer"]["kind"]](stored["scorer"])
-        held = stored["normalize"]
-        return cls(
-            str(stored["name"]), scoring, None if held is None else transform_from_dict(held)
-        )
+        normalize = stored["normalize"]
+        transform = None if normalize is None else transform_from_dict(normalize)
+        return cls(str(stored["name"]), scoring, transform)
 
 
 @dataclass(frozen=True, eq=False)
 class Cascade(ScoringBase):
-    """Documents in the order of `first`; the first `depth` of each query in that of the votes."""
+    """Documents in the order of `first`; the top `depth` of each query reordered by the voters.
+
+    Attributes
+    ----------
+    first : Stage
+        The stage that chooses the candidates.
+    voters : tuple of Stage
+        The stages that vote on their order.
+    weights : ndarray
+        One weight per voter.
+    depth : int
+        The number of candidates per query.
+    credit : {"paper", "extended"}
+        The variant of Supervised Kemeny.
+    n_features : int
+        The number of features.
+    """
 
     first: Stage
     voters: tuple[Stage, ...]
@@ -85,14 +103,15 @@ class Cascade(ScoringBase):
 
     @property
     def stages(self) -> Mapping[str, Stage]:
+        """The stages by name: "first", "voter 1", .."""
         voters = {f"voter {i}": voter for i, voter in enumerate(self.voters, 1)}
         return {"first": self.first, **voters}
 
     def predict(
         self, X: Features, threads: int | None = None, offsets: Ints | None = None
     ) -> Floats:
-        """In each query n for the best document, .. 1 for the last."""
-        data = _queries(X, offsets)
+        """Return scores that are n for the best of a query's n documents, .., 1 for the last."""
+        data = _unlabeled(X, offsets)
         if not data.n_docs:
             return np.empty(0)
         base = self.first.predict(data, threads)
@@ -106,8 +125,8 @@ class Cascade(ScoringBase):
         return Importances("weight of the vote", self.weights, self._voter_names())
 
     def contributions(self, X: Array, offsets: Ints | None = None) -> Contributions:
-        """Return the score of each voter; they do not add up."""
-        data = _queries(X, offsets)
+        """Return the score of each voter; they do not sum to the score."""
+        data = _unlabeled(X, offsets)
         values = np.column_stack([voter.predict(data) for voter in self.voters])
         return Contributions("score of a voter", values, None, self._voter_names())
 
@@ -131,24 +150,24 @@ class Cascade(ScoringBase):
         voters = tuple(Stage.from_dict(voter) for voter in stored["voters"])
         weights, size = np.array(stored["weights"], np.float64), stored["n_features"]
         if weights.shape != (len(voters),) or not len(voters):
-            raise DataError("a cascade has one weight a voter")
+            raise DataError("a cascade has one weight per voter")
         if not np.isfinite(weights).all() or (weights < 0).any():
-            raise DataError("the weights of a cascade are not numbers from 0 on")
+            raise DataError("the weights of a cascade must be finite and at least 0")
         if any(stage.scoring.n_features != size for stage in (first, *voters)):
-            raise DataError("the parts of a cascade have different features")
+            raise DataError("the stages of a cascade have different numbers of features")
         depth = stored["depth"]
         if type(depth) is not int or depth < 1 or stored["credit"] not in ("paper", "extended"):
-            raise DataError("the depth or the credit of the cascade is wrong")
+            raise DataError("the depth or the credit of the cascade is invalid")
         return cls(first, voters, weights, depth, stored["credit"], size)
 
 
-def _queries(X: Features, offsets: Ints | None) -> Dataset:
-    """Documents without labels; one query where no boundaries are given."""
+def _unlabeled(X: Features, offsets: Ints | None) -> Dataset:
+    """Return documents without labels, as one query where there are no offsets."""
     rows = X.shape[0]
     ends = np.array([0, rows]) if offsets is None else offsets
     return Dataset(X, np.zeros(rows), ends, Ids.of(range(len(ends) - 1)))
 
 
 def scoring_from_dict(stored: JsonObject) -> Scoring:
-    """Return the scoring of a model file."""
+    """Return the scoring that a model file stores."""
     return {**SCORINGS, "cascade": Cascade.from_dict}[stored["kind"]](stored)

@@ -19,23 +19,28 @@ from firstpage.losses.permutation import PermutationCrossEntropy
 from firstpage.rankers.composed import Composed
 from firstpage.rankers.fit.fit import fit_least_squares
 from firstpage.rankers.fit.request import FitRequest, FitResult
-from firstpage.registry import number
-from firstpage.scorers.linear import MAX_COVARIANCE_FEATURES, LinearScoring
+from firstpage.registry import check_number
+from firstpage.scorers.linear import WIDE, LinearScoring
 from firstpage.scorers.registry import scorer
 from firstpage.solvers.registry import solver
 
 ONE_PASS = (
-    "least squares of linear weights take one pass over the data, which is done on the CPU; device "
-    "is not used. Leave it out."
+    "least squares of linear weights take one pass over the data, which runs on the CPU; device is "
+    "not used. Leave it out."
 )
 
 
 @dataclass(eq=False, repr=False)
 class Smooth(Composed):
-    """Rankers whose loss is smooth.
+    """Base class of rankers with a smooth loss and an L2 penalty.
 
-    l2         penalty on the weights, l2 / 2 * |w|^2 beside the mean loss of a query
-    device     "cuda" fits linear scores and networks on a GPU (PyTorch); None: as the scorer says
+    Parameters
+    ----------
+    l2 : float, default 0.01
+        The weight of the penalty l2 / 2 * |w|^2, which is added to the mean loss per query.
+    device : str, optional
+        "cuda" trains linear scorers and networks on a GPU with PyTorch.  None leaves it to the
+        scorer.
     """
 
     _grid: ClassVar = {"l2": [1e-4, 1e-3, 1e-2, 1e-1, 1.0]}
@@ -52,19 +57,37 @@ class Smooth(Composed):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        number(self, "l2", 0)
+        check_number(self, "l2", 0)
 
 
 @dataclass(eq=False, repr=False)
 class RankNet(Smooth):
-    """Logistic loss over pairs of documents (Burges et al. 2005).
+    """Pairwise logistic loss.
 
-    Minimizes the sum over pairs, u better than v, of log(1 + exp(s_v - s_u)).  With k, pairs whose
-    better document is among the first k places.  `average` takes the mean over a query's pairs.
+    Minimizes the sum over the pairs of a query, u better than v, of log(1 + exp(s_v - s_u)).  With
+    `k`, only pairs whose better document is in the top k count.
+
+    Parameters
+    ----------
+    average : bool, default False
+        Take the mean over a query's pairs instead of the sum.
+
+    References
+    ----------
+    Burges et al., "Learning to rank using gradient descent", ICML 2005.
+    Top-k pairs: Lan et al., "Is top-k sufficient for ranking?", CIKM 2013.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> X, y, qid = [[1.0], [2.0], [3.0], [2.0], [1.0]], [0, 1, 2, 1, 0], [1, 1, 1, 2, 2]
+    >>> ranker = fp.RankNet().fit(X, y, qid=qid)
+    >>> ranker.rank([[5.0], [6.0], [7.0]], qid=[3, 3, 3]).tolist()
+    [2, 1, 0]
     """
 
     _paper = "Burges et al., ICML 2005; top-k: Lan et al., CIKM 2013"
-    _about = "logistic loss over pairs"
+    _about = "pairwise logistic loss"
 
     _: KW_ONLY
     average: bool = False
@@ -75,15 +98,34 @@ class RankNet(Smooth):
 
 @dataclass(eq=False, repr=False)
 class ListMLE(Smooth):
-    """Likelihood of the true order under Plackett and Luce's model (Xia et al. 2008, 2009).
+    """Likelihood of the true order under the Plackett-Luce model.
 
-    Minimizes the sum over places i of log(sum of exp(s) over places i, i+1, ..) - s_i.  With k, the
-    first k places alone: top-k ListMLE.  Equal labels share their places (`ties="share"`), or are
-    put into a random order as in the papers ("random", by the seed).
+    Minimizes the sum over positions i of log(sum over j >= i of exp(s_j)) - s_i, where s_j is the
+    score of the document at position j of the true order.  With `k`, only the top k positions
+    count: top-k ListMLE.  With ties="share", documents with equal labels share their positions;
+    with ties="random" they are put into a random order, as in the papers.
+
+    Parameters
+    ----------
+    average : bool, default False
+        Take the mean over the positions of a query instead of the sum.
+
+    References
+    ----------
+    Xia et al., "Listwise approach to learning to rank: theory and algorithm", ICML 2008.
+    Top-k: Xia, Liu and Li, "Statistical consistency of top-k ranking", NIPS 2009.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> X, y, qid = [[1.0], [2.0], [3.0], [2.0], [1.0]], [0, 1, 2, 1, 0], [1, 1, 1, 2, 2]
+    >>> ranker = fp.ListMLE(k=1).fit(X, y, qid=qid)
+    >>> ranker.rank([[5.0], [6.0], [7.0]], qid=[3, 3, 3]).tolist()
+    [2, 1, 0]
     """
 
     _paper = "Xia et al., ICML 2008; top-k: Xia, Liu and Li, NIPS 2009"
-    _about = "likelihood of the true order; with k, of its first k places"
+    _about = "likelihood of the true order; with k, of its top k positions"
 
     _: KW_ONLY
     average: bool = False
@@ -99,15 +141,37 @@ class ListMLE(Smooth):
 
 @dataclass(eq=False, repr=False)
 class ListNet(Smooth):
-    """Cross entropy between softmax distributions of labels and of scores (Cao et al. 2007).
+    """Cross entropy between the softmax distributions of labels and of scores.
 
-    Minimizes - sum of softmax(labels / temperature) * log softmax(scores).  With k, labels are the
-    top-k map k, k-1, .. 1, 0, .. 0.  `form="permutation"` compares the distributions of whole
-    permutations, exactly, for lists of up to 12 documents.
+    Minimizes - sum of softmax(labels / temperature) * log softmax(scores).  With `k`, the labels
+    are replaced by k, k-1, .., 1 for the top k positions and 0 for the others.
+
+    Parameters
+    ----------
+    temperature : float, default 1.0
+        The labels are divided by it.
+    form : {"top-one", "permutation"}, default "top-one"
+        Which distributions are compared: those of the first document, or those of complete
+        permutations, which are computed exactly for lists of at most 12 documents.
+    l2 : float, default 0.001
+        The weight of the penalty l2 / 2 * |w|^2, which is added to the mean loss per query.
+
+    References
+    ----------
+    Cao et al., "Learning to rank: from pairwise approach to listwise approach", ICML 2007.
+    Top-k: Xia, Liu and Li, "Statistical consistency of top-k ranking", NIPS 2009.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> X, y, qid = [[1.0], [2.0], [3.0], [2.0], [1.0]], [0, 1, 2, 1, 0], [1, 1, 1, 2, 2]
+    >>> ranker = fp.ListNet().fit(X, y, qid=qid)
+    >>> ranker.rank([[5.0], [6.0], [7.0]], qid=[3, 3, 3]).tolist()
+    [2, 1, 0]
     """
 
     _paper = "Cao et al., ICML 2007; top-k: Xia, Liu and Li, NIPS 2009"
-    _about = "cross entropy of softmax distributions"
+    _about = "cross entropy of the softmax of labels and scores"
 
     _: KW_ONLY
     temperature: float = 1.0
@@ -124,16 +188,35 @@ class ListNet(Smooth):
 
 @dataclass(eq=False, repr=False)
 class RankCosine(Smooth):
-    """Cosine between the vectors of labels and of scores (Qin et al. 2008).
+    """Cosine similarity between the vectors of labels and of scores.
 
-    Minimizes (1 - cosine) / 2.  With k, labels are the top-k map k, k-1, .. 1, 0, .. 0.  It is not
-    convex, and adding a number to all scores changes it: centered features help
-    (`normalize="standard"`).  The length of the scores is free, so a penalty (`l2`) says nothing.
+    Minimizes (1 - cosine) / 2.  With `k`, the labels are replaced by k, k-1, .., 1 for the top k
+    positions and 0 for the others.  The loss is not convex, and it changes when a constant is added
+    to all scores, so centered features help (normalize="standard").
+
+    Parameters
+    ----------
+    l2 : float, default 0.0
+        The weight of the penalty; it has no effect on the ranking, because the cosine does not
+        depend on the length of the score vector.
+
+    References
+    ----------
+    Qin et al., "Query-level loss functions for information retrieval", IPM 2008.
+    Top-k: Xia, Liu and Li, "Statistical consistency of top-k ranking", NIPS 2009.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> X, y, qid = [[1.0], [2.0], [3.0], [2.0], [1.0]], [0, 1, 2, 1, 0], [1, 1, 1, 2, 2]
+    >>> ranker = fp.RankCosine(normalize="global standard").fit(X, y, qid=qid)
+    >>> ranker.rank([[5.0], [6.0], [7.0]], qid=[3, 3, 3]).tolist()
+    [2, 1, 0]
     """
 
     _paper = "Qin et al., IPM 2008; top-k: Xia, Liu and Li, NIPS 2009"
-    _about = "cosine between labels and scores"
-    _grid: ClassVar = {"l2": [0.0]}  # nothing to tune
+    _about = "cosine similarity of labels and scores"
+    _grid: ClassVar = {"l2": [0.0]}  # there is nothing to tune
 
     _: KW_ONLY
     l2: float = 0.0
@@ -142,28 +225,49 @@ class RankCosine(Smooth):
         return Cosine(self.k)
 
     def _tree_loss(self) -> Loss:
-        """Trees start from scores of 0, where a cosine has no slope: lengths count from 1 on."""
+        """Return the cosine with score lengths of at least 1: it has no gradient at 0."""
         return Cosine(self.k, floor=1.0)
 
     def _learn(self, request: FitRequest) -> FitResult:
-        """The length of linear weights means nothing to a cosine: it is set to 1."""
-        found = super()._learn(request)
-        if found.model.coefficients is None:
-            return found
-        weights = found.model.coefficients[0]
+        """Return the model with weights of length 1, on which the cosine does not depend."""
+        result = super()._learn(request)
+        if result.model.coefficients is None:
+            return result
+        weights = result.model.coefficients[0]
         unit = weights / (float(np.linalg.norm(weights)) or 1.0)
-        return replace(found, model=LinearScoring(unit))
+        return replace(result, model=LinearScoring(unit))
 
 
 @dataclass(eq=False, repr=False)
 class FocusedNet(Smooth):
-    """Order inside the top k by ListNet, the top k above the rest by RankNet (Niu et al. 2012).
+    """ListNet within the top k, RankNet between the top k and the rest.
 
-    Minimizes beta * list + (1 - beta) * pair, each 1 where scores are equal and 0 at its infimum.
+    Minimizes beta * list loss + (1 - beta) * pair loss.  Both are scaled to 1 for equal scores and
+    to 0 at their infimum.
+
+    Parameters
+    ----------
+    k : int, default 10
+        The depth of the top.
+    beta : float, default 0.5
+        The weight of the order within the top k, from 0 to 1.
+
+    References
+    ----------
+    Niu, Guo, Lan and Cheng, "Top-k learning to rank: labeling, ranking and evaluation",
+    SIGIR 2012.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> X, y, qid = [[1.0], [2.0], [3.0], [2.0], [1.0]], [0, 1, 2, 1, 0], [1, 1, 1, 2, 2]
+    >>> ranker = fp.FocusedNet(k=2).fit(X, y, qid=qid)
+    >>> ranker.rank([[5.0], [6.0], [7.0]], qid=[3, 3, 3]).tolist()
+    [2, 1, 0]
     """
 
     _paper = "Niu, Guo, Lan and Cheng, SIGIR 2012"
-    _about = "ListNet inside the top k, RankNet between the top k and the rest"
+    _about = "ListNet within the top k, RankNet between the top k and the rest"
     _grid: ClassVar = {"beta": [round(0.05 * i, 2) for i in range(21)]}
 
     k: int | None = 10
@@ -177,16 +281,35 @@ class FocusedNet(Smooth):
 
 @dataclass(eq=False, repr=False)
 class Regression(Smooth):
-    """Least squares of the labels on the features, with intercept and a small ridge.
+    """Least squares regression of the labels on the features, with an intercept.
 
-    With k, labels are the top-k map k, k-1, .. 1, 0, .. 0.  Linear weights are found exactly; with
-    a descent (`solver="gd"`), or with more than 2,000 features, there is no intercept.
+    With `k`, the labels are replaced by k, k-1, .., 1 for the top k positions and 0 for the others.
+    Linear weights are computed in closed form.  With a descent (solver="gd"), or with more than
+    2,000 features, there is no intercept.
+
+    Parameters
+    ----------
+    l2 : float, default 1e-6
+        The weight of the ridge penalty l2 / 2 * |w|^2.
+
+    References
+    ----------
+    The pointwise baseline of Cheng, Sun and Xie, "TopRank: a novel top-k ranking method based on
+    rank aggregation", 2014.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> X, y, qid = [[1.0], [2.0], [3.0], [2.0], [1.0]], [0, 1, 2, 1, 0], [1, 1, 1, 2, 2]
+    >>> ranker = fp.Regression().fit(X, y, qid=qid)
+    >>> ranker.rank([[5.0], [6.0], [7.0]], qid=[3, 3, 3]).tolist()
+    [2, 1, 0]
     """
 
     _paper = "the pointwise baseline of Cheng et al., 2014"
-    _about = "least squares on the labels"
+    _about = "least squares regression of the labels"
     _grid: ClassVar = {"l2": [1e-6, 1e-4, 1e-3, 1e-2, 1e-1]}
-    _prefers: ClassVar = False
+    _needs_preferences: ClassVar = False
 
     _: KW_ONLY
     l2: float = 1e-6
@@ -198,13 +321,13 @@ class Regression(Smooth):
         return SquaredError(self.k, average=False)
 
     def _learn(self, request: FitRequest) -> FitResult:
-        """Every document counts alike, so a query counts by the number of its documents."""
+        """Return the model; all documents have equal weight, so queries are weighted by length."""
         kind = scorer(self.scorer)
         if kind.additive:
-            return super()._learn(request)  # trees add documents up as they are
-        # A solver of smooth losses goes to the optimum, which is known in closed form.
-        exact = self.solver == "auto" or "smooth" in solver(self.solver, self.seed).required_traits
-        if kind.linear and exact and request.training.n_features <= MAX_COVARIANCE_FEATURES:
+            return super()._learn(request)  # trees sum over documents anyway
+        # Solvers of smooth losses run to the optimum, which has a closed form.
+        exact = self.solver == "auto" or "smooth" in solver(self.solver, self.seed).needs
+        if kind.linear and exact and request.training.n_features <= WIDE:
             if (self.device or kind.device) != "cpu":
                 warnings.warn(ONE_PASS, FirstpageWarning, stacklevel=4)
             with single_threaded_blas():

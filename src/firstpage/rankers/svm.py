@@ -1,4 +1,4 @@
-"""The rankers with hinges: RankSVM, SVMMAP, FocusedSVM, TopMargin, TopSlack."""
+"""The rankers with hinge losses: RankSVM, SVMMAP, FocusedSVM, TopMargin, TopSlack."""
 
 from __future__ import annotations
 
@@ -18,30 +18,32 @@ from firstpage.rankers.composed import Composed
 from firstpage.rankers.fit.fit import fit_composition
 from firstpage.rankers.fit.request import Composition, FitRequest, FitResult
 from firstpage.rankers.ranker import Ranker
-from firstpage.registry import number
-from firstpage.scorers.linear import MAX_COVARIANCE_FEATURES, Linear
-from firstpage.solvers.cutting_plane.concave_convex import ConcaveConvexProcedure
+from firstpage.registry import check_number
+from firstpage.scorers.linear import WIDE, Linear
 from firstpage.solvers.cutting_plane.one_slack import CuttingPlane
 from firstpage.solvers.registry import solver as solver_of
 from firstpage.types import Floats
 
 DEGENERATE = (
-    "the optimum is w = 0: the loss rises in every direction. Too few documents are relevant, or "
-    "too much is noise, for this true ranking. The order of the start, least squares, is kept; "
-    "try {}."
+    "the optimum is w = 0: the loss increases in every direction. Too few documents are relevant, "
+    "or the data are too noisy, for this true ranking. The weights of the least squares start are "
+    "kept; try {}."
 )
 FROZEN = "gap_ and objective_ are those of the last round: convex, with its true rankings frozen."
-STEPS = [round(0.1 * i, 1) for i in range(1, 11)]
+TENTHS = [round(0.1 * i, 1) for i in range(1, 11)]
 
 
 @dataclass(eq=False, repr=False)
 class SVM(Composed):
-    """Rankers whose loss is a hinge: |w|^2 / 2 + C * the mean loss of a query.
+    """Base class of rankers with a hinge loss: minimizes |w|^2 / 2 + C * mean loss per query.
 
-    C          how much the loss counts against the size of the weights
+    Parameters
+    ----------
+    C : float, default 1.0
+        The weight of the loss relative to the penalty |w|^2 / 2.
     """
 
-    _grid: ClassVar = {"C": [1e-5, 1e-4, 1e-3, 1e-2, *STEPS, 10.0, 100.0, 1000.0]}
+    _grid: ClassVar = {"C": [1e-5, 1e-4, 1e-3, 1e-2, *TENTHS, 10.0, 100.0, 1000.0]}
 
     _: KW_ONLY
     C: float = 1.0
@@ -51,30 +53,48 @@ class SVM(Composed):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        number(self, "C", above=0)
+        check_number(self, "C", above=0)
         if not 1e-30 < self.C < 1e30:
             raise DataError(f"C must be between 1e-30 and 1e30; got {self.C:g}.")
 
-    def _follow(self, other: Ranker) -> None:
-        """The planes below a loss are the same for every C."""
+    def _reuse(self, other: Ranker) -> None:
+        """Reuse the cutting planes of the loss, which do not depend on C."""
         if type(other) is not type(self):
             return
-        mine, its = self.get_params(deep=False), other.get_params(deep=False)
-        if {**mine, "C": None} == {**its, "C": None}:
+        parameters, others = self.get_params(deep=False), other.get_params(deep=False)
+        if {**parameters, "C": None} == {**others, "C": None}:
             self._inherited = other._memory
 
 
 @dataclass(eq=False, repr=False)
 class RankSVM(SVM):
-    """Hinge over pairs of documents (Herbrich et al. 2000, Joachims 2002).
+    """Pairwise hinge loss.
 
     Minimizes |w|^2 / 2 + C * mean over queries of the sum over pairs, u better than v, of
-    max(0, 1 - s_u + s_v).  With k, pairs whose better document is among the first k places.
-    `average` takes the mean over a query's pairs.
+    max(0, 1 - s_u + s_v).  With `k`, only pairs whose better document is in the top k count.
+
+    Parameters
+    ----------
+    average : bool, default False
+        Take the mean over a query's pairs instead of the sum.
+
+    References
+    ----------
+    Herbrich, Graepel and Obermayer, "Large margin rank boundaries for ordinal regression", 2000.
+    Joachims, "Optimizing search engines using clickthrough data", KDD 2002.
+    Top-k pairs: Lan et al., "Is top-k sufficient for ranking?", CIKM 2013.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> X, y, qid = [[1.0], [2.0], [3.0], [2.0], [1.0]], [0, 1, 2, 1, 0], [1, 1, 1, 2, 2]
+    >>> ranker = fp.RankSVM().fit(X, y, qid=qid)
+    >>> ranker.rank([[5.0], [6.0], [7.0]], qid=[3, 3, 3]).tolist()
+    [2, 1, 0]
     """
 
     _paper = "Joachims, KDD 2002; top-k: Lan et al., CIKM 2013"
-    _about = "hinge over pairs"
+    _about = "pairwise hinge loss"
 
     _: KW_ONLY
     average: bool = False
@@ -85,15 +105,34 @@ class RankSVM(SVM):
 
 @dataclass(eq=False, repr=False)
 class SVMMAP(SVM):
-    """The most violated ranking under average precision (Yue et al. 2007).
+    """Structural SVM for average precision.
 
-    Minimizes |w|^2 / 2 + C * mean over queries of max over rankings of 1 - AP + (its score - that
-    of the true one).  Labels above 0 are relevant; with k, the first k places.
+    Minimizes |w|^2 / 2 + C * mean over queries of the maximum over rankings of
+    1 - AP + (score of the ranking - score of the true ranking).  Documents with labels above 0 are
+    relevant; with `k`, those in the top k.
+
+    Parameters
+    ----------
+    C : float, default 10.0
+        The weight of the loss relative to the penalty |w|^2 / 2.
+
+    References
+    ----------
+    Yue, Finley, Radlinski and Joachims, "A support vector method for optimizing average
+    precision", SIGIR 2007.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> X, y, qid = [[1.0], [2.0], [3.0], [2.0], [1.0]], [0, 1, 2, 1, 0], [1, 1, 1, 2, 2]
+    >>> ranker = fp.SVMMAP().fit(X, y, qid=qid)
+    >>> ranker.rank([[5.0], [6.0], [7.0]], qid=[3, 3, 3]).tolist()
+    [2, 1, 0]
     """
 
     _paper = "Yue, Finley, Radlinski and Joachims, SIGIR 2007"
-    _about = "average precision, by its most violated ranking"
-    _copies: ClassVar = True
+    _about = "structural SVM for average precision"
+    _weights_by_copying: ClassVar = True
 
     _: KW_ONLY
     C: float = 10.0
@@ -104,19 +143,43 @@ class SVMMAP(SVM):
 
 @dataclass(eq=False, repr=False)
 class FocusedSVM(SVM):
-    """Order inside the top k by SVM-MAP, the top k above the rest by RankSVM (Niu et al. 2012).
+    """SVM-MAP within the top k, RankSVM between the top k and the rest.
 
-    Minimizes |w|^2 / 2 + C * mean over queries of beta * list + (1 - beta) * pair.  The list part
-    is the mean over the cuts of the top k (list_loss="ap"), or a hinge of NDCG in it ("ndcg").
+    Minimizes |w|^2 / 2 + C * mean over queries of beta * list loss + (1 - beta) * pair loss.
+
+    Parameters
+    ----------
+    k : int, default 10
+        The depth of the top.
+    beta : float, default 0.5
+        The weight of the order within the top k, from 0 to 1.
+    list_loss : {"ap", "ndcg"}, default "ap"
+        The list loss: the mean of the average precision hinges over the cut-offs of the top k, or
+        a hinge of NDCG within the top k.
+    C : float, default 100.0
+        The weight of the loss relative to the penalty |w|^2 / 2.
+
+    References
+    ----------
+    Niu, Guo, Lan and Cheng, "Top-k learning to rank: labeling, ranking and evaluation",
+    SIGIR 2012.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> X, y, qid = [[1.0], [2.0], [3.0], [2.0], [1.0]], [0, 1, 2, 1, 0], [1, 1, 1, 2, 2]
+    >>> ranker = fp.FocusedSVM(k=2).fit(X, y, qid=qid)
+    >>> ranker.rank([[5.0], [6.0], [7.0]], qid=[3, 3, 3]).tolist()
+    [2, 1, 0]
     """
 
     _paper = "Niu, Guo, Lan and Cheng, SIGIR 2012"
-    _about = "SVM-MAP inside the top k, RankSVM between the top k and the rest"
+    _about = "SVM-MAP within the top k, RankSVM between the top k and the rest"
     _grid: ClassVar = {
         "beta": [round(0.05 * i, 2) for i in range(21)],
         "C": [1.0, 10.0, 100.0, 1000.0],
     }
-    _copies: ClassVar = True
+    _weights_by_copying: ClassVar = True
 
     k: int | None = 10
     beta: float = 0.5
@@ -132,23 +195,45 @@ class FocusedSVM(SVM):
 
 @dataclass(eq=False, repr=False)
 class TopMargin(SVM):
-    """The most violated ranking under NDCG or precision, margin scaling (Cheng et al. 2014).
+    """Structural SVM for NDCG or precision, with margin scaling.
 
-    Minimizes |w|^2 / 2 + C * mean over queries of max over rankings of Delta + (its score - that of
-    the true one), where Delta = 1 - NDCG or 1 - Precision, and a ranking's score sums the
-    discounted scores of its documents.
+    Minimizes |w|^2 / 2 + C * mean over queries of the maximum over rankings of
+    Delta + (score of the ranking - score of the true ranking), where Delta is 1 - NDCG or
+    1 - Precision, and the score of a ranking is the discounted sum of its documents' scores.
 
-    delta      "NDCG", "NDCG@10", "Precision@10", or with the gains and discounts of a measure file:
-               "NDCG(measure.json)@10".  Discounts that rise are made to fall: you are warned
-    reference  the true ranking among equal labels: "resort" (the one that scores best, frozen and
-               looked at again in up to `rounds` rounds, from a least-squares start), "mean",
-               "fixed".  With few relevant documents "fixed" has its optimum at 0: you are warned
+    Parameters
+    ----------
+    delta : str, default "NDCG"
+        The measure of Delta: "NDCG", "NDCG@10", "Precision@10", or one with the gains and discounts
+        of a measure file, "NDCG(measure.json)@10".  Discounts that increase are made nonincreasing,
+        with a warning.
+    reference : {"resort", "mean", "fixed"}, default "resort"
+        The true ranking among equal labels.  "resort" takes the one with the highest score, fixes
+        it and updates it in up to `rounds` rounds from a least squares start; "mean" takes the
+        mean over all orders; "fixed" takes the order of the data, with which w = 0 is optimal
+        where few documents are relevant (with a warning).
+    rounds : int, default 5
+        The maximum number of rounds of reference="resort".
+    C : float, default 10.0
+        The weight of the loss relative to the penalty |w|^2 / 2.
+
+    References
+    ----------
+    Cheng, Sun and Xie, "TopRank: a novel top-k ranking method based on rank aggregation", 2014.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> X, y, qid = [[1.0], [2.0], [3.0], [2.0], [1.0]], [0, 1, 2, 1, 0], [1, 1, 1, 2, 2]
+    >>> ranker = fp.TopMargin().fit(X, y, qid=qid)
+    >>> ranker.rank([[5.0], [6.0], [7.0]], qid=[3, 3, 3]).tolist()
+    [2, 1, 0]
     """
 
     _paper = "Cheng, Sun and Xie, TopRank"
-    _about = "NDCG or precision, by its most violated ranking: margin scaling"
+    _about = "structural SVM for NDCG or precision, margin scaling"
     _grid: ClassVar = {"C": [10.0**i for i in range(-5, 6)]}
-    _copies: ClassVar = True
+    _weights_by_copying: ClassVar = True
 
     _: KW_ONLY
     delta: str = "NDCG"
@@ -161,42 +246,61 @@ class TopMargin(SVM):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        number(self, "rounds", 1, whole=True)
+        check_number(self, "rounds", 1, integer=True)
         self._loss()
 
     def _learn(self, request: FitRequest) -> FitResult:
-        parts = self._composition()
-        auto = parts.solver == "auto"
-        solver = CuttingPlane() if auto else solver_of(parts.solver, request.seed)
-        if parts.scorer != Linear() or not solver.linear:
-            return fit_composition(request, parts)  # descents rank anew in every step
-        parts = replace(
-            parts, solver=ConcaveConvexProcedure(solver, self.rounds, self.reference == "resort")
+        composition = self._composition()
+        automatic = composition.solver == "auto"
+        solver = CuttingPlane() if automatic else solver_of(composition.solver, request.seed)
+        if composition.scorer != Linear() or not solver.linear:
+            return fit_composition(request, composition)  # descents re-sort in every step
+        composition = replace(
+            composition, solver=Rounds(solver, self.rounds, self.reference == "resort")
         )
         if request.start is None:
-            request = replace(request, start=_direction(request, self.k))
-        found = self._solved(request, parts)
-        if self.reference == "resort" and found.record["gap"] is not None:
-            found.record["gap_note"] = FROZEN
-        if "degenerate" in found.record:
-            other = "a larger C" if self.reference == "resort" else "reference='resort'"
-            warnings.warn(DEGENERATE.format(other), FirstpageWarning, stacklevel=4)
-        return found
+            request = replace(request, start=_least_squares_start(request, self.k))
+        result = self._solved(request, composition)
+        if self.reference == "resort" and result.record["gap"] is not None:
+            result.record["gap_note"] = FROZEN
+        if "degenerate" in result.record:
+            remedy = "a larger C" if self.reference == "resort" else "reference='resort'"
+            warnings.warn(DEGENERATE.format(remedy), FirstpageWarning, stacklevel=4)
+        return result
 
-    def _solved(self, request: FitRequest, parts: Composition) -> FitResult:
-        return fit_composition(request, parts)
+    def _solved(self, request: FitRequest, composition: Composition) -> FitResult:
+        """Return the fit; TopSlack tries a second start."""
+        return fit_composition(request, composition)
 
 
 @dataclass(eq=False, repr=False)
 class TopSlack(TopMargin):
-    """The most violated ranking under NDCG or precision, slack scaling (Cheng et al. 2014).
+    """Structural SVM for NDCG or precision, with slack scaling.
 
-    As TopMargin, with Delta * (1 + its score - that of the true one).  `search` is how the ranking
-    is looked for: by "chords" and branch and bound, exactly but for some long lists, or by the
-    paper's "golden" section, which is slower and misses some.  `gap_` counts what it may miss.
+    Minimizes |w|^2 / 2 + C * mean over queries of the maximum over rankings of
+    Delta * (1 + score of the ranking - score of the true ranking), with Delta as in TopMargin.
+
+    Parameters
+    ----------
+    search : {"chords", "golden"}, default "chords"
+        How the most violated ranking is searched: by chords and branch and bound, which is exact
+        except for some long lists, or by the golden section search of the paper, which is slower
+        and less exact.  `gap_` includes what the search may have missed.
+
+    References
+    ----------
+    Cheng, Sun and Xie, "TopRank: a novel top-k ranking method based on rank aggregation", 2014.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> X, y, qid = [[1.0], [2.0], [3.0], [2.0], [1.0]], [0, 1, 2, 1, 0], [1, 1, 1, 2, 2]
+    >>> ranker = fp.TopSlack().fit(X, y, qid=qid)
+    >>> ranker.rank([[5.0], [6.0], [7.0]], qid=[3, 3, 3]).tolist()
+    [2, 1, 0]
     """
 
-    _about = "NDCG or precision, by its most violated ranking: slack scaling"
+    _about = "structural SVM for NDCG or precision, slack scaling"
 
     _: KW_ONLY
     search: Search = "chords"
@@ -204,28 +308,28 @@ class TopSlack(TopMargin):
     def _loss(self) -> Loss:
         return StructuralHinge(self.delta, "slack", self.reference, self.search, self.k)
 
-    def _solved(self, request: FitRequest, parts: Composition) -> FitResult:
-        """Where least squares lead to 0, margin scaling shows another way."""
-        found = fit_composition(request, parts)
-        if "degenerate" not in found.record or self.reference != "resort":
-            return found
+    def _solved(self, request: FitRequest, composition: Composition) -> FitResult:
+        """Return the fit; where it ends at 0, try again from the optimum of margin scaling."""
+        result = fit_composition(request, composition)
+        if "degenerate" not in result.record or self.reference != "resort":
+            return result
         margin = StructuralHinge(self.delta, "margin", self.reference, k=self.k)
-        other = fit_composition(
-            replace(request, callback=None, checkpoint=None), replace(parts, loss=margin)
+        margin_result = fit_composition(
+            replace(request, progress=None, checkpoint=None), replace(composition, loss=margin)
         )
-        assert other.model.coefficients is not None  # it is linear
-        start = other.model.coefficients[0]
-        again = fit_composition(replace(request, start=start, checkpoint=None), parts)
-        return again if "degenerate" not in again.record else found
+        assert margin_result.model.coefficients is not None  # it is linear
+        start = margin_result.model.coefficients[0]
+        second = fit_composition(replace(request, start=start, checkpoint=None), composition)
+        return second if "degenerate" not in second.record else result
 
 
-def _direction(request: FitRequest, k: int | None) -> Floats | None:
-    """Where to look for the first true ranking: at the least squares of the labels."""
-    if request.training.n_features > MAX_COVARIANCE_FEATURES:
+def _least_squares_start(request: FitRequest, k: int | None) -> Floats | None:
+    """Return the least squares weights of the labels; None if too wide or not finite."""
+    if request.training.n_features > WIDE:
         return None
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
         try:
-            found = request.training.direction(k, 1e-6)
+            weights = request.training.direction(k, 1e-6)
         except np.linalg.LinAlgError:  # squares of the features overflow
             return None
-    return found if np.isfinite(found).all() else None
+    return weights if np.isfinite(weights).all() else None

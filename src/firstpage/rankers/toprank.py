@@ -1,4 +1,4 @@
-"""TopRank: one ranker chooses the candidates, others vote on their order (Cheng et al. 2014)."""
+"""TopRank: one ranker chooses candidates, others vote on their order (Cheng et al. 2014)."""
 
 from __future__ import annotations
 
@@ -18,37 +18,61 @@ from firstpage.errors import DataError
 from firstpage.measures.evaluate import evaluate
 from firstpage.rankers.fit.progress import Step
 from firstpage.rankers.fit.request import FitRequest, FitResult
-from firstpage.rankers.methods import made
+from firstpage.rankers.methods import create_ranker
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.scorings import Cascade, Stage
-from firstpage.registry import number, split
+from firstpage.registry import check_number, parse_call
 from firstpage.types import Floats
 
-DEEPEST = 10_000  # candidates that an order can be voted on
-Part = str | Ranker
-"""A name, or a ranker, which may be fitted and frozen."""
+MAX_CANDIDATES = 10_000  # per query
+Component = str | Ranker
+"""The name of a ranker, or a ranker, which may be fitted and frozen."""
 VOTERS = ("Regression", "RankSVM", "ListNet")
 
 
 @dataclass(eq=False, repr=False)
 class TopRank(Ranker):
-    """TopSlack chooses a query's candidates; rankers vote on their order by Supervised Kemeny.
+    """A cascade: one ranker chooses each query's candidates, others vote on their order.
 
-    first      the ranker whose first `depth` documents are candidates; those below stay as it has
-               them.  A name, a ranker, or one already fitted
-    voters     the rankers that vote: names, rankers, or fitted ones; or one text, with + between
-    weights    of the voters: "auto" (their `measure` on the validation data; alike without such),
-               "alike", or numbers
-    credit     "extended": who is in the first half of a list beats all below; "paper": only those
-               within that half, as printed
+    The candidates are ordered by Supervised Kemeny aggregation of the voters' rankings; documents
+    that are no candidates stay below, in the order of the first ranker.
+
+    Parameters
+    ----------
+    first : str or Ranker, default "TopSlack"
+        The ranker whose top `depth` documents are the candidates: a name, a ranker, or a fitted
+        one.
+    voters : list of str or Ranker, or str
+        The rankers that vote, named or given as `first`; one string may name several, as in
+        "RankSVM + ListNet(k=10)".  By default Regression, RankSVM and ListNet.
+    depth : int, default 100
+        The number of candidates per query.
+    weights : {"auto", "alike"} or list of float, default "auto"
+        The weights of the voters: their `measure` on the validation data (equal without
+        validation data), equal weights, or numbers.
+    credit : {"extended", "paper"}, default "extended"
+        "extended": a document in the first half of a list beats all documents below it; "paper":
+        only those within that half, as printed.
+
+    References
+    ----------
+    Cheng, Sun and Xie, "TopRank: a novel top-k ranking method based on rank aggregation", 2014.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> X, y, qid = [[1.0], [2.0], [3.0], [2.0], [1.0]], [0, 1, 2, 1, 0], [1, 1, 1, 2, 2]
+    >>> ranker = fp.TopRank(first="Regression", voters=["RankSVM"], depth=3).fit(X, y, qid=qid)
+    >>> ranker.rank([[5.0], [6.0], [7.0]], qid=[3, 3, 3]).tolist()
+    [2, 1, 0]
     """
 
     _paper = "Cheng, Sun and Xie, TopRank"
-    _about = "TopSlack for the candidates, votes of others for their order"
+    _about = "TopSlack chooses candidates, other rankers vote on their order"
     _grid: ClassVar = {"depth": [10, 20, 50, 100]}
-    _prefers: ClassVar = False  # its parts know themselves what they need
-    _copies: ClassVar = True
-    _by_query: ClassVar = True
+    _needs_preferences: ClassVar = False  # its components decide
+    _weights_by_copying: ClassVar = True
+    _scores_by_query: ClassVar = True
 
     _: KW_ONLY
     first: Any = "TopSlack"
@@ -59,102 +83,104 @@ class TopRank(Ranker):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        number(self, "depth", 1, whole=True)
-        if self.depth > DEEPEST:
-            raise DataError(f"depth must be at most {DEEPEST}; got {self.depth}.")
+        check_number(self, "depth", 1, integer=True)
+        if self.depth > MAX_CANDIDATES:
+            raise DataError(f"depth must be at most {MAX_CANDIDATES}; got {self.depth}.")
         if self.warm_start:
-            raise DataError("TopRank cannot go on from a former fit: warm_start must be false.")
+            raise DataError("TopRank cannot continue an earlier fit: warm_start must be false.")
         SupervisedKemeny(credit=self.credit)
         if not isinstance(self.voters, Sequence) or not self.voters:
             raise DataError(f"voters must be a list of rankers; got {self.voters!r}.")
-        for part in (self.first, *self._voters()):
-            self._made(part)
+        for component in (self.first, *self._voters()):
+            self._ranker(component)
         if isinstance(self.weights, str):
             if self.weights not in ("auto", "alike"):
                 raise DataError(f"weights must be 'auto', 'alike' or numbers; got {self.weights!r}")
         else:
             normalized(self.weights, len(self._voters()))
 
-    def _voters(self) -> list[Part]:
-        """A text may name several: "RankSVM + ListNet(k=10)"."""
+    def _voters(self) -> list[Component]:
+        """Return the voters; a string such as "RankSVM + ListNet(k=10)" names several."""
         if isinstance(self.voters, str):
             return [text.strip() for text in re.split(r"\+(?![^()]*\))", self.voters)]
         return list(self.voters)
 
-    def _made(self, part: Part) -> Ranker:
-        """A part as an estimator: by its name, or as it is."""
-        part = part.estimator if isinstance(part, FrozenEstimator) else part
-        if not isinstance(part, str):
-            if not isinstance(part, Ranker) or isinstance(part, TopRank):
+    def _ranker(self, component: Component) -> Ranker:
+        """Return a component as a ranker, made from its name where it is a string."""
+        if isinstance(component, FrozenEstimator):
+            component = component.estimator
+        if not isinstance(component, str):
+            if not isinstance(component, Ranker) or isinstance(component, TopRank):
                 raise DataError(
-                    f"a part of TopRank must be another ranker or its name; got {part!r}."
+                    f"a component of TopRank must be another ranker or its name; got {component!r}."
                 )
-            return part
-        found, said = made(part), split(part)[1]
-        ours = {name: getattr(self, name) for name in ("ties", "seed", "threads", "measure")}
-        if self.k is not None and found.k is None:
-            ours["k"] = self.k
-        found.set_params(**{name: v for name, v in ours.items() if name not in said})
-        return found
+            return component
+        ranker, explicit = create_ranker(component), parse_call(component)[1]
+        defaults = {name: getattr(self, name) for name in ("ties", "seed", "threads", "measure")}
+        if self.k is not None and ranker.k is None:
+            defaults["k"] = self.k
+        ranker.set_params(**{name: v for name, v in defaults.items() if name not in explicit})
+        return ranker
 
     def _learn(self, request: FitRequest) -> FitResult:
         if request.checkpoint is not None:
-            raise DataError("TopRank leaves no checkpoints; leave checkpoint out.")
+            raise DataError("TopRank does not support checkpoints; leave checkpoint out.")
         if request.valid is not None and self.weights == "auto" and request.measure.lower_is_better:
             raise DataError(
-                f"{request.measure} is better when lower, so voters cannot be weighed by it; "
-                "choose another measure, or give weights."
+                f"{request.measure} is better when lower, so it cannot weight the voters; choose "
+                "another measure, or give weights."
             )
-        start, parts, steps = time.perf_counter(), (self.first, *self._voters()), []
+        start, components, steps = time.perf_counter(), (self.first, *self._voters()), []
         stages: list[Stage] = []
-        for place, part in enumerate(parts, 1):
-            stages.append(self._stage(part, request))
+        for number, component in enumerate(components, 1):
+            stages.append(self._stage(component, request))
             value = None if request.valid is None else _measured(stages[-1], request.valid, request)
-            step = Step(place, float("nan"), value, False, time.perf_counter() - start)
+            step = Step(number, float("nan"), value, False, time.perf_counter() - start)
             steps.append(step)
-            if request.callback is not None and request.callback(step) and len(stages) > 1:
+            if request.progress is not None and request.progress(step) and len(stages) > 1:
                 break  # with the voters so far
         weights = self._weights([step.measure for step in steps[1:]])
-        size = request.training.n_features
-        model = Cascade(stages[0], tuple(stages[1:]), weights, self.depth, self.credit, size)
+        n_features = request.training.n_features
+        model = Cascade(stages[0], tuple(stages[1:]), weights, self.depth, self.credit, n_features)
         watcher = request.watcher(lambda params, X: None, path=False)
         watcher.history = steps
         if request.valid is not None:
             value = _measured(Stage("TopRank", model), request.valid, request)
             last = Step(len(stages), float("nan"), value, True, time.perf_counter() - start)
             watcher.history = [*steps[:-1], last]
-        whole = len(stages) == len(parts)
-        found = request.result(watcher, model, len(stages), float("nan"), converged=whole)
-        found.record["voters"] = [
+        complete = len(stages) == len(components)
+        result = request.result(watcher, model, len(stages), float("nan"), converged=complete)
+        result.record["voters"] = [
             [stage.name, weight] for stage, weight in zip(stages[1:], weights.tolist(), strict=True)
         ]
-        return found
+        return result
 
-    def _stage(self, part: Part, request: FitRequest) -> Stage:
-        """A part, fitted unless it is already."""
+    def _stage(self, component: Component, request: FitRequest) -> Stage:
+        """Return a component as a stage of the model; fit it unless it is fitted."""
         training = request.training.in_memory("TopRank")
-        found = self._made(part)
-        if not hasattr(found, "model_"):
-            found = clone(found)
-            found.fit(training.data, sample_weight=training.query_weights, valid=request.valid)
-            if found.interrupted_:
-                raise KeyboardInterrupt  # a half-trained part is no part
+        ranker = self._ranker(component)
+        if not hasattr(ranker, "model_"):
+            ranker = clone(ranker)
+            ranker.fit(training.data, sample_weight=training.query_weights, valid=request.valid)
+            if ranker.interrupted_:
+                raise KeyboardInterrupt  # a component must be trained completely
         elif training.transform is not None:
             raise DataError(
-                f"{found} was trained on features as they are, and normalize={self.normalize!r} "
-                "would hand it others; scale them in the parts."
+                f"{ranker} was trained on unscaled features, and normalize={self.normalize!r} "
+                "would scale them; normalize in the components instead."
             )
-        known, names = getattr(found, "feature_names_in_", None), training.data.feature_names
+        known, names = getattr(ranker, "feature_names_in_", None), training.data.feature_names
         if known is not None and names is not None and list(known) != list(names):
-            raise DataError(f"{found} was trained on other features, or on them in another order.")
-        if found.model_.n_features != request.training.n_features:
+            raise DataError(f"{ranker} was trained on other features, or on them in another order.")
+        if ranker.model_.n_features != request.training.n_features:
             raise DataError(
-                f"{found} was trained on {found.model_.n_features} features, and the data have "
+                f"{ranker} was trained on {ranker.model_.n_features} features, and the data have "
                 f"{request.training.n_features}."
             )
-        return Stage(str(found), found.model_, getattr(found, "transform_", None))
+        return Stage(str(ranker), ranker.model_, getattr(ranker, "transform_", None))
 
     def _weights(self, measured: list[float | None]) -> Floats:
+        """Return the weights of the voters, which sum to 1."""
         if not isinstance(self.weights, str):
             return normalized(list(self.weights)[: len(measured)], len(measured))
         known = [max(value, 0.0) for value in measured if value is not None]
@@ -164,6 +190,7 @@ class TopRank(Ranker):
 
 
 def _measured(stage: Stage, data: Dataset, request: FitRequest) -> float:
+    """Return the mean of the fit's measure on validation data."""
     scores = stage.predict(data, request.threads)
     values = evaluate(scores, data, measures=request.measure).values[0]
     return float(values.mean())

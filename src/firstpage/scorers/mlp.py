@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 import numpy as np
 
 from firstpage.engine.threads import limited_blas, resolve
-from firstpage.errors import DataError, need
-from firstpage.registry import number
+from firstpage.errors import DataError, missing_dependency
+from firstpage.registry import check_number
 from firstpage.scorers.scorer import (
     BoundKernel,
     Contributions,
@@ -66,7 +66,7 @@ class MLP:
     linear: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        number(self, "hidden", 1, whole=True)
+        check_number(self, "hidden", 1, integer=True)
 
     def bind(self, X: Features) -> BoundMLP:
         """Set the scorer up on features.
@@ -179,7 +179,7 @@ def _torch() -> Torch:
     try:
         import torch
     except ImportError as error:
-        raise need("torch", "torch", "scorer='mlp'") from error
+        raise missing_dependency("torch", "torch", "scorer='mlp'") from error
     return torch
 
 

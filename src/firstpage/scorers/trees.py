@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 import numpy as np
 
 from firstpage.engine.threads import limited_openmp, resolve
-from firstpage.errors import DataError, need
-from firstpage.registry import number
+from firstpage.errors import DataError, missing_dependency
+from firstpage.registry import check_number
 from firstpage.scorers.forest import Forest, lightgbm_forest, xgboost_forest
 from firstpage.scorers.scorer import (
     Contributions,
@@ -94,10 +94,10 @@ class Trees:
     def __post_init__(self) -> None:
         if self.library not in LIBRARIES:
             raise DataError(f"library must be one of {', '.join(LIBRARIES)}; got {self.library!r}.")
-        number(self, "count", 1, whole=True)
-        number(self, "leaves", 2, whole=True)
-        number(self, "rate", above=0)
-        number(self, "min_docs", 1, whole=True)
+        check_number(self, "count", 1, integer=True)
+        check_number(self, "leaves", 2, integer=True)
+        check_number(self, "rate", above=0)
+        check_number(self, "min_docs", 1, integer=True)
         if not isinstance(self.options, dict):
             raise DataError(f"options of trees must be a dictionary; got {self.options!r}.")
 
@@ -429,7 +429,7 @@ def import_lightgbm() -> Untyped:
     try:
         import lightgbm
     except ImportError as error:
-        raise need("lightgbm", "trees", "scorer='trees'") from error
+        raise missing_dependency("lightgbm", "trees", "scorer='trees'") from error
     return lightgbm
 
 
@@ -437,7 +437,7 @@ def import_xgboost() -> Untyped:
     try:
         import xgboost
     except ImportError as error:
-        raise need("xgboost-cpu", "trees", "library='xgboost'") from error
+        raise missing_dependency("xgboost-cpu", "trees", "library='xgboost'") from error
     return xgboost
 
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from firstpage.registry import number
+from firstpage.registry import check_number
 from firstpage.solvers.solver import (
     FRESH_START,
     BatchObjective,
@@ -59,9 +59,9 @@ class GradientDescent:
     rate_grid: ClassVar[tuple[float, ...]] = RATES
 
     def __post_init__(self) -> None:
-        number(self, "rate", above=0)
-        number(self, "max_iter", 1, whole=True)
-        number(self, "tol", 0)
+        check_number(self, "rate", above=0)
+        check_number(self, "max_iter", 1, integer=True)
+        check_number(self, "tol", 0)
 
     def minimize(
         self,
@@ -182,11 +182,11 @@ class SGD:
     rate_grid: ClassVar[tuple[float, ...]] = RATES
 
     def __post_init__(self) -> None:
-        number(self, "rate", above=0)
-        number(self, "max_iter", 1, whole=True)
-        number(self, "batch", 1, whole=True)
-        number(self, "decay", 0)
-        number(self, "seed", 0, whole=True)
+        check_number(self, "rate", above=0)
+        check_number(self, "max_iter", 1, integer=True)
+        check_number(self, "batch", 1, integer=True)
+        check_number(self, "decay", 0)
+        check_number(self, "seed", 0, integer=True)
 
     def minimize(
         self,
@@ -265,10 +265,10 @@ class Adam:
     rate_grid: ClassVar[tuple[float, ...]] = ()
 
     def __post_init__(self) -> None:
-        number(self, "rate", above=0)
-        number(self, "max_iter", 1, whole=True)
-        number(self, "batch", 1, whole=True)
-        number(self, "seed", 0, whole=True)
+        check_number(self, "rate", above=0)
+        check_number(self, "max_iter", 1, integer=True)
+        check_number(self, "batch", 1, integer=True)
+        check_number(self, "seed", 0, integer=True)
 
     def minimize(
         self,

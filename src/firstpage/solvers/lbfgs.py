@@ -100,8 +100,8 @@ class LBFGS:
     rate_grid: ClassVar[tuple[float, ...]] = ()
 
     def __post_init__(self) -> None:
-        number(self, "max_iter", 1, whole=True)
-        number(self, "tol", 0)
+        check_number(self, "max_iter", 1, integer=True)
+        check_number(self, "tol", 0)
 
     def minimize(
         self,

@@ -1,4 +1,4 @@
-"""Models of every kind, over features of very different sizes."""
+"""Models of every kind, over features of very different magnitudes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAMES = ['title "bm25"', "views</feature>", "ctr\n}", "ü ${text} {{x}}", "'''\\
 
 @cache
 def dataset() -> fp.Dataset:
-    """Numbers from 1e-30 to 2e8, whole ones, negative ones; float32."""
+    """Return float32 features from 1e-30 to 2e8, with integers and negative numbers."""
     data = fp.Synthetic(queries=40, docs=15, features=6, grades=3, seed=4).dataset()
     X = (data.X * SIZES).astype(np.float32)
     X[:, 0] = -1 + X[:, 0] * 1e-5  # near -1: where Solr's addition is hardest to undo
@@ -26,30 +26,30 @@ def dataset() -> fp.Dataset:
 
 
 RANKERS = {
-    "linear": lambda how: fp.ListMLE(normalize=how),
-    "features": lambda how: fp.AdaRank(weak="features", normalize=how),
-    "lightgbm": lambda how: fp.LambdaMART(
-        scorer="trees(count=30, leaves=15, min_docs=5)", normalize=how
+    "linear": lambda normalize: fp.ListMLE(normalize=normalize),
+    "features": lambda normalize: fp.AdaRank(weak="features", normalize=normalize),
+    "lightgbm": lambda normalize: fp.LambdaMART(
+        scorer="trees(count=30, leaves=15, min_docs=5)", normalize=normalize
     ),
-    "xgboost": lambda how: fp.ListMLE(
-        scorer="trees(count=30, leaves=15, library=xgboost)", normalize=how
+    "xgboost": lambda normalize: fp.ListMLE(
+        scorer="trees(count=30, leaves=15, library=xgboost)", normalize=normalize
     ),
-    "stumps": lambda how: fp.RankBoost(rounds=60, normalize=how),
+    "stumps": lambda normalize: fp.RankBoost(rounds=60, normalize=normalize),
 }
 
 
 @cache
-def _fitted(kind: str, how: str | None) -> Any:
-    return RANKERS[kind](how).fit(dataset())
+def _fitted(kind: str, normalize: str | None) -> Any:
+    return RANKERS[kind](normalize).fit(dataset())
 
 
-def ranker(kind: str, how: str | None = None) -> Any:
-    """Fitted once, however it is asked for."""
-    return _fitted(kind, how)
+def ranker(kind: str, normalize: str | None = None) -> Any:
+    """Return a fitted ranker, cached."""
+    return _fitted(kind, normalize)
 
 
 def predict(fitted: Any, X: np.ndarray) -> np.ndarray:
-    """All rows as one query."""
+    """Return the scores of all rows as one query."""
     names = getattr(fitted, "feature_names_in_", None)
     zeros = np.zeros(len(X), int)
     return fitted.predict(fp.Dataset.from_arrays(X, zeros, zeros, feature_names=names))
@@ -62,31 +62,30 @@ def data() -> fp.Dataset:
 
 @dataclass
 class Probe:
-    """Inputs and what rounding is measured by."""
+    """Inputs, and the magnitudes relative to which rounding errors are measured."""
 
     X: np.ndarray
     sizes: np.ndarray
 
-    def off(self, found: np.ndarray, wanted: np.ndarray, least: float = 1e-300) -> float:
-        """The greatest difference, by the sum of the sizes of what is added; `least`: float32 ends
-        there."""
-        apart = np.abs(np.asarray(found, np.float64) - wanted) / np.maximum(self.sizes, least)
-        return float(apart.max())
+    def error(self, actual: np.ndarray, expected: np.ndarray, floor: float = 1e-300) -> float:
+        """Return the greatest error relative to the magnitudes, which are at least `floor`."""
+        errors = np.abs(np.asarray(actual, np.float64) - expected)
+        return float((errors / np.maximum(self.sizes, floor)).max())
 
 
-CLOSE = 1e-6  # what an export may be off by
+TOLERANCE = 1e-6  # relative error of an export
 
 
-def without_tiny(given: Probe) -> Probe:
-    """Without numbers that are nearer to zero than 1e-30 and not zero."""
-    kept = ((np.abs(given.X) >= 1e-30) | (given.X == 0)).all(axis=1)
-    assert kept.sum() > len(kept) / 3
-    return Probe(given.X[kept], given.sizes[kept])
+def without_tiny(probes: Probe) -> Probe:
+    """Return the probes without nonzero numbers below 1e-30."""
+    rows = ((np.abs(probes.X) >= 1e-30) | (probes.X == 0)).all(axis=1)
+    assert rows.sum() > len(rows) / 3
+    return Probe(probes.X[rows], probes.sizes[rows])
 
 
 def probe(fitted: Any, seed: int = 0) -> Probe:
-    """Random and extreme float32 numbers, and all thresholds with their neighbors."""
-    from firstpage.interop.export.subject import Subject, features_of
+    """Return random and extreme float32 numbers, and all thresholds with their neighbors."""
+    from firstpage.interop.export.export_model import ExportModel, export_features
 
     rng = np.random.default_rng(seed)
     usual = dataset().X[rng.integers(0, dataset().n_docs, 600)]
@@ -95,26 +94,27 @@ def probe(fitted: Any, seed: int = 0) -> Probe:
     strange = rng.choice(odd, usual.shape)
     X = np.concatenate([usual, wild.astype(np.float32), strange.astype(np.float32)])
     model, transform = fitted.model_, getattr(fitted, "transform_", None)
-    known = features_of(None, None, model.n_features)
-    subject = Subject("m", known, model, transform, "r", "model")
-    if subject.kind == "linear":
-        weights, intercept = subject.weights()
+    known = export_features(None, None, model.n_features)
+    export_model = ExportModel("m", known, model, transform, "r", "model")
+    if export_model.kind == "linear":
+        weights, intercept = export_model.weights()
         return Probe(X, np.abs(X.astype(np.float64)) @ np.abs(weights) + abs(intercept))
-    forest = subject.forest32() if transform is None or transform.per == "global" else None
-    forest = forest or subject.own_forest()
-    parts = [X]
-    for feature in forest.used_features():
-        at = forest.thresholds(feature).astype(np.float32)
-        near = np.concatenate([at, *(np.nextafter(at, np.float32(s)) for s in (-np.inf, np.inf))])
+    forest = export_model.forest32() if transform is None or transform.per == "global" else None
+    forest = forest or export_model.own_forest()
+    blocks = [X]
+    for feature in forest.used():
+        exact = forest.thresholds(feature).astype(np.float32)
+        neighbors = (np.nextafter(exact, np.float32(side)) for side in (-np.inf, np.inf))
+        near = np.concatenate([exact, *neighbors])
         rows = usual[rng.integers(0, len(usual), len(near))].copy()
         rows[:, feature] = near
-        parts.append(rows)
-    X = np.concatenate(parts)
-    return Probe(X, forest.leaf_magnitudes(X))
+        blocks.append(rows)
+    X = np.concatenate(blocks)
+    return Probe(X, forest.sizes(X))
 
 
 def sizes_of(fitted: Any, X: np.ndarray) -> np.ndarray:
-    """The sum of the sizes of what is added up, of features that are not scaled."""
+    """Return the sum of absolute terms of each score, for unscaled features."""
     if fitted.model_.coefficients is None:
         return fitted.model_.forest("model").leaf_magnitudes(X)
     weights, intercept = fitted.model_.coefficients

@@ -1,4 +1,4 @@
-"""Independent evaluators, after the engines' documented arithmetic: float32 where they have it."""
+"""Independent evaluators of exported models, with the engines' documented arithmetic."""
 
 from __future__ import annotations
 
@@ -69,16 +69,16 @@ def _solr_node(node: Any, columns: dict[str, np.ndarray], n: int) -> np.ndarray:
 
 
 def elastic(files: dict[str, bytes], names: list[str], X: np.ndarray) -> np.ndarray:
-    held = json.loads(files["model.json"])["model"]
+    contents = json.loads(files["model.json"])["model"]
     stored = json.loads(files["features.json"])["featureset"]
-    assert held["name"] == stored["name"]
+    assert contents["name"] == stored["name"]
     order = [f["name"] for f in stored["features"]]
     assert all({"name", "params", "template"} <= set(f) for f in stored["features"])
     columns = {
         name: X[:, names.index(name)].astype(F) if name in names else np.ones(len(X), F)
         for name in order
     }
-    kind, definition = held["model"]["type"], held["model"]["definition"]
+    kind, definition = contents["model"]["type"], contents["model"]["definition"]
     assert isinstance(definition, str)
     if kind == "model/linear":
         weights = json.loads(definition)
@@ -141,10 +141,10 @@ TOKEN = re.compile(r"\s*(?:(\d+\.?\d*(?:e[+-]?\d+)?)|(\w+)|(<=|[-+*(),]))")
 
 
 def vespa(text: str, X: np.ndarray) -> np.ndarray:
-    found = re.search(r"expression \{\n(.*?)\n {8}\}", text, re.S)
-    assert found
+    actual = re.search(r"expression \{\n(.*?)\n {8}\}", text, re.S)
+    assert actual
     tokens: list[str] = []
-    at, body = 0, found[1]
+    at, body = 0, actual[1]
     while body[at:].strip():
         match = TOKEN.match(body, at)
         assert match, body[at : at + 40]
@@ -160,9 +160,9 @@ class _Vespa:
     def __init__(self, tokens: list[str], X: np.ndarray) -> None:
         self.tokens, self.X, self.at = tokens, X, 0
 
-    def take(self, wanted: str | None = None) -> str:
+    def take(self, expected: str | None = None) -> str:
         token = self.tokens[self.at]
-        assert wanted is None or token == wanted, (token, wanted)
+        assert expected is None or token == expected, (token, expected)
         self.at += 1
         return token
 

@@ -1,4 +1,4 @@
-"""Search engines score as `predict` does: on usual, extreme and threshold inputs alike."""
+"""Search engines score as `predict` does, on usual, extreme and threshold inputs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pytest
 import firstpage as fp
 from firstpage.interop.export.export import TARGETS
 from firstpage.interop.export.float32 import floor32, unscaled
-from firstpage.interop.export.solr import SLACK, lowered
+from firstpage.interop.export.solr import SOLR_EPSILON, lowered
 from firstpage.rankers.model_files import model_of
 from tests.interop.export.conftest import (
-    CLOSE,
     NAMES,
     RANKERS,
+    TOLERANCE,
     Probe,
     dataset,
     predict,
@@ -27,40 +27,42 @@ from tests.interop.export.conftest import (
 )
 from tests.interop.export.engines import ENGINES
 
-HOW = [None, "global minmax", "global standard"]
+NORMALIZERS = [None, "global minmax", "global standard"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("normalize", NORMALIZERS)
 @pytest.mark.parametrize("kind", RANKERS)
 @pytest.mark.parametrize("target", ENGINES)
-def test_an_engine_scores_as_predict_does(target: str, kind: str, how: str | None) -> None:
-    fitted = ranker(kind, how)
-    given = probe(fitted)
+def test_engines_score_as_predict_does(target: str, kind: str, normalize: str | None) -> None:
+    fitted = ranker(kind, normalize)
+    probes = probe(fitted)
     if target == "solr" and kind not in ("linear", "features"):
-        given = without_tiny(given)
-    made = fp.export(fitted, target)
-    found = ENGINES[target](made.files, NAMES, given.X)
-    assert given.off(found, predict(fitted, given.X), 1e-37) <= CLOSE
+        probes = without_tiny(probes)
+    exported = fp.export(fitted, target)
+    actual = ENGINES[target](exported.files, NAMES, probes.X)
+    assert probes.error(actual, predict(fitted, probes.X), 1e-37) <= TOLERANCE
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["lightgbm", "stumps"])
-def test_vespa_agrees_on_float64_numbers_too(kind: str) -> None:
+def test_vespa_agrees_on_float64_features(kind: str) -> None:
     fitted = ranker(kind)
-    given = probe(fitted)
-    X = np.nextafter(given.X.astype(np.float64), np.inf)
+    probes = probe(fitted)
+    X = np.nextafter(probes.X.astype(np.float64), np.inf)
     assert (
-        given.off(ENGINES["vespa"](fp.export(fitted, "vespa").files, NAMES, X), predict(fitted, X))
-        <= CLOSE
+        probes.error(
+            ENGINES["vespa"](fp.export(fitted, "vespa").files, NAMES, X), predict(fitted, X)
+        )
+        <= TOLERANCE
     )
 
 
-def test_a_wrong_direction_would_be_seen() -> None:
-    """The probes hold every threshold: < in place of <= changes scores."""
+def test_probes_distinguish_strict_from_inclusive_splits() -> None:
+    """The probes contain every threshold, so < instead of <= changes scores."""
     fitted = ranker("lightgbm")
-    given, made = probe(fitted), fp.export(fitted, "ranklib")
-    text = made.files["model.txt"].decode()
+    probes, exported = probe(fitted), fp.export(fitted, "ranklib")
+    text = exported.files["model.txt"].decode()
     from tests.interop.export import engines
 
     def strict(node, X):
@@ -71,24 +73,27 @@ def test_a_wrong_direction_would_be_seen() -> None:
 
     right, engines._ranklib_node = engines._ranklib_node, strict
     try:
-        assert given.off(engines.ranklib(text, given.X), predict(fitted, given.X)) > 1000 * CLOSE
+        assert (
+            probes.error(engines.ranklib(text, probes.X), predict(fitted, probes.X))
+            > 1000 * TOLERANCE
+        )
     finally:
         engines._ranklib_node = right
 
 
-def test_solr_undoes_its_own_addition() -> None:
+def test_lowered_thresholds_compensate_the_addition_of_solr() -> None:
     rng = np.random.default_rng(0)
     positive = (10.0 ** rng.uniform(-5, 9, 20_000)).astype(np.float32).astype(np.float64)
-    assert (lowered(positive) + SLACK == positive).all()
-    assert lowered(np.zeros(1)) + SLACK == 0
+    assert (lowered(positive) + SOLR_EPSILON == positive).all()
+    assert lowered(np.zeros(1)) + SOLR_EPSILON == 0
     tiny = np.array([1e-20, -1e-20])
     assert np.isnan(lowered(tiny)).all()
     near = np.array([1e-35, -1e-35])  # LightGBM's bounds of zero
-    assert (lowered(near, 60) + SLACK >= 0).tolist() == [True, False]
-    assert (np.abs(lowered(near, 60) + SLACK) < 1e-30 * 2.0**60).all()
+    assert (lowered(near, 60) + SOLR_EPSILON >= 0).tolist() == [True, False]
+    assert (np.abs(lowered(near, 60) + SOLR_EPSILON) < 1e-30 * 2.0**60).all()
 
 
-def test_solr_stretches_features_whose_thresholds_are_tiny() -> None:
+def test_solr_scales_features_with_tiny_thresholds() -> None:
     model = json.loads(fp.export(ranker("lightgbm"), "solr").files["model.json"])
     norms = {f["name"]: f["norm"]["params"] for f in model["features"] if "norm" in f}
     assert NAMES[3] in norms  # 1e-30
@@ -97,44 +102,44 @@ def test_solr_stretches_features_whose_thresholds_are_tiny() -> None:
         assert np.log2(float(params["max"])).is_integer()
 
 
-def test_solr_refuses_what_it_cannot_tell_apart() -> None:
+def test_solr_rejects_thresholds_it_cannot_represent() -> None:
     from firstpage.rankers.model_files import Model
     from firstpage.scorers.stumps import StumpsScoring
 
     scoring = StumpsScoring.from_stumps(1, [0, 0], [-2e-30, 1e38], [1.0, 1.0])
     model = Model("RankBoost", {}, scoring, None, None, {})
-    with pytest.raises(fp.DataError, match="cannot hold both"):
+    with pytest.raises(fp.DataError, match="cannot represent both"):
         fp.export(model, "solr")
     assert fp.export(model, "elasticsearch").files
 
 
-def test_floor32_and_unscaled_split_float32_numbers_alike() -> None:
+def test_floor32_and_unscaled_preserve_splits_of_float32_numbers() -> None:
     rng = np.random.default_rng(1)
     t = np.concatenate([rng.normal(0, 1, 500) * 10.0 ** rng.integers(-44, 38, 500), [0, 1e300]])
     low = floor32(t)
     for x in (low[:-1], np.nextafter(low[:-1], np.float32(np.inf))):
         assert ((x <= low[:-1]) == (x.astype(np.float64) <= t[:-1])).all()
     shift, scale = rng.normal(0, 50, len(t)), 10.0 ** rng.uniform(-6, 6, len(t))
-    found = unscaled(t, shift, scale)
+    actual = unscaled(t, shift, scale)
     with np.errstate(over="ignore"):
-        after = np.nextafter(found, np.float32(np.inf))
-    for x in (found, after):
+        after = np.nextafter(actual, np.float32(np.inf))
+    for x in (actual, after):
         inside = np.isfinite(x)
         with np.errstate(over="ignore"):
             scaled = ((x - shift) / scale).astype(np.float32)
-        assert ((x <= found) == (scaled <= t))[inside].all()
+        assert ((x <= actual) == (scaled <= t))[inside].all()
 
 
 @pytest.mark.parametrize("target", ["solr", "elasticsearch", "ranklib", "vespa"])
-def test_scaling_by_query_is_refused(target: str) -> None:
-    for how in ("minmax", "standard"):
+def test_scaling_per_query_is_rejected(target: str) -> None:
+    for normalize in ("minmax", "standard"):
         with pytest.raises(fp.DataError, match="one document at a time; export to onnx"):
-            fp.export(ranker("linear", how), target)
+            fp.export(ranker("linear", normalize), target)
 
 
 def test_an_intercept_is_a_constant_feature() -> None:
-    made = fp.export(ranker("linear", "global standard"), "solr")
-    store = json.loads(made.files["features.json"])
+    exported = fp.export(ranker("linear", "global standard"), "solr")
+    store = json.loads(exported.files["features.json"])
     assert store[-1] == {
         "store": "listmle", "name": "constant", "params": {"value": 1},
         "class": "org.apache.solr.ltr.feature.ValueFeature",
@@ -148,9 +153,9 @@ def test_an_intercept_is_a_constant_feature() -> None:
     assert len(plain) == len(NAMES)
 
 
-def test_hostile_names_come_through() -> None:
-    made = fp.export(ranker("lightgbm"), "solr")
-    names = {f["name"] for f in json.loads(made.files["features.json"])}
+def test_special_characters_in_names_are_preserved() -> None:
+    exported = fp.export(ranker("lightgbm"), "solr")
+    names = {f["name"] for f in json.loads(exported.files["features.json"])}
     assert names == set(NAMES)
     profile = fp.export(ranker("lightgbm"), "vespa").files["lambdamart.profile"].decode()
     assert profile.count("{") == profile.count("}")
@@ -161,7 +166,7 @@ def test_hostile_names_come_through() -> None:
     ] == NAMES
 
 
-def test_a_model_that_learned_nothing() -> None:
+def test_empty_models_score_zero() -> None:
     from firstpage.rankers.model_files import Model
     from firstpage.scorers.stumps import StumpsScoring
 
@@ -172,17 +177,17 @@ def test_a_model_that_learned_nothing() -> None:
         assert (engine(fp.export(model, target).files, names, X) == 0).all()
 
 
-def test_cascades_say_what_can_be_exported() -> None:
+def test_errors_for_cascades_name_their_stages() -> None:
     data = fp.Synthetic(queries=30, docs=12, features=6, grades=3).dataset()
     top = fp.TopRank(voters=["Regression", "ListNet"], depth=5).fit(data)
     for target in TARGETS:
         with pytest.raises(fp.DataError, match=r"--part first\), or 'voter 1' .. 'voter 2'"):
             fp.export(top, target)
-    made = fp.export(top, "solr", part="first")
+    exported = fp.export(top, "solr", part="first")
     first = top.model_.first
     names = [f"feature_{i}" for i in range(1, 7)]
-    found = ENGINES["solr"](made.files, names, data.X)
-    np.testing.assert_allclose(found, first.scoring.predict(data.X), rtol=1e-5, atol=1e-6)
+    actual = ENGINES["solr"](exported.files, names, data.X)
+    np.testing.assert_allclose(actual, first.scoring.predict(data.X), rtol=1e-5, atol=1e-6)
     with pytest.raises(fp.DataError, match="has no part 'second'"):
         fp.export(top, "solr", part="second")
     with pytest.raises(fp.DataError, match="has no parts"):
@@ -190,8 +195,8 @@ def test_cascades_say_what_can_be_exported() -> None:
 
 
 @pytest.mark.slow
-def test_options_that_mean_something_else_are_noticed(data: fp.Dataset) -> None:
-    """zero_as_missing sends zeros elsewhere: refused, not exported wrongly; forests are averaged."""
+def test_unsupported_tree_options_are_rejected(data: fp.Dataset) -> None:
+    """Options such as zero_as_missing change how trees score, and are not exported wrongly."""
     zero = fp.LambdaMART(scorer=_trees(zero_as_missing=True)).fit(data)
     with pytest.raises(fp.DataError, match="only numerical splits"):
         fp.export(zero, "solr")
@@ -202,13 +207,13 @@ def test_options_that_mean_something_else_are_noticed(data: fp.Dataset) -> None:
     with pytest.raises(fp.DataError, match="linear leaves"):
         fp.export(linear, "numpy")
     based = fp.ListMLE(scorer=_trees("xgboost", base_score=0.75)).fit(data)
-    given = probe(based)
+    probes = probe(based)
     assert (
-        given.off(
-            ENGINES["elasticsearch"](fp.export(based, "elasticsearch").files, NAMES, given.X),
-            predict(based, given.X),
+        probes.error(
+            ENGINES["elasticsearch"](fp.export(based, "elasticsearch").files, NAMES, probes.X),
+            predict(based, probes.X),
         )
-        <= CLOSE
+        <= TOLERANCE
     )
     assert model_of(based).scoring.library == "xgboost"
 
@@ -219,38 +224,38 @@ def _trees(library: str = "lightgbm", **options: object):
     return Trees(count=8, leaves=7, min_docs=5, library=library, options=options)
 
 
-def test_many_trees_are_worth_a_note() -> None:
+def test_many_trees_cause_a_warning_about_rounding() -> None:
     from firstpage.rankers.model_files import Model
     from firstpage.scorers.stumps import StumpsScoring
 
     count = 201
     scoring = StumpsScoring.from_stumps(count, range(count), np.zeros(count), np.ones(count))
     model = Model("RankBoost", {}, scoring, None, None, {})
-    with pytest.warns(fp.FirstpageWarning, match="201 trees are added up in float32 there"):
-        made = fp.export(model, "ranklib")
+    with pytest.warns(fp.FirstpageWarning, match="the target sums 201 trees in float32"):
+        exported = fp.export(model, "ranklib")
     X = np.ones((1, count), np.float32)
-    assert ENGINES["ranklib"](made.files, [], X).tolist() == [201.0]
+    assert ENGINES["ranklib"](exported.files, [], X).tolist() == [201.0]
 
 
 @pytest.mark.slow
-def test_trees_that_are_added_up_as_in_predict_need_no_note(
+def test_sums_in_the_same_type_cause_no_warning(
     recwarn: pytest.WarningsRecorder,
 ) -> None:
-    """XGBoost adds in float32: so do engines and ONNX, in the same order; Vespa does not."""
+    """XGBoost sums in float32, like the engines and ONNX in the same order, unlike Vespa."""
     onnxruntime = pytest.importorskip("onnxruntime")
     data = fp.Synthetic(queries=20, docs=8, features=3, grades=3).dataset()
     fitted = fp.ListMLE(scorer="trees(count=205, leaves=3, library=xgboost)").fit(data)
     recwarn.clear()
     names = [f"feature_{i}" for i in (1, 2, 3)]
     for target in ("solr", "elasticsearch", "ranklib"):
-        found = ENGINES[target](fp.export(fitted, target).files, names, data.X)
-        assert found.tolist() == fitted.predict(data).tolist()
+        actual = ENGINES[target](fp.export(fitted, target).files, names, data.X)
+        assert actual.tolist() == fitted.predict(data).tolist()
     session = onnxruntime.InferenceSession(fp.export(fitted, "onnx").files["model.onnx"])
-    (found,) = session.run(["scores"], {"features": data.X})
-    assert found.tolist() == fitted.predict(data).tolist()
+    (actual,) = session.run(["scores"], {"features": data.X})
+    assert actual.tolist() == fitted.predict(data).tolist()
     fp.export(fitted, "vespa-onnx")
     assert not [w for w in recwarn if issubclass(w.category, fp.FirstpageWarning)]
-    with pytest.warns(fp.FirstpageWarning, match="in float64 there, and in float32 by predict"):
+    with pytest.warns(fp.FirstpageWarning, match="trees in float64, and predict in float32"):
         fp.export(fitted, "vespa")
 
 
@@ -263,8 +268,8 @@ EXTREME = np.array(
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", RANKERS)
 @pytest.mark.parametrize("target", ENGINES)
-def test_the_ends_of_float32(target: str, kind: str) -> None:
-    """Its greatest and least numbers, subnormal ones, -0.0; sums that it cannot hold apart."""
+def test_extreme_float32_numbers(target: str, kind: str) -> None:
+    """The largest, smallest and subnormal numbers and -0.0, except where sums overflow."""
     fitted, rng = ranker(kind), np.random.default_rng(8)
     X = dataset().X[rng.integers(0, dataset().n_docs, 900)].copy()
     odd = rng.random(X.shape) < 0.4
@@ -274,19 +279,19 @@ def test_the_ends_of_float32(target: str, kind: str) -> None:
     sizes = sizes_of(fitted, X)
     kept = sizes < 1e38
     assert kept.sum() > 30
-    given = Probe(X[kept], sizes[kept])
-    found = ENGINES[target](fp.export(fitted, target).files, NAMES, given.X)
-    assert given.off(found, predict(fitted, given.X), 1e-37) <= CLOSE
+    probes = Probe(X[kept], sizes[kept])
+    actual = ENGINES[target](fp.export(fitted, target).files, NAMES, probes.X)
+    assert probes.error(actual, predict(fitted, probes.X), 1e-37) <= TOLERANCE
 
 
-def test_weights_that_float32_cannot_hold_are_refused() -> None:
+def test_weights_out_of_the_float32_range_are_rejected() -> None:
     from firstpage.rankers.model_files import Model
     from firstpage.scorers.linear import LinearScoring
 
     for weight in (1e39, 1e-31):
         model = Model("ListNet", {}, LinearScoring(np.array([weight])), None, None, {})
         for target in ("solr", "elasticsearch"):
-            with pytest.raises(fp.DataError, match="beyond the float32 numbers of"):
+            with pytest.raises(fp.DataError, match="out of the float32 range of"):
                 fp.export(model, target)
         X = np.array([[2.0]], np.float32)
         files = fp.export(model, "vespa").files
@@ -301,14 +306,14 @@ def test_real_data(real_data: Path) -> None:
         fp.LambdaMART(scorer="trees(count=20)").fit(data),
         fp.RankBoost(rounds=40, normalize="global minmax").fit(data),
     ):
-        wanted = fitted.predict(data)
+        expected = fitted.predict(data)
         for target, engine in ENGINES.items():
-            found = engine(fp.export(fitted, target).files, names, data.X)
-            assert np.abs(found - wanted).max() <= 1e-6 * np.abs(wanted).max(), target
+            actual = engine(fp.export(fitted, target).files, names, data.X)
+            assert np.abs(actual - expected).max() <= 1e-6 * np.abs(expected).max(), target
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_random_steps_at_any_size(seed: int) -> None:
+def test_random_stumps_of_any_magnitude(seed: int) -> None:
     """Thresholds from 1e-40 to 1e38, features exactly at them and at their neighbors."""
     from firstpage.rankers.model_files import Model
     from firstpage.scorers.stumps import StumpsScoring
@@ -325,15 +330,15 @@ def test_random_steps_at_any_size(seed: int) -> None:
         near = [np.nextafter(at, np.float32(side)) for side in (-np.inf, np.inf)]
     values = np.concatenate([at, *near])
     X = rng.choice(values[np.isfinite(values)], (500, 3))
-    wanted = model.predict(fp.Dataset.from_arrays(X, np.zeros(500), np.zeros(500, int)))
+    expected = model.predict(fp.Dataset.from_arrays(X, np.zeros(500), np.zeros(500, int)))
     usual = ((np.abs(X) >= 1e-30) | (X == 0)).all(axis=1)
     for target, engine in ENGINES.items():
         try:
-            made = fp.export(model, target)
+            exported = fp.export(model, target)
         except fp.DataError as error:
             assert target == "solr"
-            assert "cannot hold both" in str(error)
+            assert "cannot represent both" in str(error)
             continue
         rows = usual if target == "solr" else slice(None)
-        found = engine(made.files, [f"feature_{i}" for i in (1, 2, 3)], X[rows])
-        assert np.abs(found - wanted[rows]).max(initial=0.0) <= 1e-5, target
+        actual = engine(exported.files, [f"feature_{i}" for i in (1, 2, 3)], X[rows])
+        assert np.abs(actual - expected[rows]).max(initial=0.0) <= 1e-5, target

@@ -1,4 +1,4 @@
-"""Names, definitions, folders, and the verb `export`."""
+"""Names, definitions, folders, and the command `export`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path("model.json")
 
 
-def test_a_folder_with_documentation(model: Path, run) -> None:  # noqa: F811
+def test_export_writes_a_folder_with_a_readme(model: Path, run) -> None:  # noqa: F811
     done = run("export", model, "--to", "solr")
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines() == [
@@ -32,7 +32,7 @@ def test_a_folder_with_documentation(model: Path, run) -> None:  # noqa: F811
     assert json.loads(Path("listmle-solr/model.json").read_text())["name"] == "listmle"
 
 
-def test_a_file_and_its_neighbors(model: Path, run) -> None:  # noqa: F811
+def test_export_to_a_file_writes_the_others_beside_it(model: Path, run) -> None:  # noqa: F811
     assert (
         run("export", model, "--to", "OpenSearch", "-o", "mine.json", "--name", "m1").returncode
         == 0
@@ -49,26 +49,26 @@ def test_a_file_and_its_neighbors(model: Path, run) -> None:  # noqa: F811
 def test_every_target_is_listed(run) -> None:  # noqa: F811
     shown = run("export", "--list").stdout
     assert all(name in shown for name in TARGETS)
-    held = json.loads(run("export", "--list", "--json").stdout)
-    assert [row["target"] for row in held] == list(TARGETS)
+    contents = json.loads(run("export", "--list", "--json").stdout)
+    assert [row["target"] for row in contents] == list(TARGETS)
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
         (["model.json"], "give a model file and --to TARGET"),
         (["model.json", "--to", "sollr"], "there is no target 'sollr'. Did you mean 'solr'?"),
         (["none.json", "--to", "solr"], "none.json: no such file."),
-        (["model.json", "--to", "solr", "--name", "a b"], "name must be of letters"),
+        (["model.json", "--to", "solr", "--name", "a b"], "name must consist of letters"),
         (["model.json", "--to", "solr", "--features", "short.txt"], "2 names for the 6 features"),
         (["model.json", "--to", "solr", "--features", "same.txt"], "need different names"),
-        (["model.json", "--to", "solr", "--features", "bad.json"], "no JSON"),
+        (["model.json", "--to", "solr", "--features", "bad.json"], "not valid JSON"),
         (["model.json", "--to", "solr", "--features", "odd.json"], "must be a list of names"),
         (["model.json", "--to", "solr", "--features", "less.json"], "has no 'name'"),
         (["model.json", "--to", "solr", "-o", "short.txt/x"], "cannot write there"),
     ],
 )
-def test_mistakes_are_one_line(model: Path, run, args: list[str], said: str) -> None:  # noqa: F811
+def test_errors_are_one_line(model: Path, run, args: list[str], message: str) -> None:  # noqa: F811
     Path("short.txt").write_text("a\nb\n")
     Path("same.txt").write_text("a\n" * 6)
     Path("bad.json").write_text("{")
@@ -76,38 +76,38 @@ def test_mistakes_are_one_line(model: Path, run, args: list[str], said: str) -> 
     Path("less.json").write_text('[{"title": 1}]')
     done = run("export", *args)
     assert done.returncode in (1, 2)
-    assert said in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_definitions_of_features_are_kept(tmp_path: Path) -> None:
+def test_definitions_of_features_are_exported(tmp_path: Path) -> None:
     names = ["a", "b", "c", "d", "e", "f"]
     own = {"class": "org.apache.solr.ltr.feature.OriginalScoreFeature", "params": {}}
     stored = [{"name": "a", **own}, *({"name": n} for n in names[1:])]
     (tmp_path / "store.json").write_text(json.dumps(stored))
-    made = fp.export(ranker("linear"), "solr", features=tmp_path / "store.json")
-    found = json.loads(made.files["features.json"])
-    assert found[0] == {"store": "listmle", "name": "a", **own}
-    assert found[1]["params"] == {"q": "{!func}FILL_IN"}
+    exported = fp.export(ranker("linear"), "solr", features=tmp_path / "store.json")
+    actual = json.loads(exported.files["features.json"])
+    assert actual[0] == {"store": "listmle", "name": "a", **own}
+    assert actual[1]["params"] == {"q": "{!func}FILL_IN"}
     template = {"name": "a", "params": [], "template_language": "mustache", "template": {"x": 1}}
-    given = {"featureset": {"features": [template, *names[1:]]}}
-    (tmp_path / "set.json").write_text(json.dumps(given))
-    made = fp.export(ranker("linear"), "elasticsearch", features=str(tmp_path / "set.json"))
-    assert json.loads(made.files["features.json"])["featureset"]["features"][0] == template
-    held = [{"name": "a", "expression": "bm25(title)"}, *names[1:]]
-    text = fp.export(ranker("linear"), "vespa", features=held).files["listmle.profile"].decode()
+    probes = {"featureset": {"features": [template, *names[1:]]}}
+    (tmp_path / "set.json").write_text(json.dumps(probes))
+    exported = fp.export(ranker("linear"), "elasticsearch", features=str(tmp_path / "set.json"))
+    assert json.loads(exported.files["features.json"])["featureset"]["features"][0] == template
+    contents = [{"name": "a", "expression": "bm25(title)"}, *names[1:]]
+    text = fp.export(ranker("linear"), "vespa", features=contents).files["listmle.profile"].decode()
     assert "expression: bm25(title)" in text
     assert text.count("(FILL IN)") == 5
 
 
-def test_names_of_the_model_and_of_none() -> None:
-    made = fp.export(ranker("linear"), "elasticsearch")
+def test_names_come_from_the_model_or_are_numbered() -> None:
+    exported = fp.export(ranker("linear"), "elasticsearch")
     assert set(
-        json.loads(json.loads(made.files["model.json"])["model"]["model"]["definition"])
+        json.loads(json.loads(exported.files["model.json"])["model"]["model"]["definition"])
     ) == set(NAMES)
     data = fp.Synthetic(queries=10, docs=5, features=3).dataset()
-    made = fp.export(fp.ListNet().fit(data), "elasticsearch")
-    held = json.loads(made.files["features.json"])["featureset"]["features"]
-    assert [f["name"] for f in held] == ["feature_1", "feature_2", "feature_3"]
+    exported = fp.export(fp.ListNet().fit(data), "elasticsearch")
+    contents = json.loads(exported.files["features.json"])["featureset"]["features"]
+    assert [f["name"] for f in contents] == ["feature_1", "feature_2", "feature_3"]
     with pytest.raises(fp.DataError, match="takes a fitted ranker or a model file"):
         fp.export(fp.ListNet(), "solr")

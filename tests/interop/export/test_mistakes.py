@@ -1,4 +1,4 @@
-"""Mistakes of users: one line each, and never a file that is wrong or lost."""
+"""Invalid input of exports: one-line errors, and no wrong or overwritten files."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ from tests.interop.export.engines import ENGINES
 from tests.interop.export.test_runtimes import run_onnx
 
 
-def linear(*weights: float, intercept: float = 0.0, names: Any = None, how: Any = None) -> Model:
-    return Model("ListNet", {}, LinearScoring(np.array(weights), intercept), how, names, {})
+def linear(
+    *weights: float, intercept: float = 0.0, names: Any = None, normalize: Any = None
+) -> Model:
+    return Model("ListNet", {}, LinearScoring(np.array(weights), intercept), normalize, names, {})
 
 
 @pytest.fixture
@@ -34,17 +36,17 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
 
 
 @pytest.mark.parametrize("output", ["model.json", "./model.json", ".", "link.json"])
-def test_the_model_is_not_written_over(model: bytes, run, output: str) -> None:  # noqa: F811
+def test_the_source_model_is_not_overwritten(model: bytes, run, output: str) -> None:  # noqa: F811
     Path("link.json").symlink_to("model.json")
     done = run("export", "model.json", "--to", "solr", "-o", output)
     assert done.returncode == 1
-    assert "is the model that is exported; write elsewhere" in done.stderr
+    assert "is the exported model itself; write elsewhere" in done.stderr
     assert Path("model.json").read_bytes() == model
     assert not Path("features.json").exists()  # nor anything else begun
 
 
-def test_features_that_were_filled_in_are_not_lost(model: bytes) -> None:
-    made = fp.export("model.json", "solr", "out")
+def test_definitions_that_were_filled_in_are_not_overwritten(model: bytes) -> None:
+    exported = fp.export("model.json", "solr", "out")
     filled = Path("out/features.json")
     filled.write_text(filled.read_text().replace("{!func}FILL_IN", "{!func}clicks", 1))
     for target in ("solr", "elasticsearch"):
@@ -52,45 +54,45 @@ def test_features_that_were_filled_in_are_not_lost(model: bytes) -> None:
             fp.export("model.json", target, "out")
     fp.export("model.json", "solr", "out", features="out/features.json")
     assert filled.read_text().count("{!func}clicks") == 1
-    made.save("other")
-    made.save("other")  # templates may go
+    exported.save("other")
+    exported.save("other")  # templates may go
 
 
-def test_functions_that_were_filled_in_are_not_lost(model: bytes) -> None:
+def test_functions_that_were_filled_in_are_not_overwritten(model: bytes) -> None:
     fp.export("model.json", "vespa", "out")
     fp.export("model.json", "vespa-onnx", "out")
     profile = Path("out/listmle.profile")
     profile.write_text(profile.read_text().replace("expression: 0", "expression: bm25(a)", 1))
     with pytest.raises(fp.DataError, match="is filled in there, and would be lost"):
         fp.export("model.json", "vespa", "out")
-    held = [{"name": NAMES[0], "expression": "bm25(a)"}, *NAMES[1:]]
-    fp.export("model.json", "vespa", "out", features=held)
+    contents = [{"name": NAMES[0], "expression": "bm25(a)"}, *NAMES[1:]]
+    fp.export("model.json", "vespa", "out", features=contents)
 
 
 @pytest.mark.parametrize("output", ["a" * 300, "a" * 300 + ".json", "model.json/x", "x\0y"])
-def test_places_that_cannot_be(model: bytes, output: str) -> None:
+def test_invalid_output_paths_are_rejected(model: bytes, output: str) -> None:
     with pytest.raises(fp.DataError, match="cannot write there"):
         fp.export("model.json", "solr", output)
 
 
-def test_names_of_the_model_in_another_order_mean_its_columns() -> None:
+def test_names_of_the_model_may_come_in_any_order() -> None:
     a = linear(1.0, 2.0, 3.0, names=("a", "b", "c"))
-    held = [{"name": "c", "class": "C"}, {"name": "a", "class": "A"}, "b"]
-    made = fp.export(a, "solr", features=held)
-    assert json.loads(made.files["model.json"])["params"]["weights"] == {
+    contents = [{"name": "c", "class": "C"}, {"name": "a", "class": "A"}, "b"]
+    exported = fp.export(a, "solr", features=contents)
+    assert json.loads(exported.files["model.json"])["params"]["weights"] == {
         "a": 1.0, "b": 2.0, "c": 3.0,
     }  # fmt: skip
-    store = {f["name"]: f for f in json.loads(made.files["features.json"])}
+    store = {f["name"]: f for f in json.loads(exported.files["features.json"])}
     assert (store["a"]["class"], store["c"]["class"], store["c"]["params"]) == ("A", "C", {})
-    with pytest.raises(fp.DataError, match="'b' stands at 1, and is feature 2 of the model"):
+    with pytest.raises(fp.DataError, match="'b' is at position 1, and is feature 2 of the model"):
         fp.export(a, "solr", features=["b", "x", "c"])
     assert fp.export(a, "solr", features=["x", "b", "z"]).files
     assert fp.export(linear(1.0, 2.0), "solr", features=["b", "a"]).files  # it has no names
 
 
 @pytest.mark.parametrize("target", ["solr", "opensearch"])
-def test_exported_features_can_be_given_again(target: str, tmp_path: Path) -> None:
-    """With the constant that an intercept becomes."""
+def test_exported_features_can_be_reused(target: str, tmp_path: Path) -> None:
+    """Including the constant feature of an intercept."""
     model = linear(1.0, 2.0, intercept=3.0, names=("a", "b"))
     first = fp.export(model, target, tmp_path)
     again = fp.export(model, target, features=tmp_path / "features.json")
@@ -99,60 +101,62 @@ def test_exported_features_can_be_given_again(target: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("features", "message"),
     [
         ({"a", "b"}, "must be a list of names"),
-        ([None, "b"], "a name must be a text; got None"),
-        ([True, "b"], "a name must be a text; got True"),
-        ([["a"], "b"], "a name must be a text"),
-        (["a", "a"], "'a' is there twice"),
+        ([None, "b"], "a name must be a string; got None"),
+        ([True, "b"], "a name must be a string; got True"),
+        ([["a"], "b"], "a name must be a string"),
+        (["a", "a"], "'a' occurs twice"),
         (["a", " "], "one is blank"),
         ([{"name": "a", "template": {"x": float("nan")}}, "b"], "cannot be written as JSON"),
         ([{"name": "a", "template": {1, 2}}, "b"], "cannot be written as JSON"),
-        ([{"name": "a", "template": 3}, "b"], "must have a query or a text as 'template'"),
+        ([{"name": "a", "template": 3}, "b"], "must have a query or a string as 'template'"),
         ([{"name": "a", "template": {}, "params": "x"}, "b"], "a list as 'params'"),
     ],
 )
-def test_wrong_features(given: Any, said: str) -> None:
-    with pytest.raises(fp.DataError, match=said) as error:
-        fp.export(linear(1.0, 2.0), "elasticsearch", features=given)
+def test_invalid_features_are_rejected(features: Any, message: str) -> None:
+    with pytest.raises(fp.DataError, match=message) as error:
+        fp.export(linear(1.0, 2.0), "elasticsearch", features=features)
     assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("own", [{"class": 3}, {"class": "x", "params": [1]}])
-def test_wrong_features_of_solr(own: dict[str, Any]) -> None:
-    with pytest.raises(fp.DataError, match="must have a text as 'class'"):
+def test_invalid_features_of_solr_are_rejected(own: dict[str, Any]) -> None:
+    with pytest.raises(fp.DataError, match="must have a string as 'class'"):
         fp.export(linear(1.0), "solr", features=[{"name": "a", **own}])
 
 
 @pytest.mark.parametrize(
-    ("name", "held", "said"),
+    ("name", "contents", "message"),
     [
-        ("f.txt", "a\nü".encode("latin-1"), r"f\.txt: is no UTF-8 text \(byte 2\)"),
-        ("f.json", b"[" * 100_000, r"f\.json:1: no JSON"),
-        ("f.json", b'[\n"a",\n', r"f\.json:3: no JSON"),
+        ("f.txt", "a\nü".encode("latin-1"), r"f\.txt: is not UTF-8 text \(byte 2\)"),
+        ("f.json", b"[" * 100_000, r"f\.json:1: not valid JSON"),
+        ("f.json", b'[\n"a",\n', r"f\.json:3: not valid JSON"),
     ],
 )
-def test_wrong_files_of_features(tmp_path: Path, name: str, held: bytes, said: str) -> None:
-    (tmp_path / name).write_bytes(held)
-    with pytest.raises(fp.DataError, match=said):
+def test_invalid_feature_files_are_rejected(
+    tmp_path: Path, name: str, contents: bytes, message: str
+) -> None:
+    (tmp_path / name).write_bytes(contents)
+    with pytest.raises(fp.DataError, match=message):
         fp.export(linear(1.0, 2.0), "solr", features=tmp_path / name)
 
 
-def test_keys_of_other_engines_are_left_out() -> None:
-    given = [{"name": "a", "template": {"x": 1}, "store": "s", "class": "c"}]
-    made = fp.export(linear(1.0), "elasticsearch", features=given)
-    held = json.loads(made.files["features.json"])["featureset"]["features"]
-    assert held == [{"name": "a", "template": {"x": 1}}]
+def test_keys_of_other_engines_are_dropped() -> None:
+    features = [{"name": "a", "template": {"x": 1}, "store": "s", "class": "c"}]
+    exported = fp.export(linear(1.0), "elasticsearch", features=features)
+    contents = json.loads(exported.files["features.json"])["featureset"]["features"]
+    assert contents == [{"name": "a", "template": {"x": 1}}]
 
 
 @pytest.mark.parametrize("name", ["..", ".", "-x", "", "a/b", "a b"])
-def test_wrong_names(name: str) -> None:
-    with pytest.raises(fp.DataError, match="name must be of letters"):
+def test_invalid_names_are_rejected(name: str) -> None:
+    with pytest.raises(fp.DataError, match="name must consist of letters"):
         fp.export(linear(1.0), "solr", name=name)
 
 
-def test_a_type_goes_with_onnx(model: bytes, run) -> None:  # noqa: F811
+def test_dtype_is_for_onnx_only(model: bytes, run) -> None:  # noqa: F811
     done = run("export", "model.json", "--to", "solr", "--dtype", "float64")
     assert "dtype goes with onnx and vespa-onnx" in done.stderr
     assert not Path("listmle-solr").exists()
@@ -161,13 +165,13 @@ def test_a_type_goes_with_onnx(model: bytes, run) -> None:  # noqa: F811
 
 
 def scaled(shift: Any, scale: Any) -> Model:
-    given = [None if part is None else np.array(part) for part in (shift, scale)]
-    return linear(1.0, 2.0, how=fp.Standardize("global", *given))
+    features = [None if part is None else np.array(part) for part in (shift, scale)]
+    return linear(1.0, 2.0, normalize=fp.Standardize("global", *features))
 
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(
-    ("broken", "said"),
+    ("broken", "message"),
     [
         (linear(1.0, intercept=np.inf), "a weight is infinite"),
         (linear(1.0, intercept=np.nan), "a weight is infinite"),
@@ -178,40 +182,42 @@ def scaled(shift: Any, scale: Any) -> Model:
         (scaled([1.0, 1.0], [1.0, 0.0]), "is not finite for all"),
     ],
 )
-def test_broken_models_go_nowhere(target: str, broken: Model, said: str) -> None:
-    with pytest.raises(fp.DataError, match=said):
+def test_models_with_infinite_numbers_are_rejected(
+    target: str, broken: Model, message: str
+) -> None:
+    with pytest.raises(fp.DataError, match=message):
         fp.export(broken, target)
 
 
 @pytest.mark.parametrize("step", [1e39, 3e38, 1e-31])
-def test_leaves_that_float32_cannot_hold_are_refused(step: float) -> None:
-    scoring = StumpsScoring.from_stumps(2, [0, 1], [0.5, 0.5], [step, step])
+def test_leaves_out_of_the_float32_range_are_rejected(step: float) -> None:
+    scoring = StumpsScoring.of(2, [0, 1], [0.5, 0.5], [step, step])
     model = Model("RankBoost", {}, scoring, None, None, {})
     for target in TARGETS:
         if target in ("numpy", "vespa", "lightgbm", "xgboost"):
             continue
-        with pytest.raises(fp.DataError, match="is beyond float32 numbers"):
+        with pytest.raises(fp.DataError, match="is out of the float32 range"):
             fp.export(model, target)
-    found = ENGINES["vespa"](fp.export(model, "vespa").files, [], np.ones((1, 2)))
-    assert found.tolist() == [2 * step]
+    actual = ENGINES["vespa"](fp.export(model, "vespa").files, [], np.ones((1, 2)))
+    assert actual.tolist() == [2 * step]
 
 
-def test_thresholds_beyond_float32_are_always_or_never() -> None:
-    """They were written as infinite numbers, which are no JSON, or refused by mistake."""
-    scoring = StumpsScoring.from_stumps(2, [0, 1, 1], [1e300, -1e300, 0.0], [1.0, 2.0, 4.0])
+def test_thresholds_out_of_the_float32_range_split_nothing() -> None:
+    """They must not be written as infinities, which JSON lacks, nor be rejected."""
+    scoring = StumpsScoring.of(2, [0, 1, 1], [1e300, -1e300, 0.0], [1.0, 2.0, 4.0])
     model = Model("RankBoost", {}, scoring, None, None, {})
     X = np.array([[3e38, -3e38], [0, 1]], np.float32)
     for target, engine in ENGINES.items():
         files = fp.export(model, target).files
         assert b"Infinity" not in files.get("model.json", b"")
-        found = engine(files, ["feature_1", "feature_2"], X)
-        assert found.tolist() == [2.0, 6.0], target
+        actual = engine(files, ["feature_1", "feature_2"], X)
+        assert actual.tolist() == [2.0, 6.0], target
 
 
 @pytest.mark.slow
-def test_the_numpy_scorer_says_what_is_wrong(tmp_path: Path) -> None:
+def test_errors_of_the_numpy_scorer_are_clear(tmp_path: Path) -> None:
     fp.export(linear(1.0, 2.0), "numpy", tmp_path / "m.py")
-    for text, said in (
+    for text, message in (
         ("1 2 3\n", "2 columns"),
         ("1 x\n", "x"),
         ("1 nan\n", "missing or infinite"),
@@ -221,10 +227,10 @@ def test_the_numpy_scorer_says_what_is_wrong(tmp_path: Path) -> None:
             text=True, check=False,
         )  # fmt: skip
         assert (done.returncode, "Traceback" in done.stderr) == (1, False)
-        assert said in done.stderr
+        assert message in done.stderr
     names: dict[str, Any] = {"__name__": "m"}
     exec((tmp_path / "m.py").read_text(), names)
-    with pytest.raises(ValueError, match="one entry a row"):
+    with pytest.raises(ValueError, match="one entry per row"):
         names["score"](np.ones((3, 2)), [1, 2])
 
 
@@ -233,10 +239,10 @@ def test_ten_thousand_features() -> None:
     rng = np.random.default_rng(0)
     weights, X = rng.normal(0, 1, 10_000), rng.normal(0, 1, (4, 10_000)).astype(np.float32)
     model = linear(*weights)
-    wanted, sizes = X @ weights, np.abs(X) @ np.abs(weights)
+    expected, sizes = X @ weights, np.abs(X) @ np.abs(weights)
     for target in TARGETS:
         if target not in ("lightgbm", "xgboost"):
             assert fp.export(model, target).files
-    found = [ENGINES["ranklib"](fp.export(model, "ranklib").files, [], X)]
-    found.append(run_onnx(fp.export(model, "onnx"), [X]))
-    assert (np.abs(np.array(found) - wanted) / sizes).max() <= 1e-6
+    actual = [ENGINES["ranklib"](fp.export(model, "ranklib").files, [], X)]
+    actual.append(run_onnx(fp.export(model, "onnx"), [X]))
+    assert (np.abs(np.array(actual) - expected) / sizes).max() <= 1e-6

@@ -1,4 +1,4 @@
-"""ONNX in its runtime, the NumPy scorer by itself, LightGBM and XGBoost from their files."""
+"""ONNX in ONNX Runtime, the NumPy scorer, and the model files of LightGBM and XGBoost."""
 
 from __future__ import annotations
 
@@ -15,105 +15,109 @@ import firstpage as fp
 from firstpage.rankers.model_files import Model, model_of
 from firstpage.scorers.mlp import MLPScoring
 from firstpage.scorers.stumps import StumpsScoring
-from tests.interop.export.conftest import CLOSE, NAMES, RANKERS, dataset, predict, probe, ranker
+from tests.interop.export.conftest import NAMES, RANKERS, TOLERANCE, dataset, predict, probe, ranker
 
-HOW = [None, "minmax", "standard", "global minmax", "global standard"]
+NORMALIZERS = [None, "minmax", "standard", "global minmax", "global standard"]
 
 
-def run_onnx(made: fp.Export, queries: list[np.ndarray]) -> np.ndarray:
+def run_onnx(exported: fp.Export, queries: list[np.ndarray]) -> np.ndarray:
     runtime = pytest.importorskip("onnxruntime")
-    session = runtime.InferenceSession(made.files["model.onnx"])
+    session = runtime.InferenceSession(exported.files["model.onnx"])
     return np.concatenate([session.run(["scores"], {"features": X})[0] for X in queries])
 
 
-def module(made: fp.Export) -> dict[str, Any]:
+def module(exported: fp.Export) -> dict[str, Any]:
     names: dict[str, Any] = {"__name__": "model"}
-    exec(compile(made.files["model.py"], "model.py", "exec"), names)
+    exec(compile(exported.files["model.py"], "model.py", "exec"), names)
     return names
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("normalize", NORMALIZERS)
 @pytest.mark.parametrize("kind", RANKERS)
 def test_onnx_and_numpy_score_queries_as_predict_does(
-    kind: str, how: str | None, dtype: str
+    kind: str, normalize: str | None, dtype: str
 ) -> None:
-    fitted, data = ranker(kind, how), dataset()
+    fitted, data = ranker(kind, normalize), dataset()
     data = data.with_features(data.X.astype(dtype), data.feature_names)
-    wanted = fitted.predict(data)
+    expected = fitted.predict(data)
     queries = [query.X for query in data]
-    found = run_onnx(fp.export(fitted, "onnx", dtype=dtype), queries)
-    scale = np.abs(wanted).max()
-    assert np.abs(found - wanted).max() <= 1e-6 * scale
+    actual = run_onnx(fp.export(fitted, "onnx", dtype=dtype), queries)
+    scale = np.abs(expected).max()
+    assert np.abs(actual - expected).max() <= 1e-6 * scale
     score = module(fp.export(fitted, "numpy"))["score"]
     alone = np.concatenate([score(X) for X in queries])
     at_once = score(data.X, np.repeat(np.arange(len(data)), data.lengths))
     assert alone.tolist() == at_once.tolist()
     if kind in ("linear", "features"):
-        assert np.abs(alone - wanted).max() <= 1e-12 * scale
+        assert np.abs(alone - expected).max() <= 1e-12 * scale
     else:
-        assert alone.tolist() == wanted.tolist()
+        assert alone.tolist() == expected.tolist()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [None, "global minmax", "global standard"])
+@pytest.mark.parametrize("normalize", [None, "global minmax", "global standard"])
 @pytest.mark.parametrize("kind", RANKERS)
-def test_onnx_and_numpy_on_extreme_numbers(kind: str, how: str | None) -> None:
-    fitted = ranker(kind, how)
-    given = probe(fitted)
-    wanted = predict(fitted, given.X)
-    assert given.off(run_onnx(fp.export(fitted, "onnx"), [given.X]), wanted) <= CLOSE
-    found = module(fp.export(fitted, "numpy"))["score"](given.X)
-    assert given.off(found, wanted) <= CLOSE
+def test_onnx_and_numpy_agree_on_extreme_numbers(kind: str, normalize: str | None) -> None:
+    fitted = ranker(kind, normalize)
+    probes = probe(fitted)
+    expected = predict(fitted, probes.X)
+    assert probes.error(run_onnx(fp.export(fitted, "onnx"), [probes.X]), expected) <= TOLERANCE
+    actual = module(fp.export(fitted, "numpy"))["score"](probes.X)
+    assert probes.error(actual, expected) <= TOLERANCE
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["minmax", "standard"])
+@pytest.mark.parametrize("normalize", ["minmax", "standard"])
 @pytest.mark.parametrize("rows", [1, 2, 7])
-def test_queries_of_few_and_of_equal_documents(how: str, rows: int) -> None:
-    fitted = ranker("lightgbm", how)
+def test_queries_with_few_or_equal_documents(normalize: str, rows: int) -> None:
+    fitted = ranker("lightgbm", normalize)
     X = np.repeat(dataset().X[:1], rows, axis=0)
-    wanted = predict(fitted, X)
-    assert run_onnx(fp.export(fitted, "onnx"), [X]) == pytest.approx(wanted, rel=1e-6)
-    assert module(fp.export(fitted, "numpy"))["score"](X).tolist() == wanted.tolist()
+    expected = predict(fitted, X)
+    assert run_onnx(fp.export(fitted, "onnx"), [X]) == pytest.approx(expected, rel=1e-6)
+    assert module(fp.export(fitted, "numpy"))["score"](X).tolist() == expected.tolist()
 
 
-def network(how: str | None = None) -> Model:
+def network(normalize: str | None = None) -> Model:
     rng = np.random.default_rng(3)
     scoring = MLPScoring(
         rng.normal(0, 1, 6), rng.uniform(0.5, 2, 6), rng.normal(0, 1, (6, 8)).astype(np.float32),
         rng.normal(0, 1, 8).astype(np.float32), rng.normal(0, 1, 8).astype(np.float32), 0.25,
     )  # fmt: skip
-    transform = None if how is None else fp.transform_from_dict({"transform": how, "per": "query"})
+    transform = (
+        None
+        if normalize is None
+        else fp.transform_from_dict({"transform": normalize, "per": "query"})
+    )
     return Model("RankNet", {}, scoring, transform, None, {})
 
 
-@pytest.mark.parametrize("how", [None, "minmax", "standardize"])
-def test_networks(how: str | None) -> None:
+@pytest.mark.parametrize("normalize", [None, "minmax", "standardize"])
+def test_networks(normalize: str | None) -> None:
     data = fp.Synthetic(queries=20, docs=9, features=6).dataset()
-    wanted = network(how).predict(data)
+    expected = network(normalize).predict(data)
     queries = [query.X for query in data]
-    found = run_onnx(fp.export(network(how), "onnx"), queries)
-    assert np.abs(found - wanted).max() <= 1e-6 * np.abs(wanted).max()
-    score = module(fp.export(network(how), "numpy"))["score"]
-    assert np.concatenate([score(X) for X in queries]) == pytest.approx(wanted, rel=1e-12)
+    actual = run_onnx(fp.export(network(normalize), "onnx"), queries)
+    assert np.abs(actual - expected).max() <= 1e-6 * np.abs(expected).max()
+    score = module(fp.export(network(normalize), "numpy"))["score"]
+    assert np.concatenate([score(X) for X in queries]) == pytest.approx(expected, rel=1e-12)
     with pytest.raises(fp.DataError, match="network, which Solr cannot score; export it to onnx"):
-        fp.export(network(how), "solr")
+        fp.export(network(normalize), "solr")
 
 
-def test_onnx_carries_names_and_empty_models() -> None:
+def test_onnx_contains_names_and_supports_empty_models() -> None:
     runtime = pytest.importorskip("onnxruntime")
-    made = fp.export(ranker("linear"), "onnx")
-    held = runtime.InferenceSession(made.files["model.onnx"]).get_modelmeta()
-    assert json.loads(held.custom_metadata_map["features"]) == NAMES
-    empty = Model("RankBoost", {}, StumpsScoring.from_stumps(6, [], [], []), None, None, {})
+    exported = fp.export(ranker("linear"), "onnx")
+    contents = runtime.InferenceSession(exported.files["model.onnx"]).get_modelmeta()
+    assert json.loads(contents.custom_metadata_map["features"]) == NAMES
+    empty = Model("RankBoost", {}, StumpsScoring.of(6, [], [], []), None, None, {})
     assert (run_onnx(fp.export(empty, "onnx"), [dataset().X]) == 0).all()
     assert (module(fp.export(empty, "numpy"))["score"](dataset().X) == 0).all()
 
 
-def test_the_numpy_scorer_stands_alone(tmp_path: Path) -> None:
-    """Run by an interpreter that sees NumPy and this file, and nothing of ours."""
+def test_the_numpy_scorer_needs_numpy_alone(tmp_path: Path) -> None:
+    """An isolated interpreter runs the file without Firstpage."""
     fitted = ranker("lightgbm")
     fp.export(fitted, "numpy", tmp_path / "mine.py")
     assert [path.name for path in tmp_path.iterdir()] == ["mine.py"]
@@ -129,7 +133,7 @@ def test_the_numpy_scorer_stands_alone(tmp_path: Path) -> None:
     assert [float(line) for line in done.stdout.split()] == predict(fitted, X).tolist()
 
 
-def test_the_numpy_scorer_refuses_what_predict_refuses() -> None:
+def test_the_numpy_scorer_rejects_what_predict_rejects() -> None:
     names = module(fp.export(ranker("linear"), "numpy"))
     assert names["FEATURES"] == NAMES
     X = dataset().X[:3].copy()
@@ -141,21 +145,21 @@ def test_the_numpy_scorer_refuses_what_predict_refuses() -> None:
     assert names["score"](X[:0]).tolist() == []
 
 
-def test_native_files(tmp_path: Path) -> None:
+def test_files_of_libraries_score_as_predict_does(tmp_path: Path) -> None:
     import lightgbm
     import xgboost
 
     X = probe(ranker("lightgbm")).X
     fp.export(ranker("lightgbm"), "lightgbm", tmp_path / "trees.txt")
-    found = lightgbm.Booster(model_file=str(tmp_path / "trees.txt")).predict(X, raw_score=True)
-    assert found.tolist() == predict(ranker("lightgbm"), X).tolist()
+    actual = lightgbm.Booster(model_file=str(tmp_path / "trees.txt")).predict(X, raw_score=True)
+    assert actual.tolist() == predict(ranker("lightgbm"), X).tolist()
     fp.export(ranker("xgboost"), "xgboost", tmp_path / "x")
     booster = xgboost.Booster(model_file=str(tmp_path / "x" / "model.json"))
-    found = booster.predict(xgboost.DMatrix(X), output_margin=True)
-    assert found.astype(float).tolist() == predict(ranker("xgboost"), X).tolist()
+    actual = booster.predict(xgboost.DMatrix(X), output_margin=True)
+    assert actual.astype(float).tolist() == predict(ranker("xgboost"), X).tolist()
     assert json.loads((tmp_path / "x" / "columns.json").read_text()) == NAMES
     for kind, target in (("lightgbm", "xgboost"), ("stumps", "lightgbm"), ("linear", "xgboost")):
-        with pytest.raises(fp.DataError, match=f"{target} takes what"):
+        with pytest.raises(fp.DataError, match=f"{target} accepts trees"):
             fp.export(ranker(kind), target)
     with pytest.raises(fp.DataError, match="scales features"):
         fp.export(ranker("lightgbm", "global minmax"), "lightgbm")

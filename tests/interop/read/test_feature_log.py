@@ -1,4 +1,4 @@
-"""Feature logs of search engines, good and wrong."""
+"""Feature logs of search engines, valid and invalid."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def hit(name: str, **values: float | None) -> dict:
 
 
 @pytest.mark.filterwarnings("ignore:.*all labels are 0")
-def test_feature_logs(tmp_path: Path, run) -> None:  # noqa: F811
+def test_feature_logs_are_read_from_all_forms(tmp_path: Path, run) -> None:  # noqa: F811
     one = {"hits": {"hits": [hit("a", title=2.5, body=None), hit("b", title=0.5, body=7.0)]}}
     two = {"hits": {"hits": [hit("a", body=1.0, title=3.0, extra=1.0)]}}
     lines = [{"query": "red shoes", "response": one}, {"query": "hat", "response": two}]
@@ -45,19 +45,19 @@ def test_feature_logs(tmp_path: Path, run) -> None:  # noqa: F811
 
 
 @pytest.mark.parametrize(
-    ("held", "said"),
+    ("contents", "message"),
     [
         ({"hits": {}}, "has no hits.hits"),
         ({"hits": {"hits": [{"_id": "a"}]}}, "no hit has logged features"),
-        ({"hits": {"hits": [hit("a", t=1), hit("a", t=1)]}}, "there twice"),
+        ({"hits": {"hits": [hit("a", t=1), hit("a", t=1)]}}, "occurs twice"),
         ({"hits": {"hits": [{"_id": "a", "fields": {"_ltrlog": [{"x": 3}]}}]}}, "named values"),
-        ([3], "no response"),
+        ([3], "is not a response"),
         ({"hits": {"hits": [hit("", t=1)]}}, "a document id is empty"),
     ],
 )
-def test_bad_feature_logs(tmp_path: Path, held: object, said: str) -> None:
-    (tmp_path / "log.json").write_text(json.dumps(held))
-    with pytest.raises(fp.DataError, match=said):
+def test_invalid_feature_logs_are_rejected(tmp_path: Path, contents: object, message: str) -> None:
+    (tmp_path / "log.json").write_text(json.dumps(contents))
+    with pytest.raises(fp.DataError, match=message):
         fp.read_feature_log(tmp_path / "log.json")
 
 
@@ -66,50 +66,55 @@ def response(*hits: Any, **more: Any) -> dict[str, Any]:
 
 
 def logged(*lists: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"_id": "a", "fields": {"_ltrlog": [{f"l{i}": held} for i, held in enumerate(lists)]}}
+    return {
+        "_id": "a",
+        "fields": {"_ltrlog": [{f"l{i}": contents} for i, contents in enumerate(lists)]},
+    }
 
 
 @pytest.mark.parametrize(
-    ("held", "said"),
+    ("contents", "message"),
     [
         (
             {"responses": [response(hit("a", x=1)), {"error": {"reason": "no\nindex"}}]},
             r"l\.json:1: response 2 is an error \(no index\)",
         ),
-        (response(hit("a", x=1), "b"), "is no list of documents"),
-        ({"hits": {"hits": {"a": 1}}}, "is no list of documents"),
-        (response(hit("a", x=1e39)), r"1e\+39 is no float32 number"),
-        (response(hit("a", x=10**400)), "is no float32 number"),
-        (response(hit("a", x=float("nan"))), "nan is no float32 number"),
+        (response(hit("a", x=1), "b"), "is not a list of documents"),
+        ({"hits": {"hits": {"a": 1}}}, "is not a list of documents"),
+        (response(hit("a", x=1e39)), r"1e\+39 is not a float32 number"),
+        (response(hit("a", x=10**400)), "is not a float32 number"),
+        (response(hit("a", x=float("nan"))), "nan is not a float32 number"),
         (response(logged([{"name": "x", "value": "3"}])), "named values"),
         (response(logged([{"name": "x", "value": True}])), "named values"),
         (
             response(logged([{"name": "x", "value": 1}], [{"name": "x", "value": 2}])),
             "logged twice",
         ),
-        (response({**hit("a", x=1), "_id": None}), "the _id None is no text"),
+        (response({**hit("a", x=1), "_id": None}), "the _id None is not a string"),
         ({"query": {"match": 1}, "response": response(hit("a", x=1))}, "query of response 1 is no"),
-        (response(hit("a", x=1), hit("a", x=1)), r"l\.json:1: document 'a' is there twice"),
+        (response(hit("a", x=1), hit("a", x=1)), r"l\.json:1: document 'a' occurs twice"),
     ],
 )
-def test_values_and_responses_that_are_wrong(tmp_path: Path, held: Any, said: str) -> None:
-    (tmp_path / "l.json").write_text(json.dumps(held))
-    with pytest.raises(fp.DataError, match=said) as error:
+def test_invalid_values_and_responses_are_rejected(
+    tmp_path: Path, contents: Any, message: str
+) -> None:
+    (tmp_path / "l.json").write_text(json.dumps(contents))
+    with pytest.raises(fp.DataError, match=message) as error:
         fp.read_feature_log(tmp_path / "l.json")
     assert "\n" not in str(error.value)
 
 
 @pytest.mark.filterwarnings("ignore:.*all labels are 0")
 @pytest.mark.parametrize("more", [{"timed_out": True}, {"_shards": {"total": 5, "failed": 1}}])
-def test_half_a_search_is_worth_a_note(tmp_path: Path, more: dict[str, Any]) -> None:
+def test_partial_searches_cause_a_warning(tmp_path: Path, more: dict[str, Any]) -> None:
     (tmp_path / "l.json").write_text(json.dumps(response(hit("a", x=1), **more)))
     with pytest.warns(fp.FirstpageWarning, match="hits may be missing"):
         assert fp.read_feature_log(tmp_path / "l.json").n_docs == 1
 
 
 @pytest.mark.filterwarnings("ignore:.*all labels are 0")
-def test_hits_without_a_log_are_left_out(tmp_path: Path) -> None:
-    """They would have had zeros for all features."""
+def test_hits_without_a_log_are_dropped(tmp_path: Path) -> None:
+    """All their features would be 0."""
     (tmp_path / "l.json").write_text(json.dumps(response(hit("a", x=1), {"_id": "b"})))
     with pytest.warns(fp.FirstpageWarning, match="1 hits have no logged features"):
         data = fp.read_feature_log(tmp_path / "l.json")

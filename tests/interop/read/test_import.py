@@ -1,4 +1,4 @@
-"""The verb `import`."""
+"""The command `import`."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from tests.interop.read.test_judgments import RATED
 from tests.interop.read.test_ranklib import ENSEMBLE
 
 
-def test_what_is_read_is_not_written_over(tmp_path: Path, run) -> None:  # noqa: F811
-    held = RATED + "a,b,1\n"
-    (tmp_path / "q.csv").write_text(held)
+def test_input_files_are_not_overwritten(tmp_path: Path, run) -> None:  # noqa: F811
+    contents = RATED + "a,b,1\n"
+    (tmp_path / "q.csv").write_text(contents)
     done = run("import", "quepid", tmp_path / "q.csv", "-o", tmp_path / "q.csv")
     assert (done.returncode, "is a file that is read" in done.stderr) == (2, True)
-    assert (tmp_path / "q.csv").read_text() == held
+    assert (tmp_path / "q.csv").read_text() == contents
 
 
-def test_options_go_with_their_kind(tmp_path: Path, run) -> None:  # noqa: F811
+def test_options_of_other_kinds_are_rejected(tmp_path: Path, run) -> None:  # noqa: F811
     done = run("import", "quepid", "x.csv", "-o", "y", "--n-features", 3)
     assert (done.returncode, "--n-features goes with ranklib" in done.stderr) == (2, True)
     done = run("import", "clicks", "x.csv", "-o", "y", "--qrels", "z")

@@ -1,4 +1,4 @@
-"""Progress of a fit, and the best model so far."""
+"""Progress reports of a fit, and the best model so far."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ QID = np.repeat(np.arange(30), 10)
 Y = np.clip(np.round(X @ [1.0, -1, 0.5, 0, 0] + 1), 0, 2)
 
 
-@pytest.mark.filterwarnings("ignore:29 of 30 validation queries are in the training data")
+@pytest.mark.filterwarnings("ignore:29 of 30 validation queries are also in the training data")
 def test_scores_that_overflow_are_never_the_best() -> None:
     bad = X.copy()
     bad[0] = 1e308
@@ -33,7 +33,7 @@ def test_scores_that_overflow_are_never_the_best() -> None:
 def test_one_line_per_iteration_on_standard_error(capsys) -> None:
     steps: list[Step] = []
     ranker = fp.ListNet(verbose=True, solver="gd(max_iter=3)", measure="NDCG@3")
-    ranker.fit(X, Y, qid=QID, valid=(X, Y, QID), callback=steps.append)
+    ranker.fit(X, Y, qid=QID, valid=(X, Y, QID), progress=steps.append)
     printed = capsys.readouterr()
     assert not printed.out
     assert printed.err.splitlines() == [

@@ -1,4 +1,4 @@
-"""Tuning on validation data, and folds."""
+"""Tuning on validation data, and cross-validation."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ TRAIN, VALID = DATA[:40], DATA[40:]
 
 
 @pytest.mark.slow
-def test_the_best_setting_on_validation_data_is_kept() -> None:
+def test_tuning_returns_the_best_setting_on_validation_data() -> None:
     seen = []
-    found = fp.tune(fp.FocusedNet(k=5), TRAIN, VALID, callback=lambda *a: seen.append(a))
-    assert [t.parameters["beta"] for t in found.trials] == [round(i / 20, 2) for i in range(21)]
+    result = fp.tune(fp.FocusedNet(k=5), TRAIN, VALID, progress=lambda *a: seen.append(a))
+    assert [t.parameters["beta"] for t in result.trials] == [round(i / 20, 2) for i in range(21)]
     assert (
-        found.score == max(t.score for t in found.trials) == pytest.approx(found.best.score(VALID))
+        result.score
+        == max(t.score for t in result.trials)
+        == pytest.approx(result.best.score(VALID))
     )
-    assert found.best.beta == found.parameters["beta"]
+    assert result.best.beta == result.parameters["beta"]
     assert seen[-1][:2] == (21, 21)
-    assert set(found.table()[0]) == {"beta", "NDCG@10", "iterations", "seconds"}
+    assert set(result.table()[0]) == {"beta", "NDCG@10", "iterations", "seconds"}
 
 
-def test_the_papers_grids() -> None:
+def test_default_grids_are_those_of_the_papers() -> None:
     assert [s.rate for s in fp.RankNet(solver="gd")._paper_grid()["solver"]] == [
         1e-5,
         1e-4,
@@ -37,16 +39,16 @@ def test_the_papers_grids() -> None:
     assert "l2" in fp.ListNet()._paper_grid()
 
 
-def test_a_grid_of_one_s_own_and_a_measure_to_lower() -> None:
+def test_custom_grid_with_a_measure_that_is_better_when_lower() -> None:
     ranker = fp.ListMLE(measure="WKT@5")
-    found = fp.tune(ranker, TRAIN, VALID, {"l2": [1e-3, 100.0], "k": [3, None]})
-    assert len(found.trials) == 4
-    assert found.score == min(t.score for t in found.trials)
+    result = fp.tune(ranker, TRAIN, VALID, {"l2": [1e-3, 100.0], "k": [3, None]})
+    assert len(result.trials) == 4
+    assert result.score == min(t.score for t in result.trials)
 
 
 @pytest.mark.slow
-def test_optuna_searches_between_the_ends() -> None:
-    found = fp.tune(
+def test_optuna_searches_between_the_ends_of_the_grid() -> None:
+    result = fp.tune(
         fp.ListNet(),
         TRAIN,
         VALID,
@@ -54,9 +56,9 @@ def test_optuna_searches_between_the_ends() -> None:
         method="optuna",
         trials=6,
     )
-    assert len(found.trials) == 6
-    assert all(1e-6 <= t.parameters["l2"] <= 10 for t in found.trials)
-    assert {t.parameters["normalize"] for t in found.trials} <= {None, "minmax"}
+    assert len(result.trials) == 6
+    assert all(1e-6 <= t.parameters["l2"] <= 10 for t in result.trials)
+    assert {t.parameters["normalize"] for t in result.trials} <= {None, "minmax"}
     again = fp.tune(
         fp.ListNet(),
         TRAIN,
@@ -65,19 +67,19 @@ def test_optuna_searches_between_the_ends() -> None:
         method="optuna",
         trials=6,
     )
-    assert [t.parameters for t in again.trials] == [t.parameters for t in found.trials]
+    assert [t.parameters for t in again.trials] == [t.parameters for t in result.trials]
 
 
 @pytest.mark.parametrize(
-    ("how", "words"),
+    ("how", "message"),
     [
         ({"grid": {"x": [1]}}, "no parameter 'x'"),
         ({"grid": {"l2": []}}, "no value of 'l2'"),
         ({"method": "guess"}, "'grid' or 'optuna'"),
     ],
 )
-def test_errors(how, words: str) -> None:
-    with pytest.raises(DataError, match=words):
+def test_invalid_arguments_of_tune_are_rejected(how, message: str) -> None:
+    with pytest.raises(DataError, match=message):
         fp.tune(fp.ListNet(), TRAIN, VALID, **how)
 
 
@@ -86,27 +88,27 @@ def test_an_interrupt_keeps_the_best_trial() -> None:
         if number == 2:
             raise KeyboardInterrupt
 
-    found = fp.tune(fp.ListNet(), TRAIN, VALID, callback=stop)
-    assert len(found.trials) == 2
+    result = fp.tune(fp.ListNet(), TRAIN, VALID, progress=stop)
+    assert len(result.trials) == 2
 
 
 @pytest.mark.slow
-def test_folds_are_what_fits_by_hand_give(tmp_path) -> None:
+def test_cross_validation_equals_explicit_fits(tmp_path) -> None:
     fp.write_folds(DATA, tmp_path, 5)
     folds = fp.read_folds(tmp_path)
-    found = fp.cross_validate(
+    result = fp.cross_validate(
         [fp.ListNet(), fp.ListMLE(k=3, ties="random")], folds, ["NDCG@5", "AP"], seeds=(0, 1)
     )
     by_hand = [
         fp.evaluate(fp.ListNet().fit(f.train).predict(f.test), f.test, measures="NDCG@5")["NDCG@5"]
         for f in folds
     ]
-    name, other = found.values
-    assert found.mean(name, "NDCG@5") == pytest.approx(np.mean(by_hand))
-    assert found.over_seeds(name, "NDCG@5") == 0
-    assert found.over_seeds(other, "NDCG@5") > 0
-    assert found.over_queries(name, "NDCG@5") > 0
-    assert len(found.queries) == 60
+    name, other = result.values
+    assert result.mean(name, "NDCG@5") == pytest.approx(np.mean(by_hand))
+    assert result.seed_deviation(name, "NDCG@5") == 0
+    assert result.seed_deviation(other, "NDCG@5") > 0
+    assert result.standard_error(name, "NDCG@5") > 0
+    assert len(result.queries) == 60
     tuned = fp.cross_validate(
         {"x": fp.ListNet()}, folds[:2], ["AP"], tuned=True, grid={"l2": [0.1, 1.0]}
     )
@@ -115,23 +117,23 @@ def test_folds_are_what_fits_by_hand_give(tmp_path) -> None:
 
 
 def test_published_numbers_are_reached_on_ohsumed(real_data) -> None:
-    """The bars of the issue, in LETOR's convention, mean over folds and five tie-break seeds."""
+    """Published values in LETOR's convention, mean over folds and five seeds."""
     folds = fp.read_folds(real_data / "ohsumed")
-    made = {
+    unfitted = {
         "ListNet": fp.ListNet(normalize="minmax"),
         "ListMLE": fp.ListMLE(normalize="minmax"),
         "top-10 ListMLE": fp.ListMLE(k=10, normalize="minmax"),
     }
     shown = ["NDCG@1", "NDCG@3", "NDCG@10"]
-    found = fp.cross_validate(made, folds, shown, "letor", seeds=range(5))
+    result = fp.cross_validate(unfitted, folds, shown, "letor", seeds=range(5))
     bars = {
         "ListNet": (0.523 - 0.01, 0.478 - 0.01, 0.449 - 0.01),
         "ListMLE": (0.548 - 0.03, 0.473 - 0.02, 0.446 - 0.02),
         "top-10 ListMLE": (0.558 - 0.03, 0.473 - 0.02, 0.444 - 0.02),
     }
-    for name, wanted in bars.items():
-        for measure, bar in zip(shown, wanted, strict=True):
-            assert found.mean(name, measure) >= bar, (name, measure, found.mean(name, measure))
+    for name, expected in bars.items():
+        for measure, bar in zip(shown, expected, strict=True):
+            assert result.mean(name, measure) >= bar, (name, measure, result.mean(name, measure))
 
 
 RNG = np.random.default_rng(0)
@@ -147,7 +149,7 @@ Y = np.clip(np.round(X @ [1.0, -1, 0.5, 0, 0] + 1), 0, 2)
 
 
 @pytest.mark.filterwarnings("ignore:the validation data are the training data")
-def test_an_interrupt_stops_tuning() -> None:
+def test_an_interrupt_in_a_fit_stops_tuning() -> None:
     data = fp.Dataset.from_arrays(X, Y, QID)
     fits = []
 
@@ -157,20 +159,20 @@ def test_an_interrupt_stops_tuning() -> None:
                 fits.append(1)
                 raise KeyboardInterrupt
 
-            return super().fit(*args, **more, callback=stop)
+            return super().fit(*args, **more, progress=stop)
 
     with pytest.warns(UserWarning, match="interrupted"):
-        found = fp.tune(Once(), data, data)
-    assert found.interrupted
+        result = fp.tune(Once(), data, data)
+    assert result.interrupted
     assert len(fits) == 1
 
 
 @pytest.mark.filterwarnings("ignore:the validation data are the training data")
-def test_a_rate_that_diverges_spoils_no_other_trial() -> None:
+def test_a_diverging_rate_does_not_affect_other_trials() -> None:
     data = fp.Dataset.from_arrays(1000 * X, Y, QID)
     with np.errstate(all="ignore"):
-        found = fp.tune(fp.Regression(solver="gd"), data, data)
-        assert len(found.trials) == 5  # the best iteration before it went wrong is kept
+        result = fp.tune(fp.Regression(solver="gd"), data, data)
+        assert len(result.trials) == 5  # the best iteration before it diverged is kept
         far = fp.Dataset.from_arrays(1e200 * X, Y, QID)
         with pytest.raises(DataError, match="lower the rate"):
             fp.tune(fp.Regression(solver="gd"), far, far)

@@ -20,17 +20,17 @@ QID = np.repeat(np.arange(30), 10)
 Y = np.clip(np.round(X @ [1.0, -1, 0.5, 0, 0] + 1), 0, 2)
 
 
-def test_what_the_libraries_refuse_is_one_line() -> None:
-    for made in (
+def test_errors_of_the_libraries_are_one_line() -> None:
+    for unfitted in (
         fp.LambdaMART(scorer="trees(count=3, options={'num_leaves': -3})"),
         fp.ListNet(scorer="trees(count=3, library=xgboost, options={'tree_method': 'oak'})"),
     ):
         with pytest.raises(DataError, match="refuses") as caught:
-            made.fit(X, Y, qid=QID)
+            unfitted.fit(X, Y, qid=QID)
         assert "\n" not in str(caught.value)
 
 
-def test_long_lists_of_trees_cost_what_k_says() -> None:
+def test_cost_of_long_lists_depends_on_k() -> None:
     loss = fp.RankNet(k=10)._loss()
     truth = fp.Truth.of(RNG.random(100_000), np.zeros(100_000))
     assert np.isfinite(loss.curvature(np.zeros(100_000), truth)).all()  # O(n^2) would take minutes

@@ -1,4 +1,4 @@
-"""Our objectives inside LightGBM's and XGBoost's own interfaces."""
+"""Firstpage's objectives in the interfaces of LightGBM and XGBoost."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def lambdarank() -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_lightgbm_s_training_function(name: str, lambdarank: float) -> None:
+def test_objectives_in_lightgbm_train(name: str, lambdarank: float) -> None:
     data = lightgbm.Dataset(TRAIN.X, TRAIN.y, group=TRAIN.lengths)
     valid = data.create_valid(TEST.X, TEST.y, group=TEST.lengths)
     seen: dict = {}
-    made = fp.objective(name, k=10)
+    unfitted = fp.objective(name, k=10)
     model = lightgbm.train(
-        {**QUIET, "objective": made, "metric": "none"}, data, 50, valid_sets=[valid],
+        {**QUIET, "objective": unfitted, "metric": "none"}, data, 50, valid_sets=[valid],
         feval=fp.metric("NDCG@10"), callbacks=[lightgbm.record_evaluation(seen)],
     )  # fmt: skip
     assert ndcg(model.predict(TEST.X)) > lambdarank - 0.04
@@ -67,7 +67,7 @@ def test_lightgbm_s_training_function(name: str, lambdarank: float) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["topk-listmle", "focused-net"])
-def test_lightgbm_s_estimator(name: str, lambdarank: float) -> None:
+def test_objectives_in_lgbmranker(name: str, lambdarank: float) -> None:
     options = {"n_estimators": 50, "num_leaves": 7, "min_child_samples": 5, "verbosity": -1}
     model = lightgbm.LGBMRanker(objective=fp.objective(name, k=10), **options)
     model.fit(TRAIN.X, TRAIN.y, group=TRAIN.lengths)
@@ -76,7 +76,7 @@ def test_lightgbm_s_estimator(name: str, lambdarank: float) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_xgboost_s_training_function(name: str, lambdarank: float) -> None:
+def test_objectives_in_xgboost_train(name: str, lambdarank: float) -> None:
     data = xgboost.DMatrix(TRAIN.X, TRAIN.y, qid=TRAIN.qid)
     valid = xgboost.DMatrix(TEST.X, TEST.y, qid=TEST.qid)
     params = {
@@ -96,37 +96,37 @@ def test_xgboost_s_training_function(name: str, lambdarank: float) -> None:
     assert seen["valid"]["NDCG@10"][-1] == pytest.approx(ndcg(model.predict(valid)))
 
 
-def test_both_libraries_and_our_estimator_see_the_same_slopes() -> None:
-    made = fp.objective("topk-listmle", k=5)
+def test_both_libraries_and_the_ranker_get_the_same_gradients() -> None:
+    unfitted = fp.objective("topk-listmle", k=5)
     scores = np.random.default_rng(0).normal(size=TRAIN.n_docs)
     data = lightgbm.Dataset(TRAIN.X, TRAIN.y, group=TRAIN.lengths).construct()
     other = xgboost.DMatrix(TRAIN.X, TRAIN.y, qid=TRAIN.qid)
-    want = Gradients(fp.ListMLE(5)._loss(), TRAIN.truth)(scores)
+    expected = Gradients(fp.ListMLE(5)._loss(), TRAIN.truth)(scores)
     for got in (
-        made(scores, data),
-        made(scores, other),
-        made(TRAIN.y, scores, None, TRAIN.lengths),
+        unfitted(scores, data),
+        unfitted(scores, other),
+        unfitted(TRAIN.y, scores, None, TRAIN.lengths),
     ):
-        assert got[0] == pytest.approx(want[0], rel=1e-5, abs=1e-7)
-        assert got[1] == pytest.approx(want[1], rel=1e-5, abs=1e-7)
-    assert (want[1] >= np.abs(want[0]) - 1e-12).all()  # no leaf steps further than 1
+        assert got[0] == pytest.approx(expected[0], rel=1e-5, abs=1e-7)
+        assert got[1] == pytest.approx(expected[1], rel=1e-5, abs=1e-7)
+    assert (expected[1] >= np.abs(expected[0]) - 1e-12).all()  # no leaf steps further than 1
 
 
-def test_weights_of_queries_reach_the_objective() -> None:
-    made = fp.objective("listnet")
+def test_query_weights_reach_the_objective() -> None:
+    unfitted = fp.objective("listnet")
     scores = np.random.default_rng(0).normal(size=TRAIN.n_docs)
     weights = np.random.default_rng(1).random(len(TRAIN))
-    plain = made(TRAIN.y, scores, None, TRAIN.lengths)
+    plain = unfitted(TRAIN.y, scores, None, TRAIN.lengths)
     each = np.repeat(weights, TRAIN.lengths)
-    heavy = made(TRAIN.y, scores, each, TRAIN.lengths)
+    heavy = unfitted(TRAIN.y, scores, each, TRAIN.lengths)
     assert heavy[0] == pytest.approx(plain[0] * each)
     assert heavy[1] == pytest.approx(plain[1] * each)
     other = xgboost.DMatrix(TRAIN.X, TRAIN.y, qid=TRAIN.qid, weight=weights)  # one a group there
-    assert made(scores, other)[0] == pytest.approx(plain[0] * each, rel=1e-5, abs=1e-7)
+    assert unfitted(scores, other)[0] == pytest.approx(plain[0] * each, rel=1e-5, abs=1e-7)
 
 
 @pytest.mark.slow
-def test_real_labels_and_lists_beyond_ten_thousand() -> None:
+def test_objectives_accept_real_labels_and_long_lists() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(24_000, 4))
     y = X @ [1.0, -1, 0.5, 0] + 0.1 * rng.normal(size=len(X))
@@ -139,17 +139,17 @@ def test_real_labels_and_lists_beyond_ten_thousand() -> None:
     assert y[12_000:][top].mean() > np.quantile(y, 0.9)
 
 
-def test_missing_groups_are_said() -> None:
-    made = fp.objective("listnet")
+def test_missing_groups_are_rejected() -> None:
+    unfitted = fp.objective("listnet")
     with pytest.raises(DataError, match="no query groups"):
-        lightgbm.train({**QUIET, "objective": made}, lightgbm.Dataset(TRAIN.X, TRAIN.y), 2)
+        lightgbm.train({**QUIET, "objective": unfitted}, lightgbm.Dataset(TRAIN.X, TRAIN.y), 2)
     with pytest.raises(DataError, match="no query groups"):
-        made(TRAIN.y, TRAIN.y)
+        unfitted(TRAIN.y, TRAIN.y)
     with pytest.raises(DataError, match="no query groups"):
-        xgboost.train({}, xgboost.DMatrix(TRAIN.X, TRAIN.y), 2, obj=made)
+        xgboost.train({}, xgboost.DMatrix(TRAIN.X, TRAIN.y), 2, obj=unfitted)
 
 
-def test_lower_is_better_for_some_metrics() -> None:
+def test_metrics_report_whether_higher_is_better() -> None:
     data = lightgbm.Dataset(TRAIN.X, TRAIN.y, group=TRAIN.lengths).construct()
     assert fp.metric("NDCG@5")(np.zeros(TRAIN.n_docs), data)[2] is True
     assert fp.metric("WKT@5")(np.zeros(TRAIN.n_docs), data)[2] is False
@@ -157,7 +157,7 @@ def test_lower_is_better_for_some_metrics() -> None:
 
 @pytest.mark.parametrize("source", ["mslr", "mq2008"])
 def test_trees_match_lambdarank_on_real_data(source: str, real_data) -> None:
-    """Within one standard error of LightGBM's own objective, same trees, leaves and rate."""
+    """Within one standard error of LightGBM's lambdarank, with equal trees."""
     rankers = fp.LambdaMART(), fp.ListMLE(k=10), fp.FocusedNet(k=10)
     if source == "mslr":
         folder = real_data / "mslr-web10k-5k"
@@ -184,7 +184,7 @@ X = RNG.normal(size=(300, 5))
 Y = np.clip(np.round(X @ [1.0, -1, 0.5, 0, 0] + 1), 0, 2)
 
 
-def test_a_used_objective_can_be_copied() -> None:
+def test_used_objectives_can_be_copied() -> None:
     used = fp.objective("listnet")
     scores = RNG.normal(size=300)
     used(Y, scores, None, [10] * 30)
@@ -194,7 +194,7 @@ def test_a_used_objective_can_be_copied() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated")
-def test_metric_and_objective_in_lightgbm_s_estimator() -> None:
+def test_metric_and_objective_in_lgbmranker() -> None:
     model = lightgbm.LGBMRanker(objective=fp.objective("listnet"), n_estimators=5, verbosity=-1)
     model.fit(
         X, Y, group=[10] * 30, eval_set=[(X, Y)], eval_group=[[10] * 30],

@@ -23,8 +23,8 @@ from firstpage.data.formats.letor_reader import LetorReader
 from firstpage.data.ids import Ids, encoded
 from firstpage.data.io.files import read_all, write_bytes
 from firstpage.data.io.json_files import digest
-from firstpage.errors import DataError, FirstpageWarning, at
-from firstpage.folders import cache_folder, replacing
+from firstpage.errors import DataError, FirstpageWarning, location
+from firstpage.folders import atomic_replace, cache_folder
 from firstpage.kernels.parsing import letor as kernel
 from firstpage.kernels.parsing.numbers import fallback_number, powers
 from firstpage.types import Array, Bytes, Floats, Progress
@@ -182,7 +182,7 @@ class Entry:
         """Keep the arrays; stale entries of the same file go."""
         with suppress(OSError):  # full or read-only disk, or another process was first
             self.folder.parent.mkdir(parents=True, exist_ok=True)
-            with replacing(self.folder) as draft:
+            with atomic_replace(self.folder) as draft:
                 draft.mkdir()
                 sizes = {}
                 for name, array in arrays.items():
@@ -270,7 +270,8 @@ def _not_a_number(file: Path, text: Bytes, pos: int) -> DataError:
     line, column = before.count(b"\n") + 1, pos - before.rfind(b"\n")
     got = bytes(text[pos : pos + 60]).split(b"\n")[0].decode("utf-8", "replace").strip()
     return DataError(
-        f"{at(file, line, column)}: a line must hold one number, the score; {got!r} is not one."
+        f"{location(file, line, column)}: a line must hold one number, the score; {got!r} is not "
+        "one."
     )
 
 

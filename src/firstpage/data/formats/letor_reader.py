@@ -16,7 +16,7 @@ from firstpage.data.formats.feature_buffers import DenseSink, SparseSink, too_wi
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.data.io.files import BOM, open_bytes
-from firstpage.errors import DataError, FirstpageWarning, at
+from firstpage.errors import DataError, FirstpageWarning, location
 from firstpage.kernels.parsing import letor as kernel
 from firstpage.kernels.parsing.numbers import fallback_number, powers
 from firstpage.types import Array, Bytes, Ints, Progress
@@ -268,7 +268,7 @@ class LetorReader:
                 column = start - before.rfind(b"\n")
                 says = SAYS[kernel.BAD_LABEL if which < 0 else kernel.BAD_VALUE]
                 got = repr(word[:40].decode("utf-8", "replace"))
-                raise DataError(f"{at(self.path, line, column)}: {says.format(got=got)}")
+                raise DataError(f"{location(self.path, line, column)}: {says.format(got=got)}")
             if which < 0:
                 b.labels[-1 - which] = value
             else:
@@ -304,7 +304,8 @@ class LetorReader:
             raw = bytes(b.text[start:size]).split(b"\n", 1)[0]
             column = len(raw) - len(raw.lstrip()) + 1
             raise DataError(
-                f"{at(self.path, line, column)}: the label is {b.labels[row]}, and must be finite."
+                f"{location(self.path, line, column)}: the label is {b.labels[row]}, and must be "
+                "finite."
             )
 
     def _row_place(self, text: Bytes, size: int, row: int) -> tuple[int, int]:
@@ -330,7 +331,7 @@ class LetorReader:
         raw = bytes(b.text[start:size]).split(b"\n", 1)[0].split(b"#", 1)[0]
         found = list(re.finditer(rb"(?<=\s)0*%d:" % int(b.indices[value]), raw))
         column = found[-1 if last else 0].start() + 1 if found else 1
-        raise kind(f"{at(self.path, line, column)}: {says}")
+        raise kind(f"{location(self.path, line, column)}: {says}")
 
     def _fail(self, code: int, text: Bytes, size: int) -> NoReturn:
         pos, start = int(self.state[kernel.ERROR_AT]), int(self.state[kernel.USED])
@@ -340,7 +341,9 @@ class LetorReader:
             code, pos = kernel.BAD_LABEL, start
         got = bytes(text[pos : min(pos + 200, size)]).split(b"\n", 1)[0].split()
         word = repr(got[0][:40].decode("utf-8", "replace")) if got else "the end of the line"
-        raise DataError(f"{at(self.path, line, pos - start + 1)}: {SAYS[code].format(got=word)}")
+        raise DataError(
+            f"{location(self.path, line, pos - start + 1)}: {SAYS[code].format(got=word)}"
+        )
 
     # --- the result
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from firstpage.data.io.files import open_bytes, suffix_of
-from firstpage.errors import DataError, at, need
+from firstpage.errors import DataError, location, missing_dependency
 
 Row = tuple[str, Mapping[str, Any]]  # where it stands (file:line), what it holds
 
@@ -122,7 +122,7 @@ def json_rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[Row
     for number, line in lines(name, stream, limits):
         if not line.strip():
             continue
-        where = at(name, number)
+        where = location(name, number)
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
@@ -167,7 +167,7 @@ def cells(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[tuple[i
                 yield begin, row
             begin = end + 1
     except csv.Error as error:
-        raise DataError(f"{at(name, begin)}: cannot be read as a table ({error}).") from error
+        raise DataError(f"{location(name, begin)}: cannot be read as a table ({error}).") from error
 
 
 def csv_rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[Row]:
@@ -178,9 +178,9 @@ def csv_rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[Row]
     _check_header(name, header, limits)
     for number, row in rows_:
         if len(row) > len(header):
-            raise DataError(f"{at(name, number)}: has more cells than the header.")
+            raise DataError(f"{location(name, number)}: has more cells than the header.")
         named = zip(header, row, strict=False)  # cells left out at the end are empty
-        yield at(name, number), {column: cell for column, cell in named if cell != ""}
+        yield location(name, number), {column: cell for column, cell in named if cell != ""}
 
 
 def _check_header(name: str, header: Sequence[str], limits: ReadLimits) -> None:
@@ -199,7 +199,7 @@ def parquet_rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[
     try:
         import polars
     except ImportError as error:
-        raise need("polars", "tables", f"Reading {name}") from error
+        raise missing_dependency("polars", "tables", f"Reading {name}") from error
     data = io.BytesIO(b"".join(unpacked(name, stream, limits)))
     try:
         table = _read_parquet(polars, name, data, limits)

@@ -30,7 +30,7 @@ from firstpage.data.io.files import (
     suffix_of,
     write_bytes,
 )
-from firstpage.errors import DataError, FirstpageWarning, need
+from firstpage.errors import DataError, FirstpageWarning, missing_dependency
 
 LABEL = ("label", "relevance", "grade", "target", "y")
 QUERY = ("qid", "query_id", "queryid", "query")
@@ -43,7 +43,7 @@ def _polars(why: str) -> Any:
     try:
         import polars
     except ImportError as error:
-        raise need("polars", "tables", why) from error
+        raise missing_dependency("polars", "tables", why) from error
     return polars
 
 

@@ -27,7 +27,7 @@ from firstpage.data.groups import (
 )
 from firstpage.data.ids import Ids, encoded
 from firstpage.data.io.files import read_all, write_bytes
-from firstpage.errors import DataError, FirstpageWarning, at
+from firstpage.errors import DataError, FirstpageWarning, location
 from firstpage.kernels.parsing import trec as kernel
 from firstpage.kernels.parsing.numbers import fallback_number, powers
 from firstpage.types import Bytes, Floats, Ints
@@ -160,13 +160,13 @@ def uploaded_rows(
         if not words:
             continue
         if len(words) <= at_value:
-            raise _too_few(kind, at(name, number), len(words))
+            raise _too_few(kind, location(name, number), len(words))
         if kind is Qrels and len(words) > len(kind.fields):
             raise _too_many(kind, at(name, number))
         value = fallback_number(words[at_value])
         if value is None or not math.isfinite(value):
-            raise _no_number(kind, at(name, number), words[at_value])
-        yield at(name, number), words[0].decode(), words[2].decode(), value
+            raise _no_number(kind, location(name, number), words[at_value])
+        yield location(name, number), words[0].decode(), words[2].decode(), value
 
 
 def _read(cls: type[Self], path: Path) -> Self:
@@ -253,14 +253,14 @@ def _check_finite(path: Path, text: Bytes, values: Floats, starts: Ints, what: s
     if bad.any():
         row = int(np.argmax(bad))
         line = int(np.count_nonzero(text[: starts[row]] == 10)) + 1
-        raise DataError(f"{at(path, line)}: the {what} is not a number (NaN).")
+        raise DataError(f"{location(path, line)}: the {what} is not a number (NaN).")
 
 
 def _error(kind: type[Column], path: Path, text: Bytes, code: int, state: Ints) -> DataError:
     pos = int(state[kernel.ERROR_AT])
     before = bytes(text[:pos])
     line, column = before.count(b"\n") + 1, pos - (before.rfind(b"\n") + 1) + 1
-    where = at(path, line, column)
+    where = location(path, line, column)
     if code == kernel.TOO_FEW:
         return _too_few(kind, where, int(state[kernel.FIELD]))
     if code == kernel.TOO_MANY:

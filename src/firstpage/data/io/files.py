@@ -13,8 +13,8 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any, cast
 
-from firstpage.errors import DataError, at, need
-from firstpage.folders import replacing
+from firstpage.errors import DataError, location, missing_dependency
+from firstpage.folders import atomic_replace
 
 MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 BOM = b"\xef\xbb\xbf"
@@ -64,7 +64,7 @@ def open_bytes(path: Path) -> Iterator[tuple[Any, Callable[[], int]]]:
         except BROKEN as error:
             if compression:
                 raise DataError(
-                    f"{at(path)}: the {compression} file is damaged or cut short ({error})."
+                    f"{location(path)}: the {compression} file is damaged or cut short ({error})."
                 ) from error
             raise
 
@@ -123,7 +123,7 @@ def _zstandard(why: str) -> Any:
     try:
         import zstandard
     except ImportError as error:
-        raise need("zstandard", "zstd", why) from error
+        raise missing_dependency("zstandard", "zstd", why) from error
     return zstandard
 
 
@@ -141,7 +141,7 @@ def write_bytes(path: Path, *, sync: bool = False) -> Iterator[IO[bytes]]:
     if path.is_dir():
         raise DataError(f"{path}: is a folder; name a file in it.")
     through = path.is_symlink() or (path.exists() and not path.is_file())
-    with nullcontext(path) if through else replacing(path, sync=sync) as draft:
+    with nullcontext(path) if through else atomic_replace(path, sync=sync) as draft:
         try:
             raw = open(draft, "wb" if through else "xb")  # noqa: SIM115 (closed below)
         except OSError as error:

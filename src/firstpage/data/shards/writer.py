@@ -29,7 +29,7 @@ from firstpage.data.shards.shards import (
     warn_of_widths,
 )
 from firstpage.errors import DataError
-from firstpage.folders import replacing
+from firstpage.folders import atomic_replace
 from firstpage.types import Progress
 
 try:
@@ -268,7 +268,7 @@ def appearing(place: Path) -> Iterator[Path]:
         final = place.resolve()  # a link to an empty folder stays one
         final.parent.mkdir(parents=True, exist_ok=True)
         _clean(final)
-        with replacing(final) as draft:
+        with atomic_replace(final) as draft:
             draft.mkdir()
             lock = _locked(draft)
             yield draft

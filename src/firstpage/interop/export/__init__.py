@@ -1,1 +1,1 @@
-"""Models for other programs: search engines, ONNX runtimes, NumPy alone."""
+"""Export of models to other programs: search engines, ONNX runtimes, NumPy."""

@@ -1,8 +1,8 @@
-"""RankLib's model files, and learning to rank of Elasticsearch and OpenSearch, which reads them:
-linear, XGBoost's JSON, RankLib's text.
+"""RankLib model files, and models for the learning to rank plugins of Elasticsearch and OpenSearch.
 
-All compute in float32; RankLib's linear models in float64.  In RankLib features are numbers from 1
-on, in the order of the model's.
+The plugins read linear models, XGBoost's JSON and RankLib's text.  All compute in float32, except
+RankLib's linear models, which compute in float64.  In RankLib, features are numbered from 1, in the
+order of the model.
 """
 
 from __future__ import annotations
@@ -13,29 +13,30 @@ from collections.abc import Iterator
 import numpy as np
 
 from firstpage.errors import DataError
-from firstpage.interop.export.float32 import above32, single_weights, written
-from firstpage.interop.export.subject import Files, Subject
+from firstpage.interop.export.export_model import ExportFiles, ExportModel
+from firstpage.interop.export.float32 import above32, float32_text, single_weights
 from firstpage.scorers.forest import Tree
 from firstpage.scorers.scorer import JsonObject
 
-HOW_RANKLIB = """\
+USAGE_RANKLIB = """\
 Score a LETOR file with RankLib: `java -jar RankLib.jar -load MODEL -rank FILE -score OUT`.
 Feature 1 is the first column of the model, and so on. Trees compute in float32."""
 
 
-def export_ranklib(subject: Subject) -> Files:
-    return Files("model.txt", {"model.txt": ranklib_text(subject).encode()}, HOW_RANKLIB)
+def export_ranklib(exported: ExportModel) -> ExportFiles:
+    """Return a model as a RankLib file."""
+    return ExportFiles("model.txt", {"model.txt": ranklib_text(exported).encode()}, USAGE_RANKLIB)
 
 
-def ranklib_text(subject: Subject) -> str:
-    """A model file: "Linear Regression", whose number 0 is the intercept, or "LambdaMART"."""
-    if subject.kind == "linear":
-        weights, intercept = subject.weights()
+def ranklib_text(exported: ExportModel) -> str:
+    """Return a RankLib model: "Linear Regression", whose feature 0 is the intercept, or trees."""
+    if exported.kind == "linear":
+        weights, intercept = exported.weights()
         pairs = [f"{i}:{w!r}" for i, w in enumerate(weights.tolist(), 1)]
         return "\n".join(["## Linear Regression", "## Lambda = 0.0", f"0:{intercept!r} "]) + (
             " ".join(pairs) + "\n"
         )
-    trees = subject.forest32().trees
+    trees = exported.forest32().trees
     leaves = max(int((tree.feature < 0).sum()) for tree in trees)
     lines = [
         "## LambdaMART",
@@ -55,20 +56,21 @@ def ranklib_text(subject: Subject) -> str:
     return "\n".join([*lines, "</ensemble>", ""])
 
 
-def _node(tree: Tree, at: int, indent: str) -> Iterator[str]:
-    if tree.feature[at] < 0:
-        yield f"{indent}<output> {written(tree.value[at])} </output>"
+def _node(tree: Tree, node: int, indent: str) -> Iterator[str]:
+    """Yield the lines of a node and its children."""
+    if tree.feature[node] < 0:
+        yield f"{indent}<output> {float32_text(tree.value[node])} </output>"
         return
-    yield f"{indent}<feature> {int(tree.feature[at]) + 1} </feature>"
-    yield f"{indent}<threshold> {written(tree.threshold[at])} </threshold>"
-    for side, child in (("left", tree.left[at]), ("right", tree.right[at])):
+    yield f"{indent}<feature> {int(tree.feature[node]) + 1} </feature>"
+    yield f"{indent}<threshold> {float32_text(tree.threshold[node])} </threshold>"
+    for side, child in (("left", tree.left[node]), ("right", tree.right[node])):
         yield f'{indent}<split pos="{side}">'
         yield from _node(tree, int(child), indent + "\t")
         yield f"{indent}</split>"
 
 
-HOW_ELASTIC = """\
-Fill in the templates of `features.json`, and upload (once, before the first model of all:
+USAGE_ELASTIC = """\
+Fill in the templates of `features.json`, and upload (once, before the first model:
 `curl -XPUT 'http://localhost:9200/_ltr'`):
 
     curl -XPOST 'http://localhost:9200/_ltr/_featureset/NAME' \\
@@ -81,82 +83,83 @@ Rerank the first 100 documents of a search:
     "rescore": {"window_size": 100, "query": {"query_weight": 0, "rescore_query":
       {"sltr": {"model": "NAME", "params": {"keywords": "the query"}}}}}
 
-A feature that does not match a document is 0. Scores may be below 0: those of documents outside the
-window are not comparable, so make the window as large as what you show."""
+A feature that does not match a document is 0. Scores may be negative and are not comparable with
+those of documents outside the window, so make the window at least as large as the page."""
 
-KEYS = ("name", "params", "template_language", "template")  # others are refused there
-
-
-def export_elastic(subject: Subject) -> Files:
-    if subject.kind == "linear":
-        return _linear(subject)
-    trees = [_Numbered(subject, tree).node(0, 0) for tree in subject.forest32().trees]
-    return _files(subject, "model/xgboost+json", json.dumps(trees, allow_nan=False), False)
+KEYS = ("name", "params", "template_language", "template")  # the plugin rejects others
 
 
-def export_elastic_ranklib(subject: Subject) -> Files:
-    """The same, with the model as a RankLib file."""
-    return _files(subject, "model/ranklib", ranklib_text(subject), False)
+def export_elastic(exported: ExportModel) -> ExportFiles:
+    """Return a model for the plugin, linear or as XGBoost's JSON, and a feature set."""
+    if exported.kind == "linear":
+        return _linear(exported)
+    trees = [_NodeNumbering(exported, tree).node(0, 0) for tree in exported.forest32().trees]
+    return _files(exported, "model/xgboost+json", json.dumps(trees, allow_nan=False), False)
 
 
-def _linear(subject: Subject) -> Files:
-    raw, intercept = subject.weights()
-    both = np.append(raw, intercept)
-    weights = single_weights(both, subject.source, "Elasticsearch").tolist()
-    found = dict(zip(subject.features.names, weights, strict=False))
+def export_elastic_ranklib(exported: ExportModel) -> ExportFiles:
+    """Return a model for the plugin as RankLib's text, and a feature set."""
+    return _files(exported, "model/ranklib", ranklib_text(exported), False)
+
+
+def _linear(exported: ExportModel) -> ExportFiles:
+    raw, intercept = exported.weights()
+    weights = single_weights(np.append(raw, intercept), exported.source, "Elasticsearch").tolist()
+    by_name = dict(zip(exported.features.names, weights, strict=False))
     if weights[-1]:
-        found[subject.features.constant()] = weights[-1]
-    return _files(subject, "model/linear", json.dumps(found, allow_nan=False), bool(weights[-1]))
+        by_name[exported.features.constant()] = weights[-1]
+    return _files(exported, "model/linear", json.dumps(by_name, allow_nan=False), bool(weights[-1]))
 
 
-def _files(subject: Subject, kind: str, definition: str, constant: bool) -> Files:
-    features = [_feature(subject, name) for name in subject.features.names]
+def _files(exported: ExportModel, kind: str, definition: str, constant: bool) -> ExportFiles:
+    features = [_feature(exported, name) for name in exported.features.names]
     if constant:
         template = {"match_all": {"boost": 1.0}}
-        features.append(_with(subject.features.constant(), [], template))
-    stored = {"featureset": {"name": subject.name, "features": features}}
-    held = {"model": {"name": subject.name, "model": {"type": kind, "definition": definition}}}
+        features.append(_definition(exported.features.constant(), [], template))
+    stored = {"featureset": {"name": exported.name, "features": features}}
+    model = {"model": {"name": exported.name, "model": {"type": kind, "definition": definition}}}
     contents = {
-        "model.json": json.dumps(held, indent=1, allow_nan=False).encode() + b"\n",
+        "model.json": json.dumps(model, indent=1, allow_nan=False).encode() + b"\n",
         "features.json": json.dumps(stored, indent=1, allow_nan=False).encode() + b"\n",
     }
-    return Files("model.json", contents, HOW_ELASTIC.replace("NAME", subject.name))
+    return ExportFiles("model.json", contents, USAGE_ELASTIC.replace("NAME", exported.name))
 
 
-def _feature(subject: Subject, name: str) -> JsonObject:
-    known = subject.features.known.get(name, {})
+def _feature(exported: ExportModel, name: str) -> JsonObject:
+    known = exported.features.known.get(name, {})
     if "template" in known:
         params = known.get("params", [])
         if not isinstance(known["template"], (dict, str)) or not isinstance(params, list):
             raise DataError(
-                f"the feature {name!r} must have a query or a text as 'template', and a list as "
+                f"the feature {name!r} must have a query or a string as 'template', and a list as "
                 "'params'."
             )
         return {key: value for key, value in known.items() if key in KEYS}
-    return _with(name, ["keywords"], {"match": {"FILL_IN": "{{keywords}}"}})
+    return _definition(name, ["keywords"], {"match": {"FILL_IN": "{{keywords}}"}})
 
 
-def _with(name: str, params: list[str], template: JsonObject) -> JsonObject:
+def _definition(name: str, params: list[str], template: JsonObject) -> JsonObject:
     return {
         "name": name, "params": params, "template_language": "mustache", "template": template,
     }  # fmt: skip
 
 
-class _Numbered:
-    """A tree as XGBoost dumps it, nodes numbered as they come: `yes` is x < split_condition."""
+class _NodeNumbering:
+    """A tree as XGBoost dumps it, with nodes numbered in preorder; `yes` is x < split_condition."""
 
-    def __init__(self, subject: Subject, tree: Tree) -> None:
-        self.names, self.tree, self.count = subject.features.names, tree, 0
+    def __init__(self, exported: ExportModel, tree: Tree) -> None:
+        self.names, self.tree, self.count = exported.features.names, tree, 0
 
-    def node(self, at: int, depth: int) -> JsonObject:
+    def node(self, index: int, depth: int) -> JsonObject:
+        """Return a node and its children as XGBoost's JSON."""
         number, tree = self.count, self.tree
         self.count += 1
-        if tree.feature[at] < 0:
-            return {"nodeid": number, "leaf": float(np.float32(tree.value[at]))}
-        left = self.node(int(tree.left[at]), depth + 1)
-        right = self.node(int(tree.right[at]), depth + 1)
+        if tree.feature[index] < 0:
+            return {"nodeid": number, "leaf": float(np.float32(tree.value[index]))}
+        left = self.node(int(tree.left[index]), depth + 1)
+        right = self.node(int(tree.right[index]), depth + 1)
         return {
-            "nodeid": number, "depth": depth, "split": self.names[int(tree.feature[at])],
-            "split_condition": above32(tree.threshold[at]), "yes": left["nodeid"],
+            "nodeid": number, "depth": depth, "split": self.names[int(tree.feature[index])],
+            "split_condition": above32(tree.threshold[index]), "yes": left["nodeid"],
             "no": right["nodeid"], "missing": left["nodeid"], "children": [left, right],
         }  # fmt: skip

@@ -1,4 +1,4 @@
-"""`fp.export`: a model as the files of another program."""
+"""`fp.export`: write a model as the files of another program."""
 
 from __future__ import annotations
 
@@ -13,114 +13,131 @@ from typing import TYPE_CHECKING, Literal
 from firstpage.data.io.files import write_bytes
 from firstpage.errors import DataError
 from firstpage.interop.export import elastic, runtimes, solr, vespa
-from firstpage.interop.export.subject import Files, Given, Subject, features_of, part_of
+from firstpage.interop.export.export_model import (
+    ExportFiles,
+    ExportModel,
+    FeatureSource,
+    cascade_part,
+    export_features,
+)
 from firstpage.rankers.model_files import Model, model_of, read_model
 from firstpage.registry import lookup
 
 if TYPE_CHECKING:
     from firstpage.rankers.ranker import Ranker
 
-FILL = "FILL_IN"
+PLACEHOLDER = "FILL_IN"
 FUNCTION = re.compile(r"# feature \d+: (\".*\").*\n\s*function \w+\(\) \{\n\s*expression(.*)\n")
 
 
-def places_of(given: Path, model: str, names: Iterable[str], fixed: bool) -> dict[str, Path]:
-    """Into a folder; or, where the path has a suffix, the model there and the rest beside it."""
+def output_paths(path: Path, model: str, names: Iterable[str], fixed: bool) -> dict[str, Path]:
+    """Return the path of each file: in a folder, or beside the model's file if it has a suffix."""
     try:
-        if given.is_dir() or not given.suffix:
-            given.mkdir(parents=True, exist_ok=True)
-            return {name: given / name for name in names}
+        if path.is_dir() or not path.suffix:
+            path.mkdir(parents=True, exist_ok=True)
+            return {name: path / name for name in names}
     except (OSError, ValueError) as error:
-        said = error.strerror if isinstance(error, OSError) else error
-        raise DataError(f"{given}: cannot write there ({said}).") from None
-    if fixed and given.name != model:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise DataError(f"{path}: cannot write there ({reason}).") from None
+    if fixed and path.name != model:
         raise DataError(
-            f"{given}: the files name each other, and this one must be called {model}; name the "
-            "model as the file, or write into a folder."
+            f"{path}: the files refer to each other, and this one must be called {model}; use that "
+            "name, or write into a folder."
         )
-    usual = Path(model).suffix
-    if given.suffix.lower() != usual:
-        raise DataError(f"{given}: the model is a {usual} file here; end its name in {usual}.")
-    kept = [name for name in names if name not in ("README.md", model)]
-    beside = {n: given.with_name(n if fixed else f"{given.stem}.{n}") for n in kept}
-    return {model: given, **beside}
+    suffix = Path(model).suffix
+    if path.suffix.lower() != suffix:
+        raise DataError(f"{path}: the model is a {suffix} file; end its name in {suffix}.")
+    others = [name for name in names if name not in ("README.md", model)]
+    beside = {n: path.with_name(n if fixed else f"{path.stem}.{n}") for n in others}
+    return {model: path, **beside}
 
 
-def write_files(files: dict[str, bytes], places: dict[str, Path], sources: list[Path]) -> None:
-    """All, each in one step; none where one of them would take something away."""
-    for name, place in places.items():
-        if any(_same(place, source) for source in sources):
-            raise DataError(f"{place}: is the model that is exported; write elsewhere (-o FOLDER).")
-        lost = _lost(place, files[name]) if name.endswith((".json", ".profile")) else None
+def write_files(files: dict[str, bytes], paths: dict[str, Path], sources: list[Path]) -> None:
+    """Write all files atomically, or none if one of them would overwrite the user's work."""
+    for name, path in paths.items():
+        if any(_same(path, source) for source in sources):
+            raise DataError(f"{path}: is the exported model itself; write elsewhere (-o FOLDER).")
+        lost = _lost_feature(path, files[name]) if name.endswith((".json", ".profile")) else None
         if lost is not None:
             raise DataError(
-                f"{place}: the feature {lost!r} is filled in there, and would be lost; give its "
+                f"{path}: the feature {lost!r} is filled in there, and would be lost; give its "
                 "definition with --features, or write elsewhere."
             )
-    for name, place in places.items():
-        with write_bytes(place) as out:
+    for name, path in paths.items():
+        with write_bytes(path) as out:
             out.write(files[name])
 
 
-def _same(place: Path, other: Path) -> bool:
+def _same(path: Path, other: Path) -> bool:
+    """Return whether two paths are the same file."""
     try:
-        return os.path.samefile(place, other)
+        return os.path.samefile(path, other)
     except (OSError, ValueError):
         return False
 
 
-def _lost(place: Path, new: bytes) -> str | None:
-    """A feature that is defined in the file of that place, and would be a template again."""
+def _lost_feature(path: Path, new: bytes) -> str | None:
+    """Return a feature that the existing file defines and the new one does not."""
     try:
-        old = place.read_bytes() if place.is_file() else b""
+        old = path.read_bytes() if path.is_file() else b""
     except OSError:
         return None
-    had, has = _defined(old), _defined(new)
-    return next((name for name, filled in had.items() if filled and not has.get(name, True)), None)
+    before, after = _defined(old), _defined(new)
+    return next(
+        (name for name, filled in before.items() if filled and not after.get(name, True)), None
+    )
 
 
-def _defined(text: bytes) -> dict[str, bool]:
-    """Whether each feature of a feature store, feature set or profile is filled in."""
-    plain = text.decode("utf-8", "replace")
-    if plain.startswith("rank-profile"):
-        return {name: said.strip() != ": 0" for name, said in FUNCTION.findall(plain)}
+def _defined(content: bytes) -> dict[str, bool]:
+    """Return by feature whether a feature store, feature set or profile defines it."""
+    text = content.decode("utf-8", "replace")
+    if text.startswith("rank-profile"):
+        return {name: body.strip() != ": 0" for name, body in FUNCTION.findall(text)}
     try:
-        held = json.loads(plain)
+        parsed = json.loads(text)
     except (ValueError, RecursionError):
         return {}
-    if isinstance(held, dict):
-        held = held.get("featureset")
-        held = held.get("features") if isinstance(held, dict) else None
-    features = held if isinstance(held, list) else []
+    if isinstance(parsed, dict):
+        parsed = parsed.get("featureset")
+        parsed = parsed.get("features") if isinstance(parsed, dict) else None
+    features = parsed if isinstance(parsed, list) else []
     return {
-        str(one["name"]): FILL not in json.dumps(one)
-        for one in features
-        if isinstance(one, dict) and "name" in one
+        str(feature["name"]): PLACEHOLDER not in json.dumps(feature)
+        for feature in features
+        if isinstance(feature, dict) and "name" in feature
     }
 
 
 Scaling = Literal["none", "global", "query"]
 SCALINGS: tuple[Scaling, ...] = ("none", "global", "query")
-UNSCALED = {"none": ", not scaled", "global": "; not scaled query by query", "query": ""}
-ALL = ("linear", "network", "trees")
+UNSUPPORTED = {"none": ", not scaled", "global": "; not scaled per query", "query": ""}
+ALL_KINDS = ("linear", "network", "trees")
 LIBRARIES = {"lightgbm": "LightGBM", "xgboost": "XGBoost"}
 
 
 @dataclass(frozen=True)
-class Target:
-    """A program that models can go to.
+class ExportTarget:
+    """A program to which models can be exported.
 
-    program   what messages call it
-    make      writes its files
-    about     what the files are
-    kinds     the kinds of models that it takes, as `Scoring.export_kinds` has them
-    scaling   the most that it can do to features: nothing, by numbers of all documents, or query
-              by query, for which it must see the documents of a query together
-    typed     whether a type of its input can be chosen
+    Attributes
+    ----------
+    program : str
+        The name of the program, for messages.
+    build : callable
+        Returns its files.
+    about : str
+        What the files are.
+    kinds : tuple of str
+        The kinds of models that it accepts, as in `Scoring.export_kinds`.
+    scaling : {"none", "global", "query"}
+        The most that it can do with features: no scaling, scaling with statistics of all
+        documents, or scaling per query, for which it must see a query's documents together.
+    typed : bool
+        Whether the type of its input can be chosen.
     """
 
     program: str
-    make: Callable[[Subject], Files]
+    build: Callable[[ExportModel], ExportFiles]
     about: str
     kinds: tuple[str, ...] = ("linear", "trees")
     scaling: Scaling = "global"
@@ -128,99 +145,119 @@ class Target:
 
     @property
     def takes(self) -> str:
-        """What models it takes, for lists of targets."""
-        kinds = {ALL: "all but cascades", ("linear", "trees"): "linear, trees, stumps"}
-        return kinds.get(self.kinds, "its trees") + UNSCALED[self.scaling]
+        """The models that it accepts, for listings."""
+        kinds = {ALL_KINDS: "all but cascades", ("linear", "trees"): "linear, trees, stumps"}
+        return kinds.get(self.kinds, "its trees") + UNSUPPORTED[self.scaling]
 
-    def takes_kind(self, subject: Subject) -> bool:
-        """Return whether it takes models of this kind."""
-        return not set(self.kinds).isdisjoint(subject.scoring.export_kinds)
+    def accepts_kind(self, exported: ExportModel) -> bool:
+        """Return whether it accepts models of this kind."""
+        return not set(self.kinds).isdisjoint(exported.scoring.export_kinds)
 
-    def takes_scaling(self, subject: Subject) -> bool:
+    def accepts_scaling(self, exported: ExportModel) -> bool:
         """Return whether it can scale features as this model does."""
-        scaling = "none" if subject.transform is None else subject.transform.per
+        scaling = "none" if exported.transform is None else exported.transform.per
         return SCALINGS.index(scaling) <= SCALINGS.index(self.scaling)
 
 
-_ELASTIC = Target(
+_ELASTIC = ExportTarget(
     "Elasticsearch", elastic.export_elastic,
     "LTR plugin: model/linear or model/xgboost+json, and a feature set",
 )  # fmt: skip
-_RANKLIB = Target(
+_RANKLIB = ExportTarget(
     "Elasticsearch", elastic.export_elastic_ranklib, "LTR plugin: model/ranklib, and a feature set"
 )
-TARGETS: dict[str, Target] = {
-    "solr": Target(
+TARGETS: dict[str, ExportTarget] = {
+    "solr": ExportTarget(
         "Solr", solr.export, "LinearModel or MultipleAdditiveTreesModel, and a feature store"
     ),
     "elasticsearch": _ELASTIC,
     "opensearch": _ELASTIC,
     "elasticsearch-ranklib": _RANKLIB,
     "opensearch-ranklib": _RANKLIB,
-    "ranklib": Target("RankLib", elastic.export_ranklib, "a model file of RankLib"),
-    "vespa": Target("Vespa", vespa.export, "a rank profile, the score an expression"),
-    "vespa-onnx": Target(
-        "Vespa", vespa.export_onnx, "a rank profile and an ONNX model", ALL, typed=True
+    "ranklib": ExportTarget("RankLib", elastic.export_ranklib, "a model file of RankLib"),
+    "vespa": ExportTarget("Vespa", vespa.export, "a rank profile with the score as an expression"),
+    "vespa-onnx": ExportTarget(
+        "Vespa", vespa.export_onnx, "a rank profile and an ONNX model", ALL_KINDS, typed=True
     ),
-    "onnx": Target(
-        "ONNX", runtimes.export_onnx, "a graph, scaling inside", ALL, "query", typed=True
+    "onnx": ExportTarget(
+        "ONNX", runtimes.export_onnx, "a graph, scaling included", ALL_KINDS, "query", typed=True
     ),
-    "numpy": Target(
-        "NumPy", runtimes.export_numpy, "one Python file that needs NumPy alone", ALL, "query"
+    "numpy": ExportTarget(
+        "NumPy", runtimes.export_numpy, "one Python file that needs NumPy alone", ALL_KINDS, "query"
     ),
-    "lightgbm": Target(
-        "LightGBM", runtimes.export_library, "LightGBM's own file", ("lightgbm",), "none"
+    "lightgbm": ExportTarget(
+        "LightGBM", runtimes.export_library, "LightGBM's model file", ("lightgbm",), "none"
     ),
-    "xgboost": Target(
-        "XGBoost", runtimes.export_library, "XGBoost's own file", ("xgboost",), "none"
+    "xgboost": ExportTarget(
+        "XGBoost", runtimes.export_library, "XGBoost's model file", ("xgboost",), "none"
     ),
 }
 
 
-def check_taken(subject: Subject, target: str) -> None:
-    """Refuse a model that a program cannot score, and name what can be done instead."""
-    to = TARGETS[target]
-    if not to.takes_kind(subject):
-        raise DataError(f"{subject.source} {_other_kind(subject, target)}")
-    if to.takes_scaling(subject):
+def check_accepted(exported: ExportModel, target: str) -> None:
+    """Raise an error for a model that a program cannot score; it names the alternatives."""
+    program = TARGETS[target]
+    if not program.accepts_kind(exported):
+        raise DataError(f"{exported.source} {_other_kind(exported, target)}")
+    if program.accepts_scaling(exported):
         return
-    if to.scaling == "none":
+    if program.scaling == "none":
         raise DataError(
-            f"{subject.source} scales features, and a file of {to.program} cannot; export to onnx "
-            "or numpy, or train without normalize."
+            f"{exported.source} scales features, and a file of {program.program} cannot; export to "
+            "onnx or numpy, or train without normalize."
         )
     raise DataError(
-        f"{subject.source} scales features query by query, and {to.program} sees one document at "
+        f"{exported.source} scales features per query, and {program.program} sees one document at "
         "a time; export to onnx or numpy, or train without normalize (or with "
         "normalize='global minmax' or 'global standard')."
     )
 
 
-def _other_kind(subject: Subject, target: str) -> str:
-    to = TARGETS[target]
+def _other_kind(exported: ExportModel, target: str) -> str:
+    """Return why a target cannot score this kind of model, and which targets can."""
+    program = TARGETS[target].program
     if target in LIBRARIES:
-        model = subject.scoring.library_model
+        model = exported.scoring.library_model
         grown = "no trees of a library" if model is None else f"trees of {LIBRARIES[model.library]}"
         return (
-            f"has {grown}; {target} takes what {to.program} has grown "
+            f"has {grown}; {target} accepts trees that {program} has grown "
             f"(scorer='trees(library={target})')."
         )
     able = [
         name
         for name, other in TARGETS.items()
-        if other.takes_kind(subject) and other.takes_scaling(subject)
+        if other.accepts_kind(exported) and other.accepts_scaling(exported)
     ]
-    near = [name for name in able if TARGETS[name].program == to.program]
-    others = " or ".join(near or [name for name in able if TARGETS[name].scaling == "query"])
-    return f"is a {subject.kind}, which {to.program} cannot score; export it to {others}."
+    same = [name for name in able if TARGETS[name].program == program]
+    others = " or ".join(same or [name for name in able if TARGETS[name].scaling == "query"])
+    return f"is a {exported.kind}, which {program} cannot score; export it to {others}."
 
 
 @dataclass(frozen=True)
 class Export:
-    """Files for another program: `files` by name, the model's called `model`.
+    """The files of a model for another program.
 
-    fixed     they name each other, and must be called so
-    sources   what was read for them, and is not written over
+    Attributes
+    ----------
+    target : str
+        The target.
+    name : str
+        The name of the model in the target.
+    model : str
+        The name of the model's file.
+    files : dict of str to bytes
+        The contents by file name.
+    fixed : bool
+        Whether the files refer to each other, so that they must keep their names.
+    sources : tuple of Path
+        The files that were read, which `save` does not overwrite.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> ranker = fp.Regression().fit([[1.0], [2.0], [3.0]], [0, 1, 2], qid=[7, 7, 7])
+    >>> sorted(fp.export(ranker, "solr").files)
+    ['README.md', 'features.json', 'model.json']
     """
 
     target: str
@@ -231,18 +268,33 @@ class Export:
     sources: tuple[Path, ...] = field(default=(), repr=False)
 
     def __repr__(self) -> str:
-        files = ", ".join(f"{name} ({len(held):,} bytes)" for name, held in self.files.items())
+        files = ", ".join(f"{name} ({len(data):,} bytes)" for name, data in self.files.items())
         return f"Export({self.target}, {self.name}: {files})"
 
     def save(self, path: str | os.PathLike[str]) -> list[Path]:
-        """Into a folder; or, where the path has a suffix, the model there and the rest beside it.
+        """Write the files into a folder, or beside the model's file if the path has a suffix.
 
-        Each file is replaced in one step.  The model that was read is not written over, nor are
-        features that were filled in.
+        Each file is replaced atomically.
+
+        Parameters
+        ----------
+        path : path
+            A folder, or the file of the model.
+
+        Returns
+        -------
+        list of Path
+            The files.
+
+        Raises
+        ------
+        DataError
+            If the path cannot be written, or if it would overwrite the model that was read or
+            definitions of features that were filled in.
         """
-        places = places_of(Path(path), self.model, self.files, self.fixed)
-        write_files(self.files, places, list(self.sources))
-        return list(places.values())
+        paths = output_paths(Path(path), self.model, self.files, self.fixed)
+        write_files(self.files, paths, list(self.sources))
+        return list(paths.values())
 
 
 def export(
@@ -251,80 +303,111 @@ def export(
     output: str | os.PathLike[str] | None = None,
     *,
     name: str | None = None,
-    features: Given = None,
+    features: FeatureSource = None,
     part: str | None = None,
     dtype: str = "float32",
 ) -> Export:
-    """A model as the files of a search engine or another program.
+    """Return a model as the files of a search engine or another program.
 
-    model      a fitted ranker, or its model file
-    to         solr, elasticsearch, opensearch, elasticsearch-ranklib, opensearch-ranklib, ranklib,
-               vespa, vespa-onnx, onnx, numpy, lightgbm or xgboost
-    output     write there: a folder, or a file for the model; None: only return the files
-    name       of the model in the engine; the ranker's, if not given
-    features   names, or definitions of features in the engine's own form: a list, or a .txt or
-               .json file of such
-    part       of a cascade such as TopRank: "first", "voter 1" ..
-    dtype      onnx, vespa-onnx: what its input holds, float32 or float64
+    Parameters
+    ----------
+    model : Ranker, Model or path
+        A fitted ranker, or a model file.
+    to : str
+        The target: solr, elasticsearch, opensearch, elasticsearch-ranklib, opensearch-ranklib,
+        ranklib, vespa, vespa-onnx, onnx, numpy, lightgbm or xgboost.
+    output : path, optional
+        Write the files there: a folder, or a file for the model.
+    name : str, optional
+        The name of the model in the target; by default that of the ranker.
+    features : list or path, optional
+        The names of the features, or their definitions in the target's format: a list, or a .txt
+        or .json file.
+    part : str, optional
+        The stage of a cascade such as TopRank: "first", "voter 1", ..
+    dtype : {"float32", "float64"}, default "float32"
+        The type of the input of onnx and vespa-onnx.
+
+    Returns
+    -------
+    Export
+        The files.
+
+    Raises
+    ------
+    DataError
+        If the target is unknown or cannot score the model, or if names or features are invalid.
+    MissingDependency
+        If the package onnx is needed and not installed.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> ranker = fp.Regression().fit([[1.0], [2.0], [3.0]], [0, 1, 2], qid=[7, 7, 7])
+    >>> fp.export(ranker, "ranklib").model
+    'model.txt'
     """
     target = lookup(to, {key: key for key in TARGETS}, "target")
     if dtype != "float32" and not TARGETS[target].typed:
         typed = " and ".join(sorted(name for name, to in TARGETS.items() if to.typed))
         raise DataError(f"dtype goes with {typed}; {target} has its own.")
-    held = _model(model)
-    scoring, transform, ranker = part_of(held, part)
-    known = features_of(features, held.feature_names, held.n_features)
-    called = _named(name, ranker)
-    subject = Subject(called, known, scoring, transform, ranker, held.source, dtype)
-    subject.check()
-    check_taken(subject, target)
-    made = TARGETS[target].make(subject)
-    files = {**made.contents, "README.md": _readme(subject, target, made).encode()}
-    read = (Path(model),) if isinstance(model, (str, os.PathLike)) else ()
-    done = Export(target, called, made.model, files, made.fixed, read)
+    source_model = _model(model)
+    scoring, transform, ranker = cascade_part(source_model, part)
+    named = export_features(features, source_model.feature_names, source_model.n_features)
+    exported = ExportModel(
+        _export_name(name, ranker), named, scoring, transform, ranker, source_model.source, dtype
+    )
+    exported.check()
+    check_accepted(exported, target)
+    built = TARGETS[target].build(exported)
+    files = {**built.contents, "README.md": _readme(exported, target, built).encode()}
+    sources = (Path(model),) if isinstance(model, (str, os.PathLike)) else ()
+    result = Export(target, exported.name, built.model, files, built.fixed, sources)
     if output is not None:
-        done.save(output)
-    return done
+        result.save(output)
+    return result
 
 
-def _model(given: Ranker | Model | str | os.PathLike[str]) -> Model:
-    if isinstance(given, Model):
-        return given
-    if isinstance(given, (str, os.PathLike)):
-        return read_model(given)
-    if not hasattr(given, "model_"):
-        raise DataError(f"export takes a fitted ranker or a model file; got {given!r}.")
-    return model_of(given)
+def _model(model: Ranker | Model | str | os.PathLike[str]) -> Model:
+    """Return the model of a fitted ranker or a file."""
+    if isinstance(model, Model):
+        return model
+    if isinstance(model, (str, os.PathLike)):
+        return read_model(model)
+    if not hasattr(model, "model_"):
+        raise DataError(f"export takes a fitted ranker or a model file; got {model!r}.")
+    return model_of(model)
 
 
-def _named(name: str | None, ranker: str) -> str:
-    """A name that can stand in an address."""
+def _export_name(name: str | None, ranker: str) -> str:
+    """Return the name of the model in the target, which must be valid in URLs."""
     if name is None:
         return re.sub(r"\W+", "_", ranker, flags=re.ASCII).strip("_").lower() or "model"
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
         raise DataError(
-            f"name must be of letters, digits, '_', '.' and '-', and begin with one of the first "
-            f"three; got {name!r}."
+            f"name must consist of letters, digits, '_', '.' and '-', and begin with a letter, a "
+            f"digit or '_'; got {name!r}."
         )
     return name
 
 
-def _readme(subject: Subject, target: str, made: Files) -> str:
-    """What the files are and how they are used, for somebody who has nothing else."""
-    scaled = "as they come"
-    if subject.transform is not None:
-        over = "query by query" if subject.transform.per == "query" else "over all documents"
-        scaled = f"scaled inside ({subject.transform.name}, {over})"
+def _readme(exported: ExportModel, target: str, built: ExportFiles) -> str:
+    """Return the README: what the files are and how to use them."""
+    scaled = "not scaled"
+    if exported.transform is not None:
+        over = "per query" if exported.transform.per == "query" else "over all documents"
+        scaled = f"scaled by the model ({exported.transform.name}, {over})"
     lines = [
-        f"# {subject.name}: a ranker for {target}",
+        f"# {exported.name}: a ranker for {target}",
         "",
-        f"Made by Firstpage from a {subject.kind} model ({subject.ranker}). Features are {scaled}.",
+        f"Exported by Firstpage from a {exported.kind} model ({exported.ranker}). "
+        f"Features are {scaled}.",
         "",
-        made.how,
+        built.usage,
         "",
-        "Features, in the order of training:",
+        "Features, in the order of the training data:",
         "",
-        *(f"{i}. `{name!r}`" for i, name in enumerate(subject.features.names, 1)),
+        *(f"{i}. `{name!r}`" for i, name in enumerate(exported.features.names, 1)),
         "",
     ]
     return "\n".join(lines)

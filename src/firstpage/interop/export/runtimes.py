@@ -1,8 +1,8 @@
-"""Models for programs of one's own: ONNX runtimes, NumPy alone, the library that grew the trees.
+"""Export to ONNX, to a Python file that needs NumPy alone, and to the library that grew the trees.
 
-ONNX: one graph from a query's candidates to their scores, scaling inside.  All is computed in
-float64, whatever the input, in the order of `predict`; scaled features are rounded to the type of
-the input, as `predict` does.  NumPy: one Python file, which computes as `predict` does.
+ONNX: one graph from the candidates of a query to their scores, scaling included.  It computes in
+float64 for any input, in the order of `predict`; scaled features are rounded to the type of the
+input, as `predict` does.  NumPy: one Python file that computes as `predict` does.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from firstpage.data.groups import offsets_from_lengths
-from firstpage.errors import DataError, need
-from firstpage.interop.export.float32 import single_leaves
-from firstpage.interop.export.subject import Files, Subject
+from firstpage.errors import DataError, missing_dependency
+from firstpage.interop.export.export_model import ExportFiles, ExportModel
+from firstpage.interop.export.float32 import check_leaves
 from firstpage.scorers.forest import Forest
 from firstpage.scorers.scorer import JsonObject
 from firstpage.types import Array
@@ -36,53 +36,57 @@ CALL = {
 }
 
 
-def export_library(subject: Subject) -> Files:
-    model = subject.scoring.library_model
-    assert model is not None, f"{subject.kind} is no model of a library"
+def export_library(exported: ExportModel) -> ExportFiles:
+    """Return the model file of LightGBM or XGBoost."""
+    model = exported.scoring.library_model
+    assert model is not None, f"{exported.kind} is not a model of a library"
     file = f"model.{SUFFIX[model.library]}"
-    columns = json.dumps(list(subject.features.names), indent=1).encode() + b"\n"
+    columns = json.dumps(list(exported.features.names), indent=1).encode() + b"\n"
     contents = {file: model.text.encode(), "columns.json": columns}
-    how = f"In Python: `{CALL[model.library]}`. `columns.json` names the columns of X, in order."
-    return Files(file, contents, how)
+    usage = f"In Python: `{CALL[model.library]}`. `columns.json` names the columns of X, in order."
+    return ExportFiles(file, contents, usage)
 
 
-HOW_NUMPY = """\
-`from model import score` (or whatever the file is called): `score(X)` takes the features
-of one query's candidates, a row a document, and returns one score each; `score(X, qid)` those of
-many queries. On the command line: `python model.py < features.txt`, numbers with blanks between."""
-WIDE = 96
+USAGE_NUMPY = """\
+`from model import score` (or the name of the file): `score(X)` takes the features of one
+query's candidates, one row per document, and returns one score per row; `score(X, qid)` takes many
+queries. On the command line: `python model.py < features.txt`, with numbers separated by blanks."""
+LINE_WIDTH = 96
 
 
-def export_numpy(subject: Subject) -> Files:
-    held = json.dumps(_held(subject), separators=(",", ":"))
-    lines = [repr(held[at : at + WIDE]) for at in range(0, len(held), WIDE)]
+def export_numpy(exported: ExportModel) -> ExportFiles:
+    """Return a Python file that scores with NumPy alone."""
+    text = json.dumps(_model_dict(exported), separators=(",", ":"))
+    lines = [repr(text[i : i + LINE_WIDTH]) for i in range(0, len(text), LINE_WIDTH)]
     body = files("firstpage.interop.export").joinpath("scorer.txt").read_text("utf-8")
     text = body.replace("@MODEL@", textwrap.indent("\n".join(lines), "    "))
-    text = text.replace("@ABOUT@", f"{_plain(subject.ranker)}, {len(subject.features.names)}")
-    return Files("model.py", {"model.py": text.encode()}, HOW_NUMPY)
+    text = text.replace("@ABOUT@", f"{_safe(exported.ranker)}, {len(exported.features.names)}")
+    return ExportFiles("model.py", {"model.py": text.encode()}, USAGE_NUMPY)
 
 
-def _plain(text: str) -> str:
+def _safe(text: str) -> str:
+    """Return a text without characters that could end a docstring."""
     return "".join(c for c in text if c.isascii() and (c.isalnum() or c in " ._()=,'+-"))
 
 
-def _held(subject: Subject) -> JsonObject:
-    found: JsonObject = {"features": list(subject.features.names), "kind": subject.kind}
-    if subject.transform is not None:
-        found["scaling"] = subject.transform.to_dict()
-    if subject.kind == "linear":
-        weights, intercept = subject.coefficients()
-        found |= {"weights": weights.tolist(), "intercept": float(intercept)}
-    elif subject.kind == "network":
-        layers = subject.network()._asdict()
-        found |= {name: np.asarray(layer, np.float64).tolist() for name, layer in layers.items()}
+def _model_dict(exported: ExportModel) -> JsonObject:
+    """Return the model as JSON."""
+    model: JsonObject = {"features": list(exported.features.names), "kind": exported.kind}
+    if exported.transform is not None:
+        model["scaling"] = exported.transform.to_dict()
+    if exported.kind == "linear":
+        weights, intercept = exported.coefficients()
+        model |= {"weights": weights.tolist(), "intercept": float(intercept)}
+    elif exported.kind == "network":
+        layers = exported.network()._asdict()
+        model |= {name: np.asarray(layer, np.float64).tolist() for name, layer in layers.items()}
     else:
-        found |= forest_arrays(subject.own_forest())
-    return found
+        model |= forest_arrays(exported.own_forest())
+    return model
 
 
 def forest_arrays(forest: Forest) -> JsonObject:
-    """All nodes in one table; a tree begins at its root."""
+    """Return the nodes of all trees in one table, with the indices of the roots."""
     trees = forest.trees
     roots = offsets_from_lengths([len(tree.feature) for tree in trees])[:-1].tolist()
     columns: dict[str, list[Array]] = {
@@ -92,69 +96,72 @@ def forest_arrays(forest: Forest) -> JsonObject:
         "right": [tree.right + root for tree, root in zip(trees, roots, strict=True)],
         "value": [tree.value for tree in trees],
     }
-    parts = {name: np.concatenate(column).tolist() for name, column in columns.items()}
-    return {"roots": roots, "single": forest.single, **parts}
+    arrays = {name: np.concatenate(column).tolist() for name, column in columns.items()}
+    return {"roots": roots, "single": forest.single, **arrays}
 
 
 Untyped: TypeAlias = Any
 """A node, tensor, attribute or model of ONNX, which is optional."""
-HOW_ONNX = """\
-The input `features` has one row for each candidate of ONE query, the output `scores` one
-number each:
+USAGE_ONNX = """\
+The input `features` has one row per candidate of ONE query, the output `scores` one number
+per row:
 
     import onnxruntime
     session = onnxruntime.InferenceSession('model.onnx')
     scores = session.run(['scores'], {'features': X})[0]
 
 The names of the columns are in the metadata of the model (`features`). Numbers must be finite."""
-OPSET, TREES_OPSET, FORMAT = 17, 3, 8  # read by ONNX Runtime from 1.14 on
+OPSET, TREES_OPSET, FORMAT = 17, 3, 8  # for ONNX Runtime 1.14 and later
 
 
-def export_onnx(subject: Subject) -> Files:
-    return Files("model.onnx", {"model.onnx": graph_of(subject, "documents")}, HOW_ONNX)
+def export_onnx(exported: ExportModel) -> ExportFiles:
+    """Return a model as an ONNX graph."""
+    return ExportFiles("model.onnx", {"model.onnx": graph_of(exported, "documents")}, USAGE_ONNX)
 
 
-def graph_of(subject: Subject, rows: str | int) -> bytes:
-    """The file: an input of so many rows, or of any number that has a name."""
-    if subject.dtype not in ("float32", "float64"):
-        raise DataError(f"dtype must be float32 or float64; got {subject.dtype!r}.")
-    graph = _Graph(subject.dtype == "float32")
-    at = graph.node("Cast", ["features"], to=graph.double) if graph.single else "features"
-    if subject.transform is not None:
-        at = _scaled(graph, at, subject)
-    _scores(graph, at, subject)
-    held: bytes = graph.model(subject, rows).SerializeToString()
-    return held
+def graph_of(exported: ExportModel, rows: str | int) -> bytes:
+    """Return the ONNX file, for this number of rows, or for any number with this name."""
+    if exported.dtype not in ("float32", "float64"):
+        raise DataError(f"dtype must be float32 or float64; got {exported.dtype!r}.")
+    graph = _Graph(exported.dtype == "float32")
+    node = graph.node("Cast", ["features"], to=graph.double) if graph.single else "features"
+    if exported.transform is not None:
+        node = _scaled(graph, node, exported)
+    _scores(graph, node, exported)
+    serialized: bytes = graph.model(exported, rows).SerializeToString()
+    return serialized
 
 
 class _Graph:
-    """Nodes and constants as they come."""
+    """An ONNX graph under construction."""
 
     def __init__(self, single: bool) -> None:
         try:
             import onnx
         except ImportError as error:
-            raise need("onnx", "onnx", "export to onnx") from error
+            raise missing_dependency("onnx", "onnx", "export to onnx") from error
         self.onnx, self.single = onnx, single
         self.double, self.float = onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT
         self.nodes: list[Untyped] = []
         self.constants: list[Untyped] = []
 
     def constant(self, value: ArrayLike, dtype: type[np.generic] = np.float64) -> str:
+        """Add a constant and return its name."""
         name = f"c{len(self.constants)}"
         array = np.asarray(value, dtype)
         self.constants.append(self.onnx.numpy_helper.from_array(array, name))
         return name
 
     def node(self, kind: str, inputs: list[str], output: str = "", **attributes: Untyped) -> str:
+        """Add a node and return the name of its output."""
         name = output or f"n{len(self.nodes)}"
-        made = self.onnx.helper.make_node(kind, inputs, [name], **attributes)
-        self.nodes.append(made)
+        self.nodes.append(self.onnx.helper.make_node(kind, inputs, [name], **attributes))
         return name
 
-    def model(self, subject: Subject, rows: str | int) -> Untyped:
+    def model(self, exported: ExportModel, rows: str | int) -> Untyped:
+        """Return the checked model."""
         helper = self.onnx.helper
-        kind, width = (self.float if self.single else self.double), len(subject.features.names)
+        kind, width = (self.float if self.single else self.double), len(exported.features.names)
         graph = helper.make_graph(
             self.nodes, "firstpage",
             [helper.make_tensor_value_info("features", kind, [rows, width])],
@@ -162,80 +169,84 @@ class _Graph:
             self.constants,
         )  # fmt: skip
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", TREES_OPSET)]
-        made = helper.make_model(graph, opset_imports=opsets, producer_name="firstpage")
-        made.ir_version = FORMAT
-        names = json.dumps(list(subject.features.names))
-        helper.set_model_props(made, {"features": names, "ranker": subject.ranker})
-        self.onnx.checker.check_model(made)
-        return made
+        model = helper.make_model(graph, opset_imports=opsets, producer_name="firstpage")
+        model.ir_version = FORMAT
+        names = json.dumps(list(exported.features.names))
+        helper.set_model_props(model, {"features": names, "ranker": exported.ranker})
+        self.onnx.checker.check_model(model)
+        return model
 
 
-def _scaled(graph: _Graph, at: str, subject: Subject) -> str:
-    """Scaled as in training, and rounded to the type of the input."""
-    transform = subject.transform
+def _scaled(graph: _Graph, features: str, exported: ExportModel) -> str:
+    """Add the scaling of training, rounded to the type of the input; return its output."""
+    transform = exported.transform
     assert transform is not None
     if transform.per == "global":
-        shift, scale = map(graph.constant, subject.scaling())
-        moved = graph.node("Sub", [at, shift])
+        shift, scale = map(graph.constant, exported.scaling())
+        centered = graph.node("Sub", [features, shift])
     elif transform.name == "minmax":
-        shift = graph.node("ReduceMin", [at], axes=[0], keepdims=1)
-        high = graph.node("ReduceMax", [at], axes=[0], keepdims=1)
-        moved = graph.node("Sub", [at, shift])
-        scale = _no_zero(graph, graph.node("Sub", [high, shift]))
+        shift = graph.node("ReduceMin", [features], axes=[0], keepdims=1)
+        high = graph.node("ReduceMax", [features], axes=[0], keepdims=1)
+        centered = graph.node("Sub", [features, shift])
+        scale = _nonzero(graph, graph.node("Sub", [high, shift]))
     else:
-        shift = graph.node("ReduceMean", [at], axes=[0], keepdims=1)
-        moved = graph.node("Sub", [at, shift])
-        square = graph.node("Mul", [moved, moved])
-        spread = graph.node("Sqrt", [graph.node("ReduceMean", [square], axes=[0], keepdims=1)])
-        scale = _no_zero(graph, spread)
-    found = graph.node("Div", [moved, scale])
+        shift = graph.node("ReduceMean", [features], axes=[0], keepdims=1)
+        centered = graph.node("Sub", [features, shift])
+        square = graph.node("Mul", [centered, centered])
+        deviation = graph.node("Sqrt", [graph.node("ReduceMean", [square], axes=[0], keepdims=1)])
+        scale = _nonzero(graph, deviation)
+    scaled = graph.node("Div", [centered, scale])
     if graph.single:
-        found = graph.node("Cast", [found], to=graph.float)
-        found = graph.node("Cast", [found], to=graph.double)
-    return found
+        scaled = graph.node("Cast", [scaled], to=graph.float)
+        scaled = graph.node("Cast", [scaled], to=graph.double)
+    return scaled
 
 
-def _no_zero(graph: _Graph, spread: str) -> str:
-    """Divisors: a feature without spread is only shifted."""
-    positive = graph.node("Greater", [spread, graph.constant(0.0)])
-    return graph.node("Where", [positive, spread, graph.constant(1.0)])
+def _nonzero(graph: _Graph, deviation: str) -> str:
+    """Return divisors with 1 instead of 0: a constant feature is only shifted."""
+    positive = graph.node("Greater", [deviation, graph.constant(0.0)])
+    return graph.node("Where", [positive, deviation, graph.constant(1.0)])
 
 
-def _scores(graph: _Graph, at: str, subject: Subject) -> None:
-    if subject.kind == "linear":
-        weights, intercept = subject.coefficients()
-        product = graph.node("MatMul", [at, graph.constant(weights)])
+def _scores(graph: _Graph, features: str, exported: ExportModel) -> None:
+    """Add the scores as the output of the graph."""
+    if exported.kind == "linear":
+        weights, intercept = exported.coefficients()
+        product = graph.node("MatMul", [features, graph.constant(weights)])
         graph.node("Add", [product, graph.constant(intercept)], "scores")
-    elif subject.kind == "network":
-        network, constant = subject.network(), graph.constant
-        moved = graph.node("Sub", [at, constant(network.mean)])
-        scaled = graph.node("Div", [moved, constant(network.deviation)])
+    elif exported.kind == "network":
+        network, constant = exported.network(), graph.constant
+        centered = graph.node("Sub", [features, constant(network.mean)])
+        scaled = graph.node("Div", [centered, constant(network.deviation)])
         inner = graph.node("MatMul", [scaled, constant(network.W)])
         hidden = graph.node("Relu", [graph.node("Add", [inner, constant(network.b)])])
         outer = graph.node("MatMul", [hidden, constant(network.v)])
         graph.node("Add", [outer, constant(network.c)], "scores")
     else:
-        forest = subject.own_forest()
-        single_leaves(forest, subject.source)  # the sum is handed out as float32
-        if forest.single and not graph.single:  # XGBoost looks at float32 numbers
-            rounded = graph.node("Cast", [at], to=graph.float)
-            at = graph.node("Cast", [rounded], to=graph.double)
-        summed = _summed(graph, _forest(graph, at, forest), forest)
-        wide = graph.node("Cast", [summed], to=graph.double)
-        graph.node("Squeeze", [wide, graph.constant([1], np.int64)], "scores")
+        forest = exported.own_forest()
+        check_leaves(forest, exported.source)  # ONNX returns the sum as float32
+        if forest.single and not graph.single:  # XGBoost compares float32 numbers
+            rounded = graph.node("Cast", [features], to=graph.float)
+            features = graph.node("Cast", [rounded], to=graph.double)
+        summed = _summed(graph, _forest(graph, features, forest), forest)
+        widened = graph.node("Cast", [summed], to=graph.double)
+        graph.node("Squeeze", [widened, graph.constant([1], np.int64)], "scores")
 
 
-def _summed(graph: _Graph, found: str, forest: Forest) -> str:
-    """A column of sums.  The runtime adds trees up in float64; XGBoost in float32, one after the
-    other, and with hundreds of trees that shows: so they come one by one, and are added so."""
+def _summed(graph: _Graph, trees: str, forest: Forest) -> str:
+    """Return a column of sums over the trees.
+
+    The runtime sums trees in float64.  XGBoost sums in float32, one tree after the other, and with
+    hundreds of trees the difference shows: its trees have a column each, which are summed so.
+    """
     if not forest.single:
-        return found
-    sums = graph.node("CumSum", [found, graph.constant(1, np.int64)])
+        return trees
+    sums = graph.node("CumSum", [trees, graph.constant(1, np.int64)])
     return graph.node("Gather", [sums, graph.constant([len(forest.trees) - 1], np.int64)], axis=1)
 
 
-def _forest(graph: _Graph, at: str, forest: Forest) -> str:
-    """The sum of all trees; where leaves are added in float32, a column a tree."""
+def _forest(graph: _Graph, features: str, forest: Forest) -> str:
+    """Return the sum of all trees; one column per tree where leaves are summed in float32."""
     helper, double = graph.onnx.helper, graph.double
     columns: dict[str, list[Untyped]] = {
         n: [] for n in (
@@ -257,13 +268,13 @@ def _forest(graph: _Graph, at: str, forest: Forest) -> str:
         columns["target_nodeids"] += np.flatnonzero(leaf).tolist()
         values += tree.threshold.tolist()
         weights += tree.value[leaf].tolist()
-    given = dict[str, Untyped](columns)
-    targets = given["target_treeids"] if forest.single else [0] * len(weights)
+    attributes = dict[str, Untyped](columns)
+    targets = attributes["target_treeids"] if forest.single else [0] * len(weights)
     return graph.node(
-        "TreeEnsembleRegressor", [at], domain="ai.onnx.ml",
+        "TreeEnsembleRegressor", [features], domain="ai.onnx.ml",
         n_targets=len(forest.trees) if forest.single else 1,
         aggregate_function="SUM", post_transform="NONE", target_ids=targets,
         nodes_values_as_tensor=helper.make_tensor("v", double, [len(values)], values),
         target_weights_as_tensor=helper.make_tensor("w", double, [len(weights)], weights),
-        **given,
+        **attributes,
     )  # fmt: skip

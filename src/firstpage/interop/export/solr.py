@@ -1,8 +1,8 @@
-"""Apache Solr's learning to rank: LinearModel and MultipleAdditiveTreesModel.
+"""Models for Apache Solr's learning to rank: LinearModel and MultipleAdditiveTreesModel.
 
-Solr computes in float32.  It adds 1e-6 to every threshold that it reads, so ours are written that
-much lower; where no float32 leads to the right one, a normalizer stretches the feature by a power
-of two, which loses nothing, until one does.
+Solr computes in float32.  It adds 1e-6 to every threshold that it reads, so thresholds are written
+lower by that amount.  Where no float32 gives the right sum, a normalizer scales the feature by a
+power of two, which is exact, until one does.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ import json
 import numpy as np
 
 from firstpage.errors import DataError
-from firstpage.interop.export.float32 import MOST, single_weights, written
-from firstpage.interop.export.subject import Files, Subject
+from firstpage.interop.export.export_model import ExportFiles, ExportModel
+from firstpage.interop.export.float32 import MAX_FLOAT32, float32_text, single_weights
 from firstpage.scorers.forest import Tree
 from firstpage.scorers.scorer import JsonObject
 from firstpage.types import Array, Floats
 
-SLACK = np.float32(1e-6)  # what Solr adds to a threshold
-TINY = 1e-30  # numbers nearer to zero than this, but not zero, are no features
-STRETCH = 126  # 2^-126 is the least normal float32
+SOLR_EPSILON = np.float32(1e-6)  # which Solr adds to a threshold
+TINY = 1e-30  # smaller absolute values, except 0, do not occur as features
+MAX_POWER = 126  # 2^-126 is the smallest normal float32
 PACKAGE = "org.apache.solr.ltr"
 
-HOW = """Copy both files to where curl runs, fill in `features.json`, and upload:
+USAGE = """Copy both files to where curl runs, fill in `features.json`, and upload:
 
     curl -XPUT 'http://localhost:8983/solr/COLLECTION/schema/feature-store' \\
       -H 'Content-type:application/json' --data-binary '@features.json'
@@ -31,18 +31,19 @@ HOW = """Copy both files to where curl runs, fill in `features.json`, and upload
       -H 'Content-type:application/json' --data-binary '@model.json'
 
 Rerank the first 100 documents with `rq={!ltr model=NAME reRankDocs=100 efi.text="the query"}`.
-A feature that finds nothing in a document is 0."""
+A feature that does not match a document is 0."""
 
 
-def export(subject: Subject) -> Files:
-    head = {"store": subject.name, "name": subject.name}
+def export(exported: ExportModel) -> ExportFiles:
+    """Return a model and a feature store for Solr."""
+    head = {"store": exported.name, "name": exported.name}
     constant: str | None = None
-    if subject.kind == "linear":
-        raw, intercept = subject.weights()
-        weights = single_weights(np.append(raw, intercept), subject.source, "Solr").tolist()
-        names = list(subject.features.names)
+    if exported.kind == "linear":
+        raw, intercept = exported.weights()
+        weights = single_weights(np.append(raw, intercept), exported.source, "Solr").tolist()
+        names = list(exported.features.names)
         if weights[-1]:
-            constant = subject.features.constant()
+            constant = exported.features.constant()
             names.append(constant)
         model = {
             "class": f"{PACKAGE}.model.LinearModel", **head,
@@ -50,117 +51,122 @@ def export(subject: Subject) -> Files:
             "params": {"weights": dict(zip(names, weights, strict=False))},
         }  # fmt: skip
     else:
-        forest = subject.forest32()
-        used = forest.used_features() or [0]
-        stretch = {f: _stretch(forest.thresholds(f), _name(subject, f)) for f in used}
-        texts = {f: _texts(forest.thresholds(f), stretch[f]) for f in used}
+        forest = exported.forest32()
+        used = forest.used() or [0]
+        power = {f: _power(forest.thresholds(f), _name(exported, f)) for f in used}
+        texts = {f: _texts(forest.thresholds(f), power[f]) for f in used}
         model = {
             "class": f"{PACKAGE}.model.MultipleAdditiveTreesModel", **head,
-            "features": [_feature(_name(subject, f), stretch[f]) for f in used],
-            "params": {"trees": [_tree(tree, subject, texts) for tree in forest.trees]},
+            "features": [_feature(_name(exported, f), power[f]) for f in used],
+            "params": {"trees": [_tree(tree, exported, texts) for tree in forest.trees]},
         }  # fmt: skip
     contents = {
         "model.json": json.dumps(model, indent=1, allow_nan=False).encode() + b"\n",
-        "features.json": json.dumps(_store(subject, constant), indent=1, allow_nan=False).encode()
+        "features.json": json.dumps(_store(exported, constant), indent=1, allow_nan=False).encode()
         + b"\n",
     }
-    return Files("model.json", contents, HOW.replace("NAME", subject.name))
+    return ExportFiles("model.json", contents, USAGE.replace("NAME", exported.name))
 
 
-def _name(subject: Subject, feature: int) -> str:
-    return subject.features.names[feature]
+def _name(exported: ExportModel, feature: int) -> str:
+    return exported.features.names[feature]
 
 
-def _store(subject: Subject, constant: str | None) -> list[JsonObject]:
-    """The feature store: what the user gave, and templates of the rest."""
-    found = []
-    for name in subject.features.names:
+def _store(exported: ExportModel, constant: str | None) -> list[JsonObject]:
+    """Return the feature store: the user's definitions, and templates of the other features."""
+    store = []
+    for name in exported.features.names:
         template = {
             "class": f"{PACKAGE}.feature.SolrFeature",
             "params": {"q": "{!func}FILL_IN"},
         }
-        known = subject.features.known.get(name, {})
-        own = {k: v for k, v in known.items() if k in ("class", "params")}
-        if "class" in own and not (
-            isinstance(own["class"], str) and isinstance(own.setdefault("params", {}), dict)
+        known = exported.features.known.get(name, {})
+        definition = {k: v for k, v in known.items() if k in ("class", "params")}
+        if "class" in definition and not (
+            isinstance(definition["class"], str)
+            and isinstance(definition.setdefault("params", {}), dict)
         ):
             raise DataError(
-                f"the feature {name!r} must have a text as 'class', and a mapping as 'params'."
+                f"the feature {name!r} must have a string as 'class', and a mapping as 'params'."
             )
-        own = own if "class" in own else {}
-        found.append({"store": subject.name, "name": name, **(own or template)})
+        definition = definition if "class" in definition else {}
+        store.append({"store": exported.name, "name": name, **(definition or template)})
     if constant is not None:
-        one = {"class": f"{PACKAGE}.feature.ValueFeature", "params": {"value": 1}}
-        found.append({"store": subject.name, "name": constant, **one})
-    return found
+        value_one = {"class": f"{PACKAGE}.feature.ValueFeature", "params": {"value": 1}}
+        store.append({"store": exported.name, "name": constant, **value_one})
+    return store
 
 
-def _feature(name: str, stretch: int) -> JsonObject:
-    if not stretch:
+def _feature(name: str, power: int) -> JsonObject:
+    """Return a feature of the model, scaled by a power of two."""
+    if not power:
         return {"name": name}
-    params = {"min": "0.0", "max": written(2.0**-stretch)}
+    params = {"min": "0.0", "max": float32_text(2.0**-power)}
     return {"name": name, "norm": {"class": f"{PACKAGE}.norm.MinMaxNormalizer", "params": params}}
 
 
-def _stretch(thresholds: Floats, name: str) -> int:
-    """The least power of two that, as a stretch, lets all thresholds be written."""
-    most = float(np.abs(thresholds).max(initial=0.0))
-    for power in range(STRETCH + 1):
-        if most * 2.0**power >= MOST / 2:
+def _power(thresholds: Floats, name: str) -> int:
+    """Return the smallest power of two by which scaling lets all thresholds be written."""
+    largest = float(np.abs(thresholds).max(initial=0.0))
+    for power in range(MAX_POWER + 1):
+        if largest * 2.0**power >= MAX_FLOAT32 / 2:
             break
         if not np.isnan(lowered(thresholds, power)).any():
             return power
-    least = float(np.abs(thresholds[thresholds != 0]).min())
+    smallest = float(np.abs(thresholds[thresholds != 0]).min())
     raise DataError(
-        f"the feature {name!r} has thresholds of {least:g} and of {most:g}: Solr, which adds "
-        "0.000001 to every threshold, cannot hold both; scale the feature before training, or "
+        f"the feature {name!r} has thresholds of {smallest:g} and of {largest:g}: Solr, which adds "
+        "0.000001 to every threshold, cannot represent both; scale the feature before training, or "
         "export to another target."
     )
 
 
 def lowered(thresholds: Floats, power: int = 0) -> Array:
-    """What to write so that Solr, after its addition, has these, stretched; NaN where no number
-    leads there.
+    """Return the numbers to write so that Solr, after its addition, has the scaled thresholds.
 
-    Thresholds nearer to zero than TINY may move, but neither across zero nor beyond TINY.
+    NaN where there is no such number.  Thresholds with absolute values below TINY may change, but
+    neither their sign nor beyond TINY.
     """
-    meant = (thresholds * 2.0**power).astype(np.float32)
-    guess = meant - SLACK
-    tries = [guess]
-    for side in (-np.inf, np.inf):
-        near = guess
+    target = (thresholds * 2.0**power).astype(np.float32)
+    guess = target - SOLR_EPSILON
+    candidates = [guess]
+    for direction in (-np.inf, np.inf):
+        neighbor = guess
         for _ in range(2):
-            near = np.nextafter(near, np.float32(side))
-            tries.append(near)
-    found = np.full(meant.shape, np.nan, np.float32)
-    for one in tries:
-        found = np.where(np.isnan(found) & (one + SLACK == meant), one, found)
-    for one in tries:
-        has = one + SLACK
-        near_zero = (np.abs(thresholds) < TINY) & (np.abs(has) < TINY * 2.0**power)
-        fits = near_zero & ((has >= 0) == (meant >= 0))
-        found = np.where(np.isnan(found) & fits, one, found)
-    return found
+            neighbor = np.nextafter(neighbor, np.float32(direction))
+            candidates.append(neighbor)
+    numbers = np.full(target.shape, np.nan, np.float32)
+    for candidate in candidates:
+        exact = candidate + SOLR_EPSILON == target
+        numbers = np.where(np.isnan(numbers) & exact, candidate, numbers)
+    for candidate in candidates:
+        total = candidate + SOLR_EPSILON
+        near_zero = (np.abs(thresholds) < TINY) & (np.abs(total) < TINY * 2.0**power)
+        fits = near_zero & ((total >= 0) == (target >= 0))
+        numbers = np.where(np.isnan(numbers) & fits, candidate, numbers)
+    return numbers
 
 
 def _texts(thresholds: Floats, power: int) -> dict[float, str]:
-    """Thresholds as Solr shall read them."""
+    """Return the text of each threshold."""
     return {
-        t: written(w)
+        t: float32_text(w)
         for t, w in zip(thresholds.tolist(), lowered(thresholds, power).tolist(), strict=True)
     }
 
 
-def _tree(tree: Tree, subject: Subject, texts: dict[int, dict[float, str]]) -> JsonObject:
-    def node(at: int) -> JsonObject:
-        feature = int(tree.feature[at])
+def _tree(tree: Tree, exported: ExportModel, texts: dict[int, dict[float, str]]) -> JsonObject:
+    """Return a tree as Solr's JSON."""
+
+    def node(index: int) -> JsonObject:
+        feature = int(tree.feature[index])
         if feature < 0:
-            return {"value": written(tree.value[at])}
+            return {"value": float32_text(tree.value[index])}
         return {
-            "feature": _name(subject, feature),
-            "threshold": texts[feature][float(tree.threshold[at])],
-            "left": node(int(tree.left[at])),
-            "right": node(int(tree.right[at])),
+            "feature": _name(exported, feature),
+            "threshold": texts[feature][float(tree.threshold[index])],
+            "left": node(int(tree.left[index])),
+            "right": node(int(tree.right[index])),
         }
 
     return {"weight": "1.0", "root": node(0)}

@@ -1,6 +1,6 @@
-"""Vespa: a rank profile whose functions the user fills in, the score an expression or ONNX.
+"""Models for Vespa: a rank profile with functions to fill in; the score is an expression or ONNX.
 
-Vespa computes expressions in float64, and ONNX in ONNX Runtime, one document at a time.
+Vespa evaluates expressions in float64, and ONNX models with ONNX Runtime, one document at a time.
 """
 
 from __future__ import annotations
@@ -9,25 +9,24 @@ import json
 import re
 
 from firstpage.errors import DataError
-from firstpage.interop.export.float32 import note_sums
+from firstpage.interop.export.export_model import ExportFiles, ExportModel
+from firstpage.interop.export.float32 import warn_of_rounding
 from firstpage.interop.export.runtimes import graph_of
-from firstpage.interop.export.subject import Files, Subject
 from firstpage.scorers.forest import Tree
 
-HOW = """Put the profile into `schemas/SCHEMA/` of the application, fill in the functions (each
-returns one feature; a number that is not there should be 0), deploy, and search with
-`ranking=NAME`.
-Trees and networks that ONNX Runtime shall score inside Vespa: export to `vespa-onnx`. Vespa also
-reads LightGBM's and XGBoost's own files."""
-HOW_ONNX = """Fill in the functions of the profile (each returns one feature; a number that is not
-there should be 0), and put both files into the application:
+USAGE = """Put the profile into `schemas/SCHEMA/` of the application, fill in the functions (each
+returns one feature; a missing number should be 0), deploy, and search with `ranking=NAME`.
+To score trees and networks with ONNX Runtime inside Vespa, export to `vespa-onnx`. Vespa also
+reads the model files of LightGBM and XGBoost."""
+USAGE_ONNX = """Fill in the functions of the profile (each returns one feature; a missing number
+should be 0), and put both files into the application:
 
     cp NAME.onnx APPLICATION/models/
     cp NAME.profile APPLICATION/schemas/SCHEMA/
     vespa deploy APPLICATION
 
-Search with `ranking=NAME`. Files must keep their names. The model sees one document at a time, and
-all that match: where these are many, let the profile have a cheap `first-phase`, and then
+Search with `ranking=NAME`. The files must keep their names. The model scores every document that
+matches, one at a time; where these are many, use a cheap `first-phase`, and
 
     second-phase {
         rerank-count: 100
@@ -36,28 +35,29 @@ all that match: where these are many, let the profile have a cheap `first-phase`
 CELLS = {"float32": "float", "float64": "double"}
 
 
-def export(subject: Subject) -> Files:
-    profile = _profile(subject)
+def export(exported: ExportModel) -> ExportFiles:
+    """Return a rank profile whose score is an expression."""
+    profile = _profile(exported)
     score = [
         "    function firstpage_score() {",
         "        expression {",
-        *(f"            {line}" for line in expression(subject)),
+        *(f"            {line}" for line in expression(exported)),
         "        }",
         "    }",
     ]
     file = f"{profile}.profile"
-    text = _text(subject, profile, score, "firstpage_score")
-    return Files(file, {file: text}, HOW.replace("NAME", profile))
+    text = _text(exported, profile, score, "firstpage_score")
+    return ExportFiles(file, {file: text}, USAGE.replace("NAME", profile))
 
 
-def export_onnx(subject: Subject) -> Files:
-    """The same profile with the model beside it, which ONNX Runtime scores."""
-    profile, held = _profile(subject), graph_of(subject, 1)
-    names = [f"feature_{i + 1}" for i in range(len(subject.features.names))]
+def export_onnx(exported: ExportModel) -> ExportFiles:
+    """Return a rank profile and an ONNX model that computes the score."""
+    profile, graph = _profile(exported), graph_of(exported, 1)
+    names = [f"feature_{i + 1}" for i in range(len(exported.features.names))]
     score = [
         "    function firstpage_features() {",
         "        expression {",
-        f"            tensor<{CELLS[subject.dtype]}>(d0[1],d1[{len(names)}]):[[",
+        f"            tensor<{CELLS[exported.dtype]}>(d0[1],d1[{len(names)}]):[[",
         *(f"                {name}," for name in names[:-1]),
         f"                {names[-1]}",
         "            ]]",
@@ -70,23 +70,23 @@ def export_onnx(subject: Subject) -> Files:
         '        output "scores": scores',
         "    }",
     ]
-    text = _text(subject, profile, score, f"sum(onnx({profile}).scores)")
-    contents = {f"{profile}.onnx": held, f"{profile}.profile": text}
-    return Files(f"{profile}.onnx", contents, HOW_ONNX.replace("NAME", profile), fixed=True)
+    text = _text(exported, profile, score, f"sum(onnx({profile}).scores)")
+    contents = {f"{profile}.onnx": graph, f"{profile}.profile": text}
+    return ExportFiles(f"{profile}.onnx", contents, USAGE_ONNX.replace("NAME", profile), fixed=True)
 
 
-def _profile(subject: Subject) -> str:
-    """The model's name as Vespa can have it."""
-    found = re.sub(r"\W", "_", subject.name, flags=re.ASCII)
-    return found if not found[:1].isdigit() else f"_{found}"
+def _profile(exported: ExportModel) -> str:
+    """Return the model's name as a valid name of a profile."""
+    name = re.sub(r"\W", "_", exported.name, flags=re.ASCII)
+    return name if not name[:1].isdigit() else f"_{name}"
 
 
-def _text(subject: Subject, profile: str, score: list[str], first: str) -> bytes:
-    """A profile: features as functions, what makes the score of them, and the first phase."""
+def _text(exported: ExportModel, profile: str, score: list[str], first: str) -> bytes:
+    """Return a profile: one function per feature, the score, and the first phase."""
     inherits = "" if profile == "default" else " inherits default"
     lines = [f"rank-profile {profile}{inherits} {{", ""]
-    for i, name in enumerate(subject.features.names):
-        known = _known(subject, name)
+    for i, name in enumerate(exported.features.names):
+        known = _known(exported, name)
         lines += [
             f"    # feature {i + 1}: {_comment(name)}{'' if known else ' (FILL IN)'}",
             f"    function feature_{i + 1}() {{",
@@ -98,48 +98,49 @@ def _text(subject: Subject, profile: str, score: list[str], first: str) -> bytes
     return "\n".join(lines).encode()
 
 
-def _known(subject: Subject, name: str) -> str:
-    """The expression that the user gave, if any: one line that cannot end the function."""
-    given = subject.features.known.get(name, {}).get("expression")
-    if given is None:
+def _known(exported: ExportModel, name: str) -> str:
+    """Return the user's expression of a feature, if any; it must be one line."""
+    expression = exported.features.known.get(name, {}).get("expression")
+    if expression is None:
         return ""
-    text = given.strip() if isinstance(given, str) else ""
+    text = expression.strip() if isinstance(expression, str) else ""
     if not text or len(text.splitlines()) > 1 or text.count("{") != text.count("}"):
         raise DataError(
             f"the expression of the feature {name!r} must be one line of text, with all brackets "
-            f"closed; got {given!r}."
+            f"closed; got {expression!r}."
         )
     return text
 
 
-def expression(subject: Subject) -> list[str]:
-    """The score, over functions feature_1 ..; one summand a line."""
-    if subject.kind == "linear":
-        weights, intercept = subject.weights()
-        parts = [f"{_number(w)} * feature_{i}" for i, w in enumerate(weights.tolist(), 1)]
-        parts.append(_number(intercept))
+def expression(exported: ExportModel) -> list[str]:
+    """Return the lines of the score over the functions feature_1, ..; one term per line."""
+    if exported.kind == "linear":
+        weights, intercept = exported.weights()
+        terms = [f"{_number(w)} * feature_{i}" for i, w in enumerate(weights.tolist(), 1)]
+        terms.append(_number(intercept))
     else:
-        forest = subject.forest().with_thresholds(lambda _, t: t)
-        note_sums(forest, False)
-        parts = [_tree(tree, 0) for tree in forest.trees]
-    return [parts[0], *(f"+ {part}" for part in parts[1:])]
+        forest = exported.forest().with_thresholds(lambda _, t: t)
+        warn_of_rounding(forest, False)
+        terms = [_tree(tree, 0) for tree in forest.trees]
+    return [terms[0], *(f"+ {term}" for term in terms[1:])]
 
 
 def _comment(name: str) -> str:
-    """A name in one line without brackets, as JSON writes it."""
+    """Return a name as a JSON string on one line, without brackets."""
     return json.dumps(name).replace("{", "\\u007b").replace("}", "\\u007d")
 
 
-def _tree(tree: Tree, at: int) -> str:
-    if tree.feature[at] < 0:
-        return _number(float(tree.value[at]))
-    test = f"feature_{int(tree.feature[at]) + 1} <= {_number(float(tree.threshold[at]))}"
-    left, right = _tree(tree, int(tree.left[at])), _tree(tree, int(tree.right[at]))
+def _tree(tree: Tree, node: int) -> str:
+    """Return the nested `if` expression of a tree."""
+    if tree.feature[node] < 0:
+        return _number(float(tree.value[node]))
+    test = f"feature_{int(tree.feature[node]) + 1} <= {_number(float(tree.threshold[node]))}"
+    left, right = _tree(tree, int(tree.left[node])), _tree(tree, int(tree.right[node]))
     return f"if ({test}, {left}, {right})"
 
 
 def _number(value: float) -> str:
-    """With all digits, and a point before any exponent; negative ones in brackets."""
+    """Return a number with all digits, a point before an exponent, and brackets if negative."""
     text = repr(abs(value))
     if "e" in text and "." not in text:
         text = text.replace("e", ".0e")

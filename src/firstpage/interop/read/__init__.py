@@ -1,1 +1,1 @@
-"""From other programs: models, judgments, feature logs, clicks."""
+"""Readers of files of other programs: models, judgments, feature logs, clicks."""

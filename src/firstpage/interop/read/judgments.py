@@ -1,9 +1,9 @@
 """Judgments of other programs: Quepid's ratings, and clicks as preferences.
 
-Who was clicked beats those that were seen above it and not clicked: Joachims' "click > skip above"
-(KDD 2002).  People look at the first places most, and trust them: such pairs only ever say that a
-lower document beats a higher one, and pairs that were never shown in both orders say nothing of the
-other.  They are evidence relative to the order that was shown, not judgments.
+A clicked document is preferred to the documents above it that were not clicked: "click > skip
+above" of Joachims (KDD 2002).  Users examine and trust the top positions most, so such pairs only
+ever prefer a lower document to a higher one.  They are evidence relative to the ranking that was
+shown, not judgments.
 """
 
 from __future__ import annotations
@@ -29,69 +29,117 @@ RATING_COLUMNS = {
 
 
 def read_quepid(path: str | os.PathLike[str]) -> Qrels:
-    """Judgments of Quepid's basic export.
+    """Read the ratings of Quepid's basic export.
 
-    Rows without a rating are left out; blanks in queries and document ids become "_".
+    Rows without a rating are dropped; blanks in queries and document ids become "_".
+
+    Parameters
+    ----------
+    path : path
+        A CSV file with the columns query, docid and rating.
+
+    Returns
+    -------
+    Qrels
+        The judgments.
+
+    Raises
+    ------
+    DataError
+        If a column is missing, a rating is not a number, or a document has two ratings.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import firstpage as fp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "ratings.csv")
+    ...     _ = path.write_text("query,docid,rating\\nred shoes,d1,3\\n")
+    ...     fp.read_quepid(path).to_dict()
+    {'red_shoes': {'d1': 3.0}}
     """
     file = Path(path)
     query, document = Names("query"), Names("document id")
-    found: dict[str, dict[str, float]] = {}
+    ratings: dict[str, dict[str, float]] = {}
     unrated = 0
     for where, row in table(file, RATING_COLUMNS):
         if not row["rating"]:
             unrated += 1
             continue
         try:
-            rating = float(row["rating"].replace("_", "?"))  # which Python would read over
+            rating = float(row["rating"].replace("_", "?"))  # Python ignores underscores
         except ValueError:
             rating = math.nan
         if not math.isfinite(rating):
-            raise DataError(f"{where}: the rating {row['rating']!r} is no number.")
-        docs = found.setdefault(query(row["query"], where), {})
+            raise DataError(f"{where}: the rating {row['rating']!r} is not a number.")
+        docs = ratings.setdefault(query(row["query"], where), {})
         if docs.setdefault(document(row["document"], where), rating) != rating:
             raise DataError(
                 f"{where}: {row['document']!r} has another rating for {row['query']!r} "
-                "above; export one rating a document."
+                "above; export one rating per document."
             )
-    if not found:
+    if not ratings:
         raise DataError(f"{file}: holds no ratings.")
     if unrated:
         warnings.warn(
-            f"{file}: {unrated} rows without a rating are left out.", FirstpageWarning, stacklevel=2
+            f"{file}: {unrated} rows without a rating are dropped.", FirstpageWarning, stacklevel=2
         )
-    return Qrels.from_dict(found, file.name)
+    return Qrels.from_dict(ratings, file.name)
 
 
 CLICK_COLUMNS = {
     "query": ("query", "qid"), "document": ("docid", "doc_id", "document"),
     "position": ("position", "rank"), "clicked": ("clicked", "click", "clicks"),
 }  # fmt: skip
-YES, NO = ("1", "true", "yes"), ("0", "false", "no", "")
+CLICKED, NOT_CLICKED = ("1", "true", "yes"), ("0", "false", "no", "")
 Pair = tuple[str, str, str]
 """(query, better document, worse document)."""
 
 
 def read_clicks(path: str | os.PathLike[str]) -> list[Pair]:
-    """Skip-above pairs, one for each time that a click says so.
+    """Read click logs as "click > skip above" preferences.
 
-    JSON lines {"query": .., "ranking": [documents], "clicks": [documents]}, one a list shown; or
-    a .csv or .tsv table with the columns query, docid, position, clicked, where a list ends as the
-    query changes or the position goes back to where it began, or before.
+    Parameters
+    ----------
+    path : path
+        JSON lines {"query": .., "ranking": [documents], "clicks": [documents]}, one per result
+        list; or a .csv or .tsv table with the columns query, docid, position and clicked, in which
+        a list ends when the query changes or the position returns to the start.
+
+    Returns
+    -------
+    list of (str, str, str)
+        Query, preferred document and other document, one entry per observation.
+
+    Raises
+    ------
+    DataError
+        If the file is malformed, or if no click has a skipped document above it.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import firstpage as fp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "clicks.jsonl")
+    ...     _ = path.write_text('{"query": "q", "ranking": ["a", "b"], "clicks": ["b"]}')
+    ...     fp.read_clicks(path)
+    [('q', 'b', 'a')]
     """
     file = Path(path)
     read = _table if suffix_of(file)[0] in (".csv", ".tsv") else _json
-    found: list[Pair] = []
+    pairs: list[Pair] = []
     for query, shown, clicked in read(file):
-        for place, document in enumerate(shown):
+        for position, document in enumerate(shown):
             if document in clicked:
-                found += [(query, document, d) for d in shown[:place] if d not in clicked]
-    if not found:
+                pairs += [(query, document, d) for d in shown[:position] if d not in clicked]
+    if not pairs:
         raise DataError(f"{file}: no click has a skipped document above it.")
-    return found
+    return pairs
 
 
 def write_pairs(pairs: list[Pair], path: str | os.PathLike[str]) -> None:
-    """As votes, topic,arg1,arg2,vote: `firstpage label simulate --votes` reads them."""
+    """Write pairs as votes, which `firstpage label simulate --votes` reads."""
     with write_bytes(Path(path)) as out:
         out.write(b"topic,arg1,arg2,vote\n")
         for pair in pairs:
@@ -99,38 +147,41 @@ def write_pairs(pairs: list[Pair], path: str | os.PathLike[str]) -> None:
 
 
 def _quoted(text: str) -> str:
+    """Return a CSV field, quoted if necessary."""
     return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\r\n') else text
 
 
 def _json(file: Path) -> Iterator[tuple[str, list[str], set[str]]]:
-    for where, held in json_values(file):
-        for row in held if isinstance(held, list) else [held]:
+    """Yield query, documents shown and documents clicked of JSON lines."""
+    for where, value in json_values(file):
+        for row in value if isinstance(value, list) else [value]:
             fields = row if isinstance(row, dict) else {}
             try:
                 query, shown = _filled(fields["query"]), _documents(fields["ranking"])
                 clicked = set(_documents(fields["clicks"]))
             except (KeyError, TypeError):
                 raise DataError(
-                    f"{where}: must have query, ranking and clicks, the last two lists of "
-                    "documents, none of them empty."
+                    f"{where}: must have query, ranking and clicks; the last two are lists "
+                    "of document ids, and no id may be empty."
                 ) from None
             twice = next((d for d, times in Counter(shown).items() if times > 1), None)
             if twice is not None:
-                raise DataError(f"{where}: {twice!r} is twice in one list.")
+                raise DataError(f"{where}: {twice!r} occurs twice in one list.")
             if not clicked <= set(shown):
-                lost = min(clicked - set(shown))
-                raise DataError(f"{where}: {lost!r} is clicked, and was not shown.")
+                unknown = min(clicked - set(shown))
+                raise DataError(f"{where}: {unknown!r} was clicked but not shown.")
             yield query, shown, clicked
 
 
 def _documents(value: Json) -> list[str]:
+    """Return a list of document ids; raise TypeError otherwise."""
     if not isinstance(value, list):
         raise TypeError
-    return [_filled(one) for one in value]
+    return [_filled(item) for item in value]
 
 
 def _filled(value: Json) -> str:
-    """A name that is not blank."""
+    """Return a name that is not blank; raise TypeError otherwise."""
     name = name_of(value)
     if not name.strip():
         raise TypeError
@@ -138,6 +189,7 @@ def _filled(value: Json) -> str:
 
 
 def _table(file: Path) -> Iterator[tuple[str, list[str], set[str]]]:
+    """Yield query, documents shown and documents clicked of a table."""
     query, first, last, shown, clicked = "", 0, 0, list[str](), set[str]()
     starts: set[int] = set()
     for where, row in table(file, CLICK_COLUMNS):
@@ -156,7 +208,7 @@ def _table(file: Path) -> Iterator[tuple[str, list[str], set[str]]]:
             starts.add(first)
         query, last = row["query"], position
         if row["document"] in shown:
-            raise DataError(f"{where}: {row['document']!r} is twice in one list.")
+            raise DataError(f"{where}: {row['document']!r} occurs twice in one list.")
         shown.append(row["document"])
         if click:
             clicked.add(row["document"])
@@ -164,24 +216,24 @@ def _table(file: Path) -> Iterator[tuple[str, list[str], set[str]]]:
         yield query, shown, clicked
     if len(starts) > 1:
         warnings.warn(
-            f"{file}: lists begin at positions from {min(starts)} to {max(starts)}: were all rows "
-            "of a list kept, and sorted by position?",
+            f"{file}: lists begin at positions from {min(starts)} to {max(starts)}; check that "
+            "no rows are missing, and that the rows are sorted by position.",
             FirstpageWarning,
             stacklevel=3,
         )
 
 
 def _row(row: dict[str, str], where: str) -> tuple[int, bool]:
-    """(position, clicked)"""
+    """Return the position of a row, and whether it was clicked."""
     if not row["query"] or not row["document"]:
         raise DataError(f"{where}: a query or a document is empty.")
     try:
-        position = int(row["position"].replace("_", "?"))  # which Python would read over
+        position = int(row["position"].replace("_", "?"))  # Python ignores underscores
     except ValueError:
-        raise DataError(f"{where}: the position {row['position']!r} is no whole number.") from None
+        raise DataError(f"{where}: the position {row['position']!r} is not an integer.") from None
     if position < 0:
         raise DataError(f"{where}: the position {position} is below 0.")
-    said = row["clicked"].lower()
-    if said not in YES + NO:
+    clicked = row["clicked"].lower()
+    if clicked not in CLICKED + NOT_CLICKED:
         raise DataError(f"{where}: clicked must be 0 or 1; got {row['clicked']!r}.")
-    return position, said in YES
+    return position, clicked in CLICKED

@@ -1,4 +1,4 @@
-"""Rows of foreign files, and names that our files can hold."""
+"""Rows of foreign files, and names that TREC and LETOR files can contain."""
 
 from __future__ import annotations
 
@@ -10,58 +10,57 @@ from typing import TypeAlias
 
 from firstpage.data.formats.row_reader import NO_LIMITS, file_cells, json_rows
 from firstpage.data.io.files import read_all
-from firstpage.errors import DataError, at
+from firstpage.errors import DataError, location
 
 Json: TypeAlias = object
-"""A value of a JSON file, of any type until it is looked at."""
+"""A value of a JSON file, of a type that is not checked yet."""
 
 
-def table(path: Path, wanted: dict[str, tuple[str, ...]]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield (file:line, fields) of a CSV file with a header, rows without any text left out.
+def table(path: Path, columns: dict[str, tuple[str, ...]]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield (file:line, fields) of a CSV file with a header, without blank rows.
 
-    The line is the one where a row begins: fields in quotes may go over several.
-
-    wanted  the names that the column of each field may have
+    The line is the one where a row begins; quoted fields may span several.  `columns` gives the
+    possible headings of each field.
     """
     rows = file_cells(path)
     header = [name.strip().lower() for name in next(rows, (1, []))[1]]
-    columns = {key: _column(path, header, names) for key, names in wanted.items()}
+    indices = {key: _column(path, header, names) for key, names in columns.items()}
     for line, row in rows:
         if any(field.strip() for field in row):
-            if len(row) <= max(columns.values()):
-                raise DataError(f"{at(path, line)}: has fewer fields than the header.")
+            if len(row) <= max(indices.values()):
+                raise DataError(f"{location(path, line)}: has fewer fields than the header.")
             if any(field.strip() for field in row[len(header) :]):
                 raise DataError(
-                    f"{at(path, line)}: has more fields than the header; put fields with "
-                    "separators into quotes."
+                    f"{location(path, line)}: has more fields than the header; quote fields that "
+                    "contain separators."
                 )
-            fields = {key: row[column].strip() for key, column in columns.items()}
-            yield at(path, line), fields
+            fields = {key: row[column].strip() for key, column in indices.items()}
+            yield location(path, line), fields
 
 
 def _column(path: Path, header: list[str], names: tuple[str, ...]) -> int:
-    """Return the index of the column that has the first of the names."""
+    """Return the index of the column with the first of the names that occurs."""
     name = next((name for name in names if name in header), None)
     if name is None:
-        raise DataError(f"{at(path, 1)}: has no column {' or '.join(names)}.")
+        raise DataError(f"{location(path, 1)}: has no column {' or '.join(names)}.")
     if header.count(name) > 1:
-        raise DataError(f"{at(path, 1)}: the column {name} is there twice.")
+        raise DataError(f"{location(path, 1)}: the column {name} occurs twice.")
     return header.index(name)
 
 
 def json_values(path: Path) -> Iterator[tuple[str, Json]]:
-    """Yield (file:line, value): the one value of a JSON file, or the object of each line."""
+    """Yield (file:line, value): the single value of a JSON file, or the object of each line."""
     data = read_all(path)
     try:
-        whole = json.loads(data)
+        value = json.loads(data)
     except (ValueError, RecursionError):
         yield from json_rows(str(path), io.BytesIO(data), NO_LIMITS)
     else:
-        yield at(path, 1), whole
+        yield location(path, 1), value
 
 
 def name_of(value: Json) -> str:
-    """A text or a number as a name; TypeError for anything else, or for half a character."""
+    """Return a string or a number as a name; raise TypeError for others and lone surrogates."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise TypeError(value)
     name = str(value)
@@ -71,20 +70,21 @@ def name_of(value: Json) -> str:
 
 
 class Names:
-    """Names without blanks, as TREC and LETOR files need them: "red shoes" is red_shoes."""
+    """Replaces blanks in names, as TREC and LETOR files require: "red shoes" becomes red_shoes."""
 
-    def __init__(self, what: str) -> None:
-        self.what = what
-        self._given: dict[str, str] = {}
+    def __init__(self, kind: str) -> None:
+        self.kind = kind  # for messages
+        self._originals: dict[str, str] = {}
 
-    def __call__(self, given: str, where: str) -> str:
-        given = given.replace("\ufeff", "")  # a mark of files, that a reader would drop again
-        found = "_".join(given.split())
-        if not found:
-            raise DataError(f"{where}: a {self.what} is empty.")
-        other = self._given.setdefault(found, " ".join(given.split()))
-        if other != " ".join(given.split()):
+    def __call__(self, text: str, where: str) -> str:
+        """Return the name; raise an error if it is empty or equal to that of another text."""
+        text = text.replace("\ufeff", "")  # a byte order mark, which readers drop
+        name = "_".join(text.split())
+        if not name:
+            raise DataError(f"{where}: a {self.kind} is empty.")
+        other = self._originals.setdefault(name, " ".join(text.split()))
+        if other != " ".join(text.split()):
             raise DataError(
-                f"{where}: {other!r} and {given!r} would both be called {found!r}; rename one."
+                f"{where}: {other!r} and {text!r} would both be called {name!r}; rename one."
             )
-        return found
+        return name

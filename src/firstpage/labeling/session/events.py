@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, TypeVar
 
 from firstpage.errors import DataError
-from firstpage.registry import number
+from firstpage.registry import check_number
 
 Kind = Literal["judgment", "repeat", "gold", "training"]
 KINDS = ("judgment", "repeat", "gold", "training")

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from firstpage.data.formats.row_reader import file_cells
-from firstpage.errors import DataError, at
+from firstpage.errors import DataError, location
 from firstpage.labeling.belief.utilities import bradley_terry
 from firstpage.labeling.strategies.strategy import Answer, Compare, Question
 from firstpage.types import Floats

@@ -28,7 +28,7 @@ from firstpage.labeling.strategies.strategy import (
     TopKTask,
     tied_runs,
 )
-from firstpage.registry import number
+from firstpage.registry import check_number
 from firstpage.types import Floats, Ints
 
 BUDGET_FACTOR = 1.5  # default budget, relative to a knockout with answers that never err
@@ -186,12 +186,12 @@ class Adaptive:
 
     def __post_init__(self) -> None:
         if self.budget is not None:
-            number(self, "budget", low=0, whole=True)
+            check_number(self, "budget", minimum=0, integer=True)
         for name in ("confidence", "trust"):
             value = getattr(self, name)
             if name == "confidence" and value is None:
                 continue
-            number(self, name, low=0.0)
+            check_number(self, name, minimum=0.0)
             if value >= 1:
                 raise DataError(f"{name} must be less than 1; got {value!r}.")
 
@@ -322,7 +322,7 @@ class Refined:
     extra: int = 20
 
     def __post_init__(self) -> None:
-        number(self, "extra", low=0, whole=True)
+        check_number(self, "extra", minimum=0, integer=True)
 
     def questions(self, task: TopKTask) -> Questions:
         """Yield the questions of the base, then the extra ones; return the top k.

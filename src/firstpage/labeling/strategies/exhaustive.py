@@ -20,7 +20,7 @@ from firstpage.labeling.strategies.strategy import (
     TopK,
     TopKTask,
 )
-from firstpage.registry import number
+from firstpage.registry import check_number
 
 GRADES = ("bad", "fair", "good", "excellent", "perfect")
 
@@ -55,7 +55,7 @@ class FiveGrade:
     levels: int = 5
 
     def __post_init__(self) -> None:
-        number(self, "levels", low=2, whole=True)
+        check_number(self, "levels", minimum=2, integer=True)
 
     def questions(self, task: TopKTask) -> Questions:
         """Yield a `Grade` per document; return the top k.

@@ -24,7 +24,7 @@ from firstpage.measures.evaluate import evaluate
 from firstpage.papers.study.letor_protocol import fold as fold_of
 from firstpage.papers.study.letor_protocol import rows_of, seed_of
 from firstpage.papers.study.study import Row
-from firstpage.rankers.methods import made
+from firstpage.rankers.methods import create_ranker
 from firstpage.rankers.selection.tuning import tune
 from firstpage.types import Floats
 
@@ -154,12 +154,12 @@ def voted(
 
 
 def _tuned(name: str, aim: Target, on: Fold, **given: Any) -> Any:
-    ranker = made(name, measure=aim.chosen_by, normalize="minmax", threads=1, **given)
+    ranker = create_ranker(name, measure=aim.chosen_by, normalize="minmax", threads=1, **given)
     return tune(ranker, on.train, on.vali, grid=GRIDS[name]).best
 
 
 def _fitted(name: str, on: Fold, **given: Any) -> Any:
-    return made(name, normalize="minmax", threads=1, **given).fit(on.train, valid=on.vali)
+    return create_ranker(name, normalize="minmax", threads=1, **given).fit(on.train, valid=on.vali)
 
 
 def _tested(scores: Floats, test: Dataset, aim: Target, labels: dict[str, Any]) -> list[Row]:

@@ -29,7 +29,7 @@ from firstpage.measures.evaluate import evaluate
 from firstpage.papers.study.letor_protocol import fold as _fold
 from firstpage.papers.study.letor_protocol import rows_of, seed_of
 from firstpage.papers.study.study import Row
-from firstpage.rankers.methods import made
+from firstpage.rankers.methods import create_ranker
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.selection.tuning import tune
 from firstpage.types import Floats
@@ -82,7 +82,7 @@ def trained(
 ) -> Ranker:  # fmt: skip
     """On the top-k truth, with the parameters that are best on validation data."""
     depth = None if k == FULL else k
-    ranker = made(model, k=depth, normalize=normalize, threads=1, **RULES.get(model, {}))
+    ranker = create_ranker(model, k=depth, normalize=normalize, threads=1, **RULES.get(model, {}))
     if grid:
         return tune(ranker, train, vali, grid).best
     return ranker.fit(train, valid=vali)

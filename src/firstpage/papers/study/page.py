@@ -94,7 +94,7 @@ def _across(cells: Sequence[Cell], drawing: Drawing) -> Table:
 def _long(cells: Sequence[Cell]) -> Table:
     labels = list(dict.fromkeys(label for cell in cells for label in cell.where))
     return Table(
-        [*labels, "paper", "ours", "se"], [_row(c, labels) for c in cells], left=len(labels)
+        [*labels, "paper", "ours", "se"], [_row(c, labels) for c in cells], left_aligned=len(labels)
     )
 
 
@@ -115,7 +115,7 @@ def every_cell(found: Sequence[Reproduction]) -> Table:
         [study, entry.name, *_row(cell, labels), entry.held_equal] for study, entry, cell in cells
     ]
     head = ["study", "entry", *labels, "paper", "ours", "se", "held equal"]
-    return Table(head, rows, left=2 + len(labels))
+    return Table(head, rows, left_aligned=2 + len(labels))
 
 
 COUNTED: dict[Verdict, str] = {
@@ -169,7 +169,7 @@ def markdown(every: Sequence[Reproduction], command: str) -> str:
             for table in tables(outcome):
                 lines += [table.markdown(), ""]
             lines += [claims_table(outcome).markdown(), "", f"Held equal: {entry.held_equal}", ""]
-    made = Table(["", ""], provenance(every, command), left=2)
+    made = Table(["", ""], provenance(every, command), left_aligned=2)
     return "\n".join([*lines, "## How it was made", "", made.markdown()])
 
 
@@ -195,7 +195,7 @@ def html(every: Sequence[Reproduction], command: str) -> str:
     sections: list[tuple[str, Sequence[str]]] = [("Verdicts", [_linked(every)])]
     for name, outcome in _named(every):
         sections.append((f"{name}: {outcome.entry.title}", _entry_html(outcome)))
-    made = [Table(["", ""], provenance(every, command), left=2).html()]
+    made = [Table(["", ""], provenance(every, command), left_aligned=2).html()]
     made += [paragraph(f"Noted on the way: {note}") for found in every for note in _notes(found)]
     sections.append(("How it was made", made))
     lead = (
@@ -244,7 +244,7 @@ def claims_table(outcome: Outcome) -> Table:
         for c in outcome.claims
     ]
     bold = frozenset((r, 1) for r, c in enumerate(outcome.claims) if c.verdict != "holds")
-    return Table(["claim", "verdict", "numbers"], rows, left=3, bold=bold)
+    return Table(["claim", "verdict", "numbers"], rows, left_aligned=3, bold=bold)
 
 
 def _claims(outcome: Outcome) -> str:
@@ -263,7 +263,7 @@ def _linked(every: Sequence[Reproduction]) -> str:
     for name, outcome in _named(every):
         counts = Counter(claim.verdict for claim in outcome.claims)
         rows.append([name, outcome.entry.title, *(str(counts[v] or "") for v in COUNTED)])
-    table = Table(["entry", "", "holds", "does not", "not tested"], rows, left=2).html()
+    table = Table(["entry", "", "holds", "does not", "not tested"], rows, left_aligned=2).html()
     for name, _ in _named(every):
         link = f'<a href="#{anchor(name)}">{escape(name)}</a>'
         table = table.replace(f"<td>{escape(name)}</td>", f"<td>{link}</td>")

@@ -35,7 +35,7 @@ import numpy as np
 
 from firstpage.data.io.json_files import digest
 from firstpage.errors import FirstpageError, FirstpageWarning
-from firstpage.folders import cache_folder, replacing
+from firstpage.folders import atomic_replace, cache_folder
 from firstpage.papers.study.registry import SOURCES, fingerprint, missing
 from firstpage.papers.study.study import (
     Cells,
@@ -76,7 +76,7 @@ class Shelf:
         """Keep a run; where nothing can be written, nothing is, and nobody is bothered."""
         with suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
-            with replacing(self.path(key)) as draft:
+            with atomic_replace(self.path(key)) as draft:
                 draft.write_text(json.dumps(value))
 
 

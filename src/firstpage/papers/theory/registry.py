@@ -93,7 +93,7 @@ def _wrapped(text: str, indent: int) -> list[str]:
 
 def listing(checks: Sequence[Check]) -> Table:
     rows = [[c.name, c.kind, "holds" if c.holds else "false", c.claim] for c in checks]
-    return Table(["check", "form", "recorded", "claim"], rows, left=4)
+    return Table(["check", "form", "recorded", "claim"], rows, left_aligned=4)
 
 
 def theory_page(found: Sequence[Outcome]) -> str:
@@ -102,7 +102,7 @@ def theory_page(found: Sequence[Outcome]) -> str:
     for paper, group in grouped(found).items():
         rows = [[verdict(e), short(e.check), e.check.claim] for e in group]
         strong = frozenset((r, 0) for r, e in enumerate(group) if not e.result.holds)
-        parts = [Table(["verdict", "check", "claim"], rows, left=3, bold=strong).html()]
+        parts = [Table(["verdict", "check", "claim"], rows, left_aligned=3, bold=strong).html()]
         items = [
             f"<li>{escape(short(e.check))}: {escape(numbers(e.result.numbers))}"
             + (
@@ -123,7 +123,7 @@ def clauses(found: Consistency) -> Table:
         [c.name, "holds" if c.holds else "fails", f"{c.failed:,} of {c.tested:,}", c.text]
         for c in found.sensitivity.clauses
     ]
-    return Table(["clause", "", "failed", "what it says"], rows, left=4)
+    return Table(["clause", "", "failed", "what it says"], rows, left_aligned=4)
 
 
 def agreed(found: Consistency) -> str:

@@ -19,7 +19,7 @@ from firstpage.errors import DataError
 from firstpage.losses.focused import Focused, TopList
 from firstpage.losses.loss import Loss
 from firstpage.losses.registry import loss as loss_of
-from firstpage.registry import parameters, plain, split
+from firstpage.registry import canonical_name, parameter_names, parse_call
 from firstpage.types import Array, Bools, Floats, Ints
 
 MOST = 6  # objects; 720 orders
@@ -294,14 +294,14 @@ def surrogate(loss: Loss | Phi | Surrogate | str, n: int) -> Surrogate:
 
 def named(text: str) -> Loss:
     """The loss of a name, or of the ranker of that name: `ListMLE(k=2)`."""
-    name, given = split(text)
-    return loss_of(RANKERS.get(plain(name), name), **given)
+    name, given = parse_call(text)
+    return loss_of(RANKERS.get(canonical_name(name), name), **given)
 
 
 def forms(loss: Loss, text: str, k: int) -> dict[str, Loss]:
     """A loss as it is and, where it may be cut and is not, also cut after k places."""
     given: Any = loss
-    if "k" not in parameters(type(loss)) or given.k is not None:
+    if "k" not in parameter_names(type(loss)) or given.k is not None:
         return {text: loss}
     return {f"{text}, full order": loss, f"{text}, top {k}": replace(given, k=k)}
 

@@ -19,7 +19,7 @@ from firstpage.measures.evaluate import evaluate
 from firstpage.papers.study.letor_protocol import fold as fold_of
 from firstpage.papers.study.letor_protocol import measured, rows_of, seed_of
 from firstpage.papers.study.study import Row
-from firstpage.rankers.methods import made
+from firstpage.rankers.methods import create_ranker
 
 MEASURES = ("NDCG@1", "NDCG@3", "NDCG@10", "P@1", "P@3", "P@10")
 Printed = Mapping[str, tuple[float, ...]]
@@ -114,7 +114,9 @@ def called(k: Depth) -> str:
 def listmle(k: Depth, training: str) -> Any:
     """The ranker; None is the whole list."""
     parameters, _ = TRAININGS[training]
-    return made("ListMLE", k=None if k == WHOLE else k, normalize="minmax", threads=1, **parameters)
+    return create_ranker(
+        "ListMLE", k=None if k == WHOLE else k, normalize="minmax", threads=1, **parameters
+    )
 
 
 def likelihood(
@@ -138,7 +140,7 @@ def other(
     labels = {"data": data, "method": method, "model": name,
               "training": "chosen" if tuned else "as it comes",
               "settings": SETTINGS[tuned]}  # fmt: skip
-    ranker = made(name, normalize="minmax", threads=1)
+    ranker = create_ranker(name, normalize="minmax", threads=1)
     return measured(
         ranker, fold_of(folder, fold), MEASURES, labels, seed_of(rng), tuned=tuned,
         grid=GRIDS[method] if tuned else None,

@@ -1,1 +1,1 @@
-"""From what a user gives to `fit` to fitted weights."""
+"""From the arguments of `fit` to fitted models: validation, training data, solvers, records."""

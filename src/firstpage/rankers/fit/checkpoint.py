@@ -1,4 +1,4 @@
-"""Checkpoints: where a fit stands, in a file, so that the next can go on from there."""
+"""Checkpoints: the state of a fit in a file, from which a later fit can continue."""
 
 from __future__ import annotations
 
@@ -25,33 +25,38 @@ from firstpage.types import Floats
 
 FILE = Kind("firstpage-checkpoint", 1, "checkpoint")
 Json = Any
-"""What JSON holds."""
-EVERY = 10.0  # seconds between writings
-INDIFFERENT = ("threads", "verbose", "warm_start")  # parameters that change no result
+"""A JSON value."""
+WRITE_INTERVAL = 10.0  # seconds
+IRRELEVANT = ("threads", "verbose", "warm_start")  # parameters that change no result
 
 
 class Checkpoint:
-    """Keeps where a fit stands: written every so often, and when the fit breaks off.
+    """The state of a fit, written every few seconds and when the fit is interrupted.
 
-    state   what a former fit left; None: nothing
+    Attributes
+    ----------
+    path : Path
+        The file.
+    state : dict or None
+        The state of an earlier, unfinished fit, if the file exists.
     """
 
-    def __init__(self, path: str | os.PathLike[str], belongs: SolverState) -> None:
-        self.path, self._belongs = Path(path), belongs
-        self._last: Callable[[], SolverState] | None = None
+    def __init__(self, path: str | os.PathLike[str], identity: State) -> None:
+        self.path, self._identity = Path(path), identity
+        self._last: Callable[[], State] | None = None
         self._written = time.monotonic()
-        self.state: SolverState | None = None
-        self._mute = False
-        self._check_place()
+        self.state: State | None = None
+        self._warned = False
+        self._check_writable()
         if self.path.exists():
             self.state = self._read()
             warnings.warn(
-                f"going on from {self.path}, where {self.state['iterations']} iterations were "
-                "done.", FirstpageWarning, stacklevel=5,
+                f"continuing from {self.path}, after {self.state['iterations']} iterations.",
+                FirstpageWarning, stacklevel=5,
             )  # fmt: skip
 
-    def _check_place(self) -> None:
-        """Now, not when hours of work are to be kept."""
+    def _check_writable(self) -> None:
+        """Raise an error now, before hours of work, if the file cannot be written."""
         folder = self.path.absolute().parent
         if self.path.is_dir() or not folder.is_dir():
             raise DataError(f"{self.path}: a checkpoint cannot be written there.")
@@ -63,64 +68,65 @@ class Checkpoint:
                 f"{self.path}: a checkpoint cannot be written there ({error.strerror})."
             ) from error
 
-    def _read(self) -> SolverState:
-        held = FILE.read(self.path)
-        parts = {key: held.get(key) for key in ("belongs", "state")}
-        if digest(parts) != held.get("sha256"):
+    def _read(self) -> State:
+        """Return the stored state; raise an error if it belongs to another fit."""
+        contents = FILE.read(self.path)
+        checked = {key: contents.get(key) for key in ("belongs", "state")}
+        if digest(checked) != contents.get("sha256"):
             raise DataError(f"{self.path}: damaged: its contents do not match its checksum.")
-        for key, mine in self._belongs.items():
-            if held["belongs"].get(key) != mine and key == "version":
+        for key, value in self._identity.items():
+            if contents["belongs"].get(key) != value and key == "version":
                 raise DataError(
-                    f"{self.path}: was left by another version of Firstpage; remove it, or name "
+                    f"{self.path}: was written by another version of Firstpage; remove it, or name "
                     "another file."
                 )
-            if held["belongs"].get(key) != mine:
+            if contents["belongs"].get(key) != value:
                 raise DataError(
                     f"{self.path}: is the checkpoint of another fit (its {key} differ); remove "
                     "it, or name another file."
                 )
-        found: SolverState = _unpacked(held["state"])
-        return found
+        state: State = _from_json(contents["state"])
+        return state
 
-    def keep(self, state: Callable[[], SolverState]) -> None:
-        """This is where the fit stands now; `state` is asked only when it is written down."""
+    def keep(self, state: Callable[[], State]) -> None:
+        """Set the current state; `state` is only called when the file is written."""
         self._last = state
-        if time.monotonic() - self._written > EVERY:
+        if time.monotonic() - self._written > WRITE_INTERVAL:
             self.write()
 
     def write(self) -> None:
-        """The last state, if there is any.  A disk that is full shall not end the fit."""
+        """Write the last state, if there is one; a failure causes only a warning."""
         if self._last is None:
             return
-        held = {"belongs": self._belongs, "state": _packed(self._last())}
+        contents = {"belongs": self._identity, "state": _to_json(self._last())}
         self._written = time.monotonic()
         try:
-            write_json(FILE.marked(held), self.path)
+            write_json(FILE.marked(contents), self.path)
         except (OSError, DataError) as error:
-            self._warn(f"{self.path}: the checkpoint cannot be written ({_why(error)}).")
+            self._warn(f"{self.path}: the checkpoint cannot be written ({_reason(error)}).")
 
     def done(self) -> None:
-        """Nothing is left to go on with."""
+        """Remove the file: the fit is finished."""
         self._last = None
         try:
             self.path.unlink(missing_ok=True)
         except OSError as error:
-            self._warn(f"{self.path}: the fit is done; remove it ({_why(error)}).")
+            self._warn(f"{self.path}: the fit is done; remove the file ({_reason(error)}).")
 
     def _warn(self, text: str) -> None:
-        """Once: the next time it will be no other."""
-        if not self._mute:
+        """Warn once per checkpoint."""
+        if not self._warned:
             warnings.warn(text, FirstpageWarning, stacklevel=2)
-        self._mute = True
+        self._warned = True
 
     def minimize(
         self, solver: AnySolver, objective: Objective, start: Floats, watcher: Watcher,
         memory: object,
     ) -> SolverResult:  # fmt: skip
-        """Let a solver go on from here, and store where it stands after every iteration."""
+        """Continue with a solver from the stored state; store its state after every iteration."""
         if solver.batch is not None:
-            raise DataError(f"{type(solver).__name__} leaves no checkpoints.")
-        state, inner, done = self.state, dict[str, Callable[[], SolverState]](), 0
+            raise DataError(f"{type(solver).__name__} does not support checkpoints.")
+        state, solver_state, done = self.state, dict[str, Callable[[], State]](), 0
         if state is not None:
             done, start = int(state["iterations"]), state["params"]
             if state["best"] is not None:
@@ -130,66 +136,68 @@ class Checkpoint:
         def watch(iteration: int, value: float, params: Floats) -> bool:
             stop = watcher(done + iteration, value, params)
             best = None if watcher.best is None else list(vars(watcher.best).values())
-            now = {"iterations": done + iteration, "params": params.copy(), "best": best,
-                   "best_params": watcher.best_params}  # fmt: skip
+            current = {"iterations": done + iteration, "params": params.copy(), "best": best,
+                       "best_params": watcher.best_params}  # fmt: skip
             if np.isfinite(params).all() and not stop:
-                self.keep(lambda: {**now, **{key: tell() for key, tell in inner.items()}})
+                self.keep(lambda: {**current, **{k: get() for k, get in solver_state.items()}})
             return stop
 
-        inside = state["solver"] if state is not None and solver.resumable else None
-        resume = Resume(memory, done, inside, lambda tell: inner.update(solver=tell))
-        found = solver.minimize(objective, start, watch, resume)
-        return replace(found, iterations=found.iterations + done)
+        stored = state["solver"] if state is not None and solver.resumable else None
+        resume = Resume(memory, done, stored, lambda get: solver_state.update(solver=get))
+        result = solver.minimize(objective, start, watch, resume)
+        return replace(result, iterations=result.iterations + done)
 
     def __enter__(self) -> Checkpoint:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """However it ended, what is not done is written down."""
+        """Write the state of an unfinished fit."""
         self.write()
 
 
-def _why(error: Exception) -> str:
+def _reason(error: Exception) -> str:
+    """Return the message of an error of the operating system, or any other."""
     return getattr(error, "strerror", None) or str(error)
 
 
-def belongs(
+def fit_identity(
     name: str, parameters: Record, training: TrainingData, valid: Dataset | None,
     start: Floats | None,
-) -> SolverState:  # fmt: skip
-    """What a checkpoint must have been made with."""
+) -> State:  # fmt: skip
+    """Return what identifies a fit: a checkpoint must agree with all of it."""
     weights = [w for w in (training.weights, training.query_weights) if w is not None]
     return {
         "version": versions()["firstpage"],
         "ranker": name,
-        "parameters": {k: v for k, v in parameters.items() if k not in INDIFFERENT},
+        "parameters": {k: v for k, v in parameters.items() if k not in IRRELEVANT},
         "data": [training.fingerprint()["sha256"], *[digest({"w": w.tolist()}) for w in weights]],
         "warm start": None if start is None else digest({"w": np.asarray(start).tolist()}),
         "validation data": None if valid is None else valid.sha256(),
     }
 
 
-def _packed(value: object) -> Json:
-    """As JSON holds it, with all bits."""
+def _to_json(value: object) -> Json:
+    """Return a state as JSON, with all bits of its numbers."""
     if isinstance(value, np.ndarray):
         array = np.ascontiguousarray(value, np.float64)
         return {"float64": base64.b64encode(array.tobytes()).decode(), "shape": array.shape}
     if isinstance(value, dict):
-        return {key: _packed(one) for key, one in value.items()}
+        return {key: _to_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_packed(one) for one in value]
+        return [_to_json(item) for item in value]
     if isinstance(value, (float, np.floating)) and not np.isfinite(value):
-        return _packed(np.asarray(value))  # which JSON has no word for
+        return _to_json(np.asarray(value))  # JSON has no NaN and no infinities
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _unpacked(value: Json) -> Json:
+def _from_json(value: Json) -> Json:
+    """Return the state that `_to_json` has written."""
     if isinstance(value, dict) and set(value) == {"float64", "shape"}:
         raw = base64.b64decode(value["float64"])
         array = np.frombuffer(raw, np.float64).reshape(value["shape"]).copy()
         return array if array.ndim else float(array)
     if isinstance(value, dict):
-        return {key: _unpacked(one) for key, one in value.items()}
+        return {key: _from_json(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_unpacked(one) for one in value]
+        return [_from_json(item) for item in value]
     return value

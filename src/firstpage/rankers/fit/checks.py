@@ -1,4 +1,4 @@
-"""Checks of labels, features and validation data; they need no scikit-learn."""
+"""Checks of labels, features and validation data, without scikit-learn."""
 
 from __future__ import annotations
 
@@ -20,23 +20,29 @@ from firstpage.types import Array, Floats, Ints
 if TYPE_CHECKING:
     from firstpage.data.dataset import Features
 
-CHUNK = 1 << 10  # documents compared at a time
-EXACT = 2**53  # whole numbers beyond it are no longer distinguished
-SAME = (
-    "the validation data are the training data: iterations and parameters that they choose, and "
-    "the score on them, are overfitted."
+CHUNK = 1 << 10  # documents per comparison
+MAX_EXACT = 2**53  # beyond it, distinct integers may be equal as floats
+SAME_DATA = (
+    "the validation data are the training data: iterations and parameters that are chosen on them, "
+    "and the score on them, are overfitted."
 )
 
 
-def labels_of(y: object, rows: int) -> Floats:
-    """One finite number a document."""
-    given = np.asarray(y)
-    if given.dtype.kind in "cmM":
-        raise DataError(f"Unknown label type: labels must be real numbers, not {given.dtype}.")
-    if given.dtype.kind in "iu" and given.size and int(np.abs(given.astype(object)).max()) > EXACT:
-        raise DataError(f"labels beyond 2^53 cannot be told apart; the greatest is {given.max()}.")
+def check_labels(y: object, rows: int) -> Floats:
+    """Return labels as floats, one finite number per document; raise DataError otherwise."""
+    array = np.asarray(y)
+    if array.dtype.kind in "cmM":
+        raise DataError(f"Unknown label type: labels must be real numbers, not {array.dtype}.")
+    if (
+        array.dtype.kind in "iu"
+        and array.size
+        and int(np.abs(array.astype(object)).max()) > MAX_EXACT
+    ):
+        raise DataError(
+            f"labels beyond 2^53 cannot be distinguished; the greatest is {array.max()}."
+        )
     try:
-        labels = given.astype(np.float64)
+        labels = array.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise DataError(f"Unknown label type: labels must be numbers ({error}).") from error
     if labels.ndim == 2 and labels.shape[1] == 1:
@@ -46,7 +52,7 @@ def labels_of(y: object, rows: int) -> Floats:
         warnings.warn(text, DataConversionWarning, stacklevel=4)
         labels = labels.ravel()
     if labels.ndim != 1:
-        raise DataError(f"y should be a 1d array, one label a document; got {labels.shape}.")
+        raise DataError(f"y should be a 1d array, one label per document; got {labels.shape}.")
     if len(labels) != rows:
         raise DataError(f"there are {len(labels)} labels for {rows} documents.")
     if not np.isfinite(labels).all():
@@ -55,10 +61,10 @@ def labels_of(y: object, rows: int) -> Floats:
     return labels
 
 
-def grouped(
+def group_by_query(
     X: Features, y: Floats, qid: Iterable[object] | None, names: tuple[str, ...] | None
 ) -> Dataset:
-    """Rows brought together by query; their former numbers are kept in `row_order`."""
+    """Return the rows grouped by query; `row_order` holds their original numbers."""
     rows = X.shape[0]
     if qid is None:
         offsets = np.array([0, rows], np.int64)
@@ -70,9 +76,9 @@ def grouped(
 
 
 def check_has_features(data: Dataset | Shards) -> None:
-    """Refuse training data without features.
+    """Raise an error for training data without features.
 
-    The middle of the line is scikit-learn's own, which its checks of estimators look for.
+    The message contains the one of scikit-learn, which its estimator checks expect.
     """
     if not data.n_features:
         raise DataError(
@@ -82,7 +88,7 @@ def check_has_features(data: Dataset | Shards) -> None:
 
 
 def check_finite(data: Dataset) -> None:
-    """Refuse missing and infinite features, and say where they are."""
+    """Raise an error for missing and infinite features that names the first one."""
     if isinstance(data.X, np.ndarray):
         if not data.X.size or zero_if_finite(data.X.reshape(-1)) == 0.0:
             return
@@ -92,50 +98,50 @@ def check_finite(data: Dataset) -> None:
         bad = ~np.isfinite(data.X.data)
         if not bad.any():
             return
-        at = int(np.argmax(bad))
-        row = int(np.searchsorted(data.X.indptr, at, side="right")) - 1
-        column, value = int(data.X.indices[at]), data.X.data[at]
+        entry = int(np.argmax(bad))
+        row = int(np.searchsorted(data.X.indptr, entry, side="right")) - 1
+        column, value = int(data.X.indices[entry]), data.X.data[entry]
     query = data.queries[int(np.searchsorted(data.offsets, row, side="right")) - 1]
     name = data.feature_names[column] if data.feature_names else f"feature {column + 1}"
-    place = row if data.row_order is None else int(data.row_order[row])
+    original = row if data.row_order is None else int(data.row_order[row])
     raise DataError(
-        f"{data.source} contains NaN or inf: {name} of row {place + 1} (query {query!r}) is "
+        f"{data.source} contains NaN or inf: {name} of row {original + 1} (query {query!r}) is "
         f"{value}. Fill or drop such values first."
     )
 
 
 def warn_of_overlap(train: Dataset, valid: Dataset) -> None:
-    """Warn where validation queries are in the training data: what they choose is overfitted."""
-    alike = (len(train), train.n_docs, train.n_features) == (
+    """Warn if validation queries are in the training data."""
+    same_shape = (len(train), train.n_docs, train.n_features) == (
         len(valid), valid.n_docs, valid.n_features,
     )  # fmt: skip
-    if alike and train.sha256() == valid.sha256():
-        warnings.warn(SAME, FirstpageWarning, stacklevel=5)
+    if same_shape and train.sha256() == valid.sha256():
+        warnings.warn(SAME_DATA, FirstpageWarning, stacklevel=5)
         return
-    both = shared_queries(train, valid)
-    if both:
+    shared = shared_queries(train, valid)
+    if shared:
         warnings.warn(
-            f"{len(both)} of {len(valid)} validation queries are in the training data, too (same "
-            f"id and same features; {valid.queries[both[0]]!r} is the first): iterations and "
-            "parameters that they choose, and the score on them, are overfitted.",
+            f"{len(shared)} of {len(valid)} validation queries are also in the training data (same "
+            f"id and same features; {valid.queries[shared[0]]!r} is the first): iterations and "
+            "parameters that are chosen on them, and the score on them, are overfitted.",
             FirstpageWarning,
             stacklevel=5,
         )
 
 
 def shared_queries(train: Dataset, valid: Dataset) -> list[int]:
-    """Return the validation queries that training has under the same id with the same features."""
+    """Return the validation queries with the id and the features of a training query."""
     partner = partners(valid.queries, train.queries)
-    there = np.flatnonzero(partner >= 0)
-    size = train.lengths[partner[there]]
-    candidates = there[(valid.lengths[there] == size) & (size > 0)].tolist()
+    matched = np.flatnonzero(partner >= 0)
+    size = train.lengths[partner[matched]]
+    candidates = matched[(valid.lengths[matched] == size) & (size > 0)].tolist()
     return [q for q in candidates if _same_features(train[int(partner[q])], valid[q])]
 
 
-def _same_features(one: Dataset, other: Dataset) -> bool:
-    """Return whether two queries hold the same documents, dense ones in any order."""
-    a: Any = one.X
-    b: Any = other.X
+def _same_features(first: Dataset, second: Dataset) -> bool:
+    """Return whether two queries have the same documents, in any order if dense."""
+    a: Any = first.X
+    b: Any = second.X
     if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray):
         return a.shape == b.shape and not (a != b).sum()
     return np.array_equal(a, b) or np.array_equal(_sorted_rows(a), _sorted_rows(b))
@@ -158,8 +164,8 @@ def varies(data: Dataset) -> bool:
     return False
 
 
-def restored(values: Floats, order: Ints | None) -> Floats:
-    """Values of regrouped rows in the order in which the rows were given."""
+def restore_row_order(values: Floats, order: Ints | None) -> Floats:
+    """Return values of grouped rows in the original order of the rows."""
     if order is None:
         return values
     out = np.empty_like(values)

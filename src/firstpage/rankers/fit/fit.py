@@ -1,4 +1,4 @@
-"""Fit a loss through a scorer by a solver, or tree by tree: the one place where the parts meet."""
+"""Fit a composition of loss, scorer and solver, or grow trees."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from firstpage.engine.threads import resolve, single_threaded_blas
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.losses.loss import Loss
-from firstpage.rankers.fit.request import NOTHING, Composition, FitRequest, FitResult
+from firstpage.rankers.fit.request import NOTHING_LEARNED, Composition, FitRequest, FitResult
 from firstpage.rankers.fit.training_data import Scorer
 from firstpage.rankers.trees.growth import Booster, Growth, GrowthOptions
 from firstpage.scorers.linear import BoundLinear, LinearScoring
@@ -24,57 +24,57 @@ from firstpage.solvers.score_space import ParameterPoint, ScoredObjective, resul
 from firstpage.solvers.solver import AnySolver, Objective, Resume, SolverResult
 from firstpage.types import Floats
 
-FAINT = (
-    "with features of this size so large a C leaves the penalty to rounding; C = {:.2g} was taken. "
-    "Scale the features (normalize=..), or choose a smaller C."
+C_REDUCED = (
+    "with features of this size and so large a C, rounding errors exceed the penalty; C = {:.2g} "
+    "was used. Scale the features (normalize=..), or choose a smaller C."
 )
 
 
 class Diverged(DataError):
-    """A descent went to infinity."""
+    """A gradient descent diverged."""
 
 
-def fit_composition(request: FitRequest, parts: Composition) -> FitResult:
-    """By a solver, or tree by tree."""
-    if parts.trees is not None:
-        growth = request.training.loss_growth(parts.trees, parts.loss, growth_options(request))
-        return fit_trees(request, parts.trees, growth)
-    assert parts.scorer is not None
-    limit = nullcontext() if parts.scorer.linear else torch_threads(request.threads)
-    with (
-        limit,
-        single_threaded_blas(),
-        np.errstate(over="ignore", invalid="ignore"),
-    ):  # it may diverge
-        return _fit_scorer(request, parts, parts.scorer)
+def fit_composition(request: FitRequest, composition: Composition) -> FitResult:
+    """Fit by a solver, or grow trees."""
+    if composition.trees is not None:
+        growth = request.training.loss_growth(
+            composition.trees, composition.loss, growth_options(request)
+        )
+        return fit_trees(request, composition.trees, growth)
+    assert composition.scorer is not None
+    limit = nullcontext() if composition.scorer.linear else torch_threads(request.threads)
+    with limit, quiet_blas(), np.errstate(over="ignore", invalid="ignore"):  # it may diverge
+        return _fit_scorer(request, composition, composition.scorer)
 
 
-def _fit_scorer(request: FitRequest, parts: Composition, scorer: Scorer) -> FitResult:
+def _fit_scorer(request: FitRequest, composition: Composition, scorer: Scorer) -> FitResult:
     """Minimize the mean loss over the scorer's parameters."""
     training = request.training
     bound = training.bind(scorer)
-    solver = solver_for(parts.solver, parts.loss, bound, request.seed)
-    objective = training.objective(parts.loss, scorer, bound, parts.l2, solver, request.threads)
-    watcher = request.watcher(bound.predict, solver.selects_iteration)
-    start = _start(request, parts.loss, bound, objective)
+    solver = solver_for(composition.solver, composition.loss, bound, request.seed)
+    objective = training.objective(
+        composition.loss, scorer, bound, composition.l2, solver, request.threads
+    )
+    watcher = request.watcher(bound.predict, solver.path)
+    start = _start(request, composition.loss, bound, objective)
     interrupted, converged, degenerate, gap, memory = False, False, False, None, None
     try:
         if request.checkpoint is None:
-            found = solver.minimize(objective, start, watcher, Resume(request.memory))
+            solved = solver.minimize(objective, start, watcher, Resume(request.memory))
         else:
-            found = request.checkpoint.minimize(solver, objective, start, watcher, request.memory)
+            solved = request.checkpoint.minimize(solver, objective, start, watcher, request.memory)
         params, value, iterations, converged = (
-            found.params, found.value, found.iterations, found.converged,
+            solved.params, solved.value, solved.iterations, solved.converged,
         )  # fmt: skip
         if not np.isfinite(params).all() or not np.isfinite(value):
             if watcher.best is None or not watcher.keep:
-                raise Diverged(f"training {found.reason}, or scale the features (normalize=..).")
+                raise Diverged(f"training {solved.reason}, or scale the features (normalize=..).")
             value, iterations = watcher.best.loss, watcher.best.iteration
-        gap, memory, degenerate = found.gap, found.warm_start, found.degenerate
-        if found.l2 is not None and found.l2 > 1.001 * parts.l2:
-            warnings.warn(FAINT.format(1 / found.l2), FirstpageWarning, stacklevel=4)
-        if found.exhausted:
-            warnings.warn(_unfinished(solver, found), FirstpageWarning, stacklevel=4)
+        gap, memory, degenerate = solved.gap, solved.memory, solved.degenerate
+        if solved.l2 is not None and solved.l2 > 1.001 * composition.l2:
+            warnings.warn(C_REDUCED.format(1 / solved.l2), FirstpageWarning, stacklevel=4)
+        if solved.exhausted:
+            warnings.warn(_unfinished(solver, solved), FirstpageWarning, stacklevel=4)
     except KeyboardInterrupt:
         if watcher.last_params is None:
             raise
@@ -83,11 +83,11 @@ def _fit_scorer(request: FitRequest, parts: Composition, scorer: Scorer) -> FitR
     if watcher.best is not None and (watcher.keep or interrupted):
         params = watcher.best_params
         if gap is not None:
-            # A gap is known of objectives that are seen from the scores.
-            chosen = result_at(found, cast(ScoredObjective[ParameterPoint], objective), params)
+            # A gap is known only for objectives of the scores.
+            chosen = result_at(solved, cast(ScoredObjective[Point], objective), params)
             value, gap = chosen.value, chosen.gap
-    if not degenerate and _all_alike(objective, bound, params, request, iterations):
-        warnings.warn(NOTHING, FirstpageWarning, stacklevel=4)
+    if not degenerate and _equal_scores(objective, bound, params, request, iterations):
+        warnings.warn(NOTHING_LEARNED, FirstpageWarning, stacklevel=4)
     result = request.result(
         watcher, bound.scoring(params), iterations, value, converged=converged,
         interrupted=interrupted, gap=gap, memory=memory,
@@ -97,49 +97,51 @@ def _fit_scorer(request: FitRequest, parts: Composition, scorer: Scorer) -> FitR
     return result
 
 
-def _all_alike(
+def _equal_scores(
     objective: Objective, bound: BoundScorer, params: Floats, request: FitRequest, iterations: int
 ) -> bool:
-    """Return whether all documents of a query have the same score: nothing was learned.
+    """Return whether the documents of each query have equal scores: nothing was learned.
 
-    Weights of features that distinguish nothing may be rounding instead of 0; a solver is done with
-    such in no time.
+    The weights of uninformative features may be rounding errors instead of 0; a solver then stops
+    within a few iterations.
     """
     if not params.any() or not request.training.varies():
         return True
     if iterations > 3 or not bound.parallel:
         return False
-    wide, greatest = objective.score_range(params)
-    return wide <= 1e-9 * greatest
+    score_range, largest = objective.score_range(params)
+    return score_range <= 1e-9 * largest
 
 
-def _unfinished(solver: AnySolver, found: SolverResult) -> str:
-    if found.gap is None:
+def _unfinished(solver: AnySolver, result: SolverResult) -> str:
+    """Return the warning about a solver that used all its iterations."""
+    if result.gap is None:
         return (
-            f"the solver used all {found.iterations} iterations before the objective stood still; "
+            f"the solver used all {result.iterations} iterations before the objective converged; "
             "raise max_iter, as in solver='lbfgs(max_iter=1000)'."
         )
     return (
-        f"after {found.iterations} iterations the objective is only known to be within "
-        f"{100 * found.gap:.2g} % of the optimum ({100 * solver.tol:.2g} % were asked for). Scale "
+        f"after {result.iterations} iterations the objective is only known to be within "
+        f"{100 * result.gap:.2g} % of the optimum ({100 * solver.tol:.2g} % was required). Scale "
         "the features (normalize=..), choose another C, or raise max_iter, as in "
         "solver='cutting plane(max_iter=5000)'."
     )
 
 
 def _start(request: FitRequest, loss: Loss, bound: BoundScorer, objective: Objective) -> Floats:
+    """Return the start: that of a warm start, else the scorer's, moved off 0 if not convex."""
     if request.start is not None:
         if len(request.start) != bound.size:
             raise DataError(
-                f"warm_start: the model so far has {len(request.start)} parameters, and now "
-                f"{bound.size} are needed."
+                f"warm_start: the previous model has {len(request.start)} parameters, and this fit "
+                f"needs {bound.size}."
             )
         return request.start
     start = bound.initial_params(request.seed)
     if not loss.traits.convex and not start.any():
-        # Such losses (cosine) have no value at 0, but a direction to leave it by.
-        T = Coordinates(objective.preconditioner(), bound.size)
-        direction = T.gradient_from_params(objective(start)[1])
+        # Such losses (cosine) are undefined at 0, but have a descent direction there.
+        T = Coordinates(objective.conditioner(), bound.size)
+        direction = T.inward(objective(start)[1])
         if not direction.any():
             direction = np.random.default_rng(request.seed).normal(size=bound.size)
         start = T.to_params(-direction / np.linalg.norm(direction))
@@ -149,8 +151,8 @@ def _start(request: FitRequest, loss: Loss, bound: BoundScorer, objective: Objec
 def fit_least_squares(request: FitRequest, k: int | None, l2: float) -> FitResult:
     """Minimize half the mean squared error plus l2 / 2 * |w|^2; the intercept is free.
 
-    Normal equations of centered features in units of their spread; of several optima, as when
-    features depend on each other, the least.
+    Solves the normal equations of the standardized features; with linearly dependent features the
+    solution of least norm is returned.
     """
     request.warn_if_constant()
     params, intercept, error = request.training.least_squares(k, l2)
@@ -161,14 +163,15 @@ def fit_least_squares(request: FitRequest, k: int | None, l2: float) -> FitResul
 
 
 def growth_options(request: FitRequest) -> GrowthOptions:
+    """Return the options of growing trees."""
     valid = None if request.valid is None else request.valid.X
     return GrowthOptions(valid, request.seed, resolve(request.threads))
 
 
 def fit_trees(request: FitRequest, trees: Trees, growth: Growth) -> FitResult:
-    """Watch trees grow, and keep as many as measure best."""
+    """Grow trees, and keep the number of trees with the best validation measure."""
     if request.checkpoint is not None:
-        raise DataError("trees leave no checkpoints; leave checkpoint out.")
+        raise DataError("trees do not support checkpoints; leave checkpoint out.")
     constant = request.warn_if_constant()
     boosters: list[Booster] = []
     scores: list[Floats | None] = []
@@ -186,9 +189,9 @@ def fit_trees(request: FitRequest, trees: Trees, growth: Growth) -> FitResult:
             raise
         interrupted, booster, count = True, boosters[0], len(watcher.history)
     if not constant and not trees.splits(booster):
-        warnings.warn(f"all scores are alike: {NO_SPLIT}", FirstpageWarning, stacklevel=4)
-    kept = watcher.best.iteration if watcher.best is not None and watcher.keep else count
-    model = trees.scoring(booster, kept, request.training.n_features)
+        warnings.warn(f"all scores are equal: {NO_SPLIT}", FirstpageWarning, stacklevel=4)
+    best_count = watcher.best.iteration if watcher.best is not None and watcher.keep else count
+    model = trees.scoring(booster, best_count, request.training.n_features)
     value = watcher.history[-1].loss
     return request.result(
         watcher, model, count, value, converged=not interrupted, interrupted=interrupted

@@ -1,4 +1,4 @@
-"""What users hand to a ranker, checked: Datasets as they are, arrays and frames by scikit-learn."""
+"""Validation of the arguments of `fit` and `predict`: arrays and frames by scikit-learn."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from firstpage.data.columns import ColumnMatch, match_columns
 from firstpage.data.dataset import Dataset
 from firstpage.data.shards.shards import Shards
 from firstpage.errors import DataError, FirstpageWarning
-from firstpage.rankers.fit.checks import check_finite, grouped, labels_of
+from firstpage.rankers.fit.checks import check_finite, check_labels, group_by_query
 
-MANY = 1000  # rows from which on a missing qid is worth a warning
+QID_WARNING_ROWS = 1000  # above which a missing qid causes a warning
 
 
 class HasFeatures(Protocol):
-    """Data, shards or a model."""
+    """Data, shards or a model with features."""
 
     @property
     def n_features(self) -> int: ...
@@ -28,22 +28,24 @@ class HasFeatures(Protocol):
     def feature_names(self) -> tuple[str, ...] | None: ...
 
 
-class Given(BaseEstimator):  # type: ignore[misc]
-    """An estimator that remembers the features it was given."""
+class ValidatingEstimator(BaseEstimator):  # type: ignore[misc]
+    """An estimator that validates its input and remembers the features of the training data."""
 
     n_features_in_: int
 
     def _dataset(
         self, X: object, y: object, qid: Iterable[object] | None, reset: bool, labeled: bool = True
     ) -> Dataset:
-        """What came, checked: Datasets here, arrays and frames through scikit-learn."""
+        """Return the arguments as a checked Dataset; `reset` remembers the features."""
         if isinstance(X, Dataset):
             if y is not None or qid is not None:
                 raise DataError("a Dataset has labels and query ids of its own; drop y and qid.")
             if labeled and not X.n_docs:
                 raise DataError(f"{X.source} has no documents to learn from.")
             if labeled and not np.isfinite(X.y).all():
-                raise DataError(f"{X.source} has documents without a label; learning needs all.")
+                raise DataError(
+                    f"{X.source} has documents without a label; training needs a label for each."
+                )
             if reset:
                 self._remember_features(X)
             data = X if reset else self._columns(X).apply(X)
@@ -63,19 +65,19 @@ class Given(BaseEstimator):  # type: ignore[misc]
 
             checked = csr_array(checked)
         names = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
-        labels = labels_of(y, checked.shape[0]) if labeled else np.zeros(checked.shape[0])
-        if labeled and qid is None and len(labels) > MANY:
+        labels = check_labels(y, checked.shape[0]) if labeled else np.zeros(checked.shape[0])
+        if labeled and qid is None and len(labels) > QID_WARNING_ROWS:
             warnings.warn(
                 f"qid is not given: all {len(labels)} documents are taken for one query.",
                 FirstpageWarning,
                 stacklevel=3,
             )
-        data = grouped(checked, labels, qid, names)
+        data = group_by_query(checked, labels, qid, names)
         check_finite(data)
         return data
 
     def _remember_features(self, data: HasFeatures) -> None:
-        """Take the features of training data, or of a model file, for those of the ranker."""
+        """Store the features of training data, or of a model file, as those of the ranker."""
         self.n_features_in_ = data.n_features
         if data.feature_names is not None:
             self.feature_names_in_ = np.array(data.feature_names, object)
@@ -83,12 +85,13 @@ class Given(BaseEstimator):  # type: ignore[misc]
             del self.feature_names_in_
 
     def _columns(self, data: Dataset | Shards) -> ColumnMatch:
-        """Which columns of the data are the features of training; other data are refused."""
+        """Match the columns of the data to the features of training, or raise an error."""
         known = getattr(self, "feature_names_in_", None)
         names = None if known is None else known.tolist()
         return match_columns(data, names, self.n_features_in_, f"this {type(self).__name__}")
 
     def _validation(self, valid: object) -> Dataset:
+        """Return the validation data as a checked Dataset."""
         if isinstance(valid, Dataset):
             if not valid.n_docs:
                 raise DataError("the validation data have no documents.")

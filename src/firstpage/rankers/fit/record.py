@@ -1,7 +1,6 @@
-"""The training record of a model: its data, versions, and how the fit went.
+"""The training record of a model: its data, versions, and the course of the fit.
 
-Model files carry it as it is, and fitted attributes are read from it, after `fit` and after `load`
-alike.
+Model files contain it, and the fitted attributes are read from it, after `fit` and after `load`.
 """
 
 from __future__ import annotations
@@ -16,20 +15,20 @@ from firstpage import __version__
 from firstpage.rankers.fit.progress import Step
 
 Record = dict[str, Any]
-"""What model files carry, as JSON holds it."""
+"""A record of a model file, as JSON."""
 NO_GAP = "gap_ is NaN: only cutting planes and n-slack, of linear weights, bound the optimum."
 
 
 @cache
 def versions() -> dict[str, str]:
-    """Of what took part; looking them up is slow."""
-    found = {"firstpage": __version__}
+    """Return the versions of the packages that a fit may use; cached, because it is slow."""
+    versions_by_package = {"firstpage": __version__}
     for package in ("numpy", "scipy", "lightgbm", "xgboost-cpu", "torch"):
         try:
-            found[package] = version(package)
+            versions_by_package[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return versions_by_package
 
 
 def fit_record(
@@ -41,27 +40,29 @@ def fit_record(
     history: list[Step],
     gap: float | None,
 ) -> Record:
-    """Return how a fit went, as JSON holds it; `fitted_attributes` reads the same values back.
+    """Return the course of a fit as JSON, from which `fitted_attributes` reads.
 
-    Seconds are left out: the same training writes the same file.
+    Seconds are omitted, so that equal fits write equal files.
     """
     score = best.measure if best else (history[-1].measure if history else None)
     return {
-        "score": _written(score),
+        "score": _number_to_json(score),
         "iterations": int(iterations),
         "best_iteration": best.iteration if best else None,
-        "objective": _written_loss(objective),
-        "gap": _written(gap),
+        "objective": _loss_to_json(objective),
+        "gap": _number_to_json(gap),
         "gap_note": NO_GAP if gap is None else None,
         "converged": bool(converged),
         "interrupted": bool(interrupted),
-        "curve": [[s.iteration, _written_loss(s.loss), _written(s.measure)] for s in history],
+        "curve": [
+            [s.iteration, _loss_to_json(s.loss), _number_to_json(s.measure)] for s in history
+        ],
         "improved": [row for row, s in enumerate(history) if s.best],  # rows of the curve
     }
 
 
 def fitted_attributes(record: Record) -> Record:
-    """Return the fitted attributes that a record holds; those of older files are fewer."""
+    """Return the fitted attributes of a record; records of older files lack some."""
     return {
         name: read(*(record[key] for key in keys))
         for name, (keys, read) in ATTRIBUTES.items()
@@ -69,24 +70,24 @@ def fitted_attributes(record: Record) -> Record:
     }
 
 
-def _written(value: float | None) -> float | str | None:
-    """Return a number as JSON holds it: NaN and infinities as text."""
+def _number_to_json(value: float | None) -> float | str | None:
+    """Return a number as JSON: NaN and infinities as strings."""
     if value is None:
         return None
     return float(value) if math.isfinite(value) else str(float(value))
 
 
-def _written_loss(value: float) -> float | str | None:
-    """Return a loss as JSON holds it: NaN, one that is not known, as null."""
-    return _written(None if math.isnan(value) else value)
+def _loss_to_json(value: float) -> float | str | None:
+    """Return a loss as JSON: NaN, which means unknown, as null."""
+    return _number_to_json(None if math.isnan(value) else value)
 
 
-def _number(written: float | str | None) -> float | None:
-    return None if written is None else float(written)
+def _number(stored: float | str | None) -> float | None:
+    return None if stored is None else float(stored)
 
 
-def _loss(written: float | str | None) -> float:
-    return math.nan if written is None else float(written)
+def _loss(stored: float | str | None) -> float:
+    return math.nan if stored is None else float(stored)
 
 
 def _history(curve: list[list[float]], improved: list[int]) -> list[Step]:
@@ -98,7 +99,7 @@ def _history(curve: list[list[float]], improved: list[int]) -> list[Step]:
 
 
 ATTRIBUTES: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
-    # by name: what they are read from, and how
+    # by name: the keys of the record, and the function of their values
     "n_iter_": (("iterations",), int),
     "objective_": (("objective",), _loss),
     "converged_": (("converged",), bool),

@@ -1,4 +1,4 @@
-"""What is asked of a fit, and what it gives back."""
+"""The request and the result of a fit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from firstpage.errors import FirstpageWarning
 from firstpage.losses.loss import Loss
 from firstpage.measures.measure import Measure
 from firstpage.rankers.fit.checkpoint import Checkpoint
-from firstpage.rankers.fit.progress import PATIENCE, Score, Step, Watcher
+from firstpage.rankers.fit.progress import DEFAULT_PATIENCE, Score, Step, Watcher
 from firstpage.rankers.fit.record import Record, fit_record, versions
 from firstpage.rankers.fit.training_data import Scorer, TrainingData
 from firstpage.scorers.scorer import Scoring
@@ -20,18 +20,28 @@ from firstpage.scorers.trees import Trees
 from firstpage.solvers.solver import AnySolver
 from firstpage.types import Floats
 
-NOTHING = (
-    "all scores are alike: no query of the training data has preferences that this ranker reads, "
-    "or no feature tells its documents apart."
+NOTHING_LEARNED = (
+    "all scores are equal: no query of the training data has preferences that this ranker uses, or "
+    "no feature distinguishes its documents."
 )
 
 
 @dataclass(frozen=True)
 class Composition:
-    """What a ranker is composed of.
+    """The loss, scorer, solver and penalty of a ranker.
 
-    scorer   parameters that a solver moves; None: `trees` grow instead
-    solver   by name; "auto" suits the loss and the scorer
+    Attributes
+    ----------
+    loss : Loss
+        The loss.
+    scorer : Scorer or None
+        A scorer whose parameters a solver optimizes; None with trees.
+    trees : Trees or None
+        Trees that grow instead.
+    solver : str or solver
+        The solver; "auto" chooses one for the loss and the scorer.
+    l2 : float
+        The weight of the penalty l2 / 2 * |w|^2.
     """
 
     loss: Loss
@@ -43,7 +53,7 @@ class Composition:
 
 @dataclass(frozen=True, eq=False)
 class FitRequest:
-    """What to learn from and how to go about it, checked."""
+    """The data and the options of a fit, checked."""
 
     training: TrainingData
     valid: Dataset | None
@@ -52,26 +62,26 @@ class FitRequest:
     seed: int
     threads: int | None
     start: Floats | None
-    callback: Callable[[Step], object] | None
+    progress: Callable[[Step], object] | None
     verbose: bool
-    memory: Any = None  # what an earlier fit on the same data left
+    memory: Any = None  # of an earlier fit on the same data
     checkpoint: Checkpoint | None = None
 
     def warn_if_constant(self) -> bool:
-        """Warn where no feature differs between documents of a query: nothing can be learned."""
+        """Warn and return True if no feature differs between documents of a query."""
         constant = not self.training.varies()
         if constant:
-            warnings.warn(NOTHING, FirstpageWarning, stacklevel=5)
+            warnings.warn(NOTHING_LEARNED, FirstpageWarning, stacklevel=5)
         return constant
 
     def watcher(self, score: Score, path: bool) -> Watcher:
-        """Return what is called after each iteration.
+        """Return the watcher, to be called after each iteration.
 
-        path   whether to keep the best iteration, even without `patience`
+        With `path`, the best iteration is kept even without `patience`.
         """
         keep = self.valid is not None and (path or self.patience is not None)
-        patience = self.patience or PATIENCE
-        return Watcher(self.measure, self.valid, score, keep, patience, self.callback, self.verbose)
+        patience = self.patience or DEFAULT_PATIENCE
+        return Watcher(self.measure, self.valid, score, keep, patience, self.progress, self.verbose)
 
     def result(
         self,
@@ -100,7 +110,7 @@ class FitRequest:
 
 @dataclass(frozen=True, eq=False)
 class FitResult:
-    """What a fit found: a model, and the training record that model files carry."""
+    """A fitted model with its training record; `memory` is for later fits on the same data."""
 
     model: Scoring
     record: Record

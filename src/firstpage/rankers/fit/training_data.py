@@ -1,4 +1,4 @@
-"""Training data: what rankers ask of documents, wherever these are."""
+"""Training data in memory, and the protocol that they share with data in shards."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from firstpage.rankers.trees.growth import (
     LambdaRank,
     LambdaRankGrowth,
     LossGrowth,
-    as_it_is,
+    identity,
 )
 from firstpage.scorers.linear import LinearScoring
 from firstpage.scorers.scorer import BoundScorer
@@ -43,128 +43,151 @@ from firstpage.types import Floats
 if TYPE_CHECKING:
     from firstpage.data.dataset import Features
 
-MANY_COPIES = 1000  # of a document on average
+MAX_COPIES = 1000  # per document on average
 Transform = MinMax | Standardize
 Convert = Callable[[Truth], Truth]
-"""From the truth of the data to the one that is trained on."""
+"""From the truth of the data to the truth for training."""
 Chosen = Sequence[tuple[int, float]]
-"""Weak rankers and their steps, round by round."""
+"""Weak rankers and their step sizes, by round."""
 LeastSquares = tuple[Floats, float, float]
 """Weights, intercept, mean squared error."""
 
 
 class Scorer(Protocol):
-    """What a fit asks of a scorer that solvers can move.
-
-    linear   whether scores are linear in the parameters
-    device   where it is fitted: "cpu", "cuda" and the like
-    """
+    """A scorer with parameters that a solver can optimize."""
 
     @property
-    def linear(self) -> bool: ...
+    def linear(self) -> bool:
+        """Whether scores are linear in the parameters."""
+        ...
+
     @property
-    def device(self) -> str: ...
+    def device(self) -> str:
+        """The device it is fitted on: "cpu", "cuda" and the like."""
+        ...
 
     def bind(self, X: Features) -> BoundScorer:
-        """Set it up on features."""
+        """Return the scorer bound to features."""
         ...
 
 
 class BoostingRanker(Protocol):
-    """What boosting asks of a ranker."""
+    """A ranker that boosting can train."""
 
     weak: str | WeakRankers
 
-    def _terms(self, training: InMemory, pool: WeakRankerPool) -> WeightedTerms:
-        """The terms of the loss, with weights that sum to 1."""
+    def _terms(self, training: InMemory, pool: Pool) -> WeightedTerms:
+        """Return the terms of the loss, with weights that sum to 1."""
         ...
 
-    def _begin(
-        self, pool: WeakRankerPool, terms: WeightedTerms, scores: Floats
-    ) -> BoostingState: ...
+    def _begin(self, pool: Pool, terms: WeightedTerms, scores: Floats) -> State:
+        """Return the state from which the rounds continue."""
+        ...
 
 
 class TrainingData(Protocol):
-    """Documents to learn from, in memory or in shards.
-
-    transform      of the features, which models apply too
-    weights        of documents, where they differ inside a query: as if copied
-    query_weights  None: all alike
-    """
+    """Documents to train on, in memory or in shards."""
 
     @property
-    def n_features(self) -> int: ...
-    @property
-    def transform(self) -> Transform | None: ...
-    @property
-    def weights(self) -> Floats | None: ...
-    @property
-    def query_weights(self) -> Floats | None: ...
-
-    def by_documents(self) -> Self:
-        """The same, with queries that weigh by the number of their documents as well."""
+    def n_features(self) -> int:
+        """The number of features."""
         ...
 
-    def fingerprint(self) -> Record: ...
+    @property
+    def transform(self) -> Transform | None:
+        """The scaling of the features, which becomes a part of the model."""
+        ...
+
+    @property
+    def weights(self) -> Floats | None:
+        """Weights of documents, where they differ within a query; they act as copies."""
+        ...
+
+    @property
+    def query_weights(self) -> Floats | None:
+        """Weights of queries; None: all equal."""
+        ...
+
+    def by_documents(self) -> Self:
+        """Return the data with query weights multiplied by the numbers of documents."""
+        ...
+
+    def fingerprint(self) -> Record:
+        """Return the checksum and the size of the data."""
+        ...
 
     def varies(self) -> bool:
-        """Whether any feature differs between two documents of a query."""
+        """Return whether any feature differs between two documents of a query."""
         ...
 
     def warn_of_overlap(self, valid: Dataset) -> None:
-        """Warn where validation queries are known to be training queries."""
+        """Warn if validation queries are known to be training queries."""
         ...
 
-    def in_memory(self, who: str) -> InMemory:
-        """The data themselves; shards are refused."""
+    def in_memory(self, ranker_name: str) -> InMemory:
+        """Return the data in memory; raise an error for shards."""
         ...
 
     def bind(self, scorer: Scorer) -> BoundScorer:
-        """The scorer, set up on the features."""
+        """Return the scorer bound to the features."""
         ...
 
     def objective(
         self, loss: Loss, scorer: Scorer, bound: BoundScorer, l2: float, solver: AnySolver,
         threads: int | None,
     ) -> Objective:  # fmt: skip
-        """The mean loss plus a penalty, as a function of the scorer's parameters."""
+        """Return the mean loss plus the penalty as a function of the scorer's parameters."""
         ...
 
     def least_squares(self, k: int | None, l2: float) -> LeastSquares:
-        """Ridge regression of the labels, or of the top-k map; every document counts alike."""
+        """Return the ridge regression of the labels, or of the top-k labels, over documents."""
         ...
 
     def direction(self, k: int | None, l2: float) -> Floats:
-        """The weights alone of such a regression, in which queries count by their weights."""
+        """Return the weights of such a regression, with the query weights."""
         ...
 
     def boosting_state(
         self, ranker: BoostingRanker, start: Floats | None, chosen: Chosen, threads: int | None
-    ) -> BoostingState:
-        """Where boosting stands after some rounds."""
+    ) -> State:
+        """Return the state of boosting after some rounds."""
         ...
 
     def loss_growth(self, trees: Trees, loss: Loss, options: GrowthOptions) -> Growth:
-        """Trees that grow along the gradients of a loss."""
+        """Return the growth of trees by the gradients of a loss."""
         ...
 
     def lambdarank_growth(self, trees: Trees, rank: LambdaRank, options: GrowthOptions) -> Growth:
-        """Trees that grow by LightGBM's own lambdarank."""
+        """Return the growth of trees by LightGBM's lambdarank."""
         ...
 
     def close(self) -> None:
-        """Let go of what is held elsewhere."""
+        """Release resources on other machines."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class InMemory:
-    """Documents grouped by query, with weights."""
+    """Documents in memory, grouped by query, with weights.
+
+    Attributes
+    ----------
+    data : Dataset
+        The documents, scaled.
+    weights : ndarray or None
+        Weights of documents, where they differ within a query; they act as copies.
+    query_weights : ndarray or None
+        Weights of queries; None: all equal.
+    convert : callable
+        From the truth of the data to the truth for training.
+    transform : MinMax, Standardize or None
+        The scaling that was applied.
+    """
 
     data: Dataset
     weights: Floats | None = None
     query_weights: Floats | None = None
-    convert: Convert = as_it_is
+    convert: Convert = identity
     transform: Transform | None = None
 
     @property
@@ -173,10 +196,10 @@ class InMemory:
 
     @cached_property
     def truth(self) -> Truth:
-        """The truth that is trained on."""
+        """The truth for training."""
         return self.convert(self.data.truth)
 
-    def in_memory(self, who: str) -> InMemory:
+    def in_memory(self, ranker_name: str) -> InMemory:
         return self
 
     def fingerprint(self) -> Record:
@@ -189,97 +212,99 @@ class InMemory:
         warn_of_overlap(self.data, valid)
 
     def close(self) -> None:
-        """Nothing is held elsewhere."""
+        """Do nothing: there are no resources to release."""
 
     # --- weights
 
     def each_query(self) -> Floats:
-        """One weight per query."""
+        """Return one weight per query."""
         return np.ones(len(self.data)) if self.query_weights is None else self.query_weights
 
     def each_document(self) -> Floats:
-        """One weight per document, as if copied; those of queries do not count."""
+        """Return one weight per document, without the weights of queries."""
         return np.ones(self.data.n_docs) if self.weights is None else self.weights
 
     def row_weights(self) -> Floats:
-        """One weight per document, times that of its query."""
-        each = np.repeat(self.each_query(), self.data.lengths)
-        return each if self.weights is None else each * self.weights
+        """Return one weight per document, multiplied by that of its query."""
+        weights = np.repeat(self.each_query(), self.data.lengths)
+        return weights if self.weights is None else weights * self.weights
 
     def by_documents(self) -> InMemory:
         counts = query_sums(self.each_document(), self.data.offsets)
-        shares = counts if self.query_weights is None else counts * self.query_weights
-        return replace(self, query_weights=shares)
+        weights = counts if self.query_weights is None else counts * self.query_weights
+        return replace(self, query_weights=weights)
 
     def transformed(self, transform: Transform) -> InMemory:
-        """The same with other features."""
+        """Return the data with scaled features."""
         return replace(self, data=transform.apply(self.data), transform=transform)
 
     def without_empty(self) -> InMemory:
-        """Queries without documents dropped."""
-        data, shares = self.data, self.query_weights
+        """Return the data without queries that have no documents."""
+        data, weights = self.data, self.query_weights
         filled = data.lengths > 0
         if filled.all():
             return self
-        offsets = np.append(data.offsets[:-1][filled], data.n_docs)  # the rows stay as they are
-        kept = replace(data, offsets=offsets, queries=data.queries[np.flatnonzero(filled)])
-        return replace(self, data=kept, query_weights=None if shares is None else shares[filled])
+        offsets = np.append(data.offsets[:-1][filled], data.n_docs)  # the rows do not change
+        data = replace(data, offsets=offsets, queries=data.queries[np.flatnonzero(filled)])
+        return replace(self, data=data, query_weights=None if weights is None else weights[filled])
 
     def without_uninformative(self) -> InMemory:
-        """Queries that prefer nothing to anything weigh nothing, unless there are no others."""
-        data, each = self.data, self.each_document()
+        """Return the data with weight 0 for queries with equal labels, unless all are so."""
+        data, weights = self.data, self.each_document()
         starts = data.offsets[:-1]
-        high = np.maximum.reduceat(np.where(each > 0, data.y, -np.inf), starts)
-        low = np.minimum.reduceat(np.where(each > 0, data.y, np.inf), starts)
+        high = np.maximum.reduceat(np.where(weights > 0, data.y, -np.inf), starts)
+        low = np.minimum.reduceat(np.where(weights > 0, data.y, np.inf), starts)
         informative = high > low
         if informative.all():
             return self
-        shares = np.where(informative, self.each_query(), 0.0)
-        return replace(self, query_weights=shares) if shares.sum() > 0 else self
+        query_weights = np.where(informative, self.each_query(), 0.0)
+        return replace(self, query_weights=query_weights) if query_weights.sum() > 0 else self
 
     def positive_queries(self) -> InMemory:
-        """Queries that weigh nothing left out."""
-        shares = self.query_weights
-        if shares is None or (shares > 0).all():
+        """Return the data without queries of weight 0."""
+        query_weights = self.query_weights
+        if query_weights is None or (query_weights > 0).all():
             return self
-        kept = shares > 0
-        rows = np.repeat(kept, self.data.lengths)
+        positive = query_weights > 0
+        rows = np.repeat(positive, self.data.lengths)
         weights = None if self.weights is None else self.weights[rows]
-        return replace(self, data=self.data[kept], weights=weights, query_weights=shares[kept])
+        return replace(
+            self, data=self.data[positive], weights=weights, query_weights=query_weights[positive]
+        )
 
-    def with_copies(self, who: str) -> InMemory:
-        """Documents of weight 2 written down twice, those of weight 0 not at all.
+    def with_copies(self, ranker_name: str) -> InMemory:
+        """Return the data with each document repeated as often as its weight.
 
-        For rankers that cannot weigh a document; queries keep their weights.
+        For rankers that cannot weight documents; the weights of queries stay.
         """
         weights, data = self.weights, self.data
         if weights is None:
             return self
         if (weights != np.round(weights)).any():
-            some = weights[np.argmax(weights != np.round(weights))]
+            fraction = weights[np.argmax(weights != np.round(weights))]
             raise DataError(
-                f"{who} cannot weigh a document but by copying it: weights that differ inside a "
-                f"query must be whole numbers, and one is {some:g}. Weights of queries may be any."
+                f"{ranker_name} weights documents by copying them: weights that differ within a "
+                f"query must be integers, and one is {fraction:g}. Weights of queries may be any."
             )
-        if weights.sum() > MANY_COPIES * len(weights):
+        if weights.sum() > MAX_COPIES * len(weights):
             raise DataError(
-                f"{who} weighs documents by copying them, and {weights.sum():.3g} copies of "
-                f"{len(weights)} documents are too many. Scale the weights down."
+                f"{ranker_name} weights documents by copying them, and {weights.sum():.3g} copies "
+                f"of {len(weights)} documents are too many. Scale the weights down."
             )
         copies = weights.astype(np.int64)
         rows = np.repeat(np.arange(len(copies)), copies)
-        reached = offsets_from_lengths(copies)
+        new_offsets = offsets_from_lengths(copies)
         copied = replace(
             data,
             X=data.X[rows],
             y=data.y[rows],
-            offsets=reached[data.offsets],
+            offsets=new_offsets[data.offsets],
             docids=None if data.docids is None else data.docids[rows],
             row_order=None,
         )
         return replace(self, data=copied, weights=None)
 
-    # --- what fits ask for
+    # --- for fits
 
     def bind(self, scorer: Scorer) -> BoundScorer:
         return scorer.bind(self.data.X)
@@ -296,7 +321,7 @@ class InMemory:
             return host
         if solver.linear or (solver.batch and scorer.linear):
             raise DataError(
-                f"on a device linear scores are fitted by 'lbfgs' or 'gd', not by "
+                f"on a device, linear scorers are fitted by 'lbfgs' or 'gd', not by "
                 f"{type(solver).__name__}. Leave device= out, or choose another solver."
             )
         from firstpage.solvers.gpu.objective import device_objective
@@ -304,20 +329,20 @@ class InMemory:
         return device_objective(host, self.truth, scorer.device)
 
     def least_squares(self, k: int | None, l2: float) -> LeastSquares:
-        each = self.each_document()
-        counts = query_sums(each, self.data.offsets)
-        shares = counts if self.query_weights is None else counts * self.query_weights
-        weight = each * np.repeat(shares * safe_inverse(counts), self.data.lengths)
-        weight = weight / weight.sum()
+        weights = self.each_document()
+        counts = query_sums(weights, self.data.offsets)
+        totals = counts if self.query_weights is None else counts * self.query_weights
+        weights = weights * np.repeat(totals * safe_inverse(counts), self.data.lengths)
+        weights = weights / weights.sum()
         y = relevance(self.truth, self.weights, k)
-        params, intercept = ridge(self.data.X, y, weight, l2)
-        error = y - LinearScoring(params, intercept).predict(self.data.X)
-        return params, intercept, float(weight @ error**2)
+        params, intercept = ridge(self.data.X, y, weights, l2)
+        residuals = y - LinearScoring(params, intercept).predict(self.data.X)
+        return params, intercept, float(weights @ residuals**2)
 
     def direction(self, k: int | None, l2: float) -> Floats:
-        weight = np.repeat(self.each_query(), self.data.lengths)
+        weights = np.repeat(self.each_query(), self.data.lengths)
         y = relevance(self.truth, None, k)
-        return ridge(self.data.X, y, weight / weight.sum(), l2)[0]
+        return ridge(self.data.X, y, weights / weights.sum(), l2)[0]
 
     def boosting_state(
         self, ranker: BoostingRanker, start: Floats | None, chosen: Chosen, threads: int | None
@@ -338,38 +363,37 @@ class InMemory:
 
     def lambdarank_growth(self, trees: Trees, rank: LambdaRank, options: GrowthOptions) -> Growth:
         rank.check(self.data.y, self.data.lengths)
-        alike = self.weights is None and self.query_weights is None
-        return LambdaRankGrowth(
-            trees, self.data, None if alike else self.row_weights(), rank, options
-        )
+        unweighted = self.weights is None and self.query_weights is None
+        weights = None if unweighted else self.row_weights()
+        return LambdaRankGrowth(trees, self.data, weights, rank, options)
 
 
 def row_bytes(X: Features) -> int:
-    """Of a document's features, about."""
+    """Return the approximate size of a document's features in bytes."""
     if isinstance(X, np.ndarray):
         return int(np.dtype(X.dtype).itemsize * X.shape[1])
     return int(12 * X.nnz / max(X.shape[0], 1))
 
 
-def with_weights(data: Dataset, given: object) -> InMemory:
-    """Weights of documents or of queries.
+def with_weights(data: Dataset, sample_weight: object) -> InMemory:
+    """Return training data with weights of documents or of queries.
 
-    One number per query weighs the query.  One per document does so too where all documents of a
-    query have the same; where they differ, a document of weight 2 counts as two copies.
+    One number per query is the weight of the query.  So is one number per document where they are
+    equal within a query; where they differ, a document of weight 2 counts as two copies.
     """
-    if given is None:
+    if sample_weight is None:
         return InMemory(data)
-    weight = np.asarray(given, np.float64)
+    weight = np.asarray(sample_weight, np.float64)
     if weight.ndim != 1:
         raise DataError(f"Sample weights must be 1D array or scalar; the shape is {weight.shape}.")
     if not np.isfinite(weight).all() or (weight < 0).any():
         raise DataError("weights must be finite and not negative.")
     lengths = data.lengths
     if len(weight) == len(data) and len(weight) != data.n_docs:
-        return InMemory(data, None, _some(weight))
+        return InMemory(data, None, _check_positive(weight))
     if len(weight) != data.n_docs:
         raise DataError(
-            f"there are {len(weight)} weights; give one a document ({data.n_docs}) or one a "
+            f"there are {len(weight)} weights; give one per document ({data.n_docs}) or one per "
             f"query ({len(data)})."
         )
     weight = data.arranged(weight)
@@ -380,14 +404,15 @@ def with_weights(data: Dataset, given: object) -> InMemory:
         np.minimum.reduceat(weight, starts),
         np.maximum.reduceat(weight, starts),
     )
-    even = low == high
-    if even.all():
-        return InMemory(data, None, _some(high))
-    inside: Floats = np.where(np.repeat(even, lengths), 1.0, weight)
-    return InMemory(data, inside, _some(np.where(even, high, 1.0)))
+    equal = low == high
+    if equal.all():
+        return InMemory(data, None, _check_positive(high))
+    within: Floats = np.where(np.repeat(equal, lengths), 1.0, weight)
+    return InMemory(data, within, _check_positive(np.where(equal, high, 1.0)))
 
 
-def _some(weights: Floats) -> Floats:
+def _check_positive(weights: Floats) -> Floats:
+    """Return weights of which at least one is positive; raise an error otherwise."""
     if not weights.sum() > 0:
         raise DataError("all weights are zero; there is nothing to learn from.")
     return weights

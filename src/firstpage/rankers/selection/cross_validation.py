@@ -1,4 +1,4 @@
-"""Train and test over the folds of a LETOR folder, with tuning and several seeds."""
+"""Cross-validation over the folds of a LETOR folder, with tuning and several seeds."""
 
 from __future__ import annotations
 
@@ -25,87 +25,183 @@ DEFAULT_MEASURES = ("NDCG@1", "NDCG@3", "NDCG@10", "AP")
 
 @dataclass(frozen=True, eq=False)
 class CrossValidation:
-    """Test values of every query, by ranker; the mean over folds is the mean over queries' folds.
+    """The test values of every query, by ranker and measure.
 
-    values[name][measure] has one row a seed and one column a test query.
+    Attributes
+    ----------
+    measures : tuple of str
+        The measures.
+    convention : str
+        The evaluation convention.
+    queries : tuple of str
+        The test queries of all folds.
+    query_folds : ndarray of shape (n_queries,)
+        The number of the fold of each test query.
+    values : dict of dict of ndarray
+        values[name][measure] has one row per seed and one column per test query.
+    chosen : dict of list of dict
+        The parameters that tuning chose per ranker, fold and seed; empty lists without tuning.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> import numpy as np
+    >>> values = {"A": {"AP": np.array([[0.5, 1.0]])}, "B": {"AP": np.array([[0.4, 0.6]])}}
+    >>> folds = np.array([1.0, 1.0])
+    >>> results = fp.CrossValidation(("AP",), "default", ("q1", "q2"), folds, values, {})
+    >>> results.mean("A", "AP")
+    0.75
     """
 
     measures: tuple[str, ...]
     convention: str
     queries: tuple[str, ...]
-    fold_of: Floats
+    query_folds: Floats
     values: dict[str, dict[str, Floats]]
     chosen: dict[str, list[dict[str, Any]]]
 
     def mean(self, name: str, measure: str) -> float:
-        """As published tables have it: the mean over folds of the fold's mean, over seeds."""
+        """Return the mean over seeds of the mean over folds, as published tables report it.
+
+        Parameters
+        ----------
+        name : str
+            The ranker.
+        measure : str
+            The measure.
+
+        Returns
+        -------
+        float
+            The mean; every fold has the same weight.
+        """
         return float((self.values[name][measure] * self._fold_weights()).mean())
 
     def _fold_weights(self) -> Floats:
-        """Return a weight per query, 1 on average, by which every fold weighs the same."""
-        _, fold, sizes = np.unique(self.fold_of, return_inverse=True, return_counts=True)
+        """Return one weight per query, 1 on average, that gives every fold the same weight."""
+        _, fold, sizes = np.unique(self.query_folds, return_inverse=True, return_counts=True)
         weights: Floats = len(fold) / (len(sizes) * sizes[fold])
         return weights
 
-    def over_queries(self, name: str, measure: str) -> float:
-        """Standard error of the mean over queries (values averaged over seeds)."""
+    def standard_error(self, name: str, measure: str) -> float:
+        """Return the standard error of the mean over queries.
+
+        Parameters
+        ----------
+        name : str
+            The ranker.
+        measure : str
+            The measure.
+
+        Returns
+        -------
+        float
+            The standard error of the values, which are averaged over seeds first.
+        """
         values = self.values[name][measure].mean(axis=0)
         return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
 
-    def over_seeds(self, name: str, measure: str) -> float | None:
-        """Standard deviation of the mean between seeds; None with one seed."""
+    def seed_deviation(self, name: str, measure: str) -> float | None:
+        """Return the standard deviation of the mean between seeds.
+
+        Parameters
+        ----------
+        name : str
+            The ranker.
+        measure : str
+            The measure.
+
+        Returns
+        -------
+        float or None
+            The standard deviation; None with one seed.
+        """
         means = (self.values[name][measure] * self._fold_weights()).mean(axis=1)
         return float(means.std(ddof=1)) if len(means) > 1 else None
 
-    def against(self, baseline: str, measure: str) -> dict[str, tuple[float, float]]:
-        """Return the difference of every other ranker's mean to the baseline's, and its p-value.
+    def differences(self, baseline: str, measure: str) -> dict[str, tuple[float, float]]:
+        """Return the difference of every other ranker to a baseline, with its p-value.
 
-        The means are those of `mean`.  The p-value is of a randomization test of that difference
-        over queries, each with the weight of its fold, corrected by Holm's rule.
+        Parameters
+        ----------
+        baseline : str
+            The ranker to compare with.
+        measure : str
+            The measure.
+
+        Returns
+        -------
+        dict of str to (float, float)
+            By ranker, the difference of the means of `mean`, and the p-value of a randomization
+            test over queries, each with the weight of its fold, with Holm's correction.
+
+        Raises
+        ------
+        DataError
+            If there is no such ranker.
         """
         if baseline not in self.values:
             known = ", ".join(self.values)
             raise DataError(
                 f"there is no ranker {baseline!r} to compare with (there are: {known})."
             )
-        own = self.values[baseline][measure].mean(axis=0)
+        baseline_values = self.values[baseline][measure].mean(axis=0)
         others = [name for name in self.values if name != baseline]
         weights = self._fold_weights()
-        apart = [(self.values[name][measure].mean(axis=0) - own) * weights for name in others]
-        chances = adjust_p_values(np.array([randomization(each) for each in apart]), "holm")
+        differences = [
+            (self.values[name][measure].mean(axis=0) - baseline_values) * weights for name in others
+        ]
+        p_values = corrected(np.array([randomization(each) for each in differences]), "holm")
         return {
-            name: (float(each.mean()), float(p))
-            for name, each, p in zip(others, apart, chances, strict=True)
+            name: (float(difference.mean()), float(p))
+            for name, difference, p in zip(others, differences, p_values, strict=True)
         }
 
     def __str__(self) -> str:
-        """Means by ranker and measure, with their standard errors over queries."""
+        """Return the means by ranker and measure, with their standard errors over queries."""
         seeds = len(next(iter(self.values.values()))[self.measures[0]])
-        wide = max(len(name) for name in self.values)
+        width = max(len(name) for name in self.values)
         lines = [
-            f"{len(self.queries)} test queries in {len(np.unique(self.fold_of))} folds, {seeds} "
-            f"seed{'s' * (seeds > 1)}, convention {self.convention}; mean ± standard error"
+            f"{len(self.queries)} test queries in {len(np.unique(self.query_folds))} folds, "
+            f"{seeds} seed{'s' * (seeds > 1)}, convention {self.convention}; mean ± standard error"
         ]
         for name in self.values:
             cells = [
-                f"{m} {self.mean(name, m):.4f} ± {self.over_queries(name, m):.4f}"
+                f"{m} {self.mean(name, m):.4f} ± {self.standard_error(name, m):.4f}"
                 for m in self.measures
             ]
-            lines.append(f"{name:<{wide}}  {'  '.join(cells)}")
+            lines.append(f"{name:<{width}}  {'  '.join(cells)}")
         return "\n".join(lines)
 
     __repr__ = __str__
 
     def to_dict(self, baseline: str | None = None) -> dict[str, Any]:
-        found = self._to_dict()
+        """Return the results as JSON.
+
+        Parameters
+        ----------
+        baseline : str, optional
+            A ranker with which the others are compared, under the key "differences".
+
+        Returns
+        -------
+        dict
+            The keys "convention", "queries", "results" and "chosen".
+
+        Raises
+        ------
+        DataError
+            If there is no such ranker.
+        """
+        report = self._to_dict()
         if baseline is not None:
-            found["baseline"] = baseline
-            found["differences"] = [
-                {"ranker": name, "measure": m, "difference": apart, "p": p}
+            report["baseline"] = baseline
+            report["differences"] = [
+                {"ranker": name, "measure": m, "difference": difference, "p": p}
                 for m in self.measures
-                for name, (apart, p) in self.against(baseline, m).items()
+                for name, (difference, p) in self.differences(baseline, m).items()
             ]
-        return found
+        return report
 
     def _to_dict(self) -> Record:
         return {
@@ -116,8 +212,8 @@ class CrossValidation:
                     "ranker": name,
                     "measure": m,
                     "mean": self.mean(name, m),
-                    "se_queries": self.over_queries(name, m),
-                    "sd_seeds": self.over_seeds(name, m),
+                    "se_queries": self.standard_error(name, m),
+                    "sd_seeds": self.seed_deviation(name, m),
                 }
                 for name in self.values
                 for m in self.measures
@@ -133,105 +229,146 @@ def cross_validate(
     convention: str = "default",
     tuned: bool = False,
     seeds: Sequence[int] = (0,),
-    callback: Callable[[str, int, int], object] | None = None,
+    progress: Callable[[str, int, int], object] | None = None,
     top_k: int | None = None,
     **search: Any,
 ) -> CrossValidation:
-    """Fit on each fold's training data, choose on its validation data, measure on its test data.
+    """Train on each fold, select on its validation data, and measure on its test data.
 
-    tuned     choose parameters by `tune` (options of it may follow); else fit as given
-    seeds     fit again for each; they break ties and start networks
-    callback  called with (ranker, fold, seed) before each fit
-    top_k     train, choose and test on the top-k truth of the labels: k, k-1, .. 1, 0, .. 0, equal
-              labels in the random order of the seed 0
+    Parameters
+    ----------
+    rankers : Ranker, list of Ranker or dict of Ranker
+        The rankers, by name where they are a dict.
+    folds : sequence of Fold
+        The folds, from `read_folds`.
+    measures : str, Measure or sequence of them
+        The measures; by default NDCG@1, NDCG@3, NDCG@10 and AP.
+    convention : str, default "default"
+        The evaluation convention.
+    tuned : bool, default False
+        Choose the parameters of each ranker by `tune` on the validation data.
+    seeds : sequence of int, default (0,)
+        Train once per seed; seeds break ties and initialize networks.
+    progress : callable, optional
+        Called with (ranker, fold, seed) before each fit.
+    top_k : int, optional
+        Train, select and test on the top-k truth of the labels: k, k-1, .., 1, 0, .., 0, with equal
+        labels in a random order of seed 0.
+    **search : object
+        Options of `tune`.
+
+    Returns
+    -------
+    CrossValidation
+        The test values of every query.
+
+    Raises
+    ------
+    DataError
+        If there is no fold or no seed, or no validation data to tune on.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import firstpage as fp
+    >>> data = fp.Synthetic(queries=9, docs=8, features=3).dataset()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     fp.write_folds(data, folder, count=3)
+    ...     folds = fp.read_folds(folder, cache=False)
+    ...     results = fp.cross_validate(fp.ListNet(), folds, measures="NDCG@5")
+    >>> len(results.queries)
+    9
     """
     if not folds:
         raise DataError("there is no fold to train on.")
     seeds = list(seeds)
     if not seeds:
         raise DataError("name at least one seed.")
-    asked = measures_by_text(measures)  # a learned one is read here, once for all folds
-    texts = list(asked)
+    parsed = by_text(measures)  # measure files are read here, once for all folds
+    texts = list(parsed)
     named = _named(rankers)
-    parts_of = [_Parts.of(fold, top_k) for fold in folds]
+    fold_data = [_FoldData.from_fold(fold, top_k) for fold in folds]
     values: dict[str, dict[str, list[Floats]]] = {name: {m: [] for m in texts} for name in named}
     chosen: dict[str, list[dict[str, Any]]] = {name: [] for name in named}
     for name, ranker in named.items():
         for seed in seeds:
-            parts: dict[str, list[Floats]] = {m: [] for m in texts}
-            for fold in parts_of:
-                if callback is not None:
-                    callback(name, fold.number, seed)
+            fold_values: dict[str, list[Floats]] = {m: [] for m in texts}
+            for fold in fold_data:
+                if progress is not None:
+                    progress(name, fold.number, seed)
                 candidate = clone(ranker).set_params(seed=seed)
-                candidate, picked = _fit(candidate, fold, tuned, search)
+                candidate, parameters = _fit(candidate, fold, tuned, search)
                 if tuned:
-                    chosen[name].append({"fold": fold.number, "seed": seed, **picked})
+                    chosen[name].append({"fold": fold.number, "seed": seed, **parameters})
                 scores = candidate.predict(fold.test)
-                got = evaluate(scores, fold.test, measures=asked.values(), convention=convention)
-                for m, one in asked.items():
-                    parts[m].append(got.per_query(str(one)))
+                evaluation = evaluate(
+                    scores, fold.test, measures=parsed.values(), convention=convention
+                )
+                for text, measure in parsed.items():
+                    fold_values[text].append(evaluation.per_query(str(measure)))
             for m in texts:
-                values[name][m].append(np.concatenate(parts[m]))
-    fold_of = np.concatenate([np.full(len(f.test), f.number) for f in parts_of])
+                values[name][m].append(np.concatenate(fold_values[m]))
+    query_folds = np.concatenate([np.full(len(f.test), f.number) for f in fold_data])
     return CrossValidation(
         tuple(texts),
         convention,
-        tuple(q for fold in parts_of for q in fold.test.queries),
-        fold_of.astype(np.float64),
+        tuple(q for fold in fold_data for q in fold.test.queries),
+        query_folds.astype(np.float64),
         {name: {m: np.array(rows) for m, rows in by.items()} for name, by in values.items()},
         chosen,
     )
 
 
 @dataclass(frozen=True, eq=False)
-class _Parts:
-    """What one fold brings."""
+class _FoldData:
+    """The datasets of one fold."""
 
     number: int
     train: Dataset
-    vali: Dataset | None
+    valid: Dataset | None
     test: Dataset
 
     @classmethod
-    def of(cls, fold: Fold, k: int | None) -> _Parts:
-        vali = fold.vali if "vali" in fold.paths else None
-        parts = [fold.train, vali, fold.test]
+    def from_fold(cls, fold: Fold, k: int | None) -> _FoldData:
+        """Read the datasets of a fold, with the top-k truth of the labels if there is a k."""
+        valid = fold.vali if "vali" in fold.paths else None
+        datasets = [fold.train, valid, fold.test]
         if k is not None:
-            parts = [None if p is None else p.with_labels(p.truth.top_k(k)) for p in parts]
-        train, vali, test = parts
+            datasets = [None if d is None else d.with_labels(d.truth.top_k(k)) for d in datasets]
+        train, valid, test = datasets
         assert train is not None
         assert test is not None
-        return cls(fold.number, train, vali, test)
+        return cls(fold.number, train, valid, test)
 
 
 def _fit(
-    ranker: Ranker, fold: _Parts, tuned: bool, search: dict[str, Any]
+    ranker: Ranker, fold: _FoldData, tuned: bool, search: dict[str, Any]
 ) -> tuple[Ranker, dict[str, str]]:
-    """Fitted on one fold, and what tuning chose.  A half-trained model is no result."""
-    picked: dict[str, str] = {}
+    """Return the ranker fitted on a fold, and the parameters that tuning chose."""
+    chosen: dict[str, str] = {}
     if tuned:
-        if fold.vali is None:
+        if fold.valid is None:
             raise DataError(f"fold {fold.number} has no validation data to choose parameters on.")
-        found = tune(ranker, fold.train, fold.vali, **search)
-        ranker, interrupted = found.best, found.interrupted
-        picked = {key: str(value) for key, value in found.parameters.items()}
+        search_result = tune(ranker, fold.train, fold.valid, **search)
+        ranker, interrupted = search_result.best, search_result.interrupted
+        chosen = {key: str(value) for key, value in search_result.parameters.items()}
     else:
-        ranker.fit(fold.train, valid=fold.vali)
+        ranker.fit(fold.train, valid=fold.valid)
         interrupted = ranker.interrupted_
     if interrupted:
         raise KeyboardInterrupt
-    return ranker, picked
+    return ranker, chosen
 
 
 def _named(rankers: Ranker | Iterable[Ranker] | dict[str, Ranker]) -> dict[str, Ranker]:
-    """Rankers by name; two of one name are numbered."""
+    """Return the rankers by name; rankers with the same name are numbered."""
     if isinstance(rankers, dict):
         return rankers
-    found: dict[str, Ranker] = {}
+    named: dict[str, Ranker] = {}
     for ranker in [rankers] if isinstance(rankers, Ranker) else list(rankers):
         name, copies = str(ranker), 1
-        while name in found:
+        while name in named:
             copies += 1
             name = f"{ranker} ({copies})"
-        found[name] = ranker
-    return found
+        named[name] = ranker
+    return named

@@ -1,4 +1,4 @@
-"""Choose parameters on validation data: the papers' grids, or Optuna; every trial is kept."""
+"""Choose parameters on validation data, by a grid search or with Optuna."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from firstpage.data.dataset import Dataset
-from firstpage.errors import DataError, need
+from firstpage.errors import DataError, missing_dependency
 from firstpage.measures.registry import measure as parse_measure
 from firstpage.rankers.fit.fit import Diverged
 from firstpage.rankers.ranker import Grid, Ranker
@@ -20,14 +20,35 @@ from firstpage.rankers.ranker import Grid, Ranker
 if TYPE_CHECKING:
     from optuna import Trial as OptunaTrial
 
-TRIALS = 30
+DEFAULT_TRIALS = 30
 Parameters = dict[str, Any]
-"""A setting: values by parameter."""
+"""Values by parameter."""
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """One setting, and how it did."""
+    """One setting of the parameters, and its result.
+
+    Attributes
+    ----------
+    parameters : dict
+        The values by parameter.
+    score : float
+        The measure on the validation data; NaN where training diverged.
+    iterations : int
+        The number of iterations of the fit.
+    seconds : float
+        The duration of the trial.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> data = fp.Dataset.from_arrays([[1.0], [2.0]], [0, 1], [1, 1])
+    >>> valid = fp.Dataset.from_arrays([[3.0], [1.0]], [1, 0], [2, 2])
+    >>> trial = fp.tune(fp.ListNet(), data, valid, grid={"l2": [0.1]}).trials[0]
+    >>> trial.parameters, trial.score
+    ({'l2': 0.1}, 1.0)
+    """
 
     parameters: Parameters
     score: float
@@ -37,7 +58,32 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Tuned:
-    """The best ranker, fitted, and all trials in the order in which they ran."""
+    """The result of `tune`: the best ranker, fitted, and all trials.
+
+    Attributes
+    ----------
+    best : Ranker
+        The best ranker, fitted.
+    parameters : dict
+        Its parameters that were tuned.
+    score : float
+        Its measure on the validation data.
+    trials : list of Trial
+        All trials in the order in which they ran.
+    measure : str
+        The name of the measure.
+    interrupted : bool
+        Whether Ctrl-C ended the search.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> data = fp.Dataset.from_arrays([[1.0], [2.0]], [0, 1], [1, 1])
+    >>> valid = fp.Dataset.from_arrays([[3.0], [1.0]], [1, 0], [2, 2])
+    >>> tuned = fp.tune(fp.ListNet(), data, valid, grid={"l2": [0.1, 1.0]})
+    >>> len(tuned.trials), tuned.best.l2
+    (2, 0.1)
+    """
 
     best: Ranker
     parameters: Parameters
@@ -54,7 +100,13 @@ class Tuned:
         )
 
     def table(self) -> list[Parameters]:
-        """One row a trial."""
+        """Return one row per trial.
+
+        Returns
+        -------
+        list of dict
+            Parameters, measure, iterations and seconds.
+        """
         return [
             {
                 **t.parameters,
@@ -72,89 +124,124 @@ def tune(
     valid: Dataset,
     grid: Mapping[str, Sequence[Any]] | None = None,
     method: str = "grid",
-    trials: int = TRIALS,
-    callback: Callable[[int, int, Trial], object] | None = None,
+    trials: int = DEFAULT_TRIALS,
+    progress: Callable[[int, int, Trial], object] | None = None,
 ) -> Tuned:
-    """Fit one ranker a setting, and keep the one that measures best on the validation data.
+    """Train one ranker per setting; return the one with the best validation measure.
 
-    grid      values by parameter; None: the papers'
-    method    "grid": every combination; "optuna": `trials` of them, chosen as it goes
-    callback  called with (number, of how many, trial) after each
+    Parameters
+    ----------
+    ranker : Ranker
+        The ranker; its `measure` is optimized.
+    train : Dataset
+        The training data.
+    valid : Dataset
+        The validation data.
+    grid : dict of list, optional
+        The values to try, by parameter; by default those of the ranker's paper.
+    method : {"grid", "optuna"}, default "grid"
+        "grid" tries all combinations.  "optuna" runs `trials` trials; it searches numbers between
+        the ends of the grid.
+    trials : int, default 30
+        The number of trials of method="optuna".
+    progress : callable, optional
+        Called with (number, total, trial) after each trial.
+
+    Returns
+    -------
+    Tuned
+        The best ranker, fitted, and all trials.
+
+    Raises
+    ------
+    DataError
+        If the grid, the method or the data are invalid, or if all trials diverge.
+    MissingDependency
+        If Optuna is needed and not installed.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> train = fp.Dataset.from_arrays([[1.0], [2.0], [3.0]], [0, 1, 2], [1, 1, 1])
+    >>> valid = fp.Dataset.from_arrays([[2.0], [1.0], [5.0]], [1, 0, 2], [2, 2, 2])
+    >>> result = fp.tune(fp.ListNet(), train, valid, grid={"l2": [0.1, 1.0]})
+    >>> result.parameters, result.score
+    ({'l2': 0.1}, 1.0)
     """
     search = _checked(ranker, grid, method, trials)
     if not isinstance(train, Dataset) or not isinstance(valid, Dataset):
-        raise DataError("tune takes two Datasets: Dataset.from_arrays(X, y, qid) makes one.")
+        raise DataError("tune takes two Datasets; make them with Dataset.from_arrays(X, y, qid).")
     total = trials if method == "optuna" else int(np.prod([len(v) for v in search.values()]))
-    tried = _Trials(ranker, train, valid, total, callback)
+    state = _Search(ranker, train, valid, total, progress)
     interrupted = False
     try:
         if method == "optuna":
-            _optuna(search, trials, ranker.seed, tried.attempt)
+            _optuna(search, trials, ranker.seed, state.attempt)
         else:
             for parameters in _combinations(search):
-                tried.attempt(parameters)
+                state.attempt(parameters)
     except KeyboardInterrupt:
-        if tried.best is None:
+        if state.best is None:
             raise
         interrupted = True
-    if tried.best is None:
-        assert tried.failed is not None
-        raise tried.failed
+    if state.best is None:
+        assert state.error is not None
+        raise state.error
     return Tuned(
-        tried.best, tried.parameters, tried.shown(tried.score), tried.done, str(ranker.measure),
-        interrupted,
+        state.best, state.parameters, state.measured(state.score), state.trials,
+        str(ranker.measure), interrupted,
     )  # fmt: skip
 
 
-class _Trials:
-    """Settings as they are tried, and the best of them."""
+class _Search:
+    """The state of a search: the trials so far, and the best of them."""
 
     def __init__(
-        self, ranker: Ranker, train: Dataset, valid: Dataset, total: int, callback: Any
+        self, ranker: Ranker, train: Dataset, valid: Dataset, total: int, progress: Any
     ) -> None:
         self.ranker, self.train, self.valid = ranker, train, valid
-        self.total, self.callback = total, callback
-        self.lower = parse_measure(ranker.measure).lower_is_better
-        self.done: list[Trial] = []
+        self.total, self.progress = total, progress
+        self.lower_is_better = parse_measure(ranker.measure).lower_is_better
+        self.trials: list[Trial] = []
         self.best: Ranker | None = None
         self.last: Ranker | None = None
         self.parameters: Parameters = {}
         self.score = -np.inf
-        self.failed: Diverged | None = None
+        self.error: Diverged | None = None
 
-    def shown(self, score: float) -> float:
-        """A score, of which greater is better, as the measure has it."""
-        return -score if self.lower else score
+    def measured(self, score: float) -> float:
+        """Return the value of the measure from a score, of which greater is better."""
+        return -score if self.lower_is_better else score
 
     def attempt(self, parameters: Parameters) -> float:
-        """Fit with these; a descent that diverges is a trial that failed, and no more."""
+        """Train with these parameters and return the score; -inf where training diverges."""
         start = time.perf_counter()
         candidate = clone(self.ranker).set_params(**parameters)
         if self.last is not None:
-            candidate._follow(self.last)
+            candidate._reuse(self.last)
         try:
             candidate.fit(self.train, valid=self.valid)
         except Diverged as error:
-            self.failed = error
-            self.done.append(Trial(parameters, np.nan, 0, time.perf_counter() - start))
+            self.error = error
+            self.trials.append(Trial(parameters, np.nan, 0, time.perf_counter() - start))
             return -np.inf
         self.last = candidate
         score = float(candidate.score(self.valid))
         seconds = time.perf_counter() - start
-        self.done.append(Trial(parameters, self.shown(score), candidate.n_iter_, seconds))
+        self.trials.append(Trial(parameters, self.measured(score), candidate.n_iter_, seconds))
         if self.best is None or score > self.score:
             self.best, self.score, self.parameters = candidate, score, parameters
         if candidate.interrupted_:
             raise KeyboardInterrupt
-        if self.callback is not None:
-            self.callback(len(self.done), self.total, self.done[-1])
+        if self.progress is not None:
+            self.progress(len(self.trials), self.total, self.trials[-1])
         return score
 
 
 def _checked(
     ranker: Ranker, grid: Mapping[str, Sequence[object]] | None, method: str, trials: int
 ) -> Grid:
-    """The grid to search, or an error before any work."""
+    """Return the grid to search; raise an error before any work if an argument is invalid."""
     search = {name: list(values) for name, values in (grid or ranker._paper_grid()).items()}
     known = ranker.get_params(deep=False)
     for name, values in search.items():
@@ -170,16 +257,17 @@ def _checked(
 
 
 def _combinations(search: Grid) -> Iterator[Parameters]:
+    """Yield all combinations of the values of a grid."""
     for values in itertools.product(*search.values()):
         yield dict(zip(search, values, strict=True))
 
 
 def _optuna(search: Grid, trials: int, seed: int, attempt: Callable[[Parameters], float]) -> None:
-    """Numbers are searched between the grid's ends, by their logarithm where they span decades."""
+    """Search with Optuna: numbers between the ends of the grid, in log scale over decades."""
     try:
         import optuna
     except ImportError as error:
-        raise need("optuna", "tune", "tuning by Optuna") from error
+        raise missing_dependency("optuna", "tune", "tuning by Optuna") from error
     optuna.logging.set_verbosity(optuna.logging.WARNING)
 
     def suggest(trial: OptunaTrial, name: str, values: list[Any]) -> object:

@@ -1,1 +1,1 @@
-"""Training and scoring over shards, in threads or on a Dask cluster."""
+"""Training over shards, in threads or on a Dask cluster."""

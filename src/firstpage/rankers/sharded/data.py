@@ -1,4 +1,4 @@
-"""Training data in shards: what `InMemory` is to rankers, worked on by an engine."""
+"""Training data in shards, processed by an engine."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from firstpage.rankers.fit.training_data import (
     Transform,
 )
 from firstpage.rankers.sharded.shard import (
-    Survey,
+    ShardSurvey,
     TrainingShard,
     TrainingTask,
-    as_opened,
     boosting_shard,
     feature_means,
     feature_products,
+    identity,
     objective_shard,
     sampled_rows,
     squared_error,
@@ -52,44 +52,60 @@ from firstpage.solvers.solver import AnySolver
 from firstpage.types import Floats
 
 ON_A_CLUSTER = (
-    "over shards trees are grown by LightGBM on a Dask cluster (engine='dask://..'); on one "
-    "machine, or by XGBoost, they grow in memory: read the data with fp.read."
+    "over shards, trees are grown by LightGBM on a Dask cluster (engine='dask://..'); on one "
+    "machine, or with XGBoost, they grow in memory: read the data with fp.read."
 )
-IN_MEMORY = "{} trains on data in memory, not on shards; read them with fp.read, or take {}."
-BY_QUERY = (
-    "this solver goes from query to query, which needs data in memory; over shards take 'lbfgs', "
-    "'gd' or 'cutting plane'."
+IN_MEMORY = "{} trains on data in memory, not on shards; read them with fp.read, or use {}."
+STOCHASTIC = (
+    "this solver visits single queries, which needs data in memory; over shards, use 'lbfgs', 'gd' "
+    "or 'cutting plane'."
 )
 S = TypeVar("S", bound=OpenShard)
 
 
 @dataclass(frozen=True, eq=False)
-class Sharded:
-    """Documents in shards, all queries alike.
+class ShardedData:
+    """Training data in shards, without sample weights.
 
-    drops     whether queries without a preference weigh nothing
-    by_docs   whether queries weigh by the number of their documents
+    Attributes
+    ----------
+    shards : Shards
+        The shards.
+    engine : Engine
+        What processes them.
+    transform : MinMax, Standardize or None
+        The scaling of the features.
+    convert : callable
+        From the truth of the data to the truth for training.
+    surveys : tuple of ShardSurvey
+        The counts of each shard.
+    drop_uninformative : bool
+        Whether queries with equal labels have weight 0.
+    by_length : bool
+        Whether queries are weighted by their numbers of documents.
+    jobs : list of ShardJob
+        The jobs of the fit, which `close` ends.
     """
 
     shards: Shards
     engine: Engine
     transform: Transform | None
     convert: Convert
-    surveys: tuple[Survey, ...]
-    drops: bool
-    by_docs: bool = False
+    surveys: tuple[ShardSurvey, ...]
+    drop_uninformative: bool
+    by_length: bool = False
     jobs: list[ShardJob[Any]] = field(default_factory=list)
     weights: ClassVar[None] = None
     query_weights: ClassVar[None] = None
 
     @classmethod
-    def of(
+    def from_shards(
         cls, shards: Shards, engine: Engine, transform: Transform | None, convert: Convert,
-        prefers: bool,
-    ) -> Sharded:  # fmt: skip
-        """Look through all shards once.
+        needs_preferences: bool,
+    ) -> ShardedData:  # fmt: skip
+        """Read all shards once and return them as training data.
 
-        prefers   whether queries without a preference say nothing to the ranker
+        With `needs_preferences`, queries with equal labels have weight 0.
         """
         job = engine.job([StoredTask(shards.alone(n)) for n in range(len(shards))])
         try:
@@ -98,13 +114,13 @@ class Sharded:
             job.close()
         if not sum(s.documents for s in surveys):
             raise DataError(f"{shards.source} has no documents to learn from.")
-        # Queries that prefer nothing to anything weigh nothing, unless there are no others.
+        # Queries with equal labels have weight 0, unless all are so.
         queries, informative = (
             sum(s.queries for s in surveys),
             sum(s.informative for s in surveys),
         )
-        drops = prefers and 0 < informative < queries
-        return cls(shards, engine, transform, convert, surveys, drops)
+        drop_uninformative = needs_preferences and 0 < informative < queries
+        return cls(shards, engine, transform, convert, surveys, drop_uninformative)
 
     @property
     def n_features(self) -> int:
@@ -112,17 +128,22 @@ class Sharded:
 
     @property
     def total(self) -> float:
-        """What all queries weigh."""
-        if self.by_docs:
+        """The sum of the query weights."""
+        if self.by_length:
             return float(sum(self._documents()))
-        return float(sum(s.informative if self.drops else s.queries for s in self.surveys))
+        return float(
+            sum(s.informative if self.drop_uninformative else s.queries for s in self.surveys)
+        )
 
     def _documents(self) -> list[int]:
-        """How many documents of each shard count."""
-        return [s.informative_documents if self.drops else s.documents for s in self.surveys]
+        """Return the number of documents of positive weight per shard."""
+        return [
+            s.informative_documents if self.drop_uninformative else s.documents
+            for s in self.surveys
+        ]
 
-    def by_documents(self) -> Sharded:
-        return replace(self, by_docs=True)
+    def by_documents(self) -> ShardedData:
+        return replace(self, by_length=True)
 
     def varies(self) -> bool:
         return any(survey.varies for survey in self.surveys)
@@ -131,23 +152,23 @@ class Sharded:
         return self.shards.fingerprint()
 
     def warn_of_overlap(self, valid: Dataset) -> None:
-        """Features of shards are not compared: that would read all of them."""
+        """Do nothing: comparing features would read all shards."""
 
-    def in_memory(self, who: str) -> InMemory:
-        raise DataError(IN_MEMORY.format(who, "a ranker with linear weights"))
+    def in_memory(self, ranker_name: str) -> InMemory:
+        raise DataError(IN_MEMORY.format(ranker_name, "a ranker with linear weights"))
 
     def tasks(self, setup: Callable[[TrainingShard], S]) -> list[TrainingTask[S]]:
-        """What a machine needs to know of each shard."""
+        """Return one task per shard, to be sent to a worker."""
         return [
             TrainingTask(
-                self.shards.alone(n), self.transform, self.convert, self.drops, self.by_docs,
-                self.total, setup,
+                self.shards.alone(n), self.transform, self.convert, self.drop_uninformative,
+                self.by_length, self.total, setup,
             )
             for n in range(len(self.shards))
         ]  # fmt: skip
 
     def job(self, setup: Callable[[TrainingShard], S]) -> ShardJob[S]:
-        """Open all shards; they are closed with all others at the end of the fit."""
+        """Return a job with all shards open; it is closed at the end of the fit."""
         job = self.engine.job(self.tasks(setup))
         self.jobs.append(job)
         return job
@@ -157,7 +178,7 @@ class Sharded:
             self.jobs.pop().close()
 
     def no_documents(self) -> Dataset:
-        """No documents, of as many features."""
+        """Return a Dataset without documents, with the features of the shards."""
         kind, shape = np.dtype(self.shards.dtype), (0, self.n_features)
         X: Any = np.empty(shape, kind)
         if self.shards.is_sparse:
@@ -166,10 +187,10 @@ class Sharded:
             X = csr_array(shape, dtype=kind)
         return Dataset(X, np.empty(0), np.zeros(1, np.int64), Ids.of([]))
 
-    # --- what fits ask for
+    # --- for fits
 
     def bind(self, scorer: Scorer) -> BoundScorer:
-        """The scorer set up on no documents, as many features wide."""
+        """Return the scorer bound to no documents, with as many features."""
         if not scorer.linear:
             name = type(scorer).__name__.lower()
             raise DataError(IN_MEMORY.format(f"scorer={name!r}", "scorer='linear'"))
@@ -180,12 +201,10 @@ class Sharded:
         threads: int | None,
     ) -> ShardedObjective:  # fmt: skip
         if solver.batch is not None:
-            raise DataError(BY_QUERY)
+            raise DataError(STOCHASTIC)
         if scorer.device != "cpu":
-            raise DataError(
-                "shards are worked through by CPUs; leave device= out, or fit in memory."
-            )
-        loss.target(self.no_documents().truth)  # warns of what there is to warn of, once
+            raise DataError("shards are processed on CPUs; leave device= out, or fit in memory.")
+        loss.target(self.no_documents().truth)  # for its warnings, once
         counts = [(s.queries, s.documents) for s in self.surveys]
         job = self.job(partial(objective_shard, loss=loss, scorer=scorer))
         return ShardedObjective(job, bound, counts, l2)
@@ -198,44 +217,49 @@ class Sharded:
         return self._ridge(k, l2)[1]
 
     def _ridge(self, k: int | None, l2: float) -> tuple[ShardJob[TrainingShard], Floats, float]:
-        job = self.by_documents().job(as_opened)
+        """Return the job, the weights and the intercept of a ridge regression of the labels."""
+        job = self.by_documents().job(identity)
         mean, level = job.sum(feature_means, k)
-        gram, right = job.sum(feature_products, k, mean, level)
-        return job, *solve_normal_equations(gram, right, mean, level, l2)
+        gram, moments = job.sum(feature_products, k, mean, level)
+        return job, *solved(gram, moments, mean, level, l2)
 
     def boosting_state(
         self, ranker: BoostingRanker, start: Floats | None, chosen: Chosen, threads: int | None
-    ) -> BoostingState:
-        """Two reads of the shards: weak rankers are learned from all, then each shard is set up."""
+    ) -> State:
+        """Return the state of boosting; takes two passes, for the weak rankers and the setup."""
         from sklearn.base import clone
 
-        plain: BoostingRanker = clone(ranker)
-        kind, counts = weak_rankers(plain.weak), self._documents()
+        unfitted: BoostingRanker = clone(ranker)
+        kind, counts = weak(unfitted.weak), self._documents()
         firsts = [0, *accumulate(counts)]
-        samples = self.job(as_opened)
+        samples = self.job(identity)
         rows = [(first, firsts[-1]) for first in firsts[:-1]]
         learned = kind.learn(samples.map_own(sampled_rows, rows, kind))
         samples.close()
-        job = self.job(partial(boosting_shard, ranker=plain, learned=learned, start=start))
-        nothing = self.no_documents()
-        pool = kind.build_pool(learned, nothing.X, 1)
-        terms = plain._terms(InMemory(nothing), pool)
-        return ShardedBoostingState(job, pool, terms, tuple(chosen))
+        job = self.job(partial(boosting_shard, ranker=unfitted, learned=learned, start=start))
+        empty = self.no_documents()
+        pool = kind.of(learned, empty.X, 1)
+        terms = unfitted._terms(InMemory(empty), pool)
+        return ShardedState(job, pool, terms, tuple(chosen))
 
     def loss_growth(self, trees: Trees, loss: Loss, options: GrowthOptions) -> Growth:
         from firstpage.rankers.sharded.lightgbm import ClusterShards, loss_growth
 
-        shards = ClusterShards(self.engine.client, self.shards, self.tasks(as_opened), self.drops)
+        shards = ClusterShards(
+            self.engine.client, self.shards, self.tasks(identity), self.drop_uninformative
+        )
         return loss_growth(shards, trees, loss, options)
 
     def lambdarank_growth(self, trees: Trees, rank: LambdaRank, options: GrowthOptions) -> Growth:
         from firstpage.rankers.sharded.lightgbm import ClusterShards, lambdarank_growth
 
-        shards = ClusterShards(self.engine.client, self.shards, self.tasks(as_opened), self.drops)
+        shards = ClusterShards(
+            self.engine.client, self.shards, self.tasks(identity), self.drop_uninformative
+        )
         return lambdarank_growth(shards, trees, rank, options)
 
 
 def check_trees(engine: Engine, trees: Trees) -> None:
-    """Trees are grown from shards by a library that has a way of its own, on a cluster."""
+    """Raise an error unless trees are grown by LightGBM on a cluster."""
     if engine.client is None or trees.library != "lightgbm":
         raise DataError(ON_A_CLUSTER)

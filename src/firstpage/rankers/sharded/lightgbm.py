@@ -1,8 +1,8 @@
-"""Trees over shards, grown by LightGBM's own training on a Dask cluster (`DaskLGBMRanker`).
+"""Trees over shards, grown by LightGBM's distributed training on Dask (`DaskLGBMRanker`).
 
-Workers read their shards and keep them in memory; LightGBM connects them with each other, adds up
-its histograms, and asks our objective for slopes of the documents that a worker has.  It cannot go
-on without one of them, and which worker has which shard shows in the last digits.
+Workers read their shards and keep them in memory.  LightGBM connects the workers, sums its
+histograms, and asks our objective for the gradients of a worker's documents.  It cannot continue
+without one of the workers, and the assignment of shards to workers affects the last digits.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from firstpage.rankers.trees.growth import (
     Booster,
     GrowthOptions,
     LambdaRank,
-    Objective,
     Parameters,
-    as_it_is,
+    TreeObjective,
+    identity,
 )
 from firstpage.scorers.trees import TreeCallback, Trees, import_lightgbm, library_errors
 from firstpage.types import Array, Floats
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from firstpage.data.dataset import Features
 
 Check = Callable[[Floats, Array], None]
-"""(labels, lengths of lists) -> nothing, or an error that says what cannot be learned from."""
+"""(labels, lengths of lists) -> None; raises an error for data that cannot be learned from."""
 
 
-class Loaded(NamedTuple):
-    """A shard in memory; `lengths` are those of the lists, weights those of documents."""
+class LoadedShard(NamedTuple):
+    """A shard in memory, with the lengths of its lists and the weights of its documents."""
 
     features: Any
     labels: Floats
@@ -55,112 +55,126 @@ class Loaded(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ClusterShards:
-    """Shards and the cluster that reads them.
+    """Shards and the Dask client that processes them.
 
-    drops   whether queries without a preference weigh nothing
+    Attributes
+    ----------
+    client : Client
+        The Dask client.
+    shards : Shards
+        The shards.
+    tasks : list of TrainingTask
+        One task per shard.
+    drop_uninformative : bool
+        Whether queries with equal labels have weight 0.
     """
 
     client: Any
     shards: Shards
     tasks: list[TrainingTask[TrainingShard]]
-    drops: bool
+    drop_uninformative: bool
 
 
-class Columns:
-    """Every shard read by a worker, and stored there as long as this is.
+class ClusterColumns:
+    """Columns of all shards, in the memory of the workers as long as this object exists.
 
-    plain   labels as they are, and not as the ranker reads them
+    With `raw_labels`, labels are those of the data and not those for training.
     """
 
     def __init__(
-        self, engine: DaskEngine, training: ClusterShards, plain: bool, check: Check
+        self, engine: DaskEngine, training: ClusterShards, raw_labels: bool, check: Check
     ) -> None:
         self._client, self._shards = engine.client, training.shards
         workers = engine.workers()
-        found = [
+        futures = [
             self._client.submit(
-                loaded, task, plain, check, workers=[workers[n % len(workers)]],
+                load_shard, task, raw_labels, check, workers=[workers[n % len(workers)]],
                 allow_other_workers=True, pure=False,
             )
             for n, task in enumerate(training.tasks)
         ]  # fmt: skip
-        import_distributed().wait(found)
-        sizes = self._client.gather(self._client.map(sizes_of, found, pure=False))
-        self._loaded = [(part, size) for part, size in zip(found, sizes, strict=True) if size[0]]
+        library().wait(futures)
+        sizes = self._client.gather(self._client.map(sizes_of, futures, pure=False))
+        self._loaded = [
+            (future, size) for future, size in zip(futures, sizes, strict=True) if size[0]
+        ]
 
     def features(self) -> DaskArray:
-        """A row a document."""
+        """Return the features, one row per document."""
         import dask.array as da
 
         width, kind = self._shards.n_features, self._shards.dtype
         return da.concatenate([
-            da.from_delayed(part, (rows, width), kind) for part, (rows, _) in self._each("features")
+            da.from_delayed(values, (rows, width), kind)
+            for values, (rows, _) in self._each("features")
         ])  # fmt: skip
 
     def column(self, name: str) -> DaskArray:
-        """`labels`, `lengths` or `weights`."""
+        """Return the column `labels`, `lengths` or `weights`."""
         import dask.array as da
 
-        which, kind = (1, np.int64) if name == "lengths" else (0, np.float64)
+        axis, kind = (1, np.int64) if name == "lengths" else (0, np.float64)
         return da.concatenate([
-            da.from_delayed(part, (size[which],), kind) for part, size in self._each(name)
+            da.from_delayed(values, (size[axis],), kind) for values, size in self._each(name)
         ])  # fmt: skip
 
     def _each(self, name: str) -> list[tuple[DaskArray, tuple[int, int]]]:
+        """Return an attribute of each loaded shard, delayed, with the shard's size."""
         import dask
 
-        parts, sizes = zip(*self._loaded, strict=True)
-        found = self._client.map(operator.attrgetter(name), parts, pure=False)
-        return [(dask.delayed(one), size) for one, size in zip(found, sizes, strict=True)]
+        shards, sizes = zip(*self._loaded, strict=True)
+        futures = self._client.map(operator.attrgetter(name), shards, pure=False)
+        return [(dask.delayed(f), size) for f, size in zip(futures, sizes, strict=True)]
 
 
-def loaded(task: TrainingTask[TrainingShard], plain: bool, check: Check) -> Loaded:
-    """On a worker: read a shard, scaled, without empty queries."""
+def load_shard(task: TrainingTask[TrainingShard], raw_labels: bool, check: Check) -> LoadedShard:
+    """Read a shard on a worker, scaled, without empty queries."""
     shard = task.open(1)
-    labels = shard.data.y if plain else shard.truth.labels
+    labels = shard.data.y if raw_labels else shard.truth.labels
     if len(np.unique(labels)) != len(np.unique(labels.astype(np.float32))):
         raise DataError(
-            f"{shard.data.source}: LightGBM keeps labels in 32 bits, and some of these would be "
-            "alike; take coarser ones."
+            f"{shard.data.source}: LightGBM stores labels in 32 bits, in which some of these are "
+            "equal; use coarser labels."
         )
     check(labels, shard.data.lengths)
     X: Any = shard.data.X
     if isinstance(X, np.ndarray):
-        X = np.array(X)  # not a view of what is mapped
+        X = np.array(X)  # a copy, not a view of the map
     else:
         from scipy.sparse import csr_matrix
 
         X = csr_matrix(X)
     weights = np.repeat(shard.weights, shard.data.lengths)
-    found = Loaded(X, np.array(labels), np.asarray(shard.data.lengths), weights)
+    loaded = LoadedShard(X, np.array(labels), np.asarray(shard.data.lengths), weights)
     shard.release()
-    return found
+    return loaded
 
 
-def sizes_of(shard: Loaded) -> tuple[int, int]:
-    """Documents and queries."""
+def sizes_of(shard: LoadedShard) -> tuple[int, int]:
+    """Return the numbers of documents and queries."""
     return len(shard.labels), len(shard.lengths)
 
 
-PATIENCE = 60.0  # seconds for workers to let go of one that is gone
+DISCONNECT_TIMEOUT = 60.0  # seconds
 
 
-def anything(labels: Floats, lengths: Array) -> None:
-    """A loss of ours takes any labels and lists."""
+def accept_all(labels: Floats, lengths: Array) -> None:
+    """Accept all labels and lists: Firstpage's losses have no limits."""
 
 
 def loss_growth(
     training: ClusterShards, trees: Trees, loss: Loss, options: GrowthOptions
 ) -> ClusterGrowth:
+    """Return the growth of trees by the gradients of a loss."""
     return ClusterGrowth(
-        training, trees, Objective(str(loss), loss, as_it_is), {}, False, anything, options
+        training, trees, TreeObjective(str(loss), loss, identity), {}, False, accept_all, options
     )
 
 
 def lambdarank_growth(
     training: ClusterShards, trees: Trees, rank: LambdaRank, options: GrowthOptions
 ) -> ClusterGrowth:
-    """Learns from labels as they are."""
+    """Return the growth of trees by lambdarank, from the labels of the data."""
     return ClusterGrowth(
         training, trees, "lambdarank", rank.parameters(), True, rank.check, options
     )
@@ -168,57 +182,60 @@ def lambdarank_growth(
 
 @dataclass(frozen=True, eq=False)
 class ClusterGrowth:
-    """Trees that grow on the workers; how many to keep is then told by the validation data."""
+    """Grow trees on the workers; validation data then choose how many to keep."""
 
     training: ClusterShards
     trees: Trees
-    objective: str | Objective
+    objective: str | TreeObjective
     parameters: Parameters
-    plain: bool
+    raw_labels: bool
     check: Check
     options: GrowthOptions
 
     def loss(self) -> float:
-        """Nobody adds it up."""
+        """Return NaN: the loss is not summed over the workers."""
         return float("nan")
 
-    def grow(self, grown: TreeCallback) -> tuple[Booster, int]:
+    def grow(self, grown: Grown) -> tuple[Booster, int]:
+        """Return the booster and its number of trees."""
         engine = DaskEngine(self.training.client)
-        with library_errors("lightgbm"), _losses(engine), engine.client.as_current():
-            booster = self._grown(engine)
-        return booster, _looked_at(booster, self.options.valid, grown, self.options.threads)
+        with refusals("lightgbm"), _engine_errors(engine), engine.client.as_current():
+            booster = self._booster(engine)
+        return booster, _validate(booster, self.options.valid, grown, self.options.threads)
 
-    def _grown(self, engine: DaskEngine) -> Booster:
-        """The booster of all shards."""
-        lightgbm, trees = import_lightgbm(), self.trees
-        asked = {
+    def _booster(self, engine: DaskEngine) -> Booster:
+        """Return the booster of all shards."""
+        lightgbm, trees = lightgbm_or_error(), self.trees
+        parameters = {
             "n_estimators": trees.count, "num_leaves": trees.leaves, "learning_rate": trees.rate,
             "min_child_samples": trees.min_docs, "random_state": self.options.seed,
             "deterministic": True, "force_row_wise": True, "verbosity": -1, **self.parameters,
             **trees.options,
         }  # fmt: skip
-        ranker = lightgbm.DaskLGBMRanker(client=engine.client, objective=self.objective, **asked)
-        held = Columns(engine, self.training, self.plain, self.check)
-        weight = held.column("weights") if self.training.drops else None
-        with warnings.catch_warnings(), redirect_stdout(StringIO()):  # it prints what it does
-            warnings.filterwarnings("ignore", "Parameter n_jobs will be ignored")  # nobody gave one
+        ranker = lightgbm.DaskLGBMRanker(
+            client=engine.client, objective=self.objective, **parameters
+        )
+        columns = ClusterColumns(engine, self.training, self.raw_labels, self.check)
+        weight = columns.column("weights") if self.training.drop_uninformative else None
+        with warnings.catch_warnings(), redirect_stdout(StringIO()):  # LightGBM prints
+            warnings.filterwarnings("ignore", "Parameter n_jobs will be ignored")
             ranker.fit(
-                held.features(), held.column("labels"), group=held.column("lengths"),
+                columns.features(), columns.column("labels"), group=columns.column("lengths"),
                 sample_weight=weight,
             )  # fmt: skip
         return ranker.booster_
 
 
 @contextmanager
-def _losses(engine: DaskEngine) -> Iterator[None]:
-    """Machines that go away in mid-fit, said in our words."""
+def _engine_errors(engine: DaskEngine) -> Iterator[None]:
+    """Translate the errors of lost workers into EngineError."""
     try:
         yield
     except CONNECTION_ERRORS as error:
         raise engine.lost() from error
     except ImportError as error:
         raise EngineError(
-            f"a worker of {engine.address} lacks what trees need ({error}); install "
+            f"a worker of {engine.address} lacks a package that trees need ({error}); install "
             "firstpage[trees] there."
         ) from error
     except import_lightgbm().basic.LightGBMError as error:
@@ -226,37 +243,41 @@ def _losses(engine: DaskEngine) -> Iterator[None]:
         if "socket" not in str(error).lower():
             raise
         raise EngineError(
-            f"a worker of {engine.address} went away, and LightGBM cannot grow trees without it; "
+            f"a worker of {engine.address} was lost, and LightGBM cannot grow trees without it; "
             "fit again."
         ) from error
 
 
 def _disconnect(engine: DaskEngine) -> None:
-    """Threads whose LightGBM failed keep its connections, and would fail again: as many tasks as a
-    worker has threads, at the same time, tell them to let go."""
+    """Close LightGBM's connections in the threads of all workers.
+
+    Threads in which LightGBM failed keep their connections and would fail again.  Therefore each
+    worker gets as many simultaneous tasks as it has threads.
+    """
     client = engine.client
-    with suppress(Exception):  # there is an error already to be told
-        told = [
-            (worker, client.submit(_let_go, n, workers=[worker], pure=False))
+    with suppress(Exception):  # the original error is more important
+        pending = [
+            (worker, client.submit(_free_network, n, workers=[worker], pure=False))
             for worker, threads in client.nthreads().items()
             for n in range(threads)
         ]
-        until = time.monotonic() + PATIENCE
-        while told and time.monotonic() < until:
+        until = time.monotonic() + DISCONNECT_TIMEOUT
+        while pending and time.monotonic() < until:
             time.sleep(0.1)
-            there = client.nthreads()  # who went away in the meantime is not waited for
-            told = [(w, one) for w, one in told if w in there and not one.done()]
+            alive = client.nthreads()
+            pending = [(w, future) for w, future in pending if w in alive and not future.done()]
 
 
-def _let_go(number: int) -> None:
+def _free_network(number: int) -> None:
+    """Close the connections of this thread."""
     from lightgbm.basic import _LIB, _safe_call
 
     _safe_call(_LIB.LGBM_NetworkFree())
-    time.sleep(0.2)  # so that no thread takes two of these tasks
+    time.sleep(0.2)  # so that no thread runs two of these tasks
 
 
-def _looked_at(booster: Booster, valid: Features | None, grown: TreeCallback, threads: int) -> int:
-    """Tree by tree, now that all are there: how many to keep is told by the validation data."""
+def _validate(booster: Booster, valid: Features | None, grown: Grown, threads: int) -> int:
+    """Report the trees one by one; return how many were reported before a stop."""
     count = int(booster.num_trees())
     scores = None if valid is None else np.zeros(valid.shape[0])
     for tree in range(count):

@@ -1,4 +1,4 @@
-"""A shard made ready for training, on whatever machine it is open, and what is asked of it."""
+"""A shard prepared for training, on any machine, and the functions that workers apply to it."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ from firstpage.solvers.sharded.boosting import BoostingShard
 from firstpage.solvers.sharded.objective import ObjectiveShard
 from firstpage.types import Array, Bools, Floats
 
-SMALL = 1 << 20  # bytes that are not worth a file
+SMALL = 1 << 20  # bytes, up to which an array stays in memory
 
 
 class Scratch:
-    """Room on disk, in the folder for temporary files (`TMPDIR`); it goes with the process."""
+    """Arrays on disk, in the folder for temporary files (`TMPDIR`), until the process ends."""
 
     def __init__(self) -> None:
         self.maps: list[mmap.mmap] = []
 
-    def room(self, shape: tuple[int, ...], dtype: Any) -> Array:
-        """An array to write to, mapped from a file that has no name any more."""
+    def allocate(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        """Return an uninitialized array, mapped from an unlinked file if it is large."""
         kind = np.dtype(dtype)
         size = int(np.prod(shape)) * kind.itemsize
         if size <= SMALL:
@@ -60,24 +60,24 @@ class Scratch:
         try:
             with tempfile.TemporaryFile(prefix="firstpage-") as file:
                 _reserve(file.fileno(), size)
-                held = mmap.mmap(file.fileno(), size)
+                mapped = mmap.mmap(file.fileno(), size)
         except OSError as error:
             raise DataError(
-                f"{tempfile.gettempdir()}: no room for {size / 2**20:.0f} MB of scratch "
-                f"({error.strerror}); set TMPDIR to a folder with more."
+                f"{tempfile.gettempdir()}: no space for {size / 2**20:.0f} MB of temporary "
+                f"data ({error.strerror}); set TMPDIR to a folder with more space."
             ) from error
-        self.maps.append(held)
-        return np.frombuffer(held, kind).reshape(shape)
+        self.maps.append(mapped)
+        return np.frombuffer(mapped, kind).reshape(shape)
 
     def release(self) -> None:
-        """Let go of the pages that are in memory; they are read again when needed."""
+        """Drop the pages in memory; they are read again when needed."""
         if hasattr(mmap, "MADV_DONTNEED"):
-            for one in self.maps:
-                one.madvise(mmap.MADV_DONTNEED)
+            for mapped in self.maps:
+                mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def _reserve(file: int, size: int) -> None:
-    """All of it now: a disk that is full later would end the process while it writes."""
+    """Allocate the file now: writing to a map on a full disk would kill the process."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file, 0, size)
     else:
@@ -88,19 +88,26 @@ S = TypeVar("S", bound=OpenShard)
 
 
 def informative_queries(data: Dataset) -> Bools:
-    """Return which queries prefer anything to anything."""
+    """Return a mask of the queries with different labels."""
     if not len(data):
         return np.zeros(0, bool)
     starts = data.offsets[:-1]
-    found: Bools = np.maximum.reduceat(data.y, starts) > np.minimum.reduceat(data.y, starts)
-    return found
+    mask: Bools = np.maximum.reduceat(data.y, starts) > np.minimum.reduceat(data.y, starts)
+    return mask
 
 
 @dataclass(frozen=True)
-class Survey:
-    """What a shard has: queries with documents, documents; of these in informative queries.
+class ShardSurvey:
+    """Counts of a shard, without empty queries.
 
-    varies    whether any feature differs between two documents of a query
+    Attributes
+    ----------
+    queries, documents : int
+        The numbers of queries and documents.
+    informative, informative_documents : int
+        The numbers of queries with different labels, and of their documents.
+    varies : bool
+        Whether any feature differs between two documents of a query.
     """
 
     queries: int
@@ -110,13 +117,13 @@ class Survey:
     varies: bool
 
 
-def survey(shard: StoredShard) -> Survey:
-    """Look through a shard once, before anything is learned: its features must be finite."""
+def survey(shard: StoredShard) -> ShardSurvey:
+    """Return the counts of a shard; raise an error if its features are not finite."""
     check_finite(shard.data)
     data = InMemory(shard.data).without_empty().data
     informative = informative_queries(data)
     documents = int(data.lengths[informative].sum())
-    return Survey(len(data), data.n_docs, int(informative.sum()), documents, varies(data))
+    return ShardSurvey(len(data), data.n_docs, int(informative.sum()), documents, varies(data))
 
 
 class TrainingShard:
@@ -127,14 +134,16 @@ class TrainingShard:
         self.scratch = Scratch()
         data = InMemory(self._opened.data).without_empty().data
         if task.transform is not None:
-            # To disk again, not to memory: a pass must need no more of it than without scaling.
+            # On disk, so that a pass needs no more memory than without scaling.
             X = data.X
-            room = self.scratch.room(X.shape, X.dtype) if isinstance(X, np.ndarray) else None
-            data = task.transform.apply(data, room)
+            buffer = self.scratch.allocate(X.shape, X.dtype) if isinstance(X, np.ndarray) else None
+            data = task.transform.apply(data, buffer)
             self._opened.release()
         self.data = data
-        self.weights: Floats = (data.lengths if task.by_docs else np.ones(len(data))).astype(float)
-        if task.drops:
+        self.weights: Floats = (data.lengths if task.by_length else np.ones(len(data))).astype(
+            float
+        )
+        if task.drop_uninformative:
             self.weights = np.where(informative_queries(data), self.weights, 0.0)
 
     @property
@@ -151,50 +160,61 @@ class TrainingShard:
 
     @property
     def row_weights(self) -> Floats:
-        """Every document of a query that counts weighs alike, and all of all shards 1."""
-        found: Floats = np.repeat(self.weights > 0, self.data.lengths) / self.task.total
-        return found
+        """Equal weights of the documents that count; their total over all shards is 1."""
+        weights: Floats = np.repeat(self.weights > 0, self.data.lengths) / self.task.total
+        return weights
 
     def in_memory(self) -> InMemory:
-        """The queries that count."""
-        weights = self.weights if self.task.drops else None
+        """Return the queries of positive weight."""
+        weights = self.weights if self.task.drop_uninformative else None
         return InMemory(self.data, None, weights, self.task.convert).positive_queries()
 
 
-def as_opened(shard: TrainingShard) -> TrainingShard:
+def identity(shard: TrainingShard) -> TrainingShard:
+    """Return the shard unchanged."""
     return shard
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingTask(Generic[S]):
-    """All that a machine needs to know to work on a shard.
+    """What a worker needs to process a shard.
 
-    shards     with this one alone
-    transform  of the features, query by query
-    convert    the truth to that which is trained on
-    drops      whether queries without a preference weigh nothing
-    by_docs    whether queries weigh by the number of their documents
-    total      what all queries of all shards weigh
-    setup      from the documents to what works on them
+    Attributes
+    ----------
+    shards : Shards
+        The shard alone.
+    transform : MinMax, Standardize or None
+        The scaling of the features.
+    convert : callable
+        From the truth of the data to the truth for training.
+    drop_uninformative : bool
+        Whether queries with equal labels have weight 0.
+    by_length : bool
+        Whether queries are weighted by their numbers of documents.
+    total : float
+        The sum of the query weights over all shards.
+    setup : callable
+        From the training shard to what works on it.
     """
 
     shards: Shards
     transform: Transform | None
     convert: Convert
-    drops: bool
-    by_docs: bool
+    drop_uninformative: bool
+    by_length: bool
     total: float
     setup: Callable[[TrainingShard], S]
 
     def open(self, threads: int) -> S:
+        """Read the shard and set it up."""
         return self.setup(TrainingShard(self, threads))
 
 
 def objective_shard(shard: TrainingShard, loss: Loss, scorer: Scorer) -> ObjectiveShard:
-    """The sums of a loss over a shard."""
+    """Return the objective of a loss over a shard."""
     X = shard.data.X
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FirstpageWarning)  # `Sharded.objective` has warned
+        warnings.simplefilter("ignore", FirstpageWarning)  # `ShardedData.objective` has warned
         objective = BlockObjective(
             loss, scorer.bind(X), shard.truth, row_bytes(X), None, shard.weights, 0.0,
             shard.threads, None, shard.task.total,
@@ -203,6 +223,7 @@ def objective_shard(shard: TrainingShard, loss: Loss, scorer: Scorer) -> Objecti
 
 
 def feature_means(shard: TrainingShard, k: int | None) -> tuple[Floats, float]:
+    """Return the weighted sums of the features and of the labels."""
     weight = shard.row_weights
     return weighted_row_sum(shard.data.X, weight), float(weight @ relevance(shard.truth, None, k))
 
@@ -210,20 +231,22 @@ def feature_means(shard: TrainingShard, k: int | None) -> tuple[Floats, float]:
 def feature_products(
     shard: TrainingShard, k: int | None, mean: Floats, level: float
 ) -> tuple[Floats, Floats]:
+    """Return the weighted second moments of the centered features and labels."""
     y = relevance(shard.truth, None, k)
     return moments(shard.data.X, y, shard.row_weights, mean, level)
 
 
 def squared_error(shard: TrainingShard, k: int | None, params: Floats, intercept: float) -> float:
+    """Return the weighted squared error of a linear model."""
     y = relevance(shard.truth, None, k)
-    off = y - LinearScoring(params, intercept).predict(shard.data.X)
-    return float(shard.row_weights @ off**2)
+    residuals = y - LinearScoring(params, intercept).predict(shard.data.X)
+    return float(shard.row_weights @ residuals**2)
 
 
-def sampled_rows(shard: TrainingShard, kind: WeakRankers, rows: tuple[int, int]) -> ShardSample:
-    """What weak rankers are learned from.
+def sampled_rows(shard: TrainingShard, kind: Weak, rows: tuple[int, int]) -> Sample:
+    """Return the sample that weak rankers are learned from.
 
-    rows   the number of the first document that counts, and how many there are in all
+    `rows` are the number of the shard's first document and the total number of documents.
     """
     sample = kind.sample(shard.in_memory().data.X, *rows)
     return np.array(sample) if isinstance(sample, np.ndarray) else sample
@@ -232,10 +255,10 @@ def sampled_rows(shard: TrainingShard, kind: WeakRankers, rows: tuple[int, int])
 def boosting_shard(
     shard: TrainingShard, ranker: BoostingRanker, learned: PoolParameters, start: Floats | None
 ) -> BoostingShard:
-    """A shard with its weak rankers."""
+    """Return a shard with its weak rankers and terms."""
     training = shard.in_memory()
     X = training.data.X
-    pool = weak_rankers(ranker.weak).build_pool(learned, X, shard.threads, shard.scratch.room)
+    pool = weak(ranker.weak).of(learned, X, shard.threads, shard.scratch.allocate)
     scores = np.zeros(training.data.n_docs)
     if start is not None:
         scores += pool.scoring([], start).predict(X)

@@ -1,4 +1,4 @@
-"""How trees grow on training data in memory: along the gradients of a loss, or by lambdarank."""
+"""Growing trees on training data in memory, by the gradients of a loss or by lambdarank."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from firstpage.data.ids import Ids
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
 from firstpage.losses.loss import Loss
-from firstpage.rankers.fit.checks import labels_of
-from firstpage.scorers.trees import LightGBM, TreeCallback, Trees, import_lightgbm, library_errors
+from firstpage.rankers.fit.checks import check_labels
+from firstpage.scorers.trees import Grown, LightGBM, Trees, lightgbm_or_error, refusals
 from firstpage.types import Floats, Ints
 
 if TYPE_CHECKING:
@@ -27,13 +27,13 @@ LibraryData = Any
 
 
 class Gradients:
-    """The gradient and the curvature of the summed loss by each score.
+    """The gradient and the curvature of the summed loss with respect to each score.
 
-    A leaf steps by its gradients over its curvatures.  For a relevant document of small probability
-    p that would be 1 / p, a hundred units of score, though the curvature it rests on holds for
-    about one: trees grown so learn noise.  So curvature is never taken below the size of the
-    gradient, and no leaf steps further than 1 (times the rate).  Losses of constant curvature need
-    no such care.
+    A leaf steps by the ratio of its gradients and its curvatures.  For a relevant document of small
+    probability p that would be 1 / p, a hundred units of score, although the quadratic
+    approximation is valid for about one unit: such trees fit noise.  Therefore the curvature is
+    never less than the absolute gradient, and no leaf steps further than 1 (times the learning
+    rate).  Quadratic losses do not need this.
     """
 
     def __init__(
@@ -46,27 +46,30 @@ class Gradients:
         target = loss.target(truth, weights)
         rows = len(truth.labels)
         self.scores, self.values = np.empty(rows), np.empty(len(truth))
-        self.grad, self.curve = np.empty(rows), np.empty(rows)
-        self.shares = np.ones(len(truth)) if query_weights is None else query_weights
-        self._each = None if query_weights is None else np.repeat(query_weights, truth.lengths)
-        self._exact = loss.traits.quadratic
-        self._first = target.bind_slice(0, len(truth), self.scores, self.values, self.grad)
-        self._second = target.bind_curvature(0, len(truth), self.scores, self.curve)
+        self.gradient, self.curvature = np.empty(rows), np.empty(rows)
+        self.query_weights = np.ones(len(truth)) if query_weights is None else query_weights
+        self._row_weights = (
+            None if query_weights is None else np.repeat(query_weights, truth.lengths)
+        )
+        self._quadratic = loss.traits.quadratic
+        self._first = target.bind(0, len(truth), self.scores, self.values, self.gradient)
+        self._second = target.bind_curvature(0, len(truth), self.scores, self.curvature)
 
     def __call__(self, scores: Floats) -> tuple[Floats, Floats]:
+        """Return the gradient and the curvature at these scores, one per document."""
         self.scores[:] = scores
         self._first()
         self._second()
-        grad, curve = self.grad.copy(), self.curve.copy()
-        if not self._exact:
-            np.maximum(curve, np.abs(grad), out=curve)
-        if self._each is not None:
-            grad, curve = grad * self._each, curve * self._each
-        return grad, curve
+        gradient, curvature = self.gradient.copy(), self.curvature.copy()
+        if not self._quadratic:
+            np.maximum(curvature, np.abs(gradient), out=curvature)
+        if self._row_weights is not None:
+            gradient, curvature = gradient * self._row_weights, curvature * self._row_weights
+        return gradient, curvature
 
     def mean_loss(self) -> float:
-        """The mean loss over queries at the last scores."""
-        return float(self.values @ self.shares / self.shares.sum())
+        """Return the mean loss over queries at the last scores."""
+        return float(self.values @ self.query_weights / self.query_weights.sum())
 
 
 NO_GROUPS = (
@@ -75,12 +78,19 @@ NO_GROUPS = (
 )
 
 
-class Objective:
-    """A loss for boosted trees.  Called by the library, after every tree, with scores and data.
+class TreeObjective:
+    """A loss as a custom objective of LightGBM and XGBoost.
 
-    Both libraries' training functions call it as (scores, data), LightGBM's estimators as
-    (labels, scores, weights, groups).  Returns gradient and curvature, one per document.  Weights
-    of documents are averaged into one of their query.
+    The training functions of both libraries call it after every tree as (scores, data), the
+    estimators of LightGBM as (labels, scores, weights, groups).  It returns the gradient and the
+    curvature, one value per document.  Weights of documents are averaged to one per query.
+
+    Attributes
+    ----------
+    name : str
+        The name of the ranker or the loss.
+    loss : Loss
+        The loss.
     """
 
     def __init__(self, name: str, loss: Loss, order: Callable[[Truth], Truth]) -> None:
@@ -95,6 +105,7 @@ class Objective:
         weight: object = None,
         group: Ints | None = None,
     ) -> tuple[Floats, Floats]:
+        """Return the gradient and the curvature, one value per document."""
         if hasattr(second, "get_label"):
             labels, weight, offsets = second.get_label(), second.get_weight(), offsets_of(second)
             scores = first
@@ -106,36 +117,38 @@ class Objective:
         return self._prepared(labels, weight, offsets)(np.asarray(scores, np.float64).ravel())
 
     def __getstate__(self) -> dict[str, object]:
-        """Copies read their data anew: what is prepared points at arrays of this one."""
+        """Return the state without the gradients, which a copy has to prepare itself."""
         return {**self.__dict__, "_key": None, "_gradients": None}
 
     def _prepared(self, labels: object, weight: object, offsets: Ints) -> Gradients:
-        """Truth is read once, not once a tree."""
-        y = labels_of(labels, int(offsets[-1]))
-        heavy = np.empty(0) if weight is None else np.asarray(weight, np.float64)
-        key = (y.tobytes(), heavy.tobytes(), offsets.tobytes())
+        """Return the gradients of these data, which are prepared once and not for each tree."""
+        y = check_labels(labels, int(offsets[-1]))
+        weights = np.empty(0) if weight is None else np.asarray(weight, np.float64)
+        key = (y.tobytes(), weights.tobytes(), offsets.tobytes())
         if self._gradients is None or key != self._key:
             queries = Ids.of([str(q) for q in range(len(offsets) - 1)])
             truth: Truth = self._order(Truth(y, offsets, queries))
-            shares = None
-            if len(heavy) == len(offsets) - 1 and len(heavy) != len(y):
-                shares = heavy
-            elif len(heavy):
+            query_weights = None
+            if len(weights) == len(offsets) - 1 and len(weights) != len(y):
+                query_weights = weights
+            elif len(weights):
                 counts = np.maximum(np.diff(offsets), 1)
-                shares = np.add.reduceat(np.append(heavy, 0.0), offsets[:-1]) / counts
-            self._gradients, self._key = Gradients(self.loss, truth, None, shares), key
+                query_weights = np.add.reduceat(np.append(weights, 0.0), offsets[:-1]) / counts
+            self._gradients = Gradients(self.loss, truth, None, query_weights)
+            self._key = key
         return self._gradients
 
     def __repr__(self) -> str:
         return f"objective({self.name!r}: {self.loss})"
 
 
-def as_it_is(truth: Truth) -> Truth:
+def identity(truth: Truth) -> Truth:
+    """Return the truth unchanged."""
     return truth
 
 
 def offsets_of(data: LibraryData) -> Ints:
-    """The group boundaries of a LightGBM Dataset or an XGBoost DMatrix."""
+    """Return the group boundaries of a LightGBM Dataset or an XGBoost DMatrix."""
     if hasattr(data, "get_uint_info"):
         ends = np.asarray(data.get_uint_info("group_ptr"), np.int64)
     else:
@@ -148,17 +161,17 @@ def offsets_of(data: LibraryData) -> Ints:
     return ends
 
 
-MAX_LABEL = 30  # LightGBM has gains 2^label - 1 for labels up to this
-MAX_LIST = 10_000  # documents of a query
+MAX_LABEL = 30  # the largest label for which LightGBM has the gain 2^label - 1
+MAX_LIST = 10_000  # documents per query
 Booster = Any
-"""Trees of LightGBM or XGBoost, which have no types."""
+"""A booster of LightGBM or XGBoost, which are untyped."""
 Parameters = dict[str, Any]
-"""Of LightGBM, as it calls them."""
+"""Parameters of LightGBM by their names."""
 
 
 @dataclass(frozen=True, eq=False)
 class GrowthOptions:
-    """valid: the features of the validation documents."""
+    """Options of growing trees; `valid` are the features of the validation documents."""
 
     valid: Features | None
     seed: int
@@ -166,74 +179,82 @@ class GrowthOptions:
 
 
 class Growth(Protocol):
-    """Trees that are to grow."""
+    """A procedure that grows trees."""
 
-    def grow(self, grown: TreeCallback) -> tuple[Booster, int]:
-        """Return the booster and how many trees it has; `grown` is called after every tree."""
+    def grow(self, grown: Grown) -> tuple[Booster, int]:
+        """Return the booster and its number of trees; `grown` is called after every tree."""
         ...
 
     def loss(self) -> float:
-        """The mean training loss after the last tree; NaN where it is not known."""
+        """Return the mean training loss after the last tree; NaN where it is unknown."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class LossGrowth:
-    """Along the gradients of a loss."""
+    """Grow trees by the gradients of a loss."""
 
     trees: Trees
     X: Features
     gradients: Gradients
     options: GrowthOptions
 
-    def grow(self, grown: TreeCallback) -> tuple[Booster, int]:
+    def grow(self, grown: Grown) -> tuple[Booster, int]:
+        """Return the booster and its number of trees."""
         options = self.options
         return self.trees.grow(
             self.X, self.gradients, options.valid, grown, options.seed, options.threads
         )
 
     def loss(self) -> float:
+        """Return the mean training loss after the last tree."""
         return self.gradients.mean_loss()
 
 
 @dataclass(frozen=True)
 class LambdaRank:
-    """LightGBM's lambdarank.
+    """Options of LightGBM's lambdarank.
 
-    gains        of the labels 0, 1, ..; None: 2^label - 1
+    Attributes
+    ----------
+    truncation : int
+        The truncation level.
+    gains : tuple of float or None
+        The gains of the labels 0, 1, ..; None stands for 2^label - 1.
     """
 
     truncation: int
     gains: tuple[float, ...] | None
 
     def parameters(self) -> Parameters:
-        found: Parameters = {"lambdarank_truncation_level": self.truncation}
-        return found if self.gains is None else {**found, "label_gain": list(self.gains)}
+        """Return the parameters of LightGBM."""
+        level: Parameters = {"lambdarank_truncation_level": self.truncation}
+        return level if self.gains is None else {**level, "label_gain": list(self.gains)}
 
     def check(self, y: Floats, lengths: Ints) -> None:
-        """Refuse labels and lists that LightGBM cannot learn from."""
+        """Raise an error for labels and lists that LightGBM cannot learn from."""
         gains = self.gains
         if gains is not None and y.max(initial=0.0) >= len(gains):
             raise DataError(
                 f"gain has gains of the labels 0 to {len(gains) - 1}, and the data hold a label "
-                f"{y.max():g}; give one for every label."
+                f"{y.max():g}; give one gain per label."
             )
-        most = MAX_LABEL if gains is None else len(gains) - 1
-        if (y != np.round(y)).any() or (y < 0).any() or (y > most).any():
+        max_label = MAX_LABEL if gains is None else len(gains) - 1
+        if (y != np.round(y)).any() or (y < 0).any() or (y > max_label).any():
             raise DataError(
-                f"LightGBM's lambdarank takes whole labels from 0 to {most}; these are not. Our "
-                "own objectives take any: ListMLE(scorer='trees')."
+                f"LightGBM's lambdarank needs integer labels from 0 to {max_label}. Firstpage's "
+                "objectives take any labels: ListMLE(scorer='trees')."
             )
         if int(lengths.max(initial=0)) > MAX_LIST:
             raise DataError(
                 f"LightGBM's lambdarank takes lists of up to 10,000 documents, and one has "
-                f"{int(lengths.max())}. Our own objectives take any: ListMLE(scorer='trees')."
+                f"{int(lengths.max())}. Firstpage's objectives take any: ListMLE(scorer='trees')."
             )
 
 
 @dataclass(frozen=True, eq=False)
 class LambdaRankGrowth:
-    """By lambdarank, of data in memory."""
+    """Grow trees by lambdarank."""
 
     trees: Trees
     data: Dataset
@@ -241,12 +262,13 @@ class LambdaRankGrowth:
     rank: LambdaRank
     options: GrowthOptions
 
-    def grow(self, grown: TreeCallback) -> tuple[Booster, int]:
-        lightgbm, data, options = import_lightgbm(), self.data, self.options
+    def grow(self, grown: Grown) -> tuple[Booster, int]:
+        """Return the booster and its number of trees."""
+        lightgbm, data, options = lightgbm_or_error(), self.data, self.options
         params = {
             **self.trees.parameters(options.seed, options.threads),
             "objective": "lambdarank",
-            "metric": "none",  # its own would ask the validation data for queries
+            "metric": "none",  # the default needs query groups of the validation data
             **self.rank.parameters(),
         }
         full = lightgbm.Dataset(
@@ -258,5 +280,5 @@ class LambdaRankGrowth:
             return LightGBM.boost(booster, full, options.valid, self.trees.count, grown, {})
 
     def loss(self) -> float:
-        """Lambdarank has none."""
+        """Return NaN: lambdarank has no loss."""
         return float("nan")

@@ -1,4 +1,4 @@
-"""LightGBM's own LambdaMART behind our interface, to compare with."""
+"""LightGBM's LambdaMART as a ranker, for comparison."""
 
 from __future__ import annotations
 
@@ -15,27 +15,45 @@ from firstpage.rankers.fit.fit import fit_trees, growth_options
 from firstpage.rankers.fit.request import FitRequest, FitResult
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.sharded.data import check_trees
-from firstpage.rankers.trees.growth import MAX_LABEL, LambdaRank, Objective
+from firstpage.rankers.trees.growth import MAX_LABEL, LambdaRank, TreeObjective
 from firstpage.scorers.registry import scorer as scorer_of
 from firstpage.scorers.trees import Trees
 
-LABELS = 10_000  # gains at most
+MAX_GRADE = 10_000  # the largest label with a gain
 
 
 @dataclass(eq=False, repr=False)
 class LambdaMART(Ranker):
-    """Boosted trees on LightGBM's lambdarank objective (Burges 2010).
+    """Boosted trees with LightGBM's lambdarank objective.
 
-    k is its truncation level (LightGBM's default, 30, if None).  Labels must be whole numbers from
-    0 to 30, and lists have at most 10,000 documents: limits of LightGBM, not of our objectives.
+    `k` is the truncation level (LightGBM's default, 30, if None).  Labels must be integers from 0
+    to 30, and lists have at most 10,000 documents: limits of LightGBM.
 
-    gain       of the labels 0, 1, ..: numbers, a Utility, or a measure file ("measure.json"), whose
-               gains are taken; None: 2^label - 1
+    Parameters
+    ----------
+    scorer : str or Trees, default "trees"
+        Trees of LightGBM, with parameters as in "trees(count=300, rate=0.05)".
+    gain : list of float, Utility or path, optional
+        The gains of the labels 0, 1, ..: numbers, a Utility, or a measure file such as
+        "measure.json", whose gains are used.  None stands for 2^label - 1.
+
+    References
+    ----------
+    Burges, "From RankNet to LambdaRank to LambdaMART: an overview", MSR-TR-2010-82.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> X, y, qid = [[float(i)] for i in range(40)], [i // 20 for i in range(40)], [7] * 40
+    >>> ranker = fp.LambdaMART(scorer="trees(count=3, min_docs=5)").fit(X, y, qid=qid)
+    >>> low, high = ranker.predict([[5.0], [35.0]])
+    >>> bool(high > low)
+    True
     """
 
     _paper = "Burges, MSR-TR-2010-82; LightGBM"
     _about = "LightGBM's lambdarank, for comparison"
-    _sharded: ClassVar[bool] = True
+    _supports_shards: ClassVar[bool] = True
     _grid: ClassVar = {"scorer": [Trees(rate=rate) for rate in (0.03, 0.1)]}
 
     _: KW_ONLY
@@ -50,9 +68,10 @@ class LambdaMART(Ranker):
         check_trees(engine, self._trees())
 
     def _trees(self) -> Trees:
+        """Return the scorer, which must be trees of LightGBM."""
         trees = scorer_of(self.scorer)
         if not trees.additive or trees.library != "lightgbm":
-            raise DataError("LambdaMART grows trees of LightGBM: scorer='trees(..)'.")
+            raise DataError("LambdaMART grows trees with LightGBM: scorer='trees(..)'.")
         return trees
 
     def _learn(self, request: FitRequest) -> FitResult:
@@ -60,17 +79,17 @@ class LambdaMART(Ranker):
         gains = gains_of(self.gain)
         rank = LambdaRank(self.k or 30, None if gains is None else tuple(gains))
         growth = request.training.lambdarank_growth(trees, rank, growth_options(request))
-        found = fit_trees(request, trees, growth)
+        result = fit_trees(request, trees, growth)
         if gains is not None:
-            found.record["label_gain"] = gains  # a measure file may be gone later
-        return found
+            result.record["label_gain"] = gains  # the measure file may be deleted later
+        return result
 
-    def _tree_objective(self) -> Objective:
+    def _tree_objective(self) -> TreeObjective:
         raise DataError("lambdarank is LightGBM's own: {'objective': 'lambdarank'}.")
 
 
 def gains_of(gain: object) -> list[float] | None:
-    """LightGBM's `label_gain`, from any of the forms of `gain`."""
+    """Return LightGBM's `label_gain` for any form of the parameter `gain`."""
     if gain is None:
         return None
     if isinstance(gain, (str, os.PathLike)):
@@ -78,18 +97,18 @@ def gains_of(gain: object) -> list[float] | None:
         gain = source.read()
     if isinstance(gain, Utility):
         best = gain.grades[-1]
-        if best > LABELS:
-            raise DataError(f"gain: LightGBM takes labels up to {LABELS}, and a grade is {best}.")
+        if best > MAX_GRADE:
+            raise DataError(f"gain: LightGBM takes labels up to {MAX_GRADE}, not {best}.")
         gain = gain.label_gain(2.0 ** min(best, MAX_LABEL) - 1.0 if best > 0 else 1.0)
     try:
-        found = np.asarray(gain, np.float64)
+        values = np.asarray(gain, np.float64)
     except (TypeError, ValueError):
-        found = np.empty(0)
-    if found.ndim != 1 or len(found) < 2 or not np.isfinite(found).all():
+        values = np.empty(0)
+    if values.ndim != 1 or len(values) < 2 or not np.isfinite(values).all():
         raise DataError(
             "gain must be numbers for the labels 0, 1, .., a Utility or a measure file; got "
             f"{gain!r}."
         )
-    if found[0] < 0 or (np.diff(found) < 0).any() or found[0] == found[-1]:
-        raise DataError(f"gain must rise from 0 or above; got {found.tolist()}.")
-    return [float(value) for value in found]
+    if values[0] < 0 or (np.diff(values) < 0).any() or values[0] == values[-1]:
+        raise DataError(f"gain must rise from 0 or above; got {values.tolist()}.")
+    return [float(value) for value in values]

@@ -1,10 +1,10 @@
-"""Our losses as objectives of LightGBM's and XGBoost's own interfaces.
+"""Firstpage's losses and measures as objectives and metrics of LightGBM and XGBoost.
 
     lightgbm.train({"objective": fp.objective("topk-listmle", k=10), ..}, dataset)
     lightgbm.LGBMRanker(objective=fp.objective("focused-net", k=10)).fit(X, y, group=sizes)
     xgboost.train(params, dmatrix, obj=fp.objective("listnet"), custom_metric=fp.metric("NDCG@10"))
 
-Groups come from the library's own data object.
+The query groups come from the library's data object.
 """
 
 from __future__ import annotations
@@ -21,29 +21,66 @@ from firstpage.losses.registry import LOSSES, loss
 from firstpage.measures.measure import Measure, rank_lists, resolve_convention
 from firstpage.measures.registry import MeasureLike
 from firstpage.measures.registry import measure as parse_measure
-from firstpage.rankers.fit.checks import labels_of
+from firstpage.rankers.fit.checks import check_labels
 from firstpage.rankers.registry import ranker
-from firstpage.rankers.trees.growth import NO_GROUPS, LibraryData, Objective, as_it_is, offsets_of
-from firstpage.registry import plain, split
+from firstpage.rankers.trees.growth import (
+    NO_GROUPS,
+    LibraryData,
+    TreeObjective,
+    identity,
+    offsets_of,
+)
+from firstpage.registry import canonical_name, parse_call
 from firstpage.types import Ints
 
 
-def objective(name: str, **parameters: Any) -> Objective:
-    """A ranker's loss for LightGBM and XGBoost, as in `objective("topk-listmle", k=10)`.
+def objective(name: str, **parameters: Any) -> TreeObjective:
+    """Return the loss of a ranker as a custom objective for LightGBM and XGBoost.
 
-    A loss's own name does too: `objective("PairwiseExponential")`.
+    Parameters
+    ----------
+    name : str
+        The name of a ranker, such as "topk-listmle", or of a loss, such as "PairwiseExponential".
+    **parameters : object
+        Parameters of the ranker or the loss.
+
+    Returns
+    -------
+    TreeObjective
+        The objective: a function of scores and data that returns gradient and curvature.
+
+    Raises
+    ------
+    DataError
+        If the name or a parameter is unknown, or if the ranker has no loss.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> objective = fp.objective("ListNet")
+    >>> gradient, curvature = objective([0, 1], [0.0, 0.0], None, [2])
+    >>> gradient.round(3).tolist()
+    [0.231, -0.231]
     """
-    if plain(split(name)[0]) in map(plain, [*LOSSES, "Focused"]):
-        return Objective(name, loss(name, **parameters), as_it_is)
+    if canonical_name(parse_call(name)[0]) in map(canonical_name, [*LOSSES, "Focused"]):
+        return TreeObjective(name, loss(name, **parameters), identity)
     return ranker(name, **parameters)._tree_objective()
 
 
 class Metric:
-    """A measure for the libraries' own evaluation: exact with ties, for labels of any kind."""
+    """A measure as an evaluation metric of LightGBM and XGBoost.
 
-    def __init__(self, which: Measure) -> None:
-        self.measure = which
-        self.__name__ = str(which)
+    Ties are treated exactly, and labels may be any numbers.
+
+    Attributes
+    ----------
+    measure : Measure
+        The measure.
+    """
+
+    def __init__(self, measure: Measure) -> None:
+        self.measure = measure
+        self.__name__ = str(measure)
 
     def __call__(
         self,
@@ -52,7 +89,7 @@ class Metric:
         weight: object = None,
         group: Ints | None = None,
     ) -> tuple[str, float, bool] | tuple[str, float]:
-        """As (scores, data), or as LightGBM's estimators have it: (labels, scores, .., groups)."""
+        """Return the name and the mean, called by either interface of `TreeObjective`."""
         scores, data = first, second
         if hasattr(data, "get_label"):
             labels, offsets = data.get_label(), offsets_of(data)
@@ -61,16 +98,38 @@ class Metric:
         else:
             labels, scores = first, second
             offsets = offsets_from_lengths(group)
-        y = labels_of(labels, int(offsets[-1]))
-        how = resolve_convention("default")
+        y = check_labels(labels, int(offsets[-1]))
+        default = convention("default")
         queries = Ids.of([str(q) for q in range(len(offsets) - 1)])
-        lists = rank_lists(np.asarray(scores, np.float64).ravel(), y, offsets, queries, how)
-        value = float(self.measure.values(lists, how).mean())
-        if not hasattr(data, "get_uint_info"):  # LightGBM also wants to know which way is up
+        lists = rank_lists(np.asarray(scores, np.float64).ravel(), y, offsets, queries, default)
+        value = float(self.measure.values(lists, default).mean())
+        if not hasattr(data, "get_uint_info"):  # LightGBM: and whether higher is better
             return str(self.measure), value, not self.measure.lower_is_better
-        return re.sub(r"[\s:]+", "_", str(self.measure)), value  # XGBoost parts its lines by these
+        return re.sub(r"[\s:]+", "_", str(self.measure)), value  # XGBoost's separators
 
 
-def metric(which: MeasureLike) -> Metric:
-    """`feval` of lightgbm.train, `custom_metric` of xgboost.train."""
-    return Metric(parse_measure(which))
+def metric(name: Named) -> Metric:
+    """Return a measure as `feval` of lightgbm.train or `custom_metric` of xgboost.train.
+
+    Parameters
+    ----------
+    name : str or Measure
+        The measure, such as "NDCG@10".
+
+    Returns
+    -------
+    Metric
+        The metric: a function of scores and data that returns its name and the mean.
+
+    Raises
+    ------
+    MeasureError
+        If there is no such measure.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> fp.metric("NDCG@10")([0, 1], [0.0, 1.0], None, [2])
+    ('NDCG@10', 1.0, True)
+    """
+    return Metric(parse_measure(name))

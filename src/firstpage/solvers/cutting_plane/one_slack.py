@@ -201,8 +201,8 @@ class CuttingPlane:
     rate_grid: ClassVar[tuple[float, ...]] = ()
 
     def __post_init__(self) -> None:
-        number(self, "tol", above=0)
-        number(self, "max_iter", 1, whole=True)
+        check_number(self, "tol", above=0)
+        check_number(self, "max_iter", 1, integer=True)
 
     def minimize(
         self,

@@ -9,7 +9,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from firstpage.errors import DataError, need
+from firstpage.errors import DataError, missing_dependency
 from firstpage.types import Array
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def torch() -> ModuleType:
     try:
         return import_module("torch")
     except ImportError as error:
-        raise need("torch", "torch", "fitting on a device") from error
+        raise missing_dependency("torch", "torch", "fitting on a device") from error
 
 
 def on(device: str, array: Array) -> Tensor:

@@ -40,7 +40,7 @@ def serve(app: FastAPI, path: str) -> None:
     """Add the page to the application, beside the description itself."""
 
     def reference(request: Request) -> HTMLResponse:
-        table = Table(HEAD, list(rows(app.openapi())), left=len(HEAD))
+        table = Table(HEAD, list(rows(app.openapi())), left_aligned=len(HEAD))
         lead = "Every route of this server; the description for programs is openapi.json."
         how = paragraph(
             "Sign in by POST login; the cookie is the session, and every change carries the header "

@@ -25,8 +25,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.types import TypeEngine
 
 from firstpage.data.io.files import check_readable, open_bytes, suffix_of, write_bytes
-from firstpage.errors import DataError, at
-from firstpage.folders import replacing
+from firstpage.errors import DataError, location
+from firstpage.folders import atomic_replace
 from firstpage.web.store import invitations
 from firstpage.web.store.connect import PRIVATE, Store, Tx, make_private, present_version, short
 from firstpage.web.store.tables import metadata
@@ -97,8 +97,8 @@ def _check_head(path: Path, record: dict[str, Any]) -> None:
         _refuse(path, 1, "it does not begin as one")
     if record.get("version") != VERSION:
         raise DataError(
-            f"{at(path, 1)}: is a backup of version {record.get('version')!r}, this Firstpage "
-            f"reads version {VERSION}; restore it with the Firstpage that wrote it."
+            f"{location(path, 1)}: is a backup of version {record.get('version')!r}, this "
+            f"Firstpage reads version {VERSION}; restore it with the Firstpage that wrote it."
         )
 
 
@@ -149,7 +149,7 @@ def _cut(path: Path) -> DataError:
 
 
 def _refuse(path: Path, number: int, why: str) -> NoReturn:
-    raise DataError(f"{at(path, number)}: this is no backup of Firstpage ({why}).")
+    raise DataError(f"{location(path, number)}: this is no backup of Firstpage ({why}).")
 
 
 def _no_number(name: str) -> NoReturn:
@@ -249,7 +249,7 @@ def _keep_private(out: IO[bytes]) -> None:
 def _copy_sqlite(store: Store, path: Path) -> None:
     """By SQLite's own interface: consistent, while others write."""
     try:
-        with replacing(path, sync=True) as part:
+        with atomic_replace(path, sync=True) as part:
             make_private(part)
             with (
                 closing(sqlite3.connect(str(store.url.database))) as source,

@@ -31,7 +31,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from firstpage.errors import DataError, FirstpageError, need
+from firstpage.errors import DataError, FirstpageError, missing_dependency
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -249,7 +249,7 @@ def _engine(url: URL) -> Engine:
             pool_use_lifo=True,
         )  # fmt: skip
     except ModuleNotFoundError as error:
-        raise need("psycopg", "postgres", "PostgreSQL") from error
+        raise missing_dependency("psycopg", "postgres", "PostgreSQL") from error
 
 
 def _set_up_sqlite(raw: Any, record: object) -> None:

@@ -1,4 +1,4 @@
-"""A model as targets see it, and what each of them can take of it."""
+"""The model that is exported, as targets see it: names, weights, trees, scaling."""
 
 from __future__ import annotations
 
@@ -13,103 +13,119 @@ import numpy as np
 
 from firstpage.data.io.files import read_all
 from firstpage.data.transforms import MinMax, Standardize
-from firstpage.errors import DataError, at
+from firstpage.errors import DataError, location
 from firstpage.interop.export.float32 import forest32, unscaled
 from firstpage.rankers.model_files import Model
 from firstpage.scorers.forest import MAX_TREE_DEPTH, Forest
 from firstpage.scorers.scorer import JsonObject, Network, Scoring
 from firstpage.types import Floats, Ints
 
-CONSTANT = "constant"
-Given = str | os.PathLike[str] | Sequence[object] | None
+CONSTANT = "constant"  # the name of a feature that is always 1
+FeatureSource = str | os.PathLike[str] | Sequence[object] | None
 
 
 @dataclass(frozen=True)
-class Features:
-    """One different name a column; `known` holds definitions that the user gave, by name."""
+class ExportFeatures:
+    """The names of the features, one per column, all different.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The names.
+    known : dict
+        Definitions of the user, by name.
+    """
 
     names: tuple[str, ...]
     known: dict[str, JsonObject] = field(default_factory=dict)
 
     def constant(self) -> str:
-        """A name that no feature has, for one that is always 1."""
+        """Return a name that no feature has, for a feature that is always 1."""
         name = CONSTANT
         while name in self.names:
             name += "_"
         return name
 
 
-def features_of(given: Given, own: tuple[str, ...] | None, count: int) -> Features:
-    """From a file or a list, else from the model, else feature_1 .. as LETOR files count."""
-    if given is None:
-        names = own or tuple(f"feature_{i + 1}" for i in range(count))
+def export_features(
+    features: FeatureSource, model_names: tuple[str, ...] | None, count: int
+) -> ExportFeatures:
+    """Return the features of a file or a list, else of the model, else feature_1, feature_2, .."""
+    if features is None:
+        names = model_names or tuple(f"feature_{i + 1}" for i in range(count))
         return _checked(names, {}, count, "the model")
-    if isinstance(given, (str, os.PathLike)):
-        source = os.fspath(given)
-        found = _of_items(_read(source), count, source)
+    if isinstance(features, (str, os.PathLike)):
+        source = os.fspath(features)
+        parsed = _from_items(_read(source), count, source)
     else:
         source = "features"
-        found = _of_items(given, count, source)
-    return found if own is None else _in_order(found, own, source)
+        parsed = _from_items(features, count, source)
+    return parsed if model_names is None else _in_model_order(parsed, model_names, source)
 
 
-def _in_order(found: Features, own: tuple[str, ...], source: str) -> Features:
-    """The names of the model in any order mean its columns; a name of it in the place of another
-    is a mistake, that would give a weight to the wrong feature."""
-    if set(found.names) == set(own):
-        return Features(own, found.known)
-    places = {name: i for i, name in enumerate(own, 1)}
-    for place, name in enumerate(found.names, 1):
-        if places.get(name, place) != place:
+def _in_model_order(
+    features: ExportFeatures, model_names: tuple[str, ...], source: str
+) -> ExportFeatures:
+    """Return the features in the order of the model.
+
+    All names of the model may come in any order.  Otherwise a name of the model at a wrong position
+    is an error, because a weight would go to the wrong feature.
+    """
+    if set(features.names) == set(model_names):
+        return ExportFeatures(model_names, features.known)
+    positions = {name: i for i, name in enumerate(model_names, 1)}
+    for position, name in enumerate(features.names, 1):
+        if positions.get(name, position) != position:
             raise DataError(
-                f"{source}: {name!r} stands at {place}, and is feature {places[name]} of the "
-                "model; keep its order, or give all of its names."
+                f"{source}: {name!r} is at position {position}, and is feature {positions[name]} "
+                "of the model; keep its order, or give all of its names."
             )
-    return found
+    return features
 
 
 def _read(source: str) -> object:
+    """Return the contents of a .json file, or the lines of any other."""
     try:
         text = read_all(Path(source)).decode()
     except UnicodeDecodeError as error:
-        raise DataError(f"{source}: is no UTF-8 text (byte {error.start}).") from None
+        raise DataError(f"{source}: is not UTF-8 text (byte {error.start}).") from None
     if not source.lower().endswith(".json"):
         return [line.strip() for line in text.splitlines() if line.strip()]
     try:
         parsed: object = json.loads(text)
     except (ValueError, RecursionError) as error:
         line = error.lineno if isinstance(error, json.JSONDecodeError) else 1
-        raise DataError(f"{at(source, line)}: no JSON ({error}).") from None
+        raise DataError(f"{location(source, line)}: not valid JSON ({error}).") from None
     return parsed
 
 
-def _of_items(given: object, count: int, source: str) -> Features:
-    """Names, or definitions as Solr's feature stores and Elasticsearch's feature sets have them."""
-    if isinstance(given, dict):
-        inner = given.get("featureset", given)
-        given = inner.get("features") if isinstance(inner, dict) else None
-    if not isinstance(given, Iterable) or isinstance(given, (str, bytes, Set, dict)):
+def _from_items(features: object, count: int, source: str) -> ExportFeatures:
+    """Return features from names, or from definitions of Solr or Elasticsearch."""
+    if isinstance(features, dict):
+        inner = features.get("featureset", features)
+        features = inner.get("features") if isinstance(inner, dict) else None
+    if not isinstance(features, Iterable) or isinstance(features, (str, bytes, Set, dict)):
         raise DataError(f"{source}: must be a list of names, or of features that have a 'name'.")
-    items = list(given)
+    items = list(features)
     if len(items) == count + 1 and _is_constant(items[-1]):
-        items.pop()  # which an export added
+        items.pop()  # added by an earlier export
     names, known = [], {}
     for item in items:
         if isinstance(item, dict):
             if not isinstance(item.get("name"), str):
                 raise DataError(f"{source}: a feature has no 'name': {str(item)[:80]}.")
-            _writable(item, source)
+            _check_json(item, source)
             known[item["name"]] = item
             names.append(item["name"])
         elif isinstance(item, (str, int, float, np.generic)) and not isinstance(item, bool):
             names.append(str(item))
         else:
-            raise DataError(f"{source}: a name must be a text; got {item!r}.")
+            raise DataError(f"{source}: a name must be a string; got {item!r}.")
     return _checked(tuple(names), known, count, source)
 
 
-def _writable(item: JsonObject, source: str) -> None:
-    """Refuse what JSON has no form for, such as NaN."""
+def _check_json(item: JsonObject, source: str) -> None:
+    """Raise an error for values that JSON cannot represent, such as NaN."""
     try:
         json.dumps(item, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
@@ -119,6 +135,7 @@ def _writable(item: JsonObject, source: str) -> None:
 
 
 def _is_constant(item: object) -> bool:
+    """Return whether a definition is the constant feature of an earlier export."""
     if not isinstance(item, dict) or not str(item.get("name")).startswith(CONSTANT):
         return False
     return item.get("params") == {"value": 1} or item.get("template") == {
@@ -128,33 +145,49 @@ def _is_constant(item: object) -> bool:
 
 def _checked(
     names: tuple[str, ...], known: dict[str, JsonObject], count: int, source: str
-) -> Features:
+) -> ExportFeatures:
+    """Return the features; raise an error unless there are `count` valid, different names."""
     if len(names) != count:
         raise DataError(f"{source}: {len(names)} names for the {count} features of the model.")
     twice = next((name for name, times in Counter(names).items() if times > 1), None)
     if twice is not None or not all(name.strip() for name in names):
-        what = "one is blank" if twice is None else f"{twice!r} is there twice"
-        raise DataError(f"{source}: features need different names, none of them blank; {what}.")
+        problem = "one is blank" if twice is None else f"{twice!r} occurs twice"
+        raise DataError(f"{source}: features need different names that are not blank; {problem}.")
     for name in names:
         try:
             name.encode()
         except UnicodeEncodeError:
-            raise DataError(f"{source}: the name {name!r} is no valid text.") from None
-    return Features(names, known)
+            raise DataError(f"{source}: the name {name!r} is not valid Unicode text.") from None
+    return ExportFeatures(names, known)
 
 
-CLOSE = 1e-6  # by which sums of leaves may differ from what a model predicts
+TOLERANCE = 1e-6  # relative difference of sums of leaves and predictions
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
-    """What is exported, and under which name.
+class ExportModel:
+    """A model to export.
 
-    dtype   of the input of programs that take either: float32 or float64
+    Attributes
+    ----------
+    name : str
+        The name of the model in the target.
+    features : ExportFeatures
+        The features.
+    scoring : Scoring
+        The scoring function.
+    transform : MinMax, Standardize or None
+        The scaling of the features.
+    ranker : str
+        The name of the ranker.
+    source : str
+        Where the model comes from, for messages.
+    dtype : {"float32", "float64"}
+        The type of the input, where the target lets it be chosen.
     """
 
     name: str
-    features: Features
+    features: ExportFeatures
     scoring: Scoring
     transform: MinMax | Standardize | None
     ranker: str
@@ -163,11 +196,11 @@ class Subject:
 
     @property
     def kind(self) -> str:
-        """What the model is: "linear", "network" or "trees"."""
+        """The kind of the model: "linear", "network" or "trees"."""
         return self.scoring.export_kinds[0]
 
     def check(self) -> None:
-        """Refuse numbers that no program could score with."""
+        """Raise an error for a model without features or with infinite numbers."""
         if not self.features.names:
             raise DataError(f"{self.source} has no features.")
         coefficients, network = self.scoring.coefficients, self.scoring.network
@@ -179,18 +212,19 @@ class Subject:
             self.scaling()
 
     def coefficients(self) -> tuple[Floats, float]:
-        """Of features as the model sees them."""
-        found = self.scoring.coefficients
-        assert found is not None, f"{self.kind} has no coefficients"
-        return found
+        """Return weights and intercept for scaled features."""
+        coefficients = self.scoring.coefficients
+        assert coefficients is not None, f"{self.kind} has no coefficients"
+        return coefficients
 
     def network(self) -> Network:
-        found = self.scoring.network
-        assert found is not None, f"{self.kind} has no layers"
-        return found
+        """Return the layers of a network."""
+        network = self.scoring.network
+        assert network is not None, f"{self.kind} has no layers"
+        return network
 
     def weights(self) -> tuple[Floats, float]:
-        """Of features as they come, scaling over all documents folded in."""
+        """Return weights and intercept for unscaled features, with global scaling included."""
         weights, intercept = self.coefficients()
         constant = float(intercept)
         if self.transform is not None:
@@ -199,41 +233,43 @@ class Subject:
                 weights = weights / scale
                 constant = float(intercept - np.dot(weights, shift))
         if not np.isfinite(weights).all() or not np.isfinite(constant):
-            raise DataError(f"{self.source}: a weight is infinite once scaling is folded in.")
+            raise DataError(f"{self.source}: a weight is infinite with the scaling included.")
         return weights, constant
 
     def own_forest(self) -> Forest:
-        """Trees over features as the model sees them, checked against what it predicts."""
-        found = self.scoring.forest(self.source)
-        deepest = max(tree.depth() for tree in found.trees)
-        if deepest > MAX_TREE_DEPTH:
+        """Return the trees for scaled features, checked against the predictions of the model."""
+        forest = self.scoring.forest(self.source)
+        depth = max(tree.depth() for tree in forest.trees)
+        if depth > DEEPEST:
             raise DataError(
-                f"{self.source} has a tree of {deepest} splits one below the other, and at most "
-                f"{MAX_TREE_DEPTH} can be written; grow shallower ones: "
+                f"{self.source} has a tree of depth {depth}, and at most {DEEPEST} can be written; "
+                "grow shallower trees: "
                 "scorer='trees(options={\"max_depth\": 12})'."
             )
-        _check_scores(found, self.scoring, self.source)
-        return found
+        _check_scores(forest, self.scoring, self.source)
+        return forest
 
     def forest(self) -> Forest:
-        """Trees over features as they come; they split float64 numbers as the model does.  With
-        scaling folded in, float32 numbers."""
-        found = self.own_forest()
+        """Return the trees for unscaled features.
+
+        They split float64 numbers as the model does; with scaling included, float32 numbers.
+        """
+        forest = self.own_forest()
         if self.transform is None:
-            return found
+            return forest
         shift, scale = self.scaling()
 
-        def change(feature: Ints, threshold: Floats) -> Floats:
+        def unscale(feature: Ints, threshold: Floats) -> Floats:
             return unscaled(threshold, shift[feature], scale[feature]).astype(np.float64)
 
-        return found.with_thresholds(change)
+        return forest.with_thresholds(unscale)
 
     def forest32(self) -> Forest:
-        """Trees over features as they come, for programs that compute in float32."""
+        """Return the trees for unscaled features, for programs that compute in float32."""
         return forest32(self.forest(), self.source)
 
     def scaling(self) -> tuple[Floats, Floats]:
-        """(shift, scale) of features that are scaled by numbers of all documents."""
+        """Return (shift, scale) of global scaling."""
         assert self.transform is not None
         shift, scale = self.transform.shift, self.transform.scale
         if (
@@ -241,16 +277,14 @@ class Subject:
             or scale is None
             or not len(shift) == len(scale) == len(self.features.names)
         ):
-            raise DataError(f"{self.source}: its scaling of features is not known for all of them.")
+            raise DataError(f"{self.source}: its scaling is not known for all features.")
         if not (np.isfinite(shift) & np.isfinite(scale) & (scale > 0)).all():
-            raise DataError(
-                f"{self.source}: its scaling of features is not finite for all of them."
-            )
+            raise DataError(f"{self.source}: its scaling is not finite for all features.")
         return shift, scale
 
 
 def _check_scores(forest: Forest, scoring: Scoring, source: str) -> None:
-    """Against the model itself, at thresholds and between: options may mean what we do not read."""
+    """Compare trees with the model at and between thresholds: some options are not exported."""
     rng = np.random.default_rng(0)
     X = rng.normal(0, 3, (200, scoring.n_features)).astype(np.float32)
     for feature in forest.used_features():
@@ -259,31 +293,40 @@ def _check_scores(forest: Forest, scoring: Scoring, source: str) -> None:
         if len(known):
             rows = rng.random(len(X)) < 0.7
             X[rows, feature] = rng.choice(known, int(rows.sum()))
-    wrong = np.abs(forest.scores(X) - scoring.predict(X)) > CLOSE * (
-        forest.leaf_magnitudes(X) + 1e-300
-    )
+    wrong = np.abs(forest.scores(X) - scoring.predict(X)) > TOLERANCE * (forest.sizes(X) + 1e-300)
     if wrong.any():
         raise DataError(
             f"{source}: its trees were grown with options that cannot be exported (scores differ); "
-            "grow them with options of thresholds and leaves alone."
+            "grow them with options that affect only thresholds and leaves."
         )
 
 
 @dataclass(frozen=True)
-class Files:
-    """What a target makes: the model's file first; and how to bring them to the engine.
+class ExportFiles:
+    """The files of a target.
 
-    fixed   files name each other, so that none may be called otherwise
+    Attributes
+    ----------
+    model : str
+        The name of the model's file.
+    contents : dict of str to bytes
+        The contents by file name.
+    usage : str
+        How to use the files, for the README.
+    fixed : bool
+        Whether the files refer to each other, so that they must keep their names.
     """
 
     model: str
     contents: dict[str, bytes]
-    how: str
+    usage: str
     fixed: bool = False
 
 
-def part_of(model: Model, part: str | None) -> tuple[Scoring, MinMax | Standardize | None, str]:
-    """(scoring, transform, ranker) of a model, or of a part of a cascade."""
+def cascade_part(
+    model: Model, part: str | None
+) -> tuple[Scoring, MinMax | Standardize | None, str]:
+    """Return scoring, transform and ranker of a model, or of a stage of a cascade."""
     stages = model.scoring.stages
     if not stages:
         if part is not None:
@@ -293,7 +336,7 @@ def part_of(model: Model, part: str | None) -> tuple[Scoring, MinMax | Standardi
         names = list(stages)
         raise DataError(
             f"{model.source} is a {model.ranker}: several models vote on the order, which no "
-            f"engine can; export one of them: part={names[0]!r} (--part {names[0]}), or "
+            f"engine supports; export one of them: part={names[0]!r} (--part {names[0]}), or "
             f"{names[1]!r} .. {names[-1]!r}."
         )
     if part not in stages:
