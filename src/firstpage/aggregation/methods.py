@@ -29,7 +29,7 @@ from firstpage.kernels.voting.votes import (
     local_kemenization,
     majority_quick_sort,
 )
-from firstpage.registry import ParameterError, Registry, by_class_name, number, split
+from firstpage.registry import ParameterError, Registry, by_class_name, check_number, parse_call
 from firstpage.types import Floats, Ints, Words
 
 FINE = 2.0**30  # points that are equal but for rounding become equal on this grid

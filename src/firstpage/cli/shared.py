@@ -16,7 +16,7 @@ import click
 
 from firstpage.cli import options
 from firstpage.cli.options import CommandFunction
-from firstpage.errors import DataError, FirstpageError, need
+from firstpage.errors import DataError, FirstpageError, missing_dependency
 
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
@@ -204,7 +204,7 @@ def ranker_from_options(
 ) -> Ranker:
     """Return the ranker that the command line describes, with its parameters checked."""
     from firstpage.rankers.registry import ranker as ranker_by_name
-    from firstpage.registry import literal, split
+    from firstpage.registry import parse_literal, parse_call
 
     parameters: dict[str, Any] = {"measure": measure, "seed": seed}
     if normalize != "none":
@@ -218,8 +218,8 @@ def ranker_from_options(
             raise click.UsageError(f"--set takes NAME=VALUE; got {item!r}.")
         if key in sources:
             raise click.UsageError(f"{key} is given twice: by {sources[key]} and by --set {item}.")
-        parameters[key], sources[key] = literal(value), f"--set {item}"
-    inline = split(name)[1]  # parameters in the name, as in ListMLE(k=10)
+        parameters[key], sources[key] = parse_literal(value), f"--set {item}"
+    inline = parse_call(name)[1]  # parameters in the name, as in ListMLE(k=10)
     for key in inline:
         if key in sources:
             raise click.UsageError(f"{key} is given twice: in {name} and by {sources[key]}.")

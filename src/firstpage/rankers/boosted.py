@@ -20,11 +20,11 @@ from firstpage.rankers.fit.request import FitRequest, FitResult
 from firstpage.rankers.fit.training_data import InMemory
 from firstpage.rankers.ranker import Ranker
 from firstpage.registry import check_number
-from firstpage.solvers.boosting.boosting import Boosted, Rules, State, _State, boost
-from firstpage.solvers.boosting.pools import Judge, Pool
-from firstpage.solvers.boosting.statistics import ListTerm, PairTerm, Term, WeightedTerms
-from firstpage.solvers.boosting.weak_rankers import Weak, weak
-from firstpage.solvers.solver import State as SolverState
+from firstpage.solvers.boosting.boosting import BoostingResult, BoostingRules, BoostingState, InMemoryBoostingState, boost
+from firstpage.solvers.boosting.pools import QueryMeasure, WeakRankerPool
+from firstpage.solvers.boosting.statistics import ListTerm, PairTerm, BoostingTerm, WeightedTerms
+from firstpage.solvers.boosting.weak_rankers import WeakRankers, weak_rankers
+from firstpage.solvers.solver import SolverState as SolverState
 from firstpage.types import Floats
 
 On = Literal["list", "top"]
@@ -58,18 +58,18 @@ class Boosting(Ranker):
     _supports_shards: ClassVar = True
 
     _: KW_ONLY
-    weak: str | WeakRankers = "stumps"
+    weak_rankers: str | WeakRankers = "stumps"
     rounds: int = 300
     halvings: int | None = 2
     stall: int | None = 50
 
-    def _terms(self, training: InMemory, pool: Pool) -> WeightedTerms:
+    def _terms(self, training: InMemory, pool: WeakRankerPool) -> WeightedTerms:
         """Return the terms of the loss, with weights that sum to 1."""
         raise AssertionError(f"{type(self).__name__} has no terms")
 
-    def _begin(self, pool: Pool, terms: WeightedTerms, scores: Floats) -> State:
+    def _begin(self, pool: WeakRankerPool, terms: WeightedTerms, scores: Floats) -> BoostingState:
         """Return the state from which the rounds continue."""
-        return _State(pool, terms, scores)
+        return InMemoryBoostingState(pool, terms, scores)
 
     def _rules(self) -> BoostingRules:
         return BoostingRules(int(self.rounds), self.halvings, self.stall)
@@ -83,7 +83,7 @@ class Boosting(Ranker):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        weak(self.weak)
+        weak_rankers(self.weak)
         check_number(self, "rounds", 1, integer=True)
         for name, minimum in (("halvings", 0), ("stall", 1)):
             if getattr(self, name) is not None:
@@ -177,9 +177,9 @@ class AdaRank(Boosting):
     _: KW_ONLY
     maximize: str | None = None
     on: On = "list"
-    weak: str | WeakRankers = "features"
+    weak_rankers: str | WeakRankers = "features"
 
-    def _terms(self, training: InMemory, pool: Pool) -> WeightedTerms:
+    def _terms(self, training: InMemory, pool: WeakRankerPool) -> WeightedTerms:
         measure = (
             NDCG(cutoff=self.k or 10) if self.maximize is None else parse_measure(self.maximize)
         )
@@ -259,13 +259,13 @@ class FocusedBoost(Boosting):
 
 
 def list_term(
-    training: InMemory, pool: Pool, measure: Measure, k: int | None, on: On, adjusted: bool = False
+    training: InMemory, pool: WeakRankerPool, measure: Measure, k: int | None, on: On, adjusted: bool = False
 ) -> ListTerm:
     """Return the term of a measure of complete lists, or of the documents of the top k."""
     truth = training.truth
     labels = truth.labels if k is None else relevance(truth, None, k)
     rows = np.flatnonzero(labels > 0) if on == "top" else None
-    query_measure = Judge(measure, replace(truth, labels=labels), rows)
+    query_measure = QueryMeasure(measure, replace(truth, labels=labels), rows)
     return ListTerm(query_measure, pool, training.each_query(), adjusted)
 
 
@@ -275,7 +275,7 @@ def pair_term(training: InMemory, k: int | None, pairs: Pairs) -> PairTerm:
     return PairTerm(loss, training.truth, training.weights, training.each_query())
 
 
-def _resume(checkpoint: Checkpoint | None) -> Boosted:
+def _resume(checkpoint: Checkpoint | None) -> BoostingResult:
     """Return the weak rankers that an unfinished fit has chosen; none without a checkpoint."""
     if checkpoint is None or checkpoint.state is None:
         return BoostingResult()
@@ -286,7 +286,7 @@ def _resume(checkpoint: Checkpoint | None) -> Boosted:
     )  # fmt: skip
 
 
-def _checkpoint_state(ensemble: Boosted) -> Callable[[], SolverState]:
+def _checkpoint_state(ensemble: BoostingResult) -> Callable[[], SolverState]:
     """Return a function that gives the present state, even when called during a later round."""
     rounds, aside, vain = len(ensemble.chosen), ensemble.aside, ensemble.vain
     return lambda: {
@@ -295,7 +295,7 @@ def _checkpoint_state(ensemble: Boosted) -> Callable[[], SolverState]:
     }  # fmt: skip
 
 
-def _boost(request: FitRequest, state: State, rules: Rules, ensemble: Boosted) -> FitResult:
+def _boost(request: FitRequest, state: BoostingState, rules: BoostingRules, ensemble: BoostingResult) -> FitResult:
     """Boost, and keep the rounds with the best validation measure or the least training loss."""
     pool = state.pool
     X: Any = None if request.valid is None else request.valid.X

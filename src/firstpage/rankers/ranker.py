@@ -19,13 +19,13 @@ from firstpage.data.shards.shards import Shards
 from firstpage.data.transforms import TRANSFORMS, Per
 from firstpage.data.truth import Truth
 from firstpage.docstrings import inherit_sections
-from firstpage.engine.addresses import working
+from firstpage.engine.addresses import open_engine
 from firstpage.engine.engine import Engine
 from firstpage.engine.threads import LocalEngine
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.measures.evaluate import evaluate
 from firstpage.measures.registry import measure as parse_measure
-from firstpage.measures.sharded import predicted_shards
+from firstpage.measures.sharded import predict_shards
 from firstpage.rankers.fit.checkpoint import Checkpoint, fit_identity
 from firstpage.rankers.fit.checks import (
     check_has_features,
@@ -243,7 +243,7 @@ class Ranker(ValidatingEstimator):
             self._check_parameters()
             if isinstance(X, Shards):
                 self._check_shards(X, y, qid, sample_weight)
-                with working(engine, self.threads) as shard_engine:
+                with open_engine(engine, self.threads) as shard_engine:
                     self._fit(self._from_shards(X, shard_engine), valid, progress, checkpoint)
             elif engine is not None:
                 raise DataError("engine goes with Shards (fp.read_shards); X is in memory.")
@@ -375,8 +375,8 @@ class Ranker(ValidatingEstimator):
         """
         check_is_fitted(self, "model_")
         if isinstance(X, Shards):
-            with working(engine, self.threads) as shard_engine:
-                return predicted_shards(self.stage_for(X), X, shard_engine)
+            with open_engine(engine, self.threads) as shard_engine:
+                return predict_shards(self.stage_for(X), X, shard_engine)
         scaled = hasattr(self, "transform_") and self.transform_.per == "query"
         if scaled and qid is None and not isinstance(X, Dataset):
             raise DataError("this model scales features per query; call predict(X, qid=..).")

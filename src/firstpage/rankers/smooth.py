@@ -20,7 +20,7 @@ from firstpage.rankers.composed import Composed
 from firstpage.rankers.fit.fit import fit_least_squares
 from firstpage.rankers.fit.request import FitRequest, FitResult
 from firstpage.registry import check_number
-from firstpage.scorers.linear import WIDE, LinearScoring
+from firstpage.scorers.linear import MAX_COVARIANCE_FEATURES, LinearScoring
 from firstpage.scorers.registry import scorer
 from firstpage.solvers.registry import solver
 
@@ -327,7 +327,7 @@ class Regression(Smooth):
             return super()._learn(request)  # trees sum over documents anyway
         # Solvers of smooth losses run to the optimum, which has a closed form.
         exact = self.solver == "auto" or "smooth" in solver(self.solver, self.seed).needs
-        if kind.linear and exact and request.training.n_features <= WIDE:
+        if kind.linear and exact and request.training.n_features <= MAX_COVARIANCE_FEATURES:
             if (self.device or kind.device) != "cpu":
                 warnings.warn(ONE_PASS, FirstpageWarning, stacklevel=4)
             with single_threaded_blas():

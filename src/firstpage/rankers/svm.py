@@ -19,7 +19,7 @@ from firstpage.rankers.fit.fit import fit_composition
 from firstpage.rankers.fit.request import Composition, FitRequest, FitResult
 from firstpage.rankers.ranker import Ranker
 from firstpage.registry import check_number
-from firstpage.scorers.linear import WIDE, Linear
+from firstpage.scorers.linear import MAX_COVARIANCE_FEATURES, Linear
 from firstpage.solvers.cutting_plane.one_slack import CuttingPlane
 from firstpage.solvers.registry import solver as solver_of
 from firstpage.types import Floats
@@ -325,7 +325,7 @@ class TopSlack(TopMargin):
 
 def _least_squares_start(request: FitRequest, k: int | None) -> Floats | None:
     """Return the least squares weights of the labels; None if too wide or not finite."""
-    if request.training.n_features > WIDE:
+    if request.training.n_features > MAX_COVARIANCE_FEATURES:
         return None
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
         try:

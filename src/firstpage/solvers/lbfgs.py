@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from firstpage.registry import number
+from firstpage.registry import check_number
 from firstpage.solvers.solver import (
     FRESH_START,
     Objective,

@@ -24,7 +24,7 @@ import numpy as np
 
 from firstpage import kernels
 from firstpage.errors import FirstpageError, FirstpageWarning
-from firstpage.folders import cache_folder, replacing
+from firstpage.folders import cache_folder, atomic_replace
 from firstpage.kernels.compiler.functions import Subroutine, fingerprint, jitted
 from firstpage.types import Floats, Ints
 
@@ -221,7 +221,7 @@ def _store(file: Path, header: dict[str, str], code: bytes) -> None:
     head = json.dumps({**header, "sha256": hashlib.sha256(code).hexdigest()}).encode()
     with suppress(OSError):  # on a read-only disk the next start compiles again
         file.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(file) as temporary:
+        with atomic_replace(file) as temporary:
             temporary.write_bytes(head + b"\n" + code)
 
 

@@ -15,7 +15,7 @@ from firstpage.data.truth import Truth
 from firstpage.errors import DataError
 from firstpage.losses.loss import Loss
 from firstpage.rankers.fit.checks import check_labels
-from firstpage.scorers.trees import Grown, LightGBM, Trees, lightgbm_or_error, refusals
+from firstpage.scorers.trees import TreeCallback, LightGBM, Trees, import_lightgbm, library_errors
 from firstpage.types import Floats, Ints
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ class GrowthOptions:
 class Growth(Protocol):
     """A procedure that grows trees."""
 
-    def grow(self, grown: Grown) -> tuple[Booster, int]:
+    def grow(self, grown: TreeCallback) -> tuple[Booster, int]:
         """Return the booster and its number of trees; `grown` is called after every tree."""
         ...
 
@@ -199,7 +199,7 @@ class LossGrowth:
     gradients: Gradients
     options: GrowthOptions
 
-    def grow(self, grown: Grown) -> tuple[Booster, int]:
+    def grow(self, grown: TreeCallback) -> tuple[Booster, int]:
         """Return the booster and its number of trees."""
         options = self.options
         return self.trees.grow(
@@ -262,9 +262,9 @@ class LambdaRankGrowth:
     rank: LambdaRank
     options: GrowthOptions
 
-    def grow(self, grown: Grown) -> tuple[Booster, int]:
+    def grow(self, grown: TreeCallback) -> tuple[Booster, int]:
         """Return the booster and its number of trees."""
-        lightgbm, data, options = lightgbm_or_error(), self.data, self.options
+        lightgbm, data, options = import_lightgbm(), self.data, self.options
         params = {
             **self.trees.parameters(options.seed, options.threads),
             "objective": "lambdarank",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 
 from firstpage.data.dataset import stacked_rows
-from firstpage.registry import ParameterError, Registry, number
+from firstpage.registry import ParameterError, Registry, check_number
 from firstpage.solvers.boosting.pools import (
     Allocator,
     FeaturePool,
@@ -131,7 +131,7 @@ class Stumps:
     signs: Signs = "both"
 
     def __post_init__(self) -> None:
-        number(self, "bins", 2, whole=True)
+        check_number(self, "bins", 2, whole=True)
         if self.bins > MAX_BINS:
             raise ParameterError(f"bins of Stumps must be at most {MAX_BINS}; got {self.bins}.")
         _check_signs(self.signs)

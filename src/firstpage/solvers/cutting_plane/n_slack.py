@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from firstpage.registry import number
+from firstpage.registry import check_number
 from firstpage.solvers.cutting_plane.one_slack import MAX_AGE, check_penalty
 from firstpage.solvers.objective import BlockObjective
 from firstpage.solvers.score_space import relative_gap

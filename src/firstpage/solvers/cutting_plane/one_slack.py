@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from firstpage.errors import DataError
-from firstpage.registry import number
+from firstpage.registry import check_number
 from firstpage.solvers.score_space import (
     Line,
     LinearScoreSpace,
