@@ -27,4 +27,4 @@ def command(output: Path, judge: bool, serve: bool, port: int) -> None:
     """
     from firstpage.demo.loop import run_demo
 
-    run_demo(output, judge=judge, serve=serve, port=port, counting=shared.progress_bar)
+    run_demo(output, judge=judge, serve=serve, port=port, progress=shared.progress_bar)

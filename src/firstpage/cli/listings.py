@@ -18,16 +18,16 @@ def measures_command(as_json: bool) -> None:
     by_name = conventions()
     if as_json:
         listing = {
-            "measures": [{"form": form, "about": about} for form, about in forms()],
+            "measures": [{"form": form, "about": about} for form, about in measure_signatures()],
             "conventions": by_name,
         }
         print(json.dumps(listing, indent=2))
         return
     settings = list(next(iter(by_name.values())))
     rows = [[s, *(str(by_name[name][s]) for name in by_name)] for s in settings]
-    print(Table(["measure", "what it is"], [list(f) for f in forms()], left=2).text())
+    print(Table(["measure", "what it is"], [list(f) for f in measure_signatures()], left_aligned=2).text())
     print()
-    print(Table(["setting", *by_name], rows, left=4).text())
+    print(Table(["setting", *by_name], rows, left_aligned=4).text())
 
 
 @documented_command("rankers", "firstpage rankers")
@@ -40,8 +40,8 @@ def rankers_command(as_json: bool) -> None:
 
     if as_json:
         listing = [
-            {"name": n, "about": a, "paper": p, "parameters": parameters(RANKERS[n])}
-            for n, a, p in about()
+            {"name": n, "about": a, "paper": p, "parameters": parameter_names(RANKERS[n])}
+            for n, a, p in describe_rankers()
         ]
         print(json.dumps(listing, indent=2))
         return

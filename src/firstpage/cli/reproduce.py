@@ -113,7 +113,7 @@ def _list(base: Path | None, as_json: bool) -> str:
         entry_records = [dict(zip(keys, row, strict=True)) for row in rows]
         return json.dumps({"entries": entry_records, "data": data}, indent=1)
     cells = [[name, title, absent or "ready"] for name, title, absent in rows]
-    entries = Table(["entry", "title", "status"], cells, left=3)
+    entries = Table(["entry", "title", "status"], cells, left_aligned=3)
     folder = "DIR" if base is None else str(base)
     sets = Table(
         ["data", "status", "folder", "layout", "source"],

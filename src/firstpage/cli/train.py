@@ -183,7 +183,7 @@ def _tune(
             raise click.UsageError(
                 f"--grid {name.strip()} is given twice; give all its values at once."
             )
-        search[name.strip()] = [literal(v) for v in pieces(values) if v.strip()]
+        search[name.strip()] = [parse_literal(v) for v in split_arguments(values) if v.strip()]
 
     def print_trial(number: int, total: int, trial: Trial) -> None:
         if sys.stderr.isatty():

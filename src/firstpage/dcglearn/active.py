@@ -124,7 +124,7 @@ def _diverse(learner: DCGLearn, pool: Pairs, count: int) -> Array:
     sums.costs[:] = learner.spec_.costs(cost)
     sums.move_to(learner.optimum_.table)
     sums.update_active()
-    with quiet_blas():
+    with single_threaded_blas():
         hessian = cone.metric + cone.table.T @ sums.normal_equations()[0] @ cone.table
         x = pool.sparse() @ cone.table
         margins = np.abs(x @ learner.optimum_.steps)

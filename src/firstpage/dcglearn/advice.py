@@ -80,7 +80,7 @@ class DCGComparison:
             f"on {self.pairs} held-out preferences this measure is {relation} "
             f"{GAIN_NAMES[self.gains]}: it agrees with {self.learned:.1%} of them, DCG with "
             f"{self.dcg:.1%} (difference {100 * (self.learned - self.dcg):+.1f} points, "
-            f"{LEVEL:.0%} interval {100 * low:+.1f} to {100 * high:+.1f})."
+            f"{CONFIDENCE_LEVEL:.0%} interval {100 * low:+.1f} to {100 * high:+.1f})."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class DCGComparison:
         known = self.verdict != "unknown"
         numbers = {
             "learned": self.learned, "dcg": self.dcg, "gains": self.gains,
-            "interval": list(self.interval), "level": LEVEL,
+            "interval": list(self.interval), "level": CONFIDENCE_LEVEL,
         }  # fmt: skip
         return {
             "verdict": self.verdict, "pairs": self.pairs, "text": str(self),
@@ -307,7 +307,7 @@ class Advice:
         low, high = self.interval
         return (
             f"expected accuracy {self.accuracy():.3f} with {self.pairs} pairs; the next "
-            f"{ADDITIONAL_PAIRS} are expected to add {self.gain:+.3f} ({LEVEL:.0%} interval "
+            f"{ADDITIONAL_PAIRS} are expected to add {self.gain:+.3f} ({CONFIDENCE_LEVEL:.0%} interval "
             f"{low:+.3f} to {high:+.3f}): {VERDICT_TEXTS[self.verdict]}."
         )
 
@@ -325,7 +325,7 @@ class Advice:
         }  # fmt: skip
         return {
             "pairs": self.pairs, "queries": self.queries, "verdict": self.verdict,
-            "stop": self.stop, "text": str(self), "level": LEVEL,
+            "stop": self.stop, "text": str(self), "level": CONFIDENCE_LEVEL,
             "rule": {"pairs": MIN_PAIRS, "queries": MIN_QUERIES, "least_gain_of_100": MIN_GAIN},
             "curve": [list(point) for point in self.curve],
             **{name: value if self.known else None for name, value in numbers.items()},

@@ -99,7 +99,7 @@ def measure_agreement(first: Floats, second: Floats, bins: int = BINS) -> Measur
     if bins < 1:
         raise DataError(f"bins must be at least 1; got {bins}.")
     a, b = signs(first), signs(second)
-    edges = np.linspace(0.0, max(float(np.abs(first).max()), TIE), bins + 1)
+    edges = np.linspace(0.0, max(float(np.abs(first).max()), TIE_TOLERANCE), bins + 1)
     number = np.clip(np.searchsorted(edges, np.abs(first), side="right") - 1, 0, bins - 1)
     kinds = {"agree": a == b, "oppose": a * b < 0, "one_ties": (a == 0) != (b == 0)}
     by_bin = {k: np.bincount(number[flags], minlength=bins).tolist() for k, flags in kinds.items()}
@@ -117,7 +117,7 @@ def measure_agreement(first: Floats, second: Floats, bins: int = BINS) -> Measur
 
 def signs(differences: Floats) -> Ints:
     """Return -1, 0 or 1 per difference; differences within rounding error are ties."""
-    tolerance = TIE * max(1.0, float(np.abs(differences).max(initial=0.0)))
+    tolerance = TIE_TOLERANCE * max(1.0, float(np.abs(differences).max(initial=0.0)))
     return np.where(np.abs(differences) <= tolerance, 0, np.sign(differences)).astype(np.int64)
 
 
@@ -315,7 +315,7 @@ def coherence(
     specs = parse_dcg(first), parse_dcg(second)
     depth = max(spec.depth for spec in specs)
     rankings = SystemRankings.from_systems(
-        systems, truth, named_convention(convention), qid, docid, depth
+        systems, truth, resolve_convention(convention), qid, docid, depth
     )
     first_dcg, second_dcg = (rankings.bind(spec) for spec in specs)
     return coherence_of_rankings(rankings, first_dcg, second_dcg, bins, max_disagreements)

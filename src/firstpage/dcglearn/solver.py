@@ -209,7 +209,7 @@ def solve(
     """Return the optimum for these costs, starting from the steps of a similar problem if given."""
     middle = np.zeros(len(cone.weights)) if center is None else center
     d = np.zeros(cone.table.shape[1]) if start is None else start
-    with quiet_blas():
+    with single_threaded_blas():
         return _NewtonSolver(sums, cone, costs, middle).solve(d)
 
 

@@ -362,7 +362,7 @@ def _reached(lists: RankedLists, grades: Sequence[int], positions: int, strict: 
 def _average_ties(fractions: Floats, lists: RankedLists) -> Floats:
     """Return the fractions with those of tied documents averaged."""
     tie = np.empty(len(fractions), np.int64)
-    number_ties(lists.block, lists.offsets, tie)
+    number_ties(lists.tie_sizes, lists.offsets, tie)
     starts = np.flatnonzero(np.diff(tie, prepend=-1))
     sizes = np.diff(starts, append=len(tie))
     means = np.add.reduceat(fractions, starts, axis=0) / sizes[:, None]

@@ -214,7 +214,7 @@ def files_table() -> Table:
     """Return the table of the files in the folder."""
     rows = [[name, description] for name, description in FILES.items()]
     rows.append([f"{RUNS}/*.run", "the ranking of each system, best first (TREC)"])
-    return Table(["file", "content"], rows, left=2)
+    return Table(["file", "content"], rows, left_aligned=2)
 
 
 TITLE = "Can a better ranking be learned?"
@@ -312,7 +312,7 @@ def _measure(results: DemoResults) -> list[str]:
     ]  # fmt: skip
     return [
         paragraph(sentences.learned_measure(measured, results.compared)),
-        drawn(measured.utility),
+        utility_figures(measured.utility),
         Table(["system", MAIN_MEASURE, "NDCG(measure.json)@5"], rows).html(),
         paragraph(
             "Simulated editors have a utility of their own. Their error has a standard deviation "

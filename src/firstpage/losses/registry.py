@@ -56,9 +56,9 @@ def loss(text: str, **parameters: Any) -> Loss:
     >>> fp.loss("pairwise-logistic", k=5, average=True)
     PairwiseLogistic(k=5, pairs='all', average=True)
     """
-    name, parsed = split(text)
+    name, parsed = parse_call(text)
     values = {**parsed, **parameters}
-    if plain(name) != "focused":
+    if canonical_name(name) != "focused":
         return REGISTRY.instance(name, values)
     allowed = list(signature(focused_net).parameters)
     unknown = next((key for key in values if key not in allowed), None)

@@ -221,7 +221,7 @@ def evaluate(
     if isinstance(truth, Shards):
         if qid is not None or docid is not None:
             raise DataError("Shards contain query and document ids; omit qid and docid.")
-        with working(engine) as opened:
+        with open_engine(engine) as opened:
             values, ids = shard_values(
                 system, truth, tuple(requested.values()), resolved, k, opened
             )

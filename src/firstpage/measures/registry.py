@@ -60,7 +60,7 @@ FORM = re.compile(r"\s*([^\W\d][\w\-κ]*?)\s*(?:\((.*)\))?\s*(?:@\s*([^@()]*))?\
 
 def _plain(name: str) -> str:
     """Return a name without case, hyphens and underscores, for comparison."""
-    return plain(name.replace("κ", "k"))
+    return canonical_name(name.replace("κ", "k"))
 
 
 BY_NAME = {_plain(cls.__name__): cls for cls in MEASURES}
@@ -195,7 +195,7 @@ def _parameters(cls: type[Measure], inside: str, text: str) -> dict[str, Any]:
     known = {f.name: f for f in fields(cls) if f.name != "cutoff"}
     hints = get_type_hints(cls)
     parameters: dict[str, Any] = {}
-    for item in filter(str.strip, pieces(inside)):
+    for item in filter(str.strip, split_arguments(inside)):
         name, equals, value = (side.strip() for side in item.partition("="))
         if not equals or name not in known:
             options = ", ".join(known) or "none"

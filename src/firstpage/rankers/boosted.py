@@ -269,7 +269,7 @@ def list_term(
     return ListTerm(query_measure, pool, training.each_query(), adjusted)
 
 
-def pair_term(training: InMemory, k: int | None, pairs: Pairs) -> PairTerm:
+def pair_term(training: InMemory, k: int | None, pairs: PairSelection) -> PairTerm:
     """Return the term of the pairwise exponential loss."""
     loss = PairwiseExponential(k, pairs, average=True)
     return PairTerm(loss, training.truth, training.weights, training.each_query())
@@ -288,10 +288,10 @@ def _resume(checkpoint: Checkpoint | None) -> BoostingResult:
 
 def _checkpoint_state(ensemble: BoostingResult) -> Callable[[], SolverState]:
     """Return a function that gives the present state, even when called during a later round."""
-    rounds, aside, vain = len(ensemble.chosen), ensemble.aside, ensemble.vain
+    rounds, aside, vain = len(ensemble.chosen), ensemble.excluded, ensemble.stalled_rounds
     return lambda: {
         "iterations": rounds, "chosen": ensemble.chosen[:rounds],
-        "losses": ensemble.losses[:rounds], "before": ensemble.before, "aside": aside, "vain": vain,
+        "losses": ensemble.losses[:rounds], "before": ensemble.initial_loss, "aside": aside, "vain": vain,
     }  # fmt: skip
 
 
@@ -324,7 +324,7 @@ def _boost(request: FitRequest, state: BoostingState, rules: BoostingRules, ense
         interrupted = True
     rounds = watcher.best.iteration if watcher.best is not None else ensemble.best
     model = pool.scoring(ensemble.chosen[:rounds], request.start)
-    loss = ensemble.losses[rounds - 1] if rounds else ensemble.before
+    loss = ensemble.losses[rounds - 1] if rounds else ensemble.initial_loss
     if not ensemble.chosen and request.start is None:
         warnings.warn(NOTHING_LEARNED, FirstpageWarning, stacklevel=4)
     return request.result(

@@ -82,8 +82,8 @@ class Model:
         """
         stage = self.stage_for(data, pad)
         if isinstance(data, Shards):
-            with working(engine) as shard_engine:
-                return predicted_shards(stage, data, shard_engine)
+            with open_engine(engine) as shard_engine:
+                return predict_shards(stage, data, shard_engine)
         return stage.predict(data)
 
     def to_dict(self) -> JsonObject:

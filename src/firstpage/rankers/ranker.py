@@ -480,7 +480,7 @@ class Ranker(ValidatingEstimator):
         """
         if isinstance(X, Shards):
             measure = parse_measure(self.measure)
-            values = evaluate(self, X, measures=measure, engine=Local(self.threads)).values[0]
+            values = evaluate(self, X, measures=measure, engine=LocalEngine(self.threads)).values[0]
             mean = float(values.mean())
             return -mean if measure.lower_is_better else mean
         scores = self.predict(X, qid=qid)

@@ -326,7 +326,7 @@ class Regression(Smooth):
         if kind.additive:
             return super()._learn(request)  # trees sum over documents anyway
         # Solvers of smooth losses run to the optimum, which has a closed form.
-        exact = self.solver == "auto" or "smooth" in solver(self.solver, self.seed).needs
+        exact = self.solver == "auto" or "smooth" in solver(self.solver, self.seed).required_traits
         if kind.linear and exact and request.training.n_features <= MAX_COVARIANCE_FEATURES:
             if (self.device or kind.device) != "cpu":
                 warnings.warn(ONE_PASS, FirstpageWarning, stacklevel=4)

@@ -256,7 +256,7 @@ class TopMargin(SVM):
         if composition.scorer != Linear() or not solver.linear:
             return fit_composition(request, composition)  # descents re-sort in every step
         composition = replace(
-            composition, solver=Rounds(solver, self.rounds, self.reference == "resort")
+            composition, solver=ConcaveConvexProcedure(solver, self.rounds, self.reference == "resort")
         )
         if request.start is None:
             request = replace(request, start=_least_squares_start(request, self.k))

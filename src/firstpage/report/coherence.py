@@ -100,7 +100,7 @@ def worst_table(coherence: Coherence) -> Table:
          f"{d.second:+.4f}"]
         for d in coherence.worst_disagreements
     ]  # fmt: skip
-    return Table(head, rows, left=5, note="Worst disagreements; - marks an unjudged document.")
+    return Table(head, rows, left_aligned=5, note="Worst disagreements; - marks an unjudged document.")
 
 
 def _grades(grades: Sequence[int | None]) -> str:

@@ -96,7 +96,7 @@ def explanation_page(explanation: Explanation, top: int) -> str:
         ("Most important features", charts),
         *([("Feature effects", effects)] if effects else []),
         ("All features", [Table(["feature", kind], values).html()]),
-        ("Parameters", [Table(["parameter", "value"], parameters, left=2).html()]),
+        ("Parameters", [Table(["parameter", "value"], parameters, left_aligned=2).html()]),
     ]
     return page(explanation.model.ranker, _summary(explanation), sections)
 
@@ -214,9 +214,9 @@ def folds_table(
     for name in results.values:
         cells = [name]
         for m in results.measures:
-            cell = f"{results.mean(name, m):.4f} ± {results.over_queries(name, m):.3f}"
+            cell = f"{results.mean(name, m):.4f} ± {results.standard_error(name, m):.3f}"
             cell += marks.get((name, m), "")
-            seeds = results.over_seeds(name, m)
+            seeds = results.seed_deviation(name, m)
             cells.append(cell if seeds is None else f"{cell} (seeds {seeds:.3f})")
         rows.append(cells)
     if published is not None:
@@ -254,12 +254,12 @@ def folds_csv(
     str
         The CSV text.
     """
-    tests = {} if baseline is None else {m: results.against(baseline, m) for m in results.measures}
+    tests = {} if baseline is None else {m: results.differences(baseline, m) for m in results.measures}
     rows = []
     for name in results.values:
         for m in results.measures:
-            seeds = results.over_seeds(name, m)
-            numbers = [results.mean(name, m), results.over_queries(name, m), seeds]
+            seeds = results.seed_deviation(name, m)
+            numbers = [results.mean(name, m), results.standard_error(name, m), seeds]
             numbers += tests.get(m, {}).get(name, (None, None))
             rows.append([name, m, *("" if value is None else repr(value) for value in numbers)])
     for name, values in ({} if published is None else read_published(published)).items():
@@ -279,7 +279,7 @@ def _significance_marks(
     return {
         (name, m): " ▲" if difference > 0 else " ▼"
         for m in results.measures
-        for name, (difference, p) in results.against(baseline, m).items()
+        for name, (difference, p) in results.differences(baseline, m).items()
         if p < 0.05
     }
 
@@ -311,7 +311,7 @@ def folds_page(
     for m in results.measures:
         rows = []
         for name in results.values:
-            mean, half_width = results.mean(name, m), 1.96 * results.over_queries(name, m)
+            mean, half_width = results.mean(name, m), 1.96 * results.standard_error(name, m)
             rows.append((name, mean, mean - half_width, mean + half_width))
         charts.append(figure(draw.intervals(rows, m), f"{m}: mean and 95 % interval"))
     table = folds_table(results, source, published, baseline)

@@ -208,9 +208,9 @@ def means_table(comparison: Comparison) -> Table:
     for column, text in enumerate(comparison.texts, 1):
         means = [e[text] for e in evaluations]
         best = means[comparison.systems.index(comparison.best(text))]
-        bold |= {(row, column) for row, mean in enumerate(means) if abs(mean - best) <= TIE}
+        bold |= {(row, column) for row, mean in enumerate(means) if abs(mean - best) <= TIE_TOLERANCE}
     head = ["system", *comparison.texts]
-    return Table(head, rows, bold=frozenset(bold), meaning=BEST, mark="◂")
+    return Table(head, rows, bold=frozenset(bold), bold_legend=BEST, bold_mark="◂")
 
 
 def differences_table(comparison: Comparison) -> Table:
@@ -240,7 +240,7 @@ def differences_table(comparison: Comparison) -> Table:
         for d in comparison.differences
     ]  # fmt: skip
     bold = frozenset((r, 6) for r, d in enumerate(comparison.differences) if d.p_corrected < 0.05)
-    return Table(head, rows, left=3, bold=bold, meaning=SIGNIFICANT, mark="†")
+    return Table(head, rows, left_aligned=3, bold=bold, bold_legend=SIGNIFICANT, bold_mark="†")
 
 
 def _p(value: float) -> str:
@@ -259,7 +259,7 @@ def queries_table(comparison: Comparison, text: str) -> Table:
         if len(differences) > MAX_PAIRS
         else ""
     )
-    return Table(["system", "against", "query", f"difference in {text}"], rows, note=note, left=3)
+    return Table(["system", "against", "query", f"difference in {text}"], rows, note=note, left_aligned=3)
 
 
 def _differences_in(comparison: Comparison, text: str) -> list[Difference]:

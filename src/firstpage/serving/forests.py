@@ -84,7 +84,7 @@ def _flatten(forest: Forest, depths: list[int]) -> FlatForest:
 def _probes(forest: Forest, width: int, rng: np.random.Generator) -> Floats:
     """Return random rows with values at thresholds and on both sides of them."""
     X = rng.normal(0, 3, (N_PROBES, width))
-    for feature in forest.used():
+    for feature in forest.used_features():
         thresholds = forest.thresholds(feature)
         thresholds = thresholds[np.abs(thresholds) < 3e38]
         if len(thresholds):

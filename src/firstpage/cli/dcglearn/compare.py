@@ -103,8 +103,8 @@ def _compare(measures: Any, systems: dict[str, Any], truth: Any, settings: dict[
 
     overrides = {name: settings[name] for name in ("ties", "queries", "seed")}
     depth = max(measure.depth for measure in measures)
-    ranked = SystemRankings.of(systems, truth, convention(settings["convention"], **overrides), depth=depth)
-    first, second = (ranked.scale(measure) for measure in measures)
+    ranked = SystemRankings.from_systems(systems, truth, resolve_convention(settings["convention"], **overrides), depth=depth)
+    first, second = (ranked.bind(measure) for measure in measures)
     with shared.progress_bar("certificates") as progress:
         verdicts = verdicts_of_rankings(
             ranked, first, shared.baseline_name(settings["baseline"], systems), settings["vary"],

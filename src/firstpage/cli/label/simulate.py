@@ -160,6 +160,6 @@ def _table(results: list[BudgetResult], votes: list[Votes] | None) -> Table:
             f"{values['recall']:.3f}", f"{values['recall_se']:.3f}",
             *(f"{values[key]:.3f}" if key in values else "-" for key in (f"kNDCG@{k}", "kndcg_se")),
         ])  # fmt: skip
-    runs = len(results[0][1].asked)
+    runs = len(results[0][1].question_counts)
     kind = "random queries" if votes is None else f"runs over {len(votes)} queries with votes"
     return Table(head, rows, note=f"{runs} {kind}; se: standard error of the mean")

@@ -162,7 +162,7 @@ def uploaded_rows(
         if len(words) <= at_value:
             raise _too_few(kind, location(name, number), len(words))
         if kind is Qrels and len(words) > len(kind.fields):
-            raise _too_many(kind, at(name, number))
+            raise _too_many(kind, location(name, number))
         value = fallback_number(words[at_value])
         if value is None or not math.isfinite(value):
             raise _no_number(kind, location(name, number), words[at_value])

@@ -258,7 +258,7 @@ def verdicts(
     spec = parse_dcg(measure)
     _check_options(within, max_boxes)
     rankings = SystemRankings.from_systems(
-        systems, truth, named_convention(convention), qid, docid, spec.depth
+        systems, truth, resolve_convention(convention), qid, docid, spec.depth
     )
     dcg = rankings.bind(spec)
     return verdicts_of_rankings(rankings, dcg, baseline, vary, within, decreasing, max_boxes)

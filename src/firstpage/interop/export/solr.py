@@ -52,7 +52,7 @@ def export(exported: ExportModel) -> ExportFiles:
         }  # fmt: skip
     else:
         forest = exported.forest32()
-        used = forest.used() or [0]
+        used = forest.used_features() or [0]
         power = {f: _power(forest.thresholds(f), _name(exported, f)) for f in used}
         texts = {f: _texts(forest.thresholds(f), power[f]) for f in used}
         model = {

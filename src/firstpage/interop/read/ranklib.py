@@ -125,8 +125,8 @@ def _node(node: ElementTree.Element, weight: float, nodes: list[Node], depth: in
 
     RankLib multiplies a leaf, a float, by the weight of the tree in double precision.
     """
-    if depth > DEEPEST:
-        raise DataError(f"a tree is deeper than {DEEPEST} splits.")
+    if depth > MAX_TREE_DEPTH:
+        raise DataError(f"a tree is deeper than {MAX_TREE_DEPTH} splits.")
     index = len(nodes)
     if node[0].tag == "output":
         value = float(np.float32(node[0].text)) * weight

@@ -60,11 +60,11 @@ class Setting:
     def __post_init__(self) -> None:
         if not isinstance(self.strategy, str):
             raise DataError(f"the strategy must be a string; got {self.strategy!r}.")
-        number(self, "k", low=1, whole=True)
-        number(self, "seed", low=0, whole=True)
-        number(self, "refine", low=0, whole=True)
+        check_number(self, "k", minimum=1, integer=True)
+        check_number(self, "seed", minimum=0, integer=True)
+        check_number(self, "refine", minimum=0, integer=True)
         for name in ("repeats", "golds"):
-            number(self, name, low=0.0)
+            check_number(self, name, minimum=0.0)
             if getattr(self, name) > MAX_FREQUENCY:
                 raise DataError(
                     f"{name} must be between 0 and {MAX_FREQUENCY}; got {getattr(self, name)!r}."

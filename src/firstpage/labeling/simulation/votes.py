@@ -148,19 +148,19 @@ def _rows(
     for names in COLUMNS.values():
         column = next((i for i, name in enumerate(header) if name.strip().lower() in names), None)
         if column is None:
-            raise DataError(f"{at(path, 1)}: there is no column {' or '.join(names)}.")
+            raise DataError(f"{location(path, 1)}: there is no column {' or '.join(names)}.")
         columns.append(column)
     for number, row in table:
         if len(row) <= max(columns):
             raise DataError(
-                f"{at(path, number)}: the row has {len(row)} fields; the header has more."
+                f"{location(path, number)}: the row has {len(row)} fields; the header has more."
             )
         query, left, right, vote = (row[c] for c in columns)
         outcome = OUTCOMES.get(vote.strip().lower())
         if outcome is None or left == right:
             problem = "a document against itself" if left == right else f"the vote {vote!r}"
             raise DataError(
-                f"{at(path, number)}: {problem}; a vote must be a1, a2 or equal, on two documents."
+                f"{location(path, number)}: {problem}; a vote must be a1, a2 or equal, on two documents."
             )
         yield query, left, right, outcome
 

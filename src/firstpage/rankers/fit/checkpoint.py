@@ -41,11 +41,11 @@ class Checkpoint:
         The state of an earlier, unfinished fit, if the file exists.
     """
 
-    def __init__(self, path: str | os.PathLike[str], identity: State) -> None:
+    def __init__(self, path: str | os.PathLike[str], identity: SolverState) -> None:
         self.path, self._identity = Path(path), identity
-        self._last: Callable[[], State] | None = None
+        self._last: Callable[[], SolverState] | None = None
         self._written = time.monotonic()
-        self.state: State | None = None
+        self.state: SolverState | None = None
         self._warned = False
         self._check_writable()
         if self.path.exists():
@@ -68,7 +68,7 @@ class Checkpoint:
                 f"{self.path}: a checkpoint cannot be written there ({error.strerror})."
             ) from error
 
-    def _read(self) -> State:
+    def _read(self) -> SolverState:
         """Return the stored state; raise an error if it belongs to another fit."""
         contents = FILE.read(self.path)
         checked = {key: contents.get(key) for key in ("belongs", "state")}
@@ -85,10 +85,10 @@ class Checkpoint:
                     f"{self.path}: is the checkpoint of another fit (its {key} differ); remove "
                     "it, or name another file."
                 )
-        state: State = _from_json(contents["state"])
+        state: SolverState = _from_json(contents["state"])
         return state
 
-    def keep(self, state: Callable[[], State]) -> None:
+    def keep(self, state: Callable[[], SolverState]) -> None:
         """Set the current state; `state` is only called when the file is written."""
         self._last = state
         if time.monotonic() - self._written > WRITE_INTERVAL:
@@ -126,7 +126,7 @@ class Checkpoint:
         """Continue with a solver from the stored state; store its state after every iteration."""
         if solver.batch is not None:
             raise DataError(f"{type(solver).__name__} does not support checkpoints.")
-        state, solver_state, done = self.state, dict[str, Callable[[], State]](), 0
+        state, solver_state, done = self.state, dict[str, Callable[[], SolverState]](), 0
         if state is not None:
             done, start = int(state["iterations"]), state["params"]
             if state["best"] is not None:
@@ -163,7 +163,7 @@ def _reason(error: Exception) -> str:
 def fit_identity(
     name: str, parameters: Record, training: TrainingData, valid: Dataset | None,
     start: Floats | None,
-) -> State:  # fmt: skip
+) -> SolverState:  # fmt: skip
     """Return what identifies a fit: a checkpoint must agree with all of it."""
     weights = [w for w in (training.weights, training.query_weights) if w is not None]
     return {

@@ -43,7 +43,7 @@ def fit_composition(request: FitRequest, composition: Composition) -> FitResult:
         return fit_trees(request, composition.trees, growth)
     assert composition.scorer is not None
     limit = nullcontext() if composition.scorer.linear else torch_threads(request.threads)
-    with limit, quiet_blas(), np.errstate(over="ignore", invalid="ignore"):  # it may diverge
+    with limit, single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):  # it may diverge
         return _fit_scorer(request, composition, composition.scorer)
 
 
@@ -55,7 +55,7 @@ def _fit_scorer(request: FitRequest, composition: Composition, scorer: Scorer) -
     objective = training.objective(
         composition.loss, scorer, bound, composition.l2, solver, request.threads
     )
-    watcher = request.watcher(bound.predict, solver.path)
+    watcher = request.watcher(bound.predict, solver.selects_iteration)
     start = _start(request, composition.loss, bound, objective)
     interrupted, converged, degenerate, gap, memory = False, False, False, None, None
     try:
@@ -70,7 +70,7 @@ def _fit_scorer(request: FitRequest, composition: Composition, scorer: Scorer) -
             if watcher.best is None or not watcher.keep:
                 raise Diverged(f"training {solved.reason}, or scale the features (normalize=..).")
             value, iterations = watcher.best.loss, watcher.best.iteration
-        gap, memory, degenerate = solved.gap, solved.memory, solved.degenerate
+        gap, memory, degenerate = solved.gap, solved.warm_start, solved.degenerate
         if solved.l2 is not None and solved.l2 > 1.001 * composition.l2:
             warnings.warn(C_REDUCED.format(1 / solved.l2), FirstpageWarning, stacklevel=4)
         if solved.exhausted:
@@ -84,7 +84,7 @@ def _fit_scorer(request: FitRequest, composition: Composition, scorer: Scorer) -
         params = watcher.best_params
         if gap is not None:
             # A gap is known only for objectives of the scores.
-            chosen = result_at(solved, cast(ScoredObjective[Point], objective), params)
+            chosen = result_at(solved, cast(ScoredObjective[ParameterPoint], objective), params)
             value, gap = chosen.value, chosen.gap
     if not degenerate and _equal_scores(objective, bound, params, request, iterations):
         warnings.warn(NOTHING_LEARNED, FirstpageWarning, stacklevel=4)
@@ -140,8 +140,8 @@ def _start(request: FitRequest, loss: Loss, bound: BoundScorer, objective: Objec
     start = bound.initial_params(request.seed)
     if not loss.traits.convex and not start.any():
         # Such losses (cosine) are undefined at 0, but have a descent direction there.
-        T = Coordinates(objective.conditioner(), bound.size)
-        direction = T.inward(objective(start)[1])
+        T = Coordinates(objective.preconditioner(), bound.size)
+        direction = T.gradient_from_params(objective(start)[1])
         if not direction.any():
             direction = np.random.default_rng(request.seed).normal(size=bound.size)
         start = T.to_params(-direction / np.linalg.norm(direction))

@@ -119,7 +119,7 @@ class Watcher:
         """Return the mean of the measure on the validation data; None if unknown or not finite."""
         if self.valid is None:
             return None
-        default = convention("default")
+        default = resolve_convention("default")
         data = self.valid
         scores = self.score(params, data.X)
         if scores is None or not np.isfinite(scores).all():

@@ -76,11 +76,11 @@ class BoostingRanker(Protocol):
 
     weak: str | WeakRankers
 
-    def _terms(self, training: InMemory, pool: Pool) -> WeightedTerms:
+    def _terms(self, training: InMemory, pool: WeakRankerPool) -> WeightedTerms:
         """Return the terms of the loss, with weights that sum to 1."""
         ...
 
-    def _begin(self, pool: Pool, terms: WeightedTerms, scores: Floats) -> State:
+    def _begin(self, pool: WeakRankerPool, terms: WeightedTerms, scores: Floats) -> BoostingState:
         """Return the state from which the rounds continue."""
         ...
 
@@ -149,7 +149,7 @@ class TrainingData(Protocol):
 
     def boosting_state(
         self, ranker: BoostingRanker, start: Floats | None, chosen: Chosen, threads: int | None
-    ) -> State:
+    ) -> BoostingState:
         """Return the state of boosting after some rounds."""
         ...
 

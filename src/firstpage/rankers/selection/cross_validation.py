@@ -151,7 +151,7 @@ class CrossValidation:
         differences = [
             (self.values[name][measure].mean(axis=0) - baseline_values) * weights for name in others
         ]
-        p_values = corrected(np.array([randomization(each) for each in differences]), "holm")
+        p_values = adjust_p_values(np.array([randomization(each) for each in differences]), "holm")
         return {
             name: (float(difference.mean()), float(p))
             for name, difference, p in zip(others, differences, p_values, strict=True)
@@ -284,7 +284,7 @@ def cross_validate(
     seeds = list(seeds)
     if not seeds:
         raise DataError("name at least one seed.")
-    parsed = by_text(measures)  # measure files are read here, once for all folds
+    parsed = measures_by_text(measures)  # measure files are read here, once for all folds
     texts = list(parsed)
     named = _named(rankers)
     fold_data = [_FoldData.from_fold(fold, top_k) for fold in folds]

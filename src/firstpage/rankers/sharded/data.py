@@ -221,16 +221,16 @@ class ShardedData:
         job = self.by_documents().job(identity)
         mean, level = job.sum(feature_means, k)
         gram, moments = job.sum(feature_products, k, mean, level)
-        return job, *solved(gram, moments, mean, level, l2)
+        return job, *solve_normal_equations(gram, moments, mean, level, l2)
 
     def boosting_state(
         self, ranker: BoostingRanker, start: Floats | None, chosen: Chosen, threads: int | None
-    ) -> State:
+    ) -> BoostingState:
         """Return the state of boosting; takes two passes, for the weak rankers and the setup."""
         from sklearn.base import clone
 
         unfitted: BoostingRanker = clone(ranker)
-        kind, counts = weak(unfitted.weak), self._documents()
+        kind, counts = weak_rankers(unfitted.weak), self._documents()
         firsts = [0, *accumulate(counts)]
         samples = self.job(identity)
         rows = [(first, firsts[-1]) for first in firsts[:-1]]
@@ -238,9 +238,9 @@ class ShardedData:
         samples.close()
         job = self.job(partial(boosting_shard, ranker=unfitted, learned=learned, start=start))
         empty = self.no_documents()
-        pool = kind.of(learned, empty.X, 1)
+        pool = kind.build_pool(learned, empty.X, 1)
         terms = unfitted._terms(InMemory(empty), pool)
-        return ShardedState(job, pool, terms, tuple(chosen))
+        return ShardedBoostingState(job, pool, terms, tuple(chosen))
 
     def loss_growth(self, trees: Trees, loss: Loss, options: GrowthOptions) -> Growth:
         from firstpage.rankers.sharded.lightgbm import ClusterShards, loss_growth

@@ -93,7 +93,7 @@ class ClusterColumns:
             )
             for n, task in enumerate(training.tasks)
         ]  # fmt: skip
-        library().wait(futures)
+        import_distributed().wait(futures)
         sizes = self._client.gather(self._client.map(sizes_of, futures, pure=False))
         self._loaded = [
             (future, size) for future, size in zip(futures, sizes, strict=True) if size[0]
@@ -196,16 +196,16 @@ class ClusterGrowth:
         """Return NaN: the loss is not summed over the workers."""
         return float("nan")
 
-    def grow(self, grown: Grown) -> tuple[Booster, int]:
+    def grow(self, grown: TreeCallback) -> tuple[Booster, int]:
         """Return the booster and its number of trees."""
         engine = DaskEngine(self.training.client)
-        with refusals("lightgbm"), _engine_errors(engine), engine.client.as_current():
+        with library_errors("lightgbm"), _engine_errors(engine), engine.client.as_current():
             booster = self._booster(engine)
         return booster, _validate(booster, self.options.valid, grown, self.options.threads)
 
     def _booster(self, engine: DaskEngine) -> Booster:
         """Return the booster of all shards."""
-        lightgbm, trees = lightgbm_or_error(), self.trees
+        lightgbm, trees = import_lightgbm(), self.trees
         parameters = {
             "n_estimators": trees.count, "num_leaves": trees.leaves, "learning_rate": trees.rate,
             "min_child_samples": trees.min_docs, "random_state": self.options.seed,
@@ -276,7 +276,7 @@ def _free_network(number: int) -> None:
     time.sleep(0.2)  # so that no thread runs two of these tasks
 
 
-def _validate(booster: Booster, valid: Features | None, grown: Grown, threads: int) -> int:
+def _validate(booster: Booster, valid: Features | None, grown: TreeCallback, threads: int) -> int:
     """Report the trees one by one; return how many were reported before a stop."""
     count = int(booster.num_trees())
     scores = None if valid is None else np.zeros(valid.shape[0])

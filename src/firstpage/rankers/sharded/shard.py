@@ -243,7 +243,7 @@ def squared_error(shard: TrainingShard, k: int | None, params: Floats, intercept
     return float(shard.row_weights @ residuals**2)
 
 
-def sampled_rows(shard: TrainingShard, kind: Weak, rows: tuple[int, int]) -> Sample:
+def sampled_rows(shard: TrainingShard, kind: WeakRankers, rows: tuple[int, int]) -> ShardSample:
     """Return the sample that weak rankers are learned from.
 
     `rows` are the number of the shard's first document and the total number of documents.
@@ -258,7 +258,7 @@ def boosting_shard(
     """Return a shard with its weak rankers and terms."""
     training = shard.in_memory()
     X = training.data.X
-    pool = weak(ranker.weak).of(learned, X, shard.threads, shard.scratch.allocate)
+    pool = weak_rankers(ranker.weak).build_pool(learned, X, shard.threads, shard.scratch.allocate)
     scores = np.zeros(training.data.n_docs)
     if start is not None:
         scores += pool.scoring([], start).predict(X)

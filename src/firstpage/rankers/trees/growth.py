@@ -52,7 +52,7 @@ class Gradients:
             None if query_weights is None else np.repeat(query_weights, truth.lengths)
         )
         self._quadratic = loss.traits.quadratic
-        self._first = target.bind(0, len(truth), self.scores, self.values, self.gradient)
+        self._first = target.bind_slice(0, len(truth), self.scores, self.values, self.gradient)
         self._second = target.bind_curvature(0, len(truth), self.scores, self.curvature)
 
     def __call__(self, scores: Floats) -> tuple[Floats, Floats]:

@@ -99,7 +99,7 @@ class Metric:
             labels, scores = first, second
             offsets = offsets_from_lengths(group)
         y = check_labels(labels, int(offsets[-1]))
-        default = convention("default")
+        default = resolve_convention("default")
         queries = Ids.of([str(q) for q in range(len(offsets) - 1)])
         lists = rank_lists(np.asarray(scores, np.float64).ravel(), y, offsets, queries, default)
         value = float(self.measure.values(lists, default).mean())
@@ -108,7 +108,7 @@ class Metric:
         return re.sub(r"[\s:]+", "_", str(self.measure)), value  # XGBoost's separators
 
 
-def metric(name: Named) -> Metric:
+def metric(name: MeasureLike) -> Metric:
     """Return a measure as `feval` of lightgbm.train or `custom_metric` of xgboost.train.
 
     Parameters

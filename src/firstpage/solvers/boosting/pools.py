@@ -43,9 +43,9 @@ class QueryMeasure:
         if rows is not None:
             self.labels = truth.labels[rows]
             self.offsets = np.searchsorted(rows, truth.offsets).astype(np.int64)
-        self._convention = convention("default")
+        self._convention = resolve_convention("default")
         ideal = rank_lists(self.labels, self.labels, self.offsets, self.queries, self._convention)
-        self.additive = measure.additive(ideal, self._convention)
+        self.additive_form = measure.additive_form(ideal, self._convention)
         best, worst = self.of_rows(self.labels), self.of_rows(-self.labels)
         # In absolute value, since the discounts of a measure file may increase.
         self.informative: Bools = np.abs(best - worst) > MEASURE_EPS
@@ -64,12 +64,12 @@ class QueryMeasure:
 
     def of_rows(self, scores: Floats) -> Floats:
         """Return one value per query, from the scores of the documents of the lists."""
-        sums = self.additive
-        if sums is None or len(sums.discount) > SHORT:
+        sums = self.additive_form
+        if sums is None or len(sums.discount) > MAX_PARTIAL_SORT:
             lists = rank_lists(scores, self.labels, self.offsets, self.queries, self._convention)
             return self.measure.values(lists, self._convention)
         out, depth = np.empty(len(self)), len(sums.discount)
-        top_sums(
+        top_dcg(
             scores, sums.gains, self.offsets, sums.discount, np.empty(depth), np.empty(depth), out
         )
         return out
@@ -182,7 +182,7 @@ class StumpPool:
         for c in range(len(self.columns)):
             first, last = int(self.firsts[c]), int(self.firsts[c + 1])
             bins = self.bins[c] if measure.rows is None else self.bins[c][measure.rows]
-            if measure.additive is None:
+            if measure.additive_form is None:
                 for t in range(last - first):
                     above = (bins > t).astype(np.float64)
                     out[0, first + t], out[1, first + t] = (
@@ -196,15 +196,15 @@ class StumpPool:
     def _measure_stumps(self, measure: QueryMeasure, bins: Bytes, out: Array) -> None:
         """Write the measures of all stumps of a feature, in closed form: a stump has two blocks of
         equal scores, and the measure is a sum of discounted gains."""
-        assert measure.additive is not None
+        assert measure.additive_form is not None
         longest = int(np.diff(measure.offsets).max(initial=0))
         reach = np.zeros(longest + 1)
-        discount = measure.additive.discount[:longest]
+        discount = measure.additive_form.discount[:longest]
         reach[1 : len(discount) + 1] = np.cumsum(discount)
         reach[len(discount) + 1 :] = reach[len(discount)]
         size = out.shape[1] + 1
         kernel.stump_dcg(
-            bins, measure.additive.gains, measure.offsets, reach, np.empty(size, np.int64),
+            bins, measure.additive_form.gains, measure.offsets, reach, np.empty(size, np.int64),
             np.empty(size), out[0], out[1],
         )  # fmt: skip
 

@@ -131,7 +131,7 @@ class Stumps:
     signs: Signs = "both"
 
     def __post_init__(self) -> None:
-        check_number(self, "bins", 2, whole=True)
+        check_number(self, "bins", 2, integer=True)
         if self.bins > MAX_BINS:
             raise ParameterError(f"bins of Stumps must be at most {MAX_BINS}; got {self.bins}.")
         _check_signs(self.signs)
