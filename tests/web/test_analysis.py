@@ -181,7 +181,7 @@ def test_progress(site: Site) -> None:
     assert found["all"]["done"] == 1
     by_name = {row["name"]: row for row in found["assessors"]}
     assert (by_name["Ada"]["done"], by_name["Bob"]["done"]) == (1, 0)
-    assert by_name["Bob"]["expected_left"] > by_name["Ada"]["expected_left"] > 0
+    assert by_name["Bob"]["expected_remaining"] > by_name["Ada"]["expected_remaining"] > 0
     assert [row["query"] for row in found["queries"]] == ["q0", "q1"]
 
 

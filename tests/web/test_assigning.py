@@ -104,7 +104,7 @@ def test_who_leaves_passes_open_work_on(both: Site) -> None:
     assert plan["problems"] == []
     assert [t["assessor"] for t in plan["abandoned"]] == [str(number)]
     found = lena.get(f"{API}/progress").json()
-    assert (found["all"]["tasks"], found["all"]["left_behind"]) == (8, 1)
+    assert (found["all"]["tasks"], found["all"]["abandoned"]) == (8, 1)
 
 
 def rows(site: Site) -> list[TaskRow]:
@@ -195,7 +195,7 @@ def test_who_comes_back_goes_on_with_what_they_had_begun(site: Site) -> None:
     assert a0.get(f"/api/v1/tasks/{begun}").status_code == 404
     join(site, "a0")
     assert a0.state(begun)["seq"] == 1
-    assert lena.get(f"{API}/progress").json()["all"]["left_behind"] == 0
+    assert lena.get(f"{API}/progress").json()["all"]["abandoned"] == 0
 
 
 @pytest.mark.parametrize("choice", ["anonymize", "remove"])

@@ -30,7 +30,7 @@ def test_a_whole_query_is_judged(site: Site) -> None:
     assert after["done"]
     assert after["question"] is None
     assert after["asked"] == after["seq"] > 3
-    assert after["left"] == [0, 0]
+    assert after["remaining"] == [0, 0]
 
 
 def test_the_same_key_again_is_recorded_once(site: Site) -> None:
@@ -429,8 +429,8 @@ def test_training_comes_first(both: Site) -> None:
         return reply.json()
 
     wrong = lesson(-1)
-    assert (wrong["right"], wrong["explanation"]) == (False, "It is about cats.")
-    assert lesson(1)["right"]
+    assert (wrong["correct"], wrong["explanation"]) == (False, "It is about cats.")
+    assert lesson(1)["correct"]
     assert "once more" in ada.get("/api/v1/projects/books/training").json()["message"]
     lesson(1)
     assert lesson(1)["done"]

@@ -315,9 +315,9 @@ class TestAudit:
         lena, number = both.client("lena"), both.person("ada").id
         lena.delete(f"/api/v1/projects/books/people/{number}")
         found = lena.get("/api/v1/projects/books/audit").json()["audit"]
-        left = next(row for row in found if row["action"] == "left")
-        assert (left["person_name"], left["person_login"]) == ("Lena", "lena")
-        assert left["what"]["who"] == "Ada (ada)"
+        departure = next(row for row in found if row["action"] == "departed")
+        assert (departure["person_name"], departure["person_login"]) == ("Lena", "lena")
+        assert departure["what"]["who"] == "Ada (ada)"
         assert "who: Ada (ada)" in lena.get("/p/books/audit").text
         chief = admin(both)
         link = chief.post(f"/api/v1/people/{number}/reset").json()

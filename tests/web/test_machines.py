@@ -27,7 +27,7 @@ from tests.web.site import add_documents, jsonl
         ),
         (
             {"kind": "card", "body": "", "fields": {"price": 3, "color": "red"}},
-            "price: 3\ncolour: red",
+            "price: 3\ncolor: red",
         ),
         (
             {

@@ -74,7 +74,7 @@ def ready_for_one(store: Store) -> None:
     with store.write() as tx:
         you = people.ensure(tx, LOCAL, "You", admin=True)
         for project in every_project(tx):
-            if not any(row["role"] == "assessor" and row["person"] != you.id and not row["left"]
+            if not any(row["role"] == "assessor" and row["person"] != you.id and not row["departed_at"]
                        for row in members(tx, project)):  # fmt: skip
                 assigning.work_alone(tx, project, you)
 

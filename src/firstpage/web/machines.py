@@ -93,7 +93,7 @@ def _expected(store: Store, desk: Desk, project: Project, person: Person) -> int
     """Return how many questions the open tasks have, at most as far as one can say."""
     with store.read() as tx:
         mine = tasks.of_person(tx, project, person.id)
-    return sum(desk.left(task)[1] for task in mine)
+    return sum(desk.questions_remaining(task)[1] for task in mine)
 
 
 def _check_open(store: Store, project: Project, person: Person) -> None:
@@ -119,22 +119,22 @@ def _practice(
         begun = any(t.state == "started" for t in tasks.of_person(tx, project, person.id))
     if standing.passed or begun:
         return
-    right = standing.right if standing.answered else 0
-    asked = standing.answered + len(standing.left)
-    for gold in standing.left:
+    correct = standing.correct if standing.answered else 0
+    asked = standing.answered + len(standing.unanswered)
+    for gold in standing.unanswered:
         with store.read() as tx:
             query, found = _texts(tx, gold["query"])
         other = found[gold["right"]] if gold["right"] else None
         verdict = assessor.judge(query, found[gold["left"]], other)
         done.practice += 1
         with store.write() as tx:
-            correct, _ = training.answer(tx, project, person.id, uuid4().hex, verdict.outcome)
-        right += correct
+            is_correct, _ = training.answer(tx, project, person.id, uuid4().hex, verdict.outcome)
+        correct += is_correct
     with store.read() as tx:
         passed = training.standing(tx, project, person.id).passed
     if not passed:
         raise DataError(
-            f"{person.login!r} answered {right} of {asked} practice questions as expected; this "
+            f"{person.login!r} answered {correct} of {asked} practice questions as expected; this "
             f"project asks for {project.options.training_pass:.0%}, so nothing was judged. Run "
             "it again for another round, or change the practice."
         )
@@ -146,12 +146,12 @@ def _work(store: Store, project: Project, person: Person) -> Iterator[TaskRow]:
     while True:
         with store.read() as tx:
             mine = tasks.of_person(tx, project, person.id)
-            left = [t for t in mine if t.state in tasks.TO_DO and t.id not in seen]
-            chosen = following(tx, project, left).task
+            remaining = [t for t in mine if t.state in tasks.TO_DO and t.id not in seen]
+            chosen = following(tx, project, remaining).task
         if chosen is None:
             return
         seen.add(chosen)
-        yield next(task for task in left if task.id == chosen)
+        yield next(task for task in remaining if task.id == chosen)
 
 
 def _judged(

@@ -56,7 +56,7 @@ def judge_all(page: Page, queries: int) -> None:
     expect(page.locator("#notice")).to_contain_text("try once more")
     ready(page)
     page.keyboard.press("ArrowLeft")
-    expect(page.get_by_role("heading", name="That is right")).to_be_visible()
+    expect(page.get_by_role("heading", name="That is correct")).to_be_visible()
     page.keyboard.press("Enter")
     expect(page.get_by_text("you passed the practice")).to_be_visible()
     for number in range(queries):

@@ -73,7 +73,7 @@ def _first_lead(tx: Tx, project: Project) -> Person | None:
     from firstpage.web.store import people, projects
 
     rows = projects.members(tx, project, "lead")
-    return next((people.get(tx, row["person"]) for row in rows if row["left"] is None), None)
+    return next((people.get(tx, row["person"]) for row in rows if row["departed_at"] is None), None)
 
 
 @click.command("link")

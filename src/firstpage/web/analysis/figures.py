@@ -106,9 +106,9 @@ def _counted(
             remaining += max(1.0, whole - row.asked)
     return {
         "tasks": len(covering), **{state: states[state] for state in STATES}, "skipped": skipped,
-        "left_behind": sum(tasks.abandoned(row, present) for row in rows) - skipped,
+        "abandoned": sum(tasks.abandoned(row, present) for row in rows) - skipped,
         "judgments": sum(row.asked for row in rows) - skipped_questions,
-        "skipped_questions": skipped_questions, "expected_left": remaining,
+        "skipped_questions": skipped_questions, "expected_remaining": remaining,
     }  # fmt: skip
 
 

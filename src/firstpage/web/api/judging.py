@@ -135,7 +135,7 @@ def work(request: Request, member: Anyone) -> dict[str, Any]:
     rows = [
         {
             "id": t.id, "query": t.query_text, "tool": t.tool, "state": t.state,
-            "asked": t.asked, "left": desk.left(t),
+            "asked": t.asked, "remaining": desk.questions_remaining(t),
         }
         for t in mine
     ]  # fmt: skip
@@ -237,7 +237,7 @@ def training_state(request: Request, member: Anyone) -> State:
 def training_answer(
     request: Request, member: Anyone, body: bodies.AnswerBody, login: Changing
 ) -> dict[str, Any]:
-    """Answer it; the reply says whether that was right, and why."""
+    """Answer it; the reply says whether that was correct, and why."""
     person = login.person.id
     with store_of(request).write() as tx:
         done = training.kept(tx, member.project, person, body.key)
@@ -249,7 +249,7 @@ def training_answer(
                 raise Conflict("This question is not open; here is where you are.", before)
             done = training.answer(tx, member.project, person, body.key, body.outcome)
         after = training.state(tx, member.project, person)
-    return {**asdict(after), "right": done[0], "explanation": done[1]}
+    return {**asdict(after), "correct": done[0], "explanation": done[1]}
 
 
 def given(body: bodies.AnswerBody, now: datetime) -> Given:

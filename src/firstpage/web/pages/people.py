@@ -86,7 +86,7 @@ def leave(request: Request, member: Lead, person: Id, form: Form) -> Response:
         whom = _present(tx, member.project, person)
         if projects.leave(tx, member.project, whom, member.person):
             assigning.leave_project(tx, member.project, whom, member.person)
-    return go(f"/p/{member.project.slug}/people", "left")
+    return go(f"/p/{member.project.slug}/people", "departed")
 
 
 @router.post("/p/{slug}/people/{person}/reset")
@@ -121,7 +121,7 @@ def _person(
         may = projects.may_manage(tx, member.person, whom)
         work = tasks.of_person(tx, member.project, whom.id)
         rows = projects.members(tx, member.project)
-    here = [r for r in rows if r["person"] == whom.id and r["left"] is None]
+    here = [r for r in rows if r["person"] == whom.id and r["departed_at"] is None]
     return render(
         request, "lead/person.html", member=member, whom=whom, manageable=may, link=link,
         here=f"/p/{member.project.slug}/people/{person}", work=work, present=bool(here),
@@ -143,7 +143,8 @@ def _team(
         mine = team.setdefault(row["person"], {**row, "id": row["person"], "roles": []})
         mine["roles"].append(row["role"])
     judging = any(
-        r["person"] == member.person.id and r["role"] == "assessor" and not r["left"] for r in rows
+        r["person"] == member.person.id and r["role"] == "assessor" and not r["departed_at"]
+        for r in rows
     )
     base = f"/p/{member.project.slug}"
     return render(

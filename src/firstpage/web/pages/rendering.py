@@ -72,7 +72,7 @@ NOTES = {
     "closed": "The project is closed.",
     "dealt": "The queries are dealt out.",
     "revoked": "The link is taken back; it no longer works.",
-    "left": "They left; finished work stays, open and begun queries went to the others.",
+    "departed": "They left; finished work stays, open and begun queries went to the others.",
     "deleted": "The data of this person is deleted.",
     "trained": "Well done: you passed the practice. Now the real queries.",
     "out": "You are signed out.",

@@ -134,7 +134,7 @@ def ready(request: Request, member: Member) -> dict[str, bool]:
     with store_of(request).read() as tx:
         some = bool(texts.of_project(tx, project.id))
         team = projects.members(tx, project, "assessor")
-    people = any(row["left"] is None for row in team)
+    people = any(row["departed_at"] is None for row in team)
     opened = project.state != "draft"
     return {"": True, "/texts": some, "/people": people, "/judging": opened, "/deal": opened}
 

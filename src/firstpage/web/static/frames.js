@@ -31,18 +31,18 @@ export class Pane {
     return axis === "x" ? root.scrollWidth - root.clientWidth > SLACK : root.scrollHeight - root.clientHeight > SLACK;
   }
 
-  /** Can it scroll further: by the signs of `right` and `down`? */
-  room(right, down) {
+  /** Whether it can scroll further, by the signs of `dx` and `dy`. */
+  canScroll(dx, dy) {
     const root = this.document?.scrollingElement;
     if (!root) return false;
-    const left = { x: root.scrollWidth - root.clientWidth, y: root.scrollHeight - root.clientHeight };
-    const can = (way, at, end) => (way > 0 ? at < end - SLACK : way < 0 && at > 1);
-    return can(right, root.scrollLeft, left.x) || can(down, root.scrollTop, left.y);
+    const end = { x: root.scrollWidth - root.clientWidth, y: root.scrollHeight - root.clientHeight };
+    const can = (direction, offset, max) => (direction > 0 ? offset < max - SLACK : direction < 0 && offset > 1);
+    return can(dx, root.scrollLeft, end.x) || can(dy, root.scrollTop, end.y);
   }
 
   /** Says whether there is more below. */
   mark() {
-    const more = this.room(0, 1);
+    const more = this.canScroll(0, 1);
     this.cue.hidden = !more;
     this.root.classList.toggle("more", more);
   }

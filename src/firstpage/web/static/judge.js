@@ -127,7 +127,7 @@ async function send(item, done, side = null) {
   try {
     const next = await deliver(item, waitingAgain);
     view.notice(null);
-    if (training && "right" in next) await explain(next);
+    if (training && "correct" in next) await explain(next);
     await open(next);
     view.status(training ? "" : done, "good");
   } catch (error) {
@@ -147,9 +147,9 @@ async function refused(error) {
   const before = state;
   await open(error.body?.state ?? (await get(page.api)));
   view.status("");
-  const left = comments.same(before, state) ? "" : comments.of(before);
+  const unsent = comments.same(before, state) ? "" : comments.of(before);
   const why = error.status === 422 ? `Not saved: reload the page, then answer again. (${error.message})` : error.message;
-  view.notice(left ? `${why} Your comment on the question before was not sent: “${left}”` : why);
+  view.notice(unsent ? `${why} Your comment on the previous question was not sent: “${unsent}”` : why);
 }
 
 function judge(answer, extra = {}) {
@@ -178,10 +178,10 @@ function hand(spans) {
   post(`${page.api}/spans`, { key: unique(), spans }, true).catch(() => {});
 }
 
-async function explain({ right, explanation }) {
-  document.querySelector("#explain-title").textContent = right ? "That is right" : "Not quite";
+async function explain({ correct, explanation }) {
+  document.querySelector("#explain-title").textContent = correct ? "That is correct" : "Not quite";
   document.querySelector("#explain-text").textContent = explanation || "";
-  document.querySelector("#explain").dataset.right = String(right);
+  document.querySelector("#explain").dataset.correct = String(correct);
   await dialogs.ask("explain");
 }
 

@@ -59,7 +59,7 @@ export class Reading {
     if (key === " ") return false;
     const [down, right] = [LINES[key] ?? 0, SIDEWAYS.includes(key) ? (key === "ArrowRight" ? 1 : -1) : 0];
     if (!down && !(right && pane?.overflows("x"))) return null;
-    if (!pane?.room(right, down)) this.stuck(Boolean(right));
+    if (!pane?.canScroll(right, down)) this.stuck(Boolean(right));
     return false;
   }
 
@@ -68,7 +68,7 @@ export class Reading {
     if (!long.length) return pageScrolls() ? false : null;
     if (down > 0 && documentsGoOn()) return false;
     const meant = long.includes(this.used) ? [this.used] : long;
-    if (meant.some((pane) => pane.room(0, down))) {
+    if (meant.some((pane) => pane.canScroll(0, down))) {
       for (const pane of meant) pane.scroll(down * LINE);
       return true;
     }
@@ -78,7 +78,7 @@ export class Reading {
 
   #page(down) {
     if (down > 0 && documentsGoOn()) return false;
-    const able = this.panes.filter((pane) => pane.room(0, down));
+    const able = this.panes.filter((pane) => pane.canScroll(0, down));
     for (const pane of able) pane.page(down);
     return able.length > 0 || !pageScrolls();
   }

@@ -8,11 +8,11 @@ function range([low, high]) {
   return low > 1 ? `${low} to ${high} to go` : `at most ${high} to go`;
 }
 
-/** "23 judged, 40 to 60 to go", and the same as a bar: done, surely left, perhaps left. */
-export function progress({ asked, left }) {
-  one("#progress").textContent = `${asked} judged, ${range(left)}`;
-  const all = Math.max(asked + left[1], 1);
-  const ends = { part: asked, sure: asked + left[0], some: asked + left[1] };
+/** "23 judged, 40 to 60 to go", and the same as a bar: done, certainly remaining, possibly remaining. */
+export function progress({ asked, remaining }) {
+  one("#progress").textContent = `${asked} judged, ${range(remaining)}`;
+  const all = Math.max(asked + remaining[1], 1);
+  const ends = { part: asked, sure: asked + remaining[0], some: asked + remaining[1] };
   for (const [name, end] of Object.entries(ends)) one(`#bar .${name}`).setAttribute("width", (100 * end) / all);
 }
 

@@ -302,7 +302,7 @@ def _fixed(tx: Tx, project: Project) -> list[tuple[str, str]]:
 def present_assessors(tx: Tx, project: Project) -> list[int]:
     """Return the ids of the assessors who have not left, in the order of coming."""
     rows = projects.members(tx, project, "assessor")
-    return [row["person"] for row in rows if row["left"] is None]
+    return [row["person"] for row in rows if row["departed_at"] is None]
 
 
 def _last(tx: Tx, project: Project) -> int:

@@ -52,8 +52,8 @@ def forget(tx: Tx, person: Person, judgments: Judgments, by: Person) -> dict[str
             tx, "data deleted", person=by.id, project=project, who=person.id,
             judgments=judgments, **{"count": count},
         )  # fmt: skip
-    left = memberships.c.left.is_(None) & (memberships.c.person == person.id)
-    tx.run(update(memberships).where(left).values(left=tx.now))
+    present = memberships.c.departed_at.is_(None) & (memberships.c.person == person.id)
+    tx.run(update(memberships).where(present).values(departed_at=tx.now))
     for project in worked_in:
         assigning.pass_on(tx, project_rows.get(tx, project), person, by)
     return count

@@ -158,7 +158,7 @@ class Desk:
             keys = {key for s in found if s is not None for key in (s.left, s.right) if key}
             return sorted(opened.docs[key].url for key in keys - {shown.left, shown.right})
 
-    def left(self, task: TaskRow) -> tuple[int, int]:
+    def questions_remaining(self, task: TaskRow) -> tuple[int, int]:
         """How many questions a task still has, about: for lists, where none is replayed."""
         if task.state in ("done", "skipped") or task.n < 1:
             return 0, 0

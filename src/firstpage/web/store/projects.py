@@ -26,7 +26,7 @@ MAX_TITLE, MAX_GUIDELINES = 300, 200_000  # characters
 # Prepared once: it is asked before every answer.
 ASSESSES = select(memberships.c.person).where(
     memberships.c.project == bindparam("project"), memberships.c.person == bindparam("person"),
-    memberships.c.role == "assessor", memberships.c.left.is_(None),
+    memberships.c.role == "assessor", memberships.c.departed_at.is_(None),
 )  # fmt: skip
 SEEN = projects.c.state.in_(STATES)  # not the place where an import is being written
 SLUG = re.compile(r"[a-z0-9][a-z0-9\-]{0,63}")
@@ -196,7 +196,7 @@ def of_person(tx: Tx, person: Person) -> list[Member]:
     mine = and_(
         memberships.c.project == projects.c.id,
         memberships.c.person == person.id,
-        memberships.c.left.is_(None),
+        memberships.c.departed_at.is_(None),
     )
     rows = tx.all(found.join(memberships, mine, isouter=person.admin))
     roles: dict[int, list[str]] = {}
@@ -215,7 +215,7 @@ def member(tx: Tx, slug: str, person: Person) -> Member | None:
         select(memberships.c.role).where(
             memberships.c.project == project.id,
             memberships.c.person == person.id,
-            memberships.c.left.is_(None),
+            memberships.c.departed_at.is_(None),
         )
     )
     roles = tuple(sorted(row["role"] for row in rows))
@@ -228,7 +228,7 @@ def join(tx: Tx, project: Project, person: Person, role: str, by: Person | None 
         raise DataError(f"a role is one of {', '.join(ROLES)}; got {role!r}.")
     key = {"project": project.id, "person": person.id, "role": role}
     same = and_(*(memberships.c[name] == value for name, value in key.items()))
-    if not tx.run(update(memberships).where(same).values(left=None)):
+    if not tx.run(update(memberships).where(same).values(departed_at=None)):
         tx.add(memberships, **key, joined=tx.now)
     audit.note(
         tx, "joined", person=by.id if by else person.id, project=project.id,
@@ -243,16 +243,16 @@ def leave(tx: Tx, project: Project, person: Person, by: Person) -> bool:
     here = and_(
         memberships.c.project == project.id,
         memberships.c.person == person.id,
-        memberships.c.left.is_(None),
+        memberships.c.departed_at.is_(None),
     )
-    gone = tx.run(update(memberships).where(here).values(left=tx.now))
+    gone = tx.run(update(memberships).where(here).values(departed_at=tx.now))
     if gone:
-        audit.note(tx, "left", person=by.id, project=project.id, who=person.id)
+        audit.note(tx, "departed", person=by.id, project=project.id, who=person.id)
     return gone > 0
 
 
 def _leads(tx: Tx, project: Project) -> set[int]:
-    return {r["person"] for r in members(tx, project, "lead") if r["left"] is None}
+    return {r["person"] for r in members(tx, project, "lead") if r["departed_at"] is None}
 
 
 def assesses(tx: Tx, project: int, person: int) -> bool:
@@ -261,11 +261,11 @@ def assesses(tx: Tx, project: int, person: int) -> bool:
 
 
 def members(tx: Tx, project: Project, role: str | None = None) -> Sequence[RowMapping]:
-    """Rows of person, login, name, role, joined, left; in the order of coming."""
+    """Rows of person, login, name, role, joined, departed_at; in the order of coming."""
     found = (
         select(
             memberships.c.person, people.c.login, people.c.name,
-            memberships.c.role, memberships.c.joined, memberships.c.left,
+            memberships.c.role, memberships.c.joined, memberships.c.departed_at,
         )
         .join(people, people.c.id == memberships.c.person)
         .where(memberships.c.project == project.id)
@@ -343,5 +343,5 @@ def projects_of(tx: Tx, person: int, role: str | None = None) -> set[int]:
     """Return the projects that somebody is or was in; with a role, where they have it now."""
     found = select(memberships.c.project).where(memberships.c.person == person)
     if role is not None:
-        found = found.where(memberships.c.role == role, memberships.c.left.is_(None))
+        found = found.where(memberships.c.role == role, memberships.c.departed_at.is_(None))
     return {row["project"] for row in tx.all(found)}

@@ -71,7 +71,7 @@ class State:
     seq: int
     question: Asked | None
     asked: int
-    left: tuple[int, int]
+    remaining: tuple[int, int]
     done: bool
     can_undo: bool
     options: dict[str, Any]
@@ -115,12 +115,12 @@ def state_of(
     message = barred or ("This query is done. Thank you." if session.done else None)
     return State(
         task.id, task.slug, task.tool, QueryText(task.query_text, task.description),
-        len(session.events), _asked(shown, docs), len(session.judgments), _left(session),
+        len(session.events), _asked(shown, docs), len(session.judgments), _remaining(session),
         session.done, bool(session.judgments) and not barred, shown_options(options), message,
     )  # fmt: skip
 
 
-def _left(session: Session) -> tuple[int, int]:
+def _remaining(session: Session) -> tuple[int, int]:
     """One at a time: the first for a strategy rehearses it, and all others then know."""
     with REHEARSAL:
         return session.left

@@ -70,7 +70,7 @@ memberships = Table(
     Column("project", ForeignKey("projects.id"), primary_key=True),
     Column("person", ForeignKey("people.id"), primary_key=True, index=True),
     Column("role", String(16), primary_key=True),
-    _time("joined"), _time("left", null=True),
+    _time("joined"), _time("departed_at", null=True),
 )  # fmt: skip
 
 invitations = Table(
@@ -174,7 +174,7 @@ trained = Table(
     Column("round", Integer, nullable=False),
     Column("key", String(64), nullable=False),
     Column("outcome", Integer, nullable=False),
-    Column("right", Boolean, nullable=False),
+    Column("correct", Boolean, nullable=False),
     _time("at"),
     UniqueConstraint("project", "person", "round", "gold"),
     UniqueConstraint("project", "person", "key"),

@@ -23,14 +23,14 @@ FIRST = "Please answer the training questions first."
 
 @dataclass(frozen=True)
 class Standing:
-    """How far somebody is: `round` counts attempts from 0, `left` are questions of this one."""
+    """How far somebody is: `round` counts attempts from 0, `unanswered` are questions of this one."""
 
     needed: bool
     passed: bool
     round: int
     answered: int
-    right: int
-    left: tuple[RowMapping, ...]
+    correct: int
+    unanswered: tuple[RowMapping, ...]
 
 
 def standing(tx: Tx, project: Project, person: int) -> Standing:
@@ -42,14 +42,14 @@ def standing(tx: Tx, project: Project, person: int) -> Standing:
     last = tx.value(select(func.max(trained.c.round)).where(mine))
     number = 0 if last is None else int(last)
     given = tx.all(select(trained).where(mine, trained.c.round == number))
-    right = sum(bool(row["right"]) for row in given)
+    correct = sum(bool(row["correct"]) for row in given)
     done = {row["gold"] for row in given}
-    left = tuple(row for row in asked if row["id"] not in done)
-    if left:
-        return Standing(True, False, number, len(given), right, left)
-    if right >= project.options.training_pass * len(given):
-        return Standing(True, True, number, len(given), right, ())
-    return Standing(True, False, number + 1, 0, right, tuple(asked))
+    unanswered = tuple(row for row in asked if row["id"] not in done)
+    if unanswered:
+        return Standing(True, False, number, len(given), correct, unanswered)
+    if correct >= project.options.training_pass * len(given):
+        return Standing(True, True, number, len(given), correct, ())
+    return Standing(True, False, number + 1, 0, correct, tuple(asked))
 
 
 def barred(tx: Tx, task: TaskRow) -> str | None:
@@ -65,8 +65,8 @@ def state(tx: Tx, project: Project, person: int) -> State:
     """The open training question, in the shape of any other."""
     now = standing(tx, project, person)
     question, query = None, QueryText("", "")
-    if now.left:
-        gold = now.left[0]
+    if now.unanswered:
+        gold = now.unanswered[0]
         row = tx.first(select(queries).where(queries.c.id == gold["query"]))
         assert row is not None
         query = QueryText(row["text"], row["description"])
@@ -74,7 +74,7 @@ def state(tx: Tx, project: Project, person: int) -> State:
         docs = {d["key"]: doc(d, rtl) for d in texts.documents_of(tx, gold["query"])}
         right = None if gold["right"] is None else docs[gold["right"]]
         question = Asked("training", docs[gold["left"]], right)
-    many = len(now.left)
+    many = len(now.unanswered)
     return State(
         0, project.slug, _tool(now, project), query, now.round * 1000 + now.answered, question,
         now.answered, (many, many), now.passed, False, shown_options(project.options), _say(now),
@@ -84,27 +84,27 @@ def state(tx: Tx, project: Project, person: int) -> State:
 def kept(tx: Tx, project: Project, person: int, key: str) -> tuple[bool, str] | None:
     """What was said to an answer that came before under this key."""
     before = tx.first(
-        select(trained.c.right, golds.c.explanation)
+        select(trained.c.correct, golds.c.explanation)
         .join(golds, golds.c.id == trained.c.gold)
         .where(trained.c.project == project.id, trained.c.person == person, trained.c.key == key)
     )
-    return None if before is None else (bool(before["right"]), before["explanation"])
+    return None if before is None else (bool(before["correct"]), before["explanation"])
 
 
 def answer(tx: Tx, project: Project, person: int, key: str, outcome: int) -> tuple[bool, str]:
     """Keep an answer to the open question; whether it was right, and why."""
     now = standing(tx, project, person)
-    gold = now.left[0]
-    right = outcome == gold["outcome"]
+    gold = now.unanswered[0]
+    correct = outcome == gold["outcome"]
     tx.add(
         trained, project=project.id, person=person, gold=gold["id"], round=now.round, key=key,
-        outcome=outcome, right=right, at=tx.now,
+        outcome=outcome, correct=correct, at=tx.now,
     )  # fmt: skip
-    return right, gold["explanation"]
+    return correct, gold["explanation"]
 
 
 def _tool(now: Standing, project: Project) -> str:
-    if now.left and now.left[0]["right"] is None:
+    if now.unanswered and now.unanswered[0]["right"] is None:
         return "grades"
     return "pairs" if project.tool == "grades" else project.tool
 
@@ -115,5 +115,5 @@ def _say(now: Standing) -> str | None:
     if now.passed:
         return "You passed the training. Thank you."
     if now.round and not now.answered:
-        return f"{now.right} were right, which is not enough yet; please try once more."
+        return f"{now.correct} were right, which is not enough yet; please try once more."
     return None
