@@ -14,9 +14,9 @@ from firstpage.cli import app, shared
 from firstpage.errors import DataError, FirstpageError
 from firstpage.web.store import invitations, people, tasks
 from firstpage.web.store.connect import Store
-from firstpage.web.store.judging import Desk, Given
+from firstpage.web.store.judging import JudgingService, SubmittedAnswer
 from firstpage.web.store.log import Timing
-from firstpage.web.store.projects import the_project
+from firstpage.web.store.projects import find_project
 from tests.labeling.endpoint import Stub, served
 
 
@@ -71,22 +71,24 @@ def folder(tmp_path: Path, monkeypatch, run) -> Path:
 def judge_all(where: str, taste: dict[str, int]) -> None:
     """Each person prefers the longer text; ben holds d6 for better than d7."""
     store = Store(where).prepare()
-    desk = Desk(store)
+    service = JudgingService(store)
     for login, odd in taste.items():
         with store.read() as tx:
             person = people.by_login(tx, login)
             assert person is not None
-            work = tasks.of_person(tx, the_project(tx), person.id)
+            work = tasks.of_person(tx, find_project(tx), person.id)
         for task in work:
-            state = desk.state(task.id, person)
+            state = service.state(task.id, person)
             while state.question is not None:
                 left, right = state.question.left.key, state.question.right.key
                 swapped = odd and {left, right} == {"d6", "d7"}
                 outcome = 1 if (left > right) != bool(swapped) else -1
                 span = {"kind": "active", "ms": 2000}
                 key = f"{login}-{task.id}-{state.seq}"
-                given = Given(state.seq, key, left, right, outcome, timing=Timing(spans=(span,)))
-                state = desk.answer(task.id, person, given)
+                given = SubmittedAnswer(
+                    state.seq, key, left, right, outcome, timing=Timing(spans=(span,))
+                )
+                state = service.answer(task.id, person, given)
     store.close()
 
 
@@ -271,7 +273,7 @@ def test_an_answer_that_cannot_be_read_is_skipped_and_many_stop(
         done = asked(run, stub)
         assert done.returncode == 0, done.stderr
         assert "1 of " in done.stderr
-        assert "questions were skipped: the answer could not be read" in done.stderr
+        assert "questions were skipped: the answer could not be parsed" in done.stderr
         setup(run, "--assessor", "robot", name="other")
         stub.reply = "no"
         stopped = run(
@@ -317,7 +319,7 @@ def test_a_link_for_somebody_who_cannot_sign_in(run, tmp_path: Path, monkeypatch
     with store.read() as tx:
         offer = invitations.look(tx, path, "reset")
         assert offer.login == "lena"
-        with pytest.raises(DataError, match="its time is over"):
+        with pytest.raises(DataError, match="has expired"):
             invitations.look(tx, first.stdout.split("/reset/")[1].strip(), "reset")
     store.close()
     for nobody in ("mallory", "local"):
@@ -358,8 +360,8 @@ def test_what_an_export_leaves_out_is_said(run, tmp_path: Path, monkeypatch) -> 
     run("label", "judge", "labels", "--assessor", "ben", "--function", "level:level")
     done = run("label", "export", "labels", "-o", "truth.qrels")
     assert "left out" not in done.stderr
-    assert "In 1 of 2 queries documents that were called equal" in done.stderr
-    assert "called equal" not in run("label", "export", "labels", "-o", "truth.jsonl").stderr
+    assert "In 1 of 2 queries, documents that were judged equal" in done.stderr
+    assert "judged equal" not in run("label", "export", "labels", "-o", "truth.jsonl").stderr
 
 
 def test_options_without_effect_are_refused_or_told(run, tmp_path: Path, monkeypatch) -> None:

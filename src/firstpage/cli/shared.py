@@ -281,7 +281,7 @@ def open_store(where: str, make: bool = False) -> Iterator[Store]:
         raise DataError(f"{where}: holds no labeling project; make one with: firstpage label setup")
     store = Store(where).prepare()
     try:
-        with store.told():
+        with store.readable_errors():
             yield store
     finally:
         store.close()

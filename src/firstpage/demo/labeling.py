@@ -16,8 +16,8 @@ from firstpage.demo.output import Folder, Teller
 from firstpage.demo.project import SimulatedAssessor
 from firstpage.labeling.statistics.study import Study
 from firstpage.types import Floats
-from firstpage.web.analysis.figures import studied
-from firstpage.web.analysis.truth import Truth, truths
+from firstpage.web.analysis.figures import project_study
+from firstpage.web.analysis.truth import QueryTruth, truths
 from firstpage.web.app import LOCAL
 from firstpage.web.exports.make import export
 from firstpage.web.store.connect import Store
@@ -105,12 +105,14 @@ def label(
         desk.work(store, project, team, total, progress)
     with store.read() as tx:
         found = truths(tx, project)
-        study, _ = studied(tx, project, rounds=ROUNDS)
+        study, _ = project_study(tx, project, rounds=ROUNDS)
         folder.write("truth.jsonl", "".join(export(tx, project, "truth.jsonl")))
     return _labels(data, found, study, tuple(q for q in data.queries if q in done))
 
 
-def _labels(data: Dataset, found: Sequence[Truth], study: Study, yours: tuple[str, ...]) -> Labels:
+def _labels(
+    data: Dataset, found: Sequence[QueryTruth], study: Study, yours: tuple[str, ...]
+) -> Labels:
     judged = replace(data, y=labels_of(data, found), source="the assessors' labels")
     effort = study.effort["pairs"]
     recall = [_recall(truth, right_answers(data)[truth.query]) for truth in found]
@@ -122,7 +124,7 @@ def _labels(data: Dataset, found: Sequence[Truth], study: Study, yours: tuple[st
     )  # fmt: skip
 
 
-def labels_of(data: Dataset, found: Sequence[Truth]) -> Floats:
+def labels_of(data: Dataset, found: Sequence[QueryTruth]) -> Floats:
     """k for the best document of each question, one less for each next; nothing for what was
     called clearly irrelevant, although it had to fill a place."""
     y = np.zeros(data.n_docs)
@@ -155,6 +157,6 @@ def right_answers(data: Dataset) -> Mapping[str, Mapping[str, int]]:
     }
 
 
-def _recall(truth: Truth, grades: Mapping[str, int]) -> float:
+def _recall(truth: QueryTruth, grades: Mapping[str, int]) -> float:
     right = {key for key, grade in grades.items() if grade > 0}
     return len(right & set(truth.order[:K])) / min(K, len(right))

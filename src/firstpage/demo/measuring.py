@@ -22,9 +22,13 @@ from firstpage.measures.compare import Comparison, Difference, compare
 from firstpage.measures.registry import measure
 from firstpage.measures.significance import p_value
 from firstpage.types import Floats
-from firstpage.web.analysis.figures import studied
-from firstpage.web.analysis.measure import Learner, learned, preferences
-from firstpage.web.analysis.measure import compared as judgments_of
+from firstpage.web.analysis.figures import project_study
+from firstpage.web.analysis.measure import (
+    MeasureLearner,
+    learned_measure,
+    list_judgments,
+    preferences,
+)
 from firstpage.web.exports.make import export
 from firstpage.web.store.connect import Store
 
@@ -76,10 +80,10 @@ def measured(
     with teller.counting("questions compared") as progress:
         desk.work(store, project, team, total, progress)
     with store.read() as tx:
-        found = learned(tx, project)
-        utility = found.known()
-        study, _ = studied(tx, project, rounds=1)
-        given = preferences(list(judgments_of(tx, project)), utility.grades)
+        found = learned_measure(tx, project)
+        utility = found.require_utility()
+        study, _ = project_study(tx, project, rounds=1)
+        given = preferences(list(list_judgments(tx, project)), utility.grades)
         for name in ("preferences.jsonl", "measure.json"):
             folder.write(name, "".join(export(tx, project, name)))
     by_it = measure(MAIN, of=utility)
@@ -134,7 +138,7 @@ def held_out(given: Preferences, places: int) -> tuple[float, float, float]:
     usual = Utility.standard(USUAL, given.grades, places).table()
     hits = np.empty((2, len(strict)))
     for train, held in folds(groups, FOLDS, 0):
-        learner = Learner(places, threads=1).fit(strict[train])
+        learner = MeasureLearner(places, threads=1).fit(strict[train])
         hits[0, held] = _hits(factors(learner.weights_).table, strict[held])
         hits[1, held] = _hits(usual, strict[held])
     gaps = [hits[0, groups == g].mean() - hits[1, groups == g].mean() for g in np.unique(groups)]

@@ -160,12 +160,12 @@ def _check_projects(path: Path) -> None:
         return
     from firstpage.demo.project import SLUGS
     from firstpage.web.store.connect import Store
-    from firstpage.web.store.projects import every_project
+    from firstpage.web.store.projects import all_projects
 
     store = Store(path).prepare()
     try:
-        with store.told(), store.read() as tx:
-            own = [p.slug for p in every_project(tx) if p.slug not in SLUGS]
+        with store.readable_errors(), store.read() as tx:
+            own = [p.slug for p in all_projects(tx) if p.slug not in SLUGS]
     finally:
         store.close()
     if own:

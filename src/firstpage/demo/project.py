@@ -153,7 +153,7 @@ def deal(store: Store, project: Project, wanted: Mapping[str, Sequence[str]]) ->
 
 def _member(tx: Tx, project: Project, login: str) -> Person:
     person = people.ensure(tx, login)
-    if not projects.assesses(tx, project.id, person.id):
+    if not projects.is_assessor(tx, project.id, person.id):
         projects.join(tx, project, person, "assessor")
     return person
 

@@ -39,9 +39,9 @@ def command(project: str, what: str, format_: str | None, name: str | None, outp
     from firstpage.web.exports.notes import notes
 
     with open_store(project) as store, store.read() as tx:
-        from firstpage.web.store.projects import the_project
+        from firstpage.web.store.projects import find_project
 
-        written, found = 0, the_project(tx, name)
+        written, found = 0, find_project(tx, name)
         with write_bytes(output) as out:
             for part in export(tx, found, f"{what}.{chosen}"):
                 written += out.write(part.encode())

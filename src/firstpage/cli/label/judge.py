@@ -14,7 +14,7 @@ from firstpage.cli.shared import note, open_store, with_web
 
 if TYPE_CHECKING:
     from firstpage.labeling.assessors import Assessor, Conflicts
-    from firstpage.web.machines import Done
+    from firstpage.web.machines import JudgingReport
     from firstpage.web.store.projects import Project
 
 KEY = "FIRSTPAGE_ENDPOINT_KEY"
@@ -65,11 +65,11 @@ def command(project: str, login: str, name: str | None, **given: Any) -> None:
         from firstpage.errors import DataError
         from firstpage.web.machines import judge
         from firstpage.web.store import people, projects
-        from firstpage.web.store.projects import the_project
+        from firstpage.web.store.projects import find_project
 
         with store.read() as tx:
-            chosen, person = the_project(tx, name), people.by_login(tx, login)
-            known = person is not None and projects.assesses(tx, chosen.id, person.id)
+            chosen, person = find_project(tx, name), people.by_login(tx, login)
+            known = person is not None and projects.is_assessor(tx, chosen.id, person.id)
         if person is None or not known:
             which = f" --name {name}" if name else ""
             raise DataError(
@@ -130,7 +130,7 @@ def _reported(call: Callable[..., Any], given: dict[str, Any]) -> Callable[..., 
     return called
 
 
-def _notes(done: Done, longest: int) -> Iterator[str]:
+def _notes(done: JudgingReport, longest: int) -> Iterator[str]:
     """Yield what was skipped, cut or not seen, a line each."""
     if done.practice:
         yield f"{done.practice} practice questions were answered first, and passed."

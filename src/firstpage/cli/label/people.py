@@ -10,7 +10,7 @@ from firstpage.cli.label.setup import add_people, check_text, deal_and_open, tel
 from firstpage.cli.shared import note, open_store, with_web
 
 if TYPE_CHECKING:
-    from firstpage.web.store.assigning import Plan
+    from firstpage.web.store.assigning import AssignmentPlan
     from firstpage.web.store.connect import Tx
     from firstpage.web.store.people import Person
     from firstpage.web.store.projects import Project
@@ -41,9 +41,9 @@ def add_people_command(
         for login in logins:
             check_text(option, login)
     with open_store(project) as store, store.write() as tx:
-        from firstpage.web.store.projects import the_project
+        from firstpage.web.store.projects import find_project
 
-        chosen = the_project(tx, name)
+        chosen = find_project(tx, name)
         links = add_people(tx, chosen, assessors, leads)
         plan = _dealt(tx, chosen, assessors) if assessors else None
     for login, path in links:
@@ -54,7 +54,7 @@ def add_people_command(
         note(f"no queries for {', '.join(plan.idle)}: nothing is open that they could have.")
 
 
-def _dealt(tx: Tx, project: Project, assessors: tuple[str, ...]) -> Plan | None:
+def _dealt(tx: Tx, project: Project, assessors: tuple[str, ...]) -> AssignmentPlan | None:
     """Deal the open work out; a line says why, where nothing can be dealt out."""
     from firstpage.web.store import people, texts
 

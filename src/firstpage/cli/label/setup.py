@@ -14,8 +14,8 @@ from firstpage.cli.shared import note, open_store, with_web
 
 if TYPE_CHECKING:
     from firstpage.web.imports.bundle import Sources
-    from firstpage.web.imports.texts import Imported
-    from firstpage.web.store.assigning import Plan
+    from firstpage.web.imports.texts import ImportCounts
+    from firstpage.web.store.assigning import AssignmentPlan
     from firstpage.web.store.connect import Tx
     from firstpage.web.store.people import Person
     from firstpage.web.store.projects import Project
@@ -159,7 +159,7 @@ def _unused(tx: Tx, project: Project) -> Iterator[str]:
         )
 
 
-def _counts(came: Imported) -> str:
+def _counts(came: ImportCounts) -> str:
     words = {"golds": "known answers", "training": "practice questions", "grades": "grades"}
     more = [f"{getattr(came, name)} {word}" for name, word in words.items() if getattr(came, name)]
     return ", ".join([f"{came.queries} queries, {came.documents} documents", *more])
@@ -242,7 +242,7 @@ def _lead(tx: Tx, login: str | None) -> Person | None:
 
     if login is None:
         return None
-    return people.ensure(tx, login, admin=not people.anybody(tx))
+    return people.ensure(tx, login, admin=not people.any_account(tx))
 
 
 def add_people(
@@ -262,17 +262,17 @@ def add_people(
     return list(links.items())
 
 
-def deal_and_open(tx: Tx, project: Project, by: Person) -> Plan:
+def deal_and_open(tx: Tx, project: Project, by: Person) -> AssignmentPlan:
     """Deal the work out, and open a project that is not open yet."""
     from firstpage.web.store import assigning, projects
 
-    plan = assigning.deal(tx, project, by)
+    plan = assigning.assign_tasks(tx, project, by)
     if project.state == "draft":
         projects.set_state(tx, project, "open", by)
     return plan
 
 
-def tell(plan: Plan) -> None:
+def tell(plan: AssignmentPlan) -> None:
     """Print what each person has to do, and what is not covered."""
     print(f"about {plan.judgments:,.0f} judgments, {plan.hours:,.1f} hours in all:")
     for load in plan.loads:

@@ -62,14 +62,14 @@ def command(
 
 def _of_project(project: str, name: str | None, symmetrize: bool) -> Studied:
     with open_store(project) as store, store.read() as tx:
-        from firstpage.web.analysis.figures import skipped_questions, studied
-        from firstpage.web.store.projects import the_project
+        from firstpage.web.analysis.figures import project_study, skipped_questions
+        from firstpage.web.store.projects import find_project
 
-        chosen = the_project(tx, name)
+        chosen = find_project(tx, name)
         skipped = skipped_questions(tx, chosen)
         if skipped:
             note(f"{skipped} questions were skipped, and are in no figure.")
-        return studied(tx, chosen, symmetrize, ROUNDS)
+        return project_study(tx, chosen, symmetrize, ROUNDS)
 
 
 def _of_files(records: Path, results: Path | None, symmetrize: bool) -> Studied:
