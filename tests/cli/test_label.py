@@ -317,10 +317,10 @@ def test_a_link_for_somebody_who_cannot_sign_in(run, tmp_path: Path, monkeypatch
     path = second.stdout.split(": ")[1].strip().removeprefix("http://127.0.0.1:8210/reset/")
     store = Store("labels")
     with store.read() as tx:
-        offer = invitations.look(tx, path, "reset")
+        offer = invitations.find_offer(tx, path, "reset")
         assert offer.login == "lena"
         with pytest.raises(DataError, match="has expired"):
-            invitations.look(tx, first.stdout.split("/reset/")[1].strip(), "reset")
+            invitations.find_offer(tx, first.stdout.split("/reset/")[1].strip(), "reset")
     store.close()
     for nobody in ("mallory", "local"):
         refused = run("label", "link", "labels", nobody)

@@ -110,8 +110,8 @@ def test_a_port_that_is_taken_is_told_first(tmp_path: Path, run) -> None:
 
 @pytest.mark.slow
 def test_a_server_stops_when_its_work_is_done(tmp_path: Path, monkeypatch, capsys) -> None:
-    monkeypatch.setattr(served, "LOOK", 0.05)
-    monkeypatch.setattr(served, "LINGER", 0.05)
+    monkeypatch.setattr(served, "POLL_INTERVAL", 0.05)
+    monkeypatch.setattr(served, "STOP_DELAY", 0.05)
     asked = []
 
     def until() -> bool:

@@ -116,7 +116,7 @@ def test_restore_into_a_nonempty_store_is_refused(site: Site, tmp_path: Path) ->
                                   HEAD + b'{"table": "logins", "row": {"id": 1}}\n'])  # fmt: skip
 def test_other_files_are_refused(site: Site, tmp_path: Path, data: bytes) -> None:
     (tmp_path / "x.jsonl").write_bytes(data)
-    with pytest.raises(DataError, match="no backup"):
+    with pytest.raises(DataError, match="not a Firstpage backup"):
         restore(tmp_path / "x.jsonl", site.store)
 
 
@@ -178,9 +178,9 @@ def test_a_truncated_database_is_refused(site: Site, empty: Store, tmp_path: Pat
 
 
 @pytest.mark.parametrize(("column", "value", "words"), [
-    ("id", "x", "another type"), ("id", True, "another type"), ("id", 2**80, "another type"),
-    ("login", None, "another type"), ("login", ["a"], "another type"), ("admin", 1, "another type"),
-    ("bogus", 1, "unknown column 'bogus'"), ("login", "\ud800", "does not fit"),
+    ("id", "x", "wrong type"), ("id", True, "wrong type"), ("id", 2**80, "wrong type"),
+    ("login", None, "wrong type"), ("login", ["a"], "wrong type"), ("admin", 1, "wrong type"),
+    ("bogus", 1, "unknown column 'bogus'"), ("login", "\ud800", "is inconsistent"),
 ])  # fmt: skip
 def test_wrong_values_are_refused(
     empty: Store, tmp_path: Path, column: str, value: object, words: str

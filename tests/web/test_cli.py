@@ -69,7 +69,7 @@ def test_queries_of_a_run_without_topics_are_reported(tmp_path: Path) -> None:
     assert len(notes) == 3
     assert "('c') left out" in notes[0]
     assert "('b') of" in notes[1]
-    assert "only the best 2 documents come in" in notes[2]
+    assert "only the best 2 documents are imported" in notes[2]
 
 
 def test_too_many_documents_give_a_one_line_error(tmp_path: Path) -> None:

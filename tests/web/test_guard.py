@@ -113,7 +113,7 @@ def test_the_cookie_is_secure_behind_https(site: Site) -> None:
 
     person = site.person("ada")
     with site.store.write() as tx:
-        accounts.set_password(tx, person, accounts.hashed("a fine password", "ada"))
+        accounts.set_password(tx, person, accounts.hash_password("a fine password", "ada"))
     found = Site(site.store, site.clock, replace(site.settings, proxy=True))
     reply = found.client().post(
         "/api/v1/login", json={"login": "ada", "password": "a fine password"},

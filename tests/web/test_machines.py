@@ -68,7 +68,7 @@ def test_a_function_gets_ids_titles_and_fields(site) -> None:
     with site.store.write() as tx:
         project = projects.by_slug(tx, "books")
         row = texts.of_project(tx, project.id)[0]
-        card = texts.Document("c", "Card", "card", fields={"price": 3}, url="http://a/b")
+        card = texts.DocumentRecord("c", "Card", "card", fields={"price": 3}, url="http://a/b")
         add_documents(tx, row["id"], [card], start=2)
     seen: dict[str, Any] = {}
 

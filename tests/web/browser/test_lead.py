@@ -77,7 +77,7 @@ def test_from_set_up_to_export(live: Live, tmp_path: Path) -> None:
     expect(page).to_have_url(f"{live.url}/p/green-tea-co/setup/texts")
     import_files(page, texts(tmp_path))
     page.get_by_role("link", name="Continue").click()
-    page.get_by_label("Top k").fill("2")
+    page.get_by_label("Top k", exact=True).fill("2")
     page.get_by_label("Strategy").select_option("heap-closure")
     page.get_by_label("Assessors per query").fill("2")
     page.get_by_role("button", name="Save and continue").click()
