@@ -107,7 +107,7 @@ def test_results_feed_the_study(both: Site) -> None:
     assert agreement["shared_pairs"]["pairs"]["pairs"] > 0
     assert agreement["derived_orders"]["pairs"]["overall"] == 1
     page = lena.get("/p/books/agreement").text
-    assert page.index("pairs that two people were both asked") < page.index("Of derived orders")
+    assert page.index("Shared pairs (asked of two people)") < page.index(">Derived orders")
     assert {a["assessor"] for a in agreement["assessors"]} == {"ada", "bob"}
     assert lena.get(f"{API}/effort").json()["tool"]["pairs"]["judgments"] > 10
     assert lena.get(f"{API}/disagreements").json()["queries"][0]["worth_discussing"] is False

@@ -125,7 +125,7 @@ def test_practice_comes_first_for_programs_too(site) -> None:
 
 def test_a_program_that_fails_the_practice_judges_nothing(site) -> None:
     project = practiced(site)
-    with pytest.raises(DataError, match=r"0 of 2 practice questions .* asks for 70%"):
+    with pytest.raises(DataError, match=r"0 of 2 practice questions .* requires 70%"):
         judge(site.store, project, site.person("ada"), Function(lambda q, a, b: "right"))
     assert site.client("lena").get("/api/v1/projects/books/export/log.jsonl").text == ""
 

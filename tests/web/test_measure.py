@@ -351,7 +351,7 @@ def test_the_page_shows_the_measure_and_the_advice(site: Site) -> None:
     page = lena.get("/p/books/measure").text
     for words in (
         "Gains of grades: 0: 0.00", "Discounts of places: 1: 1.00", "held out", "DCG, gains",
-        "measure.json", "preferences.jsonl", "Next comes the pair whose verdict may most easily turn round",
+        "measure.json", "preferences.jsonl", "Asked next: the pair whose predicted preference is most uncertain",
     ):  # fmt: skip
         assert words in page, words
     assert "There are too few judgments to tell whether more help." in page

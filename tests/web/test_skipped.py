@@ -58,8 +58,8 @@ def test_skips_are_not_judgments_and_are_reported_to_the_lead(both: Site) -> Non
     assert progress["all"]["judgments"] == 0
     assert progress["all"]["skipped_questions"] > 0
     assert progress["not_judged"] == ["q0"]
-    assert "everything was skipped" in progress["problems"][0]
-    assert "everything was skipped" in lena.get("/p/books/dashboard").text
+    assert "every question was skipped" in progress["problems"][0]
+    assert "every question was skipped" in lena.get("/p/books/dashboard").text
 
 
 def test_a_result_without_answers_is_not_counted(site: Site) -> None:
