@@ -1,4 +1,4 @@
-"""A real server in a process of its own, people to answer its questions, and the reckoning.
+"""A real server in its own process, simulated assessors, and a check of the results.
 
 The soak test and the benchmark share this.
 """

@@ -53,7 +53,7 @@ def log_rows(tx: Tx, task: int) -> Sequence[RowMapping]:
 
 
 class Clock:
-    """Stands still until it is told to go on."""
+    """A clock that advances only by `pass_`."""
 
     def __init__(self) -> None:
         self.now = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -140,7 +140,7 @@ class Site:
         return made
 
     def task(self, slug: str, login: str, number: int = 0) -> int:
-        """The id of somebody's task."""
+        """Return the id of a person's task."""
         person = self.person(login)
         with self.store.read() as tx:
             project = projects.by_slug(tx, slug)

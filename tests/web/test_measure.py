@@ -325,7 +325,7 @@ def test_one_query_has_no_intervals(site: Site) -> None:
 def test_a_measure_that_is_not_better_than_dcg_says_so_at_the_download(
     site: Site, tmp_path: Path
 ) -> None:
-    """Answers by coin: whatever is learned, DCG is not beaten."""
+    """Random answers: the learned measure is not better than DCG."""
     lists_project(site, graded_queries(40))
     ada, coin = site.client("ada"), np.random.default_rng(0)
     for number in range(40):

@@ -1,4 +1,4 @@
-"""Every route against every role: who may, who may not, and who must not even know.
+"""Every route against every role: allowed (2xx), forbidden (403) or hidden (404).
 
 The table is checked against the OpenAPI description, so a new route without a row fails.
 """

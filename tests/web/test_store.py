@@ -77,7 +77,7 @@ def test_exhausted_connections_are_reported_as_busy(site: Site) -> None:
 
 
 def test_a_judgment_survives_losing_power(site: Site) -> None:
-    """What SQLite must be told for that."""
+    """The SQLite settings that durability needs."""
     with site.store.read() as tx:
         assert tx.value(text("PRAGMA journal_mode")) == "wal"
         assert tx.value(text("PRAGMA synchronous")) == 2

@@ -14,7 +14,7 @@ from tests.web.site import jsonl
 
 
 def texts(folder: Path, documents: int = 4) -> dict[str, Path]:
-    """Files as somebody has them at hand."""
+    """Write the files to import."""
     queries = [{"query": f"q{q}", "text": f"query {q}", "description": "wanted"} for q in range(2)]
     rows = [
         {"query": f"q{q}", "document": f"d{i}", "title": f"Title {i}", "text": f"Body {i}"}
