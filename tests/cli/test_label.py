@@ -14,9 +14,9 @@ from firstpage.cli import app, shared
 from firstpage.errors import DataError, FirstpageError
 from firstpage.web.store import invitations, people, tasks
 from firstpage.web.store.connect import Store
-from firstpage.web.store.judging import Desk, Given
+from firstpage.web.store.judging import JudgingService, SubmittedAnswer
 from firstpage.web.store.log import Timing
-from firstpage.web.store.projects import the_project
+from firstpage.web.store.projects import find_project
 from tests.labeling.endpoint import Stub, served
 
 
@@ -71,14 +71,14 @@ def folder(tmp_path: Path, monkeypatch, run) -> Path:
 def judge_all(where: str, taste: dict[str, int]) -> None:
     """Judge everything: each person prefers the longer text, but ben prefers d6 to d7."""
     store = Store(where).prepare()
-    desk = Desk(store)
+    service = JudgingService(store)
     for login, odd in taste.items():
         with store.read() as tx:
             person = people.by_login(tx, login)
             assert person is not None
-            work = tasks.of_person(tx, the_project(tx), person.id)
+            work = tasks.of_person(tx, find_project(tx), person.id)
         for task in work:
-            state = desk.state(task.id, person)
+            state = service.state(task.id, person)
             while state.question is not None:
                 left, right = state.question.left.key, state.question.right.key
                 swapped = odd and {left, right} == {"d6", "d7"}
@@ -315,10 +315,10 @@ def test_link_sets_a_new_password(run, tmp_path: Path, monkeypatch) -> None:
     path = second.stdout.split(": ")[1].strip().removeprefix("http://127.0.0.1:8210/reset/")
     store = Store("labels")
     with store.read() as tx:
-        offer = invitations.look(tx, path, "reset")
+        offer = invitations.find_offer(tx, path, "reset")
         assert offer.login == "lena"
-        with pytest.raises(DataError, match="its time is over"):
-            invitations.look(tx, first.stdout.split("/reset/")[1].strip(), "reset")
+        with pytest.raises(DataError, match="has expired"):
+            invitations.find_offer(tx, first.stdout.split("/reset/")[1].strip(), "reset")
     store.close()
     for login in ("mallory", "local"):
         refused = run("label", "link", "labels", login)

@@ -18,7 +18,7 @@ from firstpage.web.machines import judge
 from firstpage.web.security import ServeSettings
 from firstpage.web.store import people
 from firstpage.web.store.connect import Store
-from firstpage.web.store.projects import the_project
+from firstpage.web.store.projects import find_project
 from tests.demo.small import QUESTIONS
 
 
@@ -43,7 +43,7 @@ def serve_reader(answers: int):
     ) -> None:
         store = Store(where)
         with store.read() as tx:
-            project, you = the_project(tx, None), people.by_login(tx, LOCAL)
+            project, you = find_project(tx, None), people.by_login(tx, LOCAL)
         assert you is not None
         assert settings.open
         try:

@@ -1,4 +1,4 @@
-"""Projects that compare graded lists, and people who know what a good list is."""
+"""Projects that compare graded lists, and simulated assessors who know which list is better."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from firstpage.web.store import projects, tasks, texts
 from firstpage.web.store.projects import Project
-from firstpage.web.store.texts import Document, Query
+from firstpage.web.store.texts import DocumentRecord, QueryRecord
 from tests.web.site import Client, Site, add_query
 
 GAINS = (0.0, 0.2, 0.3, 1.0)  # of grades 0 to 3: unlike both of the usual
@@ -28,28 +28,28 @@ def outcome(left: Sequence[int | None], right: Sequence[int | None]) -> int:
     return size if apart > 0 else -size
 
 
-def list_document(key: str, grades: Sequence[int | None]) -> Document:
+def list_document(key: str, grades: Sequence[int | None]) -> DocumentRecord:
     """One list; what is not judged has no grade at all, or none."""
     items = [
         {"id": f"{key}-{i}", "title": f"Result {i}", "text": "words", "grade": g}
         for i, g in enumerate(grades)
     ]
-    return Document(key, f"List {key}", "list", fields={"items": items})
+    return DocumentRecord(key, f"List {key}", "list", fields={"items": items})
 
 
-def graded_queries(count: int, lists: int = 2, places: int = 5, seed: int = 0) -> list[Query]:
+def graded_queries(count: int, lists: int = 2, places: int = 5, seed: int = 0) -> list[QueryRecord]:
     rng = np.random.default_rng(seed)
     found = []
     for number in range(count):
         made = tuple(
             list_document(f"l{i}", rng.integers(0, 4, places).tolist()) for i in range(lists)
         )
-        found.append(Query(f"q{number}", f"query {number}", "", made))
+        found.append(QueryRecord(f"q{number}", f"query {number}", "", made))
     return found
 
 
 def lists_project(
-    site: Site, queries: list[Query], assessors: tuple[str, ...] = ("ada",), choose: str = "order",
+    site: Site, queries: list[QueryRecord], assessors: tuple[str, ...] = ("ada",), choose: str = "order",
     slug: str = "books", setting: dict[str, Any] | None = None,
 ) -> Project:  # fmt: skip
     """Every assessor has every query; lena leads."""

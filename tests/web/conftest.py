@@ -1,4 +1,4 @@
-"""Every web test has a store of its own; many run on SQLite and on PostgreSQL."""
+"""Fixtures: every web test has its own store; many run on SQLite and on PostgreSQL."""
 
 from __future__ import annotations
 

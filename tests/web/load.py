@@ -1,4 +1,4 @@
-"""A real server in a process of its own, people to answer its questions, and the reckoning.
+"""A real server in its own process, simulated assessors, and a check of the results.
 
 The soak test and the benchmark share this.
 """
@@ -23,7 +23,7 @@ from firstpage.web.security import COOKIE
 from firstpage.web.store import log, logins, people, projects, tasks, texts
 from firstpage.web.store.connect import Store
 from firstpage.web.store.tables import events
-from firstpage.web.store.texts import Document, Query
+from firstpage.web.store.texts import DocumentRecord, QueryRecord
 from tests.patience import PATIENCE
 from tests.web.site import add_query
 
@@ -57,9 +57,13 @@ def prepare(
         made = projects.create(tx, "load", setting={"k": k, "strategy": strategy}, by=lead)
         rows = []
         for number in range(queries):
-            docs = tuple(Document(f"d{i:03}", f"Title {i}", body=text) for i in range(documents))
+            docs = tuple(
+                DocumentRecord(f"d{i:03}", f"Title {i}", body=text) for i in range(documents)
+            )
             rows.append(
-                add_query(tx, made.id, Query(f"q{number}", f"query {number}", "", docs), number)
+                add_query(
+                    tx, made.id, QueryRecord(f"q{number}", f"query {number}", "", docs), number
+                )
             )
         found = []
         for number in range(workers):

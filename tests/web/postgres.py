@@ -1,4 +1,4 @@
-"""A PostgreSQL of our own: started where its programs are installed, on a free loopback port."""
+"""A temporary PostgreSQL server on a free loopback port, if it is installed."""
 
 from __future__ import annotations
 

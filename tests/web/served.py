@@ -1,4 +1,4 @@
-"""A `Site` behind a real port in this process, behind a proxy that says where people come from."""
+"""A `Site` served on a real port in this process, behind a proxy that sets client addresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A whole application in memory, with people, a project and texts: what web tests begin with."""
+"""An application in memory with people, a project and texts, for web tests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from firstpage.web.store.connect import Store, Tx
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Project
 from firstpage.web.store.tables import documents, events, queries
-from firstpage.web.store.texts import Document, Query
+from firstpage.web.store.texts import DocumentRecord, QueryRecord
 
 with warnings.catch_warnings():  # it would rather have another HTTP library
     warnings.simplefilter("ignore")
@@ -33,7 +33,7 @@ HOST = "testserver"
 PASSWORD = "correct horse battery"
 
 
-def add_query(tx: Tx, project: int, query: Query, position: int) -> int:
+def add_query(tx: Tx, project: int, query: QueryRecord, position: int) -> int:
     """Add a query with its documents, and return its id."""
     row = tx.add(
         queries, project=project, key=query.key, text=query.text, description=query.description,
@@ -43,7 +43,7 @@ def add_query(tx: Tx, project: int, query: Query, position: int) -> int:
     return row
 
 
-def add_documents(tx: Tx, query: int, given: Sequence[Document], start: int = 0) -> None:
+def add_documents(tx: Tx, query: int, given: Sequence[DocumentRecord], start: int = 0) -> None:
     tx.add_all(documents, [texts.document_row(query, start + i, d) for i, d in enumerate(given)])
 
 
@@ -53,7 +53,7 @@ def log_rows(tx: Tx, task: int) -> Sequence[RowMapping]:
 
 
 class Clock:
-    """Stands still until it is told to go on."""
+    """A clock that advances only by `pass_`."""
 
     def __init__(self) -> None:
         self.now = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -140,7 +140,7 @@ class Site:
         return made
 
     def task(self, slug: str, login: str, number: int = 0) -> int:
-        """The id of somebody's task."""
+        """Return the id of a person's task."""
         person = self.person(login)
         with self.store.read() as tx:
             project = projects.by_slug(tx, slug)
@@ -183,11 +183,11 @@ def body(state: dict[str, Any], outcome: int = 1, **more: Any) -> dict[str, Any]
     }  # fmt: skip
 
 
-def query(number: int, documents: int = 6) -> Query:
+def query(number: int, documents: int = 6) -> QueryRecord:
     """Its documents are d0, d1, .. from best to worst, if one likes."""
-    return Query(
+    return QueryRecord(
         f"q{number}", f"query {number}", "what is wanted",
-        tuple(Document(f"d{i}", f"Title {i}", body=f"Body {i} of {number}") for i in range(documents)),
+        tuple(DocumentRecord(f"d{i}", f"Title {i}", body=f"Body {i} of {number}") for i in range(documents)),
     )  # fmt: skip
 
 

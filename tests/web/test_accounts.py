@@ -1,4 +1,4 @@
-"""Coming in: passwords, sessions, invitations, resets, deletion."""
+"""Accounts: passwords, sessions, invitations, resets, deletion."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEW = "another fine password"
 def with_password(site: Site, login: str) -> None:
     person = site.person(login)
     with site.store.write() as tx:
-        people.set_password(tx, person, people.hashed(PASSWORD, person.login))
+        people.set_password(tx, person, people.hash_password(PASSWORD, person.login))
 
 
 def log_in(client: Client, login: str, password: str = PASSWORD):
@@ -53,7 +53,7 @@ def test_the_token_is_not_in_the_database(site: Site) -> None:
     assert token not in str([dict(row) for row in kept])
 
 
-def test_a_session_from_before_login_is_not_kept(site: Site) -> None:
+def test_a_session_token_from_before_login_is_replaced(site: Site) -> None:
     """Fixation: whoever planted a cookie does not come in with it."""
     with_password(site, "ada")
     attacker = site.client("eve")
@@ -68,7 +68,7 @@ def test_a_session_from_before_login_is_not_kept(site: Site) -> None:
     assert attacker.get("/api/v1/me").status_code == 401
 
 
-def test_a_login_ends_after_its_time(site: Site) -> None:
+def test_a_login_expires(site: Site) -> None:
     ada = site.client("ada")
     site.clock.pass_(days=29)
     assert ada.get("/api/v1/me").status_code == 200
@@ -96,7 +96,7 @@ def test_guessing_is_limited_by_address(site: Site, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.slow
-def test_the_right_password_starts_the_count_anew(site: Site) -> None:
+def test_a_correct_password_resets_the_failure_count(site: Site) -> None:
     with_password(site, "ada")
     client = site.client()
     for _ in range(2):
@@ -106,11 +106,11 @@ def test_the_right_password_starts_the_count_anew(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_an_unknown_login_takes_as_long(
+def test_an_unknown_login_takes_as_long_as_a_known_one(
     site: Site, real_passwords: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The work is the same: one hash of the same cost is computed.  Clocks would tell less."""
-    people._nobodys.cache_clear()  # another test's may be quick
+    people._dummy_hash.cache_clear()  # another test's may be quick
     with_password(site, "ada")
     checked: list[str] = []
     real = people.hasher().verify
@@ -143,7 +143,7 @@ def test_changing_the_password_ends_other_sessions(both: Site) -> None:
 
 
 @pytest.mark.parametrize("password", ["short", "x" * 501])
-def test_passwords_have_bounds(site: Site, password: str) -> None:
+def test_password_length_is_bounded(site: Site, password: str) -> None:
     with_password(site, "ada")
     reply = site.client("ada").post("/api/v1/password", json={"old": PASSWORD, "new": password})
     assert reply.status_code == 400
@@ -166,7 +166,7 @@ def test_an_invitation_works_once(both: Site) -> None:
         assert people.by_login(tx, "mallory") is None
 
 
-def test_an_invitation_ends_and_can_be_revoked(site: Site) -> None:
+def test_an_invitation_expires_and_can_be_revoked(site: Site) -> None:
     site.project()
     lena = site.client("lena")
     old = lena.post("/api/v1/projects/books/invitations", json={"days": 1}).json()
@@ -180,7 +180,7 @@ def test_an_invitation_ends_and_can_be_revoked(site: Site) -> None:
         assert site.client().post("/api/v1/invitations/accept", json=given).status_code == 400
 
 
-def test_somebody_logged_in_takes_up_an_invitation(site: Site) -> None:
+def test_a_signed_in_person_accepts_an_invitation(site: Site) -> None:
     site.project()
     with site.store.write() as tx:
         project = projects.by_slug(tx, "books")
@@ -193,7 +193,7 @@ def test_somebody_logged_in_takes_up_an_invitation(site: Site) -> None:
     assert bob.get("/api/v1/projects/books").json()["leads"]
 
 
-def test_the_first_lead_comes_in_by_a_link(site: Site) -> None:
+def test_the_first_lead_signs_in_with_a_link(site: Site) -> None:
     with site.store.write() as tx:
         link = invitations.invite(tx, None, "lead", None)
     client = site.client()
@@ -202,7 +202,7 @@ def test_the_first_lead_comes_in_by_a_link(site: Site) -> None:
     assert client.get("/api/v1/me").json()["admin"]
 
 
-def test_reset_by_a_link(both: Site) -> None:
+def test_password_reset_with_a_link(both: Site) -> None:
     both.project()
     with_password(both, "ada")
     ada, lena = both.client("ada"), both.client("lena")
@@ -277,11 +277,11 @@ def test_changes_are_audited(site: Site) -> None:
     lena.post("/api/v1/projects/books/invitations", json={})
     found = lena.get("/api/v1/projects/books/audit").json()["audit"]
     actions = [row["action"] for row in found]
-    assert actions[:3] == ["invitation made", "project open", "project changed"]
+    assert actions[:3] == ["invitation created", "project open", "project changed"]
     assert {row["person_name"] for row in found[:3]} == {"Lena"}
 
 
-def test_logins_are_one_whatever_their_capitals(both: Site) -> None:
+def test_logins_are_case_insensitive(both: Site) -> None:
     with both.store.write() as tx:
         eva = people.create(tx, "Éva")
         assert people.by_login(tx, "ÉVA") == people.by_login(tx, "E\u0301va") == eva

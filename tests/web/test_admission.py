@@ -1,4 +1,4 @@
-"""Who asks is known before a body is read: on every route that changes something."""
+"""Requests are authorized before their body is read, on every route that changes something."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from fastapi.routing import APIRoute
 
 from firstpage.web import api, pages
-from firstpage.web.admission import FORM_HEAD, STRANGER_BODY
+from firstpage.web.admission import ANONYMOUS_BODY, FORM_HEAD
 from firstpage.web.app import API
 from firstpage.web.security import COOKIE, GUEST
 from firstpage.web.store import logins
@@ -88,14 +88,14 @@ def signed_in(site: Site, login: str) -> tuple[dict[str, str], str]:
     return {"cookie": f"{COOKIE}={cookie}"}, row.csrf
 
 
-def test_all_routes_are_found() -> None:
+def test_every_route_with_a_body_is_covered() -> None:
     assert len(ROUTES) > 30
     assert set(ROUTES) >= PUBLIC
     assert ("POST", f"{API}/projects/{{slug}}/import") in ROUTES
     assert ("POST", "/p/{slug}/import") in ROUTES
 
 
-def test_strangers_send_no_body(site: Site) -> None:
+def test_anonymous_bodies_are_not_read(site: Site) -> None:
     site.project()
     for route in (r for r in ROUTES if r not in PUBLIC):
         sender = Sender()
@@ -104,7 +104,7 @@ def test_strangers_send_no_body(site: Site) -> None:
         assert sender.taken == 0, route
 
 
-def test_a_forged_change_sends_no_body(site: Site) -> None:
+def test_the_body_of_a_forged_request_is_not_read(site: Site) -> None:
     """The cookie alone, as another site would make a browser send it, or with a wrong token."""
     site.project()
     headers, _ = signed_in(site, "lena")
@@ -118,22 +118,22 @@ def test_a_forged_change_sends_no_body(site: Site) -> None:
 
 
 @pytest.mark.parametrize("route", [r for r in sorted(PUBLIC) if r[1].startswith(API)], ids=" ".join)
-def test_strangers_send_short_bodies(site: Site, route: tuple[str, str]) -> None:
+def test_anonymous_bodies_are_limited(site: Site, route: tuple[str, str]) -> None:
     """A login and a password, not as much as somebody who is signed in."""
     sender = Sender()
     assert sender.send_to(site, *route, {"content-type": "application/json"}) == 413
-    assert sender.taken <= STRANGER_BODY + len(PIECE)
+    assert sender.taken <= ANONYMOUS_BODY + len(PIECE)
 
 
-def test_a_strangers_form_is_short(site: Site) -> None:
+def test_anonymous_forms_are_limited(site: Site) -> None:
     guest = {"cookie": f"{GUEST}=guest", "content-type": "application/x-www-form-urlencoded"}
     token = hashlib.sha256(b"guest:guest").hexdigest()
     sender = Sender(f"csrf={token}&login=".encode())
     assert sender.send_to(site, "POST", "/login", guest) == 413
-    assert sender.taken <= STRANGER_BODY + 2 * len(PIECE)
+    assert sender.taken <= ANONYMOUS_BODY + 2 * len(PIECE)
 
 
-def test_who_goes_away_in_the_middle_of_an_upload_is_no_error(site: Site) -> None:
+def test_a_client_that_disconnects_during_an_upload_is_no_error(site: Site) -> None:
     site.project(opened=False)
     headers, token = signed_in(site, "lena")
     sender = Sender(

@@ -1,4 +1,4 @@
-"""What judgments say: records, truth, agreement; and what is taken out."""
+"""Analysis of judgments: records, truth, agreement, exports."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def judged(site: Site, **more: Any) -> None:
             site.client(login).judge(site.task("books", login, number))
 
 
-def test_records_are_what_stands(both: Site) -> None:
+def test_records_are_the_current_judgments(both: Site) -> None:
     both.project()
     ada, task = both.client("ada"), both.task("books", "ada")
     first = ada.state(task)
@@ -77,7 +77,7 @@ def test_the_consensus_of_several(site: Site, tool: str) -> None:
 
 
 @pytest.mark.slow
-def test_documents_that_most_call_bad_come_last(site: Site) -> None:
+def test_documents_that_most_assessors_mark_bad_come_last(site: Site) -> None:
     site.project(assessors=("ada", "bob"), queries=1, documents=4)
     for login in ("ada", "bob"):
         client, task = site.client(login), site.task("books", login)
@@ -107,14 +107,14 @@ def test_results_feed_the_study(both: Site) -> None:
     assert agreement["shared_pairs"]["pairs"]["pairs"] > 0
     assert agreement["derived_orders"]["pairs"]["overall"] == 1
     page = lena.get("/p/books/agreement").text
-    assert page.index("pairs that two people were both asked") < page.index("Of derived orders")
+    assert page.index("Shared pairs (asked of two people)") < page.index(">Derived orders")
     assert {a["assessor"] for a in agreement["assessors"]} == {"ada", "bob"}
     assert lena.get(f"{API}/effort").json()["tool"]["pairs"]["judgments"] > 10
     assert lena.get(f"{API}/disagreements").json()["queries"][0]["worth_discussing"] is False
 
 
 @pytest.mark.slow
-def test_who_disagrees_is_told(site: Site) -> None:
+def test_disagreements_are_reported(site: Site) -> None:
     site.project(assessors=("ada", "bob"), queries=1)
     site.client("ada").judge(site.task("books", "ada"))
     site.client("bob").judge(site.task("books", "bob"), lambda a, b: -1 if a < b else 1)
@@ -139,7 +139,7 @@ def test_a_skipped_grade_is_no_grade(site: Site) -> None:
     assert site.client("lena").get(f"{API}/effort").json()["skipped"] == 1
 
 
-def test_what_the_truth_leaves_out_is_on_its_page(site: Site) -> None:
+def test_the_truth_page_lists_omissions(site: Site) -> None:
     site.project(queries=2)
     lena = site.client("lena")
     site.client("ada").judge(site.task("books", "ada"))
@@ -150,7 +150,7 @@ def test_what_the_truth_leaves_out_is_on_its_page(site: Site) -> None:
     assert "left out" not in lena.get("/p/books/truth").text
 
 
-def test_texts_that_are_too_long_are_refused_not_cut(site: Site) -> None:
+def test_texts_that_are_too_long_are_refused(site: Site) -> None:
     site.project()
     lena = site.client("lena")
     given = {"csrf": lena.headers["X-CSRF-Token"], "title": "t", "guidelines": "x" * 200_001}
@@ -162,7 +162,7 @@ def test_texts_that_are_too_long_are_refused_not_cut(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_findings_of_an_empty_project(site: Site) -> None:
+def test_analysis_of_an_empty_project(site: Site) -> None:
     site.project("books", queries=0)
     lena = site.client("lena")
     for name in ("progress", "effort", "agreement", "disagreements", "consensus"):
@@ -181,7 +181,7 @@ def test_progress(site: Site) -> None:
     assert found["all"]["done"] == 1
     by_name = {row["name"]: row for row in found["assessors"]}
     assert (by_name["Ada"]["done"], by_name["Bob"]["done"]) == (1, 0)
-    assert by_name["Bob"]["expected_left"] > by_name["Ada"]["expected_left"] > 0
+    assert by_name["Bob"]["expected_remaining"] > by_name["Ada"]["expected_remaining"] > 0
     assert [row["query"] for row in found["queries"]] == ["q0", "q1"]
 
 
@@ -212,7 +212,7 @@ def test_exports_read_back(site: Site, tmp_path: Any) -> None:
     assert "Agreement" in taken("report.html")
 
 
-def test_cells_are_no_formulas(site: Site) -> None:
+def test_csv_cells_are_not_formulas(site: Site) -> None:
     site.project()
     ada, task = site.client("ada"), site.task("books", "ada")
     comments = [f"{start}cmd|' /C calc'!A0" for start in "=+-@\t\r"]
@@ -224,7 +224,7 @@ def test_cells_are_no_formulas(site: Site) -> None:
     assert {row["outcome"] for row in rows} == {"-1"}, "numbers stay numbers"
 
 
-def test_every_text_cell_is_guarded() -> None:
+def test_every_text_cell_is_escaped() -> None:
     assert make._cell(["=1"]) == '["=1"]'
     assert make._cell("=1") == "'=1"
     assert make._cell(None) is None
@@ -254,7 +254,7 @@ def test_labels_after_a_switch_to_a_smaller_k(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_ties_are_told_with_the_truth(site: Site) -> None:
+def test_ties_are_exported_with_the_truth(site: Site) -> None:
     site.project(
         queries=1, documents=4, assessors=("ada", "bob"), options={"ties": True},
         setting={"k": 3, "strategy": "adaptive(budget=12)"},
@@ -266,7 +266,7 @@ def test_ties_are_told_with_the_truth(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_time_that_nobody_measured_does_not_count(site: Site) -> None:
+def test_unmeasured_time_does_not_count(site: Site) -> None:
     site.project(queries=1)
     ada, task = site.client("ada"), site.task("books", "ada")
     state = ada.answer(ada.state(task), spans=[{"kind": "active", "ms": 2000}]).json()
@@ -276,7 +276,7 @@ def test_time_that_nobody_measured_does_not_count(site: Site) -> None:
     assert effort["seconds_per_judgment"]["mean"] == 2
 
 
-def test_clipped_times_are_no_effort(site: Site) -> None:
+def test_clipped_times_are_excluded_from_effort(site: Site) -> None:
     site.project(queries=1)
     ada, task = site.client("ada"), site.task("books", "ada")
     state = ada.answer(ada.state(task), 1, spans=[{"kind": "active", "ms": 4000}]).json()

@@ -1,4 +1,4 @@
-"""Dealing out, late joiners, leavers, what it costs."""
+"""Assignment: late joiners, departures, returned queries, expected effort."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_study_with_both_tools(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_dealing_again_keeps_what_was_begun(both: Site) -> None:
+def test_assigning_again_keeps_started_tasks(both: Site) -> None:
     lena = study(both)
     lena.post(f"{API}/assignment")
     lena.post(f"{API}/open")
@@ -86,7 +86,7 @@ def test_dealing_again_keeps_what_was_begun(both: Site) -> None:
 
 
 @pytest.mark.slow
-def test_who_leaves_passes_open_work_on(both: Site) -> None:
+def test_open_tasks_of_a_departed_assessor_are_reassigned(both: Site) -> None:
     lena = study(both)
     lena.post(f"{API}/assignment")
     lena.post(f"{API}/open")
@@ -104,7 +104,7 @@ def test_who_leaves_passes_open_work_on(both: Site) -> None:
     assert plan["problems"] == []
     assert [t["assessor"] for t in plan["abandoned"]] == [str(number)]
     found = lena.get(f"{API}/progress").json()
-    assert (found["all"]["tasks"], found["all"]["left_behind"]) == (8, 1)
+    assert (found["all"]["tasks"], found["all"]["abandoned"]) == (8, 1)
 
 
 def rows(site: Site) -> list[TaskRow]:
@@ -116,7 +116,7 @@ def task_row(site: Site, number: int) -> TaskRow:
     return next(t for t in rows(site) if t.id == number)
 
 
-def test_what_nobody_else_may_judge_is_told_as_uncovered(site: Site) -> None:
+def test_queries_without_an_eligible_assessor_are_reported_as_uncovered(site: Site) -> None:
     """Two people, each query by both: when one goes, the queries of both lack one."""
     lena = study(site, assessors=2, queries=2, replicates=2)
     lena.post(f"{API}/assignment")
@@ -127,7 +127,7 @@ def test_what_nobody_else_may_judge_is_told_as_uncovered(site: Site) -> None:
     page = lena.get("/p/study/setup/deal").text
     assert "Every query is covered" not in page
     assert "query q0 has 1 of 2 assessors under pairs" in page
-    assert "begun by people who left" in page
+    assert "started by people who have left" in page
     assert "query q0 has 1 of 2 assessors under pairs" in lena.get("/p/study/dashboard").text
     join(site, "late")
     assert lena.get(f"{API}/assignment").json()["current"]["problems"] != []
@@ -141,7 +141,7 @@ def join(site: Site, login: str) -> None:
         projects.join(tx, projects.by_slug(tx, "study"), people.ensure(tx, login), "assessor")
 
 
-def test_a_query_handed_back_that_nobody_else_may_judge_is_open_work(site: Site) -> None:
+def test_a_returned_query_without_another_assessor_is_uncovered(site: Site) -> None:
     lena = study(site, assessors=1, queries=2)
     lena.post(f"{API}/assignment")
     lena.post(f"{API}/open")
@@ -154,7 +154,7 @@ def test_a_query_handed_back_that_nobody_else_may_judge_is_open_work(site: Site)
     assert sorted(t.state for t in rows(site)) == ["open", "open", "skipped"]
 
 
-def test_newcomers_without_work_are_told_and_dealt_in(site: Site) -> None:
+def test_new_assessors_without_tasks_are_reported_and_assigned(site: Site) -> None:
     lena = study(site, assessors=2)
     lena.post(f"{API}/assignment")
     lena.post(f"{API}/open")
@@ -162,9 +162,9 @@ def test_newcomers_without_work_are_told_and_dealt_in(site: Site) -> None:
     a0.answer(a0.state(site.task("study", "a0")))
     join(site, "late")
     assert lena.get(f"{API}/progress").json()["idle"] == ["late"]
-    assert "No queries for late yet" in lena.get("/p/study/dashboard").text
+    assert "No queries are assigned to late yet" in lena.get("/p/study/dashboard").text
     page = lena.get("/p/study/setup/deal").text
-    assert "No queries for late." in page
+    assert "No queries are assigned to late." in page
     assert re.search(r"late</th><td class=.num.>0</td>", page), "the deal as it is, not as planned"
     assert re.search(r"late: 0 → [23]", page), "and what dealing out would change"
     lena.post(f"{API}/assignment")
@@ -172,7 +172,7 @@ def test_newcomers_without_work_are_told_and_dealt_in(site: Site) -> None:
     assert "Nothing would change" in lena.get("/p/study/setup/deal").text
 
 
-def test_queries_that_come_later_are_dealt_out(site: Site) -> None:
+def test_later_queries_are_assigned(site: Site) -> None:
     lena = study(site, assessors=2)
     lena.post(f"{API}/assignment")
     lena.post(f"{API}/open")
@@ -185,7 +185,7 @@ def test_queries_that_come_later_are_dealt_out(site: Site) -> None:
     assert [t.query_key for t in rows(site)].count("new") == 1
 
 
-def test_who_comes_back_goes_on_with_what_they_had_begun(site: Site) -> None:
+def test_a_returning_assessor_keeps_started_tasks(site: Site) -> None:
     lena = study(site)
     lena.post(f"{API}/assignment")
     lena.post(f"{API}/open")
@@ -195,11 +195,11 @@ def test_who_comes_back_goes_on_with_what_they_had_begun(site: Site) -> None:
     assert a0.get(f"/api/v1/tasks/{begun}").status_code == 404
     join(site, "a0")
     assert a0.state(begun)["seq"] == 1
-    assert lena.get(f"{API}/progress").json()["all"]["left_behind"] == 0
+    assert lena.get(f"{API}/progress").json()["all"]["abandoned"] == 0
 
 
 @pytest.mark.parametrize("choice", ["anonymize", "remove"])
-def test_work_of_somebody_whose_data_is_deleted_is_dealt_again(site: Site, choice: str) -> None:
+def test_tasks_of_a_deleted_person_are_reassigned(site: Site, choice: str) -> None:
     lena = study(site)
     lena.post(f"{API}/assignment")
     lena.post(f"{API}/open")
@@ -211,7 +211,7 @@ def test_work_of_somebody_whose_data_is_deleted_is_dealt_again(site: Site, choic
     assert lena.get(f"{API}/progress").json()["all"]["tasks"] == 8
 
 
-def test_leaving_is_confirmed_and_says_what_becomes_of_open_work(site: Site) -> None:
+def test_removal_is_confirmed_and_reports_reassigned_queries(site: Site) -> None:
     lena = study(site)
     lena.post(f"{API}/assignment")
     lena.post(f"{API}/open")
@@ -219,7 +219,7 @@ def test_leaving_is_confirmed_and_says_what_becomes_of_open_work(site: Site) -> 
     a0.answer(a0.state(site.task("study", "a0")))
     page = " ".join(lena.get(f"/p/study/people/{number}").text.split())
     assert 'data-confirm="leave"' in page
-    assert "1 query not begun and 1 query begun (1 judgments, which stay in the log)" in page
+    assert "1 query not started and 1 query started (1 judgments, which stay in the log)" in page
     lena.delete(f"{API}/people/{number}")
     page = lena.get(f"/p/study/people/{number}").text
     assert "has left" in page
@@ -239,7 +239,7 @@ def test_problems_name_people(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_what_cannot_be_dealt_out_is_told(site: Site) -> None:
+def test_impossible_assignments_are_reported(site: Site) -> None:
     lena = study(site, assessors=1, replicates=3)
     reply = lena.get(f"{API}/assignment")
     assert reply.status_code == 400
@@ -247,7 +247,7 @@ def test_what_cannot_be_dealt_out_is_told(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_finished_work_is_not_handed_back(site: Site) -> None:
+def test_finished_queries_cannot_be_returned(site: Site) -> None:
     site.project(queries=1)
     ada, task = site.client("ada"), site.task("books", "ada")
     ada.judge(task)

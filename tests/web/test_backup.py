@@ -1,4 +1,4 @@
-"""Copies of a whole store, and back."""
+"""Backups of a whole store, and their restoration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sqlalchemy import func, select
 
 from firstpage.errors import DataError
 from firstpage.web.store import invitations, people
-from firstpage.web.store.backup import NOT_KEPT, back_up, restore
+from firstpage.web.store.backup import EXCLUDED_TABLES, back_up, restore
 from firstpage.web.store.connect import Store
 from firstpage.web.store.tables import audit, metadata
 from tests.web import postgres
@@ -29,13 +29,13 @@ def counts(store: Store) -> dict[str, int]:
         return {
             t.name: tx.value(select(func.count()).select_from(t))
             for t in metadata.sorted_tables
-            if t.name not in NOT_KEPT
+            if t.name not in EXCLUDED_TABLES
         }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["copy.db", "copy.jsonl", "copy.jsonl.gz"])
-def test_there_and_back(both: Site, tmp_path: Path, name: str) -> None:
+def test_backup_and_restore_round_trip(both: Site, tmp_path: Path, name: str) -> None:
     both.project()
     both.client("ada").judge(both.task("books", "ada"))
     kind = back_up(both.store, tmp_path / name)
@@ -48,7 +48,7 @@ def test_there_and_back(both: Site, tmp_path: Path, name: str) -> None:
     other.store.close()
 
 
-def test_links_of_a_copy_have_ended(both: Site, tmp_path: Path) -> None:
+def test_links_end_with_a_restore(both: Site, tmp_path: Path) -> None:
     """One that was revoked after the copy was made must not come back."""
     with both.store.write() as tx:
         link = invitations.reset_link(tx, people.ensure(tx, "ada"), None)
@@ -56,13 +56,13 @@ def test_links_of_a_copy_have_ended(both: Site, tmp_path: Path) -> None:
     other = Store(tmp_path / "restored", both.clock).prepare()
     assert restore(tmp_path / "copy.jsonl", other).links == 1
     with other.read() as tx:
-        with pytest.raises(DataError, match="its time is over"):
-            invitations.look(tx, link.token, "reset")
+        with pytest.raises(DataError, match="has expired"):
+            invitations.find_offer(tx, link.token, "reset")
         assert "reset link ended" in {row["action"] for row in tx.all(select(audit))}
     other.close()
 
 
-def test_into_postgresql_and_on(site: Site, postgres_server: str, tmp_path: Path) -> None:
+def test_restore_into_postgresql_and_back(site: Site, postgres_server: str, tmp_path: Path) -> None:
     """Ids go on after those that came."""
     site.project()
     site.client("ada").judge(site.task("books", "ada"))
@@ -75,7 +75,7 @@ def test_into_postgresql_and_on(site: Site, postgres_server: str, tmp_path: Path
     other.close()
 
 
-def test_a_copy_while_others_write(site: Site, tmp_path: Path) -> None:
+def test_backup_during_writes(site: Site, tmp_path: Path) -> None:
     stop = threading.Event()
 
     def write() -> None:
@@ -102,7 +102,7 @@ def test_a_copy_while_others_write(site: Site, tmp_path: Path) -> None:
         copy.close()
 
 
-def test_a_full_store_is_not_written_over(site: Site, tmp_path: Path) -> None:
+def test_restore_into_a_nonempty_store_is_refused(site: Site, tmp_path: Path) -> None:
     site.project()
     back_up(site.store, tmp_path / "copy.jsonl")
     with pytest.raises(DataError, match="not empty"):
@@ -114,9 +114,9 @@ def test_a_full_store_is_not_written_over(site: Site, tmp_path: Path) -> None:
                                   HEAD + b'{"table": "people", "row": []}\n', HEAD + b"[]\n",
                                   HEAD + b'{"table": ["people"], "row": {"id": 1}}\n',
                                   HEAD + b'{"table": "logins", "row": {"id": 1}}\n'])  # fmt: skip
-def test_what_is_no_backup_is_told(site: Site, tmp_path: Path, data: bytes) -> None:
+def test_other_files_are_refused(site: Site, tmp_path: Path, data: bytes) -> None:
     (tmp_path / "x.jsonl").write_bytes(data)
-    with pytest.raises(DataError, match="no backup"):
+    with pytest.raises(DataError, match="not a Firstpage backup"):
         restore(tmp_path / "x.jsonl", site.store)
 
 
@@ -145,7 +145,7 @@ def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     store.close()
 
 
-def test_a_copy_that_is_cut_is_refused(site: Site, empty: Store, tmp_path: Path) -> None:
+def test_a_truncated_backup_is_refused(site: Site, empty: Store, tmp_path: Path) -> None:
     site.project()
     copy, cut = tmp_path / "copy.jsonl", tmp_path / "cut.jsonl"
     back_up(site.store, copy)
@@ -153,9 +153,9 @@ def test_a_copy_that_is_cut_is_refused(site: Site, empty: Store, tmp_path: Path)
     lines = whole.splitlines(keepends=True)
     for part in (b"".join(lines[:6]), b"".join(lines[:-1]), lines[0], whole[:-40], whole[:300]):
         cut.write_bytes(part)
-        assert is_one_line(refused(cut, empty), "cut short")
+        assert is_one_line(refused(cut, empty), "truncated")
     cut.write_bytes(b"".join(lines[:-2] + lines[-1:]))
-    assert is_one_line(refused(cut, empty), "not whole")
+    assert is_one_line(refused(cut, empty), "incomplete")
     cut.write_bytes(whole + lines[1])
     assert is_one_line(refused(cut, empty), "after its end")
     (tmp_path / "cut.gz").write_bytes(gzip.compress(whole)[:-20])
@@ -163,24 +163,24 @@ def test_a_copy_that_is_cut_is_refused(site: Site, empty: Store, tmp_path: Path)
     assert restore(copy, empty).rows == len(lines) - 2
 
 
-def test_a_cut_database_is_refused(site: Site, empty: Store, tmp_path: Path) -> None:
+def test_a_truncated_database_is_refused(site: Site, empty: Store, tmp_path: Path) -> None:
     site.project()
     back_up(site.store, tmp_path / "copy.db")
     whole, cut = (tmp_path / "copy.db").read_bytes(), tmp_path / "cut.db"
     for size in (16, 100, 4096, len(whole) // 2, len(whole) - 4096, len(whole) - 10):
         cut.write_bytes(whole[:size])
-        assert is_one_line(refused(cut, empty), "cut short", "no backup")
+        assert is_one_line(refused(cut, empty), "truncated", "not a Firstpage backup")
     with closing(sqlite3.connect(tmp_path / "other.db")) as other:
         other.execute("CREATE TABLE x (y)")
-    assert is_one_line(refused(tmp_path / "other.db", empty), "lacks our tables")
+    assert is_one_line(refused(tmp_path / "other.db", empty), "tables are missing")
     restore(tmp_path / "copy.db", empty)
     assert (tmp_path / "copy.db").read_bytes() == whole, "reading a copy leaves it alone"
 
 
 @pytest.mark.parametrize(("column", "value", "words"), [
-    ("id", "x", "another type"), ("id", True, "another type"), ("id", 2**80, "another type"),
-    ("login", None, "another type"), ("login", ["a"], "another type"), ("admin", 1, "another type"),
-    ("bogus", 1, "unknown column 'bogus'"), ("login", "\ud800", "does not fit"),
+    ("id", "x", "wrong type"), ("id", True, "wrong type"), ("id", 2**80, "wrong type"),
+    ("login", None, "wrong type"), ("login", ["a"], "wrong type"), ("admin", 1, "wrong type"),
+    ("bogus", 1, "unknown column 'bogus'"), ("login", "\ud800", "is inconsistent"),
 ])  # fmt: skip
 def test_wrong_values_are_refused(
     empty: Store, tmp_path: Path, column: str, value: object, words: str
@@ -199,18 +199,16 @@ def test_other_versions_are_refused(empty: Store, tmp_path: Path, version: objec
     assert is_one_line(refused(tmp_path / "x.jsonl", empty), "reads version 2")
 
 
-def test_rows_that_do_not_fit_together_are_refused(
-    site: Site, empty: Store, tmp_path: Path
-) -> None:
+def test_inconsistent_rows_are_refused(site: Site, empty: Store, tmp_path: Path) -> None:
     site.project()
     back_up(site.store, tmp_path / "copy.jsonl")
     text = (tmp_path / "copy.jsonl").read_text()
     (tmp_path / "copy.jsonl").write_text(text.replace('"project": 1', '"project": 77'))
-    assert is_one_line(refused(tmp_path / "copy.jsonl", empty), "does not fit together")
+    assert is_one_line(refused(tmp_path / "copy.jsonl", empty), "is inconsistent")
 
 
 @pytest.mark.parametrize("name", ["c.db", "c.jsonl", "c.jsonl.gz", "c.jsonl.xz", "c.jsonl.zst"])
-def test_only_the_owner_reads_a_copy(site: Site, tmp_path: Path, name: str) -> None:
+def test_only_the_owner_can_read_a_backup(site: Site, tmp_path: Path, name: str) -> None:
     site.project()
     back_up(site.store, tmp_path / name)
     assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
@@ -222,7 +220,7 @@ def test_only_the_owner_reads_a_copy(site: Site, tmp_path: Path, name: str) -> N
     store.close()
 
 
-def test_nobody_stays_logged_in(site: Site, tmp_path: Path) -> None:
+def test_logins_are_not_restored(site: Site, tmp_path: Path) -> None:
     site.client("ada")
     back_up(site.store, tmp_path / "copy.db")
     copy = Store(f"sqlite:///{tmp_path / 'copy.db'}")

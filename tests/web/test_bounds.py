@@ -1,4 +1,4 @@
-"""Every integer that a request carries is bounded: both databases store it, or it is refused."""
+"""Every integer of a request is bounded, so that both databases can store it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_every_integer_of_every_route_is_bounded(site: Site) -> None:
 
 
 @pytest.mark.parametrize("number", BEYOND)
-def test_the_audit_takes_no_number_that_no_row_has(both: Site, number: int) -> None:
+def test_the_audit_bounds_row_ids(both: Site, number: int) -> None:
     both.project()
     lena = both.client("lena")
     assert lena.get(f"/p/books/audit?before={number}").status_code == 404
@@ -81,7 +81,7 @@ def test_the_audit_takes_no_number_that_no_row_has(both: Site, number: int) -> N
 
 
 @pytest.mark.parametrize("number", BEYOND)
-def test_the_form_that_takes_back_a_link_is_bounded(both: Site, number: int) -> None:
+def test_the_form_to_revoke_a_link_is_bounded(both: Site, number: int) -> None:
     both.project()
     lena = both.client("lena")
     sent = {"csrf": lena.headers["X-CSRF-Token"], "link": str(number)}
@@ -98,7 +98,7 @@ def test_the_numbers_of_a_setting_are_bounded(site: Site, name: str) -> None:
     assert name in reply.json()["detail"]
 
 
-def test_a_document_is_called_bad_once(site: Site) -> None:
+def test_a_document_is_marked_bad_once(site: Site) -> None:
     site.project()
     ada, task = site.client("ada"), site.task("books", "ada")
     sent = body(ada.state(task), outcome=0)

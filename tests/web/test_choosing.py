@@ -1,4 +1,4 @@
-"""Which pair of lists comes next: what teaches most, for the right person, and never twice."""
+"""Choice of the next pair of lists: the most informative one, and never one twice."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 
 from firstpage.data.preferences.preferences import Preferences
 from firstpage.labeling.assessors import Function
-from firstpage.web.analysis.measure import learned
+from firstpage.web.analysis.measure import learned_measure
 from firstpage.web.machines import judge as judged_by
 from firstpage.web.store import tasks
 from firstpage.web.store.projects import Project
-from firstpage.web.store.texts import Query
+from firstpage.web.store.texts import QueryRecord
 from tests.web.compare import (
     graded_queries,
     grades_in,
@@ -49,7 +49,7 @@ def begun(
 def unsure(site: Site, project: Project, pairs: list[tuple[Any, Any]]) -> list[float]:
     """How far apart the measure by now sees each pair."""
     with site.store.read() as tx:
-        found = learned(tx, project)
+        found = learned_measure(tx, project)
     assert found.learner is not None
     left, right = ([pair[side] for pair in pairs] for side in (0, 1))
     pool = Preferences.of(left, right, grades=found.learner.preferences_.grades)
@@ -57,7 +57,7 @@ def unsure(site: Site, project: Project, pairs: list[tuple[Any, Any]]) -> list[f
 
 
 @pytest.mark.slow
-def test_the_least_sure_pair_comes_first(site: Site) -> None:
+def test_the_least_certain_pair_comes_first(site: Site) -> None:
     project, grades = begun(site, "simple-margin")
     ada = site.client("ada")
     for _ in range(3):
@@ -77,7 +77,7 @@ def test_the_least_sure_pair_comes_first(site: Site) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("choose", ACTIVE)
-def test_all_work_is_done_once_whatever_is_chosen(site: Site, choose: str) -> None:
+def test_every_query_is_judged_once_with_every_method(site: Site, choose: str) -> None:
     """Two people, each with their own tasks; in turn, until nothing is open."""
     project = lists_project(site, graded_queries(13), ("ada", "bo"), choose=choose)
     grades = grades_in(site, project)
@@ -98,7 +98,7 @@ def test_all_work_is_done_once_whatever_is_chosen(site: Site, choose: str) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("choose", ACTIVE)
-def test_an_answer_flows_into_the_next_choice(site: Site, choose: str) -> None:
+def test_an_answer_changes_the_next_choice(site: Site, choose: str) -> None:
     """The same two servers after the same log choose the same; another answer may change it."""
     _, grades = begun(site, choose)
     other = Site(site.store, site.clock)
@@ -110,7 +110,7 @@ def test_an_answer_flows_into_the_next_choice(site: Site, choose: str) -> None:
 
 
 @pytest.mark.slow
-def test_undone_is_open_again_and_comes_first(site: Site) -> None:
+def test_an_undone_query_comes_first(site: Site) -> None:
     begun(site, "simple-margin")
     ada, task = site.client("ada"), site.task("books", "ada", 4)
     ada.post(f"/api/v1/tasks/{task}/undo", json={"seq": 1, "key": "u"})
@@ -122,23 +122,23 @@ def test_undone_is_open_again_and_comes_first(site: Site) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("choose", ACTIVE)
-def test_too_few_judgments_are_told_to_the_lead_alone(site: Site, choose: str) -> None:
+def test_too_few_judgments_are_reported_to_leads_only(site: Site, choose: str) -> None:
     begun(site, choose, count=21, first=19)
     ada, lena = site.client("ada"), site.client("lena")
     assert follow(ada) == {"task": site.task("books", "ada", 19), "by": "order"}
     told = lena.get(f"{API}/measure").json()["choice"]
     assert told == {
         "wish": choose, "by": "order",
-        "why": "19 judgments teach something so far; choosing begins with 20.",
+        "why": "there are 19 informative judgments; choosing starts at 20.",
     }  # fmt: skip
     page = lena.get("/p/books/measure").text
-    assert f"You wished for {choose}, but 19 judgments" in page
+    assert f"The chosen method, {choose}, is not used: there are 19" in page
 
 
 @pytest.mark.slow
-def test_without_grades_it_is_the_order(site: Site) -> None:
+def test_without_grades_queries_come_in_working_order(site: Site) -> None:
     lists = (list_document("a", [None]), list_document("b", [None]))
-    queries = [Query(f"q{n}", f"query {n}", "", lists) for n in range(22)]
+    queries = [QueryRecord(f"q{n}", f"query {n}", "", lists) for n in range(22)]
     lists_project(site, queries, choose="diverse")
     ada = site.client("ada")
     for number in range(21):
@@ -148,9 +148,9 @@ def test_without_grades_it_is_the_order(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_pairs_that_teach_nothing_are_asked_in_order(site: Site) -> None:
+def test_uninformative_pairs_come_in_working_order(site: Site) -> None:
     alike = (list_document("l0", [1, 2]), list_document("l1", [1, 2]))
-    queries = graded_queries(22) + [Query(f"a{n}", f"alike {n}", "", alike) for n in range(2)]
+    queries = graded_queries(22) + [QueryRecord(f"a{n}", f"alike {n}", "", alike) for n in range(2)]
     project = lists_project(site, queries, choose="diverse")
     grades, ada = grades_in(site, project), site.client("ada")
     for number in range(22):
@@ -205,7 +205,7 @@ def test_an_answer_to_another_open_pair_is_no_conflict(site: Site) -> None:
     assert len(asked) == 2
 
 
-def test_a_choice_is_one_of_those_there_are(site: Site) -> None:
+def test_an_unknown_choice_is_refused(site: Site) -> None:
     lists_project(site, [])
     lena = site.client("lena")
     refused = lena.patch(API, json={"options": {"choose": "best"}})
@@ -214,13 +214,13 @@ def test_a_choice_is_one_of_those_there_are(site: Site) -> None:
     assert lena.patch(API, json={"options": {"choose": "committee"}}).status_code == 200
 
 
-def test_closed_projects_and_untrained_people_have_no_next(site: Site) -> None:
+def test_closed_projects_and_untrained_people_have_no_next_task(site: Site) -> None:
     lists_project(site, graded_queries(2))
     site.client("lena").post(f"{API}/close")
     assert follow(site.client("ada"))["task"] is None
 
 
-def test_leads_are_told_why_by_the_route_too(site: Site) -> None:
+def test_the_route_reports_the_reason_to_leads(site: Site) -> None:
     lists_project(site, graded_queries(2), ("lena",), choose="diverse")
     found = follow(site.client("lena"))
     assert found["why"] == "nobody has compared lists yet."
@@ -246,7 +246,7 @@ def test_programs_follow_the_choice(site: Site) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("choose", ["diverse", "committee"])
-def test_many_at_once(both: Site, choose: str) -> None:
+def test_concurrent_answers(both: Site, choose: str) -> None:
     """Four people on two servers, each as fast as they can: everything once, nothing refused."""
     people = ("ada", "bo", "cy", "di")
     project = lists_project(both, graded_queries(4, lists=3), people, choose=choose)
@@ -264,12 +264,12 @@ def test_many_at_once(both: Site, choose: str) -> None:
         assert list(pool.map(work, people)) == [4] * 4
     with both.store.read() as tx:
         found = tasks.of_project(tx, project.id)
-        assert learned(tx, project).judgments == 4 * 4 * 3
+        assert learned_measure(tx, project).judgments == 4 * 4 * 3
     assert {(t.state, t.asked) for t in found} == {("done", 3)}
 
 
 @pytest.mark.slow
-def test_other_tools_keep_their_turn(site: Site) -> None:
+def test_tasks_with_other_tools_keep_their_position(site: Site) -> None:
     """In a study with several tools, the choice is among the lists that are due."""
     project, _ = begun(site, "simple-margin", count=26)
     ada = site.person("ada")

@@ -1,4 +1,4 @@
-"""`firstpage label` setup, export, backup and restore as a person calls them."""
+"""`firstpage label` setup, export, backup and restore on the command line."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_from_files_to_truth(tmp_path: Path) -> None:
     assert (tmp_path / "again.qrels").read_text() == (tmp_path / "t.qrels").read_text()
 
 
-def test_what_a_run_holds_beside_the_topics_is_said(tmp_path: Path) -> None:
+def test_queries_of_a_run_without_topics_are_reported(tmp_path: Path) -> None:
     run = "".join(f"{query} Q0 d{i} {i} {9 - i} x\n" for query in "ab" for i in range(3))
     (tmp_path / "run").write_text(run)
     (tmp_path / "topics").write_text("a\tfirst\nc\tthird\n")
@@ -69,10 +69,10 @@ def test_what_a_run_holds_beside_the_topics_is_said(tmp_path: Path) -> None:
     assert len(notes) == 3
     assert "('c') left out" in notes[0]
     assert "('b') of" in notes[1]
-    assert "only the best 2 documents come in" in notes[2]
+    assert "only the best 2 documents are imported" in notes[2]
 
 
-def test_too_many_documents_of_a_query_are_one_line(tmp_path: Path) -> None:
+def test_too_many_documents_give_a_one_line_error(tmp_path: Path) -> None:
     rows = [{"query": "q", "document": f"d{i}", "text": "x"} for i in range(501)]
     (tmp_path / "d.jsonl").write_bytes(jsonl(*rows))
     said = told("setup", tmp_path / "project", "--documents", tmp_path / "d.jsonl")
@@ -90,7 +90,7 @@ def told(*words: object) -> str:
     return f"{done.output} {done.exception}"
 
 
-def test_mistakes_are_told(tmp_path: Path) -> None:
+def test_mistakes_give_one_line_errors(tmp_path: Path) -> None:
     assert "no labeling project" in told("export", tmp_path, "-o", "-")
     assert not list(tmp_path.iterdir()), "nothing is made by asking"
     wrong = told("setup", tmp_path / "p", "--documents", documents(tmp_path), "--strategy", "none")
@@ -101,7 +101,7 @@ def test_mistakes_are_told(tmp_path: Path) -> None:
     assert "this machine only" in told("serve", tmp_path, "--open", "--host", "0.0.0.0")
 
 
-def test_a_cut_copy_makes_nothing(tmp_path: Path) -> None:
+def test_a_truncated_backup_creates_nothing(tmp_path: Path) -> None:
     call("setup", tmp_path / "p", "--documents", documents(tmp_path))
     call("backup", tmp_path / "p", "-o", tmp_path / "copy.jsonl.gz")
     whole = (tmp_path / "copy.jsonl.gz").read_bytes()
@@ -124,7 +124,9 @@ def line(*words: object) -> str:
     (b"fine\n\xff\xfe", ":2: is not UTF-8"), (b"\n\na\0b", ":3: contains the character NUL"),
     (b"x" * 200_001, "at most 200,000"),
 ])  # fmt: skip
-def test_guidelines_that_cannot_be_kept(tmp_path: Path, data: bytes, words: str) -> None:
+def test_guidelines_that_cannot_be_stored_are_refused(
+    tmp_path: Path, data: bytes, words: str
+) -> None:
     (tmp_path / "g.md").write_bytes(data)
     assert words in line("setup", tmp_path / "p", "--guidelines", tmp_path / "g.md")
     assert not (tmp_path / "p").exists(), "nothing is made of a mistake"
@@ -134,12 +136,12 @@ def test_guidelines_that_cannot_be_kept(tmp_path: Path, data: bytes, words: str)
     ("serve", "--port", "0"), ("stats",), ("export", "-o", "-"), ("backup", "-o", "x.db"), ("setup",),
     ("backup", "-o", "x.jsonl"),
 ])  # fmt: skip
-def test_a_file_that_is_no_database(tmp_path: Path, verb: tuple[str, ...]) -> None:
+def test_a_file_that_is_not_a_database_is_refused(tmp_path: Path, verb: tuple[str, ...]) -> None:
     (tmp_path / "firstpage.db").write_bytes(b"garbage " * 1000)
     assert "cannot open this database" in line(verb[0], tmp_path, *verb[1:])
 
 
-def test_a_database_that_is_damaged_inside(tmp_path: Path) -> None:
+def test_a_damaged_database_is_refused(tmp_path: Path) -> None:
     call("setup", tmp_path / "p", "--documents", documents(tmp_path))
     path = tmp_path / "p" / "firstpage.db"
     data = bytearray(path.read_bytes())
@@ -150,13 +152,13 @@ def test_a_database_that_is_damaged_inside(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("url", "words"), [
-    ("postgresql://ada:secret@h:notaport/x", "is no database URL"),
+    ("postgresql://ada:secret@h:notaport/x", "not a database URL"),
     ("postgresql://127.0.0.1:1/x?bogus=1", "cannot open this database"),
     ("sqlite://", "names no file"), ("sqlite:///:memory:", "names no file"),
     ("foo://:::", "URL|SQLite or PostgreSQL"), ("mysql://h/x", "SQLite or PostgreSQL"),
-    ("sqlite:////no/such/folder/x.db", "cannot open this database"), ("://", "no database URL"),
+    ("sqlite:////no/such/folder/x.db", "cannot open this database"), ("://", "not a database URL"),
 ])  # fmt: skip
-def test_addresses_that_lead_nowhere(url: str, words: str) -> None:
+def test_invalid_database_urls_are_refused(url: str, words: str) -> None:
     for verb in (("setup", url), ("stats", url), ("serve", url, "--port", "0")):
         said = line(*verb)
         assert re.search(words, said), said
@@ -166,10 +168,12 @@ def test_addresses_that_lead_nowhere(url: str, words: str) -> None:
 @pytest.mark.parametrize(("words", "said"), [
     (("serve", "--port", "99999"), "--port"), (("serve", "--port", "-1"), "--port"),
     (("setup", "--depth", "-5"), "--depth"), (("setup", "--depth", "0"), "--depth"),
-    (("setup", "--images", "/no/such/folder"), "is not a folder"),
-    (("setup", "--title", "\udcff"), "half a character"),
-    (("setup", "--assessor", "\udcff"), "half a character"),
+    (("setup", "--images", "/no/such/folder"), "is no folder"),
+    (("setup", "--title", "\udcff"), "lone surrogate"),
+    (("setup", "--assessor", "\udcff"), "lone surrogate"),
 ])  # fmt: skip
-def test_options_out_of_range(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+def test_options_out_of_range_are_refused(
+    tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
     assert said in line(words[0], tmp_path / "p", *words[1:])
     assert not (tmp_path / "p").exists()

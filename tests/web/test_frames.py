@@ -1,12 +1,12 @@
-"""Documents are untrusted: what a hostile one sends, and what is left of it."""
+"""Documents are untrusted: hostile ones are sanitized."""
 
 from __future__ import annotations
 
 import pytest
 
-from firstpage.web.sanitize import cleaned
+from firstpage.web.sanitize import sanitize_document
 from firstpage.web.store import texts
-from firstpage.web.store.texts import Document, Query
+from firstpage.web.store.texts import DocumentRecord, QueryRecord
 from tests.web.site import Site, add_query
 
 POLICY = (
@@ -30,7 +30,7 @@ def serve(site: Site, body: str, kind: str = "html", title: str = "T"):
 
         project = projects.by_slug(tx, "frames")
         query = add_query(
-            tx, project.id, Query("q", "q", "", (Document("d", title, kind, body),)), 0
+            tx, project.id, QueryRecord("q", "q", "", (DocumentRecord("d", title, kind, body),)), 0
         )
         number = texts.documents_of(tx, query)[0]["id"]
     return site.client("lena").get(f"/documents/{number}")
@@ -45,7 +45,7 @@ def test_the_policy_of_a_frame(site: Site) -> None:
     assert reply.headers["x-dns-prefetch-control"] == "off"
 
 
-def test_what_is_left_of_a_hostile_document(site: Site) -> None:
+def test_hostile_documents_are_sanitized(site: Site) -> None:
     body = serve(site, HOSTILE).text.split("<body>")[1]
     evils = (
         "evil", "alert(1", "alert(6", "<script", "onload", "onclick", "javascript", "<form",
@@ -64,16 +64,16 @@ def test_what_is_left_of_a_hostile_document(site: Site) -> None:
      "<table><tbody><tr><td colspan=\"2\">x</td></tr></tbody></table>",
      '<section class="a"><font color="red" size="2">x</font></section>', "<pre>a\n b</pre>"],
 )  # fmt: skip
-def test_harmless_documents_stay(html: str) -> None:
-    assert cleaned(html) == html
+def test_harmless_documents_are_unchanged(html: str) -> None:
+    assert sanitize_document(html) == html
 
 
-def test_a_style_sheet_cannot_end_itself_early() -> None:
-    assert "<script" not in cleaned("<style>a{}</style><script>x</script>")
-    assert cleaned("<style>p{color:red}</style>") == "<style>p{color:red}</style>"
+def test_a_style_sheet_cannot_close_its_element() -> None:
+    assert "<script" not in sanitize_document("<style>a{}</style><script>x</script>")
+    assert sanitize_document("<style>p{color:red}</style>") == "<style>p{color:red}</style>"
 
 
-def test_a_page_that_is_too_much_for_the_server_is_shown_as_text(site: Site) -> None:
+def test_a_page_that_is_too_complex_is_shown_as_text(site: Site) -> None:
     body = serve(site, "<div>" * 30_000 + "<b>the words</b> &lt;i&gt;").text.split("<body>")[1]
     assert "too large or too deeply nested" in body
     assert '<p dir="auto">the words &lt;i&gt;</p>' in body

@@ -1,4 +1,4 @@
-"""Grades of a list's items: how they come in, and that nobody who judges sees one."""
+"""Grades of list items: how they are imported, and that assessors never see them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from firstpage.labeling.assessors import DocumentText, Function
 from firstpage.web.imports.bundle import Sources, read
 from firstpage.web.machines import judge
 from firstpage.web.store import texts
-from firstpage.web.store.texts import Query
+from firstpage.web.store.texts import QueryRecord
 from tests.web.compare import grades_in, list_document, lists_project
 from tests.web.site import Site, jsonl
 from tests.web.test_imports import file
@@ -34,18 +34,18 @@ def items(**item: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("given", "kept"), [(2, 2), (0, 0), (-1, -1), (3.0, 3), ("4", 4)])
-def test_a_grade_is_kept(given: Any, kept: int) -> None:
+def test_grades_are_stored(given: Any, kept: int) -> None:
     assert items(grade=given)[0]["grade"] == kept
 
 
-def test_no_grade_is_no_mistake() -> None:
+def test_grades_are_optional() -> None:
     assert items(grade=None)[0]["grade"] is None
     assert "grade" not in items()[0]
 
 
 @pytest.mark.parametrize("given", [1.5, True, "good", "", [1], {"a": 1}, 100, -10, 10**30])
-def test_a_grade_that_is_none_is_told(given: Any) -> None:
-    with pytest.raises(DataError, match=r"d\.jsonl:2: a grade is a whole number from -9 to 99"):
+def test_invalid_grades_are_refused(given: Any) -> None:
+    with pytest.raises(DataError, match=r"d\.jsonl:2: a grade must be an integer from -9 to 99"):
         read(
             Sources(documents=file("d.jsonl", jsonl({**row(), "document": "b"}, row(grade=given))))
         )
@@ -56,13 +56,13 @@ def test_a_grade_that_is_none_is_told(given: Any) -> None:
     [
         ("q 0 a 1\nq 0 b\n", ":2: the line has 3 fields and must have 4"),
         ("q 0 a x\n", ":1: the grade must be a number, and is 'x'"),
-        ("q 0 a 1.5\n", ":1: a grade is a whole number"),
+        ("q 0 a 1.5\n", ":1: a grade must be an integer"),
         ("q 0 a 1 x\n", ":1: the line has more than the 4 fields"),
         ("q 0 a 1\n\nq 0 a 2\n", ":3: document 'a' has two grades"),
         ("\n", "nothing to import"),
     ],
 )
-def test_bad_qrels_are_told(data: str, told: str) -> None:
+def test_invalid_qrels_are_refused(data: str, told: str) -> None:
     with pytest.raises(DataError, match=told):
         read(Sources(qrels=file("g.qrels", data.encode())))
 
@@ -95,12 +95,12 @@ def test_qrels_with_and_after_the_lists(both: Site) -> None:
 
 def secret(site: Site) -> int:
     lists = tuple(list_document(f"l{i}", [SECRET, None, 0]) for i in range(3))
-    lists_project(site, [Query("q", "query 0", "", lists)])
+    lists_project(site, [QueryRecord("q", "query 0", "", lists)])
     return site.task("books", "ada")
 
 
 @pytest.mark.slow
-def test_who_judges_never_sees_a_grade(both: Site) -> None:
+def test_assessors_never_see_grades(both: Site) -> None:
     """In no page, state, frame or look ahead; before, while and after judging."""
     task = secret(both)
     ada = both.client("ada")
@@ -138,7 +138,7 @@ def test_practice_hides_grades_too(site: Site) -> None:
     assert "grade" not in shown.text
 
 
-def test_programs_do_not_read_them_either(site: Site) -> None:
+def test_programs_do_not_see_grades(site: Site) -> None:
     secret(site)
     seen: list[str] = []
 

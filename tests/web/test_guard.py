@@ -1,4 +1,4 @@
-"""What every request passes: host, origin, size; what every response carries."""
+"""Checks of every request (host, origin, size) and headers of every response."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tests.web.site import HOST, Site, body
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "", "[::1", "testserver.evil"])
-def test_a_strange_host_is_refused(site: Site, host: str) -> None:
+def test_an_unknown_host_is_refused(site: Site, host: str) -> None:
     reply = site.client("ada").get("/api/v1/me", headers={"Host": host})
     assert reply.status_code == 421
 
 
 @pytest.mark.parametrize("host", ["localhost:8210", "127.0.0.1", "[::1]:80", "TESTSERVER"])
-def test_our_own_hosts(site: Site, host: str) -> None:
+def test_allowed_hosts(site: Site, host: str) -> None:
     assert site.client("ada").get("/api/v1/me", headers={"Host": host}).status_code == 200
 
 
@@ -46,7 +46,7 @@ def test_changes_from_other_sites_are_refused(site: Site, headers: dict[str, str
     assert login.status_code == 403
 
 
-def test_our_own_origin(site: Site) -> None:
+def test_the_same_origin_is_accepted(site: Site) -> None:
     site.project()
     ada, task = site.client("ada"), site.task("books", "ada")
     sent = body(ada.state(task))
@@ -56,7 +56,7 @@ def test_our_own_origin(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_every_response_carries_the_policy(site: Site) -> None:
+def test_every_response_has_the_security_headers(site: Site) -> None:
     for path in ("/api/v1/me", "/nothing", "/api/v1/openapi.json"):
         headers = site.client().get(path).headers
         assert headers["content-security-policy"] == PAGE_POLICY
@@ -64,14 +64,14 @@ def test_every_response_carries_the_policy(site: Site) -> None:
         assert headers["cache-control"] == "no-store"
 
 
-def test_a_body_that_says_its_size_is_refused_at_once(site: Site) -> None:
+def test_a_large_content_length_is_refused_at_once(site: Site) -> None:
     ada = site.client("ada")
     reply = ada.post("/api/v1/logout", content=b"x" * ((1 << 20) + 1))
     assert reply.status_code == 413
     assert ada.get("/api/v1/me").status_code == 200
 
 
-def test_a_body_that_does_not_say_its_size_is_stopped(site: Site) -> None:
+def test_a_large_body_without_content_length_is_stopped(site: Site) -> None:
     site.project()
     ada, task = site.client("ada"), site.task("books", "ada")
 
@@ -94,7 +94,7 @@ def test_uploads_have_their_own_limit(site: Site) -> None:
     assert lena.post("/api/v1/projects/books/import", files=files).status_code == 413
 
 
-def test_a_proxy_is_believed_only_if_told_so(site: Site) -> None:
+def test_proxy_headers_are_trusted_only_if_configured(site: Site) -> None:
     """Its last address counts: those before it came from the client."""
     forwarded = {"X-Forwarded-For": "6.6.6.6, 9.9.9.9", "X-Forwarded-Proto": "https"}
     given = {"login": "nobody", "password": "wrong password"}
@@ -113,7 +113,7 @@ def test_the_cookie_is_secure_behind_https(site: Site) -> None:
 
     person = site.person("ada")
     with site.store.write() as tx:
-        accounts.set_password(tx, person, accounts.hashed("a fine password", "ada"))
+        accounts.set_password(tx, person, accounts.hash_password("a fine password", "ada"))
     found = Site(site.store, site.clock, replace(site.settings, proxy=True))
     reply = found.client().post(
         "/api/v1/login", json={"login": "ada", "password": "a fine password"},
@@ -129,7 +129,7 @@ INJECTIONS = [
 
 
 @pytest.mark.slow
-def test_injections_find_nothing(both: Site) -> None:
+def test_sql_injections_fail(both: Site) -> None:
     both.project()
     lena = both.client("lena")
     for number, text in enumerate(INJECTIONS):
@@ -145,7 +145,7 @@ def test_injections_find_nothing(both: Site) -> None:
 
 
 @pytest.mark.parametrize("sign", ["\\ud800", "\\u0000"])
-def test_what_no_database_keeps_is_refused(both: Site, sign: str) -> None:
+def test_unstorable_texts_are_refused(both: Site, sign: str) -> None:
     both.project()
     reply = both.client("lena").patch(
         "/api/v1/projects/books", content=f'{{"title": "{sign}"}}'.encode(),

@@ -1,4 +1,4 @@
-"""Judging through the API: what is asked, what is written down, what is refused."""
+"""Judging through the API: questions, recorded answers, refusals."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from firstpage.errors import DataError
 from firstpage.web.store import assigning, log, people, projects, tasks
 from firstpage.web.store.connect import Store
 from firstpage.web.store.options import read_options
-from firstpage.web.store.texts import Document, Query
+from firstpage.web.store.texts import DocumentRecord, QueryRecord
 from tests.web.site import Client, Site, add_query, body, jsonl, log_rows
 
 
 @pytest.mark.slow
-def test_a_whole_query_is_judged(site: Site) -> None:
+def test_a_query_is_judged_to_its_end(site: Site) -> None:
     site.project()
     task = site.task("books", "ada")
     ada = site.client("ada")
@@ -30,7 +30,7 @@ def test_a_whole_query_is_judged(site: Site) -> None:
     assert after["done"]
     assert after["question"] is None
     assert after["asked"] == after["seq"] > 3
-    assert after["left"] == [0, 0]
+    assert after["remaining"] == [0, 0]
 
 
 def test_the_same_key_again_is_recorded_once(site: Site) -> None:
@@ -44,7 +44,7 @@ def test_the_same_key_again_is_recorded_once(site: Site) -> None:
     assert ada.state(task)["seq"] == 1
 
 
-def test_another_answer_with_a_used_number_is_too_late(site: Site) -> None:
+def test_a_second_answer_to_a_question_is_a_conflict(site: Site) -> None:
     site.project()
     ada, task = site.client("ada"), site.task("books", "ada")
     old = ada.state(task)
@@ -56,7 +56,7 @@ def test_another_answer_with_a_used_number_is_too_late(site: Site) -> None:
     assert ada.state(task)["seq"] == 1
 
 
-def test_an_answer_to_a_question_that_is_not_open(site: Site) -> None:
+def test_an_answer_to_another_question_is_a_conflict(site: Site) -> None:
     site.project()
     ada, task = site.client("ada"), site.task("books", "ada")
     state = ada.state(task)
@@ -71,7 +71,7 @@ def post(client: Client, task: int, verb: str, **given: Any) -> Any:
     return client.post(f"/api/v1/tasks/{task}/{verb}", json=given)
 
 
-def test_undo_and_go_on(both: Site) -> None:
+def test_undo(both: Site) -> None:
     both.project()
     ada, task = both.client("ada"), both.task("books", "ada")
     first = ada.state(task)
@@ -99,7 +99,7 @@ def test_an_undone_query_is_not_done(site: Site) -> None:
         assert tx.value(text(f"SELECT result FROM tasks WHERE id = {task}")) is None
 
 
-def test_revise_ones_own_judgment(both: Site) -> None:
+def test_revise_a_judgment(both: Site) -> None:
     both.project()
     ada, task = both.client("ada"), both.task("books", "ada")
     state = ada.answer(ada.answer(ada.state(task), 1).json(), 1).json()
@@ -112,7 +112,7 @@ def test_revise_ones_own_judgment(both: Site) -> None:
     assert post(ada, task, "revise", seq=3, key="r2", at=9, outcome=1).status_code == 409
 
 
-def test_bad_documents_must_be_shown(site: Site) -> None:
+def test_only_shown_documents_can_be_marked_bad(site: Site) -> None:
     site.project()
     ada, task = site.client("ada"), site.task("books", "ada")
     state = ada.state(task)
@@ -144,7 +144,7 @@ def test_grades_show_one_document(site: Site) -> None:
     assert done["asked"] == 6
 
 
-def test_times_are_kept(both: Site) -> None:
+def test_times_are_recorded(both: Site) -> None:
     both.project()
     ada, task = both.client("ada"), both.task("books", "ada")
     spans = [
@@ -165,7 +165,7 @@ def test_times_are_kept(both: Site) -> None:
     assert len(row["spans"]) == 3
 
 
-def test_time_without_an_answer_is_kept_once(both: Site) -> None:
+def test_time_without_an_answer_is_recorded_once(both: Site) -> None:
     both.project()
     ada, task = both.client("ada"), both.task("books", "ada")
     for _ in range(2):
@@ -181,7 +181,7 @@ def only_row(site: Site, task: int) -> dict[str, Any]:
     return dict(row)
 
 
-def test_a_pause_of_days_is_clipped_and_the_answer_kept(both: Site) -> None:
+def test_a_pause_of_days_is_clipped(both: Site) -> None:
     both.project()
     ada, task = both.client("ada"), both.task("books", "ada")
     spans = [{"kind": "active", "ms": 1500}, {"kind": "paused", "ms": 3 * 86_400_000}]
@@ -195,7 +195,7 @@ def test_a_pause_of_days_is_clipped_and_the_answer_kept(both: Site) -> None:
     assert ada.state(task)["seq"] == 1, "the log with a flag is replayed"
 
 
-def test_a_clock_in_1999_is_set_right_and_the_answer_kept(both: Site) -> None:
+def test_a_wrong_device_clock_is_corrected(both: Site) -> None:
     both.project()
     ada, task = both.client("ada"), both.task("books", "ada")
     sent = {
@@ -226,7 +226,7 @@ def test_a_clock_in_1999_is_set_right_and_the_answer_kept(both: Site) -> None:
         ({"answered_at": "2026-03-03T12:00:00Z"}, {"clock_offset_ms": -2 * 86_400_000}),
     ],
 )  # fmt: skip
-def test_no_time_is_worth_an_answer(
+def test_invalid_times_never_refuse_an_answer(
     site: Site, sent: dict[str, Any], adjusted: dict[str, Any]
 ) -> None:
     site.project()
@@ -241,7 +241,7 @@ def test_no_time_is_worth_an_answer(
 
 
 @pytest.mark.slow
-def test_a_query_handed_back_goes_to_somebody_else(both: Site) -> None:
+def test_a_returned_query_is_reassigned(both: Site) -> None:
     both.project(queries=1, assessors=("ada",))
     with both.store.write() as tx:
         project = projects.by_slug(tx, "books")
@@ -249,7 +249,7 @@ def test_a_query_handed_back_goes_to_somebody_else(both: Site) -> None:
     ada, task = both.client("ada"), both.task("books", "ada")
     state = post(ada, task, "skip", reason="I wrote one of them").json()
     assert state["question"] is None
-    assert "handed" in state["message"]
+    assert "returned" in state["message"]
     assert (
         ada.answer(
             {**ada.state(task), "question": {"left": {"key": "d0"}, "right": {"key": "d1"}}}
@@ -265,7 +265,7 @@ def test_a_query_handed_back_goes_to_somebody_else(both: Site) -> None:
 
 
 @pytest.mark.parametrize("state", ["draft", "closed"])
-def test_nothing_is_answered_in_a_project_that_is_not_open(site: Site, state: str) -> None:
+def test_answers_are_refused_unless_the_project_is_open(site: Site, state: str) -> None:
     site.project()
     ada, task = site.client("ada"), site.task("books", "ada")
     open_, lena = ada.state(task), site.person("lena")
@@ -278,7 +278,7 @@ def test_nothing_is_answered_in_a_project_that_is_not_open(site: Site, state: st
 
 
 @pytest.mark.slow
-def test_the_work_of_a_person(site: Site) -> None:
+def test_tasks_of_a_person(site: Site) -> None:
     site.project(queries=3)
     ada = site.client("ada")
     first, second = site.task("books", "ada", 0), site.task("books", "ada", 1)
@@ -306,7 +306,7 @@ def test_hidden_questions_look_like_any_other(site: Site) -> None:
     assert kinds == {"judgment", "repeat"}
 
 
-def test_what_may_come_next(site: Site) -> None:
+def test_documents_of_the_next_question_are_predicted(site: Site) -> None:
     site.project()
     ada, task = site.client("ada"), site.task("books", "ada")
     state = ada.state(task)
@@ -359,7 +359,7 @@ def test_two_servers_on_one_database(both: Site) -> None:
 
 
 @pytest.mark.slow
-def test_many_at_once_on_one_task(both: Site) -> None:
+def test_concurrent_answers_to_one_task(both: Site) -> None:
     """Double clicks and two tabs: of many answers with one number, one is recorded."""
     both.project()
     task = both.task("books", "ada")
@@ -409,11 +409,11 @@ def training(site: Site, share: float = 0.7) -> None:
 
 
 @pytest.mark.slow
-def test_training_comes_first(both: Site) -> None:
+def test_practice_comes_first(both: Site) -> None:
     both.project()
     training(both)
     ada, task = both.client("ada"), both.task("books", "ada")
-    assert "training" in ada.state(task)["message"]
+    assert "practice" in ada.state(task)["message"]
     assert ada.get("/api/v1/projects/books/work").json()["next"] is None
     state = ada.get("/api/v1/projects/books/training").json()
     assert state["question"]["kind"] == "training"
@@ -429,9 +429,9 @@ def test_training_comes_first(both: Site) -> None:
         return reply.json()
 
     wrong = lesson(-1)
-    assert (wrong["right"], wrong["explanation"]) == (False, "It is about cats.")
-    assert lesson(1)["right"]
-    assert "once more" in ada.get("/api/v1/projects/books/training").json()["message"]
+    assert (wrong["correct"], wrong["explanation"]) == (False, "It is about cats.")
+    assert lesson(1)["correct"]
+    assert "try again" in ada.get("/api/v1/projects/books/training").json()["message"]
     lesson(1)
     assert lesson(1)["done"]
     assert ada.get("/api/v1/projects/books/work").json()["training"] == {
@@ -444,7 +444,7 @@ API = "/api/v1/projects/books"
 
 
 @pytest.mark.slow
-def test_who_left_judges_no_more(site: Site) -> None:
+def test_departed_assessors_cannot_judge(site: Site) -> None:
     site.project()
     ada, task = site.client("ada"), site.task("books", "ada")
     state = ada.answer(ada.state(task)).json()
@@ -454,11 +454,11 @@ def test_who_left_judges_no_more(site: Site) -> None:
     assert ada.post(f"/api/v1/tasks/{task}/skip", json={"reason": "x"}).status_code == 404
 
 
-def test_a_query_of_one_document_is_done_at_once(site: Site) -> None:
+def test_a_query_with_one_document_is_done_at_once(site: Site) -> None:
     made, lena = site.project(queries=1), site.person("lena")
     with site.store.write() as tx:
-        add_query(tx, made.id, Query("one", "one", documents=(Document("only"),)), 1)
-        assigning.deal(tx, made, lena)
+        add_query(tx, made.id, QueryRecord("one", "one", documents=(DocumentRecord("only"),)), 1)
+        assigning.assign_tasks(tx, made, lena)
         ada = people.by_login(tx, "ada")
         assert ada is not None
         states = {t.query_key: t.state for t in tasks.of_person(tx, made, ada.id)}
@@ -467,8 +467,8 @@ def test_a_query_of_one_document_is_done_at_once(site: Site) -> None:
     assert [t["order"] for t in truths if t["query"] == "one"] == [["only"]]
 
 
-def test_a_strategy_fits_its_tool(site: Site) -> None:
-    with site.store.write() as tx, pytest.raises(DataError, match="take the tool 'grades'"):
+def test_a_strategy_must_match_the_tool(site: Site) -> None:
+    with site.store.write() as tx, pytest.raises(DataError, match="use it with the tool 'grades'"):
         projects.create(tx, "shop", setting={"strategy": "five-grade"})
     site.project()
     task = site.task("books", "ada")
@@ -479,7 +479,7 @@ def test_a_strategy_fits_its_tool(site: Site) -> None:
 
 
 @pytest.mark.parametrize("setting", [{"strategy": ["x"]}, {"strategy": 5}, {"strategy": None}])
-def test_a_strategy_is_a_text(site: Site, setting: dict[str, Any]) -> None:
+def test_a_strategy_must_be_a_string(site: Site, setting: dict[str, Any]) -> None:
     site.person("lena", admin=True)
     reply = site.client("lena").post("/api/v1/projects", json={"slug": "x", "setting": setting})
     assert reply.status_code in (400, 422)
@@ -489,30 +489,28 @@ def test_a_strategy_is_a_text(site: Site, setting: dict[str, Any]) -> None:
     ("options", "said"),
     [
         ({"speed": 1}, "a project has no option 'speed' (it has: ties, bad, away_after, "),
-        ({"ties": 1}, "the option ties is true or false; got 1."),
-        ({"rtl": "yes"}, "the option rtl is true or false; got 'yes'."),
-        ({"away_after": 4}, "the option away_after is seconds from 5 to 86400; got 4."),
-        ({"away_after": True}, "the option away_after is seconds from 5 to 86400; got True."),
-        ({"training_pass": "1"}, "the option training_pass is a share from 0 to 1; got '1'."),
-        ({"seconds": math.nan}, "the option seconds is seconds from 0.1 to 3600; got nan."),
-        ({"replicates": 1.5}, "the option replicates is a whole number from 1 to 1000; got 1.5."),
-        ({"replicates": None}, "the option replicates is a whole number from 1 to 1000; got None."),
-        ({"folds": 0}, "the option folds is a whole number from 1 to 100000; got 0."),
-        ({"choose": "best"}, "the option choose is one of order, simple-margin, diverse, "),
-        ({"tools": ["pairs", []]}, "the option tools is a list of pairs, grades, lists, each once;"),
-        ({"tools": ["pairs", "pairs"]}, "the option tools is a list of pairs, grades, lists, each"),
-        ({"tools": []}, "the option tools is a list of pairs, grades, lists, each once; got []."),
+        ({"ties": 1}, "the option ties must be true or false; got 1."),
+        ({"rtl": "yes"}, "the option rtl must be true or false; got 'yes'."),
+        ({"away_after": 4}, "the option away_after must be seconds from 5 to 86400; got 4."),
+        ({"away_after": True}, "the option away_after must be seconds from 5 to 86400; got True."),
+        ({"training_pass": "1"}, "the option training_pass must be a fraction from 0 to 1; got '1'."),
+        ({"seconds": math.nan}, "the option seconds must be seconds from 0.1 to 3600; got nan."),
+        ({"replicates": 1.5}, "the option replicates must be an integer from 1 to 1000; got 1.5."),
+        ({"replicates": None}, "the option replicates must be an integer from 1 to 1000; got None."),
+        ({"folds": 0}, "the option folds must be an integer from 1 to 100000; got 0."),
+        ({"choose": "best"}, "the option choose must be one of order, simple-margin, diverse, "),
+        ({"tools": ["pairs", []]}, "the option tools must be a list of pairs, grades, lists, each once;"),
+        ({"tools": ["pairs", "pairs"]}, "the option tools must be a list of pairs, grades, lists, each"),
+        ({"tools": []}, "the option tools must be a list of pairs, grades, lists, each once; got []."),
     ],
 )  # fmt: skip
-def test_an_option_that_cannot_be_is_refused_in_one_line(
-    options: dict[str, Any], said: str
-) -> None:
+def test_invalid_options_are_refused_in_one_line(options: dict[str, Any], said: str) -> None:
     with pytest.raises(DataError) as error:
         read_options(options)
     assert str(error.value).startswith(said)
 
 
-def test_options_stay_as_they_were_given(site: Site) -> None:
+def test_options_are_stored_unchanged(site: Site) -> None:
     """The others have defaults, and 120 does not become 120.0."""
     site.project(options={"away_after": 60, "tools": ("pairs", "lists")})
     shown = site.client("lena").get("/api/v1/projects/books").json()["options"]
@@ -530,7 +528,9 @@ def test_options_stay_as_they_were_given(site: Site) -> None:
         (0, ["left", "right"], True), (1, ["left", "right"], False),
     ],
 )  # fmt: skip
-def test_answers_fit_the_buttons(site: Site, outcome: int, bad: list[str], fine: bool) -> None:
+def test_answers_without_a_button_are_refused(
+    site: Site, outcome: int, bad: list[str], fine: bool
+) -> None:
     """No ties where there is no button for them; a bad document does not win."""
     site.project(options={"ties": False})
     ada = site.client("ada")

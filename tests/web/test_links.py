@@ -1,4 +1,4 @@
-"""Links: who may make, see, use and revoke them, when they end, and what they cannot open."""
+"""Links: who may create, see, use and revoke them, and when they end."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def reset(site: Site, link: Any, password: str = NEW) -> int:
 def admin(site: Site, login: str = "chief") -> Client:
     person = site.person(login, admin=True)
     with site.store.write() as tx:
-        people.set_password(tx, person, people.hashed(PASSWORD, login))
+        people.set_password(tx, person, people.hash_password(PASSWORD, login))
     return site.client(login)
 
 
@@ -48,7 +48,7 @@ def said(site: Site, capsys: pytest.CaptureFixture[str]) -> str:
 class TestFirstLead:
     """The link that the shell prints makes one admin, and no second one by the log."""
 
-    def test_it_does_not_make_the_person_of_open(self, both: Site) -> None:
+    def test_it_does_not_create_the_local_user(self, both: Site) -> None:
         """Who is called `local` sees to everything by `--open`, without a password."""
         link = first_link(both)
         reply = accept(both.client(), link, **{**STRANGER, "login": "LOCAL"})
@@ -72,7 +72,7 @@ class TestFirstLead:
         assert accept(both.client(), old, **STRANGER).status_code == 400
         assert accept(both.client(), new, login="chief", password=PASSWORD).status_code == 200
 
-    def test_no_number_is_used_again(self, both: Site) -> None:
+    def test_ids_are_not_reused(self, both: Site) -> None:
         """The audit names links by their numbers, those that were ended too."""
         links = [first_link(both) for _ in range(3)]
         ada, bob = both.person("ada"), both.person("bob")
@@ -82,7 +82,7 @@ class TestFirstLead:
             links.append(invitations.reset_link(tx, bob, None))
             assert invitations.end_all(tx) == 2
             links.append(invitations.invite(tx, None, "lead", None))
-            listed = [link.id for link in invitations.of_all(tx)]
+            listed = [link.id for link in invitations.all_links(tx)]
         assert len({link.id for link in links}) == len(links)
         assert listed == [links[-1].id], "those that were ended are not listed"
 
@@ -103,7 +103,7 @@ class TestFirstLead:
         assert root.delete(f"/api/v1/links/{link.id}").status_code == 404
         assert accept(site.client(), link, **STRANGER).status_code == 400
         actions = [row["action"] for row in root.get("/api/v1/audit").json()["audit"]]
-        assert "invitation made" in actions
+        assert "invitation created" in actions
         assert "invitation revoked" in actions
         assert "invitation revoked" in root.get("/audit").text
 
@@ -126,7 +126,7 @@ class TestFirstLead:
         with site.store.write() as tx:
             people.create(tx, "lena", admin=True)
         before, text = said(site, capsys), said(site, capsys)
-        assert "lena comes in here" in text
+        assert "lena signs in here" in text
         assert "/invitation/" not in text
         old, new = (re.search(r"http://here/reset/(\S+)", t)[1] for t in (before, text))
         assert "<strong>lena</strong>" in site.client().get(f"/reset/{new}").text
@@ -144,7 +144,7 @@ def site_person(tx: Any, login: str) -> people.Person:
 class TestLists:
     """Admins see all links; a lead sees those of the project and of the people they manage."""
 
-    def test_who_sees_which(self, both: Site) -> None:
+    def test_visibility_of_links(self, both: Site) -> None:
         both.project("books")
         both.project("films", lead="fred", assessors=("carl",))
         lena, fred, chief = both.client("lena"), both.client("fred"), admin(both)
@@ -174,7 +174,7 @@ class TestLists:
         assert lena.delete(f"/api/v1/projects/books/invitations/{link['id']}").status_code == 204
         assert reset(both, link) == 400
 
-    def test_forms_revoke(self, site: Site) -> None:
+    def test_links_are_revoked_with_forms(self, site: Site) -> None:
         site.project()
         lena, chief = site.client("lena"), admin(site)
         for client, path in ((lena, "/p/books/people/revoke"), (chief, "/links/revoke")):
@@ -196,7 +196,7 @@ class TestLists:
         assert path not in site.client("lena").get("/").text
         assert site.client().get(path, follow_redirects=False).status_code == 303
 
-    def test_open_links_are_listed_whatever_was_used_since(
+    def test_open_links_are_always_listed(
         self, site: Site, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(invitations, "MAX_LISTED", 3)
@@ -205,9 +205,9 @@ class TestLists:
             waiting = invitations.invite(tx, made, "assessor", None)
             for number in range(5):
                 link = invitations.invite(tx, made, "assessor", None)
-                offer = invitations.look(tx, link.token, "join")
+                offer = invitations.find_offer(tx, link.token, "join")
                 invitations.join(tx, offer, people.ensure(tx, f"p{number}"))
-            found = invitations.of_project(tx, made, site_person(tx, "lena"))
+            found = invitations.links_of_project(tx, made, site_person(tx, "lena"))
         assert (found[0].id, found[0].open) == (waiting.id, True)
         assert len(found) == 3
 
@@ -215,7 +215,7 @@ class TestLists:
 class TestMakers:
     """A link is worth what its maker may do now."""
 
-    def test_a_lead_who_left_does_not_come_back_by_their_own_link(self, both: Site) -> None:
+    def test_links_of_a_departed_lead_do_not_work(self, both: Site) -> None:
         both.project()
         with both.store.write() as tx:
             books = projects.by_slug(tx, "books")
@@ -229,7 +229,7 @@ class TestMakers:
         listed = both.client("lena").get("/api/v1/projects/books/invitations").json()
         assert [row["open"] for row in listed["invitations"]] == [False]
 
-    def test_a_reset_link_ends_when_the_account_is_no_longer_the_leads(self, both: Site) -> None:
+    def test_a_reset_link_ends_when_the_lead_loses_the_account(self, both: Site) -> None:
         both.project("books")
         both.project("films", lead="fred", assessors=("carl",))
         lena, ada = both.client("lena"), both.person("ada")
@@ -275,7 +275,7 @@ class TestConsent:
         assert lena.post(f"/api/v1/people/{number}/reset").status_code == 201, "now it is theirs"
 
     @pytest.mark.parametrize("login", ["chief", "fred", "carl"])
-    def test_admins_leads_and_people_of_others_are_asked(self, site: Site, login: str) -> None:
+    def test_unmanaged_accounts_are_invited(self, site: Site, login: str) -> None:
         site.project("books")
         site.project("films", lead="fred", assessors=("carl",))
         admin(site)
@@ -283,12 +283,12 @@ class TestConsent:
         assert self.add(lena, login).json()["joined"] is False
         assert lena.post(f"/api/v1/people/{site.person(login).id}/reset").status_code == 404
 
-    def test_an_admin_adds_anybody(self, site: Site) -> None:
+    def test_an_admin_adds_any_account(self, site: Site) -> None:
         site.project("books")
         site.person("zoe")
         assert self.add(admin(site), "zoe").json()["joined"] is True
 
-    def test_a_lead_adds_those_who_are_theirs(self, site: Site) -> None:
+    def test_a_lead_adds_managed_accounts(self, site: Site) -> None:
         site.project("books")
         lena = site.client("lena")
         new = self.add(lena, "zoe").json()
@@ -298,7 +298,7 @@ class TestConsent:
         assert self.add(lena, "zoe", slug="more").json()["joined"] is True
         assert self.add(lena, "zoe", role="lead").json()["joined"] is True, "who is in it already"
 
-    def test_a_lead_manages_no_other_lead(self, site: Site) -> None:
+    def test_a_lead_cannot_manage_another_lead(self, site: Site) -> None:
         site.project("books")
         lena = site.client("lena")
         number = self.add(lena, "mark", role="lead").json()["id"]
@@ -315,9 +315,9 @@ class TestAudit:
         lena, number = both.client("lena"), both.person("ada").id
         lena.delete(f"/api/v1/projects/books/people/{number}")
         found = lena.get("/api/v1/projects/books/audit").json()["audit"]
-        left = next(row for row in found if row["action"] == "left")
-        assert (left["person_name"], left["person_login"]) == ("Lena", "lena")
-        assert left["what"]["who"] == "Ada (ada)"
+        departure = next(row for row in found if row["action"] == "departed")
+        assert (departure["person_name"], departure["person_login"]) == ("Lena", "lena")
+        assert departure["what"]["who"] == "Ada (ada)"
         assert "who: Ada (ada)" in lena.get("/p/books/audit").text
         chief = admin(both)
         link = chief.post(f"/api/v1/people/{number}/reset").json()
@@ -325,13 +325,13 @@ class TestAudit:
         (made,) = [
             row
             for row in chief.get("/api/v1/audit").json()["audit"]
-            if row["action"] == "reset link made"
+            if row["action"] == "reset link created"
         ]
         assert made["what"] == {"id": link["id"], "whose": "Ada (ada)"}
         used = chief.get("/api/v1/audit?limit=5").json()["audit"]
         assert "reset link used" in [row["action"] for row in used]
 
-    def test_somebody_who_is_not_there_stays_a_number(self, site: Site) -> None:
+    def test_an_unknown_person_is_shown_by_id(self, site: Site) -> None:
         with site.store.write() as tx:
             audit.note(tx, "tried", person=None, who=10**6)
             (row, *_) = audit.changes(tx, None)

@@ -1,4 +1,4 @@
-"""What a program reads of documents, and that it works at the same desk."""
+"""Programs as assessors: the texts they read, and the same judging service."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.web.site import add_documents, jsonl
         ),
         (
             {"kind": "card", "body": "", "fields": {"price": 3, "color": "red"}},
-            "price: 3\ncolour: red",
+            "price: 3\ncolor: red",
         ),
         (
             {
@@ -48,7 +48,7 @@ def test_texts(row: dict[str, Any], body: str) -> None:
     assert (found.key, found.title, found.body) == ("d", "T", body)
 
 
-def test_a_function_does_all_open_work(site) -> None:
+def test_a_function_judges_all_open_tasks(site) -> None:
     project = site.project(assessors=("ada",), queries=2, documents=5)
     ada = site.person("ada")
     seen: list[tuple[int, int]] = []
@@ -68,7 +68,7 @@ def test_a_function_gets_ids_titles_and_fields(site) -> None:
     with site.store.write() as tx:
         project = projects.by_slug(tx, "books")
         row = texts.of_project(tx, project.id)[0]
-        card = texts.Document("c", "Card", "card", fields={"price": 3}, url="http://a/b")
+        card = texts.DocumentRecord("c", "Card", "card", fields={"price": 3}, url="http://a/b")
         add_documents(tx, row["id"], [card], start=2)
     seen: dict[str, Any] = {}
 
@@ -86,18 +86,18 @@ def test_a_function_gets_ids_titles_and_fields(site) -> None:
     assert (seen["d0"].title, seen["d0"].body) == ("Title 0", "Body 0 of 0")
 
 
-def test_a_tie_where_the_project_has_none_is_skipped(site) -> None:
+def test_ties_are_skipped_if_the_project_has_none(site) -> None:
     project = site.project(queries=1, documents=4)
     done = judge(site.store, project, site.person("ada"), Function(lambda q, a, b: "tie"))
-    assert done.skipped == {"a tie, and this project has none": done.questions}
+    assert done.skipped == {"a tie, which this project does not allow": done.questions}
     assert done.questions > done.answers == 0
     log = site.client("lena").get("/api/v1/projects/books/export/log.jsonl").text
     rows = [json.loads(line) for line in log.splitlines()]
     assert all(row["skipped"] for row in rows)
-    assert {row["comment"] for row in rows} == {"a tie, and this project has none"}
+    assert {row["comment"] for row in rows} == {"a tie, which this project does not allow"}
 
 
-def test_ties_stay_ties_where_the_project_has_them(site) -> None:
+def test_ties_are_recorded_if_the_project_allows_them(site) -> None:
     project = site.project(queries=1, documents=4, options={"ties": True})
     done = judge(site.store, project, site.person("ada"), Function(lambda q, a, b: "tie"))
     assert not done.skipped
@@ -125,13 +125,13 @@ def test_practice_comes_first_for_programs_too(site) -> None:
 
 def test_a_program_that_fails_the_practice_judges_nothing(site) -> None:
     project = practiced(site)
-    with pytest.raises(DataError, match=r"0 of 2 practice questions .* asks for 70%"):
+    with pytest.raises(DataError, match=r"0 of 2 practice questions .* requires 70%"):
         judge(site.store, project, site.person("ada"), Function(lambda q, a, b: "right"))
     assert site.client("lena").get("/api/v1/projects/books/export/log.jsonl").text == ""
 
 
 @pytest.mark.parametrize("state", ["draft", "closed"])
-def test_a_project_that_is_not_open_is_told(site, state: str) -> None:
+def test_a_project_that_is_not_open_is_refused(site, state: str) -> None:
     project, lena = site.project(opened=False), site.person("lena")
     with site.store.write() as tx:
         project = projects.set_state(tx, project, state, lena)

@@ -1,4 +1,4 @@
-"""The measure that judgments of lists teach: what goes in, what comes out, who may see it."""
+"""The measure learned from judgments of lists: input, output, access."""
 
 from __future__ import annotations
 
@@ -14,9 +14,15 @@ from firstpage.cli import app
 from firstpage.data.preferences.files import read_preferences
 from firstpage.data.preferences.utility import read_utility
 from firstpage.dcglearn.learn import DCGLearn
-from firstpage.web.analysis.measure import Compared, Learned, compared, learn, learned
+from firstpage.web.analysis.measure import (
+    LearnedMeasure,
+    ListJudgment,
+    learn,
+    learned_measure,
+    list_judgments,
+)
 from firstpage.web.store import projects
-from firstpage.web.store.texts import Query
+from firstpage.web.store.texts import QueryRecord
 from tests.web.compare import (
     GAINS,
     graded_queries,
@@ -31,18 +37,18 @@ from tests.web.site import Site, jsonl, log_rows
 API = "/api/v1/projects/books"
 
 
-def stand(site: Site, slug: str = "books") -> list[Compared]:
+def stand(site: Site, slug: str = "books") -> list[ListJudgment]:
     with site.store.read() as tx:
         project = projects.by_slug(tx, slug)
         assert project is not None
-        return list(compared(tx, project))
+        return list(list_judgments(tx, project))
 
 
-def now(site: Site, slug: str = "books") -> Learned:
+def now(site: Site, slug: str = "books") -> LearnedMeasure:
     with site.store.read() as tx:
         project = projects.by_slug(tx, slug)
         assert project is not None
-        return learned(tx, project)
+        return learned_measure(tx, project)
 
 
 def judged(site: Site, count: int = 40, assessors: tuple[str, ...] = ("ada",), **more: Any) -> None:
@@ -55,7 +61,7 @@ def judged(site: Site, count: int = 40, assessors: tuple[str, ...] = ("ada",), *
 
 
 @pytest.mark.slow
-def test_what_stands(both: Site) -> None:
+def test_current_list_judgments(both: Site) -> None:
     """Undone and skipped judgments are out, revised ones as revised; of all assessors."""
     lists_project(both, graded_queries(3), ("ada", "bo"))
     ada, bo = both.client("ada"), both.client("bo")
@@ -90,7 +96,7 @@ def test_left_and_right_are_as_they_were_shown(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_hidden_repeats_and_known_answers_are_no_second_opinion(site: Site) -> None:
+def test_hidden_repeats_and_gold_questions_are_excluded(site: Site) -> None:
     lists_project(site, graded_queries(1, lists=5), setting={"repeats": 0.5, "golds": 0.5})
     client, task = site.client("ada"), site.task("books", "ada")
     known = jsonl({"query": "q0", "left": "l0", "right": "l1", "outcome": 2})
@@ -116,7 +122,7 @@ def test_the_measure_is_learned(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_it_is_kept_until_something_changes(both: Site) -> None:
+def test_the_measure_is_cached_until_the_log_changes(both: Site) -> None:
     judged(both, 30)
     first = now(both)
     assert now(both) is first
@@ -151,15 +157,15 @@ def test_two_servers_on_one_database_learn_the_same(both: Site) -> None:
     ("queries", "answer", "why"),
     [
         ([], None, "nobody has compared lists yet"),
-        ([Query("q", "q", "", (list_document("a", [None]), list_document("b", [None])))], 1,
+        ([QueryRecord("q", "q", "", (list_document("a", [None]), list_document("b", [None])))], 1,
          "no item of the lists has a grade"),
-        ([Query("q", "q", "", (list_document("a", [1]), list_document("b", [0])))], 0, "ties"),
-        ([Query("q", "q", "", (list_document("a", [1]), list_document("b", [1])))], 1,
+        ([QueryRecord("q", "q", "", (list_document("a", [1]), list_document("b", [0])))], 0, "ties"),
+        ([QueryRecord("q", "q", "", (list_document("a", [1]), list_document("b", [1])))], 1,
          "difference of grades"),
     ],
 )  # fmt: skip
-def test_why_there_is_no_measure(
-    site: Site, queries: list[Query], answer: int | None, why: str
+def test_reason_for_a_missing_measure(
+    site: Site, queries: list[QueryRecord], answer: int | None, why: str
 ) -> None:
     lists_project(site, queries)
     if answer is not None:
@@ -177,10 +183,10 @@ def test_why_there_is_no_measure(
 
 
 @pytest.mark.slow
-def test_other_tools_have_none(site: Site) -> None:
+def test_other_tools_have_no_measure(site: Site) -> None:
     site.project()
     lena = site.client("lena")
-    assert "compares no lists" in lena.get(f"{API}/measure").json()["why"]
+    assert "does not compare lists" in lena.get(f"{API}/measure").json()["why"]
     assert lena.get("/p/books/measure").status_code == 200
     assert "/p/books/measure" not in lena.get("/p/books/dashboard").text
     assert "measure.json" not in lena.get("/p/books/dashboard").text
@@ -193,7 +199,7 @@ def test_a_refit_of_a_thousand_answers() -> None:
     for number in range(1000):
         left, right = (tuple(rng.integers(0, 4, 10).tolist()) for _ in range(2))
         said = outcome(left, right) if rng.random() < 0.85 else int(rng.integers(-2, 3))
-        found.append(Compared(f"q{number}", left, right, said, "ada"))
+        found.append(ListJudgment(f"q{number}", left, right, said, "ada"))
         lists[number] = {"a": left, "b": right}
     made = learn(found, lists)
     assert made.pairs > 950
@@ -228,7 +234,7 @@ def test_exports_read_back(site: Site, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_unjudged_items_are_null(site: Site) -> None:
     lists = (list_document("a", [3, None, 1]), list_document("b", [None, 0]))
-    lists_project(site, [Query("q", "q", "", lists)])
+    lists_project(site, [QueryRecord("q", "q", "", lists)])
     client = site.client("ada")
     client.answer(client.state(site.task("books", "ada")), 1)
     (row,) = site.client("lena").get(f"{API}/export/preferences.jsonl").text.splitlines()
@@ -290,9 +296,9 @@ def test_intervals(site: Site) -> None:
     assert "The band is the 95 % interval" in page
 
 
-def test_places_that_do_not_count_are_told(site: Site) -> None:
+def test_ignored_ranks_are_reported(site: Site) -> None:
     queries = [
-        Query(f"q{q}", f"q{q}", "", (
+        QueryRecord(f"q{q}", f"q{q}", "", (
             list_document("a", [q % 3, None, *range(3)] * 3),
             list_document("b", [(q + 1) % 3, 0, None, 2]),
         ))
@@ -319,7 +325,7 @@ def test_one_query_has_no_intervals(site: Site) -> None:
 def test_a_measure_that_is_not_better_than_dcg_says_so_at_the_download(
     site: Site, tmp_path: Path
 ) -> None:
-    """Answers by coin: whatever is learned, DCG is not beaten."""
+    """Random answers: the learned measure is not better than DCG."""
     lists_project(site, graded_queries(40))
     ada, coin = site.client("ada"), np.random.default_rng(0)
     for number in range(40):
@@ -334,21 +340,21 @@ def test_a_measure_that_is_not_better_than_dcg_says_so_at_the_download(
     file = lena.get(f"{API}/export/measure.json")
     assert file.json()["about"]["against_dcg"] == found
     assert found["text"][1:] in file.headers["x-firstpage-note"]
-    assert "Too few judgments to say whether more pay." in page
+    assert "There are too few judgments to tell whether more help." in page
     assert lena.get(f"{API}/measure").json()["advice"]["verdict"] == "too few"
 
 
 @pytest.mark.slow
-def test_the_page_tells_all(site: Site) -> None:
+def test_the_page_shows_the_measure_and_the_advice(site: Site) -> None:
     judged(site, 30, choose="diverse")
     lena = site.client("lena")
     page = lena.get("/p/books/measure").text
     for words in (
-        "Gains of grades: 0: 0.00", "Discounts of positions: 1: 1.00", "held out", "DCG, gains",
-        "measure.json", "preferences.jsonl", "Next comes the pair whose verdict may most easily turn round",
+        "Gains of grades: 0: 0.00", "Discounts of places: 1: 1.00", "held out", "DCG, gains",
+        "measure.json", "preferences.jsonl", "Asked next: the pair whose predicted preference is most uncertain",
     ):  # fmt: skip
         assert words in page, words
-    assert "Too few judgments to say whether more pay." in page
+    assert "There are too few judgments to tell whether more help." in page
     assert "/p/books/measure" in lena.get("/p/books/dashboard").text
     told = lena.get(f"{API}/measure").json()
     assert told["choice"] == {"wish": "diverse", "by": "diverse", "why": None}

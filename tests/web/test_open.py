@@ -1,4 +1,4 @@
-"""`--open`: one person on one machine, let in once by a token, no accounts."""
+"""`--open`: a single user on one machine, signed in once by a token, without accounts."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from firstpage.web.app import ready_for_one
+from firstpage.web.app import prepare_single_user
 from firstpage.web.security import ServeSettings
 from firstpage.web.store import projects
 from tests.web.site import HOST, Site, add_query, jsonl, query
 
 
 def alone(site: Site) -> Site:
-    ready_for_one(site.store)
+    prepare_single_user(site.store)
     return Site(site.store, site.clock, ServeSettings(open=True, token="once", hosts=(HOST,)))
 
 
-def test_the_token_lets_in_once(site: Site) -> None:
+def test_the_token_signs_in_once(site: Site) -> None:
     here = alone(site)
     client = here.client()
     assert client.get("/open?token=wrong", follow_redirects=False).status_code == 404
@@ -28,7 +28,7 @@ def test_the_token_lets_in_once(site: Site) -> None:
     assert here.client().get("/open?token=once", follow_redirects=False).status_code == 404
 
 
-def test_without_open_there_is_no_such_door(site: Site) -> None:
+def test_without_open_the_route_does_not_exist(site: Site) -> None:
     site.app.state.token = "once"
     assert site.client().get("/open?token=once", follow_redirects=False).status_code == 404
 
@@ -46,7 +46,7 @@ def test_from_texts_to_the_first_question(site: Site) -> None:
     assert client.judge(work["next"])["done"]
 
 
-def test_the_command_line_loads_no_web(tmp_path: Path) -> None:
+def test_the_command_line_does_not_import_the_web_packages(tmp_path: Path) -> None:
     """Every verb starts fast; only serving pays for the server."""
     code = "import sys, firstpage.cli; print(*(m for m in ('fastapi', 'sqlalchemy') if m in sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -54,13 +54,13 @@ def test_the_command_line_loads_no_web(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_alone_one_can_judge_what_was_set_up_before(site: Site) -> None:
+def test_a_single_user_judges_existing_projects(site: Site) -> None:
     """`label setup`, then `label serve --open`: the work is there."""
     with site.store.write() as tx:
         made = projects.create(tx, "shop", setting={"k": 2, "strategy": "heap"})
         add_query(tx, made.id, query(0, 4), 0)
-    ready_for_one(site.store)
-    ready_for_one(site.store)  # the second start changes nothing
+    prepare_single_user(site.store)
+    prepare_single_user(site.store)  # the second start changes nothing
     you = site.client("local")
     work = you.get("/api/v1/projects/shop/work").json()
     assert len(work["tasks"]) == 1

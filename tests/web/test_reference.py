@@ -1,4 +1,4 @@
-"""The table of routes, and whether the server says that it lives."""
+"""The table of routes, and the health check."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from firstpage.web.api.reference import rows
 
 
 @pytest.mark.slow
-def test_every_route_has_a_row_that_says_what_it_does(site) -> None:
+def test_every_route_is_described(site) -> None:
     found = list(rows(site.app.openapi()))
     assert len(found) > 40
     assert all(what for _, what, _, _ in found)
@@ -29,9 +29,9 @@ def test_health(site) -> None:
     assert site.client().get("/health").json() == {"state": "fine"}
 
 
-def test_a_form_that_is_too_large_is_told_in_words(site) -> None:
+def test_a_form_that_is_too_large_gets_a_readable_error(site) -> None:
     body = b"x" * (site.settings.body + 1)
-    for accept, begins in (("text/html", "This is too large"), ("*/*", '{"detail"')):
+    for accept, begins in (("text/html", "The request is too large"), ("*/*", '{"detail"')):
         reply = site.client("ada").post("/login", content=body, headers={"accept": accept})
         assert reply.status_code == 413
         assert reply.text.startswith(begins)

@@ -1,4 +1,4 @@
-"""Every route against every role: who may, who may not, and who must not even know.
+"""Every route against every role: allowed (2xx), forbidden (403) or hidden (404).
 
 The table is checked against the OpenAPI description, so a new route without a row fails.
 """
@@ -170,7 +170,7 @@ def test_documents_are_for_those_who_judge_them(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_who_left_sees_nothing_any_more(site: Site) -> None:
+def test_departed_members_see_nothing(site: Site) -> None:
     site.project()
     ada = site.client("ada")
     url = ada.state(site.task("books", "ada"))["question"]["left"]["url"]
@@ -182,7 +182,7 @@ def test_who_left_sees_nothing_any_more(site: Site) -> None:
 API = "/api/v1/projects/books"
 
 
-def test_the_only_lead_stays(site: Site) -> None:
+def test_the_only_lead_cannot_leave(site: Site) -> None:
     site.project()
     lena = site.person("lena").id
     assert site.client("lena").delete(f"{API}/people/{lena}").status_code == 400

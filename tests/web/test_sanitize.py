@@ -1,4 +1,4 @@
-"""Guidelines in Markdown: rendered for our own pages, and harmless there."""
+"""Guidelines in Markdown are rendered as harmless HTML."""
 
 from __future__ import annotations
 
@@ -7,17 +7,23 @@ import time
 
 import pytest
 
-from firstpage.web.sanitize import MAX_BRACKETS, cleaned, cleaned_for_page, rendered, too_tangled
+from firstpage.web.sanitize import (
+    MAX_BRACKETS,
+    render_markdown,
+    sanitize_document,
+    sanitize_page,
+    too_complex,
+)
 from tests.web.site import Site
 
 
 def test_headings_come_below_those_of_the_page() -> None:
-    assert rendered("# One\n\n###### Six") == "<h2>One</h2>\n<h6>Six</h6>\n"
-    assert rendered("# One", 2) == "<h3>One</h3>\n"
+    assert render_markdown("# One\n\n###### Six") == "<h2>One</h2>\n<h6>Six</h6>\n"
+    assert render_markdown("# One", 2) == "<h3>One</h3>\n"
 
 
 def test_lists_tables_and_emphasis() -> None:
-    html = rendered("- *a*\n\n3. b\n\n| x | y |\n|---|--:|\n| 1 | 2 |\n")
+    html = render_markdown("- *a*\n\n3. b\n\n| x | y |\n|---|--:|\n| 1 | 2 |\n")
     for part in ("<li><em>a</em></li>", '<ol start="3">', "<th>x</th>", "<td>2</td>"):
         assert part in html
     assert "style" not in html
@@ -32,8 +38,8 @@ def test_lists_tables_and_emphasis() -> None:
         "![a](https://x.example/y.png)", "![a](x onerror=alert(1))", "<javascript:alert(1)>",
     ],
 )  # fmt: skip
-def test_nothing_acts_and_nothing_is_loaded(text: str) -> None:
-    html = rendered(text)
+def test_no_scripts_and_no_external_loads(text: str) -> None:
+    html = render_markdown(text)
     for tag in ("<script", "<style", "<img", "<p style", "<p id"):
         assert tag not in html
     for scheme in ("javascript:", "data:", "vbscript:"):
@@ -41,22 +47,22 @@ def test_nothing_acts_and_nothing_is_loaded(text: str) -> None:
     assert " onclick=" not in html.replace("&quot;", '"').split(">", 1)[0]
 
 
-def test_links_open_in_a_window_of_their_own() -> None:
-    html = rendered("[a](https://x.example/?a=1&b=2)")
+def test_links_open_in_a_new_window() -> None:
+    html = render_markdown("[a](https://x.example/?a=1&b=2)")
     assert html == (
         '<p><a href="https://x.example/?a=1&amp;b=2" target="_blank" '
         'rel="noreferrer noopener">a</a></p>\n'
     )
 
 
-def test_the_cleaner_alone_keeps_a_page_safe() -> None:
+def test_the_sanitizer_alone_is_sufficient() -> None:
     """Should Markdown ever let HTML through."""
     hostile = (
-        '<style>p{}</style><form><p id="main" class="veiled" style="x" onclick="a()">t'
+        '<style>p{}</style><form><p id="main" class="hidden" style="x" onclick="a()">t'
         '<a href=" javascript:x">l</a><img src="http://x"><script>1</script></p></form>'
     )
     link = '<a target="_blank" rel="noreferrer noopener">l</a>'
-    assert cleaned_for_page(hostile) == f"<p>t{link}<img></p>"
+    assert sanitize_page(hostile) == f"<p>t{link}<img></p>"
 
 
 FONTS = "".join(f"<font size={i}>" for i in range(3000))
@@ -69,20 +75,20 @@ FONTS = "".join(f"<font size={i}>" for i in range(3000))
         f"<p {' '.join(f'a{i}' for i in range(40_000))}>", "x" * 2_000_000,
     ],
 )  # fmt: skip
-def test_what_takes_long_to_parse_is_known_beforehand(bomb: str) -> None:
+def test_slow_html_is_detected_before_parsing(bomb: str) -> None:
     """Some kilobytes of nested or differing formatting tags make millions of elements."""
-    assert too_tangled(bomb)
+    assert too_complex(bomb)
 
 
-def test_usual_pages_are_not_tangled() -> None:
+def test_usual_pages_are_not_too_complex() -> None:
     words = " ".join(f"<i>word{i}</i>" for i in range(3000))
     page = words + (
         '<p class="a"><b style="color: red">x</b> <i class=\'y\'>z</i> <a href="u">v</a></p>' * 1500
     )
     picture = f'<img src="data:image/png;base64,{"A" * 2_000_000}">'
-    assert not too_tangled(page + picture)
+    assert not too_complex(page + picture)
     start = time.perf_counter()
-    assert picture in cleaned(page + picture)
+    assert picture in sanitize_document(page + picture)
     assert time.perf_counter() - start < 10
 
 
@@ -99,19 +105,19 @@ def test_usual_pages_are_not_tangled() -> None:
 )  # fmt: skip
 def test_known_attacks_on_sanitizers(html: str) -> None:
     """Namespaces, raw text, comments and half tags: each browser quirk is the library's work."""
-    for clean in (cleaned, cleaned_for_page):
+    for clean in (sanitize_document, sanitize_page):
         left = re.sub(r"(title|style)=\"[^\"]*\"|<style>.*?</style>", "", clean(html))
         assert not re.search(r"<[^>]*(\son\w+|javascript|script|data:text|svg|math)", left), left
 
 
-def test_many_brackets_cost_no_more_than_text() -> None:
+def test_many_brackets_are_rendered_in_linear_time() -> None:
     start = time.perf_counter()
-    html = rendered("[" * 20 * MAX_BRACKETS)
+    html = render_markdown("[" * 20 * MAX_BRACKETS)
     assert time.perf_counter() - start < 10
     assert "[[[" in html
 
 
-def test_a_project_without_guidelines_has_general_ones(site: Site) -> None:
+def test_a_project_without_guidelines_has_default_ones(site: Site) -> None:
     site.project(tool="grades")
     text = site.client("ada").get("/p/books/guidelines").text
     assert "<strong>Five grades.</strong>" in text

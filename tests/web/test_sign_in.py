@@ -1,4 +1,4 @@
-"""Sign-in under attack: a flood takes no memory, stalls nobody and locks no owner out."""
+"""Sign-in under attack: bounded memory, no blocked requests, no locked-out owners."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from firstpage.web import sign_in
 from firstpage.web.app import create_app
 from firstpage.web.pages.sign_in import router as doors
 from firstpage.web.security import ServeSettings
-from firstpage.web.sign_in import Crowded, Gate
+from firstpage.web.sign_in import SignInBusy, SignInPool
 from firstpage.web.store import attempts, invitations, people, projects
-from firstpage.web.store.attempts import Source, network
+from firstpage.web.store.attempts import RequestSource, network
 from firstpage.web.store.connect import Busy
 from tests.patience import PATIENCE
 from tests.web.served import browser, served
@@ -54,7 +54,7 @@ class HeldHasher:
 def give_password(site: Site, login: str, admin: bool = False) -> None:
     person = site.person(login, admin=admin)
     with site.store.write() as tx:
-        people.set_password(tx, person, people.hashed(PASSWORD, login))
+        people.set_password(tx, person, people.hash_password(PASSWORD, login))
 
 
 def post_login(client: Any, login: str, password: str = PASSWORD) -> Any:
@@ -75,7 +75,9 @@ def from_network(site: Site, address: str) -> Client:
 
 
 @pytest.mark.slow
-def test_a_flood_of_sign_ins_stalls_nobody(both: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_sign_ins_do_not_block_other_requests(
+    both: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """60 at once, of the lead's own login: two hash, judging goes on, and the lead comes in."""
     site = behind_proxy(both)
     site.project(documents=30, setting={"k": 5, "strategy": "heap"})
@@ -120,7 +122,7 @@ def test_a_flood_of_sign_ins_stalls_nobody(both: Site, monkeypatch: pytest.Monke
             assert int(reply.headers["Retry-After"]) > 0
 
 
-def test_strangers_failures_do_not_lock_a_known_device(both: Site) -> None:
+def test_failures_of_strangers_do_not_lock_out_a_known_device(both: Site) -> None:
     """Not even from the same address, as behind one router."""
     site = behind_proxy(both)
     give_password(site, "lena")
@@ -134,7 +136,7 @@ def test_strangers_failures_do_not_lock_a_known_device(both: Site) -> None:
     assert post_login(from_network(site, LEAD), "lena").status_code == 200, "and from elsewhere"
 
 
-def test_a_known_device_may_not_guess_either(site: Site) -> None:
+def test_attempts_of_a_known_device_are_limited(site: Site) -> None:
     give_password(site, "lena")
     lead = site.client()
     assert post_login(lead, "lena").status_code == 200
@@ -145,20 +147,20 @@ def test_a_known_device_may_not_guess_either(site: Site) -> None:
 @pytest.mark.parametrize(
     "change", [lambda v: v[:-1] + "0", lambda v: "0" * 32 + v[32:], lambda v: "", lambda v: "ä"]
 )
-def test_a_forged_device_is_a_stranger(site: Site, change: Any) -> None:
+def test_a_forged_device_cookie_is_ignored(site: Site, change: Any) -> None:
     give_password(site, "lena")
     give_password(site, "eve")
     eve = site.client()
     assert post_login(eve, "eve").status_code == 200
-    (value,) = (v for name, v in eve.cookies.items() if name.startswith(sign_in.PREFIX))
+    (value,) = (v for name, v in eve.cookies.items() if name.startswith(sign_in.COOKIE_PREFIX))
     person = site.person("lena").id
     for forged in (value, change(value)):  # of another account, and made up
-        cookies = {f"{sign_in.PREFIX}{person}": forged}
+        cookies = {f"{sign_in.COOKIE_PREFIX}{person}": forged}
         found = sign_in.source(site.store, "lena", ATTACKER, cookies)
-        assert found == Source(ATTACKER, ATTACKER)
+        assert found == RequestSource(ATTACKER, ATTACKER)
 
 
-def test_a_new_password_ends_known_devices(site: Site) -> None:
+def test_a_new_password_invalidates_known_devices(site: Site) -> None:
     give_password(site, "lena")
     lead = site.client()
     reply = post_login(lead, "lena")
@@ -171,7 +173,9 @@ def test_a_new_password_ends_known_devices(site: Site) -> None:
     assert sign_in.source(site.store, "lena", LEAD, dict(lead.cookies)).known, "but this one"
 
 
-def test_many_networks_together_are_limited(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failures_from_many_networks_are_limited(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(attempts, "BY_LOGIN", 5)
     site = behind_proxy(site)
     give_password(site, "lena")
@@ -188,7 +192,7 @@ def test_many_networks_together_are_limited(site: Site, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     "written", ["ADA", "ａｄａ", "ＡＤＡ", " ada ", "\u00aada", "ad\u1d43"]  # one folding for all
 )  # fmt: skip
-def test_other_letters_are_no_other_count(both: Site, written: str) -> None:
+def test_variants_of_a_login_are_counted_together(both: Site, written: str) -> None:
     give_password(both, "ada")
     client = both.client()
     ways = ["ada", written] * attempts.BY_LOGIN_AND_SOURCE
@@ -199,11 +203,11 @@ def test_other_letters_are_no_other_count(both: Site, written: str) -> None:
     assert post_login(client, written).status_code == 200
 
 
-def test_letters_that_grow_by_folding_are_no_error(both: Site) -> None:
+def test_logins_that_grow_by_case_folding_are_accepted(both: Site) -> None:
     assert post_login(both.client(), "\ufdfa" * 100, "a wrong guess").status_code == 401
 
 
-def test_when_to_come_back_is_told(site: Site) -> None:
+def test_too_many_failures_set_retry_after(site: Site) -> None:
     """The wait is until one failure is old enough, not 15 minutes anew."""
     give_password(site, "ada")
     client = site.client()
@@ -223,7 +227,7 @@ def test_when_to_come_back_is_told(site: Site) -> None:
 
 
 @pytest.mark.parametrize("path", ["/api/v1/me", "/account"])
-def test_a_busy_server_says_when_to_come_back(
+def test_a_busy_server_sets_retry_after(
     site: Site, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def busy(*given: object) -> None:
@@ -261,46 +265,46 @@ class TestGate:
     """Places: few for one network, some for known devices alone."""
 
     @staticmethod
-    async def fill(door: Gate, sources: list[Source]) -> list[Any]:
+    async def fill(pool: SignInPool, sources: list[RequestSource]) -> list[Any]:
         go = threading.Event()
-        tasks = [asyncio.create_task(door.run(source, go.wait)) for source in sources]
+        tasks = [asyncio.create_task(pool.run(source, go.wait)) for source in sources]
         await asyncio.sleep(0.05)
         refused = [task.exception() for task in tasks if task.done()]
         go.set()
         await asyncio.gather(*tasks, return_exceptions=True)
         return refused
 
-    def test_one_network_cannot_take_all(self) -> None:
+    def test_one_network_cannot_use_the_whole_capacity(self) -> None:
         one = [network(ATTACKER)] * 40
-        refused = asyncio.run(self.fill(Gate(), [*one, network(LEAD)]))
+        refused = asyncio.run(self.fill(SignInPool(), [*one, network(LEAD)]))
         assert len(refused) == 40 - sign_in.PER_SOURCE
-        assert all(isinstance(error, Crowded) for error in refused)
+        assert all(isinstance(error, SignInBusy) for error in refused)
 
-    def test_many_networks_leave_places_to_known_devices(self) -> None:
+    def test_capacity_is_reserved_for_known_devices(self) -> None:
         many = [network(f"198.51.100.{i}") for i in range(200)]
-        known = [Source(LEAD, f"device {i}", known=True) for i in range(sign_in.RESERVED)]
-        refused = asyncio.run(self.fill(Gate(), [*many, *known]))
-        assert len(refused) == 200 - (sign_in.PLACES - sign_in.RESERVED)
+        known = [RequestSource(LEAD, f"device {i}", known=True) for i in range(sign_in.RESERVED)]
+        refused = asyncio.run(self.fill(SignInPool(), [*many, *known]))
+        assert len(refused) == 200 - (sign_in.CAPACITY - sign_in.RESERVED)
 
-    def test_places_become_free_again(self) -> None:
+    def test_capacity_is_released(self) -> None:
         async def use() -> None:
-            door = Gate()
+            pool = SignInPool()
             for _ in range(3):
-                await self.fill(door, [network(ATTACKER)] * 40)
+                await self.fill(pool, [network(ATTACKER)] * 40)
             for _ in range(100):
                 with pytest.raises(ZeroDivisionError):
-                    await door.run(network(LEAD), lambda: 1 / 0)
-            assert door._taken.total() == 0
+                    await pool.run(network(LEAD), lambda: 1 / 0)
+            assert pool._pending.total() == 0
 
         asyncio.run(use())
 
 
-def test_all_that_hashes_goes_through_the_gate(site: Site) -> None:
+def test_all_password_hashing_runs_in_the_pool(site: Site) -> None:
     """Of forms and of the API: with the gate full, each is refused before it touches a thread."""
     site.project()
     give_password(site, "lena")
-    door: Gate = site.app.state.gate
-    door._taken["somebody"] = sign_in.PLACES
+    pool: SignInPool = site.app.state.sign_in_pool
+    pool._pending["somebody"] = sign_in.CAPACITY
     lena = site.client("lena")
     token = lena.headers["X-CSRF-Token"]
     sent: dict[str, dict[str, Any]] = {
@@ -359,13 +363,13 @@ def test_trivial_passwords_are_refused(site: Site, password: str, why: str) -> N
         assert why in reply.json()["detail"]
     with site.store.read() as tx:
         kept = people.password_hash(tx, person.id)
-    assert people.fits(PASSWORD, kept)
+    assert people.verify_password(PASSWORD, kept)
 
 
 @pytest.mark.parametrize(
     "password", ["correct horse battery", "password by my aunt", "Tr0ub4dor&3"]
 )
-def test_other_passwords_are_taken(password: str) -> None:
+def test_other_passwords_are_accepted(password: str) -> None:
     people.check_password(password, "ada")
 
 
@@ -378,8 +382,8 @@ def test_other_passwords_are_taken(password: str) -> None:
         ("lovelace2026!", "lena.lovelace@example.org"), ("lenapassword", "lena"),
     ],
 )  # fmt: skip
-def test_passwords_made_of_the_login_are_refused(password: str, login: str) -> None:
-    with pytest.raises(DataError, match="made of the login"):
+def test_passwords_that_consist_of_the_login_are_refused(password: str, login: str) -> None:
+    with pytest.raises(DataError, match="consists of the login"):
         people.check_password(password, login)
 
 
@@ -392,16 +396,16 @@ def test_common_words_stay_common_when_repeated(password: str) -> None:
         people.check_password(password, "ada")
 
 
-def test_a_short_login_is_in_any_password() -> None:
+def test_short_logins_may_occur_in_passwords() -> None:
     people.check_password("a8#4&29!1%b", "ab")
 
 
-def test_a_password_of_many_words_takes_no_time() -> None:
+def test_a_password_of_many_words_is_checked_fast() -> None:
     people.check_password("testpassadmin" * 38 + "x", "ada")
 
 
 @pytest.mark.parametrize("https", [True, False])
-def test_https_is_asked_for_behind_a_tls_proxy(site: Site, https: bool) -> None:
+def test_hsts_is_set_behind_a_tls_proxy(site: Site, https: bool) -> None:
     site = behind_proxy(site)
     headers = {"X-Forwarded-Proto": "https" if https else "http"}
     sent = site.client().get("/login", headers=headers).headers

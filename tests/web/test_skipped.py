@@ -1,4 +1,4 @@
-"""Skipped questions: an order that no answer supports is not truth."""
+"""Skipped questions: an order without answers is not truth."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def skip_all(site: Site, login: str = "ada", number: int = 0) -> None:
 
 
 @pytest.mark.parametrize(("tool", "strategy"), STRATEGIES)
-def test_a_query_of_which_all_was_skipped_has_no_truth(
+def test_a_query_with_only_skipped_questions_has_no_truth(
     site: Site, tool: str, strategy: str
 ) -> None:
     site.project(tool=tool, documents=4, setting={"k": 3, "strategy": strategy})
@@ -41,7 +41,7 @@ def test_a_query_of_which_all_was_skipped_has_no_truth(
         assert "q0" not in reply.text
         note = reply.headers["x-firstpage-note"]
         assert "1 of 2 queries are left out, since everything was skipped: 'q0'." in note
-        assert "called equal" not in note
+        assert "judged equal" not in note
     found = lena.get(f"{API}/consensus").json()
     assert [t["query"] for t in found["truths"]] == ["q1"]
     assert [(q["query"], q["why"]) for q in found["not_judged"]] == [("q0", WHY)]
@@ -50,7 +50,7 @@ def test_a_query_of_which_all_was_skipped_has_no_truth(
         assert set(results(tx, projects.by_slug(tx, "books"))) == {("q1", "ada", tool)}
 
 
-def test_skips_are_no_judgments_and_are_named_to_the_lead(both: Site) -> None:
+def test_skips_are_not_judgments_and_are_reported_to_the_lead(both: Site) -> None:
     both.project(documents=4)
     skip_all(both)
     lena = both.client("lena")
@@ -58,11 +58,11 @@ def test_skips_are_no_judgments_and_are_named_to_the_lead(both: Site) -> None:
     assert progress["all"]["judgments"] == 0
     assert progress["all"]["skipped_questions"] > 0
     assert progress["not_judged"] == ["q0"]
-    assert "everything was skipped" in progress["problems"][0]
-    assert "everything was skipped" in lena.get("/p/books/dashboard").text
+    assert "every question was skipped" in progress["problems"][0]
+    assert "every question was skipped" in lena.get("/p/books/dashboard").text
 
 
-def test_a_result_of_skips_counts_no_assessor(site: Site) -> None:
+def test_a_result_without_answers_is_not_counted(site: Site) -> None:
     """Beside one who answered, who skipped all has no opinion."""
     site.project(assessors=("ada", "bob"), queries=1, documents=4)
     skip_all(site)
@@ -74,9 +74,7 @@ def test_a_result_of_skips_counts_no_assessor(site: Site) -> None:
 
 
 @pytest.mark.parametrize(("tool", "strategy"), STRATEGIES)
-def test_documents_that_no_answer_touched_have_no_place(
-    site: Site, tool: str, strategy: str
-) -> None:
+def test_documents_without_an_answer_are_not_ranked(site: Site, tool: str, strategy: str) -> None:
     """One document is skipped wherever it is shown."""
     site.project(tool=tool, queries=1, documents=4, setting={"k": 4, "strategy": strategy})
     ada = site.client("ada")
@@ -101,13 +99,13 @@ def test_documents_that_no_answer_touched_have_no_place(
     note = lena.get(f"{API}/export/truth.qrels").headers["x-firstpage-note"]
     assert "In 1 of 1 queries ('q0') 1 documents were only skipped" in note
     assert "questions behind these labels were skipped" in note
-    assert "Not judged, only skipped" in lena.get("/p/books/truth").text
+    assert "Not judged (only skipped)" in lena.get("/p/books/truth").text
     with site.store.read() as tx:
         labels: dict[str, Any] = results(tx, projects.by_slug(tx, "books"))["q0", "ada", tool]
     assert "d0" not in labels
 
 
-def test_a_skipped_question_says_nothing_whatever_its_outcome(site: Site) -> None:
+def test_the_outcome_of_a_skipped_question_is_ignored(site: Site) -> None:
     site.project(queries=1, documents=3, setting={"k": 3, "strategy": "heap-closure"})
     ada = site.client("ada")
     state = ada.state(site.task("books", "ada"))
@@ -117,7 +115,7 @@ def test_a_skipped_question_says_nothing_whatever_its_outcome(site: Site) -> Non
         assert truths(tx, projects.by_slug(tx, "books")) == []
 
 
-def test_names_of_queries_in_a_note_fit_a_header(site: Site) -> None:
+def test_notes_are_valid_header_values(site: Site) -> None:
     site.project(queries=0)
     lena = site.client("lena")
     rows = [{"query": "Bücher 本", "document": d, "text": d} for d in "ab"]

@@ -1,4 +1,4 @@
-"""Imports in short transactions: nobody waits for one, nobody sees half of one."""
+"""Imports in short transactions: nothing waits for one, and no partial import is visible."""
 
 from __future__ import annotations
 
@@ -26,7 +26,13 @@ from firstpage.web.imports.bundle import File, PacedStream, Sources
 from firstpage.web.imports.pictures import from_uploads
 from firstpage.web.store import projects, staging
 from firstpage.web.store.connect import Store
-from firstpage.web.store.staging import BATCH_BYTES, BATCH_ROWS, STALE, Staging, clean
+from firstpage.web.store.staging import (
+    BATCH_BYTES,
+    BATCH_ROWS,
+    STALE,
+    Staging,
+    remove_stale_imports,
+)
 from firstpage.web.store.tables import documents, golds, images, queries
 from firstpage.web.store.tables import projects as project_table
 from tests.patience import PATIENCE
@@ -88,9 +94,7 @@ def rows_written(store: Store) -> Iterator[list[int]]:
         event.remove(store.engine, "commit", committed)
 
 
-def test_answers_are_taken_while_an_import_runs(
-    both: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_answers_are_accepted_during_an_import(both: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between any two transactions of it, and none of them writes many rows."""
     project = both.project(queries=2)
     ada, task = both.client("ada"), both.task("books", "ada")
@@ -150,9 +154,7 @@ def test_the_last_transaction_is_small_too(site: Site) -> None:
 
 
 @pytest.mark.parametrize("most", ["MAX_QUERIES", "MAX_KNOWN", "MAX_REGRADED"])
-def test_an_import_has_limits_of_its_own(
-    site: Site, monkeypatch: pytest.MonkeyPatch, most: str
-) -> None:
+def test_imports_are_limited(site: Site, monkeypatch: pytest.MonkeyPatch, most: str) -> None:
     project = site.project(queries=0, opened=False, tool="lists", setting={"k": 1})
     items = [{"id": "a"}]
     lists = rows(6, 2, items=items)
@@ -167,12 +169,12 @@ def test_an_import_has_limits_of_its_own(
             Sources(qrels=File("q", io.BytesIO(b"n0 0 a 3\nn1 0 a 2\n")))
         ),
     }[most]()
-    with pytest.raises(DataError, match=r"of one import; split it\.$"):
+    with pytest.raises(DataError, match=r"per import; split the import\.$"):
         texts.add(site.store, project, given, lead(site))
     assert counts(site.store) == before
 
 
-def test_nothing_is_left_of_an_import_that_fails(both: Site) -> None:
+def test_a_failed_import_leaves_nothing(both: Site) -> None:
     project = both.project(queries=1)
     before = counts(both.store)
     wrong = {"query": "n0", "left": "d0", "right": "nowhere", "outcome": 1}
@@ -189,7 +191,7 @@ def test_nothing_is_left_of_an_import_that_fails(both: Site) -> None:
     assert counts(both.store) == before
 
 
-def test_a_picture_that_others_show_stays(site: Site) -> None:
+def test_shared_images_are_not_deleted(site: Site) -> None:
     project = site.project(queries=0, opened=False)
 
     def with_picture(query: str, gold: str) -> bundle.Bundle:
@@ -233,9 +235,7 @@ texts.add(store, project, read(documents=rows(3000)), person)
 
 
 @pytest.mark.slow
-def test_what_a_killed_process_leaves_is_not_seen_and_is_taken_out(
-    site: Site, tmp_path: Path
-) -> None:
+def test_remains_of_a_killed_import_are_hidden_and_deleted(site: Site, tmp_path: Path) -> None:
     project = site.project(queries=1, opened=False)
     before = counts(site.store)
     folder = Path(firstpage.__file__).parents[1]
@@ -249,7 +249,7 @@ def test_what_a_killed_process_leaves_is_not_seen_and_is_taken_out(
     assert left["documents"] >= before["documents"] + BATCH_ROWS
     assert left["projects"] == before["projects"] + 1
     with site.store.read() as tx:
-        assert [p.slug for p in projects.every_project(tx)] == ["books"]
+        assert [p.slug for p in projects.all_projects(tx)] == ["books"]
         assert len(texts.texts.of_project(tx, project.id)) == 1
     admin = site.person("root", admin=True)
     with site.store.read() as tx:
@@ -257,27 +257,25 @@ def test_what_a_killed_process_leaves_is_not_seen_and_is_taken_out(
     made = texts.add(site.store, project, read(documents=rows(200)), lead(site))
     assert made.queries == 2  # the same queries can be imported at once
     site.clock.pass_(days=20000)  # beyond the killed process's own clock
-    clean(site.store)
+    remove_stale_imports(site.store)
     assert counts(site.store) == {
         **before, "queries": before["queries"] + 2, "documents": before["documents"] + 200,
     }  # fmt: skip
 
 
-def test_an_import_that_is_at_work_is_not_taken_out(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_running_import_is_not_deleted(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     project = site.project(queries=0, opened=False)
 
     def others(_: float) -> None:
         site.clock.pass_(minutes=STALE - 1)
-        clean(site.store)
+        remove_stale_imports(site.store)
 
     with paused(monkeypatch, others):
         made = texts.add(site.store, project, read(documents=rows(3000)), lead(site))
     assert made.documents == 3000
 
 
-def test_an_import_that_stood_still_too_long_touches_nothing(
+def test_an_import_that_was_idle_too_long_changes_nothing(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not even a project that has its number by now."""
@@ -288,10 +286,10 @@ def test_an_import_that_stood_still_too_long_touches_nothing(
         if not later:
             later.append(None)
             site.clock.pass_(minutes=STALE + 1)
-            clean(site.store)
+            remove_stale_imports(site.store)
             site.project("other", queries=3, opened=False)
 
-    with paused(monkeypatch, slept), pytest.raises(DataError, match="stood still for too long"):
+    with paused(monkeypatch, slept), pytest.raises(DataError, match="idle for too long"):
         texts.add(site.store, project, read(documents=rows(3000)), lead(site))
     with site.store.read() as tx:
         other = projects.by_slug(tx, "other")
@@ -300,7 +298,7 @@ def test_an_import_that_stood_still_too_long_touches_nothing(
     assert counts(site.store)["projects"] == 2
 
 
-def test_of_two_imports_at_once_the_second_is_told(
+def test_the_second_of_two_concurrent_imports_is_refused(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = site.project(queries=0, opened=False)
@@ -319,7 +317,7 @@ def test_of_two_imports_at_once_the_second_is_told(
     assert counts(site.store)["documents"] == 10
 
 
-def test_a_project_that_is_closed_meanwhile_gets_nothing(
+def test_an_import_into_a_project_closed_meanwhile_is_refused(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = site.project(queries=1)
@@ -333,7 +331,7 @@ def test_a_project_that_is_closed_meanwhile_gets_nothing(
     assert counts(site.store) == before
 
 
-def test_training_and_golds_come_in_order(both: Site) -> None:
+def test_practice_and_gold_questions_keep_their_order(both: Site) -> None:
     project = both.project(queries=1, opened=False)
     lesson = {"text": "which", "left": "a", "right": "b", "outcome": 1}
     gold = {"query": "q0", "left": "d0", "right": "d1", "outcome": 1}
@@ -353,7 +351,7 @@ def test_training_and_golds_come_in_order(both: Site) -> None:
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_an_upload_is_read_at_half_speed(packed: bool) -> None:
+def test_an_upload_pauses_as_long_as_it_works(packed: bool) -> None:
     """The reader pauses as long as it worked, so that answers find the interpreter free."""
     data = rows(3000)
     stream = io.BytesIO(gzip.compress(data) if packed else data)

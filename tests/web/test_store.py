@@ -1,4 +1,4 @@
-"""The store: tables, transactions, what is refused."""
+"""The store: tables, transactions, refusals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from firstpage.web.store.tables import metadata
 from tests.web.site import Site
 
 
-def test_the_migrations_give_the_tables(both: Site) -> None:
+def test_the_migrations_create_the_tables(both: Site) -> None:
     with both.store.read() as tx:
         context = MigrationContext.configure(tx.connection, opts={"compare_type": True})
         assert compare_metadata(context, metadata) == []
@@ -51,7 +51,7 @@ def test_tables_of_a_newer_version_are_refused(where: str) -> None:
     store.close()
 
 
-def test_a_file_that_another_process_writes_is_busy(
+def test_a_locked_database_is_reported_as_busy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connect, "WAIT", 0.1)
@@ -62,7 +62,7 @@ def test_a_file_that_another_process_writes_is_busy(
     other.close()
 
 
-def test_a_rush_beyond_the_connections_is_busy(site: Site) -> None:
+def test_exhausted_connections_are_reported_as_busy(site: Site) -> None:
     site.project()
     ada = site.client("ada")
     site.store.engine = create_engine(
@@ -77,7 +77,7 @@ def test_a_rush_beyond_the_connections_is_busy(site: Site) -> None:
 
 
 def test_a_judgment_survives_losing_power(site: Site) -> None:
-    """What SQLite must be told for that."""
+    """The SQLite settings that durability needs."""
     with site.store.read() as tx:
         assert tx.value(text("PRAGMA journal_mode")) == "wal"
         assert tx.value(text("PRAGMA synchronous")) == 2
@@ -99,21 +99,21 @@ def test_a_write_is_all_or_nothing(both: Site) -> None:
         assert people.by_login(tx, "ada") is None
 
 
-def test_nothing_is_kept_of_a_read(both: Site) -> None:
+def test_reads_are_rolled_back(both: Site) -> None:
     with both.store.read() as tx:
         audit.note(tx, "nothing")
     with both.store.read() as tx:
         assert tx.value(text("SELECT count(*) FROM audit")) == 0
 
 
-def test_a_folder_is_made(tmp_path: Path) -> None:
+def test_a_folder_is_created(tmp_path: Path) -> None:
     found = database_url(tmp_path / "a" / "b")
     assert found.database == str(tmp_path / "a" / "b" / FILE)
     assert (tmp_path / "a" / "b").is_dir()
 
 
 @pytest.mark.parametrize("given", ["postgresql://u@h/d", "postgres://u@h/d"])
-def test_postgresql_by_its_usual_names(given: str) -> None:
+def test_postgresql_url_schemes(given: str) -> None:
     assert database_url(given).drivername == "postgresql+psycopg"
 
 
@@ -123,9 +123,9 @@ def test_other_databases_are_refused(given: str) -> None:
         database_url(given)
 
 
-def test_a_password_is_not_shown(tmp_path: Path) -> None:
+def test_passwords_are_not_displayed(tmp_path: Path) -> None:
     store = Store("postgresql://ada:secret@127.0.0.1:1/nothing")
-    assert "secret" not in store.shown
+    assert "secret" not in store.display_url
     with pytest.raises(DataError, match="cannot open") as error:
         store.prepare()
     assert "secret" not in str(error.value)

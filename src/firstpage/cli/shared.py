@@ -285,7 +285,7 @@ def open_store(location: str, create: bool = False) -> Iterator[Store]:
         )
     store = Store(location).prepare()
     try:
-        with store.told():
+        with store.readable_errors():
             yield store
     finally:
         store.close()

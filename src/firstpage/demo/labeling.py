@@ -16,8 +16,8 @@ from firstpage.demo.output import Folder, StepPrinter
 from firstpage.demo.project import SimulatedAssessor
 from firstpage.labeling.statistics.study import Study
 from firstpage.types import Floats
-from firstpage.web.analysis.figures import studied
-from firstpage.web.analysis.truth import Truth, truths
+from firstpage.web.analysis.figures import project_study
+from firstpage.web.analysis.truth import QueryTruth, truths
 from firstpage.web.app import LOCAL
 from firstpage.web.exports.make import export
 from firstpage.web.store.connect import Store

@@ -22,9 +22,13 @@ from firstpage.measures.compare import Comparison, Difference, compare
 from firstpage.measures.registry import measure
 from firstpage.measures.significance import p_value
 from firstpage.types import Floats
-from firstpage.web.analysis.figures import studied
-from firstpage.web.analysis.measure import Learner, learned, preferences
-from firstpage.web.analysis.measure import compared as judgments_of
+from firstpage.web.analysis.figures import project_study
+from firstpage.web.analysis.measure import (
+    MeasureLearner,
+    learned_measure,
+    list_judgments,
+    preferences,
+)
 from firstpage.web.exports.make import export
 from firstpage.web.store.connect import Store
 

@@ -175,7 +175,7 @@ def _check_projects(path: Path) -> None:
         return
     from firstpage.demo.project import SLUGS
     from firstpage.web.store.connect import Store
-    from firstpage.web.store.projects import every_project
+    from firstpage.web.store.projects import all_projects
 
     store = Store(path).prepare()
     try:

@@ -166,7 +166,7 @@ def add_tasks(store: Store, project: Project, assessors: Mapping[str, Sequence[s
 def _member(tx: Tx, project: Project, login: str) -> Person:
     """Return the person with this login, who joins the project if necessary."""
     person = people.ensure(tx, login)
-    if not projects.assesses(tx, project.id, person.id):
+    if not projects.is_assessor(tx, project.id, person.id):
         projects.join(tx, project, person, "assessor")
     return person
 

@@ -1,8 +1,8 @@
-"""Who may send a body: asked before the body is read.
+"""Authorization before the body of a request is read.
 
-FastAPI reads and parses a body before it calls the dependencies that say who is asking, and an
-upload is written to disk while it is parsed.  So a route of ours runs those dependencies first, on
-the request's head alone.
+FastAPI reads and parses a body before it calls the dependencies that authorize the request, and an
+upload is written to disk while it is parsed.  `AdmissionRoute` runs those dependencies first, on
+the headers alone.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from firstpage.web.security import (
     expected_csrf,
     lead_of,
     member_of,
-    needed_login,
+    require_login,
 )
 from firstpage.web.store.logins import Login
 from firstpage.web.store.projects import SLUG
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
-STRANGER_BODY = 1 << 16  # bytes of a body that anybody may send
-FORM_HEAD = 1 << 16  # bytes of a form in which its token must have come; ours have it first
+ANONYMOUS_BODY = 1 << 16  # maximum bytes of a body without a login
+FORM_HEAD = 1 << 16  # first bytes of a form, which must contain its CSRF token
 
 
 class AdmissionRoute(APIRoute):
-    """A route that reads no body of a request which it refuses, and of strangers a short one."""
+    """A route that does not read the body of a request it refuses, and limits anonymous ones."""
 
     def get_route_handler(self) -> Handler:
         inner = super().get_route_handler()
@@ -44,40 +44,40 @@ class AdmissionRoute(APIRoute):
             return inner
 
         async def handle(request: Request) -> Response:
-            head = Request(request.scope)  # there is no body to read in it
+            head = Request(request.scope)  # without the body
             login = await run_in_threadpool(_admitted, head, calls)
-            receive = request.receive if needed_login in calls else _short(request.receive)
+            receive = request.receive if require_login in calls else _limited(request.receive)
             if csrf_form in calls:
                 receive = await _with_token(receive, expected_csrf(head, login))
-            whole = Request(request.scope, receive)
+            admitted = Request(request.scope, receive)
             try:
-                return await inner(whole)
+                return await inner(admitted)
             finally:
-                await whole.close()  # files of a form
+                await admitted.close()  # closes the files of a form
 
         return handle
 
 
 async def _with_token(receive: Receive, token: str) -> Receive:
-    """The token of a form is in its body, so the first bytes of it are read, and no more."""
+    """Check the CSRF token of a form in the first bytes of its body."""
     messages = [message async for message in _first(receive, FORM_HEAD)]
-    sent = b"".join(message.get("body", b"") for message in messages)[:FORM_HEAD]
-    if not token or token.encode() not in sent:
+    start = b"".join(message.get("body", b"") for message in messages)[:FORM_HEAD]
+    if not token or token.encode() not in start:
         raise HTTPException(403, FORGED)
     return _replayed(messages, receive)
 
 
-def _short(receive: Receive) -> Receive:
-    """Receive a body of a login, a name and a password, and none that is longer."""
+def _limited(receive: Receive) -> Receive:
+    """Return a `receive` that raises for a body of more than `ANONYMOUS_BODY` bytes."""
     size = 0
 
     async def counted() -> Message:
         nonlocal size
         message = await receive()
         size += len(message.get("body", b""))
-        if size > STRANGER_BODY:
+        if size > ANONYMOUS_BODY:
             raise HTTPException(
-                413, f"This is too large; at most {STRANGER_BODY:,} bytes are taken."
+                413, f"The request is too large; at most {ANONYMOUS_BODY:,} bytes are accepted."
             )
         return message
 
@@ -85,10 +85,10 @@ def _short(receive: Receive) -> Receive:
 
 
 def _admitted(request: Request, calls: set[Any]) -> Login | None:
-    """The login of a request that these dependencies let pass; it is asked by its head alone."""
+    """Return the login of a request that these dependencies admit, by its headers alone."""
     login = current_login(request)
-    if needed_login in calls:
-        login = needed_login(login)
+    if require_login in calls:
+        login = require_login(login)
         if member_of in calls:
             slug = request.path_params["slug"]
             if not SLUG.fullmatch(slug):
@@ -102,14 +102,14 @@ def _admitted(request: Request, calls: set[Any]) -> Login | None:
 
 
 def _calls(dependant: Dependant) -> Iterator[Any]:
-    """The functions that a route depends on, and those that they depend on."""
-    for each in dependant.dependencies:
-        yield each.call
-        yield from _calls(each)
+    """Yield the functions that a route depends on, recursively."""
+    for dependency in dependant.dependencies:
+        yield dependency.call
+        yield from _calls(dependency)
 
 
 async def _first(receive: Receive, size: int) -> Any:
-    """Yield messages until so many bytes have come, or all."""
+    """Yield messages until `size` bytes are received, or all."""
     while size > 0:
         message = await receive()
         yield message
@@ -119,11 +119,11 @@ async def _first(receive: Receive, size: int) -> Any:
 
 
 def _replayed(messages: list[Message], receive: Receive) -> Receive:
-    """Receive these messages again, then what follows."""
-    ahead = iter(messages)
+    """Return a `receive` that repeats these messages before it receives more."""
+    replayed = iter(messages)
 
-    async def again() -> Message:
-        message = next(ahead, None)
+    async def replay() -> Message:
+        message = next(replayed, None)
         return await receive() if message is None else message
 
-    return again
+    return replay

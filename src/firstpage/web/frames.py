@@ -1,7 +1,7 @@
-"""Documents in frames of their own.  They are untrusted: nothing in them may act or call out.
+"""Documents in separate frames.  They are untrusted: they must not run code or send requests.
 
-The policy allows no script, no form, no request but for our own pictures; links and other loads
-that a policy does not cover are taken out besides.
+The content security policy allows no scripts, no forms and no requests except for stored images;
+links and other loads that the policy does not cover are removed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fastapi.responses import HTMLResponse
 from sqlalchemy import RowMapping
 
 from firstpage.web.api.bodies import Id
-from firstpage.web.sanitize import cleaned, plain_text, too_tangled
+from firstpage.web.sanitize import plain_text, sanitize_document, too_complex
 from firstpage.web.security import CurrentPerson, store_of
 from firstpage.web.store import projects, tasks, texts
 from firstpage.web.store.connect import Tx
@@ -27,10 +27,10 @@ POLICY = (
 )
 HEADERS = {
     "content-security-policy": POLICY,
-    "cache-control": "no-store",  # nothing is left in the browser of who logged out
+    "cache-control": "no-store",  # so that the browser keeps nothing after signing out
     "x-frame-options": "SAMEORIGIN",
 }
-STYLE = (  # HTML keeps its own looks; our renderings take the colors of the pages
+STYLE = (  # HTML keeps its own style; other kinds use the colors of the pages
     ":root{color-scheme:light dark}body{overflow-wrap:anywhere}img{max-width:100%;height:auto}"
     ".html body{font:1rem/1.5 system-ui,sans-serif;margin:1rem}"
     ".own body{font:1.05rem/1.6 -apple-system,'Segoe UI',Roboto,'Noto Sans','Liberation Sans',"
@@ -43,13 +43,15 @@ STYLE = (  # HTML keeps its own looks; our renderings take the colors of the pag
     ".own ol{padding-inline-start:1.6rem}.own li{margin-block-end:.9rem}"
     ".own li::marker{color:light-dark(#56606a,#a9b1b8)}"
 )
-TANGLED = "<p><em>This page is too large or too deeply nested to show; this is its text.</em></p>"
+TOO_COMPLEX = (
+    "<p><em>This page is too large or too deeply nested to show; this is its text.</em></p>"
+)
 router = APIRouter(include_in_schema=False)
 
 
 @router.get("/documents/{document}")
 def frame(request: Request, document: Id, person: CurrentPerson) -> HTMLResponse:
-    """The document alone."""
+    """Return a document as a page of its own."""
     with store_of(request).read() as tx:
         row = _allowed(tx, document, person)
     return HTMLResponse(_page(row), headers=HEADERS)
@@ -57,17 +59,17 @@ def frame(request: Request, document: Id, person: CurrentPerson) -> HTMLResponse
 
 @router.get("/documents/{document}/image")
 def picture(request: Request, document: Id, person: CurrentPerson) -> Response:
-    """The picture that a document shows; the kinds are ours, so none is run."""
+    """Return the image of a document; its media type is never one that a browser runs."""
     with store_of(request).read() as tx:
         row = _allowed(tx, document, person)
-        found = texts.image(tx, row["image"]) if row["image"] else None
-    if found is None:
-        raise HTTPException(404, "This document has no picture.")
-    return Response(found["data"], media_type=found["type"], headers=HEADERS)
+        image = texts.image(tx, row["image"]) if row["image"] else None
+    if image is None:
+        raise HTTPException(404, "This document has no image.")
+    return Response(image["data"], media_type=image["type"], headers=HEADERS)
 
 
 def _allowed(tx: Tx, document: int, person: Person) -> RowMapping:
-    """The document, for those who judge it or lead its project; 404 for all others."""
+    """Return a document to those who judge it or lead its project; 404 for all others."""
     row = texts.document(tx, document)
     if row is not None:
         project = projects.get(tx, row["project"])
@@ -83,9 +85,9 @@ def _allowed(tx: Tx, document: int, person: Person) -> RowMapping:
 
 def _page(row: RowMapping) -> str:
     title = escape(row["title"] or row["key"])
-    looks = "html" if row["kind"] == "html" else "own"
+    style = "html" if row["kind"] == "html" else "own"
     return (
-        f'<!doctype html><html dir="auto" class="{looks}"><head><meta charset="utf-8">'
+        f'<!doctype html><html dir="auto" class="{style}"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{title}</title><style>{STYLE}</style></head><body>{_body(row)}</body></html>"
     )
@@ -96,9 +98,9 @@ def _body(row: RowMapping) -> str:
     body = row["body"]
     if row["kind"] == "html":
         return (
-            heading + TANGLED + _paragraphs(plain_text(body))
-            if too_tangled(body)
-            else cleaned(body)
+            heading + TOO_COMPLEX + _paragraphs(plain_text(body))
+            if too_complex(body)
+            else sanitize_document(body)
         )
     image = (
         f'<p><img src="/documents/{row["id"]}/image" alt="{escape(row["title"])}"></p>'
@@ -114,19 +116,19 @@ def _body(row: RowMapping) -> str:
 
 
 def _items(items: list[Any]) -> str:
-    found = []
+    """Return the items of a list as an ordered list in HTML."""
+    rows = []
     for item in items:
-        shown = item if isinstance(item, dict) else {"title": item}
-        parts = [f"<strong>{escape(str(shown.get('title', '')))}</strong>"]
-        parts += [escape(str(shown[name])) for name in ("url", "text") if shown.get(name)]
-        found.append(f"<li>{'<br>'.join(parts)}</li>")
-    return f"<ol>{''.join(found)}</ol>"
+        fields = item if isinstance(item, dict) else {"title": item}
+        lines = [f"<strong>{escape(str(fields.get('title', '')))}</strong>"]
+        lines += [escape(str(fields[name])) for name in ("url", "text") if fields.get(name)]
+        rows.append(f"<li>{'<br>'.join(lines)}</li>")
+    return f"<ol>{''.join(rows)}</ol>"
 
 
 def _paragraphs(text: str) -> str:
-    """Each in the direction of its own first letter; line breaks are kept."""
-    parts = [p for p in re.split(r"\n\s*\n", text) if p.strip()]
+    """Return the paragraphs of a text as HTML, each in its own direction, with line breaks."""
+    paragraphs = [p for p in re.split(r"\n\s*\n", text) if p.strip()]
     return "".join(
-        f'<p dir="auto">{escape(part.strip(chr(10))).replace(chr(10), "<br>")}</p>'
-        for part in parts
+        f'<p dir="auto">{escape(p.strip(chr(10))).replace(chr(10), "<br>")}</p>' for p in paragraphs
     )

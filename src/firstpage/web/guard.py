@@ -1,6 +1,6 @@
-"""What every request passes first: host, origin, size; and what every response carries.
+"""Middleware that checks host, origin and size of requests, and adds headers to responses.
 
-Plain ASGI, since a body's size must be watched while it streams in.
+It is plain ASGI, since the size of a body must be checked while it is received.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from firstpage.transport.connections import BodyReader, BodyTooLarge, BodyTooSlow
 from firstpage.web.security import FORGED, GUEST, ServeSettings
 
-LOCAL = ("localhost", "127.0.0.1", "::1")
-SAFE = ("GET", "HEAD", "OPTIONS")
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; "
@@ -32,16 +32,16 @@ HEADERS = {
     "x-dns-prefetch-control": "off",
     "cache-control": "no-store",
 }
-UPLOADS = ("/import",)  # paths that end so may send files
+UPLOAD_SUFFIXES = ("/import",)  # of paths to which files may be sent
 
 
-class Guard:
-    """The outermost layer of the application."""
+class RequestGuard:
+    """The outermost middleware of the application."""
 
     def __init__(self, app: ASGIApp, settings: ServeSettings) -> None:
         self.app = app
         self.settings = settings
-        self.hosts = {host.lower() for host in (*LOCAL, *settings.hosts)}
+        self.hosts = {host.lower() for host in (*LOCAL_HOSTS, *settings.hosts)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -50,31 +50,29 @@ class Guard:
         if self.settings.proxy:
             scope = _behind_proxy(scope)
         headers = Headers(scope=scope)
-        refused = self._refused(scope, headers)
-        sender = _dressed(scope, send)
-        if refused is not None:
-            await refused(scope, receive, sender)
+        refusal = self._refusal(scope, headers)
+        sender = _with_headers(scope, send)
+        if refusal is not None:
+            await refusal(scope, receive, sender)
             return
         body = BodyReader(receive, self._limit(scope), self.settings.seconds, self.settings.rate)
 
-        async def watched(message: Message) -> None:
-            if body.failure is None:  # else what is said of a body that we cut off is not true
+        async def send_unless_failed(message: Message) -> None:
+            if body.failure is None:  # otherwise the response to a truncated body is wrong
                 await sender(message)
 
         with suppress(BodyTooLarge, BodyTooSlow, ClientDisconnect):
-            await self.app(scope, body.receive, watched)
+            await self.app(scope, body.receive, send_unless_failed)
         if isinstance(body.failure, BodyTooLarge):
             await _too_large(body.max_bytes, headers)(scope, receive, sender)
         elif body.failure is not None:
             await _too_slow(body, headers)(scope, receive, sender)
 
-    def _refused(self, scope: Scope, headers: Headers) -> Response | None:
-        """An answer where a request goes no further."""
-        if "*" not in self.hosts and _name(headers.get("host", "")) not in self.hosts:
-            return JSONResponse(
-                {"detail": "This server does not answer to that name; see --allow-host."}, 421
-            )
-        if scope["method"] not in SAFE and not _own_origin(scope, headers):
+    def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
+        """Return the response to a request that is refused; None if it is accepted."""
+        if "*" not in self.hosts and _host_name(headers.get("host", "")) not in self.hosts:
+            return JSONResponse({"detail": "This host name is not allowed; see --allow-host."}, 421)
+        if scope["method"] not in SAFE_METHODS and not _own_origin(scope, headers):
             return JSONResponse({"detail": FORGED}, 403)
         length = headers.get("content-length", "0")
         if not length.isascii() or not length.isdigit() or int(length) > self._limit(scope):
@@ -82,45 +80,45 @@ class Guard:
         return None
 
     def _limit(self, scope: Scope) -> int:
-        uploads = scope["path"].rstrip("/").endswith(UPLOADS)
+        uploads = scope["path"].rstrip("/").endswith(UPLOAD_SUFFIXES)
         return self.settings.upload if uploads else self.settings.body
 
 
 def _too_large(limit: int, headers: Headers) -> Response:
-    detail = f"This is too large; at most {limit:,} bytes are taken."
-    return _refusal(413, detail, "Go back, and take a smaller file.", headers)
+    detail = f"The request is too large; at most {limit:,} bytes are accepted."
+    return _response(413, detail, "Go back and choose a smaller file.", headers)
 
 
 def _too_slow(body: BodyReader, headers: Headers) -> Response:
-    detail = f"This came too slowly: {body.bytes_read:,} bytes in {body.waited:.0f} seconds."
-    found = _refusal(408, detail, "Go back, and try again over a faster connection.", headers)
-    found.headers["connection"] = "close"
-    return found
+    detail = f"The request was too slow: {body.read:,} bytes in {body.waited:.0f} seconds."
+    response = _response(408, detail, "Go back and try again over a faster connection.", headers)
+    response.headers["connection"] = "close"
+    return response
 
 
-def _refusal(status: int, detail: str, advice: str, headers: Headers) -> Response:
-    """In words for a person whose form it was, in JSON for a program."""
+def _response(status: int, detail: str, advice: str, headers: Headers) -> Response:
+    """Return an error as text for a browser, or as JSON for a program."""
     if "text/html" in headers.get("accept", ""):
         return PlainTextResponse(f"{detail} {advice}", status)
     return JSONResponse({"detail": detail}, status)
 
 
-def _dressed(scope: Scope, send: Send) -> Send:
-    """Adds our headers where a response has none of its own, and the guest's cookie."""
+def _with_headers(scope: Scope, send: Send) -> Send:
+    """Return a `send` that adds the default headers and the guest cookie to a response."""
 
-    async def dressed(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers.setdefault(name, value)
-            if scope["scheme"] == "https":  # as the proxy says; we speak HTTP
+            if scope["scheme"] == "https":  # according to the proxy; the server itself speaks HTTP
                 headers.setdefault("strict-transport-security", "max-age=31536000")
             guest = scope.get("state", {}).get("guest")
             if guest:
                 headers.append("set-cookie", _guest_cookie(guest, scope["scheme"] == "https"))
         await send(message)
 
-    return dressed
+    return send_with_headers
 
 
 def _guest_cookie(guest: str, secure: bool) -> str:
@@ -128,20 +126,20 @@ def _guest_cookie(guest: str, secure: bool) -> str:
 
 
 def _own_origin(scope: Scope, headers: Headers) -> bool:
-    """Does a change come from our own pages, as far as the browser tells?"""
+    """Return whether a change comes from a page of this site, as far as the browser tells."""
     if headers.get("sec-fetch-site") in ("cross-site", "same-site"):
         return False
     origin = headers.get("origin")
     if origin is None:
-        return True  # no browser, or an old one; the token decides
+        return True  # not a browser, or an old one; the CSRF token decides
     try:
         return urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
     except ValueError:
         return False
 
 
-def _name(host: str) -> str:
-    """A Host header's name without port; empty where it cannot be read."""
+def _host_name(host: str) -> str:
+    """Return the name of a Host header without its port; empty if it cannot be parsed."""
     try:
         return (urlsplit(f"//{host}").hostname or "").lower()
     except ValueError:
@@ -149,7 +147,7 @@ def _name(host: str) -> str:
 
 
 def _behind_proxy(scope: Scope) -> Scope:
-    """The address and scheme that the proxy added: the last, since clients may send others."""
+    """Return the scope with the address and scheme that the proxy added last."""
     headers = Headers(scope=scope)
     client = headers.get("x-forwarded-for", "").split(",")[-1].strip()
     scheme = headers.get("x-forwarded-proto", "").split(",")[-1].strip().lower()

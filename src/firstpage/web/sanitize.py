@@ -1,4 +1,4 @@
-"""HTML of documents and Markdown of guidelines, without anything that could act or call out."""
+"""Sanitized HTML of documents and of guidelines in Markdown: no code, no requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from markdown_it.token import Token
 from markupsafe import Markup
 from nh3 import ALLOWED_TAGS, Cleaner
 
-DROPPED = {  # with all they hold; of any other tag that is not allowed its text stays
+DROPPED = {  # with their content; of other tags that are not allowed the text stays
     "script", "iframe", "frame", "frameset", "object", "embed", "applet", "noscript", "noframes",
     "noembed", "template", "title", "svg", "math", "audio", "video",
 }  # fmt: skip
@@ -28,14 +28,14 @@ DOCUMENT_ATTRIBUTES = {
     "rowspan", "scope", "size", "span", "start", "style", "title", "valign", "value", "width",
 }  # fmt: skip
 PAGE_ATTRIBUTES = {"alt", "colspan", "dir", "lang", "rowspan", "scope", "start", "title"}
-LINKS = ("http://", "https://", "mailto:")
+LINK_SCHEMES = ("http://", "https://", "mailto:")
 
 
-def _harmless(tag: str, name: str, value: str) -> str | None:
-    """Return the value of an attribute to keep: pictures are inline data, links are none."""
+def _filter_attribute(tag: str, name: str, value: str) -> str | None:
+    """Return the value of an attribute, or None to drop it: images must be inline data."""
     if name == "src" and not value.strip().lower().startswith("data:image/"):
         return None
-    if name == "href" and not value.lower().startswith(LINKS):
+    if name == "href" and not value.lower().startswith(LINK_SCHEMES):
         return None
     return value
 
@@ -44,7 +44,7 @@ _DOCUMENT = Cleaner(
     tags=DOCUMENT_TAGS,
     clean_content_tags=DROPPED,
     attributes={"*": DOCUMENT_ATTRIBUTES, "img": {"src"}},
-    attribute_filter=_harmless,
+    attribute_filter=_filter_attribute,
     url_schemes={"data"},
     url_relative="deny",
     link_rel=None,
@@ -53,7 +53,7 @@ _PAGE = Cleaner(
     tags=ALLOWED_TAGS,
     clean_content_tags=DROPPED | {"style"},
     attributes={"*": PAGE_ATTRIBUTES, "a": {"href"}, "img": {"src"}},
-    attribute_filter=_harmless,
+    attribute_filter=_filter_attribute,
     url_schemes={"http", "https", "mailto", "data"},
     url_relative="deny",
     link_rel="noreferrer noopener",
@@ -61,37 +61,37 @@ _PAGE = Cleaner(
 )
 
 
-def cleaned(html: str) -> str:
-    """Return the document's text and looks; links lead nowhere, pictures are inline data or none.
+def sanitize_document(html: str) -> str:
+    """Return a document's HTML with its style, without links; images are inline data.
 
-    The time to parse `too_tangled` HTML has no useful bound.
+    The time to parse HTML that is `too_complex` has no useful bound.
     """
     return _DOCUMENT.clean(html)
 
 
-def cleaned_for_page(html: str) -> str:
-    """Return HTML that may stand in a page of ours: its looks are the page's, links open apart."""
+def sanitize_page(html: str) -> str:
+    """Return HTML that can be part of a page: without style, links open in a new tab."""
     return _PAGE.clean(html)
 
 
-MAX_TAGS = 20_000  # nested, the time to parse them grows with the square
+MAX_TAGS = 20_000  # the time to parse nested tags is quadratic
 MAX_LENGTH = 1_000_000  # characters without inline data
-MAX_NAMES = 30_000  # different words; as attributes of one tag they cost the square of their number
+MAX_NAMES = 30_000  # distinct words; as attributes of one tag they take quadratic time
 MAX_REOPENED = 500_000  # elements
 _DATA = re.compile(r"data:[^\s\"'<>]*", re.IGNORECASE)
 _NAME_END = re.compile(r"[\s/>=]+")
-_FORMATTING = re.compile(  # group 2: the attributes, if it is plain to see where they end
+_FORMATTING = re.compile(  # group 2: the attributes, if their end is unambiguous
     r"<(b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\s/])"
     r"((?:\s+[\w-]+\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'|[\w#%.-]+))*+\s*/?>)?",
     re.IGNORECASE,
 )
 
 
-def too_tangled(html: str) -> bool:
-    """Whether HTML could take a server minutes or gigabytes to parse as browsers do.
+def too_complex(html: str) -> bool:
+    """Return whether parsing HTML as browsers do could take minutes or gigabytes.
 
-    Open formatting tags that differ (up to 3 that do not) are opened again in each block, so a
-    few thousand of them make millions of elements.
+    Open formatting tags that differ (and up to 3 equal ones) are reopened in every block, so that
+    a few thousand of them make millions of elements.
     """
     tags = html.count("<")
     text = _DATA.sub("", html)
@@ -101,11 +101,11 @@ def too_tangled(html: str) -> bool:
     return 3 * len(formats) * tags > MAX_REOPENED
 
 
-UNSHOWN = {"script", "style", "template"}
+HIDDEN_TAGS = {"script", "style", "template"}
 
 
 def plain_text(html: str) -> str:
-    """Return the text of a page in one line, without what a browser does not show."""
+    """Return the visible text of a page in one line."""
     reader = _TextReader()
     reader.feed(html)
     reader.close()
@@ -113,7 +113,7 @@ def plain_text(html: str) -> str:
 
 
 class _TextReader(HTMLParser):
-    """Collects text; a tag separates words."""
+    """Collects the text of a page; tags separate words."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -121,11 +121,11 @@ class _TextReader(HTMLParser):
         self._hidden = 0
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
-        self._hidden += tag in UNSHOWN
+        self._hidden += tag in HIDDEN_TAGS
         self.text.append(" ")
 
     def handle_endtag(self, tag: str) -> None:
-        self._hidden -= tag in UNSHOWN and self._hidden > 0
+        self._hidden -= tag in HIDDEN_TAGS and self._hidden > 0
         self.text.append(" ")
 
     def handle_data(self, data: str) -> None:
@@ -133,23 +133,23 @@ class _TextReader(HTMLParser):
             self.text.append(data)
 
 
-LAST_HEADING = 6
-MAX_BRACKETS = 2000  # the time to look for links grows with the square of these
+MAX_HEADING = 6
+MAX_BRACKETS = 2000  # the time to find links is quadratic in their number
 
 
 @lru_cache(maxsize=64)
-def rendered(text: str, under: int = 1) -> Markup:
-    """Return a text in Markdown as harmless HTML; its headings come below those of level `under`.
+def render_markdown(text: str, under: int = 1) -> Markup:
+    """Return Markdown as sanitized HTML, with its headings below level `under`.
 
-    Raw HTML is shown as the text that it is; a picture that would be loaded from elsewhere, which
-    the pages' policy forbids, becomes a link to it.  Beyond `MAX_BRACKETS` links stay text.
+    Raw HTML is shown as text; an external image, which the policy of the pages forbids, becomes a
+    link.  With more than `MAX_BRACKETS` brackets, links stay text.
     """
     parser = _parser(links=text.count("[") <= MAX_BRACKETS)
     tokens = parser.parse(text)
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
-            token.tag = f"h{min(int(token.tag[1:]) + under, LAST_HEADING)}"
-    return Markup(cleaned_for_page(parser.renderer.render(tokens, parser.options, {})))
+            token.tag = f"h{min(int(token.tag[1:]) + under, MAX_HEADING)}"
+    return Markup(sanitize_page(parser.renderer.render(tokens, parser.options, {})))
 
 
 @cache

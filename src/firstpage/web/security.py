@@ -1,8 +1,8 @@
-"""Who is asking, and may they: cookies, tokens against forgery, roles.
+"""Authentication and authorization: cookies, CSRF tokens, roles.
 
-What somebody may not know exists is not there for them (404).  Every change needs the login's
-own token: in the header `X-CSRF-Token`, or in a form's hidden field `csrf`.
-The API and the pages share how a user's error is answered: its status, and when to try again.
+Objects that a person may not know of are reported as not found (404).  Every change needs the CSRF
+token of the login: in the header `X-CSRF-Token`, or in the hidden form field `csrf`.
+The API and the pages share the status codes and headers of user errors.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 
 from firstpage.web import sign_in
-from firstpage.web.sign_in import Crowded, Entered, Gate, WrongLogin
+from firstpage.web.sign_in import SignInBusy, SignInPool, SignInResult, WrongLogin
 from firstpage.web.store import attempts, logins, projects
-from firstpage.web.store.attempts import Source, TooMany
+from firstpage.web.store.attempts import RequestSource, TooMany
 from firstpage.web.store.connect import Busy, Store
-from firstpage.web.store.judging import Desk
+from firstpage.web.store.judging import JudgingService
 from firstpage.web.store.logins import Login
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Member
-from firstpage.web.store.sessions import NotThere
+from firstpage.web.store.sessions import NotFound
 
 STATUS: dict[type[Exception], int] = {
-    NotThere: 404,
+    NotFound: 404,
     WrongLogin: 401,
     TooMany: 429,
-    Crowded: 503,
+    SignInBusy: 503,
     Busy: 503,
-}  # any other mistake of a user is a 400
-RETRY_AFTER = 2  # seconds, where the error does not say
+}  # any other user error is a 400
+RETRY_AFTER = 2  # seconds, unless the error has its own
 
 
 def status_of(error: Exception) -> int:
@@ -44,26 +44,35 @@ def status_of(error: Exception) -> int:
 
 
 def headers_of(error: Exception) -> dict[str, str]:
-    """Return what is sent along: with "later" comes how much later."""
+    """Return the headers of an error: `Retry-After` where trying again may help."""
     if status_of(error) not in (429, 503):
         return {}
     return {"Retry-After": str(getattr(error, "retry_after", RETRY_AFTER))}
 
 
 COOKIE = "firstpage_login"
-GUEST = "firstpage_guest"  # lets forms of people who are not logged in carry a token too
-FORGED = "This request did not come from our own pages; reload the page and try again."
+GUEST = "firstpage_guest"  # the CSRF token of people who are not signed in belongs to it
+FORGED = "This request did not come from a page of this site; reload the page and try again."
 
 
 @dataclass(frozen=True)
 class ServeSettings:
     """How the application is served.
 
-    `open`: one person on this machine, no accounts; `token` lets their browser in, once.
-    `hosts`: names under which the server may be addressed, beside this machine's own.
-    `proxy`: believe the proxy in front about address and https.  Limits are bytes.
-    `connections`: open at the same time; more take the place of silent ones.
-    `seconds`: that we wait for a body, beside what came of it over `rate` bytes per second.
+    Attributes
+    ----------
+    open : bool
+        A single user on this machine without accounts; `token` signs their browser in once.
+    hosts : tuple of str
+        Host names of the server, in addition to those of this machine.
+    proxy : bool
+        Whether to trust the address and scheme that a reverse proxy forwards.
+    upload, unpacked, body : int
+        Maximum bytes of an import, of one unpacked file, and of any other body.
+    connections : int
+        Maximum open connections; a new one replaces the one that is idle longest.
+    seconds, rate : float
+        Seconds to wait for a body, plus one second for every `rate` bytes received.
     """
 
     open: bool = False
@@ -82,12 +91,12 @@ def store_of(request: Request) -> Store:
     return cast(Store, request.app.state.store)
 
 
-def desk_of(request: Request) -> Desk:
-    return cast(Desk, request.app.state.desk)
+def service_of(request: Request) -> JudgingService:
+    return cast(JudgingService, request.app.state.judging_service)
 
 
-def gate_of(request: Request) -> Gate:
-    return cast(Gate, request.app.state.gate)
+def sign_in_pool_of(request: Request) -> SignInPool:
+    return cast(SignInPool, request.app.state.sign_in_pool)
 
 
 def settings_of(request: Request) -> ServeSettings:
@@ -95,33 +104,34 @@ def settings_of(request: Request) -> ServeSettings:
 
 
 def current_login(request: Request) -> Login | None:
-    """The session of the cookie, if it has one."""
+    """Return the session of the request's cookie; None if it has none."""
     token = request.cookies.get(COOKIE)
     if not token or len(token) > 200:
         return None
     store = store_of(request)
     with store.read() as tx:
-        found = logins.find(tx, token)
-    if found is not None and found.stale:
+        login = logins.find(tx, token)
+    if login is not None and login.stale:
         with store.write() as tx:
-            logins.touch(tx, found.id)
-    return found
-
-
-MaybeLogin = Annotated[Login | None, Depends(current_login)]
-
-
-def needed_login(login: MaybeLogin) -> Login:
-    if login is None:
-        raise HTTPException(401, "Please log in first.")
+            logins.touch(tx, login.id)
     return login
 
 
-LoggedIn = Annotated[Login, Depends(needed_login)]
+OptionalLogin = Annotated[Login | None, Depends(current_login)]
+
+
+def require_login(login: OptionalLogin) -> Login:
+    """Return the login; 401 if nobody is signed in."""
+    if login is None:
+        raise HTTPException(401, "Please sign in first.")
+    return login
+
+
+LoggedIn = Annotated[Login, Depends(require_login)]
 
 
 def current_person(login: LoggedIn) -> Person:
-    """Who is logged in; 401 if nobody is."""
+    """Return the signed-in person; 401 if there is none."""
     return login.person
 
 
@@ -131,21 +141,21 @@ CurrentPerson = Annotated[Person, Depends(current_person)]
 def csrf_header(
     login: LoggedIn, x_csrf_token: Annotated[str | None, Header(max_length=200)] = None
 ) -> Login:
-    """For the JSON API: the login, if the header carries its token."""
-    if not _same(x_csrf_token or "", login.csrf):
+    """Return the login if the request's header has its CSRF token (for the JSON API)."""
+    if not _equal(x_csrf_token or "", login.csrf):
         raise HTTPException(403, FORGED)
     return login
 
 
-def same_csrf(request: Request, login: Login) -> None:
-    """The same, where a login is there but not needed."""
+def check_csrf(request: Request, login: Login) -> None:
+    """Check the CSRF token of a login that the route does not require."""
     csrf_header(login, request.headers.get("x-csrf-token"))
 
 
-def csrf_token(request: Request, login: MaybeLogin) -> str:
-    """For pages: what their forms and their meta tag must carry.
+def csrf_token(request: Request, login: OptionalLogin) -> str:
+    """Return the CSRF token of a page's forms and meta tag.
 
-    Without a login it belongs to a cookie of its own, which another site can neither read nor set.
+    Without a login it is derived from a guest cookie, which other sites can neither read nor set.
     """
     if login is not None:
         return login.csrf
@@ -157,19 +167,19 @@ def csrf_token(request: Request, login: MaybeLogin) -> str:
 
 
 def expected_csrf(request: Request, login: Login | None) -> str:
-    """What a form of this browser must carry; empty where it has been given none."""
+    """Return the CSRF token that a form of this browser must have; empty if it has none."""
     if login is not None:
         return login.csrf
     guest = request.cookies.get(GUEST)
     return _guest_csrf(guest) if guest else ""
 
 
-async def csrf_form(request: Request, login: MaybeLogin) -> FormData:
-    """For pages: the form that was sent, if its field `csrf` is the right one."""
+async def csrf_form(request: Request, login: OptionalLogin) -> FormData:
+    """Return the submitted form if its field `csrf` is correct (for pages)."""
     form = await request.form()
-    want = expected_csrf(request, login)
-    given = form.get("csrf")
-    if not want or not isinstance(given, str) or not _same(given, want):
+    expected = expected_csrf(request, login)
+    submitted = form.get("csrf")
+    if not expected or not isinstance(submitted, str) or not _equal(submitted, expected):
         raise HTTPException(403, FORGED)
     return form
 
@@ -178,25 +188,25 @@ SlugPath = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9\-]{0,63}$")]
 
 
 def member_of(request: Request, slug: SlugPath, person: CurrentPerson) -> Member:
-    """The asking person's place in the project; 404 if they have none."""
+    """Return the signed-in person's membership in the project; 404 if there is none."""
     with store_of(request).read() as tx:
-        found = projects.member(tx, slug, person)
-    if found is None:
+        member = projects.member(tx, slug, person)
+    if member is None:
         raise HTTPException(404, "There is no such project.")
-    return found
+    return member
 
 
 def lead_of(member: Annotated[Member, Depends(member_of)]) -> Member:
-    """The same for leads only; an assessor knows the project, so 403."""
+    """Return the membership of a lead; 403 for assessors, who know that the project exists."""
     if not member.leads:
-        raise HTTPException(403, "Only a lead of this project may do this.")
+        raise HTTPException(403, "Only a lead of this project can do this.")
     return member
 
 
 def admin_of(person: CurrentPerson) -> Person:
-    """Return who is asking, if they see to the whole server."""
+    """Return the signed-in person if they are an admin; otherwise 403."""
     if not person.admin:
-        raise HTTPException(403, "Only an admin may do this.")
+        raise HTTPException(403, "Only an admin can do this.")
     return person
 
 
@@ -206,47 +216,48 @@ Lead = Annotated[Member, Depends(lead_of)]
 
 
 def set_login_cookie(request: Request, response: Response, token: str) -> None:
-    """Hand a session to the browser."""
+    """Set the cookie of a session."""
     _set_cookie(request, response, COOKIE, token, logins.DAYS)
 
 
-def let_in(request: Request, response: Response, entered: Entered) -> None:
-    """Hand the browser what it received by coming in."""
-    if entered.token is not None:
-        set_login_cookie(request, response, entered.token)
-    if entered.device is not None:
-        _set_cookie(request, response, *entered.device, sign_in.DAYS)
+def set_sign_in_cookies(request: Request, response: Response, result: SignInResult) -> None:
+    """Set the cookies of a sign-in: the session and the known device."""
+    if result.token is not None:
+        set_login_cookie(request, response, result.token)
+    if result.device is not None:
+        _set_cookie(request, response, *result.device, sign_in.DAYS)
 
 
 def _set_cookie(request: Request, response: Response, name: str, value: str, days: int) -> None:
-    """Set it out of reach of scripts and of other sites' forms; over https only, where we are."""
+    """Set a cookie that scripts and other sites' forms cannot use; secure if served over https."""
     response.set_cookie(
         name, value, max_age=days * 86400, httponly=True, samesite="lax",
         secure=request.url.scheme == "https", path="/",
     )  # fmt: skip
 
 
-def drop_login_cookie(response: Response) -> None:
+def delete_login_cookie(response: Response) -> None:
+    """Delete the cookie of the session."""
     response.delete_cookie(COOKIE, path="/")
 
 
 def address_of(request: Request) -> str:
-    """Return where a request comes from, for the audit."""
+    """Return the address of a request, for the audit log."""
     return request.client.host[:64] if request.client else "unknown"
 
 
-def network_of(request: Request) -> Source:
-    """Return where somebody who is not signed in comes from, for limits."""
+def network_of(request: Request) -> RequestSource:
+    """Return the source of a request by somebody who is not signed in, for rate limits."""
     return attempts.network(address_of(request))
 
 
-def session_of(request: Request, login: Login) -> Source:
-    """Return the source of somebody who is signed in: their own session."""
-    return Source(address_of(request), f"session {login.id}", known=True)
+def session_of(request: Request, login: Login) -> RequestSource:
+    """Return the source of a signed-in person's request: their session."""
+    return RequestSource(address_of(request), f"session {login.id}", known=True)
 
 
-async def device_of(request: Request, login: str) -> Source:
-    """Return the source of a sign-in: a device that the account knows, or the network."""
+async def device_of(request: Request, login: str) -> RequestSource:
+    """Return the source of a sign-in: a known device of the account, or the network."""
     return await run_in_threadpool(
         sign_in.source, store_of(request), login, address_of(request), request.cookies
     )
@@ -256,5 +267,5 @@ def _guest_csrf(guest: str) -> str:
     return hashlib.sha256(f"guest:{guest}".encode("utf-8", "replace")).hexdigest()
 
 
-def _same(one: str, other: str) -> bool:
-    return hmac.compare_digest(one.encode("utf-8", "replace"), other.encode("utf-8", "replace"))
+def _equal(first: str, second: str) -> bool:
+    return hmac.compare_digest(first.encode("utf-8", "replace"), second.encode("utf-8", "replace"))

@@ -19,98 +19,103 @@ from firstpage.transport.server import listen, server_for, url_host
 from firstpage.web.security import ServeSettings
 from firstpage.web.store import invitations, people
 from firstpage.web.store.connect import Store
-from firstpage.web.store.staging import clean
+from firstpage.web.store.staging import remove_stale_imports
 
 if TYPE_CHECKING:
     import uvicorn
 
-Until = Callable[[], bool]
-LOOK, LINGER = 0.5, 3.0  # seconds between looks, and after the last
-# Seconds that a thread may keep the interpreter while others wait.  An answer passes between
-# threads some twenty times; beside one that reads a long upload it would wait 5 ms each time.
-SWITCH = 0.0005
-LAST = 5  # seconds that requests may take to end once the server is told to stop
+StopCondition = Callable[[], bool]
+POLL_INTERVAL, STOP_DELAY = 0.5, 3.0  # seconds
+# Seconds that a thread may hold the interpreter while others wait.  An answer passes between
+# threads some twenty times; during a long upload it would otherwise wait 5 ms each time.
+SWITCH_INTERVAL = 0.0005
+SHUTDOWN_TIMEOUT = 5  # seconds that open requests may take once the server is stopping
 
 
 def serve(
-    where: str | Path, host: str, port: int, settings: ServeSettings, until: Until | None = None
+    where: str | Path,
+    host: str,
+    port: int,
+    settings: ServeSettings,
+    until: StopCondition | None = None,
 ) -> None:
-    """Open or make the project's store and serve it; where `until` is given, till it says so."""
+    """Open or create the project's store and serve it, until `until` returns True if given."""
     store = Store(where).prepare()
     try:
-        with store.told():
-            clean(store)
+        with store.readable_errors():
+            remove_stale_imports(store)
             _run(store, host, port, settings, until)
     finally:
         store.close()
 
 
-def _run(store: Store, host: str, port: int, settings: ServeSettings, until: Until | None) -> None:
-    """Until somebody stops it."""
+def _run(
+    store: Store, host: str, port: int, settings: ServeSettings, until: StopCondition | None
+) -> None:
     from threadpoolctl import threadpool_limits
 
-    from firstpage.web.app import create_app, ready_for_one
+    from firstpage.web.app import create_app, prepare_single_user
 
-    sys.setswitchinterval(SWITCH)
-    threadpool_limits(1)  # requests are the threads; small products gain nothing from more
-    taken = listen(host, port)
-    address = f"http://{url_host(host)}:{taken.getsockname()[1]}"
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    threadpool_limits(1)  # requests are the threads; small matrix products gain nothing from more
+    listener = listen(host, port)
+    address = f"http://{shown(host)}:{listener.getsockname()[1]}"
     if settings.open:
         settings = replace(settings, token=secrets.token_urlsafe(32))
-        ready_for_one(store)
-        entrance = f"{address}/open?token={settings.token}"
-        print(f"Open this address in your browser (once): {entrance}")
-        _show(entrance)
+        prepare_single_user(store)
+        url = f"{address}/open?token={settings.token}"
+        print(f"Open this address in your browser (once): {url}")
+        _open_browser(url)
     else:
-        print(f"Serving {store.shown} at {address}")
+        print(f"Serving {store.display_url} at {address}")
         _invite_first(store, address)
     sys.stdout.flush()
     app = create_app(store, replace(settings, hosts=(*settings.hosts, host)))
-    server = server_for(app, ConnectionLimits(settings.connections), LAST)
+    server = server_for(app, ConnectionLimits(settings.connections), SHUTDOWN_TIMEOUT)
     if until is not None:
-        threading.Thread(target=_stop, args=(server, until), daemon=True).start()
-    gc.freeze()  # else each full collection walks all modules, 0.15 s in which nobody is answered
-    server.run(sockets=[taken])
+        threading.Thread(target=_stop_when, args=(server, until), daemon=True).start()
+    gc.freeze()  # otherwise every full collection visits all modules and blocks answers for 0.15 s
+    server.run(sockets=[listener])
 
 
-def _stop(server: uvicorn.Server, until: Until) -> None:
-    """Let the server go a moment after its work is done: the last page is still to be shown."""
+def _stop_when(server: uvicorn.Server, until: StopCondition) -> None:
+    """Stop the server shortly after the condition holds, so that it can still send a last page."""
     while not server.should_exit:
         if until():
-            time.sleep(LINGER)
+            time.sleep(STOP_DELAY)
             server.should_exit = True
             return
-        time.sleep(LOOK)
+        time.sleep(POLL_INTERVAL)
 
 
-def _show(address: str) -> None:
-    """Open the browser for a person at a screen, once the server can answer."""
-    screen = sys.platform in ("darwin", "win32") or any(
+def _open_browser(url: str) -> None:
+    """Open the browser if there is a display and a terminal, once the server can answer."""
+    display = sys.platform in ("darwin", "win32") or any(
         os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")
     )
-    if screen and sys.stdout.isatty():
-        threading.Timer(1.0, webbrowser.open, [address]).start()
+    if display and sys.stdout.isatty():
+        threading.Timer(1.0, webbrowser.open, [url]).start()
 
 
 def _invite_first(store: Store, address: str) -> None:
-    """Print a link to come in where no admin has a password yet: for their account, or a new one.
+    """Print a sign-in link if no admin has a password yet: for their account, or a new one.
 
-    It ends the links that were printed before.
+    Links that were printed before end.
     """
     with store.write() as tx:
-        if people.an_admin(tx):
+        if people.has_admin(tx):
             return
-        admin = people.waiting_admin(tx)
+        admin = people.admin_without_password(tx)
         if admin is None:
             link = invitations.invite(tx, None, "lead", None)
-            who = "the first lead chooses a login and comes in here"
+            action = "the first lead chooses a login and signs in here"
         else:
             link = invitations.reset_link(tx, admin, None, invitations.DAYS)
-            who = f"{admin.login} comes in here"
-    print(f"No lead has a password yet; {who} (once; links printed before have ended):")
+            action = f"{admin.login} signs in here"
+    print(f"No lead has a password yet; {action} (once; links printed before have ended):")
     print(f"{address}{link.path}")
 
 
 def check_port(host: str, port: int) -> None:
-    """Refuse a port that is taken, before long work whose end needs it."""
+    """Raise if a port is in use, before long work that needs it at its end."""
     listen(host, port).close()

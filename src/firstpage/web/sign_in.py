@@ -1,6 +1,6 @@
-"""Coming in: sign in, accept an invitation, set a password.  The API and the pages share this.
+"""Sign in, accept an invitation, set a password; shared by the API and the pages.
 
-All of it hashes passwords, so it is run by the gate (`web/gate.py`).
+All of this hashes passwords, so it runs in the `SignInPool`.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ from typing import ParamSpec, TypeVar
 
 from firstpage.errors import DataError, FirstpageError
 from firstpage.web.store import attempts, audit, invitations, logins, people
-from firstpage.web.store.attempts import Source
+from firstpage.web.store.attempts import RequestSource
 from firstpage.web.store.connect import Store
 from firstpage.web.store.logins import Login
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Project
 
-PREFIX = "firstpage_device_"
-DAYS = 365
+COOKIE_PREFIX = "firstpage_device_"
+DAYS = 365  # until the cookie of a device expires
 
 
-def cookie(person: int, password_hash: str) -> tuple[str, str]:
-    """Return the name and the value of a new device's cookie."""
+def device_cookie(person: int, password_hash: str) -> tuple[str, str]:
+    """Return the name and value of the cookie of a new device."""
     nonce = secrets.token_hex(16)
-    return f"{PREFIX}{person}", f"{nonce}.{_signature(person, password_hash, nonce)}"
+    return f"{COOKIE_PREFIX}{person}", f"{nonce}.{_signature(person, password_hash, nonce)}"
 
 
-def known(cookies: Mapping[str, str], person: int, password_hash: str | None) -> str | None:
-    """Return the device's own number, if the account knows the device."""
-    nonce, _, signature = cookies.get(f"{PREFIX}{person}", "").partition(".")
+def known_device(cookies: Mapping[str, str], person: int, password_hash: str | None) -> str | None:
+    """Return the nonce of a device that signed in to the account before; None if it is unknown."""
+    nonce, _, signature = cookies.get(f"{COOKIE_PREFIX}{person}", "").partition(".")
     if password_hash is None or len(nonce) != 32 or not nonce.isalnum() or not nonce.isascii():
         return None
-    wanted = _signature(person, password_hash, nonce)
-    same = hmac.compare_digest(signature.encode("utf-8", "replace"), wanted.encode())
-    return nonce if same else None
+    expected = _signature(person, password_hash, nonce)
+    valid = hmac.compare_digest(signature.encode("utf-8", "replace"), expected.encode())
+    return nonce if valid else None
 
 
-def any_claimed(cookies: Mapping[str, str]) -> bool:
-    """Is there a cookie to look at?"""
-    return any(name.startswith(PREFIX) for name in cookies)
+def has_device_cookie(cookies: Mapping[str, str]) -> bool:
+    """Return whether there is the cookie of a device, valid or not."""
+    return any(name.startswith(COOKIE_PREFIX) for name in cookies)
 
 
 def _signature(person: int, password_hash: str, nonce: str) -> str:
@@ -57,60 +57,60 @@ def _signature(person: int, password_hash: str, nonce: str) -> str:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-HASHES = 2  # at the same time
-PLACES = 32  # for those who hash and those who wait
-RESERVED = 8  # of them for known devices, so that strangers cannot fill all
-PER_SOURCE = 8  # places of one network or device
+HASHES = 2  # password hashes at the same time
+CAPACITY = 32  # sign-ins that hash or wait
+RESERVED = 8  # of the capacity, for known devices, so that strangers cannot use all of it
+PER_SOURCE = 8  # maximum of one network or device
 
 
-class Crowded(FirstpageError):
-    """Too many are signing in at this moment."""
+class SignInBusy(FirstpageError):
+    """Too many people are signing in at the same time."""
 
 
-class Gate:
-    """Runs sign-in work of one application, each piece as a whole on one of `HASHES` threads."""
+class SignInPool:
+    """Runs the sign-ins of one application on `HASHES` threads, with a bounded queue."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(HASHES, "sign-in")
         self._lock = threading.Lock()
-        self._taken: Counter[str] = Counter()
+        self._pending: Counter[str] = Counter()
 
     async def run(
-        self, source: Source, work: Callable[P, T], *given: P.args, **more: P.kwargs
+        self, source: RequestSource, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Return what `work` returns; refused at once where no place is free."""
+        """Run `work` and return its result; raise `SignInBusy` if the queue is full."""
         self._enter(source)
         try:
-            future = self._threads.submit(work, *given, **more)
+            future = self._threads.submit(work, *args, **kwargs)
         except BaseException:
             self._leave(source)
             raise
         future.add_done_callback(lambda _: self._leave(source))
         return await asyncio.wrap_future(future)
 
-    def _enter(self, source: Source) -> None:
+    def _enter(self, source: RequestSource) -> None:
         with self._lock:
-            places = PLACES if source.known else PLACES - RESERVED
-            if self._taken.total() >= places or self._taken[source.name] >= PER_SOURCE:
-                raise Crowded("Many people are signing in; please try again in a moment.")
-            self._taken[source.name] += 1
+            capacity = CAPACITY if source.known else CAPACITY - RESERVED
+            if self._pending.total() >= capacity or self._pending[source.name] >= PER_SOURCE:
+                raise SignInBusy("Many people are signing in; please try again in a moment.")
+            self._pending[source.name] += 1
 
-    def _leave(self, source: Source) -> None:
+    def _leave(self, source: RequestSource) -> None:
         with self._lock:
-            self._taken[source.name] -= 1
-            self._taken += Counter()  # forget those at zero
+            self._pending[source.name] -= 1
+            self._pending += Counter()  # drops sources at zero
 
 
-WRONG = "This login and password do not fit together."
+WRONG = "The login or the password is wrong."
 
 
 class WrongLogin(FirstpageError):
-    """No such login, or another password; which of them is not said."""
+    """No such login, or a wrong password; the message does not say which."""
 
 
 @dataclass(frozen=True)
-class Entered:
-    """What a browser receives: the cookie of a known device, and the token of a new session."""
+class SignInResult:
+    """The result of a sign-in: the cookie of the device, and the token of a new session."""
 
     device: tuple[str, str] | None = None
     token: str | None = None
@@ -118,36 +118,40 @@ class Entered:
     project: Project | None = None
 
 
-def source(store: Store, login: str, address: str, cookies: Mapping[str, str]) -> Source:
-    """Return where a sign-in comes from: a device that this account knows, or its network."""
-    stranger = attempts.network(address)
-    if not any_claimed(cookies):
-        return stranger
+def source(store: Store, login: str, address: str, cookies: Mapping[str, str]) -> RequestSource:
+    """Return the source of a sign-in: a known device of this account, or the network."""
+    by_network = attempts.network(address)
+    if not has_device_cookie(cookies):
+        return by_network
     with store.read() as tx:
         person = people.by_login(tx, login)
         password_hash = None if person is None else people.password_hash(tx, person.id)
-    nonce = None if person is None else known(cookies, person.id, password_hash)
-    return stranger if nonce is None else Source(address, f"device {nonce}", known=True)
+    nonce = None if person is None else known_device(cookies, person.id, password_hash)
+    return by_network if nonce is None else RequestSource(address, f"device {nonce}", known=True)
 
 
 def log_in(
-    store: Store, login: str, password: str, source: Source, before: Login | None = None
-) -> Entered:
-    """Start a new session; one that the browser had `before` ends.
+    store: Store, login: str, password: str, source: RequestSource, before: Login | None = None
+) -> SignInResult:
+    """Start a new session; the browser's session `before` ends.
 
-    The password is checked outside any transaction: it is slow by design.  The attempt is
-    written down first, so that many at once do not slip through, and taken back if it was right.
+    The password is checked outside any transaction, since it is slow by design.  The attempt is
+    recorded as a failure first, so that concurrent ones are counted, and removed on success.
     """
     login = login.strip()[:100]
     with store.write() as tx:
         attempts.check(tx, login, source)
-        attempts.failed(tx, login, source)
+        attempts.add_failure(tx, login, source)
         person = people.by_login(tx, login)
         password_hash = None if person is None else people.password_hash(tx, person.id)
-    if not people.fits(password, password_hash) or person is None or password_hash is None:
-        who = person.id if person else None
+    if (
+        not people.verify_password(password, password_hash)
+        or person is None
+        or password_hash is None
+    ):
+        target = person.id if person else None
         with store.write() as tx:
-            audit.note(tx, "login failed", person=who, address=source.address)
+            audit.note(tx, "login failed", person=target, address=source.address)
         raise WrongLogin(WRONG)
     with store.write() as tx:
         attempts.forget(tx, login, source)
@@ -155,56 +159,58 @@ def log_in(
             logins.end(tx, before.id)
         audit.note(tx, "logged in", person=person.id, address=source.address)
         token, session = logins.start(tx, person)
-    return Entered(cookie(person.id, password_hash), token, session)
+    return SignInResult(device_cookie(person.id, password_hash), token, session)
 
 
 def accept(
     store: Store, token: str, *, login: str = "", name: str = "", password: str = "",
     person: Person | None = None,
-) -> Entered:  # fmt: skip
-    """Take up an invitation as `person`, or with a new account, which is then signed in."""
+) -> SignInResult:  # fmt: skip
+    """Accept an invitation as `person`, or with a new account, which is then signed in."""
     with store.read() as tx:
-        invitations.offered(tx, token, person)  # before the slow hash
-    password_hash = None if person is not None else people.hashed(password, login)
+        invitations.acceptable_offer(tx, token, person)  # before the slow hash
+    password_hash = None if person is not None else people.hash_password(password, login)
     with store.write() as tx:
-        offer = invitations.offered(tx, token, person)
-        who = person or people.create(tx, login, name, password_hash)
-        project = invitations.join(tx, offer, who)
+        offer = invitations.acceptable_offer(tx, token, person)
+        account = person or people.create(tx, login, name, password_hash)
+        project = invitations.join(tx, offer, account)
         if password_hash is None:
-            return Entered(project=project)
-        started, session = logins.start(tx, who)
-    return Entered(cookie(who.id, password_hash), started, session, project)
+            return SignInResult(project=project)
+        session_token, session = logins.start(tx, account)
+    return SignInResult(device_cookie(account.id, password_hash), session_token, session, project)
 
 
-def reset(store: Store, token: str, password: str) -> Entered:
-    """Set a new password by a link; all sessions of the account end."""
+def reset(store: Store, token: str, password: str) -> SignInResult:
+    """Set a new password with a link; all sessions of the account end."""
     with store.read() as tx:
-        offer = invitations.look(tx, token, "reset")
-    password_hash = people.hashed(password, offer.login or "")
+        offer = invitations.find_offer(tx, token, "reset")
+    password_hash = people.hash_password(password, offer.login or "")
     with store.write() as tx:
-        offer = invitations.look(tx, token, "reset")
+        offer = invitations.find_offer(tx, token, "reset")
         person = people.get(tx, offer.person or 0)
         if person is None:
-            raise DataError(invitations.OVER)
+            raise DataError(invitations.EXPIRED)
         invitations.use(tx, offer, person)
         people.set_password(tx, person, password_hash)
         logins.end_all(tx, person.id)
-    return Entered(cookie(person.id, password_hash))
+    return SignInResult(device_cookie(person.id, password_hash))
 
 
-def change_password(store: Store, login: Login, old: str, new: str, source: Source) -> Entered:
-    """Change it for a person who knows the old one; other sessions end.  Guessing is limited."""
-    who = login.person
-    people.check_password(new, who.login)
+def change_password(
+    store: Store, login: Login, old: str, new: str, source: RequestSource
+) -> SignInResult:
+    """Change a password, given the old one; other sessions end.  Attempts are limited."""
+    person = login.person
+    people.check_password(new, person.login)
     with store.write() as tx:
-        attempts.check(tx, who.login, source)
-        attempts.failed(tx, who.login, source)
-        known = people.password_hash(tx, who.id)
-    if not people.fits(old, known):
-        raise DataError("the old password is not this one.")
-    password_hash = people.hashed(new, who.login)
+        attempts.check(tx, person.login, source)
+        attempts.add_failure(tx, person.login, source)
+        old_hash = people.password_hash(tx, person.id)
+    if not people.verify_password(old, old_hash):
+        raise DataError("the old password is wrong.")
+    password_hash = people.hash_password(new, person.login)
     with store.write() as tx:
-        attempts.forget(tx, who.login, source)
-        people.set_password(tx, who, password_hash)
-        logins.end_all(tx, who.id, but=login.id)
-    return Entered(cookie(who.id, password_hash))
+        attempts.forget(tx, person.login, source)
+        people.set_password(tx, person, password_hash)
+        logins.end_all(tx, person.id, keep=login.id)
+    return SignInResult(device_cookie(person.id, password_hash))

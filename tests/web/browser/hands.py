@@ -1,4 +1,4 @@
-"""What an assessor's hands do on the judging page."""
+"""Actions of an assessor on the judging page."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def answer(page: Page, *keys: str) -> None:
 
 
 def shown(page: Page, side: str) -> str:
-    frame = page.locator(f"#{side} iframe:not(.veiled)")
+    frame = page.locator(f"#{side} iframe:not(.hidden)")
     return frame.get_attribute("title") or ""
 
 

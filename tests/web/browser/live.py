@@ -1,4 +1,4 @@
-"""A real server on a port of its own, with people and texts, for a real browser."""
+"""A real server on its own port, with people and texts, for a real browser."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from firstpage.web.security import COOKIE
 from firstpage.web.store import logins, projects, tasks
 from firstpage.web.store.connect import utc_now
 from firstpage.web.store.projects import Project
-from firstpage.web.store.texts import Query
+from firstpage.web.store.texts import QueryRecord
 from tests.web.site import Site, add_query, log_rows
 
 
@@ -94,7 +94,7 @@ class Live(Site):
         if request.failure != "csp":
             self._left(request)
 
-    def own(self, slug: str, found: list[Query], **how: Any) -> Project:
+    def own(self, slug: str, found: list[QueryRecord], **how: Any) -> Project:
         """A project of one's own texts, all of it for ada."""
         made = self.project(slug, queries=0, opened=False, **how)
         person, chief = self.person("ada"), self.person("lena")

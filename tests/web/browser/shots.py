@@ -11,7 +11,7 @@ from typing import Any
 from playwright.sync_api import Locator, Page, sync_playwright
 
 from firstpage.web.store.connect import Store
-from firstpage.web.store.texts import Document, Query
+from firstpage.web.store.texts import DocumentRecord, QueryRecord
 from tests.web.browser.conftest import ARGS, CHROMIUM
 from tests.web.browser.hands import answer, ready
 from tests.web.browser.live import Live, new_live
@@ -38,11 +38,11 @@ BODIES = [
 ]
 
 
-def query() -> Query:
+def query() -> QueryRecord:
     documents = tuple(
-        Document(f"d{i}", title, body=BODIES[i % 3]) for i, title in enumerate(TITLES)
+        DocumentRecord(f"d{i}", title, body=BODIES[i % 3]) for i, title in enumerate(TITLES)
     )
-    return Query("q1", "how to brew green tea", "How hot should the water be, and how long does green tea steep? Shops are not wanted.", documents)  # fmt: skip
+    return QueryRecord("q1", "how to brew green tea", "How hot should the water be, and how long does green tea steep? Shops are not wanted.", documents)  # fmt: skip
 
 
 def keep(page: Page | Locator, name: str) -> None:

@@ -1,4 +1,4 @@
-"""`firstpage label serve --open`: one person on one laptop, no account, the real command."""
+"""`firstpage label serve --open`: a single user without an account, with the real command."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.web.browser.hands import answer
 from tests.web.browser.test_lead import texts
 
 
-def test_alone_from_nothing_to_a_judgment(browser: Browser, tmp_path: Path) -> None:
+def test_a_single_user_from_set_up_to_a_judgment(browser: Browser, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "firstpage", "label", "serve", str(tmp_path / "mine")]
     process = subprocess.Popen(
         [*command, "--open", "--port", "0"], stdout=subprocess.PIPE, text=True, env=os.environ
@@ -31,8 +31,8 @@ def test_alone_from_nothing_to_a_judgment(browser: Browser, tmp_path: Path) -> N
         page.get_by_role("button", name="Create project").click()
         page.get_by_label("Documents", exact=True).set_input_files(texts(tmp_path)["documents"])
         page.get_by_role("button", name="Import").click()
-        page.get_by_role("link", name="Deal out and open").click()
-        page.get_by_role("button", name="Deal out and open the project").click()
+        page.get_by_role("link", name="Assign and open").click()
+        page.get_by_role("button", name="Assign and open the project").click()
         page.get_by_role("link", name="My queries").click()
         page.get_by_role("link", name="Start", exact=True).click()
         answer(page, "ArrowLeft")

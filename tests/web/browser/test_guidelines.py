@@ -1,4 +1,4 @@
-"""A first-time assessor knows what to do: the question in words, guidelines before and beside it."""
+"""Guidance of a first-time assessor: the question in words, guidelines before and beside it."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_guidelines_come_before_the_first_judgment(live: Live, how: dict[str, An
     expect(guide).to_be_hidden()
 
 
-def test_guidelines_stand_beside_the_documents(live: Live) -> None:
+def test_guidelines_are_shown_beside_the_documents(live: Live) -> None:
     """One key brings them, keys still answer, the same key or Escape takes them away."""
     task = project(live)
     page = live.open(f"/tasks/{task}")
@@ -104,7 +104,7 @@ def test_guidelines_stand_beside_the_documents(live: Live) -> None:
     expect(guide).to_be_hidden()
 
 
-def test_guidelines_lie_over_the_documents_of_a_phone(live: Live) -> None:
+def test_guidelines_cover_the_documents_on_a_phone(live: Live) -> None:
     task = project(live)
     page = live.open(f"/tasks/{task}", **PHONE)
     ready(page)
@@ -116,7 +116,7 @@ def test_guidelines_lie_over_the_documents_of_a_phone(live: Live) -> None:
     assert live.logged(task) == []
 
 
-def test_the_page_of_the_guidelines(live: Live) -> None:
+def test_guidelines_page(live: Live) -> None:
     project(live)
     page = live.open("/p/books/guidelines")
     rendered(page, ".prose")
@@ -132,7 +132,7 @@ def test_the_page_of_the_guidelines(live: Live) -> None:
         ("lists", "Which list of results answers the query better?", "Choose the list"),
     ],
 )
-def test_the_question_stands_above_the_documents(
+def test_the_question_is_above_the_documents(
     live: Live, tool: str, question: str, general: str
 ) -> None:
     task = project(live, guidelines="", tool=tool)
@@ -149,7 +149,7 @@ def test_the_question_stands_above_the_documents(
     assert question in page.locator("#announce").inner_text()
 
 
-def test_practice_begins_with_the_guidelines(live: Live) -> None:
+def test_practice_starts_with_the_guidelines(live: Live) -> None:
     """Practice keeps no comment, so it offers none."""
     project(live)
     row = {"text": "cats", "left": "about cats", "right": "dogs", "outcome": "left", "explanation": "Cats."}  # fmt: skip
@@ -159,12 +159,12 @@ def test_practice_begins_with_the_guidelines(live: Live) -> None:
     assert found.status_code == 200, found.text
     page = live.open("/p/books/training")
     expect(page.locator("#guide")).to_be_visible()
-    page.get_by_role("button", name="Start the practice").click()
+    page.get_by_role("button", name="Start practice").click()
     ready(page)
     expect(page.get_by_role("button", name="Comment")).to_have_count(0)
     page.keyboard.press("c")
     page.keyboard.press("ArrowLeft")
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     expect(page.get_by_text("you passed the practice")).to_be_visible()
     page.get_by_role("link", name="Start", exact=True).click()
     expect(page.locator("#announce")).to_contain_text("Question")

@@ -1,4 +1,4 @@
-"""Documents are untrusted: whatever they hold, nothing leaves and nothing changes."""
+"""Documents are untrusted: whatever they contain, they send and change nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from firstpage.web import frames
-from firstpage.web.store.texts import Document, Query
+from firstpage.web.store.texts import DocumentRecord, QueryRecord
 from tests.web.browser.hands import answer, ready
 from tests.web.browser.live import Live
 
@@ -71,14 +71,14 @@ def evil(there: str, here: str) -> str:
 def shown(live: Live, there: str) -> tuple[int, Page]:
     """A task with hostile documents, all of whose bait has been taken."""
     documents = tuple(
-        Document(f"d{i}", f"Evil {i}", "html", evil(there, live.url)) for i in range(4)
+        DocumentRecord(f"d{i}", f"Evil {i}", "html", evil(there, live.url)) for i in range(4)
     )
     live.bait = there
-    live.own("books", [Query("q0", "hostile", "", documents)], setting={"k": 2})
+    live.own("books", [QueryRecord("q0", "hostile", "", documents)], setting={"k": 2})
     task = live.task("books", "ada")
     page = live.open(f"/tasks/{task}")
     ready(page)
-    frame = page.frame_locator("#left iframe:not(.veiled)")
+    frame = page.frame_locator("#left iframe:not(.hidden)")
     expect(frame.get_by_text("words of the document")).to_be_visible()
     for name in ("send", "out", "link", "plain", "self", "js"):
         part = frame.locator(f"#{name}")
@@ -89,15 +89,17 @@ def shown(live: Live, there: str) -> tuple[int, Page]:
 
 
 @pytest.mark.parametrize("cleaning", [True, False])
-def test_a_hostile_document_achieves_nothing(
+def test_hostile_documents_have_no_effect(
     live: Live, trap: tuple[str, list[str]], cleaning: bool
 ) -> None:
     """The frame's sandbox and policy hold alone, should something slip through the cleaning."""
     there, calls = trap
-    with nullcontext() if cleaning else patch.object(frames, "cleaned", lambda text: text):
+    with (
+        nullcontext() if cleaning else patch.object(frames, "sanitize_document", lambda text: text)
+    ):
         task, page = shown(live, there)
         expect(page.get_by_role("heading", name="hostile")).to_be_visible()
-        frame = page.frame_locator("#left iframe:not(.veiled)")
+        frame = page.frame_locator("#left iframe:not(.hidden)")
         expect(frame.get_by_text("words of the document")).to_be_visible()
         assert live.logged(task) == []
         assert page.title().startswith("Judge")
@@ -108,13 +110,13 @@ def test_a_hostile_document_achieves_nothing(
 
 def test_titles_and_texts_are_text(live: Live) -> None:
     bad = "<img src=x onerror=alert(1)><script>alert(2)</script>"
-    documents = tuple(Document(f"d{i}", bad, body=bad) for i in range(3))
-    live.own("books", [Query("q0", bad, bad, documents)], setting={"k": 2})
+    documents = tuple(DocumentRecord(f"d{i}", bad, body=bad) for i in range(3))
+    live.own("books", [QueryRecord("q0", bad, bad, documents)], setting={"k": 2})
     page = live.open(f"/tasks/{live.task('books', 'ada')}")
     said: list[str] = []
     page.on("dialog", lambda d: (said.append(d.message), d.dismiss()))
     ready(page)
     expect(page.locator("#query")).to_have_text(bad)
     expect(page.locator("#left-title")).to_have_text(bad)
-    expect(page.frame_locator("#left iframe:not(.veiled)").locator("p").first).to_have_text(bad)
+    expect(page.frame_locator("#left iframe:not(.hidden)").locator("p").first).to_have_text(bad)
     assert said == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import expect
 
 from firstpage.web.store import texts
-from firstpage.web.store.texts import Document, Query
+from firstpage.web.store.texts import DocumentRecord, QueryRecord
 from tests.web.browser.hands import answer, better_by_title, ready, shown
 from tests.web.browser.live import Live
 
@@ -32,11 +32,13 @@ def test_side_by_side_by_keyboard(live: Live) -> None:
         assert row["shown_at"] < row["answered_at"]
 
 
-def test_the_kept_document_stays_as_it_is(live: Live) -> None:
+def test_a_document_that_stays_is_not_reloaded(live: Live) -> None:
     """Same side, same frame, never loaded again: even its scroll position stays."""
-    texts = tuple(Document(f"d{i}", f"Title {i}", body="word " * 4000) for i in range(6))
+    texts = tuple(DocumentRecord(f"d{i}", f"Title {i}", body="word " * 4000) for i in range(6))
     live.own(
-        "books", [Query("q0", "query 0", "", texts)], setting={"k": 3, "strategy": "tournament"}
+        "books",
+        [QueryRecord("q0", "query 0", "", texts)],
+        setting={"k": 3, "strategy": "tournament"},
     )
     page = live.open(f"/tasks/{live.task('books', 'ada')}")
     kept = 0
@@ -44,7 +46,7 @@ def test_the_kept_document_stays_as_it_is(live: Live) -> None:
         ready(page)
         before = {side: shown(page, side) for side in ("left", "right")}
         page.evaluate(
-            "for (const f of document.querySelectorAll('iframe:not(.veiled)')) {"
+            "for (const f of document.querySelectorAll('iframe:not(.hidden)')) {"
             " f.mark = 'same'; f.contentWindow.scrollTo(0, 321) }"
         )
         answer(page, "ArrowLeft")
@@ -54,7 +56,7 @@ def test_the_kept_document_stays_as_it_is(live: Live) -> None:
             if shown(page, side) == title:
                 kept += 1
                 found = page.evaluate(
-                    "s => { const f = document.querySelector(`#${s} iframe:not(.veiled)`);"
+                    "s => { const f = document.querySelector(`#${s} iframe:not(.hidden)`);"
                     " return [f.mark, f.contentWindow.scrollY] }",
                     side,
                 )
@@ -62,7 +64,7 @@ def test_the_kept_document_stays_as_it_is(live: Live) -> None:
     assert kept, "no document ever stayed; the test shows nothing"
 
 
-def test_what_comes_next_is_loaded_before(live: Live) -> None:
+def test_next_documents_are_preloaded(live: Live) -> None:
     live.project(queries=1, documents=8)
     task = live.task("books", "ada")
     page = live.open(f"/tasks/{task}")
@@ -80,11 +82,11 @@ def test_what_comes_next_is_loaded_before(live: Live) -> None:
         )
         answer(page, "ArrowLeft")
         assert page.evaluate(
-            "[...document.querySelectorAll('iframe:not(.veiled)')].map(f => f.loadedBefore)"
+            "[...document.querySelectorAll('iframe:not(.hidden)')].map(f => f.loadedBefore)"
         ) == [True, True]
 
 
-def test_bad_documents_with_one_hand(live: Live) -> None:
+def test_marking_bad_documents_by_keyboard(live: Live) -> None:
     live.project(queries=1, documents=8, options={"ties": True})
     task = live.task("books", "ada")
     page = live.open(f"/tasks/{task}")
@@ -118,15 +120,15 @@ def test_five_grades_by_keyboard(live: Live) -> None:
 
 def test_two_lists_by_keyboard(live: Live) -> None:
     lists = tuple(
-        Document(f"l{i}", f"List {i}", "list", fields={"items": [{"title": f"Result {i}.{j}", "text": "words"} for j in range(4)]})
+        DocumentRecord(f"l{i}", f"List {i}", "list", fields={"items": [{"title": f"Result {i}.{j}", "text": "words"} for j in range(4)]})
         for i in range(4)
     )  # fmt: skip
-    live.own("books", [Query("q0", "green tea", "how to brew it", lists)], tool="lists")
+    live.own("books", [QueryRecord("q0", "green tea", "how to brew it", lists)], tool="lists")
     task = live.task("books", "ada")
     page = live.open(f"/tasks/{task}")
     ready(page)
     expect(
-        page.frame_locator("#left iframe:not(.veiled)").get_by_text("Result", exact=False).first
+        page.frame_locator("#left iframe:not(.hidden)").get_by_text("Result", exact=False).first
     ).to_be_visible()
     for key in "123451":
         answer(page, key)
@@ -138,12 +140,12 @@ def test_two_lists_by_keyboard(live: Live) -> None:
     assert len(outcomes) >= 2
 
 
-def two_lists(number: int) -> Query:
+def two_lists(number: int) -> QueryRecord:
     lists = tuple(
-        Document(f"l{i}", f"List {i}", "list", fields={"items": [{"title": f"Result {i}"}]})
+        DocumentRecord(f"l{i}", f"List {i}", "list", fields={"items": [{"title": f"Result {i}"}]})
         for i in range(2)
     )
-    return Query(f"q{number}", f"query {number}", "", lists)
+    return QueryRecord(f"q{number}", f"query {number}", "", lists)
 
 
 def test_after_two_lists_comes_the_next_query(live: Live) -> None:
@@ -174,13 +176,13 @@ def test_keys_work_from_inside_a_document(live: Live) -> None:
     task = live.task("books", "ada")
     page = live.open(f"/tasks/{task}")
     ready(page)
-    page.frame_locator("#right iframe:not(.veiled)").locator("body").click()
+    page.frame_locator("#right iframe:not(.hidden)").locator("body").click()
     assert page.evaluate("document.activeElement.tagName") == "IFRAME"
     answer(page, "ArrowRight")
     assert [row["event"]["outcome"] for row in live.logged(task)] == [-1]
 
 
-def test_buttons_alone_do(live: Live) -> None:
+def test_judging_with_buttons_only(live: Live) -> None:
     """Tab and Enter, as with a screen reader; the focus stays on the button."""
     live.project(queries=1, documents=6)
     page = live.open(f"/tasks/{live.task('books', 'ada')}")
@@ -201,7 +203,7 @@ def test_skip_with_a_reason_and_comment(live: Live) -> None:
     ready(page)
     page.keyboard.press("c")
     page.get_by_label("It is stored with your answer").fill("both are old ← b u p")
-    page.get_by_role("button", name="Keep").click()
+    page.get_by_role("button", name="Save").click()
     ready(page)
     page.keyboard.press("s")
     page.get_by_label("A document does not display").check()
@@ -212,13 +214,13 @@ def test_skip_with_a_reason_and_comment(live: Live) -> None:
     assert row["comment"] == "does not display\nboth are old ← b u p"
 
 
-def test_hand_the_whole_query_back(live: Live) -> None:
+def test_return_the_whole_query(live: Live) -> None:
     live.project(queries=1, documents=6)
     page = live.open(f"/tasks/{live.task('books', 'ada')}")
     ready(page)
     page.keyboard.press("s")
-    page.get_by_role("button", name="Hand the whole query back").click()
-    expect(page.get_by_text("handed back")).to_be_visible()
+    page.get_by_role("button", name="Return the whole query").click()
+    expect(page.get_by_text("returned")).to_be_visible()
 
 
 def test_single_keys_can_be_switched_off(live: Live) -> None:
@@ -227,7 +229,7 @@ def test_single_keys_can_be_switched_off(live: Live) -> None:
     page = live.open(f"/tasks/{task}")
     ready(page)
     page.keyboard.press("?")
-    page.get_by_label("Single keys answer").uncheck()
+    page.get_by_label("Use single-key shortcuts").uncheck()
     page.get_by_role("button", name="Close").click()
     page.keyboard.press("ArrowLeft")
     page.wait_for_timeout(200)
@@ -246,18 +248,22 @@ PIXEL = bytes.fromhex(
 def test_cards_pictures_and_html(live: Live) -> None:
     """Each kind of document is drawn in its frame."""
     with live.store.write() as tx:
-        texts.keep_image(tx, "abc", "image/png", PIXEL)
+        texts.add_image(tx, "abc", "image/png", PIXEL)
     documents = (
-        Document("card", "Kettle", "card", fields={"price": "29.90", "color": "red"}, image="abc"),
-        Document("picture", "A picture", "image", image="abc"),
-        Document("page", "A page", "html", "<h2>Heading</h2><p style='color: #123456'>words</p>"),
+        DocumentRecord(
+            "card", "Kettle", "card", fields={"price": "29.90", "color": "red"}, image="abc"
+        ),
+        DocumentRecord("picture", "A picture", "image", image="abc"),
+        DocumentRecord(
+            "page", "A page", "html", "<h2>Heading</h2><p style='color: #123456'>words</p>"
+        ),
     )
-    live.own("books", [Query("q0", "kettle", "", documents)], tool="grades")
+    live.own("books", [QueryRecord("q0", "kettle", "", documents)], tool="grades")
     page = live.open(f"/tasks/{live.task('books', 'ada')}")
     seen = set()
     while not page.url.endswith("/done"):
         ready(page)
-        frame = page.frame_locator("#left iframe:not(.veiled)")
+        frame = page.frame_locator("#left iframe:not(.hidden)")
         title = page.locator("#left-title").inner_text()
         seen.add(title)
         if title == "A page":

@@ -1,4 +1,4 @@
-"""A lead's whole way by clicks: from a new project to the exported truth."""
+"""The tasks of a lead in the browser, from a new project to the exported truth."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.web.site import jsonl
 
 
 def texts(folder: Path, documents: int = 4) -> dict[str, Path]:
-    """Files as somebody has them at hand."""
+    """Write the files to import."""
     queries = [{"query": f"q{q}", "text": f"query {q}", "description": "wanted"} for q in range(2)]
     rows = [
         {"query": f"q{q}", "document": f"d{i}", "title": f"Title {i}", "text": f"Body {i}"}
@@ -47,16 +47,16 @@ def import_files(page: Page, files: dict[str, Path]) -> None:
 
 def judge_all(page: Page, queries: int) -> None:
     """Practice first, then every query by keyboard."""
-    page.get_by_role("link", name="Start the practice").click()
+    page.get_by_role("link", name="Start practice").click()
     ready(page)
     page.keyboard.press("ArrowRight")
     expect(page.get_by_role("heading", name="Not quite")).to_be_visible()
     expect(page.get_by_text("Cars are not tea.")).to_be_visible()
     page.keyboard.press("Enter")
-    expect(page.locator("#notice")).to_contain_text("try once more")
+    expect(page.locator("#notice")).to_contain_text("please try again")
     ready(page)
     page.keyboard.press("ArrowLeft")
-    expect(page.get_by_role("heading", name="That is right")).to_be_visible()
+    expect(page.get_by_role("heading", name="That is correct")).to_be_visible()
     page.keyboard.press("Enter")
     expect(page.get_by_text("you passed the practice")).to_be_visible()
     for number in range(queries):
@@ -76,15 +76,15 @@ def test_from_set_up_to_export(live: Live, tmp_path: Path) -> None:
     page.get_by_role("button", name="Create project").click()
     expect(page).to_have_url(f"{live.url}/p/green-tea-co/setup/texts")
     import_files(page, texts(tmp_path))
-    page.get_by_role("link", name="Go on").click()
-    page.get_by_label("Places to find (k)").fill("2")
+    page.get_by_role("link", name="Continue").click()
+    page.get_by_label("Top k", exact=True).fill("2")
     page.get_by_label("Strategy").select_option("heap-closure")
-    page.get_by_label("Assessors a query").fill("2")
-    page.get_by_role("button", name="Save and go on").click()
+    page.get_by_label("Assessors per query").fill("2")
+    page.get_by_role("button", name="Save and continue").click()
     page.get_by_role("button", name="Judge too").click()
-    page.get_by_role("button", name="Make an invitation link").click()
+    page.get_by_role("button", name="Create an invitation link").click()
     link = page.get_by_label("Link", exact=True).input_value()
-    page.get_by_role("link", name="Go on").click()
+    page.get_by_role("link", name="Continue").click()
     expect(page.get_by_text("need at least 2 assessors")).to_be_visible()  # nobody came yet
 
     guest = live.open(link.removeprefix(live.url), login=None)
@@ -92,12 +92,12 @@ def test_from_set_up_to_export(live: Live, tmp_path: Path) -> None:
     guest.get_by_label("Name").fill("Ada")
     guest.get_by_label("Password").fill("a long password")
     guest.get_by_role("button", name="Create account and join").click()
-    expect(guest.get_by_text("has not been opened yet")).to_be_visible()
+    expect(guest.get_by_text("is not open yet")).to_be_visible()
 
     page.reload()
     expect(page.get_by_text("Every query is covered")).to_be_visible()
-    expect(page.get_by_text("hours in all")).to_be_visible()
-    page.get_by_role("button", name="Deal out and open the project").click()
+    expect(page.get_by_text("expected hours in total")).to_be_visible()
+    page.get_by_role("button", name="Assign and open the project").click()
     expect(page.get_by_text("The project is open")).to_be_visible()
 
     guest.reload()
@@ -118,7 +118,7 @@ def test_from_set_up_to_export(live: Live, tmp_path: Path) -> None:
     expect(page.get_by_text("100.0 %").first).to_be_visible()
 
 
-def test_a_bad_file_says_where(live: Live, tmp_path: Path) -> None:
+def test_an_invalid_file_names_the_line(live: Live, tmp_path: Path) -> None:
     live.project(opened=False)
     page = live.open("/p/books/setup/texts", login="lena")
     bad = tmp_path / "docs.jsonl"
@@ -143,7 +143,7 @@ def test_people_are_managed(live: Live) -> None:
     live.project(assessors=("ada", "bo"))
     page = live.open("/p/books/people", login="lena")
     page.get_by_role("link", name="Manage Bo").click()
-    page.get_by_role("button", name="Make a link to set a new one").click()
+    page.get_by_role("button", name="Create a link to set a new password").click()
     link = page.get_by_label("Link", exact=True).input_value()
     guest = live.open(link.removeprefix(live.url), login=None)
     guest.get_by_label("New password").fill("another password")
@@ -151,46 +151,46 @@ def test_people_are_managed(live: Live) -> None:
     guest.get_by_label("Login").fill("bo")
     guest.get_by_label("Password").fill("not this one")
     guest.get_by_role("button", name="Sign in").click()
-    expect(guest.get_by_role("alert")).to_contain_text("do not fit together")
+    expect(guest.get_by_role("alert")).to_contain_text("login or the password is wrong")
     guest.get_by_label("Password").fill("another password")
     guest.get_by_role("button", name="Sign in").click()
     expect(guest.get_by_role("heading", name="My queries")).to_be_visible()
 
     page.get_by_role("button", name="Delete the data of Bo").click()
-    page.get_by_role("button", name="Keep it").click()
+    page.get_by_role("button", name="Cancel").click()
     page.get_by_role("button", name="Delete the data of Bo").click()
-    page.get_by_role("button", name="Yes, delete").click()
-    expect(page.get_by_text("The data of this person is deleted")).to_be_visible()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(page.get_by_text("The data of this person were deleted")).to_be_visible()
     assert page.get_by_text("Bo", exact=True).count() == 0
     guest.reload()
     expect(guest.get_by_role("heading", name="Sign in")).to_be_visible()
 
 
-def test_others_see_nothing(live: Live) -> None:
+def test_strangers_see_nothing(live: Live) -> None:
     live.project()
     page = live.open("/", login="eve")
     for path in ("/p/books", "/p/books/dashboard", f"/tasks/{live.task('books', 'ada')}"):
         page.goto(live.url + path)
-        expect(page.get_by_role("heading", name="Not there")).to_be_visible()
+        expect(page.get_by_role("heading", name="Not found")).to_be_visible()
     page = live.open("/p/books/dashboard", login="ada")
-    expect(page.get_by_role("heading", name="Not for you")).to_be_visible()
+    expect(page.get_by_role("heading", name="Not allowed")).to_be_visible()
     page = live.open("/p/books", login=None)
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
     assert page.url.endswith("/login?next=/p/books")
 
 
-def test_letting_somebody_leave_asks_first(live: Live) -> None:
+def test_removing_a_person_asks_for_confirmation(live: Live) -> None:
     live.project(assessors=("ada", "bob"))
     number = live.person("ada").id
     page = live.open(f"/p/books/people/{number}", login="lena")
-    page.get_by_role("button", name="Let Ada leave").click()
+    page.get_by_role("button", name="Remove Ada").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("2 queries not begun and 0 queries begun")
+    expect(dialog).to_contain_text("2 queries not started and 0 queries started")
     dialog.get_by_role("button", name="Cancel").click()
     assert live.person("ada").id in _present(live)
-    page.get_by_role("button", name="Let Ada leave").click()
-    dialog.get_by_role("button", name="Let Ada leave").click()
-    expect(page.get_by_text("open and begun queries went to the others")).to_be_visible()
+    page.get_by_role("button", name="Remove Ada").click()
+    dialog.get_by_role("button", name="Remove Ada").click()
+    expect(page.get_by_text("open and started queries were reassigned")).to_be_visible()
     assert live.person("ada").id not in _present(live)
 
 

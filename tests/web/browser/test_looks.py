@@ -1,4 +1,4 @@
-"""For everyone: axe-core on every page in light and dark, a phone, text from right to left."""
+"""Accessibility (axe-core) of every page in light and dark, on a phone, and right to left."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from firstpage.web.store import invitations
-from firstpage.web.store.texts import Document, Query
+from firstpage.web.store.texts import DocumentRecord, QueryRecord
 from tests.web.browser.hands import answer, ready
 from tests.web.browser.live import Live
 
@@ -71,7 +71,7 @@ def test_pages_of_an_assessor_are_accessible(live: Live) -> None:
         checked(page)
 
 
-def test_doors_are_accessible(live: Live) -> None:
+def test_sign_in_pages_are_accessible(live: Live) -> None:
     project = live.project()
     lead, ada = live.person("lena"), live.person("ada")
     with live.store.write() as tx:
@@ -110,7 +110,7 @@ def test_judging_on_a_phone(live: Live) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     left, right = page.locator(".pane.left"), page.locator(".pane.right")
     expect(left).to_be_in_viewport(ratio=0.9)
-    page.get_by_role("button", name="See right").tap()
+    page.get_by_role("button", name="Show right").tap()
     expect(right).to_be_in_viewport(ratio=0.9)
     for button in page.locator(".answers button:visible").all():
         box = button.bounding_box()
@@ -126,14 +126,14 @@ def test_judging_on_a_phone(live: Live) -> None:
     checked(page)
 
 
-def test_from_right_to_left(live: Live) -> None:
+def test_right_to_left_documents(live: Live) -> None:
     """Each text in its own direction, and left stays left."""
     hebrew = "שלום עולם, תה ירוק הוא משקה"
     documents = (
-        Document("d0", "כותרת", body=hebrew), Document("d1", "Title", body="plain words"),
-        Document("d2", "كتاب", body="كتاب عن الشاي"),
+        DocumentRecord("d0", "כותרת", body=hebrew), DocumentRecord("d1", "Title", body="plain words"),
+        DocumentRecord("d2", "كتاب", body="كتاب عن الشاي"),
     )  # fmt: skip
-    live.own("books", [Query("q0", hebrew, "", documents)], setting={"k": 2})
+    live.own("books", [QueryRecord("q0", hebrew, "", documents)], setting={"k": 2})
     page = live.open(f"/tasks/{live.task('books', 'ada')}")
     ready(page)
     direction = "e => getComputedStyle(e).direction"
@@ -146,19 +146,19 @@ def test_from_right_to_left(live: Live) -> None:
         assert boxes[1] is not None
         assert boxes[0]["x"] < boxes[1]["x"]
         for side in ("left", "right"):
-            text = page.frame_locator(f"#{side} iframe:not(.veiled)").locator("p").first
+            text = page.frame_locator(f"#{side} iframe:not(.hidden)").locator("p").first
             plain = "plain" in text.inner_text()
             seen.add(text.evaluate(direction) == ("ltr" if plain else "rtl"))
         answer(page, "ArrowLeft")
     assert seen == {True}
 
 
-def test_light_and_dark_by_hand(live: Live) -> None:
+def test_light_and_dark_theme(live: Live) -> None:
     live.project(queries=1)
     page = live.open(f"/tasks/{live.task('books', 'ada')}")
     ready(page)
     back = "() => getComputedStyle(document.body).backgroundColor"
-    inside = "() => getComputedStyle(document.querySelector('#left iframe:not(.veiled)').contentDocument.documentElement).colorScheme"
+    inside = "() => getComputedStyle(document.querySelector('#left iframe:not(.hidden)').contentDocument.documentElement).colorScheme"
     light = page.evaluate(back)
     page.get_by_role("button", name="Light or dark").click()
     assert page.evaluate(back) != light

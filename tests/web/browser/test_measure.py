@@ -47,7 +47,7 @@ def test_lists_with_active_choice_by_keyboard(live: Live) -> None:
     ready(page)
     inside = (
         page.content()
-        + page.frame_locator("#left iframe:not(.veiled)").locator("body").inner_text()
+        + page.frame_locator("#left iframe:not(.hidden)").locator("body").inner_text()
     )
     assert "grade" not in inside
     by_keyboard(page, grades)
@@ -82,12 +82,12 @@ def test_the_measure_page(live: Live, tmp_path: Path) -> None:
     with page.expect_download() as coming:
         page.get_by_role("link", name="Download measure.json").click()
     assert read_utility(coming.value.path()).grades == (0, 1, 2, 3)
-    page.get_by_role("link", name="Change this").click()
-    page.get_by_label("Next two lists").select_option("simple-margin")
-    page.get_by_role("button", name="Save and go on").click()
+    page.get_by_role("link", name="Change the method").click()
+    page.get_by_label("Choice of the next lists").select_option("simple-margin")
+    page.get_by_role("button", name="Save and continue").click()
     page.goto(f"{live.url}/p/books/measure")
     expect(
-        page.get_by_text("Next comes the pair that the measure is least sure of")
+        page.get_by_text("Asked next: the pair with the smallest predicted difference")
     ).to_be_visible()
 
 

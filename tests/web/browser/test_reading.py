@@ -1,4 +1,4 @@
-"""Reading comes before answering: keys scroll, nothing is cut off, every window shows documents."""
+"""Keys scroll before they answer, nothing is cut off, and every window shows documents."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from firstpage.web.store.texts import Document, Query
+from firstpage.web.store.texts import DocumentRecord, QueryRecord
 from tests.web.browser.hands import answer, ready
 from tests.web.browser.live import Live
 from tests.web.browser.test_looks import checked
@@ -31,9 +31,11 @@ def opened(
     tool: str = "pairs", **how: Any,
 ) -> tuple[Page, int]:  # fmt: skip
     """A question about documents that are all alike."""
-    documents = tuple(Document(f"d{i}", title or f"Title {i}", kind, body=body) for i in range(6))
+    documents = tuple(
+        DocumentRecord(f"d{i}", title or f"Title {i}", kind, body=body) for i in range(6)
+    )
     live.own(
-        "books", [Query("q0", "how to brew green tea", description, documents)], tool=tool,
+        "books", [QueryRecord("q0", "how to brew green tea", description, documents)], tool=tool,
         setting={"k": 3}, options={"ties": True},
     )  # fmt: skip
     task = live.task("books", "ada")
@@ -43,12 +45,12 @@ def opened(
 
 
 def inside(page: Page, side: str = "left") -> Locator:
-    return page.frame_locator(f"#{side} iframe:not(.veiled)").locator("body")
+    return page.frame_locator(f"#{side} iframe:not(.hidden)").locator("body")
 
 
 def scrolled(page: Page, side: str = "left", way: str = "scrollY") -> float:
     found = page.evaluate(
-        "([s, way]) => document.querySelector(`#${s} iframe:not(.veiled)`).contentWindow[way]",
+        "([s, way]) => document.querySelector(`#${s} iframe:not(.hidden)`).contentWindow[way]",
         [side, way],
     )
     return float(found)
@@ -56,7 +58,7 @@ def scrolled(page: Page, side: str = "left", way: str = "scrollY") -> float:
 
 def to_the_end(page: Page) -> None:
     page.evaluate(
-        "for (const f of document.querySelectorAll('iframe:not(.veiled)')) f.contentWindow.scrollTo(0, 99999)"
+        "for (const f of document.querySelectorAll('iframe:not(.hidden)')) f.contentWindow.scrollTo(0, 99999)"
     )
 
 
@@ -66,19 +68,19 @@ def nothing_answered(live: Live, page: Page, task: int) -> None:
     expect(page.get_by_role("button", name="Left is better")).to_be_visible()
 
 
-def test_down_in_a_document_reads_on_and_never_answers(live: Live) -> None:
+def test_the_down_key_scrolls_a_document_and_never_answers(live: Live) -> None:
     page, task = opened(live)
     inside(page).click(position={"x": 40, "y": 40})
     page.keyboard.press("ArrowDown")
     page.wait_for_function(
-        "() => document.querySelector('#left iframe:not(.veiled)').contentWindow.scrollY > 0"
+        "() => document.querySelector('#left iframe:not(.hidden)').contentWindow.scrollY > 0"
     )
     assert scrolled(page, "right") == 0
     to_the_end(page)
     for key in ("ArrowDown", "ArrowDown", "End", "ArrowDown"):
         page.keyboard.press(key)
     expect(page.locator("#status")).to_contain_text("E: equally good")
-    to_the_top = "document.querySelector('#left iframe:not(.veiled)').contentWindow.scrollTo(0, 0)"
+    to_the_top = "document.querySelector('#left iframe:not(.hidden)').contentWindow.scrollTo(0, 0)"
     page.evaluate(to_the_top)
     for _ in range(3):
         page.keyboard.press("ArrowUp")
@@ -99,7 +101,7 @@ def test_up_and_down_scroll_the_document_under_the_pointer(live: Live) -> None:
     nothing_answered(live, page, task)
 
 
-def test_without_a_pointer_both_scroll_and_a_held_key_goes_on(live: Live) -> None:
+def test_without_a_pointer_both_documents_scroll(live: Live) -> None:
     page, task = opened(live)
     for _ in range(6):
         page.keyboard.down("ArrowDown")
@@ -111,7 +113,7 @@ def test_without_a_pointer_both_scroll_and_a_held_key_goes_on(live: Live) -> Non
     nothing_answered(live, page, task)
 
 
-def test_letters_answer_whatever_scrolls(live: Live) -> None:
+def test_letter_keys_answer_even_if_documents_scroll(live: Live) -> None:
     page, task = opened(live)
     assert page.get_by_role("button", name="Equally good").locator("kbd").inner_text() == "E"
     assert page.get_by_role("button", name="Bad").locator("kbd").inner_text() == "B"
@@ -139,10 +141,10 @@ def test_a_wide_document_is_scrolled_sideways(live: Live) -> None:
     inside(page).click(position={"x": 40, "y": 20})
     page.keyboard.press("ArrowRight")
     page.wait_for_function(
-        "() => document.querySelector('#left iframe:not(.veiled)').contentWindow.scrollX > 0"
+        "() => document.querySelector('#left iframe:not(.hidden)').contentWindow.scrollX > 0"
     )
     page.evaluate(
-        "document.querySelector('#left iframe:not(.veiled)').contentWindow.scrollTo(9999, 0)"
+        "document.querySelector('#left iframe:not(.hidden)').contentWindow.scrollTo(9999, 0)"
     )
     page.keyboard.press("ArrowRight")
     expect(page.locator("#status")).to_contain_text("Esc")
@@ -152,7 +154,7 @@ def test_a_wide_document_is_scrolled_sideways(live: Live) -> None:
     assert [row["event"]["outcome"] for row in live.logged(task)] == [-1]
 
 
-def test_space_reads_on_after_a_click_on_a_button(live: Live) -> None:
+def test_space_scrolls_after_a_click_on_a_button(live: Live) -> None:
     """The button that was clicked must not be pressed again by the space bar."""
     page, task = opened(live)
     page.get_by_role("button", name="Left is better").click()
@@ -165,7 +167,7 @@ def test_space_reads_on_after_a_click_on_a_button(live: Live) -> None:
     assert len(live.logged(task)) == 1
 
 
-def test_text_below_the_frame_says_so(live: Live) -> None:
+def test_a_cue_shows_text_below_the_frame(live: Live) -> None:
     page, task = opened(live)
     cue = page.locator(".pane.left .below")
     expect(cue).to_be_visible()
@@ -178,7 +180,7 @@ def test_text_below_the_frame_says_so(live: Live) -> None:
     assert live.logged(task) == []
 
 
-def test_a_document_that_fits_has_nothing_below(live: Live) -> None:
+def test_a_document_that_fits_has_no_cue(live: Live) -> None:
     page, _ = opened(live, body="short")
     expect(page.locator(".pane.left .below")).to_be_hidden()
 
@@ -189,7 +191,7 @@ def whole(locator: Locator) -> bool:
 
 
 @pytest.mark.parametrize("how", [{}, PHONE, LANDSCAPE, ZOOM])
-def test_the_description_is_whole_at_first_and_one_key_away_later(
+def test_the_description_is_unfolded_first_and_folded_later(
     live: Live, how: dict[str, Any]
 ) -> None:
     page, _ = opened(live, description=NARRATIVE, **how)
@@ -220,7 +222,7 @@ def test_a_short_description_needs_no_button(live: Live) -> None:
 
 
 @pytest.mark.parametrize("how", [{}, PHONE, LANDSCAPE])
-def test_a_whole_title_can_be_read(live: Live, how: dict[str, Any]) -> None:
+def test_long_titles_can_be_unfolded(live: Live, how: dict[str, Any]) -> None:
     page, _ = opened(live, title=TITLE, **how)
     title = page.locator("#left-title")
     assert not whole(title)
@@ -234,7 +236,7 @@ def test_a_whole_title_can_be_read(live: Live, how: dict[str, Any]) -> None:
 
 
 VISIBLE = """side => {
-  const frame = document.querySelector(`#${side} iframe:not(.veiled)`).getBoundingClientRect();
+  const frame = document.querySelector(`#${side} iframe:not(.hidden)`).getBoundingClientRect();
   const bar = document.querySelector('.answers .big:not([hidden])').getBoundingClientRect();
   const sticks = getComputedStyle(document.querySelector('.answers .big:not([hidden])')).position === 'sticky'
     || getComputedStyle(document.querySelector('.answers')).position === 'sticky';
@@ -249,7 +251,7 @@ VISIBLE = """side => {
     [({}, 300), (PHONE, 300), (LANDSCAPE, 150), (ZOOM, 150)],
     ids=["desktop", "phone", "landscape", "zoom"],
 )
-def test_documents_have_room_in_every_window(
+def test_documents_are_visible_in_every_window_size(
     live: Live, how: dict[str, Any], least: int, tool: str
 ) -> None:
     """WCAG 1.4.4 and 1.4.10: text to read, no sideways scrolling, every button in reach."""
@@ -279,7 +281,7 @@ def reachable(page: Page) -> None:
         button.click(trial=True)
 
 
-def test_at_400_percent_all_is_reached_by_scrolling_down(live: Live) -> None:
+def test_at_400_percent_zoom_everything_is_reachable(live: Live) -> None:
     page, task = opened(live, description=NARRATIVE, title=TITLE, **NARROWEST)
     answer(page, "ArrowLeft")
     reachable(page)
@@ -291,7 +293,7 @@ def test_at_400_percent_all_is_reached_by_scrolling_down(live: Live) -> None:
     assert len(live.logged(task)) == 2
 
 
-def test_documents_below_the_window_say_so(live: Live) -> None:
+def test_a_cue_shows_documents_below_the_window(live: Live) -> None:
     page, task = opened(live, description=NARRATIVE * 3, **ZOOM)
     cue = page.get_by_role("button", name="Documents below")
     expect(cue).to_be_visible()
@@ -311,6 +313,6 @@ def test_the_folded_page_is_accessible(live: Live) -> None:
     page.keyboard.press("g")
     checked(page)
     page.keyboard.press("?")
-    expect(page.locator("#help")).to_contain_text("only where nothing can be scrolled")
+    expect(page.locator("#help")).to_contain_text("only if nothing can be scrolled")
     for key in ("←", "→", "E", "↓", "B", "↑", "Esc", "D", "T", "G", "U", "S", "C", "P", "?"):
         expect(page.locator("#help kbd", has_text=key).first).to_be_visible()

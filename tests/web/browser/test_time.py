@@ -1,4 +1,4 @@
-"""The clock: active, paused and away apart; nobody's time is capped behind their back."""
+"""The timer separates active, paused and away time, without a hidden cap."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def about(ms: int, minutes: float) -> bool:
     return minutes * MINUTE <= ms < minutes * MINUTE + 45_000
 
 
-def test_pause_hides_the_documents_and_stops_the_clock(live: Live) -> None:
+def test_pause_hides_the_documents_and_stops_the_timer(live: Live) -> None:
     page, task = opened(live)
     page.keyboard.press("p")
     expect(page.get_by_role("heading", name="Paused")).to_be_visible()
-    expect(page.locator("#left iframe:not(.veiled)")).to_be_hidden()
+    expect(page.locator("#left iframe:not(.hidden)")).to_be_hidden()
     page.keyboard.press("ArrowLeft")
     page.clock.fast_forward(10 * MINUTE)
     page.keyboard.press("p")
-    expect(page.locator("#left iframe:not(.veiled)")).to_be_visible()
+    expect(page.locator("#left iframe:not(.hidden)")).to_be_visible()
     answer(page, "ArrowLeft")
     found = spent(live, task)
     assert about(found["paused"], 10)
@@ -63,7 +63,7 @@ def test_a_pause_over_the_weekend_loses_no_answer(live: Live) -> None:
     assert row["event"]["adjusted_times"]["clipped_spans"] == 1
 
 
-def test_reading_for_long_counts_as_work(live: Live) -> None:
+def test_long_reading_counts_as_active_time(live: Live) -> None:
     page, task = opened(live)
     page.clock.fast_forward(3 * MINUTE)
     expect(page.get_by_role("heading", name="Are you still working?")).to_be_visible()
@@ -76,7 +76,7 @@ def test_reading_for_long_counts_as_work(live: Live) -> None:
     assert found["away"] == 0
 
 
-def test_being_away_counts_from_the_last_input_on(live: Live) -> None:
+def test_absence_counts_from_the_last_input(live: Live) -> None:
     page, task = opened(live)
     page.clock.fast_forward(MINUTE)
     page.mouse.move(300, 300)
@@ -97,7 +97,7 @@ HIDE = (
 )
 
 
-def test_another_tab_for_a_minute_is_asked_about(live: Live) -> None:
+def test_a_minute_in_another_tab_opens_the_away_dialog(live: Live) -> None:
     page, task = opened(live)
     page.evaluate(HIDE, True)
     page.clock.fast_forward(MINUTE)
@@ -107,7 +107,7 @@ def test_another_tab_for_a_minute_is_asked_about(live: Live) -> None:
     assert about(spent(live, task)["away"], 1)
 
 
-def test_a_glance_at_another_tab_is_not(live: Live) -> None:
+def test_a_short_switch_of_tabs_is_ignored(live: Live) -> None:
     page, task = opened(live)
     page.evaluate(f"() => {{ const hide = {HIDE}; hide(true); hide(false) }}")
     answer(page, "ArrowLeft")
@@ -123,7 +123,7 @@ def spans_of(live: Live, task: int) -> list[Any]:
         return [row["spans"] for row in tx.all(select(spans).where(spans.c.task == task))]
 
 
-def test_closing_the_tab_hands_its_time_in(live: Live) -> None:
+def test_closing_the_tab_sends_its_time(live: Live) -> None:
     page, task = opened(live)
     page.clock.fast_forward(MINUTE)
     page.goto(f"{live.url}/p/books")

@@ -1,4 +1,4 @@
-"""Undo, reload, two tabs, a lost network, a lost login: no judgment is lost, none comes twice."""
+"""Undo, reload, two tabs, network failures, a lost login: every judgment is stored once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from firstpage.web.store import logins
-from firstpage.web.store.texts import Document, Query
+from firstpage.web.store.texts import DocumentRecord, QueryRecord
 from tests.web.browser.hands import answer, ready, shown
 from tests.web.browser.live import Live
 
@@ -23,7 +23,7 @@ def pair(page: Page) -> tuple[str, str]:
     return shown(page, "left"), shown(page, "right")
 
 
-def test_undo_brings_the_question_back(live: Live) -> None:
+def test_undo_shows_the_question_again(live: Live) -> None:
     page, task = begun(live)
     first = pair(page)
     page.keyboard.press("u")
@@ -48,10 +48,10 @@ def comment(page: Page, text: str) -> None:
     ready(page)
     page.keyboard.press("c")
     page.locator("#comment-text").fill(text)
-    page.get_by_role("button", name="Keep").click()
+    page.get_by_role("button", name="Save").click()
 
 
-def test_escape_keeps_what_was_typed(live: Live) -> None:
+def test_escape_keeps_a_typed_comment(live: Live) -> None:
     page, task = begun(live)
     ready(page)
     page.keyboard.press("c")
@@ -67,7 +67,7 @@ def test_escape_keeps_what_was_typed(live: Live) -> None:
     assert row["comment"] == "half a thought"
 
 
-def test_undo_says_so_and_keeps_comments(live: Live) -> None:
+def test_undo_is_confirmed_and_keeps_comments(live: Live) -> None:
     """A comment belongs to its question: the one undone, and the one that was left for it."""
     page, task = begun(live)
     comment(page, "about the first")
@@ -91,14 +91,14 @@ def test_a_comment_stays_with_its_question_after_a_conflict(live: Live) -> None:
     comment(other, "about the first")
     answer(page, "ArrowLeft")
     other.keyboard.press("ArrowRight")
-    expect(other.locator("#notice")).to_contain_text("answered already")
+    expect(other.locator("#notice")).to_contain_text("already answered")
     expect(other.locator("#notice")).to_contain_text("“about the first”")
     expect(other.locator("[data-action=comment]")).to_have_attribute("aria-pressed", "false")
     answer(other, "ArrowRight")
     assert [row["comment"] for row in live.logged(task)] == [None, None]
 
 
-def test_reload_and_another_device_resume(live: Live) -> None:
+def test_judging_resumes_after_reload_and_on_another_device(live: Live) -> None:
     page, task = begun(live)
     answer(page, "ArrowLeft")
     answer(page, "ArrowRight")
@@ -112,14 +112,14 @@ def test_reload_and_another_device_resume(live: Live) -> None:
     assert pair(other) == here
 
 
-def test_two_tabs_and_a_gentle_word(live: Live) -> None:
+def test_a_second_tab_gets_a_conflict_message(live: Live) -> None:
     page, task = begun(live)
     other = live.watched(page.context.new_page())
     other.goto(page.url)
     ready(other)
     answer(page, "ArrowLeft")
     other.keyboard.press("ArrowRight")
-    expect(other.locator("#notice")).to_contain_text("answered already")
+    expect(other.locator("#notice")).to_contain_text("already answered")
     ready(other)
     assert pair(other) == pair(page)
     assert len(live.logged(task)) == 1
@@ -141,12 +141,12 @@ def test_a_double_click_answers_once(live: Live) -> None:
     assert [row["seq"] for row in live.logged(task)] == list(range(len(live.logged(task))))
 
 
-def test_a_lost_network_loses_nothing(live: Live) -> None:
+def test_network_failures_lose_no_answer(live: Live) -> None:
     page, task = begun(live)
     page.context.set_offline(True)
     page.keyboard.press("ArrowLeft")
     expect(page.locator("#status")).to_have_text("Not saved yet")
-    expect(page.locator("#notice")).to_contain_text("Your answer is kept")
+    expect(page.locator("#notice")).to_contain_text("Your answer is saved")
     assert live.logged(task) == []
     page.keyboard.press("ArrowRight")  # nothing can be answered on top of it
     page.context.set_offline(False)
@@ -156,7 +156,7 @@ def test_a_lost_network_loses_nothing(live: Live) -> None:
     assert page.evaluate("Object.keys(localStorage).filter(k => k.includes('outbox')).length") == 0
 
 
-def test_a_document_that_did_not_come_is_asked_for_again(live: Live) -> None:
+def test_a_document_that_failed_to_load_is_requested_again(live: Live) -> None:
     live.project(queries=1, documents=6)
     page = live.watched(live.context("ada").new_page())
     tried: set[str] = set()
@@ -171,11 +171,11 @@ def test_a_document_that_did_not_come_is_asked_for_again(live: Live) -> None:
     page.route("**/documents/*", stumble)
     page.goto(f"{live.url}/tasks/{live.task('books', 'ada')}")
     ready(page)
-    expect(page.frame_locator("#left iframe:not(.veiled)").locator("p").first).to_be_visible()
+    expect(page.frame_locator("#left iframe:not(.hidden)").locator("p").first).to_be_visible()
     assert len(tried) >= 2
 
 
-def test_an_answer_kept_too_long_is_let_go_with_a_word(live: Live) -> None:
+def test_an_outdated_stored_answer_is_dropped_with_a_message(live: Live) -> None:
     """Meanwhile the question was answered elsewhere."""
     page, task = begun(live)
     page.context.set_offline(True)
@@ -188,11 +188,11 @@ def test_an_answer_kept_too_long_is_let_go_with_a_word(live: Live) -> None:
     again.context.set_offline(False)
     again.goto(f"{live.url}/tasks/{task}")
     ready(again)
-    expect(again.locator("#notice")).to_contain_text("answered already")
+    expect(again.locator("#notice")).to_contain_text("already answered")
     assert [row["event"]["outcome"] for row in live.logged(task)] == [-1]
 
 
-def test_a_reply_that_never_came_is_not_recorded_twice(live: Live) -> None:
+def test_a_lost_response_does_not_record_an_answer_twice(live: Live) -> None:
     """The server has it, the browser does not know: the same key is sent again."""
     page, task = begun(live)
     dropped: list[int] = []
@@ -210,7 +210,7 @@ def test_a_reply_that_never_came_is_not_recorded_twice(live: Live) -> None:
     assert len(live.logged(task)) == 1
 
 
-def test_an_answer_kept_in_a_closed_tab_is_sent_later(live: Live) -> None:
+def test_an_unsent_answer_of_a_closed_tab_is_sent_later(live: Live) -> None:
     page, task = begun(live)
     page.context.set_offline(True)
     page.keyboard.press("ArrowRight")
@@ -224,7 +224,7 @@ def test_an_answer_kept_in_a_closed_tab_is_sent_later(live: Live) -> None:
     assert [row["event"]["outcome"] for row in live.logged(task)] == [-1]
 
 
-def test_signed_out_in_between(live: Live) -> None:
+def test_signing_out_while_judging_keeps_the_answer(live: Live) -> None:
     page, task = begun(live)
     person = live.person("ada")
     with live.store.write() as tx:
@@ -242,7 +242,7 @@ def test_signed_out_in_between(live: Live) -> None:
     live.complaints[:] = [text for text in live.complaints if "frame-ancestors" not in text]
 
 
-def test_looking_back_and_changing_an_answer(live: Live) -> None:
+def test_reviewing_and_changing_an_answer(live: Live) -> None:
     page, task = begun(live)
     answer(page, "ArrowLeft")
     answer(page, "ArrowLeft")
@@ -255,7 +255,7 @@ def test_looking_back_and_changing_an_answer(live: Live) -> None:
     expect(page.get_by_label("Answer 1", exact=True)).to_have_value("-1:left")
     last = live.logged(task)[-1]["event"]
     assert (last["event"], last["at"], last["outcome"]) == ("revised", 0, -1)
-    page.get_by_role("link", name="Go on judging").click()
+    page.get_by_role("link", name="Continue judging").click()
     ready(page)
 
 
@@ -270,11 +270,11 @@ WHOLE = """select => {
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_answers_given_can_be_told_apart(live: Live, width: int) -> None:
+def test_answers_in_the_review_are_distinguishable(live: Live, width: int) -> None:
     """`Left is better` and `Left is bad` are wholly visible beside long titles."""
     title = "A long title of a document about green tea and how to brew it at home, " * 2
-    documents = tuple(Document(f"d{i}", title, body="text") for i in range(6))
-    live.own("books", [Query("q0", "query 0", "", documents)], setting={"k": 3})
+    documents = tuple(DocumentRecord(f"d{i}", title, body="text") for i in range(6))
+    live.own("books", [QueryRecord("q0", "query 0", "", documents)], setting={"k": 3})
     ada, task = live.client("ada"), live.task("books", "ada")
     ada.headers["Host"] = "127.0.0.1"
     state = ada.state(task)
@@ -291,7 +291,7 @@ def test_answers_given_can_be_told_apart(live: Live, width: int) -> None:
         assert shown["x"] + shown["width"] <= width
 
 
-def test_a_closed_project_says_so(live: Live) -> None:
+def test_a_closed_project_shows_a_message(live: Live) -> None:
     from firstpage.web.store import projects
 
     page, task = begun(live)

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from firstpage.web.pages import rendering
-from firstpage.web.pages.rendering import here
+from firstpage.web.pages.rendering import local_path
 from firstpage.web.pages.setup import slug_of
 from firstpage.web.store import invitations, projects
 from tests.web.site import PASSWORD, Client, Site
@@ -49,10 +49,10 @@ def test_pages_of_an_assessor_are_their_own(site: Site) -> None:
 @pytest.mark.parametrize(
     "path", ["/tasks/0", "/tasks/x", "/tasks/99999999999", "/p/A", "/p/-", "/p/books/x", "/nowhere"]
 )
-def test_strange_addresses_are_no_errors(site: Site, path: str) -> None:
+def test_unknown_addresses_are_not_server_errors(site: Site, path: str) -> None:
     found = site.client("ada").get(path)
     assert found.status_code == 404
-    assert "Not there" in found.text
+    assert "Not found" in found.text
 
 
 POSTS = (
@@ -73,12 +73,12 @@ def test_forms_need_their_token(site: Site, path: str, given: dict[str, str]) ->
     assert client.post(path, data=given, follow_redirects=False).status_code == 403
 
 
-def test_login_goes_on_to_our_own_pages_only(site: Site) -> None:
+def test_sign_in_redirects_to_local_pages_only(site: Site) -> None:
     from firstpage.web.store import people
 
     person = site.person("ada")
     with site.store.write() as tx:
-        people.set_password(tx, person, people.hashed(PASSWORD, person.login))
+        people.set_password(tx, person, people.hash_password(PASSWORD, person.login))
     for target, want in (("/p/books", "/p/books"), ("//evil.example", "/"), ("https://evil", "/")):
         client = site.client()
         form = {"csrf": token(client), "login": "ada", "password": PASSWORD, "next": target}
@@ -89,13 +89,13 @@ def test_login_goes_on_to_our_own_pages_only(site: Site) -> None:
 @pytest.mark.parametrize(
     "path", ["//a", "/\\a", "https://a", "javascript:x", "", "a", "/a\nb", None, 3, "/\ta"]
 )
-def test_foreign_addresses_lead_home(path: object) -> None:
-    assert here(path) == "/"
-    assert here("/p/books?x=1") == "/p/books?x=1"
+def test_foreign_redirects_lead_home(path: object) -> None:
+    assert local_path(path) == "/"
+    assert local_path("/p/books?x=1") == "/p/books?x=1"
 
 
 @pytest.mark.slow
-def test_what_people_write_is_text(site: Site) -> None:
+def test_user_texts_are_escaped(site: Site) -> None:
     bad = "<script>alert(1)</script>"
     site.project()
     client = site.client("lena")
@@ -108,7 +108,7 @@ def test_what_people_write_is_text(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_a_wrong_number_is_said_on_the_page(site: Site) -> None:
+def test_an_invalid_number_is_reported_on_the_page(site: Site) -> None:
     site.project(opened=False)
     client = site.client("lena")
     form = {"csrf": token(client, "/p/books/setup/judging"), "tools": "pairs", "k": "many"}
@@ -116,7 +116,7 @@ def test_a_wrong_number_is_said_on_the_page(site: Site) -> None:
     form |= {"refine": "0", "repeats": "0", "golds": "0", "strategy": "heap"}
     found = client.post("/p/books/setup/judging", data=form)
     assert found.status_code == 400
-    assert "K is a whole number; got &#39;many&#39;." in found.text
+    assert "K must be an integer; got &#39;many&#39;." in found.text
     found = client.post("/p/books/setup/judging", data={**form, "k": "4", "strategy": "nonsense"})
     assert found.status_code == 400
     assert "nonsense" in found.text
@@ -124,22 +124,22 @@ def test_a_wrong_number_is_said_on_the_page(site: Site) -> None:
     assert found.status_code == 303
 
 
-def test_short_names_come_from_titles() -> None:
+def test_short_names_are_derived_from_titles() -> None:
     assert slug_of("Grüner Tee & Co.") == "gruner-tee-co"
     assert slug_of("緑茶") == "project"
     assert len(slug_of("x" * 200)) == 64
 
 
 @pytest.mark.slow
-def test_scripts_may_be_kept_and_pages_may_not(site: Site) -> None:
+def test_static_files_are_cached_and_pages_are_not(site: Site) -> None:
     client = site.client()
-    found = client.get(f"{rendering.address()}/judge.js")
+    found = client.get(f"{rendering.static_url()}/judge.js")
     assert found.status_code == 200
     assert "immutable" in found.headers["cache-control"]
     assert found.headers["content-type"].startswith("text/javascript")
     page = client.get("/login")
     assert page.headers["cache-control"] == "no-store"
-    assert rendering.address() in page.text
+    assert rendering.static_url() in page.text
 
 
 @pytest.mark.slow
@@ -172,7 +172,7 @@ def test_a_lead_switches_a_strategy_in_mid_query(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_what_no_database_keeps_is_refused(both: Site) -> None:
+def test_unstorable_texts_are_refused(both: Site) -> None:
     """The character NUL, in every form that takes a text, also of people who are not known."""
     both.project()
     lena, guest = both.client("lena"), both.client()
@@ -193,7 +193,7 @@ def test_what_no_database_keeps_is_refused(both: Site) -> None:
 
 
 @pytest.mark.slow
-def test_the_head_of_a_page(site: Site) -> None:
+def test_pages_accept_head_requests(site: Site) -> None:
     site.project()
     assert site.client().head("/login").status_code == 200
     assert site.client("lena").head("/p/books/dashboard").status_code == 200

@@ -51,7 +51,7 @@ def command(
     from firstpage.web.exports.notes import notes
 
     with open_store(project) as store, store.read() as tx:
-        from firstpage.web.store.projects import the_project
+        from firstpage.web.store.projects import find_project
 
         n_bytes, exported = 0, the_project(tx, name)
         with write_bytes(output) as out:

@@ -15,7 +15,7 @@ from firstpage.cli.shared import note, open_store, with_web
 
 if TYPE_CHECKING:
     from firstpage.labeling.assessors import Assessor, Conflicts
-    from firstpage.web.machines import Done
+    from firstpage.web.machines import JudgingReport
     from firstpage.web.store.projects import Project
 
 API_KEY_VARIABLE = "FIRSTPAGE_ENDPOINT_KEY"
@@ -75,7 +75,7 @@ def command(project: str, login: str, name: str | None, **settings: Any) -> None
         from firstpage.errors import DataError
         from firstpage.web.machines import judge
         from firstpage.web.store import people, projects
-        from firstpage.web.store.projects import the_project
+        from firstpage.web.store.projects import find_project
 
         with store.read() as tx:
             judged, person = the_project(tx, name), people.by_login(tx, login)

@@ -11,7 +11,7 @@ from firstpage.cli.label.setup import add_people, assign_and_open, check_text, p
 from firstpage.cli.shared import note, open_store, with_web
 
 if TYPE_CHECKING:
-    from firstpage.web.store.assigning import Plan
+    from firstpage.web.store.assigning import AssignmentPlan
     from firstpage.web.store.connect import Tx
     from firstpage.web.store.people import Person
     from firstpage.web.store.projects import Project
@@ -46,7 +46,7 @@ def add_command(
         for login in logins:
             check_text(option, login)
     with open_store(project) as store, store.write() as tx:
-        from firstpage.web.store.projects import the_project
+        from firstpage.web.store.projects import find_project
 
         changed = the_project(tx, name)
         links = add_people(tx, changed, assessors, leads)
@@ -76,7 +76,7 @@ def _first_lead(tx: Tx, project: Project) -> Person | None:
     from firstpage.web.store import people, projects
 
     rows = projects.members(tx, project, "lead")
-    return next((people.get(tx, row["person"]) for row in rows if row["left"] is None), None)
+    return next((people.get(tx, row["person"]) for row in rows if row["departed_at"] is None), None)
 
 
 @documented_command("link", "firstpage label link shop lena --url https://labels.example.org")

@@ -15,8 +15,8 @@ from firstpage.cli.shared import note, open_store, with_web
 
 if TYPE_CHECKING:
     from firstpage.web.imports.bundle import Sources
-    from firstpage.web.imports.texts import Imported
-    from firstpage.web.store.assigning import Plan
+    from firstpage.web.imports.texts import ImportCounts
+    from firstpage.web.store.assigning import AssignmentPlan
     from firstpage.web.store.connect import Tx
     from firstpage.web.store.people import Person
     from firstpage.web.store.projects import Project
@@ -278,7 +278,7 @@ def _lead(tx: Tx, login: str | None) -> Person | None:
 
     if login is None:
         return None
-    return people.ensure(tx, login, admin=not people.anybody(tx))
+    return people.ensure(tx, login, admin=not people.any_account(tx))
 
 
 def add_people(
@@ -302,7 +302,7 @@ def assign_and_open(tx: Tx, project: Project, by: Person) -> Plan:
     """Assign the work to the assessors, and open a project that is not open yet."""
     from firstpage.web.store import assigning, projects
 
-    plan = assigning.deal(tx, project, by)
+    plan = assigning.assign_tasks(tx, project, by)
     if project.state == "draft":
         projects.set_state(tx, project, "open", by)
     return plan

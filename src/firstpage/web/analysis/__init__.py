@@ -1,1 +1,1 @@
-"""What judgments say: progress, effort, agreement, truth, the learned measure."""
+"""Analysis of judgments: progress, effort, agreement, truth, the learned measure."""

@@ -1,7 +1,7 @@
-"""Which query comes next: in the order of work, or the pair of lists that teaches most.
+"""Choice of the next query: in working order, or the most informative pair of lists.
 
-Nothing is kept of a choice.  It follows from the log alone, so any server makes the same, and an
-answer, an undo or another person's answer changes the next one.
+A choice is not stored.  It follows from the log alone, so every server makes the same, and any
+answer or undo, also of another person, can change the next one.
 """
 
 from __future__ import annotations
@@ -13,83 +13,84 @@ from typing import Any
 
 from firstpage.data.preferences.preferences import Preferences
 from firstpage.dcglearn.active import choose
-from firstpage.dcglearn.advice import MIN_ADAPTIVE_PAIRS
-from firstpage.web.analysis.measure import Grades, Learned, learned, lists_of
+from firstpage.dcglearn.advice import FEWEST
+from firstpage.web.analysis.measure import Grades, LearnedMeasure, learned_measure, lists_of
 from firstpage.web.store import projects
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
 from firstpage.web.store.tasks import TaskRow
 
 ORDER = "order"
-ALIKE = "the lists that are open have the same grades on both sides."
+SAME_GRADES = "the open lists have the same grades on both sides."
 Pair = tuple[Grades, Grades]
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The task to do next; `by` tells how it was found, `why` what kept a wish from coming true."""
+    """The next task; `by` is the method that chose it, `why` the reason for a fallback."""
 
     task: int | None
     by: str = ORDER
     why: str | None = None
 
 
-def following(tx: Tx, project: Project, mine: Sequence[TaskRow]) -> Choice:
-    """Of one person's tasks; a query that was begun is finished first, and other tools keep their
-    turn."""
-    begun = [task.id for task in mine if task.state == "started"]
-    waiting = [task for task in mine if task.state == "open"]
-    if begun or not waiting:
-        return Choice(begun[0] if begun else None)
+def choose_next_task(tx: Tx, project: Project, rows: Sequence[TaskRow]) -> Choice:
+    """Choose the next of a person's tasks.
+
+    A started query is finished first; tasks with other tools keep their position.
+    """
+    started = [task.id for task in rows if task.state == "started"]
+    waiting = [task for task in rows if task.state == "open"]
+    if started or not waiting:
+        return Choice(started[0] if started else None)
     if project.options.choose == ORDER or waiting[0].tool != "lists":
         return Choice(waiting[0].id)
-    found = learned(tx, project)
-    why = held_up(project, found)
+    learned = learned_measure(tx, project)
+    why = fallback_reason(project, learned)
     if why is None:
-        pairs = list(_open(tx, project, waiting))
-        row = _most_teaching(found, [pair for _, pair in pairs], project.options.choose)
+        pairs = list(_open_pairs(tx, project, waiting))
+        row = _most_informative(learned, [pair for _, pair in pairs], project.options.choose)
         if row is not None:
             return Choice(pairs[row][0], project.options.choose)
-    return Choice(waiting[0].id, ORDER, why or ALIKE)
+    return Choice(waiting[0].id, ORDER, why or SAME_GRADES)
 
 
-def held_up(project: Project, found: Learned) -> str | None:
-    """Why queries come in the order of work although another choice is wished; for leads."""
+def fallback_reason(project: Project, learned: LearnedMeasure) -> str | None:
+    """Return why queries come in working order although the lead chose another method."""
     if project.options.choose == ORDER:
         return None
-    if found.learner is None:
-        return found.why
-    if found.pairs < MIN_ADAPTIVE_PAIRS:
-        return (
-            f"{found.pairs} judgments teach something so far; choosing begins with "
-            f"{MIN_ADAPTIVE_PAIRS}."
-        )
+    if learned.learner is None:
+        return learned.why
+    if learned.pairs < FEWEST:
+        return f"there are {learned.pairs} informative judgments; choosing starts at {FEWEST}."
     return None
 
 
-def told(project: Project, found: Learned) -> dict[str, Any]:
-    """The same for a page or for JSON."""
-    wish = project.options.choose
-    why = held_up(project, found)
-    return {"wish": wish, "by": ORDER if why else wish, "why": why}
+def choice_report(project: Project, learned: LearnedMeasure) -> dict[str, Any]:
+    """Return the chosen and the actual method, and the reason for a fallback, for JSON."""
+    method = project.options.choose
+    why = fallback_reason(project, learned)
+    return {"wish": method, "by": ORDER if why else method, "why": why}
 
 
-def wish(tx: Tx, task: TaskRow, choices: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
-    """Which of a query's open pairs comes next; None: as the strategy would."""
+def choose_pair(
+    tx: Tx, task: TaskRow, choices: Sequence[tuple[str, str]]
+) -> tuple[str, str] | None:
+    """Return which of a query's open pairs comes next; None leaves it to the strategy."""
     project = projects.get(tx, task.project)
     if project.options.choose == ORDER:
         return None
-    found = learned(tx, project)
-    if held_up(project, found) is not None:
+    learned = learned_measure(tx, project)
+    if fallback_reason(project, learned) is not None:
         return None
     lists = lists_of(tx, project).get(task.query, {})
     pairs = [(lists.get(left, ()), lists.get(right, ())) for left, right in choices]
-    row = _most_teaching(found, pairs, project.options.choose)
+    row = _most_informative(learned, pairs, project.options.choose)
     return None if row is None else choices[row]
 
 
-def _open(tx: Tx, project: Project, waiting: Iterable[TaskRow]) -> Iterator[tuple[int, Pair]]:
-    """Tasks that nobody has begun, each with every pair of its lists."""
+def _open_pairs(tx: Tx, project: Project, waiting: Iterable[TaskRow]) -> Iterator[tuple[int, Pair]]:
+    """Yield each unstarted task with every pair of its lists."""
     lists = lists_of(tx, project)
     for task in waiting:
         if task.tool == "lists":
@@ -97,11 +98,11 @@ def _open(tx: Tx, project: Project, waiting: Iterable[TaskRow]) -> Iterator[tupl
                 yield task.id, pair
 
 
-def _most_teaching(found: Learned, pairs: Sequence[Pair], how: Any) -> int | None:
-    """The row that the measure would learn most from; None where both lists of all are alike."""
-    if not pairs or found.learner is None:
+def _most_informative(learned: LearnedMeasure, pairs: Sequence[Pair], method: Any) -> int | None:
+    """Return the number of the most informative pair; None if no pair differs in grades."""
+    if not pairs or learned.learner is None:
         return None
     left, right = ([pair[side] for pair in pairs] for side in (0, 1))
-    pool = Preferences.of(left, right, grades=found.learner.preferences_.grades)
-    rows = choose(found.learner, pool, 1, how)
+    pool = Preferences.of(left, right, grades=learned.learner.given_.grades)
+    rows = choose(learned.learner, pool, 1, method)
     return rows[0] if rows else None

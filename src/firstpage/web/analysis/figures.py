@@ -1,4 +1,4 @@
-"""How far a project is, and its effort and agreement, as the statistics give them, for JSON."""
+"""Progress, effort and agreement of a project, for JSON."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from firstpage.web.analysis.records import (
     any_answer,
     records,
     results,
-    sittings,
     skipped,
     skipping_tasks,
+    task_judgments,
 )
 from firstpage.web.store import assigning, projects, tasks, texts
-from firstpage.web.store.assigning import effort_of
+from firstpage.web.store.assigning import predicted_query_effort
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
 from firstpage.web.store.tasks import TaskRow
@@ -33,10 +33,10 @@ STATES = ("open", "started", "done")
 
 
 def progress(tx: Tx, project: Project) -> dict[str, Any]:
-    """Return tasks by state and judgments so far: in all, by query, by assessor.
+    """Return tasks by state and judgments so far: in total, by query and by assessor.
 
-    `problems` says what the deal as it is leaves uncovered, `idle` who is present without a task,
-    `not_judged` which queries are done and have no answer, since everything was skipped.
+    `problems` are those of the current assignment, `idle` the present assessors without a task, and
+    `not_judged` the queries that are done without an answer, since everything was skipped.
     """
     rows = tasks.of_project(tx, project.id)
     skipping = skipping_tasks(tx, project)
@@ -54,46 +54,48 @@ def progress(tx: Tx, project: Project) -> dict[str, Any]:
         by_person.setdefault(row.person, []).append(row)
     not_judged = [
         key
-        for key, mine in by_query.items()
-        if (done := [row.id for row in mine if row.state == "done"]) and empty.issuperset(done)
+        for key, query_tasks in by_query.items()
+        if (done := [row.id for row in query_tasks if row.state == "done"])
+        and empty.issuperset(done)
     ]
-    dealt = assigning.current_plan(tx, project) if rows else None
+    plan = assigning.current_plan(tx, project) if rows else None
     return {
         "state": project.state,
-        "all": _counted(rows, present, skips),
+        "all": _counts(rows, present, skips),
         "queries": [
-            {"query": key, "text": titles.get(key, key), **_counted(mine, present, skips)}
-            for key, mine in by_query.items()
+            {"query": key, "text": titles.get(key, key), **_counts(query_tasks, present, skips)}
+            for key, query_tasks in by_query.items()
         ],
         "assessors": [
             {
                 "person": person, "name": names.get(person, f"deleted-{person}"),
-                "departed": person not in present, **_counted(mine, present, skips),
+                "departed": person not in present, **_counts(own_tasks, present, skips),
             }
-            for person, mine in by_person.items()
+            for person, own_tasks in by_person.items()
         ],
-        "problems": [*_not_judged(not_judged), *([] if dealt is None else dealt.problems)],
+        "problems": [*_not_judged_problem(not_judged), *([] if plan is None else plan.problems)],
         "not_judged": not_judged,
-        "idle": [] if dealt is None else dealt.idle,
+        "idle": [] if plan is None else plan.idle,
     }  # fmt: skip
 
 
-def _not_judged(keys: Sequence[str]) -> list[str]:
+def _not_judged_problem(keys: Sequence[str]) -> list[str]:
     if not keys:
         return []
     return [
-        f"Of {len(keys)} queries that are done, everything was skipped, so they have no truth: "
-        f"{format_names(map(repr, keys))}. Their assessors can still answer (Look back), or others "
+        f"In {len(keys)} finished queries every question was skipped, so they have no truth: "
+        f"{listed(map(repr, keys))}. Their assessors can still answer (Review), or others can "
         "judge them."
     ]
 
 
-def _counted(
+def _counts(
     rows: list[TaskRow], present: Collection[int], skips: Mapping[int, int]
 ) -> dict[str, Any]:
-    """Count tasks that cover a query by their state, and abandoned ones apart.
+    """Count the tasks that cover a query by state, and the others separately.
 
-    `judgments` are answers; `skipped_questions` have none.
+    `skipped` tasks were returned, `abandoned` ones started by people who have left.  `judgments`
+    are answers; `skipped_questions` have none.
     """
     skipped_questions = sum(skips.get(row.id, 0) for row in rows)
     covering = [row for row in rows if tasks.covers(row, present)]
@@ -102,42 +104,42 @@ def _counted(
     remaining = 0.0
     for row in covering:
         if row.state in tasks.TO_DO:
-            whole = effort_of(row.setting, row.tool, row.n).judgments
-            remaining += max(1.0, whole - row.asked)
+            total = predicted_query_effort(row.setting, row.tool, row.n).judgments
+            remaining += max(1.0, total - row.asked)
     return {
         "tasks": len(covering), **{state: states[state] for state in STATES}, "skipped": skipped,
-        "left_behind": sum(tasks.abandoned(row, present) for row in rows) - skipped,
+        "abandoned": sum(tasks.abandoned(row, present) for row in rows) - skipped,
         "judgments": sum(row.asked for row in rows) - skipped_questions,
-        "skipped_questions": skipped_questions, "expected_left": remaining,
+        "skipped_questions": skipped_questions, "expected_remaining": remaining,
     }  # fmt: skip
 
 
-ROUNDS = 400  # of a bootstrap that somebody waits for
+ROUNDS = 400  # bootstrap samples
 MAX_OUTLIERS = 50  # listed; all are counted
 
 
 def effort(tx: Tx, project: Project) -> dict[str, Any]:
-    """Seconds, minutes and judgments, by tool, assessor and query; what is odd; who gets faster."""
-    tasks = sittings(tx, project)
+    """Return seconds, minutes and judgments by tool, assessor and query; outliers; learning."""
+    tasks = task_judgments(tx, project)
     rows = records(tx, project, tasks)
-    odd = outliers(rows)
-    found: dict[str, Any] = {
-        by: {name: part.to_dict() for name, part in effort_by(rows, by).items()}
+    unusual = outliers(rows)
+    report: dict[str, Any] = {
+        by: {name: summary.to_dict() for name, summary in effort_by(rows, by).items()}
         for by in ("tool", "assessor", "query")
     }
-    found["outliers"] = [
+    report["outliers"] = [
         {
             "query": o.record.query, "assessor": o.record.assessor, "left": o.record.left,
             "right": o.record.right, "seconds": o.record.active, "z": o.z,
         }
-        for o in odd[:MAX_OUTLIERS]
+        for o in unusual[:MAX_OUTLIERS]
     ]  # fmt: skip
-    found["outlier_count"] = len(odd)
-    found["skipped"] = skipped(tasks)
-    found["adjusted_note"] = adjusted_note(
-        sum(part["adjusted_times"] for part in found["tool"].values())
+    report["outlier_count"] = len(unusual)
+    report["skipped"] = skipped(tasks)
+    report["adjusted_note"] = adjusted_note(
+        sum(summary["adjusted_times"] for summary in report["tool"].values())
     )
-    found["learning"] = {
+    report["learning"] = {
         tool: [
             {
                 "first": b.first, "last": b.last, "judgments": b.judgments,
@@ -147,49 +149,48 @@ def effort(tx: Tx, project: Project) -> dict[str, Any]:
         ]
         for tool in project.tools
     }  # fmt: skip
-    return finite(found)
+    return nan_to_none(report)
 
 
-def studied(
+def project_study(
     tx: Tx, project: Project, symmetrize: bool = False, rounds: int = ROUNDS
 ) -> tuple[Study, list[AssessorProfile]]:
-    """The paper's tables for this project, and everyone's part in them."""
-    found = sittings(tx, project)
-    rows, ends = records(tx, project, found), results(tx, project, found)
-    whole = study(rows, ends, symmetrize=symmetrize, rounds=rounds)
-    return whole, assessor_profiles(rows, ends)
+    """Return the study of the paper for this project, and a profile of each assessor."""
+    tasks = task_judgments(tx, project)
+    rows, labels = records(tx, project, tasks), results(tx, project, tasks)
+    return study(rows, labels, symmetrize=symmetrize, rounds=rounds), assessor_profiles(
+        rows, labels
+    )
 
 
 def skipped_questions(tx: Tx, project: Project) -> int:
-    """Return how many questions were skipped: they are in no statistic."""
-    return skipped(sittings(tx, project))
+    """Return the number of skipped questions, which are in no statistic."""
+    return skipped(task_judgments(tx, project))
 
 
 def agreement(tx: Tx, project: Project, symmetrize: bool = False) -> dict[str, Any]:
-    """The same for JSON."""
-    whole, people = studied(tx, project, symmetrize)
-    return finite({**whole.to_dict(), "assessors": [profile.to_dict() for profile in people]})
+    """Return the study and the profiles for JSON."""
+    result, profiles = project_study(tx, project, symmetrize)
+    return nan_to_none({**result.to_dict(), "assessors": [p.to_dict() for p in profiles]})
 
 
 def disagreements(tx: Tx, project: Project, most: int = 5) -> dict[str, Any]:
-    """Queries that several people judged, the least agreed first, with their disputed pairs."""
-    found = sittings(tx, project)
-    profiles = query_profiles(
-        records(tx, project, found), results(tx, project, found), max_pairs=most
-    )
-    return finite({"queries": [profile.to_dict() for profile in profiles]})
+    """Return queries with several assessors, the lowest agreement first, with disputed pairs."""
+    tasks = task_judgments(tx, project)
+    profiles = query_profiles(records(tx, project, tasks), results(tx, project, tasks), most=most)
+    return nan_to_none({"queries": [profile.to_dict() for profile in profiles]})
 
 
-def finite(found: dict[str, Any]) -> dict[str, Any]:
-    """JSON knows no NaN: what is not defined is null."""
-    return {str(name): _finite(value) for name, value in found.items()}
+def nan_to_none(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a record for JSON, with None in place of NaN and infinity."""
+    return {str(name): _nan_to_none(value) for name, value in record.items()}
 
 
-def _finite(value: Any) -> Any:
+def _nan_to_none(value: Any) -> Any:
     if isinstance(value, dict):
-        return finite(value)
+        return nan_to_none(value)
     if isinstance(value, list | tuple):
-        return [_finite(v) for v in value]
+        return [_nan_to_none(v) for v in value]
     if isinstance(value, float) or hasattr(value, "dtype"):
         return float(value) if math.isfinite(value) else None
     return value

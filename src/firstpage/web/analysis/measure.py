@@ -1,6 +1,6 @@
-"""Which of two lists people found better, and the measure that these judgments teach.
+"""Judgments of pairs of lists, and the measure that is learned from them.
 
-It is kept at hand until there are new judgments.
+The measure is cached until there are new judgments.
 """
 
 from __future__ import annotations
@@ -27,48 +27,50 @@ from firstpage.dcglearn.intervals import Intervals, intervals
 from firstpage.dcglearn.learn import DEFAULT_C, DCGLearn
 from firstpage.dcglearn.pairs import truncation_notes, unjudged_notes
 from firstpage.errors import DataError
-from firstpage.web.analysis.records import standing
+from firstpage.web.analysis.records import current_judgments
 from firstpage.web.store import texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
 from firstpage.web.store.tables import audit, documents, events, people, queries, tasks
 
-MOST = 32  # projects at hand
-Made = TypeVar("Made")
+MAX_CACHED = 32  # projects
+Cached = TypeVar("Cached")
 
 
-class Kept(Generic[Made]):
-    """One thing a project.  `mark` tells the state of the database that it was made from.
+class ProjectCache(Generic[Cached]):
+    """A value per project; `version` identifies the state of the database it was computed from.
 
-    Who comes while it is being made waits, instead of making it a second time.  Every server has
-    its own, and the mark decides for each of them.
+    Concurrent callers wait for a value instead of computing it twice.  Every server has its own
+    cache.
     """
 
     def __init__(self) -> None:
-        self._made: OrderedDict[tuple[str, int], tuple[Hashable, Made]] = OrderedDict()
+        self._values: OrderedDict[tuple[str, int], tuple[Hashable, Cached]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, tx: Tx, project: Project, mark: Hashable, make: Callable[[], Made]) -> Made:
-        """As it was made from this state, or made now."""
+    def get(
+        self, tx: Tx, project: Project, version: Hashable, compute: Callable[[], Cached]
+    ) -> Cached:
+        """Return the value of this version, computed now if it is not cached."""
         key = str(tx.connection.engine.url), project.id
         with self._lock:
-            old = self._made.get(key)
-            if old is None or old[0] != mark:
-                old = mark, make()
-                self._made[key] = old
-            self._made.move_to_end(key)
-            while len(self._made) > MOST:
-                self._made.popitem(last=False)
-            return old[1]
+            entry = self._values.get(key)
+            if entry is None or entry[0] != version:
+                entry = version, compute()
+                self._values[key] = entry
+            self._values.move_to_end(key)
+            while len(self._values) > MAX_CACHED:
+                self._values.popitem(last=False)
+            return entry[1]
 
 
-Grades = tuple[int | None, ...]  # of a list, from the first place on; None: not judged
+Grades = tuple[int | None, ...]  # of a list, in rank order; None: not judged
 Lists = Mapping[int, Mapping[str, Grades]]  # by query and document
 
 
 @dataclass(frozen=True)
-class Compared:
-    """One judgment; outcome 2, 1: the left list is better, 0, -1, -2."""
+class ListJudgment:
+    """A judgment of two lists; outcome 2 or 1: the left list is better, 0: equal, -1 or -2."""
 
     query: str
     left: Grades
@@ -77,31 +79,31 @@ class Compared:
     assessor: str
 
 
-def compared(tx: Tx, project: Project) -> Iterator[Compared]:
-    """All that stand, of all assessors, by task.
+def list_judgments(tx: Tx, project: Project) -> Iterator[ListJudgment]:
+    """Yield the current judgments of all assessors, by task.
 
-    Skipped ones say nothing.  Hidden repeats ask a person twice and would count an opinion twice;
-    known answers are no opinion.
+    Skipped questions, hidden repeats, which would count an opinion twice, and gold questions are
+    left out.
     """
-    every = lists_of(tx, project)
+    all_lists = lists_of(tx, project)
     for (query, key, login), log in _logs(tx, project).items():
-        lists = every.get(query, {})
-        for judged, _ in standing(log):
+        lists = all_lists.get(query, {})
+        for judged, _ in current_judgments(log):
             if judged.skipped or judged.kind != "judgment" or judged.right is None:
                 continue
             sides = lists.get(judged.left, ()), lists.get(judged.right, ())
-            yield Compared(key, *sides, judged.outcome, login)
+            yield ListJudgment(key, *sides, judged.outcome, login)
 
 
 def skipped_lists(tx: Tx, project: Project) -> int:
-    """Return how many judgments of lists were skipped, and so say nothing."""
+    """Return the number of skipped judgments of lists."""
     logs = _logs(tx, project).values()
-    return sum(judged.skipped for log in logs for judged, _ in standing(log))
+    return sum(judged.skipped for log in logs for judged, _ in current_judgments(log))
 
 
 def _logs(tx: Tx, project: Project) -> dict[tuple[int, str, str], list[RowMapping]]:
-    """The events of each task with lists: the least of them that says what stands."""
-    found: dict[tuple[int, str, str], list[RowMapping]] = {}
+    """Return the events of each task with lists."""
+    logs: dict[tuple[int, str, str], list[RowMapping]] = {}
     for row in tx.all(
         select(events.c.event, tasks.c.query, queries.c.key, people.c.login)
         .join(tasks, tasks.c.id == events.c.task)
@@ -110,33 +112,33 @@ def _logs(tx: Tx, project: Project) -> dict[tuple[int, str, str], list[RowMappin
         .where(tasks.c.project == project.id, tasks.c.tool == "lists")
         .order_by(events.c.task, events.c.seq)
     ):
-        found.setdefault((row["query"], row["key"], row["login"]), []).append(row)
-    return found
+        logs.setdefault((row["query"], row["key"], row["login"]), []).append(row)
+    return logs
 
 
-_LISTS: Kept[Lists] = Kept()
+_LISTS: ProjectCache[Lists] = ProjectCache()
 
 
 def lists_of(tx: Tx, project: Project) -> Lists:
-    """The grades of every list of the project's own queries; read again when texts have come."""
-    return _LISTS.get(tx, project, texts_mark(tx, project), lambda: _read(tx, project))
+    """Return the grades of every list of the project's queries; read again after an import."""
+    return _LISTS.get(tx, project, texts_version(tx, project), lambda: _read_lists(tx, project))
 
 
-def _read(tx: Tx, project: Project) -> Lists:
-    found: dict[int, dict[str, Grades]] = {}
-    mine = queries.c.project == project.id, queries.c.purpose == "work"
+def _read_lists(tx: Tx, project: Project) -> Lists:
+    lists: dict[int, dict[str, Grades]] = {}
+    own = queries.c.project == project.id, queries.c.purpose == "work"
     for row in tx.all(
         select(documents.c.query, documents.c.key, documents.c.fields)
         .join(queries, queries.c.id == documents.c.query)
-        .where(*mine, documents.c.kind == "list")
+        .where(*own, documents.c.kind == "list")
         .order_by(documents.c.query, documents.c.position)
     ):
-        found.setdefault(row["query"], {})[row["key"]] = texts.grades_of(row["fields"])
-    return found
+        lists.setdefault(row["query"], {})[row["key"]] = texts.grades_of(row["fields"])
+    return lists
 
 
-def texts_mark(tx: Tx, project: Project) -> Hashable:
-    """Changes whenever lists or their grades come: each import leaves a row in the audit."""
+def texts_version(tx: Tx, project: Project) -> Hashable:
+    """Return a value that changes with every import, which adds a row to the audit log."""
     last = select(func.max(audit.c.id)).where(audit.c.project == project.id)
     count = (
         select(func.count(documents.c.id))
@@ -146,29 +148,29 @@ def texts_mark(tx: Tx, project: Project) -> Hashable:
     return tx.value(last), tx.value(count)
 
 
-def log_mark(tx: Tx, project: Project) -> Hashable:
-    """Changes with every event.  Numbers alone might come out of turn, so they are counted too."""
-    mine = and_(tasks.c.project == project.id, tasks.c.tool == "lists")
+def log_version(tx: Tx, project: Project) -> Hashable:
+    """Return a value that changes with every event; ids may be out of order, so it also counts."""
+    own = and_(tasks.c.project == project.id, tasks.c.tool == "lists")
     row = tx.first(
         select(func.max(events.c.id).label("last"), func.count().label("n"))
         .select_from(events.join(tasks, tasks.c.id == events.c.task))
-        .where(mine)
+        .where(own)
     )
     return None if row is None else (row["last"], row["n"])
 
 
-PLACES = 10  # that count at most
-ROUNDS = 100  # of the resampling behind the intervals
+MAX_RANKS = 10  # of a list that are learned from
+ROUNDS = 100  # bootstrap samples of the intervals
 SOURCE = "the judgments"
-NO_LISTS = "this project compares no lists; take the tool 'lists' for it."
-NOBODY = "nobody has compared lists yet."
+NO_LISTS = "this project does not compare lists; use the tool 'lists' for that."
+NO_JUDGMENTS = "nobody has compared lists yet."
 NO_GRADES = (
     "no item of the lists has a grade; import qrels for them, or give the items a 'grade'."
 )  # fmt: skip
 
 
-class Learner(DCGLearn):
-    """Keeps what it has to say for the page: warnings would be printed beside the server."""
+class MeasureLearner(DCGLearn):
+    """A DCGLearn that collects its notes for the page instead of issuing warnings."""
 
     def _warn(self, note: str, stacklevel: int = 4) -> None:
         self.notes_.append(note)
@@ -179,95 +181,98 @@ class Learner(DCGLearn):
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
-    """What the judgments teach; `why` says in a line why there is no measure, where there is none.
+class LearnedMeasure:
+    """The measure learned from the judgments; `why` is the reason if there is none.
 
-    `judgments`: all that stand.  Those whose lists differ in no grade teach nothing.
+    `judgments` counts all current ones, also those whose lists have the same grades.
     """
 
     judgments: int
     why: str | None = None
-    learner: Learner | None = None
+    learner: MeasureLearner | None = None
 
     @property
     def pairs(self) -> int:
-        """Judgments that teach."""
+        """The number of informative judgments, whose lists differ in grades."""
         return 0 if self.learner is None else len(self.learner.pairs_)
 
     @cached_property
     def utility(self) -> Utility | None:
-        """The measure; it says of itself how it compares with DCG."""
+        """The measure, which includes its comparison with DCG."""
         if self.learner is None or self.comparison is None:
             return None
-        made = self.learner.utility_
-        about = {**made.about, "against_dcg": self.comparison.to_dict()}
-        return replace(made, about=about)
+        utility = self.learner.utility_
+        about = {**utility.about, "against_dcg": self.comparison.to_dict()}
+        return replace(utility, about=about)
 
     @cached_property
     def comparison(self) -> DCGComparison | None:
-        """How it and DCG agree with judgments that neither learned from."""
-        return None if self.learner is None else compare_with_dcg(self.learner)
+        """The accuracy of the measure and of DCG on held-out judgments."""
+        return None if self.learner is None else against_dcg(self.learner)
 
     @cached_property
     def advice(self) -> Advice | None:
-        """Whether more judgments would pay."""
+        """Whether more judgments would improve the measure."""
         return None if self.learner is None else advice(self.learner, repeats=1)
 
     @cached_property
     def intervals(self) -> Intervals | None:
-        """How sure gains and discounts are; None where all judgments are of one query."""
+        """Confidence intervals of gains and discounts; None if all judgments are of one query."""
         if self.learner is None or len(set(self.learner.groups_.tolist())) < 2:
             return None
         return intervals(self.learner, ROUNDS)
 
-    def known(self) -> Utility:
-        """The measure, or the reason why there is none."""
+    def require_utility(self) -> Utility:
+        """Return the measure; raise with the reason if there is none."""
         if self.utility is None:
             raise DataError(f"there is no measure yet: {self.why}")
         return self.utility
 
 
-_LEARNED: Kept[Learned] = Kept()
+_LEARNED: ProjectCache[LearnedMeasure] = ProjectCache()
 
 
-def learned(tx: Tx, project: Project) -> Learned:
-    """Learned anew only if judgments, texts or grades have come since."""
+def learned_measure(tx: Tx, project: Project) -> LearnedMeasure:
+    """Return the measure of a project, learned again only after new judgments or imports."""
     if "lists" not in project.tools:
-        return Learned(0, NO_LISTS)
-    mark = log_mark(tx, project), texts_mark(tx, project)
+        return LearnedMeasure(0, NO_LISTS)
+    version = log_version(tx, project), texts_version(tx, project)
     return _LEARNED.get(
-        tx, project, mark, lambda: learn(list(compared(tx, project)), lists_of(tx, project))
-    )
+        tx, project, version,
+        lambda: learn(list(list_judgments(tx, project)), lists_of(tx, project)),
+    )  # fmt: skip
 
 
-def learn(found: list[Compared], lists: Lists) -> Learned:
-    """Learn from judgments, with the grades that any list of the project has.
+def learn(judgments: list[ListJudgment], lists: Lists) -> LearnedMeasure:
+    """Learn a measure from judgments, with the grades of all lists of the project.
 
-    Discounts must not grow with the place: without that, few judgments can make a place come out
-    as worth a thousand times the first one.
+    Discounts are constrained not to increase with the rank: otherwise few judgments could give a
+    lower rank a thousand times the weight of the first.
     """
-    if not found:
-        return Learned(0, NOBODY)
-    every = [grades for mine in lists.values() for grades in mine.values()]
-    if all(grade is None for grades in every for grade in grades):
-        return Learned(len(found), NO_GRADES)
+    if not judgments:
+        return LearnedMeasure(0, NO_JUDGMENTS)
+    all_grades = [grades for of_query in lists.values() for grades in of_query.values()]
+    if all(grade is None for grades in all_grades for grade in grades):
+        return LearnedMeasure(len(judgments), NO_GRADES)
     try:
-        grades = Preferences.of(every, every, source=SOURCE).grades
-        given = preferences(found, grades)
-        places = min(PLACES, given.places)
-        enough = len(found) >= MIN_ADAPTIVE_PAIRS
-        learner = Learner(places, C="cv" if enough else DEFAULT_C, threads=1, decreasing=True)
-        learner.fit(given)
-        learner.notes_.extend(truncation_notes(given, places))
-        learner.notes_.extend(unjudged_notes(given, places, learner.unjudged))
+        grades = Preferences.of(all_grades, all_grades, source=SOURCE).grades
+        data = preferences(judgments, grades)
+        ranks = min(MAX_RANKS, data.places)
+        enough = len(judgments) >= FEWEST
+        learner = MeasureLearner(ranks, C="cv" if enough else FALLBACK, threads=1, decreasing=True)
+        learner.fit(data)
+        learner.notes_.extend(places_cut(data, ranks))
+        learner.notes_.extend(places_unjudged(data, ranks, learner.unjudged))
     except DataError as error:
-        return Learned(len(found), str(error))
-    return Learned(len(found), None, learner)
+        return LearnedMeasure(len(judgments), str(error))
+    return LearnedMeasure(len(judgments), None, learner)
 
 
-def preferences(found: list[Compared], grades: tuple[int, ...] | None = None) -> Preferences:
-    """Judgments as the learner takes them: each counts one, those of a query stay together."""
+def preferences(
+    judgments: list[ListJudgment], grades: tuple[int, ...] | None = None
+) -> Preferences:
+    """Return judgments as preferences of weight one, grouped by query."""
     return Preferences.of(
-        [c.left for c in found], [c.right for c in found], [c.outcome for c in found],
-        query=[c.query for c in found], grades=grades, source=SOURCE,
+        [j.left for j in judgments], [j.right for j in judgments], [j.outcome for j in judgments],
+        query=[j.query for j in judgments], grades=grades, source=SOURCE,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The log as plain rows for the statistics: judgments that stand, and final results."""
+"""The log as records for the statistics: current judgments and final results."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from firstpage.web.store.tables import documents, events, golds, people, queries
 
 
 @dataclass(frozen=True)
-class Sitting:
-    """One task with its judgments that stand, in order."""
+class TaskJudgments:
+    """A task with its current judgments, in order."""
 
     task: int
     query: str
@@ -32,21 +32,21 @@ class Sitting:
 
     @property
     def answers(self) -> int:
-        """The number of questions that were answered, not skipped."""
+        """The number of answered questions."""
         return len(self.judgments) - self.skipped
 
     @property
     def skipped(self) -> int:
-        """The number of questions that were skipped."""
+        """The number of skipped questions."""
         return sum(judged.skipped for judged, _ in self.judgments)
 
     @property
     def supported(self) -> bool:
-        """Whether an answer supports the result, or no question was needed for it."""
+        """Whether the result is based on an answer, or needed no question."""
         return any_answer(judged for judged, _ in self.judgments)
 
     def unjudged(self, documents: Iterable[str]) -> set[str]:
-        """Return those of the query's documents that skipping has left without any answer."""
+        """Return the documents of the query that have no answer because of skipped questions."""
         if not self.skipped:
             return set()
         rows = [j for j, _ in self.judgments if j.kind == "judgment" and not j.skipped]
@@ -54,65 +54,67 @@ class Sitting:
 
 
 def any_answer(judgments: Iterable[Judged]) -> bool:
-    """Return whether some question of the strategy was answered; True where it asked none."""
-    asked = [judged for judged in judgments if judged.kind == "judgment"]
-    return not asked or not all(judged.skipped for judged in asked)
+    """Return whether a question of the strategy was answered; True if it asked none."""
+    questions = [judged for judged in judgments if judged.kind == "judgment"]
+    return not questions or not all(judged.skipped for judged in questions)
 
 
-def sittings(tx: Tx, project: Project) -> list[Sitting]:
-    """All tasks that have events, or a result without any."""
+def task_judgments(tx: Tx, project: Project) -> list[TaskJudgments]:
+    """Return all tasks with events, or with a result without any."""
     logs: dict[int, list[RowMapping]] = {}
     for row in tx.all(
         select(events).join(tasks, tasks.c.id == events.c.task)
         .where(tasks.c.project == project.id).order_by(events.c.task, events.c.seq)
     ):  # fmt: skip
         logs.setdefault(row["task"], []).append(row)
-    found = tx.all(
+    rows = tx.all(
         select(tasks, queries.c.key, people.c.login)
         .join(queries, queries.c.id == tasks.c.query)
         .join(people, people.c.id == tasks.c.person)
         .where(tasks.c.project == project.id).order_by(tasks.c.id)
     )  # fmt: skip
     return [
-        Sitting(
+        TaskJudgments(
             row["id"], row["key"], row["query"], row["login"], row["tool"],
             _k(row, logs.get(row["id"], [])), row["result"],
-            tuple(standing(logs.get(row["id"], []))),
+            tuple(current_judgments(logs.get(row["id"], []))),
         )
-        for row in found
+        for row in rows
         if row["id"] in logs or row["result"] is not None
     ]  # fmt: skip
 
 
 def _k(row: RowMapping, log: Sequence[RowMapping]) -> int:
-    """The k of the last switch, or that of the beginning."""
+    """Return the k of the last switch, or the initial one."""
     switched = [e["event"]["setting"]["k"] for e in log if e["event"]["event"] == "switched"]
     return int(switched[-1] if switched else row["setting"]["k"])
 
 
-def standing(log: Sequence[RowMapping]) -> list[tuple[Judged, RowMapping]]:
-    """Judgments that were not undone, as revised; each with the row that it came by."""
+def current_judgments(log: Sequence[RowMapping]) -> list[tuple[Judged, RowMapping]]:
+    """Return judgments that were not undone, with revised answers, each with its row."""
     return replay((from_dict(row["event"]), row) for row in log)
 
 
-def records(tx: Tx, project: Project, found: Sequence[Sitting] | None = None) -> list[Record]:
-    """Every judgment that stands and was not skipped."""
+def records(
+    tx: Tx, project: Project, judged_tasks: Sequence[TaskJudgments] | None = None
+) -> list[Record]:
+    """Return a record of every current judgment that was not skipped."""
     expected = _expected(tx, project)
     return [
-        _record(sitting, judged, row, expected)
-        for sitting in (sittings(tx, project) if found is None else found)
-        for judged, row in sitting.judgments
+        _record(task, judged, row, expected)
+        for task in (task_judgments(tx, project) if judged_tasks is None else judged_tasks)
+        for judged, row in task.judgments
         if not judged.skipped
     ]
 
 
-def skipped(found: Sequence[Sitting]) -> int:
-    """Return how many questions were skipped, and so are in no record."""
-    return sum(sitting.skipped for sitting in found)
+def skipped(judged_tasks: Sequence[TaskJudgments]) -> int:
+    """Return the number of skipped questions, which are in no record."""
+    return sum(task.skipped for task in judged_tasks)
 
 
 def skipping_tasks(tx: Tx, project: Project) -> dict[int, list[Judged]]:
-    """Return the judgments that stand of each task in which a question was ever skipped."""
+    """Return the current judgments of each task in which a question was ever skipped."""
     skipping = select(events.c.task).where(events.c.event["skipped"].as_boolean().is_(True))
     logs: dict[int, list[RowMapping]] = {}
     for row in tx.all(
@@ -121,48 +123,48 @@ def skipping_tasks(tx: Tx, project: Project) -> dict[int, list[Judged]]:
         .order_by(events.c.task, events.c.seq)
     ):  # fmt: skip
         logs.setdefault(row["task"], []).append(row)
-    return {task: [judged for judged, _ in standing(log)] for task, log in logs.items()}
+    return {task: [judged for judged, _ in current_judgments(log)] for task, log in logs.items()}
 
 
 def results(
-    tx: Tx, project: Project, found: Sequence[Sitting] | None = None
+    tx: Tx, project: Project, judged_tasks: Sequence[TaskJudgments] | None = None
 ) -> dict[tuple[str, str, str], dict[str, float]]:
-    """Return the labels that each finished task ended with: k..1 and 0, or the grades given.
+    """Return the final labels of each finished task: k..1 and 0, or its grades.
 
-    A task whose questions were all skipped has none, nor has a document that no answer touched.
+    Tasks whose questions were all skipped, and documents without an answer, have no labels.
     """
     keys = keys_by_query(tx, project)
-    made = {}
-    for sitting in sittings(tx, project) if found is None else found:
-        if sitting.result is None or not sitting.supported:
+    results = {}
+    for task in task_judgments(tx, project) if judged_tasks is None else judged_tasks:
+        if task.result is None or not task.supported:
             continue
-        unjudged = sitting.unjudged(keys[sitting.query_id])
-        judged_keys = [key for key in keys[sitting.query_id] if key not in unjudged]
-        order = [key for key in sitting.result["order"] if key not in unjudged]
+        unjudged = task.unjudged(keys[task.query_id])
+        judged_keys = [key for key in keys[task.query_id] if key not in unjudged]
+        order = [key for key in task.result["order"] if key not in unjudged]
         labels = (
             {
                 j.left: float(j.outcome)
-                for j, _ in sitting.judgments
+                for j, _ in task.judgments
                 if j.kind == "judgment" and not j.skipped
             }
-            if sitting.tool == "grades"
-            else dict(top_labels(order, judged_keys, sitting.k))
+            if task.tool == "grades"
+            else dict(top_labels(order, judged_keys, task.k))
         )
-        made[sitting.query, sitting.assessor, sitting.tool] = labels
-    return made
+        results[task.query, task.assessor, task.tool] = labels
+    return results
 
 
 def keys_by_query(tx: Tx, project: Project) -> dict[int, list[str]]:
-    """The documents of every query, in order."""
-    found: dict[int, list[str]] = {}
+    """Return the document keys of every query, in order."""
+    keys: dict[int, list[str]] = {}
     for row in tx.all(
         select(documents.c.query, documents.c.key)
         .join(queries, queries.c.id == documents.c.query)
         .where(queries.c.project == project.id)
         .order_by(documents.c.query, documents.c.position)
     ):
-        found.setdefault(row["query"], []).append(row["key"])
-    return found
+        keys.setdefault(row["query"], []).append(row["key"])
+    return keys
 
 
 def _expected(tx: Tx, project: Project) -> dict[tuple[int, str, str | None], int]:
@@ -171,25 +173,25 @@ def _expected(tx: Tx, project: Project) -> dict[tuple[int, str, str | None], int
 
 
 def _record(
-    sitting: Sitting, judged: Judged, row: RowMapping,
+    task: TaskJudgments, judged: Judged, row: RowMapping,
     expected: dict[tuple[int, str, str | None], int],
 ) -> Record:  # fmt: skip
     pair = judged.right is not None
     sign = (judged.outcome > 0) - (judged.outcome < 0)
-    known = expected.get((sitting.query_id, judged.left, judged.right))
+    gold_outcome = expected.get((task.query_id, judged.left, judged.right))
     return Record(
-        query=sitting.query, assessor=sitting.assessor, tool=sitting.tool,
+        query=task.query, assessor=task.assessor, tool=task.tool,
         left=judged.left, right=judged.right,
         outcome=sign if pair else None, grade=None if pair else judged.outcome,
         bad=judged.bad, active=_active(row), paused=(row["paused_ms"] or 0) / 1000,
         away=(row["away_ms"] or 0) / 1000, answered_at=_seconds(row["answered_at"] or row["at"]),
-        kind=judged.kind, expected=known if judged.kind == "gold" else None,
+        kind=judged.kind, expected=gold_outcome if judged.kind == "gold" else None,
         adjusted=bool(row["event"].get("adjusted_times")),
     )  # fmt: skip
 
 
 def _active(row: RowMapping) -> float:
-    """Seconds on the judgment: what the page measured, else from being shown to the answer."""
+    """Return the active seconds of a judgment, or the time from being shown to the answer."""
     if row["active_ms"] is not None:
         return float(row["active_ms"]) / 1000
     if row["shown_at"] and row["answered_at"]:

@@ -1,4 +1,4 @@
-"""One truth a query: the result of one assessor, or what fits the answers of several best."""
+"""The truth of each query: the result of one assessor, or the consensus of several."""
 
 from __future__ import annotations
 
@@ -7,28 +7,22 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from firstpage.labeling.belief.posterior_ranks import consensus
-from firstpage.labeling.strategies.strategy import (
-    Answer,
-    AnsweredQuestion,
-    Compare,
-    Grade,
-    Question,
-)
-from firstpage.web.analysis.records import Sitting, keys_by_query, sittings
+from firstpage.labeling.strategies.strategy import Answer, Asked, Compare, Grade, Question
+from firstpage.web.analysis.records import TaskJudgments, keys_by_query, task_judgments
 from firstpage.web.store import texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
 
 
 @dataclass(frozen=True)
-class Truth:
+class QueryTruth:
     """The ordered top k of one query.
 
-    `labels`: k for the best, one less for each next, 0 for the rest.  `confidence`: for each
-    place, the chance that its document belongs there; `set_confidence`: that these are the top k;
-    `membership`: of every document, to be among them.  None where nobody can say.  `judgments`
-    counts answers and `skipped` questions without one; `unjudged` are documents that skipping has
-    left without any answer: they have no place in the order, and label 0.
+    `labels` are k for the best document, one less for each next, and 0 for the rest.
+    `confidence` is, for each rank, the probability that its document belongs there,
+    `set_confidence` that of the top-k set, and `membership` that of every document to be in it;
+    None if unknown.  `judgments` counts answers and `skipped` questions without one; `unjudged` are
+    documents without an answer because of skipped questions: they have no rank, and label 0.
     """
 
     query: str
@@ -50,7 +44,7 @@ class Truth:
 
 @dataclass(frozen=True)
 class NotJudged:
-    """A query that somebody finished without a single answer: it has no truth."""
+    """A query that was finished without an answer: it has no truth."""
 
     query: str
     text: str
@@ -58,69 +52,73 @@ class NotJudged:
     why: str = "not judged: everything was skipped"
 
 
-def truths(tx: Tx, project: Project) -> list[Truth]:
-    """Return every query that somebody judged under the project's own tool."""
+def truths(tx: Tx, project: Project) -> list[QueryTruth]:
+    """Return the truth of every query that was judged with the project's own tool."""
     return judged_queries(tx, project)[0]
 
 
 def judged_queries(
     tx: Tx, project: Project, tool: str | None = None
-) -> tuple[list[Truth], list[NotJudged]]:
-    """Return the truths, and the queries that are finished and have none."""
+) -> tuple[list[QueryTruth], list[NotJudged]]:
+    """Return the truths, and the finished queries that have none."""
     wanted = tool or project.tool
-    done: dict[int, list[Sitting]] = {}
-    for sitting in sittings(tx, project):
-        if sitting.tool == wanted and sitting.result is not None:
-            done.setdefault(sitting.query_id, []).append(sitting)
+    done: dict[int, list[TaskJudgments]] = {}
+    for task in task_judgments(tx, project):
+        if task.tool == wanted and task.result is not None:
+            done.setdefault(task.query_id, []).append(task)
     keys = keys_by_query(tx, project)
-    found: list[Truth] = []
-    without: list[NotJudged] = []
+    truths: list[QueryTruth] = []
+    not_judged: list[NotJudged] = []
     for row in texts.of_project(tx, project.id):
-        mine = done.get(row["id"], [])
-        supported = [sitting for sitting in mine if sitting.supported]
+        finished = done.get(row["id"], [])
+        supported = [task for task in finished if task.supported]
         if supported:
-            found.append(_truth(row["key"], row["text"], tuple(keys[row["id"]]), supported))
-        elif mine:
-            skipped = sum(sitting.skipped for sitting in mine)
-            without.append(NotJudged(row["key"], row["text"], skipped))
-    return found, without
+            truths.append(_truth(row["key"], row["text"], tuple(keys[row["id"]]), supported))
+        elif finished:
+            skipped = sum(task.skipped for task in finished)
+            not_judged.append(NotJudged(row["key"], row["text"], skipped))
+    return truths, not_judged
 
 
-def _truth(query: str, text: str, keys: tuple[str, ...], done: Sequence[Sitting]) -> Truth:
-    k = max(sitting.k for sitting in done)
-    unjudged = set.intersection(*(sitting.unjudged(keys) for sitting in done))
-    found = _single(done[0]) if len(done) == 1 else _consensus(keys, done, k)
-    order, tied, bad, confidence, set_confidence, membership = _without(unjudged, found)
-    labels = dict.fromkeys(keys, 0) | {key: k - place for place, key in enumerate(order[:k])}
-    return Truth(
+def _truth(
+    query: str, text: str, keys: tuple[str, ...], done: Sequence[TaskJudgments]
+) -> QueryTruth:
+    k = max(task.k for task in done)
+    unjudged = set.intersection(*(task.unjudged(keys) for task in done))
+    result = _single(done[0]) if len(done) == 1 else _consensus(keys, done, k)
+    order, tied, bad, confidence, set_confidence, membership = _without(unjudged, result)
+    labels = dict.fromkeys(keys, 0) | {key: k - rank for rank, key in enumerate(order[:k])}
+    return QueryTruth(
         query, text, keys, k, order, labels, tied, bad, confidence, set_confidence, membership,
-        len(done), sum(sitting.answers for sitting in done),
-        sum(sitting.skipped for sitting in done), tuple(key for key in keys if key in unjudged),
+        len(done), sum(task.answers for task in done),
+        sum(task.skipped for task in done), tuple(key for key in keys if key in unjudged),
     )  # fmt: skip
 
 
-Found = tuple[
+# Order, tied groups, bad documents, confidence, set confidence, membership.
+TopKResult = tuple[
     tuple[str, ...], tuple[tuple[str, ...], ...], tuple[str, ...],
     tuple[float, ...] | None, float | None, dict[str, float] | None,
 ]  # fmt: skip
 
 
-def _without(unjudged: set[str], found: Found) -> Found:
-    """Return the same order without documents that no answer supports."""
+def _without(unjudged: set[str], result: TopKResult) -> TopKResult:
+    """Return the result without the unjudged documents."""
     if not unjudged:
-        return found
-    order, tied, bad, confidence, *rest = found
-    places = [place for place, key in enumerate(order) if key not in unjudged]
+        return result
+    order, tied, bad, confidence, *rest = result
+    ranks = [rank for rank, key in enumerate(order) if key not in unjudged]
     groups = (tuple(key for key in group if key not in unjudged) for group in tied)
     return (
-        tuple(order[place] for place in places), tuple(g for g in groups if len(g) > 1), bad,
-        None if confidence is None else tuple(confidence[p] for p in places if p < len(confidence)),
+        tuple(order[rank] for rank in ranks), tuple(g for g in groups if len(g) > 1), bad,
+        None if confidence is None else tuple(confidence[r] for r in ranks if r < len(confidence)),
         *rest,
     )  # type: ignore[return-value]  # fmt: skip
 
 
-def _single(sitting: Sitting) -> Found:
-    result = sitting.result
+def _single(task: TaskJudgments) -> TopKResult:
+    """Return the result of a single assessor."""
+    result = task.result
     assert result is not None
     confidence = result["confidence"]
     return (
@@ -130,37 +128,37 @@ def _single(sitting: Sitting) -> Found:
     )  # fmt: skip
 
 
-def _consensus(keys: tuple[str, ...], done: Sequence[Sitting], k: int) -> Found:
-    """What fits the answers of all."""
-    number = {key: i for i, key in enumerate(keys)}
-    found = _fitted(len(keys), k, tuple(_opinion(sitting, number) for sitting in done))
-    assert found.confidence is not None
-    assert found.membership is not None
+def _consensus(keys: tuple[str, ...], done: Sequence[TaskJudgments], k: int) -> TopKResult:
+    """Return the result that fits the answers of all assessors best."""
+    index = {key: i for i, key in enumerate(keys)}
+    fit = _cached_consensus(len(keys), k, tuple(_answers(task, index) for task in done))
+    assert fit.confidence is not None
+    assert fit.membership is not None
     return (
-        tuple(keys[i] for i in found.order),
-        tuple(tuple(keys[i] for i in group) for group in found.tied),
-        tuple(sorted(keys[i] for i in found.bad)),
-        found.confidence, found.set_confidence, dict(zip(keys, found.membership, strict=True)),
+        tuple(keys[i] for i in fit.order),
+        tuple(tuple(keys[i] for i in group) for group in fit.tied),
+        tuple(sorted(keys[i] for i in fit.bad)),
+        fit.confidence, fit.set_confidence, dict(zip(keys, fit.membership, strict=True)),
     )  # fmt: skip
 
 
-# Kept, since a dashboard asks again and again.
-_fitted = lru_cache(maxsize=1000)(consensus)
+# Cached, since a dashboard is reloaded often.
+_cached_consensus = lru_cache(maxsize=1000)(consensus)
 
 
-def _opinion(sitting: Sitting, number: dict[str, int]) -> tuple[AnsweredQuestion, ...]:
-    """One person's answers by the numbers of documents; gold questions are no opinion."""
-    rows: list[AnsweredQuestion] = []
-    for judged, _ in sitting.judgments:
+def _answers(task: TaskJudgments, index: dict[str, int]) -> tuple[Asked, ...]:
+    """Return the answers of one task by document index, without gold questions."""
+    rows: list[Asked] = []
+    for judged, _ in task.judgments:
         if judged.kind == "gold":
             continue
-        bad = frozenset(number[key] for key in judged.bad)
+        bad = frozenset(index[key] for key in judged.bad)
         if judged.right is None:
-            asked: Question = Grade(number[judged.left])
+            question: Question = Grade(index[judged.left])
             answer = Answer(judged.outcome, bad, judged.skipped)
         else:
-            asked = Compare(number[judged.left], number[judged.right])
+            question = Compare(index[judged.left], index[judged.right])
             sign = (judged.outcome > 0) - (judged.outcome < 0)
             answer = Answer(sign, bad, judged.skipped)
-        rows.append((asked, answer))
+        rows.append((question, answer))
     return tuple(rows)

@@ -1,1 +1,1 @@
-"""The JSON API under /api/v1: one file a subject."""
+"""The JSON API under /api/v1: one file per subject."""

@@ -1,4 +1,4 @@
-"""For admins: all links, and changes that belong to no project."""
+"""For admins: all links, and changes outside of projects."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from firstpage.web.api import bodies
 from firstpage.web.security import Admin, csrf_header, store_of
 from firstpage.web.store import audit, invitations
 from firstpage.web.store.logins import Login
-from firstpage.web.store.sessions import NotThere
+from firstpage.web.store.sessions import NotFound
 
 router = APIRouter(tags=["admin"])
 
 
 @router.get("/links")
 def links(request: Request, person: Admin) -> dict[str, Any]:
-    """All links of the server without their secrets, those not used first."""
+    """Return all links of the server without their tokens, the unused ones first."""
     with store_of(request).read() as tx:
-        return {"links": [asdict(link) for link in invitations.of_all(tx)]}
+        return {"links": [asdict(link) for link in invitations.all_links(tx)]}
 
 
 @router.delete("/links/{link}", status_code=204)
 def revoke(
     request: Request, link: bodies.Id, person: Admin, login: Annotated[Login, Depends(csrf_header)]
 ) -> None:
-    """Take back a link that nobody used."""
+    """Revoke an unused link."""
     with store_of(request).write() as tx:
         if not invitations.revoke(tx, link, person):
-            raise NotThere("there is no such open link.")
+            raise NotFound("there is no such open link.")
 
 
 @router.get("/audit")
 def changes(
-    request: Request, person: Admin, before: bodies.Before = None,
+    request: Request, person: Admin, before: bodies.BeforeId = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
 ) -> dict[str, Any]:  # fmt: skip
-    """Accounts, sign-ins and links of the server, newest first."""
+    """Return changes of accounts, sign-ins and links of the server, newest first."""
     with store_of(request).read() as tx:
         return {"audit": audit.changes(tx, None, limit, before)}

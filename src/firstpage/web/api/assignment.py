@@ -1,4 +1,4 @@
-"""Assignment: the deal as it is, what dealing out would give, and doing it."""
+"""Assignment: the current one, a proposed one, and assigning the queries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from firstpage.errors import DataError
 from firstpage.web.admission import AdmissionRoute
 from firstpage.web.security import Lead, csrf_header, store_of
 from firstpage.web.store import assigning
-from firstpage.web.store.assigning import Plan
+from firstpage.web.store.assigning import AssignmentPlan
 from firstpage.web.store.logins import Login
 
 router = APIRouter(tags=["assignment"], prefix="/projects/{slug}", route_class=AdmissionRoute)
@@ -19,29 +19,29 @@ router = APIRouter(tags=["assignment"], prefix="/projects/{slug}", route_class=A
 
 @router.get("/assignment")
 def preview(request: Request, member: Lead) -> dict[str, Any]:
-    """Who would do what, what is wrong with it, and what it costs; `current` is the deal as it is.
+    """Return the proposed assignment, its problems and effort, and the `current` one.
 
-    `current` is null before the first deal.
+    `current` is null before the first assignment.
     """
     with store_of(request).read() as tx:
-        deal = assigning.overview(tx, member.project)
-    if deal.next is None:
-        raise DataError(deal.why)
-    now = None if deal.current is None else shown(deal.current)
-    return {**shown(deal.next), "changes": deal.changes, "current": now}
+        overview = assigning.overview(tx, member.project)
+    if overview.next is None:
+        raise DataError(overview.why)
+    current = None if overview.current is None else plan_record(overview.current)
+    return {**plan_record(overview.next), "changes": overview.changes, "current": current}
 
 
 @router.post("/assignment")
-def deal_out(
+def assign(
     request: Request, member: Lead, login: Annotated[Login, Depends(csrf_header)]
 ) -> dict[str, Any]:
-    """Deal the open work out; begun work stays, unless who began it has left."""
+    """Assign the open queries; started tasks stay unless their assessor has left."""
     with store_of(request).write() as tx:
-        return shown(assigning.deal(tx, member.project, login.person))
+        return plan_record(assigning.assign_tasks(tx, member.project, login.person))
 
 
-def shown(plan: Plan) -> dict[str, Any]:
-    """A plan for JSON; people by id."""
+def plan_record(plan: AssignmentPlan) -> dict[str, Any]:
+    """Return a plan for JSON, with people by id."""
     return {
         "tasks": [asdict(task) for task in plan.assignment.tasks],
         "problems": plan.problems,

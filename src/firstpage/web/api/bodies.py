@@ -1,4 +1,4 @@
-"""What requests carry: every text is bounded and fits both databases."""
+"""The bodies of requests: every text is bounded and can be stored in both databases."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from firstpage.web.store.options import Tool
 
-MAX_INT = 2**31 - 1  # of an id: what an INTEGER column of both databases stores
+MAX_INT = 2**31 - 1  # the largest id: an INTEGER column in both databases
 
 
 def storable(text: str) -> str:
-    """PostgreSQL keeps no NUL, and nobody keeps half a character."""
+    """Return a text if both databases can store it: NUL and lone surrogates are refused."""
     if "\x00" in text:
-        raise ValueError("must not hold the character NUL")
+        raise ValueError("must not contain the character NUL")
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError("holds half a character (a lone surrogate)") from None
+        raise ValueError("must not contain a lone surrogate") from None
     return text
 
 
 def distinct(documents: list[str]) -> list[str]:
-    """Return the documents called bad, if each is named once."""
+    """Return the documents marked bad, if each is named once."""
     if len(set(documents)) < len(documents):
         raise ValueError("must name each document once")
     return documents
@@ -37,18 +37,18 @@ Key = Annotated[str, Field(pattern=r"^[A-Za-z0-9_\-]{1,64}$")]
 Bad = Annotated[list[Text], Field(max_length=2), AfterValidator(distinct)]
 Secret = Annotated[str, Field(min_length=1, max_length=600), AfterValidator(storable)]
 Id = Annotated[int, Path(ge=1, le=MAX_INT)]
-Before = Annotated[int | None, Query(ge=1, le=MAX_INT)]  # an id to page on from
+BeforeId = Annotated[int | None, Query(ge=1, le=MAX_INT)]  # the last id of the page before
 Number = Annotated[int, Field(ge=0, le=MAX_INT)]
 
 
 class Body(BaseModel):
-    """What is not known is refused: a misspelled field is a mistake, not a wish."""
+    """A body that refuses unknown fields."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class Span(Body):
-    """Time of one kind; like all times it is read leniently, by `timing.py`."""
+    """A time span of one kind; implausible times are corrected by `judging.answer_timing`."""
 
     kind: Literal["active", "paused", "away"]
     ms: float | None = None

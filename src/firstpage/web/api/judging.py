@@ -1,7 +1,7 @@
-"""Judging: a person's work, the state of a task, answers.
+"""Judging: a person's tasks, the state of a task, and answers.
 
-Times are as a browser reports them: repaired where they cannot be true, never a reason to refuse.
-Whatever is changed is recorded beside the answer, as `adjusted_times` of its event in the log.
+Times are reported by the browser.  Implausible ones are corrected, never refused; corrections are
+recorded with the answer, as `adjusted_times` of its event in the log.
 """
 
 from __future__ import annotations
@@ -16,59 +16,61 @@ from uuid import uuid4
 from fastapi import APIRouter, Depends, HTTPException, Request
 
 from firstpage.web.admission import AdmissionRoute
-from firstpage.web.analysis.choosing import Choice, following
+from firstpage.web.analysis.choosing import Choice, choose_next_task
 from firstpage.web.api import bodies
 from firstpage.web.api.bodies import AnswerBody, Span
-from firstpage.web.security import Anyone, CurrentPerson, csrf_header, desk_of, store_of
+from firstpage.web.security import Anyone, CurrentPerson, csrf_header, service_of, store_of
 from firstpage.web.store import projects, tasks, training
 from firstpage.web.store.connect import iso
-from firstpage.web.store.judging import Given
+from firstpage.web.store.judging import SubmittedAnswer
 from firstpage.web.store.log import SPAN_KINDS, Timing
 from firstpage.web.store.logins import Login
 from firstpage.web.store.people import Person
-from firstpage.web.store.sessions import Conflict, NotThere, State
+from firstpage.web.store.sessions import Conflict, NotFound, TaskState
 
 MAX_SPAN_MS = 24 * 60 * 60 * 1000
 MAX_SPANS = 500
-FIRST_YEAR = 2000
-MAX_AHEAD = timedelta(days=1)  # of the server's clock; an answer from the past may just be late
+MIN_YEAR = 2000
+MAX_AHEAD = timedelta(
+    days=1
+)  # of the server's clock; an answer from the past may have been sent late
 
 
 def answer_timing(body: AnswerBody, comment: str | None, now: datetime) -> Timing:
-    """Return the times of an answer; a device's wrong clock is set right by the server's `now`."""
-    repair = _Repair(now)
+    """Return the times of an answer; a wrong device clock is corrected by the server's `now`."""
+    correction = _TimeCorrection(now)
     answered = _parsed(body.answered_at)
-    if answered is not None and not repair.plausible(answered):
-        repair.set_clock(answered)
-    shown_at = repair.moment("shown_at", body.shown_at)
-    answered_at = repair.moment("answered_at", body.answered_at)
-    spans = repair.spans(body.spans)
-    return Timing(shown_at, answered_at, spans, comment, adjusted=repair.adjusted)
+    if answered is not None and not correction.plausible(answered):
+        correction.set_clock(answered)
+    shown_at = correction.moment("shown_at", body.shown_at)
+    answered_at = correction.moment("answered_at", body.answered_at)
+    spans = correction.spans(body.spans)
+    return Timing(shown_at, answered_at, spans, comment, adjusted=correction.adjusted)
 
 
 def span_timing(spans: Sequence[Span], now: datetime) -> Timing:
-    """Return time that ended without an answer."""
-    return Timing(spans=_Repair(now).spans(spans))
+    """Return the timing of a span that ended without an answer."""
+    return Timing(spans=_TimeCorrection(now).spans(spans))
 
 
 @dataclass
-class _Repair:
-    """Makes reported times plausible and keeps account of what it changed."""
+class _TimeCorrection:
+    """Corrects implausible times; `adjusted` records the corrections."""
 
     now: datetime
     offset: timedelta = timedelta(0)
     adjusted: dict[str, Any] = field(default_factory=dict)
 
     def plausible(self, moment: datetime) -> bool:
-        return moment.year >= FIRST_YEAR and moment <= self.now + MAX_AHEAD
+        return moment.year >= MIN_YEAR and moment <= self.now + MAX_AHEAD
 
     def set_clock(self, answered: datetime) -> None:
-        """The device's clock is wrong: take the answer to be given now, and shift all else."""
+        """Shift all times so that the answer was given now: the device's clock is wrong."""
         self.offset = self.now - answered
         self.adjusted["clock_offset_ms"] = round(self.offset / timedelta(milliseconds=1))
 
     def moment(self, name: str, text: str | None) -> str | None:
-        """Return a time by the server's clock; None where it is unreadable or impossible."""
+        """Return a time by the server's clock; None if it cannot be parsed or is implausible."""
         parsed = _parsed(text)
         try:
             shifted = None if parsed is None else parsed + self.offset
@@ -84,34 +86,34 @@ class _Repair:
 
     def spans(self, reported: Sequence[Span]) -> tuple[dict[str, Any], ...]:
         """Return spans of at most a day each, and at most `MAX_SPANS` of them."""
-        kept = [self._span(span) for span in reported]
-        clipped = sum("reported_ms" in span for span in kept)
+        spans = [self._span(span) for span in reported]
+        clipped = sum("reported_ms" in span for span in spans)
         if clipped:
             self.adjusted["clipped_spans"] = clipped
-        if len(kept) <= MAX_SPANS:
-            return tuple(kept)
-        self.adjusted["merged_spans"] = len(kept)
-        return tuple(_total(kept, kind) for kind in SPAN_KINDS)
+        if len(spans) <= MAX_SPANS:
+            return tuple(spans)
+        self.adjusted["merged_spans"] = len(spans)
+        return tuple(_total(spans, kind) for kind in SPAN_KINDS)
 
     def _span(self, span: Span) -> dict[str, Any]:
         reported = math.nan if span.ms is None else span.ms
         ms = 0 if math.isnan(reported) else round(min(max(reported, 0.0), MAX_SPAN_MS))
-        kept: dict[str, Any] = {"kind": span.kind, "ms": ms}
+        record: dict[str, Any] = {"kind": span.kind, "ms": ms}
         start = self.moment("start", span.start)
         if start is not None:
-            kept["start"] = start
+            record["start"] = start
         if not abs(reported - ms) < 1:
-            kept["reported_ms"] = span.ms if math.isfinite(reported) else str(span.ms)
-        return kept
+            record["reported_ms"] = span.ms if math.isfinite(reported) else str(span.ms)
+        return record
 
 
 def _total(spans: Sequence[Mapping[str, Any]], kind: str) -> dict[str, Any]:
-    same = [span["ms"] for span in spans if span["kind"] == kind]
-    return {"kind": kind, "ms": sum(same), "merged": len(same)}
+    durations = [span["ms"] for span in spans if span["kind"] == kind]
+    return {"kind": kind, "ms": sum(durations), "merged": len(durations)}
 
 
 def _parsed(text: str | None) -> datetime | None:
-    """Return a time in ISO form, in UTC where it names no zone; None where it is unreadable."""
+    """Return an ISO 8601 time, by default in UTC; None if it cannot be parsed."""
     try:
         parsed = datetime.fromisoformat(text or "")
         return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).astimezone(UTC)
@@ -125,22 +127,22 @@ Changing = Annotated[Login, Depends(csrf_header)]
 
 @router.get("/projects/{slug}/work")
 def work(request: Request, member: Anyone) -> dict[str, Any]:
-    """One's own tasks in the order of work, the next one, and whether training comes first."""
-    desk = desk_of(request)
+    """Return one's own tasks in working order, the next one, and whether practice comes first."""
+    service = service_of(request)
     with store_of(request).read() as tx:
-        mine = tasks.of_person(tx, member.project, member.person.id)
-        now = training.standing(tx, member.project, member.person.id)
+        rows = tasks.of_person(tx, member.project, member.person.id)
+        now = training.progress(tx, member.project, member.person.id)
         ready = member.project.state == "open" and now.passed
-        chosen = following(tx, member.project, mine) if ready else Choice(None)
-    rows = [
+        chosen = choose_next_task(tx, member.project, rows) if ready else Choice(None)
+    own_tasks = [
         {
             "id": t.id, "query": t.query_text, "tool": t.tool, "state": t.state,
-            "asked": t.asked, "left": desk.left(t),
+            "asked": t.asked, "remaining": service.questions_remaining(t),
         }
-        for t in mine
+        for t in rows
     ]  # fmt: skip
     return {
-        "tasks": rows,
+        "tasks": own_tasks,
         "next": chosen.task,
         "training": {"needed": now.needed, "passed": now.passed},
     }
@@ -148,87 +150,95 @@ def work(request: Request, member: Anyone) -> dict[str, Any]:
 
 @router.get("/projects/{slug}/next")
 def next_choice(request: Request, member: Anyone) -> dict[str, Any]:
-    """One's own task to do next, and how it was chosen; to leads also why not as they wished."""
+    """Return one's next task and how it was chosen; leads also get the reason for a fallback."""
     with store_of(request).read() as tx:
-        mine = tasks.of_person(tx, member.project, member.person.id)
-        passed = training.standing(tx, member.project, member.person.id).passed
+        rows = tasks.of_person(tx, member.project, member.person.id)
+        passed = training.progress(tx, member.project, member.person.id).passed
         ready = member.project.state == "open" and passed
-        chosen = following(tx, member.project, mine) if ready else Choice(None)
-    found: dict[str, Any] = {"task": chosen.task, "by": chosen.by}
-    return {**found, "why": chosen.why} if member.leads else found
+        chosen = choose_next_task(tx, member.project, rows) if ready else Choice(None)
+    record: dict[str, Any] = {"task": chosen.task, "by": chosen.by}
+    return {**record, "why": chosen.why} if member.leads else record
 
 
 @router.get("/tasks/{task}")
-def state(request: Request, task: bodies.Id, person: CurrentPerson) -> State:
-    """Where a task of one's own stands."""
-    return desk_of(request).state(task, person)
+def state(request: Request, task: bodies.Id, person: CurrentPerson) -> TaskState:
+    """Return the state of one's own task."""
+    return service_of(request).state(task, person)
 
 
 @router.post("/tasks/{task}/answers", responses={409: {"description": "too late, or closed"}})
-def answer(request: Request, task: bodies.Id, body: bodies.AnswerBody, login: Changing) -> State:
-    """Answer the open question; the reply comes when the answer is durable."""
-    return desk_of(request).answer(task, login.person, given(body, store_of(request).clock()))
+def answer(
+    request: Request, task: bodies.Id, body: bodies.AnswerBody, login: Changing
+) -> TaskState:
+    """Answer the open question; the response follows once the answer is durable."""
+    return service_of(request).answer(
+        task, login.person, submitted_answer(body, store_of(request).clock())
+    )
 
 
 @router.post("/tasks/{task}/undo", responses={409: {"description": "nothing to undo"}})
-def undo(request: Request, task: bodies.Id, body: bodies.StepBody, login: Changing) -> State:
-    """Take back the last judgment that stands."""
-    return desk_of(request).undo(task, login.person, body.seq, body.key)
+def undo(request: Request, task: bodies.Id, body: bodies.StepBody, login: Changing) -> TaskState:
+    """Undo the last judgment."""
+    return service_of(request).undo(task, login.person, body.seq, body.key)
 
 
 @router.post("/tasks/{task}/revise", responses={409: {"description": "too late"}})
-def revise(request: Request, task: bodies.Id, body: bodies.ReviseBody, login: Changing) -> State:
-    """Give a judgment that stands another answer."""
-    return desk_of(request).revise(
+def revise(
+    request: Request, task: bodies.Id, body: bodies.ReviseBody, login: Changing
+) -> TaskState:
+    """Replace the answer of a judgment."""
+    return service_of(request).revise(
         task, login.person, body.seq, body.key, body.at, body.outcome, tuple(body.bad)
     )
 
 
 @router.post("/tasks/{task}/spans", status_code=204)
 def spans(request: Request, task: bodies.Id, body: bodies.SpansBody, login: Changing) -> None:
-    """Time that ended without an answer."""
+    """Record time that ended without an answer."""
     timing = span_timing(body.spans, store_of(request).clock())
-    desk_of(request).spend(task, login.person, body.key, timing)
+    service_of(request).spend(task, login.person, body.key, timing)
 
 
 @router.post("/tasks/{task}/skip")
-def skip(request: Request, task: bodies.Id, body: bodies.ReasonBody, login: Changing) -> State:
-    """Hand the whole query back."""
-    return desk_of(request).skip(task, login.person, body.reason)
+def skip(request: Request, task: bodies.Id, body: bodies.ReasonBody, login: Changing) -> TaskState:
+    """Skip the whole query; it is assigned to another assessor."""
+    return service_of(request).skip(task, login.person, body.reason)
 
 
 @router.post("/tasks/{task}/switch")
-def switch(request: Request, task: bodies.Id, body: bodies.SwitchBody, login: Changing) -> State:
-    """Another strategy or k from here on; by a lead of the task's project."""
+def switch(
+    request: Request, task: bodies.Id, body: bodies.SwitchBody, login: Changing
+) -> TaskState:
+    """Change the strategy or k for the remaining questions; for leads of the project."""
     _led_task(request, task, login.person)
     changes = body.model_dump(include={"strategy", "k"}, exclude_none=True)
-    return desk_of(request).switch(task, login.person, body.key or uuid4().hex, changes)
+    return service_of(request).switch(task, login.person, body.key or uuid4().hex, changes)
 
 
 @router.get("/tasks/{task}/ahead")
 def ahead(request: Request, task: bodies.Id, person: CurrentPerson) -> dict[str, list[str]]:
-    """Documents that may be shown next, for fetching early."""
-    return {"documents": desk_of(request).ahead(task, person)}
+    """Return the documents that may be shown next, to load them early."""
+    return {"documents": service_of(request).ahead(task, person)}
 
 
 @router.get("/tasks/{task}/judgments")
 def judgments(request: Request, task: bodies.Id, person: CurrentPerson) -> dict[str, Any]:
-    """One's own standing judgments, to look at again."""
-    found = desk_of(request).judgments(task, person)
+    """Return one's own current judgments."""
+    rows = service_of(request).judgments(task, person)
     return {
         "judgments": [
             {
                 "at": at, "left": asdict(left), "right": None if right is None else asdict(right),
                 "outcome": judged.outcome, "bad": list(judged.bad), "skipped": judged.skipped,
             }
-            for at, (judged, left, right) in enumerate(found)
+            for at, (judged, left, right) in enumerate(rows)
         ]
     }  # fmt: skip
 
 
 @router.get("/projects/{slug}/training")
-def training_state(request: Request, member: Anyone) -> State:
-    """The open training question."""
+def training_state(request: Request, member: Anyone) -> TaskState:
+    """Return the open practice question."""
     with store_of(request).read() as tx:
         return training.state(tx, member.project, member.person.id)
 
@@ -237,37 +247,39 @@ def training_state(request: Request, member: Anyone) -> State:
 def training_answer(
     request: Request, member: Anyone, body: bodies.AnswerBody, login: Changing
 ) -> dict[str, Any]:
-    """Answer it; the reply says whether that was right, and why."""
+    """Answer the practice question; the response says whether it is `correct`, and why."""
     person = login.person.id
     with store_of(request).write() as tx:
-        done = training.kept(tx, member.project, person, body.key)
+        reply = training.recorded(tx, member.project, person, body.key)
         before = training.state(tx, member.project, person)
-        if done is None:
-            asked = before.question
-            keys = asked and (asked.left.key, asked.right.key if asked.right else None)
+        if reply is None:
+            question = before.question
+            keys = question and (
+                question.left.key, question.right.key if question.right else None,
+            )  # fmt: skip
             if body.seq != before.seq or keys != (body.left, body.right):
-                raise Conflict("This question is not open; here is where you are.", before)
-            done = training.answer(tx, member.project, person, body.key, body.outcome)
+                raise Conflict("This question is no longer open; this is the current one.", before)
+            reply = training.answer(tx, member.project, person, body.key, body.outcome)
         after = training.state(tx, member.project, person)
-    return {**asdict(after), "right": done[0], "explanation": done[1]}
+    return {**asdict(after), "correct": reply[0], "explanation": reply[1]}
 
 
-def given(body: bodies.AnswerBody, now: datetime) -> Given:
-    """An answer as the desk takes it; a reason for skipping is a comment like any other."""
+def submitted_answer(body: bodies.AnswerBody, now: datetime) -> SubmittedAnswer:
+    """Return the answer of a request; the reason for skipping becomes a comment."""
     comment = "\n".join(text for text in (body.reason, body.comment) if text) or None
     timing = answer_timing(body, comment, now)
-    return Given(
+    return SubmittedAnswer(
         body.seq, body.key, body.left, body.right, body.outcome, tuple(body.bad), body.skipped,
         timing,
     )  # fmt: skip
 
 
 def _led_task(request: Request, task: int, person: Person) -> None:
-    """Only a lead of the task's project goes on; to its own assessor the task is known, so 403."""
+    """Raise unless the person leads the task's project: 403 for its own assessor, else 404."""
     with store_of(request).read() as tx:
         row = tasks.get(tx, task)
         member = None if row is None else projects.member(tx, row.slug, person)
     if row is None or member is None or not (member.leads or row.person == person.id):
-        raise NotThere("there is no such task.")
+        raise NotFound("there is no such task.")
     if not member.leads:
-        raise HTTPException(403, "Only a lead of this project may do this.")
+        raise HTTPException(403, "Only a lead of this project can do this.")

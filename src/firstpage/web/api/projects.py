@@ -1,4 +1,4 @@
-"""Projects: make, change, open, close, fill."""
+"""Projects: create, change, import into, open and close."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from firstpage.web.store.logins import Login
 from firstpage.web.store.projects import Member
 
 router = APIRouter(tags=["projects"], route_class=AdmissionRoute)
-IMPORT_PARTS = (
+IMPORT_FIELDS = (
     "queries", "documents", "topics", "run", "letor", "collection", "golds", "training", "qrels",
     "images", "depth",
 )  # fmt: skip
@@ -30,49 +30,53 @@ Changing = Annotated[Login, Depends(csrf_header)]
 
 @router.get("/projects")
 def all_projects(request: Request, person: CurrentPerson) -> dict[str, Any]:
-    """Those that one belongs to."""
+    """Return the projects of the signed-in person."""
     with store_of(request).read() as tx:
-        return {"projects": [_shown(m) for m in projects.of_person(tx, person)]}
+        return {"projects": [_record(m) for m in projects.of_person(tx, person)]}
 
 
 @router.post("/projects", status_code=201)
 def create(request: Request, body: bodies.ProjectBody, login: Changing) -> dict[str, Any]:
-    """A new project in draft, led by who makes it; for those who lead one already, and admins."""
+    """Create a project in draft; for admins and for leads of a project."""
     person = login.person
     with store_of(request).write() as tx:
         if not person.admin and not any(m.leads for m in projects.of_person(tx, person)):
-            raise HTTPException(403, "Only a lead may make projects.")
-        given = body.model_dump(exclude={"slug"})
-        made = projects.create(tx, body.slug, **given, by=person)
+            raise HTTPException(403, "Only a lead can create projects.")
+        fields = body.model_dump(exclude={"slug"})
+        project = projects.create(tx, body.slug, **fields, by=person)
         if settings_of(request).open:
-            projects.join(tx, made, person, "assessor", by=person)
-        return _shown(Member(person, made, ("lead",)))
+            projects.join(tx, project, person, "assessor", by=person)
+        return _record(Member(person, project, ("lead",)))
 
 
 @router.get("/projects/{slug}")
-def one(member: Anyone) -> dict[str, Any]:
-    return _shown(member)
+def get_project(member: Anyone) -> dict[str, Any]:
+    """Return a project; leads also get its setting and options."""
+    return _record(member)
 
 
 @router.patch("/projects/{slug}")
 def change(
     request: Request, member: Lead, body: bodies.ChangeBody, login: Changing
 ) -> dict[str, Any]:
+    """Change a project; tool and setting only in draft."""
     with store_of(request).write() as tx:
         changed = projects.change(
             tx, member.project, body.model_dump(exclude_unset=True), login.person
         )
-    return _shown(Member(member.person, changed, member.roles))
+    return _record(Member(member.person, changed, member.roles))
 
 
-async def known_parts(request: Request) -> None:
-    """Refuse a form with a part that the import does not know: its data would be ignored."""
-    unknown = [name for name in await request.form() if name not in IMPORT_PARTS]
+async def check_fields(request: Request) -> None:
+    """Refuse a form with an unknown field, whose data would be ignored."""
+    unknown = [name for name in await request.form() if name not in IMPORT_FIELDS]
     if unknown:
-        raise DataError(f"an import has no part {unknown[0]!r}; it has {', '.join(IMPORT_PARTS)}.")
+        raise DataError(
+            f"an import has no field {unknown[0]!r}; it has {', '.join(IMPORT_FIELDS)}."
+        )
 
 
-@router.post("/projects/{slug}/import", dependencies=[Depends(known_parts)])
+@router.post("/projects/{slug}/import", dependencies=[Depends(check_fields)])
 def import_texts(
     request: Request, member: Lead, login: Changing,
     queries: UploadFile | None = None, documents: UploadFile | None = None,
@@ -83,59 +87,61 @@ def import_texts(
     images: Annotated[list[UploadFile], File(max_length=1000)] = [],  # noqa: B006
     depth: Annotated[int | None, Form(ge=1, le=10_000)] = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Texts, a file each: all of it, or nothing; how much came in, and `notes` on the rest.
+    """Import files, all or nothing; return the counts, and `notes` on what was not imported.
 
     Rows (JSON lines, CSV, Parquet) as `queries` and `documents`; or TREC `topics`, a `run` (its
-    best `depth` a query, 50 by default) or a `letor` file, and the `collection` with the texts;
-    `qrels` are the grades of the items of lists.
+    best `depth` documents per query, 50 by default) or a `letor` file, and the `collection` with
+    the texts; `qrels` are the grades of the items of lists.
     """
-    given = {
+    uploads = {
         "queries": queries, "documents": documents, "topics": topics, "run": run, "letor": letor,
         "collection": collection, "golds": golds, "training": training, "qrels": qrels,
     }  # fmt: skip
-    read = _read(request, given, images, depth)
-    done = add(store_of(request), member.project, read, member.person)
-    return {**asdict(done), "notes": list(read.notes)}
+    parsed = _read(request, uploads, images, depth)
+    counts = add(store_of(request), member.project, parsed, member.person)
+    return {**asdict(counts), "notes": list(parsed.notes)}
 
 
 def _read(
-    request: Request, given: Mapping[str, UploadFile | None], images: Sequence[UploadFile],
+    request: Request, uploads: Mapping[str, UploadFile | None], images: Sequence[UploadFile],
     depth: int | None,
 ) -> bundle.Bundle:  # fmt: skip
-    """The files of a form, by what they hold."""
+    """Read the files of a form."""
     files = {
         name: bundle.File.uploaded(upload.filename or name, upload.file)
-        for name, upload in given.items()
+        for name, upload in uploads.items()
         if upload is not None and upload.filename
     }
-    found = from_uploads({upload.filename or "": upload.file for upload in images})
-    sources = bundle.Sources(**files, pictures=found, depth=depth)
+    pictures = from_uploads({upload.filename or "": upload.file for upload in images})
+    sources = bundle.Sources(**files, pictures=pictures, depth=depth)
     return bundle.read(sources, ReadLimits(bytes=settings_of(request).unpacked))
 
 
 @router.post("/projects/{slug}/open")
 def open_project(request: Request, member: Lead, login: Changing) -> dict[str, Any]:
+    """Open a project for judging."""
     with store_of(request).write() as tx:
         if settings_of(request).open:
-            assigning.work_alone(tx, member.project, login.person)
+            assigning.assign_to_single_person(tx, member.project, login.person)
         changed = projects.set_state(tx, member.project, "open", login.person)
-    return _shown(Member(member.person, changed, member.roles))
+    return _record(Member(member.person, changed, member.roles))
 
 
 @router.post("/projects/{slug}/close")
 def close_project(request: Request, member: Lead, login: Changing) -> dict[str, Any]:
+    """Close a project; no answers are accepted until it is reopened."""
     with store_of(request).write() as tx:
         changed = projects.set_state(tx, member.project, "closed", login.person)
-    return _shown(Member(member.person, changed, member.roles))
+    return _record(Member(member.person, changed, member.roles))
 
 
-def _shown(member: Member) -> dict[str, Any]:
+def _record(member: Member) -> dict[str, Any]:
     project = member.project
-    found: Mapping[str, Any] = {
+    record: dict[str, Any] = {
         "slug": project.slug, "title": project.title, "guidelines": project.guidelines,
         "tool": project.tool, "state": project.state, "created": project.created,
         "roles": list(member.roles), "leads": member.leads,
     }  # fmt: skip
     if not member.leads:
-        return dict(found)
-    return {**found, "setting": asdict(project.setting), "options": project.options.model_dump()}
+        return record
+    return {**record, "setting": asdict(project.setting), "options": project.options.model_dump()}

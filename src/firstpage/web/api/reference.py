@@ -1,4 +1,4 @@
-"""The API's routes as a table for people, from its OpenAPI description; no script is needed."""
+"""The API reference: a table of all routes, from the OpenAPI description, without scripts."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from fastapi.responses import HTMLResponse
 from firstpage.report.page import page, paragraph
 from firstpage.table import Table
 
-HEAD = ("route", "what it does", "is sent", "answers")
+HEAD = ("route", "description", "request fields", "status codes")
 
 
 def rows(description: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
-    """Method and path, summary, what is sent (a star: it must be), codes of the answers."""
+    """Yield method and path, summary, request fields (required ones with *), status codes."""
     schemas = description.get("components", {}).get("schemas", {})
     for path, methods in description["paths"].items():
         for method, route in methods.items():
@@ -31,24 +31,24 @@ def _fields(route: Mapping[str, Any], schemas: Mapping[str, Any]) -> list[str]:
     for content in route.get("requestBody", {}).get("content", {}).values():
         name = content.get("schema", {}).get("$ref", "").rsplit("/", 1)[-1]
         schema = schemas.get(name, {})
-        needed = schema.get("required", ())
-        return query + [f + "*" if f in needed else f for f in schema.get("properties", {})]
+        required = schema.get("required", ())
+        return query + [f + "*" if f in required else f for f in schema.get("properties", {})]
     return query
 
 
 def serve(app: FastAPI, path: str) -> None:
-    """Add the page to the application, beside the description itself."""
+    """Add the reference page to the application."""
 
     def reference(request: Request) -> HTMLResponse:
-        table = Table(HEAD, list(rows(app.openapi())), left_aligned=len(HEAD))
-        lead = "Every route of this server; the description for programs is openapi.json."
-        how = paragraph(
-            "Sign in by POST login; the cookie is the session, and every change carries the header "
-            "X-CSRF-Token that login and me tell. A star marks what must be sent."
+        table = Table(HEAD, list(rows(app.openapi())), left=len(HEAD))
+        lead = "All routes of this server; openapi.json describes them for programs."
+        authentication = paragraph(
+            "Sign in with POST login, which sets the session cookie. Every change must send the "
+            "header X-CSRF-Token with the token that login and me return. * marks required fields."
         )
-        made = page("Firstpage: HTTP API", lead, [("Routes", [how, table.html()])])
-        # The page brings its own style, and nothing else.
+        html = page("Firstpage: HTTP API", lead, [("Routes", [authentication, table.html()])])
+        # The page has an inline style and loads nothing.
         policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
-        return HTMLResponse(made, headers={"content-security-policy": policy})
+        return HTMLResponse(html, headers={"content-security-policy": policy})
 
     app.add_api_route(path, reference, include_in_schema=False)

@@ -1,1 +1,1 @@
-"""What is taken out: truth, the raw log, the assignment, the study, the measure."""
+"""Exports: truth, raw log, assignment, study report, learned measure."""

@@ -1,4 +1,4 @@
-"""Exports by name, for the API, the pages and the command line: truth, measure, log, assignment."""
+"""Exports by name, such as `truth.qrels`, for the API, the pages and the command line."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from sqlalchemy import select
 from firstpage.data.formats.letor import BLANKS, check_name
 from firstpage.errors import DataError
 from firstpage.report.labeling import study_page
-from firstpage.web.analysis.figures import studied
-from firstpage.web.analysis.measure import compared, learned
-from firstpage.web.analysis.truth import Truth, truths
+from firstpage.web.analysis.figures import project_study
+from firstpage.web.analysis.measure import learned_measure, list_judgments
+from firstpage.web.analysis.truth import QueryTruth, truths
 from firstpage.web.store import assigning, projects
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
 from firstpage.web.store.tables import events, people, queries, tasks
 
-RISKY = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run a cell that begins so
+FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run such a cell
 LOG_COLUMNS = (
     "project", "query", "assessor", "tool", "replicate", "task", "seq", "key", "event", "kind",
     "left", "right", "outcome", "bad", "skipped", "revised", "setting", "began", "shown_at",
@@ -32,43 +32,45 @@ LOG_COLUMNS = (
 
 
 def log_rows(tx: Tx, project: Project) -> Iterator[dict[str, Any]]:
-    """Events by task and number, each with its query and assessor."""
-    doer = people.alias("doer")
-    found = (
+    """Yield events by task and number, each with its query and assessor."""
+    author = people.alias("author")
+    statement = (
         select(
             events, tasks.c.tool, tasks.c.replicate, queries.c.key.label("query"),
-            people.c.login.label("assessor"), doer.c.login.label("by"),
+            people.c.login.label("assessor"), author.c.login.label("by"),
             tasks.c.setting.label("first_setting"),
         )
         .join(tasks, tasks.c.id == events.c.task)
         .join(queries, queries.c.id == tasks.c.query)
         .join(people, people.c.id == tasks.c.person)
-        .join(doer, doer.c.id == events.c.person)
+        .join(author, author.c.id == events.c.person)
         .where(tasks.c.project == project.id)
         .order_by(events.c.task, events.c.seq)
     )  # fmt: skip
-    for row in tx.all(found):
+    for row in tx.all(statement):
         event = dict(row["event"])
         if "at" in event:
-            event["revised"] = event.pop("at")  # which judgment; `at` is the time of keeping
-        event["began"] = row["first_setting"] if row["seq"] == 0 else None  # all a replay needs
-        kept = {name: row[name] for name in LOG_COLUMNS if name in row}
-        yield {name: {**event, **kept, "event": event["event"], "project": project.slug}.get(name)
-               for name in LOG_COLUMNS}  # fmt: skip
+            event["revised"] = event.pop(
+                "at"
+            )  # the number of the judgment; `at` is the time of recording
+        event["began"] = row["first_setting"] if row["seq"] == 0 else None  # needed for a replay
+        columns = {name: row[name] for name in LOG_COLUMNS if name in row}
+        record = {**event, **columns, "event": event["event"], "project": project.slug}
+        yield {name: record.get(name) for name in LOG_COLUMNS}
 
 
-def log_jsonl(found: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """One event a line."""
-    for row in found:
+def log_jsonl(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """Yield one event per line."""
+    for row in rows:
         yield json.dumps(row, ensure_ascii=False) + "\n"
 
 
-def log_csv(found: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """A table for spreadsheets; cells that would be formulas get an apostrophe in front."""
+def log_csv(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """Yield a table for spreadsheets; cells that would be formulas start with an apostrophe."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(LOG_COLUMNS)
-    for row in found:
+    for row in rows:
         writer.writerow([_cell(row[name]) for name in LOG_COLUMNS])
         yield out.getvalue()
         out.seek(0)
@@ -77,27 +79,27 @@ def log_csv(found: Iterable[dict[str, Any]]) -> Iterator[str]:
 
 
 def _cell(value: Any) -> Any:
-    """Numbers stay numbers: -1 is an outcome, not a formula."""
+    """Return the value of a cell; numbers stay numbers, since -1 is not a formula."""
     if value is None or isinstance(value, bool | int | float):
         return value
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return f"'{text}" if text.startswith(RISKY) else text
+    return f"'{text}" if text.startswith(FORMULA_PREFIXES) else text
 
 
 def measure_json(tx: Tx, project: Project) -> Iterator[str]:
-    """As `Utility.save` writes it; an error says why where there is none."""
-    found = learned(tx, project).known().to_dict()
-    yield json.dumps(found, indent=1, allow_nan=False) + "\n"
+    """Yield the measure as `Utility.save` writes it; raise with the reason if there is none."""
+    record = learned_measure(tx, project).require_utility().to_dict()
+    yield json.dumps(record, indent=1, allow_nan=False) + "\n"
 
 
 def preferences(tx: Tx, project: Project) -> Iterator[str]:
-    """One judgment a line: grades from the first place on, null for what nobody has judged."""
-    for judgment in compared(tx, project):
+    """Yield one judgment per line: grades in rank order, null for unjudged items."""
+    for judgment in list_judgments(tx, project):
         yield json.dumps(asdict(judgment), ensure_ascii=False) + "\n"
 
 
-def truth_letor(truths: Sequence[Truth]) -> Iterator[str]:
-    """`label qid:query # docid = document`; features are for others to add."""
+def truth_letor(truths: Sequence[QueryTruth]) -> Iterator[str]:
+    """Yield lines `label qid:query # docid = document`, without features."""
     for truth in truths:
         check_name(truth.query, "query id", "a LETOR file", BLANKS + "#")
         for key in truth.documents:
@@ -105,8 +107,8 @@ def truth_letor(truths: Sequence[Truth]) -> Iterator[str]:
             yield f"{truth.labels[key]} qid:{truth.query} # docid = {key}\n"
 
 
-def truth_qrels(truths: Sequence[Truth]) -> Iterator[str]:
-    """`query 0 document label`."""
+def truth_qrels(truths: Sequence[QueryTruth]) -> Iterator[str]:
+    """Yield lines `query 0 document label`."""
     for truth in truths:
         check_name(truth.query, "query id", "a qrels file")
         for key in truth.documents:
@@ -114,8 +116,8 @@ def truth_qrels(truths: Sequence[Truth]) -> Iterator[str]:
             yield f"{truth.query} 0 {key} {truth.labels[key]}\n"
 
 
-def truth_jsonl(truths: Sequence[Truth]) -> Iterator[str]:
-    """One query a line: order, labels, tie groups, bad documents, confidence."""
+def truth_jsonl(truths: Sequence[QueryTruth]) -> Iterator[str]:
+    """Yield one query per line: order, labels, tied groups, bad documents, confidence."""
     for truth in truths:
         yield json.dumps(asdict(truth), ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -124,33 +126,34 @@ Export = Callable[[Tx, Project], Iterator[str]]
 
 
 def export(tx: Tx, project: Project, name: str) -> Iterator[str]:
-    """The parts of an export, such as `truth.qrels`."""
+    """Return the chunks of an export, such as `truth.qrels`."""
     if name not in EXPORTS:
-        raise DataError(f"an export is one of {', '.join(EXPORTS)}; got {name!r}.")
+        raise DataError(f"an export must be one of {', '.join(EXPORTS)}; got {name!r}.")
     return EXPORTS[name][1](tx, project)
 
 
 def media_type(name: str) -> str:
+    """Return the media type of an export."""
     return EXPORTS[name][0]
 
 
 def assignment(tx: Tx, project: Project) -> Iterator[str]:
-    """Who judges what, people by login."""
+    """Yield the assignment, with people by login."""
     logins = {str(r["person"]): r["login"] for r in projects.members(tx, project)}
-    found = assigning.current(tx, project).to_dict()
-    for task in (*found["tasks"], *found["abandoned"]):
+    record = assigning.current_assignment(tx, project).to_dict()
+    for task in (*record["tasks"], *record["abandoned"]):
         task["assessor"] = logins.get(task["assessor"], task["assessor"])
-    for part in ("assessors", "departed"):
-        found[part] = [logins.get(person, person) for person in found[part]]
-    yield json.dumps(found, ensure_ascii=False, indent=1) + "\n"
+    for group in ("assessors", "gone"):
+        record[group] = [logins.get(person, person) for person in record[group]]
+    yield json.dumps(record, ensure_ascii=False, indent=1) + "\n"
 
 
 def report(tx: Tx, project: Project) -> Iterator[str]:
-    """The study with the paper's tables for this project, as one HTML page."""
-    yield study_page(project.title, *studied(tx, project))
+    """Yield the study report, with the tables of the paper, as one HTML page."""
+    yield study_page(project.title, *project_study(tx, project))
 
 
-def _truth(write: Callable[[list[Truth]], Iterator[str]]) -> Export:
+def _truth(write: Callable[[list[QueryTruth]], Iterator[str]]) -> Export:
     return lambda tx, project: write(truths(tx, project))
 
 

@@ -1,26 +1,26 @@
-"""What a person should know of an export: what it leaves out, and how far to trust it."""
+"""Notes on exports: what they omit, and how reliable they are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from firstpage.labeling.planning.tasks import format_names
-from firstpage.web.analysis.measure import compared, learned, skipped_lists
-from firstpage.web.analysis.truth import NotJudged, Truth, judged_queries
+from firstpage.labeling.planning.tasks import listed
+from firstpage.web.analysis.measure import learned_measure, list_judgments, skipped_lists
+from firstpage.web.analysis.truth import NotJudged, QueryTruth, judged_queries
 from firstpage.web.store import texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
 
 
 def notes(tx: Tx, project: Project, name: str) -> Iterator[str]:
-    """Yield a sentence each; names are those of `make.export`."""
+    """Yield the notes on an export, one sentence each; `name` is one of `make.EXPORTS`."""
     if name.startswith("truth."):
-        found, without = judged_queries(tx, project)
-        yield from truth_notes(tx, project, found, without)
+        truths, not_judged = judged_queries(tx, project)
+        yield from truth_notes(tx, project, truths, not_judged)
         if name != "truth.jsonl":
-            yield from _equal_notes(found)
+            yield from _tie_notes(truths)
     elif name == "measure.json":
-        comparison = learned(tx, project).comparison
+        comparison = learned_measure(tx, project).comparison
         if comparison is not None and comparison.verdict != "better":
             yield _sentence(str(comparison))
     elif name == "preferences.jsonl":
@@ -28,51 +28,51 @@ def notes(tx: Tx, project: Project, name: str) -> Iterator[str]:
 
 
 def truth_notes(
-    tx: Tx, project: Project, found: Sequence[Truth], without: Sequence[NotJudged],
+    tx: Tx, project: Project, truths: Sequence[QueryTruth], not_judged: Sequence[NotJudged],
     tool: str | None = None,
 ) -> Iterator[str]:  # fmt: skip
-    """Yield what the truth of a tool leaves out, and what no answer supports."""
+    """Yield what the truth of a tool omits, and what is not based on an answer."""
     count = len(texts.of_project(tx, project.id))
-    unfinished = count - len(found) - len(without)
+    unfinished = count - len(truths) - len(not_judged)
     if count and unfinished == count:
         yield f"No query is finished yet; all {count} are left out."
     elif unfinished:
         yield f"{unfinished} of {count} queries are left out: nobody has finished them."
-    if without:
+    if not_judged:
         yield (
-            f"{len(without)} of {count} queries are left out, since everything was skipped: "
-            f"{format_names(repr(query.query) for query in without)}."
+            f"{len(not_judged)} of {count} queries are left out, since everything was skipped: "
+            f"{listed(repr(query.query) for query in not_judged)}."
         )
-    yield from _skip_notes(found)
+    yield from _skip_notes(truths)
     others = [name for name in project.tools if name != (tool or project.tool)]
     if others:
         yield f"Judgments with the tool {' and '.join(others)} are left out."
 
 
-def _skip_notes(found: Sequence[Truth]) -> Iterator[str]:
-    partly = [truth for truth in found if truth.unjudged]
-    if partly:
-        count = sum(len(truth.unjudged) for truth in partly)
+def _skip_notes(truths: Sequence[QueryTruth]) -> Iterator[str]:
+    partial = [truth for truth in truths if truth.unjudged]
+    if partial:
+        count = sum(len(truth.unjudged) for truth in partial)
         yield (
-            f"In {len(partly)} of {len(found)} queries "
-            f"({format_names(repr(truth.query) for truth in partly)}) {count} documents were only "
-            "skipped: no answer places them, so they have label 0 (truth.jsonl: unjudged)."
+            f"In {len(partial)} of {len(truths)} queries "
+            f"({listed(repr(truth.query) for truth in partial)}) {count} documents were only "
+            "skipped: without an answer they have label 0 (unjudged in truth.jsonl)."
         )
-    skipped = sum(truth.skipped for truth in found)
+    skipped = sum(truth.skipped for truth in truths)
     if skipped:
-        asked = skipped + sum(truth.judgments for truth in found)
+        questions = skipped + sum(truth.judgments for truth in truths)
         yield (
-            f"{skipped} of {asked} questions behind these labels were skipped; the confidence in "
-            "truth.jsonl says how far each order can be trusted."
+            f"{skipped} of {questions} questions behind these labels were skipped; truth.jsonl has "
+            "the confidence of each order."
         )
 
 
-def _equal_notes(found: Sequence[Truth]) -> Iterator[str]:
-    count = sum(bool(truth.tied) for truth in found)
+def _tie_notes(truths: Sequence[QueryTruth]) -> Iterator[str]:
+    count = sum(bool(truth.tied) for truth in truths)
     if count:
         yield (
-            f"In {count} of {len(found)} queries documents that were called equal, or have the "
-            "same grade, get different labels here; truth.jsonl names them (tied)."
+            f"In {count} of {len(truths)} queries, documents that were judged equal, or have the "
+            "same grade, get different labels here; truth.jsonl lists them (tied)."
         )
 
 
@@ -80,10 +80,10 @@ def _preference_notes(tx: Tx, project: Project) -> Iterator[str]:
     skipped = skipped_lists(tx, project)
     if skipped:
         yield f"{skipped} skipped judgments are left out."
-    rows = list(compared(tx, project))
-    bare = sum(all(g is None for g in (*row.left, *row.right)) for row in rows)
-    if bare:
-        yield f"{bare} of {len(rows)} judgments are of lists without any grade."
+    rows = list(list_judgments(tx, project))
+    ungraded = sum(all(g is None for g in (*row.left, *row.right)) for row in rows)
+    if ungraded:
+        yield f"{ungraded} of {len(rows)} judgments are of lists without any grade."
 
 
 def _sentence(text: str) -> str:

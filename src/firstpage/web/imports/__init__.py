@@ -1,1 +1,1 @@
-"""Queries and documents from files; a bad line is told as file:line."""
+"""Import of queries and documents from files; errors name file:line."""

@@ -1,4 +1,4 @@
-"""All files of one import: read first, then put into a project, all of it or nothing."""
+"""The files of one import, read before anything is written."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from firstpage.data.formats.row_reader import ByteStream, ReadLimits
 from firstpage.errors import DataError
 from firstpage.web.imports import rows, trec
 from firstpage.web.imports.pictures import Pictures
-from firstpage.web.imports.rows import Known
-from firstpage.web.store.texts import Query
+from firstpage.web.imports.rows import KnownAnswer
+from firstpage.web.store.texts import QueryRecord
 
-LONGEST_PAUSE = 0.1  # seconds
+MAX_PAUSE = 0.1  # seconds
 
 
 class PacedStream:
-    """A binary stream that pauses before each read as long as its reader worked since the last.
+    """A binary stream that pauses before each read for as long as its reader worked since the last.
 
-    The threads of a server share one interpreter.  A reader that never rests keeps half of it,
+    The threads of a server share one interpreter.  A reader that never pauses occupies half of it,
     and every answer, which passes between threads some twenty times, waits for it each time.
     """
 
@@ -34,36 +34,38 @@ class PacedStream:
 
     def read(self, size: int = -1) -> bytes:
         """Pause, then read up to `size` bytes."""
-        self._pause(min(self._clock() - self._resumed, LONGEST_PAUSE))
+        self._pause(min(self._clock() - self._resumed, MAX_PAUSE))
         self._resumed = self._clock()
         return self._stream.read(size)
 
     def seek(self, offset: int) -> int:
-        """Go to a position of the stream."""
+        """Move to a position of the stream."""
         return self._stream.seek(offset)
 
 
-DEPTH = 50
-SHOWN = 3  # names in a note; the others are counted
+DEFAULT_DEPTH = 50  # of a run
+MAX_NAMES = 3  # in a note; the others are counted
 
 
 @dataclass(frozen=True)
 class File:
-    """A file to read; `stream` can be read twice (seek)."""
+    """A file to read, whose stream is seekable."""
 
     name: str
     stream: ByteStream
 
     @classmethod
     def uploaded(cls, name: str, stream: ByteStream) -> File:
-        """Return a file that is read at a pace that lets the server answer others."""
+        """Return a file that is read with pauses, so that the server can answer other requests."""
         return cls(name, PacedStream(stream))
 
 
 @dataclass(frozen=True)
 class Sources:
-    """Files by what they hold.  Documents come as `documents`, or as `run` or `letor` with a
-    `collection`; queries as `queries` or `topics`, or are named by their ids alone.
+    """The files of an import by content.
+
+    Documents come as `documents`, or as a `run` or `letor` file with a `collection`; queries as
+    `queries` or `topics`, or only as ids.
     """
 
     queries: File | None = None
@@ -76,113 +78,127 @@ class Sources:
     training: File | None = None
     qrels: File | None = None  # grades of the items of lists, here or in the project
     pictures: Pictures = field(default_factory=Pictures)
-    depth: int | None = None  # of a run; None: `DEPTH`
+    depth: int | None = None  # of a run; None: `DEFAULT_DEPTH`
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """What the files hold."""
+    """The content of all files."""
 
-    queries: list[Query]
-    golds: list[Known]
-    training: list[Known]
+    queries: list[QueryRecord]
+    golds: list[KnownAnswer]
+    training: list[KnownAnswer]
     pictures: Pictures
     grades: dict[str, dict[str, int]] = field(default_factory=dict)
-    graded_by: str = ""  # the file that they came in
-    notes: tuple[str, ...] = ()  # what does not come in, or comes in empty
+    graded_by: str = ""  # the name of the file with the grades
+    notes: tuple[str, ...] = ()  # what is omitted or empty
 
 
 def read(sources: Sources, limits: ReadLimits = ReadLimits()) -> Bundle:  # noqa: B008 (frozen)
     """Read all files, each up to the limits."""
-    found: dict[str, Query] = {}
-    unread = rows.Unread()
+    queries: dict[str, QueryRecord] = {}
+    unread = rows.UnreadColumns()
     if sources.depth is not None and sources.run is None:
-        raise DataError("depth is for a run: how many of its documents are judged; give the run.")
+        raise DataError(
+            "depth applies only to a run (the documents of it to judge); give the run too."
+        )
     if sources.queries is not None and sources.topics is not None:
-        raise DataError("give the queries once: as rows, or as TREC topics.")
+        raise DataError("give the queries either as rows or as TREC topics, not both.")
     if sources.queries is not None:
-        found = rows.queries_from(_rows(sources.queries, limits, unread))
+        queries = rows.queries_from(_rows(sources.queries, limits, unread))
     if sources.topics is not None:
-        found = trec.topics(sources.topics.name, sources.topics.stream, limits)
+        queries = trec.topics(sources.topics.name, sources.topics.stream, limits)
     golds = rows.golds_from(_rows(sources.golds, limits, unread)) if sources.golds else []
     training = _training(sources, limits, unread)
-    found, unnamed = _named(found)
-    made, notes = _documents(sources, found, limits, unread)
-    notes += [*unnamed, *unread.notes(), *_empty_notes(made, training)]
-    given = sources.qrels
-    grades = trec.qrels(given.name, given.stream, limits) if given else {}
-    if not (made or golds or training or grades):
+    queries, name_notes = _with_texts(queries)
+    imported, notes = _documents(sources, queries, limits, unread)
+    notes += [*name_notes, *unread.notes(), *_empty_notes(imported, training)]
+    qrels = sources.qrels
+    grades = trec.qrels(qrels.name, qrels.stream, limits) if qrels else {}
+    if not (imported or golds or training or grades):
         raise DataError(
             "there is nothing to import; give documents, golds, training questions or qrels."
         )
-    graded_by = given.name if given else ""
-    return Bundle(made, golds, training, sources.pictures, grades, graded_by, tuple(notes))
+    graded_by = qrels.name if qrels else ""
+    return Bundle(imported, golds, training, sources.pictures, grades, graded_by, tuple(notes))
 
 
-def _training(sources: Sources, limits: ReadLimits, unread: rows.Unread) -> list[Known]:
+def _training(
+    sources: Sources, limits: ReadLimits, unread: rows.UnreadColumns
+) -> list[KnownAnswer]:
     file = sources.training
     if file is None:
         return []
     return rows.training_from(file.name, _rows(file, limits, unread), sources.pictures, unread)
 
 
-def _empty_notes(queries: list[Query], training: list[Known]) -> Iterator[str]:
-    """Yield which documents have nothing to read, and which only a title, a line each."""
-    whole = [*queries, *(lesson.own for lesson in training if lesson.own is not None)]
+def _empty_notes(queries: list[QueryRecord], training: list[KnownAnswer]) -> Iterator[str]:
+    """Yield notes on documents without content, and on those with only a title."""
+    all_queries = [*queries, *(lesson.own for lesson in training if lesson.own is not None)]
     empty = [
         (d, f"{d.key!r} of {q.key!r}")
-        for q in whole
+        for q in all_queries
         for d in q.documents
         if not (d.body.strip() or d.image or any((d.fields or {}).values()))
     ]
-    bare = [name for document, name in empty if not document.title]
+    untitled = [name for document, name in empty if not document.title]
     titled = [name for document, name in empty if document.title]
-    if bare:
-        yield f"{len(bare):,} documents are empty, without a text or a title: {_first(bare)}."
+    if untitled:
+        yield f"{len(untitled):,} documents have no text and no title: {_first(untitled)}."
     if titled:
-        yield f"{len(titled):,} documents have a title and no text: {_first(titled)}."
+        yield f"{len(titled):,} documents have a title but no text: {_first(titled)}."
 
 
-def _named(found: dict[str, Query]) -> tuple[dict[str, Query], list[str]]:
-    """Return the queries, those without a text with their id for it, and the note on these."""
-    bare = [repr(key) for key, query in found.items() if not query.text]
-    named = {key: replace(query, text=query.text or key) for key, query in found.items()}
-    if not bare:
+def _with_texts(queries: dict[str, QueryRecord]) -> tuple[dict[str, QueryRecord], list[str]]:
+    """Return the queries, with ids in place of missing texts, and a note on these."""
+    textless = [repr(key) for key, query in queries.items() if not query.text]
+    named = {key: replace(query, text=query.text or key) for key, query in queries.items()}
+    if not textless:
         return named, []
-    return named, [f"{len(bare):,} queries have no text, so their ids are shown: {_first(bare)}."]
+    note = f"{len(textless):,} queries have no text, so their ids are shown: {_first(textless)}."
+    return named, [note]
 
 
 def _first(names: list[str]) -> str:
-    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
+    more = f" and {len(names) - MAX_NAMES:,} more" if len(names) > MAX_NAMES else ""
+    return ", ".join(names[:MAX_NAMES]) + more
 
 
 def _documents(
-    sources: Sources, found: dict[str, Query], limits: ReadLimits, unread: rows.Unread
-) -> tuple[list[Query], list[str]]:
-    """The queries with their documents, and what was left out."""
-    ways = [f for f in (sources.documents, sources.run, sources.letor) if f is not None]
-    if not ways:
-        if found or sources.collection:
-            raise DataError("there are no documents; give them, or a run or LETOR file with texts.")
+    sources: Sources,
+    queries: dict[str, QueryRecord],
+    limits: ReadLimits,
+    unread: rows.UnreadColumns,
+) -> tuple[list[QueryRecord], list[str]]:
+    """Return the queries with their documents, and notes on what is omitted."""
+    files = [f for f in (sources.documents, sources.run, sources.letor) if f is not None]
+    if not files:
+        if queries or sources.collection:
+            raise DataError(
+                "there are no documents; give them as rows, or a run or LETOR file with texts."
+            )
         return [], []
-    if len(ways) > 1:
-        raise DataError("give the documents once: as rows, by a run, or by a LETOR file.")
+    if len(files) > 1:
+        raise DataError("give the documents only once: as rows, by a run, or by a LETOR file.")
     if sources.documents is not None:
-        given = rows.documents_from(_rows(sources.documents, limits, unread), sources.pictures)
-        return rows.joined(found, given), []
-    texts = sources.collection
-    if texts is None:
-        raise DataError(f"{ways[0].name}: names documents alone; give their texts as a collection.")
-    depth = (sources.depth or DEPTH) if sources.run is not None else sys.maxsize
-    how = trec.run if sources.run is not None else trec.letor
-    wanted = how(ways[0].name, ways[0].stream, limits)
-    notes = trec.left_out(found, wanted, ways[0].name, depth)
-    wanted = trec.cut(wanted, depth)
-    keys = {d for q, docs in wanted.items() if not found or q in found for d in docs}
-    have = trec.collection(texts.name, texts.stream, limits, keys, sources.pictures, unread)
-    return trec.put_together(found, wanted, have, texts.name), notes
+        documents = rows.documents_from(_rows(sources.documents, limits, unread), sources.pictures)
+        return rows.attach_documents(queries, documents), []
+    collection = sources.collection
+    if collection is None:
+        raise DataError(
+            f"{files[0].name}: contains only document ids; give their texts as a collection."
+        )
+    depth = (sources.depth or DEFAULT_DEPTH) if sources.run is not None else sys.maxsize
+    reader = trec.run if sources.run is not None else trec.letor
+    wanted = reader(files[0].name, files[0].stream, limits)
+    notes = trec.omission_notes(queries, wanted, files[0].name, depth)
+    wanted = trec.truncate(wanted, depth)
+    keys = {d for q, docs in wanted.items() if not queries or q in queries for d in docs}
+    texts = trec.collection(
+        collection.name, collection.stream, limits, keys, sources.pictures, unread
+    )
+    return trec.join_documents(queries, wanted, texts, collection.name), notes
 
 
-def _rows(file: File, limits: ReadLimits, unread: rows.Unread) -> Iterator[row_reader.Row]:
-    return unread.watched(file.name, row_reader.rows(file.name, file.stream, limits))
+def _rows(file: File, limits: ReadLimits, unread: rows.UnreadColumns) -> Iterator[row_reader.Row]:
+    return unread.tracked(file.name, row_reader.rows(file.name, file.stream, limits))

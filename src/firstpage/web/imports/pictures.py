@@ -1,4 +1,4 @@
-"""Pictures of documents: found by name, told by their first bytes, never by what they claim."""
+"""Images of documents: found by name; their type is determined by their first bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import IO
 
 from firstpage.errors import DataError
 
-LARGEST = 10 << 20
+MAX_BYTES = 10 << 20
 MAGIC = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -21,25 +21,27 @@ MAGIC = (
 
 @dataclass
 class Pictures:
-    """Those that documents name: `kept` by digest, each with its type and data."""
+    """The images that documents name; `by_digest` has the media type and data of each."""
 
     find: Callable[[str], bytes | None] = lambda name: None
-    kept: dict[str, tuple[str, bytes]] = field(default_factory=dict)
+    by_digest: dict[str, tuple[str, bytes]] = field(default_factory=dict)
 
     def digest(self, where: str, name: str) -> str:
-        """The digest of a picture; refuses one that is absent, too large or of no known kind."""
+        """Return the digest of an image; raise if it is missing, too large or of unknown type."""
         data = self.find(name)
         if data is None:
-            raise DataError(f"{where}: the picture {name!r} is not among the images given.")
-        if len(data) > LARGEST:
-            raise DataError(f"{where}: the picture {name!r} is over {LARGEST:,} bytes; shrink it.")
-        found = hashlib.sha256(data).hexdigest()
-        self.kept[found] = (_kind(where, name, data), data)
-        return found
+            raise DataError(f"{where}: the image {name!r} is missing; add its file.")
+        if len(data) > MAX_BYTES:
+            raise DataError(
+                f"{where}: the image {name!r} has more than {MAX_BYTES:,} bytes; shrink it."
+            )
+        digest = hashlib.sha256(data).hexdigest()
+        self.by_digest[digest] = (_media_type(where, name, data), data)
+        return digest
 
 
 def from_folder(folder: Path) -> Pictures:
-    """Files inside a folder, and nowhere else."""
+    """Return the images inside a folder; names that lead outside are not found."""
     root = folder.resolve()
 
     def find(name: str) -> bytes | None:
@@ -47,27 +49,27 @@ def from_folder(folder: Path) -> Pictures:
         if not path.is_relative_to(root) or not path.is_file():
             return None
         with open(path, "rb") as file:
-            return file.read(LARGEST + 1)
+            return file.read(MAX_BYTES + 1)
 
     return Pictures(find)
 
 
 def from_uploads(files: Mapping[str, IO[bytes]]) -> Pictures:
-    """Files that came with a form, by name."""
+    """Return the images of a form, by file name."""
 
     def find(name: str) -> bytes | None:
         if name not in files:
             return None
         files[name].seek(0)
-        return files[name].read(LARGEST + 1)
+        return files[name].read(MAX_BYTES + 1)
 
     return Pictures(find)
 
 
-def _kind(where: str, name: str, data: bytes) -> str:
+def _media_type(where: str, name: str, data: bytes) -> str:
     for magic, kind in MAGIC:
         if data.startswith(magic):
             return kind
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
-    raise DataError(f"{where}: {name!r} is no PNG, JPEG, GIF or WebP picture; convert it.")
+    raise DataError(f"{where}: {name!r} is not a PNG, JPEG, GIF or WebP image; convert it.")

@@ -1,13 +1,14 @@
-"""Rows of tables, from JSON lines or CSV or Parquet, as queries and documents.
+"""Queries and documents from rows of JSON lines, CSV or Parquet.
 
-A row of queries has `query` (its id; also `qid`, `query_id`, `id`), `text` and perhaps
+A row of queries has `query` (its id; also `qid`, `query_id`, `id`), `text` and optionally
 `description` (`desc`) and `narrative` (`narr`), which are shown together.  A row of documents has
 `query`, `document` (`docid`, `doc_id`, `id`) and `text` (`body`, `content`, `contents`) or `html`,
-perhaps `title`, `kind`, `url`, `image` (a file's name), `prior` (a score; bigger is better),
-`fields` (of a card) or `items` (of a list).  What else a row has is a field of its card; other
-columns are not read, which a note says.
-An item may have a `grade`, a whole number: never shown, but a measure can be learned from it.
-Rows of known answers are gold questions about a project's documents, or training with own texts.
+optionally `title`, `kind`, `url`, `image` (a file name), `prior` (a score; higher is better),
+`fields` (of a card) or `items` (of a list).  Other columns of a card are its fields; otherwise they
+are not read, and a note says so.
+An item may have an integer `grade`, which is never shown; a measure can be learned from it.
+Rows of known answers are gold questions about a project's documents, or practice questions with
+their own texts.
 """
 
 from __future__ import annotations
@@ -24,19 +25,19 @@ from firstpage.errors import DataError
 from firstpage.labeling.planning.tasks import format_names
 from firstpage.labeling.strategies.exhaustive import GRADES
 from firstpage.web.imports.pictures import Pictures
-from firstpage.web.store.texts import GRADE, IDS, KINDS, Document, Query
+from firstpage.web.store.texts import GRADE, IDS, KINDS, DocumentRecord, QueryRecord
 
 QUERY = ("query", "qid", "query_id", "queryid", "topic")
 DOCUMENT = IDS
 BODY = ("text", "body", "content", "contents")
 DESCRIPTION = (("description", "desc"), ("narrative", "narr"))
-LONGEST_KEY = 200
-LONGEST_TEXT = 2_000_000
-LOWEST, HIGHEST = -9, 99  # grades
+MAX_KEY = 200  # characters
+MAX_TEXT = 2_000_000  # characters
+MIN_GRADE, MAX_GRADE = -9, 99
 
 
-class WatchedRow(Mapping[str, Any]):
-    """A row that notes which of its columns are read."""
+class TrackedRow(Mapping[str, Any]):
+    """A row that records which of its columns are read."""
 
     def __init__(self, row: Mapping[str, Any]) -> None:
         self._row = row
@@ -54,28 +55,29 @@ class WatchedRow(Mapping[str, Any]):
 
     @property
     def unread(self) -> list[str]:
-        """The columns that hold something and were not read."""
+        """The columns that have a value and were not read."""
         return [n for n, v in self._row.items() if n not in self._read and v not in (None, "")]
 
 
-class Unread:
-    """The columns of all files that nothing reads."""
+class UnreadColumns:
+    """Counts the columns of all files that are not read."""
 
     def __init__(self) -> None:
         self._columns: dict[str, Counter[str]] = {}
 
-    def watched(self, source: str, rows: Iterable[Row]) -> Iterator[tuple[str, WatchedRow]]:
-        """Yield the rows of a file; what a row's reader has not read by the next one is counted."""
+    def tracked(self, source: str, rows: Iterable[Row]) -> Iterator[tuple[str, TrackedRow]]:
+        """Yield the rows of a file; columns that the caller does not read are counted."""
         for where, row in rows:
-            watched = WatchedRow(row)
-            yield where, watched
-            self.count(source, watched)
+            tracked = TrackedRow(row)
+            yield where, tracked
+            self.count(source, tracked)
 
-    def count(self, source: str, row: WatchedRow) -> None:
+    def count(self, source: str, row: TrackedRow) -> None:
+        """Count the unread columns of a row."""
         self._columns.setdefault(source, Counter()).update(row.unread)
 
     def notes(self) -> Iterator[str]:
-        """Yield a line for each file."""
+        """Yield a note per file with unread columns."""
         for source, columns in self._columns.items():
             if columns:
                 names = format_names(
@@ -84,72 +86,74 @@ class Unread:
                 yield f"{source}: columns that are not read: {names}."
 
 
-def queries_from(rows: Iterable[Row]) -> dict[str, Query]:
-    """The queries of a file, by id; one may be without a text."""
-    found: dict[str, Query] = {}
+def queries_from(rows: Iterable[Row]) -> dict[str, QueryRecord]:
+    """Return the queries of a file by id; their texts may be empty."""
+    queries: dict[str, QueryRecord] = {}
     for where, row in rows:
         key = key_of(where, row, (*QUERY, "id"), "query")
-        if key in found:
-            raise DataError(f"{where}: a second query {key!r}; give each once.")
+        if key in queries:
+            raise DataError(f"{where}: duplicate query {key!r}; give each once.")
         text = first_text(where, row, ("text", "title"))
-        found[key] = Query(key, text, description_of(where, row))
-    return found
+        queries[key] = QueryRecord(key, text, description_of(where, row))
+    return queries
 
 
 def description_of(where: str, row: Mapping[str, Any]) -> str:
-    """Return the description of a query with its narrative, as TREC topics have them."""
-    parts = (first_text(where, row, names) for names in DESCRIPTION)
-    return " ".join(part for part in parts if part)
+    """Return the description of a query with its narrative, as in TREC topics."""
+    texts = (first_text(where, row, names) for names in DESCRIPTION)
+    return " ".join(text for text in texts if text)
 
 
-def documents_from(rows: Iterable[Row], pictures: Pictures) -> dict[str, list[Document]]:
-    """The documents of a file, by query."""
-    found: dict[str, dict[str, Document]] = {}
+def documents_from(rows: Iterable[Row], pictures: Pictures) -> dict[str, list[DocumentRecord]]:
+    """Return the documents of a file by query."""
+    by_query: dict[str, dict[str, DocumentRecord]] = {}
     for where, row in rows:
         query = key_of(where, row, QUERY, "query")
-        made = document_from(where, row, pictures)
-        mine = found.setdefault(query, {})
-        if made.key in mine:
-            raise DataError(f"{where}: a second document {made.key!r} of query {query!r}.")
-        mine[made.key] = made
-    return {query: list(mine.values()) for query, mine in found.items()}
+        document = document_from(where, row, pictures)
+        documents = by_query.setdefault(query, {})
+        if document.key in documents:
+            raise DataError(f"{where}: duplicate document {document.key!r} of query {query!r}.")
+        documents[document.key] = document
+    return {query: list(documents.values()) for query, documents in by_query.items()}
 
 
-def joined(found: Mapping[str, Query], documents: Mapping[str, list[Document]]) -> list[Query]:
-    """Queries with their documents; documents of no query are refused, if queries were given."""
-    strange = [key for key in documents if key not in found]
-    if found and strange:
+def attach_documents(
+    queries: Mapping[str, QueryRecord], documents: Mapping[str, list[DocumentRecord]]
+) -> list[QueryRecord]:
+    """Return queries with their documents; raise if a document has none of the queries given."""
+    unknown = [key for key in documents if key not in queries]
+    if queries and unknown:
         raise DataError(
-            f"there are documents of query {strange[0]!r}, which the queries do not have."
+            f"there are documents of query {unknown[0]!r}, which is not among the queries."
         )
-    everyone = found or {key: Query(key, key) for key in documents}
+    all_queries = queries or {key: QueryRecord(key, key) for key in documents}
     return [
-        Query(q.key, q.text, q.description, tuple(documents.get(q.key, ())))
-        for q in everyone.values()
+        QueryRecord(q.key, q.text, q.description, tuple(documents.get(q.key, ())))
+        for q in all_queries.values()
     ]
 
 
 def document_from(
     where: str, row: Mapping[str, Any], pictures: Pictures, key: str | None = None
-) -> Document:
-    """One row as a document; its kind is given, or follows from what it has."""
+) -> DocumentRecord:
+    """Return a row as a document; without `kind` its columns determine it."""
     key = key_of(where, row, DOCUMENT, "document") if key is None else key
     picture = text_of(where, row, "image")
-    kind = text_of(where, row, "kind") or _guessed(row)
+    kind = text_of(where, row, "kind") or _inferred_kind(row)
     if kind not in KINDS:
-        raise DataError(f"{where}: kind is one of {', '.join(KINDS)}; got {kind!r}.")
+        raise DataError(f"{where}: kind must be one of {', '.join(KINDS)}; got {kind!r}.")
     if kind == "image" and not picture:
-        raise DataError(f"{where}: an image needs 'image', the name of its file.")
+        raise DataError(f"{where}: an image document needs 'image', a file name.")
     body = text_of(where, row, "html") if kind == "html" else ""
     body = body or first_text(where, row, BODY)
     url = text_of(where, row, "url") or None
-    return Document(
+    return DocumentRecord(
         key, text_of(where, row, "title"), kind, body, _fields(where, row, kind), url,
         pictures.digest(where, picture) if picture else None, _prior(where, row),
     )  # fmt: skip
 
 
-def _guessed(row: Mapping[str, Any]) -> str:
+def _inferred_kind(row: Mapping[str, Any]) -> str:
     for name, kind in (("items", "list"), ("fields", "card"), ("image", "image"), ("html", "html")):
         if row.get(name):
             return kind
@@ -157,71 +161,75 @@ def _guessed(row: Mapping[str, Any]) -> str:
 
 
 def _fields(where: str, row: Mapping[str, Any], kind: str) -> dict[str, Any] | None:
-    """Labels and values of a card; the items of a list, each a text or {title, text, url}."""
+    """Return the labels and values of a card, or the items of a list."""
     if kind == "list":
         items = row.get("items")
         if not isinstance(items, list) or not all(isinstance(i, str | dict) for i in items):
-            raise DataError(f"{where}: a list needs 'items', texts or objects with title and text.")
+            raise DataError(
+                f"{where}: a list needs 'items', strings or objects with title and text."
+            )
         return {"items": [_item(where, i) for i in items]}
     if kind != "card":
         return None
     fields = row.get("fields")
     if fields is None:
-        known = {*QUERY, *DOCUMENT, *BODY, "title", "kind", "url", "image", "prior"}
-        fields = {k: v for k, v in row.items() if k not in known and v is not None}
+        reserved = {*QUERY, *DOCUMENT, *BODY, "title", "kind", "url", "image", "prior"}
+        fields = {k: v for k, v in row.items() if k not in reserved and v is not None}
     if not isinstance(fields, dict):
-        raise DataError(f"{where}: the fields of a card are an object of labels and values.")
+        raise DataError(f"{where}: the fields of a card must be an object of labels and values.")
     return {
-        checked(where, "fields", str(k)): _value(where, str(k), v, nested=False)
+        check_text(where, "fields", str(k)): _value(where, str(k), v, nested=False)
         for k, v in fields.items()
     }
 
 
 def _item(where: str, item: str | dict[str, Any]) -> dict[str, Any]:
-    """One of a list, whatever else than title and text it has."""
+    """Return an item of a list with all its values."""
     try:
-        found: dict[str, Any] = _value(
+        fields: dict[str, Any] = _value(
             where, "items", {"title": item} if isinstance(item, str) else item
         )
     except RecursionError:
         raise DataError(f"{where}: 'items' are nested too deeply; flatten them.") from None
-    if found.get(GRADE) is not None:
-        found[GRADE] = grade_of(where, found[GRADE])
-    return found
+    if fields.get(GRADE) is not None:
+        fields[GRADE] = grade_of(where, fields[GRADE])
+    return fields
 
 
 def grade_of(where: str, value: Any) -> int:
-    """A grade, as it is written or as tables hold whole numbers."""
+    """Return a grade, given as a number or a string."""
     try:
         number = float(value) if isinstance(value, int | float | str) else math.nan
     except (ValueError, OverflowError):
         number = math.nan
-    if isinstance(value, bool) or not number.is_integer() or not LOWEST <= number <= HIGHEST:
+    if isinstance(value, bool) or not number.is_integer() or not MIN_GRADE <= number <= MAX_GRADE:
         raise DataError(
-            f"{where}: a grade is a whole number from {LOWEST} to {HIGHEST}, or absent where "
-            f"nobody has judged; got {repr(value)[:40]}."
+            f"{where}: a grade must be an integer from {MIN_GRADE} to {MAX_GRADE}, or absent for "
+            f"unjudged items; got {repr(value)[:40]}."
         )
     return int(number)
 
 
 def _value(where: str, name: str, value: Any, nested: bool = True) -> Any:
-    """A value of a card or list as both databases keep it; what they cannot keep is refused."""
+    """Return a value of a card or list if both databases can store it."""
     if isinstance(value, float) and not math.isfinite(value):
-        raise DataError(f"{where}: {name!r} holds {value}, which is no number; leave it out.")
+        raise DataError(f"{where}: {name!r} contains {value}, which is not a number; leave it out.")
     if value is None or isinstance(value, bool):
         return value if nested or value is not None else "None"
     if isinstance(value, int | float):
         return _number(where, name, value)
     if nested and isinstance(value, dict):
-        return {checked(where, name, str(k)): _value(where, name, v) for k, v in value.items()}
+        return {check_text(where, name, str(k)): _value(where, name, v) for k, v in value.items()}
     if nested and isinstance(value, list):
         return [_value(where, name, v) for v in value]
-    return checked(where, name, str(value))
+    return check_text(where, name, str(value))
 
 
 def _number(where: str, name: str, value: float) -> float:
-    if abs(value) >= 10**300:  # beyond it programs that read the copy see infinity
-        raise DataError(f"{where}: {name!r} holds a number that is too large; write it as a text.")
+    if abs(value) >= 10**300:  # beyond it other programs may read infinity
+        raise DataError(
+            f"{where}: {name!r} contains a number that is too large; write it as a string."
+        )
     return value
 
 
@@ -230,62 +238,62 @@ def _prior(where: str, row: Mapping[str, Any]) -> float | None:
     if value is None or value == "":
         return None
     try:
-        found = float(value)
+        prior = float(value)
     except (TypeError, ValueError, OverflowError):
-        found = math.nan
-    if not math.isfinite(found):
+        prior = math.nan
+    if not math.isfinite(prior):
         got = repr(value)[:40]
-        raise DataError(f"{where}: prior is a number, bigger is better; got {got}.")
-    return found
+        raise DataError(f"{where}: prior must be a number (higher is better); got {got}.")
+    return prior
 
 
-def key_of(where: str, row: Mapping[str, Any], names: tuple[str, ...], what: str) -> str:
-    """The id under the first of these names that the row has."""
+def key_of(where: str, row: Mapping[str, Any], names: tuple[str, ...], noun: str) -> str:
+    """Return the id in the first of these columns that the row has."""
     value = next((row[name] for name in names if row.get(name) not in (None, "")), None)
     if isinstance(value, float) and value.is_integer():
-        value = int(value)  # ids of numbers, from tables
+        value = int(value)  # numeric ids of tables
     if value is None or isinstance(value, bool | dict | list):
-        raise DataError(f"{where}: a {what}'s id is missing; name the column {names[0]!r}.")
-    return checked(where, names[0], str(value), LONGEST_KEY)
+        raise DataError(f"{where}: the id of the {noun} is missing; name its column {names[0]!r}.")
+    return check_text(where, names[0], str(value), MAX_KEY)
 
 
 def text_of(where: str, row: Mapping[str, Any], name: str) -> str:
-    """A text of a row, empty where it has none."""
+    """Return a text of a row; empty if it has none."""
     value = row.get(name)
     if value is None:
         return ""
     if isinstance(value, dict | list):
-        raise DataError(f"{where}: {name!r} is a text; got a {type(value).__name__}.")
-    return checked(where, name, str(value))
+        raise DataError(f"{where}: {name!r} must be a string; got a {type(value).__name__}.")
+    return check_text(where, name, str(value))
 
 
 def first_text(where: str, row: Mapping[str, Any], names: Iterable[str]) -> str:
-    """The text under the first of these names that has one; the others are not read."""
+    """Return the text in the first of these columns that has one; the others are not read."""
     return next((text for name in names if (text := text_of(where, row, name))), "")
 
 
-def checked(where: str, name: str, text: str, longest: int = LONGEST_TEXT) -> str:
-    """A text as it came, if both databases can keep it."""
-    if len(text) > longest:
-        raise DataError(f"{where}: {name!r} has {len(text):,} characters; at most {longest:,}.")
+def check_text(where: str, name: str, text: str, max_length: int = MAX_TEXT) -> str:
+    """Return a text if it is not too long and both databases can store it."""
+    if len(text) > max_length:
+        raise DataError(
+            f"{where}: {name!r} has {len(text):,} characters; at most {max_length:,} are allowed."
+        )
     if "\x00" in text:
-        raise DataError(f"{where}: {name!r} holds the character NUL; take it out.")
+        raise DataError(f"{where}: {name!r} contains the character NUL; remove it.")
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise DataError(
-            f"{where}: {name!r} holds half a character (a lone surrogate); take it out."
-        ) from None
+        raise DataError(f"{where}: {name!r} contains a lone surrogate; remove it.") from None
     return text
 
 
-WHOLE = re.compile(r"[+-]?[0-9]{1,9}")
-WORDS = {"left": 1, "right": -1, "tie": 0, "equal": 0}
+INTEGER = re.compile(r"[+-]?[0-9]{1,9}")
+OUTCOMES = {"left": 1, "right": -1, "tie": 0, "equal": 0}
 
 
 @dataclass(frozen=True)
-class Known:
-    """A question and its answer; a training question has its own texts, in a query of its own."""
+class KnownAnswer:
+    """A question with its answer; a practice question has its own query and texts (`own`)."""
 
     where: str
     query: str
@@ -293,61 +301,68 @@ class Known:
     right: str | None
     outcome: int
     explanation: str
-    own: Query | None = None
+    own: QueryRecord | None = None
 
 
-def golds_from(rows: Iterable[Row]) -> list[Known]:
-    """`query`, `left`, `right` (documents), `outcome` (1, 0, -1) or `grade`, `explanation`."""
-    found = []
+def golds_from(rows: Iterable[Row]) -> list[KnownAnswer]:
+    """Return gold questions.
+
+    Columns: `query`, `left`, `right` (documents), `outcome` (1, 0, -1) or `grade`, `explanation`.
+    """
+    golds = []
     for where, row in rows:
         right = text_of(where, row, "right") or None
-        found.append(Known(
+        golds.append(KnownAnswer(
             where, key_of(where, row, ("query", "qid"), "query"),
             key_of(where, row, ("left", "document", "docid"), "document"), right,
             _outcome(where, row, right is None), text_of(where, row, "explanation"),
         ))  # fmt: skip
-    return found
+    return golds
 
 
 def training_from(
-    source: str, rows: Iterable[Row], pictures: Pictures, unread: Unread
-) -> list[Known]:
-    """`text` (the query), `left` and `right` (texts, or objects like documents), the answer."""
-    found = []
+    source: str, rows: Iterable[Row], pictures: Pictures, unread: UnreadColumns
+) -> list[KnownAnswer]:
+    """Return practice questions.
+
+    Columns: `text` (the query), `left` and `right` (texts, or objects like documents), `outcome` or
+    `grade`, `explanation`.
+    """
+    questions = []
     for number, (where, row) in enumerate(rows, 1):
         key = f"training {number}"
         sides = []
         for side in ("left", "right"):
-            given = row.get(side)
-            if given:
-                shown = WatchedRow(given if isinstance(given, dict) else {"text": given})
-                sides.append(document_from(where, shown, pictures, side))
-                unread.count(source, shown)
+            value = row.get(side)
+            if value:
+                tracked = TrackedRow(value if isinstance(value, dict) else {"text": value})
+                sides.append(document_from(where, tracked, pictures, side))
+                unread.count(source, tracked)
         if not sides or sides[0].key != "left":
-            raise DataError(f"{where}: a training question needs 'left', a text or an object.")
-        query = Query(
+            raise DataError(f"{where}: a practice question needs 'left', a string or an object.")
+        query = QueryRecord(
             key, first_text(where, row, ("text", "query")), description_of(where, row),
             tuple(sides),
         )  # fmt: skip
         right = "right" if len(sides) == 2 else None
-        found.append(Known(
+        questions.append(KnownAnswer(
             where, key, "left", right, _outcome(where, row, right is None),
             text_of(where, row, "explanation"), query,
         ))  # fmt: skip
-    return found
+    return questions
 
 
 def _outcome(where: str, row: Mapping[str, Any], graded: bool) -> int:
     name = "grade" if graded else "outcome"
     value = row.get(name, row.get("outcome"))
-    words = {word: i for i, word in enumerate(GRADES)} if graded else WORDS
+    words = {word: i for i, word in enumerate(GRADES)} if graded else OUTCOMES
     if isinstance(value, str):
         text = value.strip().lower()
-        value = words.get(text, int(text) if WHOLE.fullmatch(text) else None)
+        value = words.get(text, int(text) if INTEGER.fullmatch(text) else None)
     low, high = (0, len(GRADES) - 1) if graded else (-2, 2)
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         raise DataError(
-            f"{where}: {name} is a whole number from {low} to {high}, or one of "
+            f"{where}: {name} must be an integer from {low} to {high}, or one of "
             f"{', '.join(words)}; got {repr(row.get(name, row.get('outcome')))[:40]}."
         )
     return value

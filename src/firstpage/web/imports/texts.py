@@ -1,4 +1,4 @@
-"""Put what was read into a project: all of it or nothing, and nobody waits for it."""
+"""Write an import into a project, all or nothing, without delaying answers."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from sqlalchemy import bindparam, func, select, update
 from firstpage.errors import DataError
 from firstpage.labeling.session.events import Setting
 from firstpage.web.imports.bundle import Bundle
-from firstpage.web.imports.rows import Known
+from firstpage.web.imports.rows import KnownAnswer
 from firstpage.web.store import audit, projects, texts
 from firstpage.web.store.connect import Store, Tx
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Project
-from firstpage.web.store.staging import Staging, clean
+from firstpage.web.store.staging import Staging, remove_stale_imports
 from firstpage.web.store.tables import audit as audit_table
 from firstpage.web.store.tables import documents, golds, queries
 from firstpage.web.store.tables import projects as project_table
-from firstpage.web.store.texts import Document, Query
+from firstpage.web.store.texts import DocumentRecord, QueryRecord
 
-NOTE = "texts imported"  # in the audit log
-CLOSED = "the project is closed; open it to import more."
-# Rows that the last transaction of an import changes, while answers wait.
+NOTE = "texts imported"  # action in the audit log
+CLOSED = "the project is closed; reopen it to import more."
+# The maximum rows that the last transaction of an import changes, while answers wait.
 MAX_QUERIES, MAX_KNOWN, MAX_REGRADED = 10_000, 10_000, 5000
 
 
 @dataclass(frozen=True)
-class Imported:
-    """How much came in."""
+class ImportCounts:
+    """The numbers of imported rows."""
 
     queries: int = 0
     documents: int = 0
@@ -41,25 +41,25 @@ class Imported:
 
 
 @dataclass(frozen=True)
-class Before:
-    """A project as an import finds it; of one that is not made yet there is nothing."""
+class ProjectSnapshot:
+    """A project at the start of an import; empty if it does not exist yet."""
 
-    latest: int | None = None  # the last import into it
+    latest: int | None = None  # the audit id of the last import into it
     position: int = 0  # of the next query
     ids: dict[str, int] = field(default_factory=dict)  # of all queries, by key
-    work: frozenset[str] = frozenset()  # keys of those that people judge
+    work: frozenset[str] = frozenset()  # keys of the queries that people judge
 
 
 @dataclass
-class Regraded:
-    """Grades that items get: of new lists in place, of lists in the project as rows to write."""
+class GradeChanges:
+    """The number of graded items, and the rows of existing lists to update."""
 
     count: int = 0
     rows: list[dict[str, Any]] = field(default_factory=list)
 
 
-def add(store: Store, project: Project, bundle: Bundle, by: Person | None) -> Imported:
-    """Import into a project; what is there already is refused."""
+def add(store: Store, project: Project, bundle: Bundle, by: Person | None) -> ImportCounts:
+    """Import into a project; queries that exist already are refused."""
     with (
         staged(store, bundle, project.tools, project.setting, project) as ready,
         store.write() as tx,
@@ -71,40 +71,50 @@ def add(store: Store, project: Project, bundle: Bundle, by: Person | None) -> Im
 def staged(
     store: Store, bundle: Bundle | None, tools: Sequence[str], setting: Setting,
     project: Project | None = None,
-) -> Iterator[Ready]:  # fmt: skip
-    """Write all of it where nobody sees it; what was not published in the end is taken out.
+) -> Iterator[StagedImport]:  # fmt: skip
+    """Write an import to a staging project; what is not published at the end is deleted.
 
-    tools, setting  by which the texts will be judged
-    project         where they go; None: into one that is not made yet
+    Parameters
+    ----------
+    store : Store
+        The database.
+    bundle : Bundle or None
+        The content of the files; None imports nothing.
+    tools : sequence of str
+        The tools with which the texts will be judged.
+    setting : Setting
+        The setting with which they will be judged.
+    project : Project, optional
+        The target; None if it does not exist yet.
     """
     if bundle is None:
-        yield Ready(None, Imported(), Before(), Regraded())
+        yield StagedImport(None, ImportCounts(), ProjectSnapshot(), GradeChanges())
         return
     with store.read() as tx:
-        before = Before() if project is None else _before(tx, project)
+        before = ProjectSnapshot() if project is None else _snapshot(tx, project)
         grades = _grades(tx, project, bundle)
-    imported = _count(bundle, grades.count)
+    imported = _counts(bundle, grades.count)
     _check(bundle, before, grades, tools, setting)
-    clean(store)
+    remove_stale_imports(store)
     staging = Staging(store)
     try:
         _write(staging, bundle, before)
-        yield Ready(staging, imported, before, grades)
+        yield StagedImport(staging, imported, before, grades)
     finally:
         staging.discard()
 
 
 @dataclass(frozen=True)
-class Ready:
-    """Texts that are written, and not yet seen."""
+class StagedImport:
+    """Texts that are written to the staging project and not yet visible."""
 
     staging: Staging | None
-    imported: Imported
-    before: Before
-    grades: Regraded
+    imported: ImportCounts
+    before: ProjectSnapshot
+    grades: GradeChanges
 
-    def publish(self, tx: Tx, project: Project, by: Person | None) -> Imported:
-        """Make them part of the project, in the transaction of the caller."""
+    def publish(self, tx: Tx, project: Project, by: Person | None) -> ImportCounts:
+        """Move the texts into the project, in the transaction of the caller."""
         if self.staging is None:
             return self.imported
         tx.first(
@@ -113,7 +123,7 @@ class Ready:
         if projects.get(tx, project.id).state == "closed":
             raise DataError(CLOSED)
         if _latest(tx, project) != self.before.latest:
-            raise DataError("somebody imported into this project at the same time; import again.")
+            raise DataError("another import into this project ran at the same time; import again.")
         count = select(func.count()).select_from(golds).where(golds.c.project == project.id)
         self.staging.move(tx, project.id, int(tx.value(count)))
         if self.grades.rows:
@@ -125,14 +135,14 @@ class Ready:
         return self.imported
 
 
-def _before(tx: Tx, project: Project) -> Before:
+def _snapshot(tx: Tx, project: Project) -> ProjectSnapshot:
     if project.state == "closed":
         raise DataError(CLOSED)
     rows = tx.all(
         select(queries.c.key, queries.c.id, queries.c.purpose, queries.c.position)
         .where(queries.c.project == project.id)
     )  # fmt: skip
-    return Before(
+    return ProjectSnapshot(
         _latest(tx, project),
         1 + max((row["position"] for row in rows), default=-1),
         {row["key"]: row["id"] for row in rows},
@@ -141,55 +151,59 @@ def _before(tx: Tx, project: Project) -> Before:
 
 
 def _latest(tx: Tx, project: Project) -> int | None:
-    """The number of the last import into a project: two at once would not know of each other."""
-    mine = (audit_table.c.project == project.id) & (audit_table.c.action == NOTE)
-    latest: int | None = tx.value(select(func.max(audit_table.c.id)).where(mine))
+    """Return the audit id of the last import into a project, to detect concurrent imports."""
+    imports = (audit_table.c.project == project.id) & (audit_table.c.action == NOTE)
+    latest: int | None = tx.value(select(func.max(audit_table.c.id)).where(imports))
     return latest
 
 
-# --- what is refused
-
-
 def _check(
-    bundle: Bundle, before: Before, grades: Regraded, tools: Sequence[str], setting: Setting
+    bundle: Bundle,
+    before: ProjectSnapshot,
+    grades: GradeChanges,
+    tools: Sequence[str],
+    setting: Setting,
 ) -> None:
-    for count, most, what in (
+    for count, limit, noun in (
         (len(bundle.queries) + len(bundle.training), MAX_QUERIES, "queries"),
         (len(bundle.golds), MAX_KNOWN, "known answers"),
         (len(grades.rows), MAX_REGRADED, "lists of the project that get grades"),
     ):
-        if count > most:
-            raise DataError(f"{count:,} {what} are more than the {most:,} of one import; split it.")
+        if count > limit:
+            raise DataError(
+                f"{count:,} {noun} exceed the {limit:,} allowed per import; split the import."
+            )
     for query in bundle.queries:
         _check_query(query, before, tools, setting)
 
 
-def _check_query(query: Query, before: Before, tools: Sequence[str], setting: Setting) -> None:
+def _check_query(
+    query: QueryRecord, before: ProjectSnapshot, tools: Sequence[str], setting: Setting
+) -> None:
     if query.key in before.ids:
-        raise DataError(f"query {query.key!r} is in the project already; leave it out.")
+        raise DataError(f"query {query.key!r} is already in the project; leave it out.")
     if not query.documents:
         raise DataError(f"query {query.key!r} has no documents; give some, or leave it out.")
     projects.check_size(query.key, len(query.documents), setting, tools)
     if "lists" in tools and any(d.kind != "list" for d in query.documents):
-        raise DataError(f"query {query.key!r}: this project compares lists; give 'items' to each.")
+        raise DataError(
+            f"query {query.key!r}: this project compares lists; every document needs 'items'."
+        )
 
 
-def _check_gold(gold: Known, known: frozenset[str] | None) -> None:
-    """`known`: the documents of its query."""
-    if known is None:
+def _check_gold(gold: KnownAnswer, documents: frozenset[str] | None) -> None:
+    """Raise unless the documents of a gold question are among those of its query."""
+    if documents is None:
         raise DataError(f"{gold.where}: there is no query {gold.query!r} in the project.")
     for key in (gold.left, gold.right):
-        if key is not None and key not in known:
+        if key is not None and key not in documents:
             raise DataError(f"{gold.where}: query {gold.query!r} has no document {key!r}.")
     if gold.left == gold.right:
         raise DataError(f"{gold.where}: left and right are the same document.")
 
 
-# --- what is written
-
-
-def _write(staging: Staging, bundle: Bundle, before: Before) -> None:
-    """Queries, documents, known answers."""
+def _write(staging: Staging, bundle: Bundle, before: ProjectSnapshot) -> None:
+    """Write queries, documents and gold questions."""
     lessons = _lessons(bundle, before)
     work = [_graded(query, bundle) for query in bundle.queries]
     rows = [
@@ -208,28 +222,28 @@ def _write(staging: Staging, bundle: Bundle, before: Before) -> None:
             for query in (*work, *lessons)
             for position, document in enumerate(query.documents)
         ),
-        bundle.pictures.kept,
+        bundle.pictures.by_digest,
     )
-    known = _known(staging.store, bundle, before)
-    known_rows: list[dict[str, Any]] = []
+    documents_by_query = _gold_documents(staging.store, bundle, before)
+    gold_rows: list[dict[str, Any]] = []
     for gold in bundle.golds:
-        _check_gold(gold, known.get(gold.query))
+        _check_gold(gold, documents_by_query.get(gold.query))
         query = ids.get(gold.query) or before.ids[gold.query]
-        known_rows.append(_known_row(gold, query, "gold", len(known_rows)))
+        gold_rows.append(_gold_row(gold, query, "gold", len(gold_rows)))
     for lesson, query_of in zip(bundle.training, lessons, strict=True):
-        known_rows.append(_known_row(lesson, ids[query_of.key], "training", len(known_rows)))
-    staging.add_golds(known_rows)
+        gold_rows.append(_gold_row(lesson, ids[query_of.key], "training", len(gold_rows)))
+    staging.add_golds(gold_rows)
 
 
-def _known_row(known: Known, query: int, kind: str, position: int) -> dict[str, Any]:
+def _gold_row(gold: KnownAnswer, query: int, kind: str, position: int) -> dict[str, Any]:
     return {
-        "query": query, "kind": kind, "left": known.left, "right": known.right,
-        "outcome": known.outcome, "explanation": known.explanation, "position": position,
+        "query": query, "kind": kind, "left": gold.left, "right": gold.right,
+        "outcome": gold.outcome, "explanation": gold.explanation, "position": position,
     }  # fmt: skip
 
 
-def _lessons(bundle: Bundle, before: Before) -> list[Query]:
-    """Texts of training questions, each in a query of its own that is never dealt out."""
+def _lessons(bundle: Bundle, before: ProjectSnapshot) -> list[QueryRecord]:
+    """Return the practice questions as queries of their own, which are never assigned."""
     taken = {*before.ids, *(query.key for query in bundle.queries)}
     numbers = iter(range(before.position, before.position + len(taken) + len(bundle.training)))
     lessons = []
@@ -240,8 +254,10 @@ def _lessons(bundle: Bundle, before: Before) -> list[Query]:
     return lessons
 
 
-def _known(store: Store, bundle: Bundle, before: Before) -> dict[str, frozenset[str]]:
-    """The documents of every query that a known answer is about."""
+def _gold_documents(
+    store: Store, bundle: Bundle, before: ProjectSnapshot
+) -> dict[str, frozenset[str]]:
+    """Return the document keys of every query that has gold questions."""
     keys = {q.key: frozenset(d.key for d in q.documents) for q in bundle.queries}
     with store.read() as tx:
         for key in {gold.query for gold in bundle.golds} & before.work:
@@ -250,43 +266,40 @@ def _known(store: Store, bundle: Bundle, before: Before) -> dict[str, frozenset[
     return keys
 
 
-# --- grades of the items of lists
-
-
-def _grades(tx: Tx, project: Project | None, bundle: Bundle) -> Regraded:
-    """Items get grades by their ids, those of old lists too: grades often come after the lists."""
-    regraded = Regraded()
+def _grades(tx: Tx, project: Project | None, bundle: Bundle) -> GradeChanges:
+    """Return the grades of items by id, also of existing lists: grades often come later."""
+    changes = GradeChanges()
     for query in bundle.queries:
-        regraded.count += sum(_hits(d, bundle.grades.get(query.key)) for d in query.documents)
+        changes.count += sum(_hits(d, bundle.grades.get(query.key)) for d in query.documents)
     for row in texts.of_project(tx, project.id) if project and bundle.grades else ():
-        known = bundle.grades.get(row["key"])
-        for document in texts.documents_of(tx, row["id"]) if known else ():
-            fields, hits = texts.with_grades(document["fields"], known or {})
-            regraded.count += hits
+        grades = bundle.grades.get(row["key"])
+        for document in texts.documents_of(tx, row["id"]) if grades else ():
+            fields, hits = texts.with_grades(document["fields"], grades or {})
+            changes.count += hits
             if hits and fields != document["fields"]:
-                regraded.rows.append({"document": document["id"], "graded": fields})
-    if bundle.grades and not regraded.count:
+                changes.rows.append({"document": document["id"], "graded": fields})
+    if bundle.grades and not changes.count:
         raise DataError(
-            f"{bundle.graded_by}: grades no item of the lists; do the query ids match, and does "
-            "each item have its 'id'?"
+            f"{bundle.graded_by}: grades no item of the lists; check that the query ids match and "
+            "that each item has its 'id'."
         )
-    return regraded
+    return changes
 
 
-def _hits(document: Document, known: Any) -> int:
-    return texts.with_grades(document.fields, known)[1] if known else 0
+def _hits(document: DocumentRecord, grades: Any) -> int:
+    return texts.with_grades(document.fields, grades)[1] if grades else 0
 
 
-def _graded(query: Query, bundle: Bundle) -> Query:
-    known = bundle.grades.get(query.key)
-    if not known:
+def _graded(query: QueryRecord, bundle: Bundle) -> QueryRecord:
+    grades = bundle.grades.get(query.key)
+    if not grades:
         return query
-    new = (replace(d, fields=texts.with_grades(d.fields, known)[0]) for d in query.documents)
-    return replace(query, documents=tuple(new))
+    graded = (replace(d, fields=texts.with_grades(d.fields, grades)[0]) for d in query.documents)
+    return replace(query, documents=tuple(graded))
 
 
-def _count(bundle: Bundle, grades: int) -> Imported:
-    return Imported(
+def _counts(bundle: Bundle, grades: int) -> ImportCounts:
+    return ImportCounts(
         len(bundle.queries), sum(len(q.documents) for q in bundle.queries), len(bundle.golds),
         len(bundle.training), grades,
     )  # fmt: skip

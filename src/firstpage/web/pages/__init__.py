@@ -1,4 +1,4 @@
-"""The HTML pages: one file a subject; they call the services that the API calls."""
+"""The HTML pages, one file per subject; they call the same services as the API."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from firstpage.web.pages import dashboard, people, setup, sign_in, work
-from firstpage.web.pages.rendering import Files, address, failed
+from firstpage.web.pages.rendering import CachedStaticFiles, error_page, static_url
 
 router = APIRouter(include_in_schema=False)
-for part in (sign_in, work, people, dashboard, setup):
-    router.include_router(part.router)
+for module in (sign_in, work, people, dashboard, setup):
+    router.include_router(module.router)
 
 
 def install(app: FastAPI) -> None:
-    """Scripts and styles, and a page where there is none."""
-    app.mount(address(), Files(), name="static")
-    app.add_exception_handler(HTTPException, _lost)
+    """Add the static files, and the error page of unknown addresses."""
+    app.mount(static_url(), CachedStaticFiles(), name="static")
+    app.add_exception_handler(HTTPException, _not_found)
 
 
-async def _lost(request: Request, error: Exception) -> Response:
-    """Addresses that lead nowhere: a page for people, JSON for programs."""
+async def _not_found(request: Request, error: Exception) -> Response:
+    """Return an unknown address as a page for people, or as JSON for programs."""
     assert isinstance(error, HTTPException)
     if request.url.path.startswith(("/api/", "/documents/")) or error.status_code != 404:
         return await http_exception_handler(request, error)
-    return await run_in_threadpool(failed, request, 404, "There is no such page.")
+    return await run_in_threadpool(error_page, request, 404, "There is no such page.")

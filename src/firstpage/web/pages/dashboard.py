@@ -1,4 +1,4 @@
-"""For leads: how far, at what cost, how well agreed; the truth, the report, the log of changes."""
+"""Pages for leads: progress, effort, agreement, truth, study report, learned measure, audit."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from markupsafe import Markup
 from firstpage.report import draw
 from firstpage.report.measure import utility_figures
 from firstpage.web.analysis import figures, truth
-from firstpage.web.analysis.choosing import told
-from firstpage.web.analysis.measure import learned
-from firstpage.web.api.bodies import Before
+from firstpage.web.analysis.choosing import choice_report
+from firstpage.web.analysis.measure import learned_measure
+from firstpage.web.api.bodies import BeforeId
 from firstpage.web.exports.make import log_rows
 from firstpage.web.exports.notes import truth_notes
 from firstpage.web.pages.rendering import PageRoute, render, sentence
@@ -23,17 +23,17 @@ from firstpage.web.store.projects import Project
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
-METHODS = {"pairs": "side by side", "grades": "five grades", "lists": "two lists"}
+TOOL_LABELS = {"pairs": "side by side", "grades": "five grades", "lists": "two lists"}
 EXPORTS = [
-    ("truth.letor", "Top-k truth, LETOR", "for training rankers; add your features"),
+    ("truth.letor", "Top-k truth, LETOR", "to train rankers; add your features"),
     ("truth.qrels", "Top-k truth, qrels", "for evaluation"),
     ("truth.jsonl", "Top-k truth, JSON lines", "with ties, bad documents and confidence"),
     ("log.jsonl", "Raw log, JSON lines", "every event with its times"),
-    ("log.csv", "Raw log, table", "for spreadsheets"),
-    ("report.html", "Study report", "one page that needs nothing but itself"),
+    ("log.csv", "Raw log, CSV", "for spreadsheets"),
+    ("report.html", "Study report", "one self-contained page"),
     ("assignment.json", "Assignment", "who judges what"),
 ]
-OF_LISTS = [
+LIST_EXPORTS = [
     (
         "measure.json",
         "Learned measure",
@@ -42,66 +42,68 @@ OF_LISTS = [
     ("preferences.jsonl", "Preferences", "which list is better, with the items’ grades"),
 ]
 
-MAX_COMMENTS = 500  # on one page; the log has all
+MIN_ANSWERS = 10  # of a person in the plot of side bias
+MAX_COMMENTS = 500  # on the page; the log has all
 
 
 @router.get("/p/{slug}/dashboard")
 def dashboard(request: Request, member: Lead) -> Response:
     with store_of(request).read() as tx:
-        far = figures.progress(tx, member.project)
-        cost = figures.effort(tx, member.project)
+        progress = figures.progress(tx, member.project)
+        effort = figures.effort(tx, member.project)
     return render(
-        request, "lead/dashboard.html", member=member, progress=far, effort=cost,
-        methods=METHODS, curves=_learning(cost), exports=_exports(member.project),
+        request, "lead/dashboard.html", member=member, progress=progress, effort=effort,
+        tool_labels=TOOL_LABELS, curves=_learning_curves(effort), exports=_exports(member.project),
     )  # fmt: skip
 
 
 @router.get("/p/{slug}/live")
 def live(request: Request, member: Lead) -> Response:
-    """The part of the dashboard that changes while people work."""
+    """Return the progress section, which the dashboard reloads."""
     with store_of(request).read() as tx:
-        far = figures.progress(tx, member.project)
-    return render(request, "lead/progress.html", member=member, progress=far)
+        progress = figures.progress(tx, member.project)
+    return render(request, "lead/progress.html", member=member, progress=progress)
 
 
 @router.get("/p/{slug}/agreement")
 def agreement(request: Request, member: Lead, symmetrize: bool = False) -> Response:
     with store_of(request).read() as tx:
-        found = figures.agreement(tx, member.project, symmetrize)
+        study = figures.agreement(tx, member.project, symmetrize)
         disputes = figures.disagreements(tx, member.project, most=5)["queries"]
         names = _titles(tx, member.project, [q["query"] for q in disputes])
     return render(
-        request, "lead/agreement.html", member=member, found=found, methods=METHODS,
+        request, "lead/agreement.html", member=member, study=study, tool_labels=TOOL_LABELS,
         disputes=disputes, titles=names, symmetrize=symmetrize,
-        biases=_biases(found["assessors"]),
+        biases=_biases(study["assessors"]),
     )  # fmt: skip
 
 
 @router.get("/p/{slug}/truth")
 def truths(request: Request, member: Lead, tool: str | None = None) -> Response:
-    """One truth a query, with how sure it is."""
-    wanted = tool if tool in member.project.tools else None
+    """Show the truth of each query with its confidence."""
+    chosen = tool if tool in member.project.tools else None
     with store_of(request).read() as tx:
-        found, without = truth.judged_queries(tx, member.project, wanted)
-        remarks = list(truth_notes(tx, member.project, found, without, wanted))
-        names = _titles(tx, member.project, [t.query for t in found])
+        judged, not_judged = truth.judged_queries(tx, member.project, chosen)
+        notes = list(truth_notes(tx, member.project, judged, not_judged, chosen))
+        names = _titles(tx, member.project, [t.query for t in judged])
     return render(
-        request, "lead/truth.html", member=member, truths=found, titles=names,
-        exports=_exports(member.project), methods=METHODS, tool=wanted or member.project.tool,
-        remarks=remarks if found or without else [], not_judged=without,
+        request, "lead/truth.html", member=member, truths=judged, titles=names,
+        exports=_exports(member.project), tool_labels=TOOL_LABELS,
+        tool=chosen or member.project.tool, not_judged=not_judged,
+        remarks=notes if judged or not_judged else [],
     )  # fmt: skip
 
 
 @router.get("/p/{slug}/report")
 def report(request: Request, member: Lead) -> Response:
-    """The paper's tables for this project."""
+    """Show the tables of the paper for this project."""
     with store_of(request).read() as tx:
-        study, _ = figures.studied(tx, member.project)
+        study, _ = figures.project_study(tx, member.project)
     return render(request, "lead/report.html", member=member, tables=study.tables())
 
 
 @router.get("/p/{slug}/audit")
-def changes(request: Request, member: Lead, before: Before = None) -> Response:
+def changes(request: Request, member: Lead, before: BeforeId = None) -> Response:
     with store_of(request).read() as tx:
         rows = audit.changes(tx, member.project.id, 100, before)
     older = rows[-1]["id"] if len(rows) == 100 else None
@@ -110,7 +112,7 @@ def changes(request: Request, member: Lead, before: Before = None) -> Response:
 
 @router.get("/p/{slug}/comments")
 def comments(request: Request, member: Lead) -> Response:
-    """What assessors wrote beside their answers, newest first."""
+    """Show the comments of assessors, newest first."""
     with store_of(request).read() as tx:
         rows = [row for row in log_rows(tx, member.project) if row["comment"]]
         names = _titles(tx, member.project, [row["query"] for row in rows])
@@ -122,78 +124,76 @@ def comments(request: Request, member: Lead) -> Response:
 
 
 def _exports(project: Project) -> list[tuple[str, str, str]]:
-    return EXPORTS + (OF_LISTS if "lists" in project.tools else [])
+    return EXPORTS + (LIST_EXPORTS if "lists" in project.tools else [])
 
 
-def _learning(cost: dict[str, Any]) -> list[tuple[str, Markup]]:
-    """Do people get faster?  Median seconds a judgment, by how many came before."""
-    found = []
-    for tool, blocks in cost["learning"].items():
+def _learning_curves(effort: dict[str, Any]) -> list[tuple[str, Markup]]:
+    """Return plots of the median seconds per judgment over the number of judgments before."""
+    plots = []
+    for tool, blocks in effort["learning"].items():
         points = [
             (float(b["first"]), b["seconds"]["median"])
             for b in blocks
             if b["seconds"]["median"] is not None
         ]
         if len(points) > 1:
-            drawing = draw.line(points, f"Median seconds a judgment, {METHODS[tool]}")
-            found.append((METHODS[tool], Markup(drawing)))
-    return found
+            plot = draw.line(points, f"Median seconds per judgment, {TOOL_LABELS[tool]}")
+            plots.append((TOOL_LABELS[tool], Markup(plot)))
+    return plots
 
 
 def _biases(people: list[dict[str, Any]]) -> Markup | None:
-    """How often each person chose the left side, with its interval; a half is fair."""
+    """Return a plot of how often each person chose the left side, less one half."""
     rows = []
     for person in people:
-        share = person["position"]["share_left"]
-        if share["total"] >= 10:
-            rows.append(
-                (person["assessor"], share["value"] - 0.5, share["low"] - 0.5, share["high"] - 0.5)
-            )
-    return (
-        Markup(draw.intervals(rows, "Left side chosen, beyond one half", zero=True))
-        if rows
-        else None
-    )
+        fraction = person["position"]["share_left"]
+        if fraction["total"] >= MIN_ANSWERS:
+            value, low, high = (fraction[name] - 0.5 for name in ("value", "low", "high"))
+            rows.append((person["assessor"], value, low, high))
+    if not rows:
+        return None
+    title = "Fraction of answers for the left side, minus one half"
+    return Markup(draw.intervals(rows, title, zero=True))
 
 
 def _titles(tx: Tx, project: Project, keys: list[str]) -> dict[str, dict[str, Any]]:
-    """By query's key: its text, and its documents' titles and addresses by key."""
-    found = {}
+    """Return, by query key, its text and the titles and URLs of its documents."""
+    titles = {}
     for row in texts.of_project(tx, project.id):
         if row["key"] in keys:
             docs = {
                 d["key"]: (d["title"] or d["key"], f"/documents/{d['id']}")
                 for d in texts.documents_of(tx, row["id"])
             }
-            found[row["key"]] = {"text": row["text"], "documents": docs}
-    return found
+            titles[row["key"]] = {"text": row["text"], "documents": docs}
+    return titles
 
 
-CHOICES = [  # the option, its name, and what comes next by it
-    ("order", "Order of work", "whatever is next in the order of work"),
-    ("simple-margin", "Simple margin", "the pair that the measure is least sure of"),
-    ("diverse", "Diverse", "the pair whose verdict may most easily turn round"),
-    ("committee", "Committee", "the pair that measures from parts of the judgments quarrel about"),
+CHOICES = [  # option, label, description of the next pair
+    ("order", "Working order", "the next pair in working order"),
+    ("simple-margin", "Simple margin", "the pair with the smallest predicted difference"),
+    ("diverse", "Diverse", "the pair whose predicted preference is most uncertain"),
+    ("committee", "Committee", "the pair on which measures from subsamples disagree most"),
 ]
 
 ADVICE = {
-    "stop": "More judgments hardly pay.",
-    "go on": "Go on judging.",
-    "unclear": "It is open whether more judgments pay.",
-    "too few": "Too few judgments to say whether more pay.",
+    "stop": "More judgments are unlikely to help.",
+    "go on": "Continue judging.",
+    "unclear": "It is unclear whether more judgments help.",
+    "too few": "There are too few judgments to tell whether more help.",
 }
 
 
 @router.get("/p/{slug}/measure")
 def measure_page(request: Request, member: Lead) -> Response:
-    """Show the measure with its intervals, how it compares with DCG, and whether to go on."""
+    """Show the learned measure with intervals, its comparison with DCG, and stopping advice."""
     with store_of(request).read() as tx:
-        found = learned(tx, member.project)
-    choice = told(member.project, found)
+        learned = learned_measure(tx, member.project)
+    choice = choice_report(member.project, learned)
     return render(
-        request, "lead/measure.html", member=member, found=found, choice=choice,
-        words={name: words for name, _, words in CHOICES}, advice_words=ADVICE,
-        advice=sentence(found.advice) if found.advice else None,
-        comparison=sentence(found.comparison) if found.comparison else None,
-        pictures=Markup(utility_figures(found.utility, found.intervals)) if found.utility else None,
+        request, "lead/measure.html", member=member, learned=learned, choice=choice,
+        descriptions={name: text for name, _, text in CHOICES}, verdicts=ADVICE,
+        advice=sentence(learned.advice) if learned.advice else None,
+        comparison=sentence(learned.comparison) if learned.comparison else None,
+        plots=Markup(drawn(learned.utility, learned.intervals)) if learned.utility else None,
     )  # fmt: skip

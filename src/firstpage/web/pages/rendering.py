@@ -1,4 +1,4 @@
-"""What all pages share: templates, the frame around them, errors as pages."""
+"""Page rendering: templates, static files, redirects, and errors as pages."""
 
 from __future__ import annotations
 
@@ -33,64 +33,64 @@ from firstpage.web.security import (
 )
 from firstpage.web.store.projects import Member
 
-FOLDER = Path(__file__).parents[1] / "static"
+STATIC = Path(__file__).parents[1] / "static"
 
 
 @cache
-def address() -> str:
-    """`/static/` and a digest of all files; modules find each other beside themselves."""
+def static_url() -> str:
+    """Return `/static/` with a digest of all files, so that browsers can cache them forever."""
     digest = sha256()
-    for path in sorted(FOLDER.iterdir()):
+    for path in sorted(STATIC.iterdir()):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return f"/static/{digest.hexdigest()[:12]}"
 
 
-class Files(StaticFiles):
-    """Files that a browser need not ask for twice."""
+class CachedStaticFiles(StaticFiles):
+    """Static files that browsers cache forever."""
 
     def __init__(self) -> None:
-        super().__init__(directory=FOLDER)
+        super().__init__(directory=STATIC)
 
     def file_response(
         self, full_path: str | PathLike[str], stat_result: stat_result, scope: Scope,
         status_code: int = 200,
     ) -> Response:  # fmt: skip
-        found = super().file_response(full_path, stat_result, scope, status_code)
-        found.headers["cache-control"] = "public, max-age=31536000, immutable"
-        return found
+        response = super().file_response(full_path, stat_result, scope, status_code)
+        response.headers["cache-control"] = "public, max-age=31536000, immutable"
+        return response
 
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 Form = Annotated[FormData, Depends(csrf_form)]
 
-# What a page says after it did something; the address carries the name, never the words.
+# Confirmations after an action; the URL has the name, never the text.
 NOTES = {
     "saved": "Saved.",
-    "password": "Your password is changed. Other devices are signed out.",
+    "password": "Your password was changed. Other devices are signed out.",
     "imported": "Imported.",
-    "opened": "The project is open: assessors can start.",
+    "opened": "The project is open; assessors can start.",
     "closed": "The project is closed.",
-    "dealt": "The queries are dealt out.",
-    "revoked": "The link is taken back; it no longer works.",
-    "left": "They left; finished work stays, open and begun queries went to the others.",
-    "deleted": "The data of this person is deleted.",
-    "trained": "Well done: you passed the practice. Now the real queries.",
+    "assigned": "The queries are assigned.",
+    "revoked": "The link was revoked; it no longer works.",
+    "departed": "Removed from the project; open and started queries were reassigned.",
+    "deleted": "The data of this person were deleted.",
+    "trained": "Well done: you passed the practice. Now start with the real queries.",
     "out": "You are signed out.",
-    "switched": "Switched; the answers so far stay known.",
+    "switched": "Switched; the answers so far are kept.",
     "reset": "Your new password is set; sign in with it.",
 }
 TITLES = {
-    403: "Not for you",
-    404: "Not there",
+    403: "Not allowed",
+    404: "Not found",
     413: "Too large",
-    429: "A moment, please",
-    503: "A moment, please",
+    429: "Please wait a moment",
+    503: "Please wait a moment",
 }
 
 
 @cache
 def templates() -> Environment:
-    """Everything shown is escaped; a name that a page forgot is an error, not a blank."""
+    """Return the template environment; values are escaped, undefined names are errors."""
     return Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -103,7 +103,7 @@ def templates() -> Environment:
 def render(
     request: Request, name: str, *, member: Member | None = None, status: int = 200, **context: Any
 ) -> HTMLResponse:
-    """A template inside the frame of all pages."""
+    """Render a template with the variables that all pages share."""
     login = current_login(request)
     csrf = csrf_token(request, login)
     field = Markup('<input type="hidden" name="csrf" value="{}">').format(csrf)
@@ -112,11 +112,11 @@ def render(
         "here": request.url.path,
         "person": login.person if login else None,
         "csrf": csrf,
-        "static": address(),
+        "static": static_url(),
         "alone": settings_of(request).open,
         "token": lambda: field,
         "project": member.project if member else None,
-        "links": links(member) if member else [],
+        "links": navigation(member) if member else [],
         "note": NOTES.get(request.query_params.get("note", "")),
         "note_kind": "good",
         "problem": None,
@@ -125,12 +125,12 @@ def render(
     return HTMLResponse(page, status)
 
 
-def links(member: Member) -> list[tuple[str, str]]:
-    """The ways through a project, for this person."""
+def navigation(member: Member) -> list[tuple[str, str]]:
+    """Return the labels and URLs of a project's pages for this person."""
     start = f"/p/{member.project.slug}"
-    found = []
+    links = []
     if member.leads:
-        found += [
+        links += [
             ("Dashboard", f"{start}/dashboard"),
             ("Agreement", f"{start}/agreement"),
             ("Truth", f"{start}/truth"),
@@ -140,39 +140,39 @@ def links(member: Member) -> list[tuple[str, str]]:
             ("Audit", f"{start}/audit"),
         ]
     if "assessor" in member.roles:
-        found += [("My queries", start)]
-    return [*found, ("Guidelines", f"{start}/guidelines")]
+        links += [("My queries", start)]
+    return [*links, ("Guidelines", f"{start}/guidelines")]
 
 
-def go(path: str, note: str | None = None) -> RedirectResponse:
-    """To another page after a form, so that a reload sends nothing twice."""
+def redirect(path: str, note: str | None = None) -> RedirectResponse:
+    """Redirect after a form, so that a reload does not submit it again."""
     return RedirectResponse(f"{path}?note={note}" if note else path, status_code=303)
 
 
-def here(path: object) -> str:
-    """An address to go on to, if it is one of ours; a foreign one leads home."""
+def local_path(path: object) -> str:
+    """Return a path to redirect to if it is on this site; otherwise the home page."""
     text = path if isinstance(path, str) else ""
-    odd = any(sign in text for sign in "\\\r\n\t") or not text.isprintable()
-    return text if text.startswith("/") and not text.startswith("//") and not odd else "/"
+    unsafe = any(c in text for c in "\\\r\n\t") or not text.isprintable()
+    return text if text.startswith("/") and not text.startswith("//") and not unsafe else "/"
 
 
 def field(form: FormData, name: str, default: str = "") -> str:
-    """A text of a form, without space around it; one that no database keeps is refused."""
+    """Return a stripped text of a form; one that the databases cannot store is refused."""
     value = form.get(name, default)
     if not isinstance(value, str):
         return default
     try:
         return storable(value.strip())
     except ValueError as error:
-        raise DataError(f"{name}: {error}; take it out.") from error
+        raise DataError(f"{name}: {error}; remove it.") from error
 
 
 class PageRoute(AdmissionRoute):
-    """A route whose errors are pages: signed out leads to the door, the rest says what is wrong."""
+    """A route whose errors are pages; without a login it redirects to the sign-in page."""
 
-    def __init__(self, *given: Any, **options: Any) -> None:
-        """What can be got can be asked for its head."""
-        super().__init__(*given, **options)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Accept HEAD wherever GET is accepted."""
+        super().__init__(*args, **kwargs)
         if self.methods and "GET" in self.methods:
             self.methods.add("HEAD")
 
@@ -183,29 +183,29 @@ class PageRoute(AdmissionRoute):
             try:
                 return await inner(request)
             except RequestValidationError:
-                return await run_in_threadpool(failed, request, 404, "There is no such page.")
+                return await run_in_threadpool(error_page, request, 404, "There is no such page.")
             except HTTPException as error:
                 return await run_in_threadpool(
-                    failed, request, error.status_code, str(error.detail)
+                    error_page, request, error.status_code, str(error.detail)
                 )
             except FirstpageError as error:
-                page = await run_in_threadpool(failed, request, status_of(error), str(error))
+                page = await run_in_threadpool(error_page, request, status_of(error), str(error))
                 page.headers.update(headers_of(error))
                 return page
 
         return handle
 
 
-def failed(request: Request, status: int, detail: str) -> Response:
-    """The page of an error."""
+def error_page(request: Request, status: int, detail: str) -> Response:
+    """Return the page of an error, or a redirect to the sign-in page."""
     if status == 401:
         path = request.url.path if request.method in ("GET", "HEAD") else "/"
         return RedirectResponse(f"/login?next={quote(path)}", status_code=303)
-    title = TITLES.get(status, "That did not work")
+    title = TITLES.get(status, "Something went wrong")
     return render(request, "error.html", status=status, title=title, detail=sentence(detail))
 
 
 def sentence(error: object) -> str:
-    """An error as a sentence of a page."""
+    """Return an error as a sentence for a page."""
     text = " ".join(str(error).split())
     return text[:1].upper() + text[1:]

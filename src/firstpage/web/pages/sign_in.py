@@ -1,4 +1,4 @@
-"""Coming in and going out: sign-in, invitation, password."""
+"""Pages to sign in and out, accept an invitation, and change a password."""
 
 from __future__ import annotations
 
@@ -10,17 +10,25 @@ from starlette.datastructures import FormData
 
 from firstpage.errors import FirstpageError
 from firstpage.web import sign_in
-from firstpage.web.pages.rendering import Form, PageRoute, field, go, here, render, sentence
+from firstpage.web.pages.rendering import (
+    Form,
+    PageRoute,
+    field,
+    local_path,
+    redirect,
+    render,
+    sentence,
+)
 from firstpage.web.security import (
     LoggedIn,
-    MaybeLogin,
+    OptionalLogin,
+    delete_login_cookie,
     device_of,
-    drop_login_cookie,
-    gate_of,
     headers_of,
-    let_in,
     network_of,
     session_of,
+    set_sign_in_cookies,
+    sign_in_pool_of,
     status_of,
     store_of,
 )
@@ -28,30 +36,30 @@ from firstpage.web.store import invitations, logins
 from firstpage.web.store.invitations import Invitation
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
-LONGEST = 600  # characters of a password field or a link; what is longer cannot be right
+MAX_LENGTH = 600  # characters of a password or a token
 
 
 @router.get("/login")
-def login_page(request: Request, login: MaybeLogin, next: str = "/") -> Response:
+def login_page(request: Request, login: OptionalLogin, next: str = "/") -> Response:
     if login is not None:
-        return go(here(next))
-    return render(request, "login.html", next=here(next), given="")
+        return redirect(local_path(next))
+    return render(request, "login.html", next=local_path(next), login_value="")
 
 
 @router.post("/login")
-async def log_in(request: Request, form: Form, before: MaybeLogin) -> Response:
-    """A wrong password says no more than that, and keeps the login typed in."""
-    login, target = field(form, "login"), here(form.get("next"))
+async def log_in(request: Request, form: Form, before: OptionalLogin) -> Response:
+    """Sign in; after a failure the form is shown again with the login filled in."""
+    login, target = field(form, "login"), local_path(form.get("next"))
     source = await device_of(request, login)
     try:
-        entered = await gate_of(request).run(
+        result = await sign_in_pool_of(request).run(
             source, sign_in.log_in, store_of(request), login, _secret(form, "password"), source,
             before,
         )  # fmt: skip
     except FirstpageError as error:
-        return await _again(request, "login.html", error, next=target, given=login)
-    response = go(target)
-    let_in(request, response, entered)
+        return await _retry_form(request, "login.html", error, next=target, login_value=login)
+    response = redirect(target)
+    set_sign_in_cookies(request, response, result)
     return response
 
 
@@ -59,32 +67,32 @@ async def log_in(request: Request, form: Form, before: MaybeLogin) -> Response:
 def log_out(request: Request, form: Form, login: LoggedIn) -> Response:
     with store_of(request).write() as tx:
         logins.end(tx, login.id)
-    response = go("/login", "out")
-    drop_login_cookie(response)
+    response = redirect("/login", "out")
+    delete_login_cookie(response)
     return response
 
 
 @router.get("/invitation/{token}")
 def invited(request: Request, token: str) -> Response:
-    """What the link offers; to join as who one is, or with a new account."""
+    """Show an invitation, to be accepted as the signed-in person or with a new account."""
     offer = _offer(request, token, "join")
-    return render(request, "invitation.html", invitation=offer, given={"login": "", "name": ""})
+    return render(request, "invitation.html", invitation=offer, values={"login": "", "name": ""})
 
 
 @router.post("/invitation/{token}")
-async def accept(request: Request, token: str, form: Form, login: MaybeLogin) -> Response:
-    given = {"login": field(form, "login"), "name": field(form, "name")}
+async def accept(request: Request, token: str, form: Form, login: OptionalLogin) -> Response:
+    values = {"login": field(form, "login"), "name": field(form, "name")}
     try:
-        entered = await gate_of(request).run(
+        result = await sign_in_pool_of(request).run(
             session_of(request, login) if login else network_of(request),
-            sign_in.accept, store_of(request), token[:LONGEST], **given,
+            sign_in.accept, store_of(request), token[:MAX_LENGTH], **values,
             password=_secret(form, "password"), person=login.person if login else None,
         )  # fmt: skip
     except FirstpageError as error:
         offer = await run_in_threadpool(_offer, request, token, "join")
-        return await _again(request, "invitation.html", error, invitation=offer, given=given)
-    response = go(f"/p/{entered.project.slug}" if entered.project else "/")
-    let_in(request, response, entered)
+        return await _retry_form(request, "invitation.html", error, invitation=offer, values=values)
+    response = redirect(f"/p/{result.project.slug}" if result.project else "/")
+    set_sign_in_cookies(request, response, result)
     return response
 
 
@@ -96,15 +104,15 @@ def reset_page(request: Request, token: str) -> Response:
 @router.post("/reset/{token}")
 async def reset(request: Request, token: str, form: Form) -> Response:
     try:
-        entered = await gate_of(request).run(
-            network_of(request), sign_in.reset, store_of(request), token[:LONGEST],
+        result = await sign_in_pool_of(request).run(
+            network_of(request), sign_in.reset, store_of(request), token[:MAX_LENGTH],
             _secret(form, "password"),
         )  # fmt: skip
     except FirstpageError as error:
         offer = await run_in_threadpool(_offer, request, token, "reset")
-        return await _again(request, "reset.html", error, account=offer.login)
-    response = go("/login", "reset")
-    let_in(request, response, entered)
+        return await _retry_form(request, "reset.html", error, account=offer.login)
+    response = redirect("/login", "reset")
+    set_sign_in_cookies(request, response, result)
     return response
 
 
@@ -117,30 +125,30 @@ def account(request: Request, login: LoggedIn) -> Response:
 async def change_password(request: Request, form: Form, login: LoggedIn) -> Response:
     source = session_of(request, login)
     try:
-        entered = await gate_of(request).run(
+        result = await sign_in_pool_of(request).run(
             source, sign_in.change_password, store_of(request), login, _secret(form, "old"),
             _secret(form, "new"), source,
         )  # fmt: skip
     except FirstpageError as error:
-        return await _again(request, "account.html", error)
-    response = go("/account", "password")
-    let_in(request, response, entered)
+        return await _retry_form(request, "account.html", error)
+    response = redirect("/account", "password")
+    set_sign_in_cookies(request, response, result)
     return response
 
 
 def _secret(form: FormData, name: str) -> str:
-    return str(form.get(name) or "")[:LONGEST]
+    return str(form.get(name) or "")[:MAX_LENGTH]
 
 
 def _offer(request: Request, token: str, kind: str) -> Invitation:
     with store_of(request).read() as tx:
-        return invitations.look(tx, token[:LONGEST], kind)
+        return invitations.find_offer(tx, token[:MAX_LENGTH], kind)
 
 
-async def _again(
+async def _retry_form(
     request: Request, template: str, error: FirstpageError, **context: Any
 ) -> Response:
-    """Show the form again with what is wrong, and when to try again."""
+    """Show the form again with the error, and with `Retry-After` where it applies."""
     status = status_of(error)
     page = await run_in_threadpool(
         render, request, template, problem=sentence(error),

@@ -1,4 +1,4 @@
-"""What an assessor sees: my queries, guidelines, practice, judging, looking back."""
+"""Pages of an assessor: queries, guidelines, practice, judging, review."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from markupsafe import Markup
 
 from firstpage.web.api import judging
 from firstpage.web.api.bodies import MAX_INT, Id
-from firstpage.web.pages.rendering import PageRoute, go, render
-from firstpage.web.sanitize import rendered
-from firstpage.web.security import Anyone, CurrentPerson, desk_of, store_of
+from firstpage.web.pages.rendering import PageRoute, redirect, render
+from firstpage.web.sanitize import render_markdown
+from firstpage.web.security import Anyone, CurrentPerson, service_of, store_of
 from firstpage.web.store import projects, tasks, training
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Member, Project
-from firstpage.web.store.sessions import State
+from firstpage.web.store.sessions import TaskState
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
 @router.get("/")
 def home(request: Request, person: CurrentPerson) -> Response:
-    """An assessor of one project goes straight to work."""
+    """List the projects; an assessor of one project is redirected to it."""
     with store_of(request).read() as tx:
-        mine = projects.of_person(tx, person)
-    may_create = person.admin or any(m.leads for m in mine)
-    if len(mine) == 1 and not may_create:
-        return go(f"/p/{mine[0].project.slug}")
-    return render(request, "home.html", members=mine, may_create=may_create)
+        members = projects.of_person(tx, person)
+    may_create = person.admin or any(m.leads for m in members)
+    if len(members) == 1 and not may_create:
+        return redirect(f"/p/{members[0].project.slug}")
+    return render(request, "home.html", members=members, may_create=may_create)
 
 
-BEGUN = ("started", "skipped")
-After = Annotated[int | None, Query(ge=1, le=MAX_INT)]
+STARTED = ("started", "skipped")
+AfterId = Annotated[int | None, Query(ge=1, le=MAX_INT)]
 
 QUESTIONS = {
     "pairs": "Which document answers the query better?",
@@ -41,17 +41,17 @@ QUESTIONS = {
     "lists": "Which list of results answers the query better?",
 }
 WHICH_IS_BAD = "Which document is bad, that is, clearly irrelevant?"
-DEFAULT_GUIDELINES = {  # shown where a project has none of its own
+DEFAULT_GUIDELINES = {  # for projects without their own
     "pairs": "**Side by side.** You see a query and two documents. Choose the document that "
-    "answers the query better. If both would do, choose the one you would rather find first.",
-    "grades": "**Five grades.** You see a query and one document. Say how well the document "
+    "answers the query better. If both are good, choose the one you would rather see first.",
+    "grades": "**Five grades.** You see a query and one document. Grade how well the document "
     "answers the query, from bad to perfect.",
     "lists": "**Two lists.** You see a query and two lists of results. Choose the list that you "
-    "would rather get for this query; what stands first counts most.",
+    "would rather get for this query; the first results count most.",
 }
-ALWAYS = (
-    "The description under the query, where there is one, says what counts as relevant.\n\n"
-    "Judge by the content, not by the look, the length or the brand. There is no need to hurry."
+GENERAL_GUIDELINES = (
+    "If there is a description under the query, it says what counts as relevant.\n\n"
+    "Judge by the content, not by layout, length or brand. There is no need to hurry."
 )
 ANSWERS = {
     "grades": list(zip("01234", ("Bad", "Fair", "Good", "Excellent", "Perfect"), strict=True)),
@@ -64,36 +64,36 @@ ANSWERS = {
 
 @router.get("/p/{slug}")
 def start(request: Request, member: Anyone) -> Response:
-    """My queries, and what to do next."""
+    """List one's own queries, and the next one."""
     if "assessor" not in member.roles and member.leads:
-        return go(f"/p/{member.project.slug}/dashboard")
-    found = judging.work(request, member)
-    following = next((t for t in found["tasks"] if t["id"] == found["next"]), None)
-    done = sum(t["state"] == "done" for t in found["tasks"])
+        return redirect(f"/p/{member.project.slug}/dashboard")
+    work = judging.work(request, member)
+    next_task = next((t for t in work["tasks"] if t["id"] == work["next"]), None)
+    done = sum(t["state"] == "done" for t in work["tasks"])
     return render(
-        request, "work.html", member=member, tasks=found["tasks"], next_task=following,
-        training=found["training"], finished=done,
+        request, "work.html", member=member, tasks=work["tasks"], next_task=next_task,
+        training=work["training"], finished=done,
     )  # fmt: skip
 
 
 @router.get("/p/{slug}/guidelines")
 def guidelines(request: Request, member: Anyone) -> Response:
     with store_of(request).read() as tx:
-        standing = training.standing(tx, member.project, member.person.id)
+        practice = training.progress(tx, member.project, member.person.id)
     return render(
-        request, "guidelines.html", member=member, training=standing,
+        request, "guidelines.html", member=member, training=practice,
         guidelines=_guidelines(member.project, member.project.tools),
     )  # fmt: skip
 
 
 @router.get("/p/{slug}/training")
 def practice(request: Request, member: Anyone) -> Response:
-    """Questions with known answers, in the dress of real ones."""
+    """Show the practice questions, which look like real ones."""
     slug = member.project.slug
     with store_of(request).read() as tx:
         state = training.state(tx, member.project, member.person.id)
     if state.question is None:
-        return go(f"/p/{slug}", "trained" if state.done else None)
+        return redirect(f"/p/{slug}", "trained" if state.done else None)
     return _judging_page(
         request, member, state, task=f"training-{slug}", training=True, first=state.seq == 0,
         api=f"/api/v1/projects/{slug}/training", done_url=f"/p/{slug}?note=trained",
@@ -101,54 +101,54 @@ def practice(request: Request, member: Anyone) -> Response:
 
 
 @router.get("/tasks/{task}")
-def judge(request: Request, task: Id, person: CurrentPerson, after: After = None) -> Response:
-    """The judging page; what it shows comes by the API.  `after`: the task that was done before."""
-    state = desk_of(request).state(task, person)
+def judge(request: Request, task: Id, person: CurrentPerson, after: AfterId = None) -> Response:
+    """Show the judging page, which gets its content from the API; `after` is the task before."""
+    state = service_of(request).state(task, person)
     if state.done:
-        return go(f"/tasks/{task}/done")
+        return redirect(f"/tasks/{task}/done")
     member = _member(request, state.project, person)
     with store_of(request).read() as tx:
-        practiced = training.standing(tx, member.project, person.id).needed
-        mine = tasks.of_person(tx, member.project, person.id)
-    begun = any(t.asked or t.state in BEGUN for t in mine if t.tool == state.tool)
+        practiced = training.progress(tx, member.project, person.id).needed
+        rows = tasks.of_person(tx, member.project, person.id)
+    started = any(t.asked or t.state in STARTED for t in rows if t.tool == state.tool)
     return _judging_page(
-        request, member, state, task=task, training=False, first=not practiced and not begun,
+        request, member, state, task=task, training=False, first=not practiced and not started,
         api=f"/api/v1/tasks/{task}", done_url=f"/tasks/{task}/next", previous=after,
     )  # fmt: skip
 
 
 @router.get("/tasks/{task}/next")
-def go_on(request: Request, task: Id, person: CurrentPerson) -> Response:
-    """From a query that is done: with lists, of often one question each, straight to the next."""
-    state = desk_of(request).state(task, person)
+def continue_(request: Request, task: Id, person: CurrentPerson) -> Response:
+    """Redirect from a finished query: with lists, often of one question each, to the next."""
+    state = service_of(request).state(task, person)
     if state.tool == "lists" and state.done:
-        following = judging.next_choice(request, _member(request, state.project, person))["task"]
-        if following is not None:
-            return go(f"/tasks/{following}?after={task}")
-    return go(f"/tasks/{task}/done")
+        chosen = judging.next_choice(request, _member(request, state.project, person))["task"]
+        if chosen is not None:
+            return redirect(f"/tasks/{chosen}?after={task}")
+    return redirect(f"/tasks/{task}/done")
 
 
 @router.get("/tasks/{task}/done")
 def done(request: Request, task: Id, person: CurrentPerson) -> Response:
-    """A query is finished: thanks, and the next one."""
-    state = desk_of(request).state(task, person)
+    """Confirm that a query is done, and offer the next one."""
+    state = service_of(request).state(task, person)
     member = _member(request, state.project, person)
-    found = judging.work(request, member)
-    following = next((t for t in found["tasks"] if t["id"] == found["next"]), None)
-    open_ = sum(t["state"] in ("open", "started") for t in found["tasks"])
+    work = judging.work(request, member)
+    next_task = next((t for t in work["tasks"] if t["id"] == work["next"]), None)
+    remaining = sum(t["state"] in ("open", "started") for t in work["tasks"])
     return render(
         request, "done.html", member=member, task=task, query=state.query.text, done=state.done,
-        asked=state.asked, next_task=following, remaining=open_,
+        asked=state.asked, next_task=next_task, remaining=remaining,
     )  # fmt: skip
 
 
 @router.get("/tasks/{task}/judgments")
-def look_back(request: Request, task: Id, person: CurrentPerson) -> Response:
-    """One's own judgments, each with another answer at hand."""
-    desk = desk_of(request)
-    state = desk.state(task, person)
+def review(request: Request, task: Id, person: CurrentPerson) -> Response:
+    """Show one's own judgments, each with a menu to change the answer."""
+    service = service_of(request)
+    state = service.state(task, person)
     rows = []
-    for at, (judged, left, right) in enumerate(desk.judgments(task, person)):
+    for at, (judged, left, right) in enumerate(service.judgments(task, person)):
         value = _value(judged.outcome, judged.bad, left.key) if not judged.skipped else "skipped"
         rows.append(
             {
@@ -164,10 +164,10 @@ def look_back(request: Request, task: Id, person: CurrentPerson) -> Response:
 
 
 def _judging_page(
-    request: Request, member: Member, state: State, *, training: bool, previous: int | None = None,
-    **context: Any,
+    request: Request, member: Member, state: TaskState, *, training: bool,
+    previous: int | None = None, **context: Any,
 ) -> Response:  # fmt: skip
-    """With `first` the guidelines come before the question; undo reaches the task `previous`."""
+    """Render the judging page; undo reaches back to the task `previous`."""
     start = f"/p/{member.project.slug}"
     return render(
         request, "judge.html", member=member, tool=state.tool, training=training,
@@ -178,36 +178,36 @@ def _judging_page(
 
 
 def _guidelines(project: Project, tools: Sequence[str], under: int = 1) -> Markup:
-    """Return the project's guidelines as HTML, or general ones for these tools."""
-    general = "\n\n".join([*(DEFAULT_GUIDELINES[tool] for tool in tools), ALWAYS])
-    return rendered(project.guidelines.strip() or general, under)
+    """Return the project's guidelines as HTML, or the default ones of these tools."""
+    default = "\n\n".join([*(DEFAULT_GUIDELINES[tool] for tool in tools), GENERAL_GUIDELINES])
+    return render_markdown(project.guidelines.strip() or default, under)
 
 
 def _value(outcome: int, bad: tuple[str, ...], left: str) -> str:
-    """An answer as one word: its outcome, and which side was called bad."""
+    """Return an answer as the value of a menu: its outcome, and the side marked bad."""
     side = {0: "", 1: ":left" if left in bad else ":right"}.get(len(bad), ":both")
     return f"{outcome}{side}"
 
 
 def _choices(tool: str, options: dict[str, Any], value: str) -> list[tuple[str, str]]:
-    """Answers that may be given now, and always the one that was."""
+    """Return the values and labels of the answers that can be chosen, with the current one."""
     if tool == "pairs":
-        found = [("1", "Left is better"), ("-1", "Right is better")]
+        choices = [("1", "Left is better"), ("-1", "Right is better")]
         if options["ties"] or value == "0":
-            found.insert(1, ("0", "Equally good"))
+            choices.insert(1, ("0", "Equally good"))
         if options["bad"] or ":" in value:
-            found += [("-1:left", "Left is bad"), ("1:right", "Right is bad")]
-            found += [("0:both", "Both are bad")]
+            choices += [("-1:left", "Left is bad"), ("1:right", "Right is bad")]
+            choices += [("0:both", "Both are bad")]
     else:
-        found = list(ANSWERS[tool])
-    if value not in dict(found):
-        found.append((value, "Skipped" if value == "skipped" else "As it was"))
-    return found
+        choices = list(ANSWERS[tool])
+    if value not in dict(choices):
+        choices.append((value, "Skipped" if value == "skipped" else "Unchanged"))
+    return choices
 
 
 def _member(request: Request, slug: str, person: Person) -> Member:
     with store_of(request).read() as tx:
-        found = projects.member(tx, slug, person)
-    if found is None:
+        member = projects.member(tx, slug, person)
+    if member is None:
         raise HTTPException(404, "There is no such project.")
-    return found
+    return member

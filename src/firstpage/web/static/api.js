@@ -1,11 +1,11 @@
-// Talking to the server: JSON in and out, with the token that proves a request is this page's own.
+// Requests to the server: JSON in and out, with the CSRF token of this page.
 
 const token = document.querySelector('meta[name="csrf-token"]')?.content ?? "";
 
-/** An answer that is not a success; `body` is what the server said. */
+/** A response with an error status; `body` is its JSON. */
 export class Refused extends Error {
   constructor(status, body) {
-    super(body?.detail && typeof body.detail === "string" ? body.detail : `The server said ${status}.`);
+    super(body?.detail && typeof body.detail === "string" ? body.detail : `The server answered with status ${status}.`);
     this.status = status;
     this.body = body;
   }
@@ -26,8 +26,8 @@ export async function post(path, body, keepalive = false) {
   return reply(await fetch(path, { method: "POST", headers, body: JSON.stringify(body), keepalive }));
 }
 
-/** A name for a request that no other request has, also where the page is not served over TLS. */
-export function unique() {
+/** A unique key of a request; it also works if the page is not served over TLS. */
+export function uniqueKey() {
   if (crypto.randomUUID) return crypto.randomUUID();
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");

@@ -1,32 +1,33 @@
-// Comments, each bound to the question that it was written for.  It stays in this tab until the
-// tab is closed: a question that comes back after an undo or a reload still has its comment.
+// Comments, each stored for its question until the tab is closed: a question that is shown again
+// after an undo or a reload still has its comment.
 
 const PREFIX = "firstpage.comment.";
-const here = new Map(); // where the browser's store is shut
+const fallback = new Map(); // if session storage is not available
 
-function name({ task, asked, question }) {
+function storageKey({ task, asked, question }) {
   return PREFIX + JSON.stringify([task, asked, question.left.key, question.right?.key ?? null]);
 }
 
-/** The comment on the open question of a state; "" where there is none. */
+/** Returns the comment on the open question of a state, or "". */
 export function of(state) {
   if (!state?.question) return "";
   try {
-    return sessionStorage.getItem(name(state)) ?? "";
+    return sessionStorage.getItem(storageKey(state)) ?? "";
   } catch {
-    return here.get(name(state)) ?? "";
+    return fallback.get(storageKey(state)) ?? "";
   }
 }
 
-export function keep(state, text) {
+export function save(state, text) {
   try {
-    if (text) sessionStorage.setItem(name(state), text);
-    else sessionStorage.removeItem(name(state));
+    if (text) sessionStorage.setItem(storageKey(state), text);
+    else sessionStorage.removeItem(storageKey(state));
   } catch {
-    here.set(name(state), text);
+    fallback.set(storageKey(state), text);
   }
 }
 
-export function same(one, other) {
-  return Boolean(one?.question && other?.question) && name(one) === name(other);
+/** Whether two states have the same open question. */
+export function same(first, second) {
+  return Boolean(first?.question && second?.question) && storageKey(first) === storageKey(second);
 }

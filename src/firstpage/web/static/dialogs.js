@@ -1,10 +1,10 @@
-// Questions beside the question: pause, away, skip, comment, help.  Each is a <dialog> of the page.
+// Dialogs: pause, away, skip, comment, help, guidelines.  Each is a <dialog> of the page.
 
-const one = (selector) => document.querySelector(selector);
+const element = (selector) => document.querySelector(selector);
 
-/** Opens a dialog; resolves with the value of the button that closed it, "" for Escape. */
-export function ask(name, keys = {}) {
-  const dialog = one(`#${name}`);
+/** Opens a dialog; resolves with the value of the button that closed it, or "" for Escape. */
+export function open(name, keys = {}) {
+  const dialog = element(`#${name}`);
   dialog.returnValue = "";
   return new Promise((done) => {
     const press = (event) => {
@@ -13,15 +13,15 @@ export function ask(name, keys = {}) {
       event.preventDefault();
       dialog.close(value);
     };
-    // Leaving such a question unanswered is no answer.
-    const stay = (event) => dialog.hasAttribute("data-must") && event.preventDefault();
+    // A dialog that needs an answer cannot be closed with Escape.
+    const preventClose = (event) => dialog.hasAttribute("data-must") && event.preventDefault();
     dialog.addEventListener("keydown", press);
-    dialog.addEventListener("cancel", stay);
+    dialog.addEventListener("cancel", preventClose);
     dialog.addEventListener(
       "close",
       () => {
         dialog.removeEventListener("keydown", press);
-        dialog.removeEventListener("cancel", stay);
+        dialog.removeEventListener("cancel", preventClose);
         done(dialog.returnValue);
       },
       { once: true },
@@ -30,50 +30,50 @@ export function ask(name, keys = {}) {
   });
 }
 
-/** A reason for skipping: {reason, whole} or null. */
+/** Resolves with {reason, wholeQuery}, or null if canceled. */
 export async function skip() {
-  const form = one("#skip form");
+  const form = element("#skip form");
   form.reset();
-  const value = await ask("skip");
-  if (value !== "one" && value !== "whole") return null;
+  const value = await open("skip");
+  if (value !== "question" && value !== "whole") return null;
   const data = new FormData(form);
-  const said = String(data.get("words") ?? "").trim();
-  const reason = [data.get("reason"), said].filter(Boolean).join(": ");
-  return { reason: reason || "no reason given", whole: value === "whole" };
+  const comment = String(data.get("words") ?? "").trim();
+  const reason = [data.get("reason"), comment].filter(Boolean).join(": ");
+  return { reason: reason || "no reason given", wholeQuery: value === "whole" };
 }
 
-/** The comment as it now reads.  Escape keeps what was typed; only the button Cancel drops it. */
-export async function comment(before) {
-  const box = one("#comment textarea");
-  box.value = before;
-  const value = await ask("comment");
-  return value === "drop" ? before : box.value.trim();
+/** Resolves with the edited comment.  Escape keeps what was typed; only Cancel discards it. */
+export async function comment(text) {
+  const box = element("#comment textarea");
+  box.value = text;
+  const value = await open("comment");
+  return value === "drop" ? text : box.value.trim();
 }
 
-/** Guidelines beside the documents where there is room, else over them. */
-const BESIDE = matchMedia("(min-width: 64rem) and (min-height: 30rem)");
+/** Whether the guidelines fit beside the documents; otherwise they are shown over them. */
+const FITS_BESIDE = matchMedia("(min-width: 64rem) and (min-height: 30rem)");
 
-const TURNS = { ArrowDown: 60, ArrowUp: -60, PageDown: 300, PageUp: -300 };
+const SCROLL_STEPS = { ArrowDown: 60, ArrowUp: -60, PageDown: 300, PageUp: -300 };
 
-/** Before the first question, the guidelines; resolves when the reader starts. */
+/** Shows the guidelines before the first question; resolves when the assessor starts. */
 export async function introduce() {
-  const guide = one("#guide");
-  const turn = ({ key }) => guide.querySelector(".middle").scrollBy({ top: TURNS[key] ?? 0 });
+  const guide = element("#guide");
+  const scroll = ({ key }) => guide.querySelector(".middle").scrollBy({ top: SCROLL_STEPS[key] ?? 0 });
   guide.classList.add("first");
-  guide.addEventListener("keydown", turn);
-  await ask("guide");
-  guide.removeEventListener("keydown", turn);
+  guide.addEventListener("keydown", scroll);
+  await open("guide");
+  guide.removeEventListener("keydown", scroll);
   guide.classList.remove("first");
 }
 
-/** Shows or hides the guidelines.  Beside the documents they take no focus: keys still answer. */
-export function guide(show = !one("#guide").open) {
-  const panel = one("#guide");
+/** Shows or hides the guidelines.  Beside the documents they take no focus, so that keys still answer. */
+export function guide(show = !element("#guide").open) {
+  const panel = element("#guide");
   const focused = document.activeElement;
-  if (show && !BESIDE.matches) return ask("guide", { g: "" });
+  if (show && !FITS_BESIDE.matches) return open("guide", { g: "" });
   if (show) panel.show();
   else panel.close();
   if (panel.contains(document.activeElement)) document.activeElement.blur();
   if (show) focused?.focus({ preventScroll: true });
-  one("[data-action='guide'][aria-expanded]").setAttribute("aria-expanded", String(show));
+  element("[data-action='guide'][aria-expanded]").setAttribute("aria-expanded", String(show));
 }

@@ -1,13 +1,13 @@
-// The documents.  Each side keeps a small stack of frames: one is shown, others are loaded ahead.
-// A frame is never moved or loaded twice, so a document that stays does not flash or lose its place.
+// The documents.  Each side has a few frames: one is shown, others are preloaded.  A frame is never
+// moved or loaded twice, so a document that stays does not flash or lose its scroll position.
 
-const KEEP = 6;
-const AGAIN = 1500; // milliseconds until a document that did not come is asked for again
-const SLACK = 4; // pixels by which a document may exceed its frame and still be called whole
-const LOOK = 400; // milliseconds between looks at what is below: pictures come late, frames grow
+const MAX_FRAMES = 6;
+const RETRY_DELAY = 1500; // milliseconds until a document that failed to load is requested again
+const SLACK = 4; // pixels by which a document may exceed its frame and still count as fully visible
+const CHECK_INTERVAL = 400; // milliseconds between checks for more below: images load late, frames grow
 
 export class Pane {
-  /** `adopt(document)` is told of every document, so that keys pressed inside it are heard.
+  /** `adopt(document)` is called with every loaded document, to listen to its keys.
    * `cue` is shown while there is more of the document below its frame. */
   constructor(root, label, cue, adopt) {
     this.root = root;
@@ -16,60 +16,60 @@ export class Pane {
     this.adopt = adopt;
     this.frames = new Map();
     this.url = null;
-    setInterval(() => this.mark(), LOOK);
+    setInterval(() => this.mark(), CHECK_INTERVAL);
   }
 
-  /** The document shown; null before it is there. */
+  /** The shown document; null until it is loaded. */
   get document() {
     return this.frames.get(this.url)?.contentDocument ?? null;
   }
 
-  /** Is it larger than its frame, along "x" or "y"? */
+  /** Whether the document is larger than its frame, along "x" or "y". */
   overflows(axis) {
     const root = this.document?.scrollingElement;
     if (!root) return false;
     return axis === "x" ? root.scrollWidth - root.clientWidth > SLACK : root.scrollHeight - root.clientHeight > SLACK;
   }
 
-  /** Can it scroll further: by the signs of `right` and `down`? */
-  room(right, down) {
+  /** Whether it can scroll further, by the signs of `dx` and `dy`. */
+  canScroll(dx, dy) {
     const root = this.document?.scrollingElement;
     if (!root) return false;
-    const left = { x: root.scrollWidth - root.clientWidth, y: root.scrollHeight - root.clientHeight };
-    const can = (way, at, end) => (way > 0 ? at < end - SLACK : way < 0 && at > 1);
-    return can(right, root.scrollLeft, left.x) || can(down, root.scrollTop, left.y);
+    const end = { x: root.scrollWidth - root.clientWidth, y: root.scrollHeight - root.clientHeight };
+    const can = (direction, offset, max) => (direction > 0 ? offset < max - SLACK : direction < 0 && offset > 1);
+    return can(dx, root.scrollLeft, end.x) || can(dy, root.scrollTop, end.y);
   }
 
-  /** Says whether there is more below. */
+  /** Shows or hides the cue that there is more below. */
   mark() {
-    const more = this.room(0, 1);
+    const more = this.canScroll(0, 1);
     this.cue.hidden = !more;
     this.root.classList.toggle("more", more);
   }
 
-  /** Shows a document; resolves when it can be read. */
+  /** Shows a document; resolves when it is loaded. */
   async show(doc) {
     const frame = this.#frame(doc.url);
     this.url = doc.url;
     frame.title = `${this.label}: ${doc.title || doc.key}`;
     frame.dataset.kind = doc.kind;
-    for (const [url, other] of this.frames) this.#veil(other, url !== doc.url);
+    for (const [url, other] of this.frames) this.#hide(other, url !== doc.url);
     this.#touch(doc.url);
     this.root.setAttribute("aria-busy", "true");
     await frame.ready;
-    this.#tint(frame);
+    this.#applyTheme(frame);
     this.root.removeAttribute("aria-busy");
     this.mark();
   }
 
-  /** Loads what may come next, out of sight. */
+  /** Loads documents that may come next, hidden. */
   preload(urls) {
-    for (const url of urls.slice(0, KEEP - 2)) this.#frame(url);
+    for (const url of urls.slice(0, MAX_FRAMES - 2)) this.#frame(url);
     this.#prune();
   }
 
   clear() {
-    for (const frame of this.frames.values()) this.#veil(frame, true);
+    for (const frame of this.frames.values()) this.#hide(frame, true);
     this.url = null;
   }
 
@@ -82,43 +82,43 @@ export class Pane {
     this.scroll(pages * (this.document?.defaultView.innerHeight ?? 0) * 0.85);
   }
 
-  retint() {
-    for (const frame of this.frames.values()) this.#tint(frame);
+  updateTheme() {
+    for (const frame of this.frames.values()) this.#applyTheme(frame);
   }
 
   #frame(url) {
-    const known = this.frames.get(url);
-    if (known) return known;
+    const cached = this.frames.get(url);
+    if (cached) return cached;
     const frame = document.createElement("iframe");
     frame.setAttribute("sandbox", "allow-same-origin");
     frame.referrerPolicy = "no-referrer";
     frame.title = this.label;
     frame.ready = new Promise((loaded) => {
       frame.addEventListener("load", () => {
-        // Where the network failed there is the browser's own page, which nobody may look into.
-        if (!frame.contentDocument) return setTimeout(() => frame.isConnected && (frame.src = url), AGAIN);
+        // After a network failure the frame has an error page of the browser, without access.
+        if (!frame.contentDocument) return setTimeout(() => frame.isConnected && (frame.src = url), RETRY_DELAY);
         this.adopt(frame.contentDocument);
         frame.contentDocument.addEventListener("scroll", () => this.mark(), { passive: true });
         loaded();
       });
     });
-    this.#veil(frame, true);
+    this.#hide(frame, true);
     frame.src = url;
     this.frames.set(url, frame);
     this.root.append(frame);
     return frame;
   }
 
-  #veil(frame, hide) {
-    frame.classList.toggle("veiled", hide);
+  #hide(frame, hide) {
+    frame.classList.toggle("hidden", hide);
     frame.inert = hide;
     if (hide) frame.setAttribute("aria-hidden", "true");
     else frame.removeAttribute("aria-hidden");
   }
 
-  /** Our own renderings follow the page's colors, and their title is above the frame already;
-   * an HTML document keeps its own looks. */
-  #tint(frame) {
+  /** Applies the colors of the page, except to HTML documents, and hides the title, which is above
+   * the frame. */
+  #applyTheme(frame) {
     const page = frame.contentDocument?.documentElement;
     if (!page) return;
     page.querySelector(":scope.own > body > h1:first-child")?.toggleAttribute("hidden", true);
@@ -136,7 +136,7 @@ export class Pane {
 
   #prune() {
     for (const [url, frame] of this.frames) {
-      if (this.frames.size <= KEEP) return;
+      if (this.frames.size <= MAX_FRAMES) return;
       if (url === this.url) continue;
       frame.remove();
       this.frames.delete(url);

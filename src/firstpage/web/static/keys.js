@@ -1,8 +1,8 @@
-// The keyboard.  One listener for the page and for every document in a frame.
+// Keyboard shortcuts: one listener for the page and for every document in a frame.
 
-const STORE = "firstpage.keys";
+const STORAGE_KEY = "firstpage.keys";
 
-/** Is somebody writing?  A field of a dialog that was just closed may still hold the focus. */
+/** Whether the target is a text field, other than of a dialog that was just closed. */
 function typing(target) {
   const field = target?.closest?.("input, textarea, select, [contenteditable]");
   return Boolean(field) && !field.closest("dialog:not([open])");
@@ -10,55 +10,55 @@ function typing(target) {
 
 export function shortcutsOn() {
   try {
-    return localStorage.getItem(STORE) !== "off";
+    return localStorage.getItem(STORAGE_KEY) !== "off";
   } catch {
     return true;
   }
 }
 
-/** Single keys can be switched off for those who dictate or whose fingers stray. */
+/** Switches single-key shortcuts on or off, for example for dictation. */
 export function setShortcuts(on) {
   try {
-    localStorage.setItem(STORE, on ? "on" : "off");
+    localStorage.setItem(STORAGE_KEY, on ? "on" : "off");
   } catch {
-    // Then they stay as they are.
+    // Without storage the setting does not change.
   }
 }
 
-/** `press(key, event)` returns true where the key meant something here; then nothing else hears it. */
+/** Listens to keys; `press(key, event)` returns true if the key is handled. */
 export function listen(target, press, input) {
-  const heard = (event) => {
+  const onKey = (event) => {
     input();
     if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || event.isComposing) return;
     if (typing(event.target) || document.querySelector("dialog:modal")) return;
-    if (event.shiftKey && event.key.startsWith("Arrow")) return; // that marks text
+    if (event.shiftKey && event.key.startsWith("Arrow")) return; // selects text
     if (press(event.key.length === 1 ? event.key.toLowerCase() : event.key, event)) event.preventDefault();
   };
-  target.addEventListener("keydown", heard);
+  target.addEventListener("keydown", onKey);
   for (const kind of ["pointerdown", "pointermove", "wheel", "touchstart", "scroll"]) {
     target.addEventListener(kind, input, { passive: true, capture: true });
   }
 }
 
-/** Do our listeners work in a document whose own scripts are off?  Some browsers say no. */
-function heard(doc) {
-  let yes = false;
-  doc.addEventListener("firstpage", () => (yes = true), { once: true });
+/** Whether listeners work in a document without scripts; in some browsers they do not. */
+function receivesEvents(doc) {
+  let received = false;
+  doc.addEventListener("firstpage", () => (received = true), { once: true });
   doc.dispatchEvent(new Event("firstpage"));
-  return yes;
+  return received;
 }
 
-/** Then the page takes the focus back from the frame, so that keys are not swallowed there. */
+/** Returns the focus from the frame to the page, so that keys are not lost. */
 function returnFocus(doc) {
   window.addEventListener("blur", () => {
     if (document.activeElement?.contentDocument === doc) setTimeout(() => window.focus(), 0);
   });
 }
 
-/** A document in a frame: its keys are ours, its links and forms lead nowhere. */
+/** Listens inside a document in a frame, and disables its links and forms. */
 export function listenInside(doc, press, input) {
   listen(doc, press, input);
-  if (!heard(doc)) returnFocus(doc);
+  if (!receivesEvents(doc)) returnFocus(doc);
   doc.addEventListener("click", (event) => {
     if (event.target?.closest?.("a, area")) event.preventDefault();
   });

@@ -1,23 +1,23 @@
-// Keeps a part of the page fresh while somebody looks at it.
+// Reloads a section of the page while it is visible.
 
-const part = document.querySelector("[data-live]");
+const section = document.querySelector("[data-live]");
 const note = document.querySelector("#live-note");
-let last = part?.innerHTML;
+let last = section?.innerHTML;
 
 async function refresh() {
-  if (document.hidden || part.contains(document.activeElement)) return;
+  if (document.hidden || section.contains(document.activeElement)) return;
   try {
-    const reply = await fetch(part.dataset.live, { headers: { Accept: "text/html" } });
+    const reply = await fetch(section.dataset.live, { headers: { Accept: "text/html" } });
     if (!reply.ok || reply.redirected) throw new Error(String(reply.status));
     const text = await reply.text();
-    if (text !== last) part.innerHTML = last = text; // our own server's part of this page
+    if (text !== last) section.innerHTML = last = text; // from our own server
     note.textContent = "live";
   } catch {
     note.textContent = "no connection; trying again";
   }
 }
 
-if (part) {
-  setInterval(refresh, 1000 * Number(part.dataset.every));
+if (section) {
+  setInterval(refresh, 1000 * Number(section.dataset.every));
   document.addEventListener("visibilitychange", refresh);
 }

@@ -1,78 +1,79 @@
-// What was answered and not yet acknowledged.  An entry stays in the browser's store until the
-// server has said 200 (or that it can never take it), so neither a lost network nor a closed tab
-// loses a judgment.  The same key is sent each time: the server records it once.
+// Answers that are not yet acknowledged.  An entry stays in local storage until the server has
+// accepted or finally refused it, so neither a network failure nor a closed tab loses a judgment.
+// Every retry sends the same key, so that the server records it once.
 
 import { Refused, post } from "./api.js";
 
 const PREFIX = "firstpage.outbox.";
 const person = document.querySelector('meta[name="person"]')?.content ?? "";
-const WAITS = [500, 1000, 2000, 4000, 8000];
+const RETRY_DELAYS = [500, 1000, 2000, 4000, 8000];
 
-function remember(entry) {
+function store(entry) {
   try {
     localStorage.setItem(PREFIX + entry.body.key, JSON.stringify(entry));
   } catch {
-    // Without storage an answer still lives as long as this page.
+    // Without storage an answer is kept as long as this page.
   }
 }
 
-function forget(entry) {
+function remove(entry) {
   try {
     localStorage.removeItem(PREFIX + entry.body.key);
   } catch {
-    // Nothing was kept.
+    // Nothing was stored.
   }
 }
 
-/** Entries of this person that were never acknowledged, oldest first; of one task, or of all. */
-export function waiting(task = null) {
-  const found = [];
+/** Returns the unacknowledged entries of this person, oldest first, of one task or of all. */
+export function pending(task = null) {
+  const entries = [];
   try {
     for (const name of Object.keys(localStorage)) {
       if (!name.startsWith(PREFIX)) continue;
       const entry = JSON.parse(localStorage.getItem(name));
-      if (entry.person === person && (task === null || entry.task === task)) found.push(entry);
+      if (entry.person === person && (task === null || entry.task === task)) entries.push(entry);
     }
   } catch {
     return [];
   }
-  return found.sort((a, b) => a.at - b.at);
+  return entries.sort((a, b) => a.at - b.at);
 }
 
 export function entry(task, path, body) {
   return { task, path, body, person, at: Date.now() };
 }
 
-function until(ms) {
-  return new Promise((go) => {
-    const timer = setTimeout(go, ms);
-    window.addEventListener("online", () => (clearTimeout(timer), go()), { once: true });
+/** Resolves after a delay, or as soon as the network is back. */
+function delay(ms) {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    window.addEventListener("online", () => (clearTimeout(timer), resolve()), { once: true });
   });
 }
 
-/** Whether trying again later may help: no network, a busy or restarting server. */
-function passing(error) {
+/** Whether a retry may help: no network, or a busy or restarting server. */
+function isTransient(error) {
   return !(error instanceof Refused) || error.status >= 500 || error.status === 429;
 }
 
 /**
- * Sends until the server has taken it.  `told(error, tries)` is called after each failure.
- * Rejects only with what no retry can mend; 401 and 403 (signed out) keep the entry.
+ * Sends an entry until the server accepts it; `onRetry(error, tries)` is called after each failure.
+ * Rejects only with errors that a retry cannot fix; 401 and 403 (signed out) keep the entry.
  */
-export async function deliver(item, told = () => {}) {
-  remember(item);
+export async function deliver(item, onRetry = () => {}) {
+  store(item);
   for (let tries = 1; ; tries += 1) {
     try {
       const body = await post(item.path, item.body);
-      forget(item);
+      remove(item);
       return body;
     } catch (error) {
-      if (!passing(error)) {
-        if (error.status !== 401 && error.status !== 403) forget(item);
+      if (!isTransient(error)) {
+        if (error.status !== 401 && error.status !== 403) remove(item);
         throw error;
       }
-      told(error, tries);
-      await until(WAITS[Math.min(tries, WAITS.length) - 1]);
+      onRetry(error, tries);
+      await delay(RETRY_DELAYS[Math.min(tries, RETRY_DELAYS.length) - 1]);
     }
   }
 }

@@ -1,6 +1,6 @@
-// On every page: the light switch, answers left over from a lost network, small helps for forms.
+// On every page: light and dark theme, unsent answers, and helpers for forms.
 
-import { deliver, waiting } from "./outbox.js";
+import { deliver, pending } from "./outbox.js";
 
 const root = document.documentElement;
 
@@ -14,7 +14,7 @@ function toggle() {
   try {
     localStorage.setItem("firstpage.theme", root.dataset.theme);
   } catch {
-    // Then for this page only.
+    // Without storage the theme is used for this page only.
   }
   window.dispatchEvent(new Event("themechange"));
 }
@@ -24,28 +24,28 @@ async function copy(button) {
   try {
     await navigator.clipboard.writeText(field.value);
   } catch {
-    field.select(); // the clipboard is only there over TLS
+    field.select(); // the clipboard is available only over TLS
     document.execCommand("copy");
   }
   button.textContent = "Copied";
 }
 
-/** A form marked so asks once more, in a dialog of the page, before it does what cannot be undone. */
+/** Asks for confirmation in a dialog before a form is submitted. */
 function confirmFirst(form, event) {
   const dialog = document.getElementById(form.dataset.confirm);
-  if (!dialog || form.dataset.sure) return;
+  if (!dialog || form.dataset.confirmed) return;
   event.preventDefault();
   dialog.returnValue = "";
   dialog.addEventListener("close", () => {
     if (dialog.returnValue !== "yes") return;
-    form.dataset.sure = "yes";
+    form.dataset.confirmed = "yes";
     form.requestSubmit();
   }, { once: true });
   dialog.showModal();
 }
 
-/** On a phone: which of two documents is in view, and a tap to see the other. */
-function swipes() {
+/** On a phone: marks which document is in view, and scrolls to the other one. */
+function sideButtons() {
   const lane = document.querySelector(".documents");
   const buttons = [...document.querySelectorAll("[data-view]")];
   if (!lane || !buttons.length) return;
@@ -80,9 +80,9 @@ document.addEventListener("click", (event) => {
 document.addEventListener("submit", (event) => {
   if (event.target.dataset.confirm) confirmFirst(event.target, event);
 });
-swipes();
+sideButtons();
 dropZones();
-// The judging page sends its own; elsewhere a left-over answer goes out quietly.
+// The judging page sends its own unsent answers; other pages send them in the background.
 if (!document.querySelector("[data-judge]")) {
-  for (const item of waiting()) deliver(item).catch(() => {});
+  for (const item of pending()) deliver(item).catch(() => {});
 }

@@ -1,13 +1,13 @@
-// Which keys scroll, and what.  A key that may be meant for reading on never answers: up and down
-// are free for answers only where neither a document nor the page can be scrolled, and never
-// inside a document; left and right, inside a document that is wider than its frame, are not.
+// Keys that scroll.  A key that scrolls never answers: up and down answer only if neither a document
+// nor the page can be scrolled, and never inside a document; left and right do not answer inside a
+// document that is wider than its frame.
 
 const LINE = 60; // pixels
-const VISIBLE = 96; // pixels of the documents that show they are there
+const MIN_VISIBLE = 96; // pixels of the documents
 const LINES = { ArrowDown: 1, ArrowUp: -1 };
 const PAGES = { PageDown: 1, PageUp: -1 };
 const SIDEWAYS = ["ArrowLeft", "ArrowRight"];
-const OURS = ["g", "Escape", "?"]; // heard also while the guidelines are read
+const PAGE_KEYS = ["g", "Escape", "?"]; // handled also inside the guidelines
 
 function pageScrolls() {
   const root = document.scrollingElement;
@@ -15,36 +15,36 @@ function pageScrolls() {
 }
 
 export const answersTop = () => document.querySelector(".answers .big:not([hidden])").getBoundingClientRect().top;
-const documents = () => document.querySelector("#main").getBoundingClientRect();
+const documentsBox = () => document.querySelector("#main").getBoundingClientRect();
 
-/** Must the page scroll before the documents are wholly in view? */
-function documentsGoOn() {
+/** Whether the page must scroll before the documents are fully in view. */
+function documentsBelow() {
   const root = document.scrollingElement;
-  const rest = root.scrollHeight - root.clientHeight - root.scrollTop;
-  return rest > 2 && documents().bottom > answersTop() + 8;
+  const below = root.scrollHeight - root.clientHeight - root.scrollTop;
+  return below > 2 && documentsBox().bottom > answersTop() + 8;
 }
 
-/** Is so little of the documents in view that one may not know that they are there? */
+/** Whether so little of the documents is in view that they may be overlooked. */
 export function documentsHidden() {
-  return documents().top > answersTop() - VISIBLE;
+  return documentsBox().top > answersTop() - MIN_VISIBLE;
 }
 
 export class Reading {
-  /** `stuck(sideways)` is told where a key was meant for scrolling and nothing moved. */
-  constructor(panes, stuck) {
+  /** `onEnd(sideways)` is called if a scrolling key had no effect. */
+  constructor(panes, onEnd) {
     this.panes = panes;
-    this.stuck = stuck;
-    this.used = null; // the pane that pointer, wheel or finger was in last
+    this.onEnd = onEnd;
+    this.used = null; // the pane of the last pointer event
   }
 
   use(pane) {
     this.used = pane;
   }
 
-  /** True: it scrolled; false: the browser scrolls, or nothing does; null: the key is free. */
+  /** Returns true if it scrolled, false if the browser handles the key, null if the key can answer. */
   press(key, event) {
     if (event.target.ownerDocument !== document) return this.#inside(key, event.target.ownerDocument);
-    if (event.target.closest("#guide")) return OURS.includes(key) ? null : false;
+    if (event.target.closest("#guide")) return PAGE_KEYS.includes(key) ? null : false;
     if (key === " ") {
       return event.target.closest("button, a") ? false : this.#page(event.shiftKey ? -1 : 1);
     }
@@ -57,29 +57,29 @@ export class Reading {
     const pane = this.panes.find((p) => p.document === doc);
     if (key in PAGES) return this.#page(PAGES[key]);
     if (key === " ") return false;
-    const [down, right] = [LINES[key] ?? 0, SIDEWAYS.includes(key) ? (key === "ArrowRight" ? 1 : -1) : 0];
-    if (!down && !(right && pane?.overflows("x"))) return null;
-    if (!pane?.room(right, down)) this.stuck(Boolean(right));
+    const [dy, dx] = [LINES[key] ?? 0, SIDEWAYS.includes(key) ? (key === "ArrowRight" ? 1 : -1) : 0];
+    if (!dy && !(dx && pane?.overflows("x"))) return null;
+    if (!pane?.canScroll(dx, dy)) this.onEnd(Boolean(dx));
     return false;
   }
 
   #line(down) {
     const long = this.panes.filter((pane) => pane.overflows("y"));
     if (!long.length) return pageScrolls() ? false : null;
-    if (down > 0 && documentsGoOn()) return false;
-    const meant = long.includes(this.used) ? [this.used] : long;
-    if (meant.some((pane) => pane.room(0, down))) {
-      for (const pane of meant) pane.scroll(down * LINE);
+    if (down > 0 && documentsBelow()) return false;
+    const targets = long.includes(this.used) ? [this.used] : long;
+    if (targets.some((pane) => pane.canScroll(0, down))) {
+      for (const pane of targets) pane.scroll(down * LINE);
       return true;
     }
-    this.stuck(false);
+    this.onEnd(false);
     return !pageScrolls();
   }
 
   #page(down) {
-    if (down > 0 && documentsGoOn()) return false;
-    const able = this.panes.filter((pane) => pane.room(0, down));
-    for (const pane of able) pane.page(down);
-    return able.length > 0 || !pageScrolls();
+    if (down > 0 && documentsBelow()) return false;
+    const scrollable = this.panes.filter((pane) => pane.canScroll(0, down));
+    for (const pane of scrollable) pane.page(down);
+    return scrollable.length > 0 || !pageScrolls();
   }
 }

@@ -1,12 +1,12 @@
-// Changing an answer given before: each change is saved at once, or put back with a word why.
+// Changes of earlier answers: each change is saved at once, or reverted with an error message.
 
-import { post, unique } from "./api.js";
+import { post, uniqueKey } from "./api.js";
 
 const table = document.querySelector("[data-revise]");
-const said = document.querySelector("#said");
+const status = document.querySelector("#save-status");
 
-/** "1", "0", "-1:left", "0:both": an outcome, and which documents are called bad. */
-function meaning(select) {
+/** Parses "1", "0", "-1:left" or "0:both": an outcome, and which documents are marked bad. */
+function parseAnswer(select) {
   const [outcome, side] = select.value.split(":");
   const { left, right } = select.dataset;
   const bad = { left: [left], right: [right], both: [left, right] }[side] ?? [];
@@ -14,16 +14,16 @@ function meaning(select) {
 }
 
 async function change(select) {
-  const body = { seq: Number(table.dataset.seq), key: unique(), at: Number(select.dataset.at), ...meaning(select) };
-  said.textContent = "Saving…";
+  const body = { seq: Number(table.dataset.seq), key: uniqueKey(), at: Number(select.dataset.at), ...parseAnswer(select) };
+  status.textContent = "Saving…";
   try {
     const state = await post(`${table.dataset.revise}/revise`, body);
     table.dataset.seq = state.seq;
-    // What was asked after it may no longer stand: show the list as it now is, and say so there.
+    // Later judgments may have changed: reload the list.
     location.assign(`${location.pathname}?note=saved`);
   } catch (error) {
     if (error.body?.state) table.dataset.seq = error.body.state.seq;
-    said.textContent = `Not saved. ${error.message}`;
+    status.textContent = `Not saved. ${error.message}`;
     select.value = select.dataset.before;
   }
 }

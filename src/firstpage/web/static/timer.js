@@ -1,8 +1,8 @@
-// How long a question took: spans of work, pause and absence, by a clock that never jumps.
-// No page, no events in here: clock and inputs come in, spans go out.
+// The time of a question as spans of activity, pause and absence, by a monotonic clock.
+// Independent of the page: the clock and the inputs are passed in.
 
 export class Timer {
-  /** `awayAfter`: seconds without any input after which we ask rather than guess. */
+  /** `awayAfter`: seconds without input after which the assessor is asked. */
   constructor({ awayAfter = 120, now = () => performance.now(), origin = performance.timeOrigin } = {}) {
     this.awayAfter = awayAfter * 1000;
     this.now = now;
@@ -12,29 +12,29 @@ export class Timer {
     this.from = this.last = 0;
   }
 
-  /** A question is on the screen. */
+  /** Starts when a question is shown. */
   start() {
     if (this.kind !== null) return;
     this.kind = "active";
     this.from = this.last = this.now();
   }
 
-  /** The person did something. */
+  /** Records an input of the assessor. */
   input() {
     if (this.kind === "active") this.last = this.now();
   }
 
-  /** Time since the last input, in milliseconds; 0 unless somebody should be working. */
-  get quiet() {
+  /** Milliseconds since the last input; 0 unless active. */
+  get idle() {
     return this.kind === "active" ? this.now() - this.last : 0;
   }
 
   get due() {
-    return this.quiet >= this.awayAfter;
+    return this.idle >= this.awayAfter;
   }
 
   pause() {
-    if (this.kind === "asking") this.gone();
+    if (this.kind === "asking") this.away();
     this.#close("paused");
   }
 
@@ -43,7 +43,7 @@ export class Timer {
     this.last = this.now();
   }
 
-  /** "Are you still working?" is on the screen; what came since the last input is undecided. */
+  /** "Are you still working?" is shown; the time since the last input is undecided. */
   ask() {
     if (this.kind === "active") this.kind = "asking";
   }
@@ -56,7 +56,7 @@ export class Timer {
   }
 
   /** "No, I was away": since the last input. */
-  gone() {
+  away() {
     if (this.kind !== "asking") return;
     this.#add("active", this.from, this.last);
     this.#add("away", this.last, this.now());
@@ -64,9 +64,9 @@ export class Timer {
     this.from = this.last = this.now();
   }
 
-  /** All spans so far; the clock goes on from here, or stops with the question. */
+  /** Returns and removes all spans so far; `stop` ends the timing of the question. */
   take({ stop = false } = {}) {
-    if (this.kind === "asking") this.gone();
+    if (this.kind === "asking") this.away();
     if (this.kind !== null) this.#close(this.kind);
     const spans = this.spans;
     this.spans = [];
@@ -74,7 +74,7 @@ export class Timer {
     return spans;
   }
 
-  /** Milliseconds of one kind not yet taken. */
+  /** Returns the milliseconds of one kind that were not taken yet. */
   total(kind) {
     const past = this.spans.filter((s) => s.kind === kind).reduce((sum, s) => sum + s.ms, 0);
     return past + (this.kind === kind ? this.now() - this.from : 0);

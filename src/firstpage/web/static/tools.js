@@ -1,7 +1,7 @@
-// What a key or a button means in each tool.  `left` and `right` are the documents shown.
+// The meaning of keys and buttons in each tool.  `left` and `right` are the documents shown.
 
-/** Side by side: `b` (or up) opens "which is bad?".  Up and down come here only where nothing can
- * be scrolled (reading.js). */
+/** Side by side: `b` (or up) opens "which is bad?".  Up and down arrive here only if nothing can be
+ * scrolled (reading.js). */
 const PAIRS = {
   plain: {
     ArrowLeft: "left",
@@ -27,7 +27,7 @@ const COMMON = {
   s: "skip", c: "comment", u: "undo", p: "pause", d: "describe", t: "titles", g: "guide", "?": "help", Escape: "leave",
 };
 
-const READING = ["d", "t", "g", "?"]; // also while one asks which is bad
+const READING = ["d", "t", "g", "?"]; // also while "which is bad?" is open
 
 const ANSWERS = {
   pairs: {
@@ -49,12 +49,12 @@ function five(outcomes, side) {
   );
 }
 
-/** The action that a key stands for, or undefined. */
+/** Returns the action of a key, or undefined. */
 export function action(tool, mode, key) {
   return KEYS[tool][mode]?.[key] ?? (mode === "plain" || READING.includes(key) ? COMMON[key] : undefined);
 }
 
-/** The answer that an action gives to a question, or undefined where it is not an answer. */
+/** Returns the answer of an action to a question, or undefined if it is not an answer. */
 export function answer(tool, name, question) {
   return ANSWERS[tool][name]?.(question);
 }

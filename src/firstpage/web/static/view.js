@@ -1,31 +1,31 @@
-// What the judging page shows, apart from the documents.
+// The judging page, apart from the documents.
 
-const one = (selector) => document.querySelector(selector);
+const element = (selector) => document.querySelector(selector);
 
 function range([low, high]) {
-  if (high <= 0) return "the last one";
-  if (low === high) return `${low} to go`;
-  return low > 1 ? `${low} to ${high} to go` : `at most ${high} to go`;
+  if (high <= 0) return "last question";
+  if (low === high) return `${low} remaining`;
+  return low > 1 ? `${low} to ${high} remaining` : `at most ${high} remaining`;
 }
 
-/** "23 judged, 40 to 60 to go", and the same as a bar: done, surely left, perhaps left. */
-export function progress({ asked, left }) {
-  one("#progress").textContent = `${asked} judged, ${range(left)}`;
-  const all = Math.max(asked + left[1], 1);
-  const ends = { part: asked, sure: asked + left[0], some: asked + left[1] };
-  for (const [name, end] of Object.entries(ends)) one(`#bar .${name}`).setAttribute("width", (100 * end) / all);
+/** Shows "23 judged, 40 to 60 remaining", and the same as a bar: done, minimum, maximum. */
+export function progress({ asked, remaining }) {
+  element("#progress").textContent = `${asked} judged, ${range(remaining)}`;
+  const total = Math.max(asked + remaining[1], 1);
+  const ends = { done: asked, minimum: asked + remaining[0], maximum: asked + remaining[1] };
+  for (const [name, end] of Object.entries(ends)) element(`#bar .${name}`).setAttribute("width", (100 * end) / total);
 }
 
-/** Saved, saving, or not yet: said to eyes and ears. `kind` is a class. */
+/** Shows and announces whether the answer is saved. `kind` is a class. */
 export function status(text, kind = "") {
-  const line = one("#status");
+  const line = element("#status");
   line.textContent = text;
   line.className = `status ${kind}`;
 }
 
-/** A message that stays until the next answer; null takes it away. */
+/** Shows a message until the next answer; null removes it. */
 export function notice(text, link = null) {
-  const box = one("#notice");
+  const box = element("#notice");
   box.replaceChildren();
   box.hidden = !text;
   if (!text) return;
@@ -37,21 +37,21 @@ export function notice(text, link = null) {
   }
 }
 
-/** Tells a screen reader what is open now. */
+/** Announces the open question to screen readers. */
 export function announce(state, tool) {
   const { left, right } = state.question;
-  const what = tool === "grades"
+  const documents = tool === "grades"
     ? `Document: ${left.title || left.key}.`
     : `Left: ${left.title || left.key}. Right: ${right.title || right.key}.`;
-  one("#announce").textContent = `Question ${state.asked + 1}: ${one("#question").textContent} ${what}`;
-  one("#main").dataset.question = `${state.task}:${state.seq}`;
+  element("#announce").textContent = `Question ${state.asked + 1}: ${element("#question").textContent} ${documents}`;
+  element("#main").dataset.question = `${state.task}:${state.seq}`;
 }
 
-/** What can be done at any time: it is no answer. */
+/** Actions that are always possible, since they are not answers. */
 export const ALWAYS = ["help", "pause", "describe", "titles", "guide", "leave"];
 
-/** Which buttons can be pressed: all answers wait while one is being saved.  They are not
- * truly disabled, for that would take the focus from those who go by Tab and Enter. */
+/** Enables or disables the answers, which wait while one is being saved.  They use aria-disabled,
+ * since a disabled button would lose the keyboard focus. */
 export function enable(open, canUndo) {
   for (const button of document.querySelectorAll("[data-action]")) {
     const name = button.dataset.action;
@@ -61,31 +61,31 @@ export function enable(open, canUndo) {
 }
 
 export function options({ ties, bad }) {
-  for (const part of document.querySelectorAll("[data-if='ties']")) part.hidden = !ties;
-  for (const part of document.querySelectorAll("[data-if='bad']")) part.hidden = !bad;
+  for (const button of document.querySelectorAll("[data-if='ties']")) button.hidden = !ties;
+  for (const button of document.querySelectorAll("[data-if='bad']")) button.hidden = !bad;
 }
 
-/** Plain answers, or "which one is bad?". */
+/** Shows the plain answers, or "which one is bad?". */
 export function mode(name) {
-  one("#question").textContent = one("#question").dataset[name];
+  element("#question").textContent = element("#question").dataset[name];
   const groups = document.querySelectorAll("[data-mode-group]");
   const inside = [...groups].some((g) => g.contains(document.activeElement));
   for (const group of groups) group.hidden = group.dataset.modeGroup !== name;
-  if (inside) one(`[data-mode-group='${name}'] button`)?.focus();
+  if (inside) element(`[data-mode-group='${name}'] button`)?.focus();
 }
 
-/** On a phone: brings the document that is new into view. */
-export function bring(side) {
-  const lane = one("#main");
+/** On a phone: scrolls to the new document. */
+export function scrollToSide(side) {
+  const lane = element("#main");
   lane.scrollTo({ left: side === "right" ? lane.scrollWidth : 0, behavior: "instant" });
 }
 
-/** Marks the side that won for a moment. */
+/** Marks the chosen side until the next question. */
 export function chosen(side) {
-  one("#main").dataset.chosen = side ?? "";
+  element("#main").dataset.chosen = side ?? "";
 }
 
 export function commented(yes) {
-  const button = one("[data-action='comment']");
+  const button = element("[data-action='comment']");
   if (button) button.setAttribute("aria-pressed", String(yes));
 }

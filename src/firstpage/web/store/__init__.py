@@ -1,1 +1,1 @@
-"""What is kept: people, projects, texts, tasks, the log of judgments; SQLite or PostgreSQL."""
+"""The store: people, projects, texts, tasks and the log of judgments, in SQLite or PostgreSQL."""

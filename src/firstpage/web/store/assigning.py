@@ -1,7 +1,7 @@
-"""Who judges what: tasks dealt out, and dealt again when somebody comes or goes.
+"""Assignment of queries to assessors, and reassignment when people join or leave.
 
-The tasks in the database are the assignment; the engine's form is made from them when needed,
-with people by their ids, which stay when names go.
+The tasks in the database are the assignment; the planner's form is built from them when needed,
+with people by their ids, which remain when names are deleted.
 """
 
 from __future__ import annotations
@@ -26,15 +26,17 @@ from firstpage.web.store import audit, projects, tasks, texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Project
-from firstpage.web.store.sessions import settle
+from firstpage.web.store.sessions import finish_if_trivial
 from firstpage.web.store.tables import spans
 from firstpage.web.store.tables import tasks as task_table
 from firstpage.web.store.tasks import TaskRow
 
+BATCH = 500  # tasks per DELETE statement
+
 
 @dataclass(frozen=True)
-class Load:
-    """What one person has to do; `done` and `started` count tasks that are behind or begun."""
+class Workload:
+    """The tasks of one person; `done` and `started` count those that are finished or started."""
 
     person: int
     name: str
@@ -47,144 +49,144 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Tasks as they are or would be, what is wrong with them, and what they cost.
+class AssignmentPlan:
+    """An actual or proposed assignment, its problems, and its expected effort.
 
-    `idle` are the names of assessors who are present and have no task.
+    `idle` are the names of present assessors without a task.
     """
 
     assignment: Assignment
     problems: list[str]
     judgments: float
     hours: float
-    loads: list[Load]
+    loads: list[Workload]
     idle: list[str]
 
 
 @dataclass(frozen=True)
-class Deal:
-    """The deal as it is (None before the first), and what dealing out would make of it.
+class AssignmentOverview:
+    """The current assignment (None before the first), and the one that assigning would give.
 
-    `why` says in a line why nothing can be dealt out, where nothing can.
+    `why` is the reason why nothing can be assigned; empty where it can.
     """
 
-    current: Plan | None
-    next: Plan | None
+    current: AssignmentPlan | None
+    next: AssignmentPlan | None
     why: str = ""
 
     @property
     def changes(self) -> bool:
-        """Return whether dealing out again would give or take a task."""
+        """Whether assigning again would add or remove a task."""
         if self.current is None or self.next is None:
             return self.next is not None
         return set(self.current.assignment.tasks) != set(self.next.assignment.tasks)
 
     @property
     def moves(self) -> list[tuple[str, int, int]]:
-        """Return (name, tasks now, tasks after dealing out) of everyone."""
+        """The name, the present and the proposed number of tasks of every assessor."""
         before = {load.person: load.tasks for load in self.current.loads} if self.current else {}
         after = self.next.loads if self.next else []
         return [(load.name, before.get(load.person, 0), load.tasks) for load in after]
 
 
-def overview(tx: Tx, project: Project) -> Deal:
-    """Return the deal as it is and as it would be; nothing is written."""
+def overview(tx: Tx, project: Project) -> AssignmentOverview:
+    """Return the current and the proposed assignment; nothing is written."""
     now = current_plan(tx, project) if tasks.of_project(tx, project.id) else None
     try:
-        return Deal(now, plan(tx, project))
+        return AssignmentOverview(now, plan(tx, project))
     except DataError as error:
-        return Deal(now, None, str(error))
+        return AssignmentOverview(now, None, str(error))
 
 
-def current_plan(tx: Tx, project: Project) -> Plan:
-    """Return the tasks as they are, with what they leave uncovered."""
-    return _told(tx, project, current(tx, project))
+def current_plan(tx: Tx, project: Project) -> AssignmentPlan:
+    """Return the current assignment with its problems and effort."""
+    return _plan_of(tx, project, current_assignment(tx, project))
 
 
-def plan(tx: Tx, project: Project) -> Plan:
-    """Return what dealing out would give: anew where nobody has begun, else what is open."""
-    return _told(tx, project, _planned(tx, project))
+def plan(tx: Tx, project: Project) -> AssignmentPlan:
+    """Return the proposed assignment: a new one if no task is started, else of the open tasks."""
+    return _plan_of(tx, project, _planned(tx, project))
 
 
-def deal(tx: Tx, project: Project, by: Person) -> Plan:
-    """Deal the open work out; what somebody present has begun, or anybody finished, stays."""
-    wanted = _planned(tx, project)
-    _write(tx, project, wanted)
-    audit.note(tx, "work dealt out", person=by.id, project=project.id, tasks=len(wanted))
-    return _told(tx, project, wanted)
+def assign_tasks(tx: Tx, project: Project, by: Person) -> AssignmentPlan:
+    """Assign the open queries; finished tasks, and those started by present people, stay."""
+    planned = _planned(tx, project)
+    _write(tx, project, planned)
+    audit.note(tx, "queries assigned", person=by.id, project=project.id, tasks=len(planned))
+    return _plan_of(tx, project, planned)
 
 
-def leave_project(tx: Tx, project: Project, person: Person, by: Person) -> None:
-    """Deal the open and begun work of somebody who has left to the others.
+def reassign_open_tasks(tx: Tx, project: Project, person: Person, by: Person) -> None:
+    """Reassign the open and started tasks of a person who has left.
 
-    What they judged stays in the log, and their finished tasks stay theirs.
+    Their judgments stay in the log, and their finished tasks stay theirs.
     """
-    mine = tasks.of_person(tx, project, person.id)
-    if any(row.state in tasks.TO_DO for row in mine):
-        pass_on(tx, project, person, by)
+    rows = tasks.of_person(tx, project, person.id)
+    if any(row.state in tasks.TO_DO for row in rows):
+        reassign_uncovered(tx, project, person, by)
 
 
-def pass_on(tx: Tx, project: Project, person: Person, by: Person) -> None:
-    """Deal again what nobody covers since this person went; a closed project stays as it is."""
+def reassign_uncovered(tx: Tx, project: Project, person: Person, by: Person) -> None:
+    """Reassign what is uncovered since this person left; a closed project stays as it is."""
     if project.state == "closed":
         return
-    _write(tx, project, rebalance(current(tx, project), _fixed(tx, project)))
-    audit.note(tx, "open work passed on", person=by.id, project=project.id, who=person.id)
+    _write(tx, project, leveled(current_assignment(tx, project), _fixed(tx, project)))
+    audit.note(tx, "open queries reassigned", person=by.id, project=project.id, who=person.id)
 
 
-def hand_on(tx: Tx, row: TaskRow) -> None:
-    """A query that somebody handed back goes to whoever has least to do and has not seen it."""
+def reassign_query(tx: Tx, row: TaskRow) -> None:
+    """Assign a returned query to the least loaded assessor who has not seen it."""
     project = projects.get(tx, row.project)
-    everyone = tasks.of_project(tx, project.id)
-    seen = {t.person for t in everyone if t.query == row.query}
-    free = [p for p in present_assessors(tx, project) if p not in seen]
-    if not free:
+    rows = tasks.of_project(tx, project.id)
+    seen = {t.person for t in rows if t.query == row.query}
+    candidates = [p for p in present_assessors(tx, project) if p not in seen]
+    if not candidates:
         return
     load = {
-        p: sum(t.person == p and t.state in ("open", "started") for t in everyone) for p in free
+        p: sum(t.person == p and t.state in ("open", "started") for t in rows) for p in candidates
     }
     _add(
-        tx, project, row.query, min(free, key=lambda p: (load[p], p)), row.tool, row.replicate,
-        _last(tx, project) + 1,
+        tx, project, row.query, min(candidates, key=lambda p: (load[p], p)), row.tool,
+        row.replicate, _last(tx, project) + 1,
     )  # fmt: skip
 
 
-def work_alone(tx: Tx, project: Project, person: Person) -> None:
-    """One person does it all: joins as assessor, gets every query; a draft with texts is opened."""
-    if not projects.assesses(tx, project.id, person.id):
+def assign_to_single_person(tx: Tx, project: Project, person: Person) -> None:
+    """Make one person the assessor of every query; a draft that has queries is opened."""
+    if not projects.is_assessor(tx, project.id, person.id):
         projects.join(tx, project, person, "assessor", by=person)
-    give_all(tx, project, person)
+    assign_all_queries(tx, project, person)
     if project.state == "draft" and texts.of_project(tx, project.id):
         projects.set_state(tx, project, "open", person)
 
 
-def give_all(tx: Tx, project: Project, person: Person) -> int:
-    """Every query to one person, under the project's tool; for those who work alone."""
-    have = {(t.query, t.tool) for t in tasks.of_person(tx, project, person.id)}
+def assign_all_queries(tx: Tx, project: Project, person: Person) -> int:
+    """Assign every query to one person with the project's tool; return how many were new."""
+    assigned = {(t.query, t.tool) for t in tasks.of_person(tx, project, person.id)}
     count = 0
     for row in texts.of_project(tx, project.id):
-        if (row["id"], project.tool) not in have:
+        if (row["id"], project.tool) not in assigned:
             _add(tx, project, row["id"], person.id, project.tool, 0, row["position"])
             count += 1
-    audit.note(tx, "tasks given", person=person.id, project=project.id, tasks=count)
+    audit.note(tx, "all queries assigned", person=person.id, project=project.id, tasks=count)
     return count
 
 
-def current(tx: Tx, project: Project) -> Assignment:
-    """Return the tasks as they are; queries stand in the order of work.
+def current_assignment(tx: Tx, project: Project) -> Assignment:
+    """Return the tasks as an assignment, with the queries in working order.
 
-    Tasks that cover a query are those done by anybody, and those open or begun of people who are
-    present.  Handed back ones, and those begun by people who left, are abandoned; what people who
-    left had not begun is nobody's.
+    Finished tasks, and open or started tasks of people who are present, cover their query.  Tasks
+    that were returned, or started by people who have left, are abandoned; tasks that people who
+    have left did not start are dropped.
     """
     rows = tasks.of_project(tx, project.id)
     keys = dict.fromkeys(row.query_key for row in rows)
     keys |= dict.fromkeys(row["key"] for row in texts.of_project(tx, project.id))
     present = present_assessors(tx, project)
-    others = dict.fromkeys(str(row.person) for row in rows if row.person not in present)
+    departed = dict.fromkeys(str(row.person) for row in rows if row.person not in present)
     return Assignment(
         tuple(keys), tuple(map(str, present)), project.tools, project.options.replicates,
-        tuple(_task(row) for row in rows if tasks.covers(row, present)), tuple(others),
+        tuple(_task(row) for row in rows if tasks.covers(row, present)), tuple(departed),
         tuple(_task(row) for row in rows if tasks.abandoned(row, present)),
     )  # fmt: skip
 
@@ -193,8 +195,10 @@ def _task(row: TaskRow) -> Task:
     return Task(row.query_key, str(row.person), row.tool, row.replicate)
 
 
-def effort_of(setting: Setting, tool: str, n: int, seconds: float | None = None) -> Prediction:
-    """What to expect of one query of n documents."""
+def predicted_query_effort(
+    setting: Setting, tool: str, n: int, seconds: float | None = None
+) -> Prediction:
+    """Return the expected effort of one query of n documents."""
     return predicted_effort(
         n, setting.k, tool=tool, strategy=setting.strategy, refine=setting.refine, seconds=seconds
     )
@@ -212,10 +216,11 @@ def _planned(tx: Tx, project: Project) -> Assignment:
             keys, people, folds=project.options.folds, tools=project.tools,
             replicates=project.options.replicates, seed=project.setting.seed,
         )  # fmt: skip
-    return rebalance(current(tx, project), _fixed(tx, project))
+    return leveled(current_assignment(tx, project), _fixed(tx, project))
 
 
-def _told(tx: Tx, project: Project, assignment: Assignment) -> Plan:
+def _plan_of(tx: Tx, project: Project, assignment: Assignment) -> AssignmentPlan:
+    """Return an assignment with its problems and the workload of every person."""
     sizes = {row["key"]: row["n"] for row in texts.of_project(tx, project.id)}
     names = _names(tx, project)
     states = {
@@ -224,17 +229,19 @@ def _told(tx: Tx, project: Project, assignment: Assignment) -> Plan:
     effort: dict[str, list[tuple[float, float]]] = {name: [] for name in assignment.assessors}
     counts: Counter[tuple[str, str]] = Counter()
     for task in assignment.tasks:
-        each = effort_of(project.setting, task.tool, sizes[task.query], project.options.seconds)
-        effort.setdefault(task.assessor, []).append((each.judgments, each.hours))
+        expected = predicted_query_effort(
+            project.setting, task.tool, sizes[task.query], project.options.seconds
+        )
+        effort.setdefault(task.assessor, []).append((expected.judgments, expected.hours))
         counts[task.assessor, states.get((task.query, task.assessor, task.tool), "open")] += 1
     loads = [
-        Load(
+        Workload(
             int(p), names.get(p, p), len(c), sum(a for a, _ in c), sum(b for _, b in c),
             counts[p, "done"], counts[p, "started"], p in assignment.departed,
         )
         for p, c in effort.items()
     ]  # fmt: skip
-    return Plan(
+    return AssignmentPlan(
         assignment, problems(_named(assignment, names)), sum(x.judgments for x in loads),
         sum(x.hours for x in loads), loads,
         [x.name for x in loads if not x.tasks],
@@ -242,56 +249,58 @@ def _told(tx: Tx, project: Project, assignment: Assignment) -> Plan:
 
 
 def _names(tx: Tx, project: Project) -> dict[str, str]:
-    """Return what people are called, by id as text; two of one name have their logins beside."""
-    called = {
+    """Return display names by id; people with the same name have their logins added."""
+    accounts = {
         str(row["person"]): (row["name"], row["login"]) for row in projects.members(tx, project)
     }
-    count = Counter(name for name, _ in called.values())
+    count = Counter(name for name, _ in accounts.values())
     return {
         person: name if count[name] == 1 else f"{name} ({login})"
-        for person, (name, login) in called.items()
+        for person, (name, login) in accounts.items()
     }
 
 
 def _named(assignment: Assignment, names: Mapping[str, str]) -> Assignment:
-    """Return the same assignment with people by what they are called."""
+    """Return the assignment with display names in place of ids."""
 
-    def called(rows: Sequence[Task]) -> tuple[Task, ...]:
+    def renamed(rows: Sequence[Task]) -> tuple[Task, ...]:
         return tuple(replace(t, assessor=names.get(t.assessor, t.assessor)) for t in rows)
 
     return replace(
         assignment, assessors=tuple(names.get(p, p) for p in assignment.assessors),
-        departed=tuple(names.get(p, p) for p in assignment.departed),
-        tasks=called(assignment.tasks), abandoned=called(assignment.abandoned),
+        gone=tuple(names.get(p, p) for p in assignment.gone), tasks=renamed(assignment.tasks),
+        abandoned=renamed(assignment.abandoned),
     )  # fmt: skip
 
 
-def _write(tx: Tx, project: Project, wanted: Assignment) -> None:
-    """Open tasks that are not wanted go; those wanted and absent come."""
+def _write(tx: Tx, project: Project, planned: Assignment) -> None:
+    """Delete open tasks that are not planned, and add planned tasks that do not exist."""
     rows = {(r.query_key, str(r.person), r.tool): r for r in tasks.of_project(tx, project.id)}
-    keep = {(t.query, t.assessor, t.tool) for t in wanted.tasks}
-    gone = [r.id for key, r in rows.items() if key not in keep and r.state == "open"]
-    for start in range(0, len(gone), 500):
-        part = gone[start : start + 500]
-        tx.run(delete(spans).where(spans.c.task.in_(part)))
-        tx.run(delete(task_table).where(task_table.c.id.in_(part)))
+    keys = {(t.query, t.assessor, t.tool) for t in planned.tasks}
+    dropped = [r.id for key, r in rows.items() if key not in keys and r.state == "open"]
+    for start in range(0, len(dropped), BATCH):
+        batch = dropped[start : start + BATCH]
+        tx.run(delete(spans).where(spans.c.task.in_(batch)))
+        tx.run(delete(task_table).where(task_table.c.id.in_(batch)))
     queries = {row["key"]: row["id"] for row in texts.of_project(tx, project.id)}
-    place = {key: i for i, key in enumerate(wanted.queries)}
-    for task in wanted.tasks:
+    position = {key: i for i, key in enumerate(planned.queries)}
+    for task in planned.tasks:
         if (task.query, task.assessor, task.tool) not in rows:
             _add(
                 tx, project, queries[task.query], int(task.assessor), task.tool, task.replicate,
-                place[task.query],
+                position[task.query],
             )  # fmt: skip
 
 
-def _add(tx: Tx, project: Project, query: int, person: int, tool: str, *place: int) -> None:
-    """A task; one with nothing to ask is done at once."""
-    settle(tx, tasks.add(tx, project, query, person, tool, *place))
+def _add(
+    tx: Tx, project: Project, query: int, person: int, tool: str, replicate: int, position: int
+) -> None:
+    """Add a task; one that has nothing to ask is finished at once."""
+    finish_if_trivial(tx, tasks.add(tx, project, query, person, tool, replicate, position))
 
 
 def _fixed(tx: Tx, project: Project) -> list[tuple[str, str]]:
-    """Return (query, person) of covering tasks that are begun or finished."""
+    """Return the query and person of every covering task that is started or finished."""
     present = present_assessors(tx, project)
     rows = tasks.of_project(tx, project.id)
     return [
@@ -300,9 +309,9 @@ def _fixed(tx: Tx, project: Project) -> list[tuple[str, str]]:
 
 
 def present_assessors(tx: Tx, project: Project) -> list[int]:
-    """Return the ids of the assessors who have not left, in the order of coming."""
+    """Return the ids of the assessors who have not left, in the order of joining."""
     rows = projects.members(tx, project, "assessor")
-    return [row["person"] for row in rows if row["left"] is None]
+    return [row["person"] for row in rows if row["departed_at"] is None]
 
 
 def _last(tx: Tx, project: Project) -> int:

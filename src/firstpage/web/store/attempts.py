@@ -1,7 +1,7 @@
-"""Sign-ins that failed: how often, for whom and from where, so that guessing is slow.
+"""Rate limits for failed sign-ins, by login and by network.
 
-Failures of strangers must not lock out the account's owner: a device that signed in to the
-account before is counted alone.
+Failures of strangers must not lock out the owner of an account: a device that signed in to the
+account before is counted separately.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from firstpage.web.store.people import fold_login
 from firstpage.web.store.tables import attempts
 
 MINUTES = 15
-# Failures in that time: of one login from one source, of one network, and of one login from
-# everywhere.  An office may share an address.
+# The maximum number of failures in that time: per login and source, per network, and per login
+# from all sources.  An office may share an address.
 BY_LOGIN_AND_SOURCE, BY_NETWORK, BY_LOGIN = 10, 50, 100
 LOGIN_WIDTH, SOURCE_WIDTH = 100, 64  # of the columns
 WITH_PORT = re.compile(r"^(?:\[([^\]]*)\](?::\d+)?|([\d.]+):\d+)$")  # [::1]:80, 192.0.2.7:80
 
 
 @dataclass(frozen=True)
-class Source:
-    """Where a request comes from, for limits.
+class RequestSource:
+    """The origin of a request, for rate limits.
 
-    `name`: its network, or, where `known`, the device that signed in to this account before.
+    `name` is its network or, if `known`, a device that signed in to this account before.
     """
 
     address: str
@@ -40,7 +40,7 @@ class Source:
 
 
 class TooMany(FirstpageError):
-    """Too many failed sign-ins; wait `retry_after` seconds."""
+    """Too many failed sign-ins; try again after `retry_after` seconds."""
 
     def __init__(self, retry_after: int) -> None:
         self.retry_after = retry_after
@@ -51,26 +51,26 @@ class TooMany(FirstpageError):
         )
 
 
-def network(address: str) -> Source:
-    """Return the source of an address: an IPv6 subscriber has a whole /64 of them.
+def network(address: str) -> RequestSource:
+    """Return the source of an address: an IPv6 subscriber has a whole /64 network.
 
-    Some proxies add the port, which is another one each time.
+    Some proxies append the port, which differs from request to request.
     """
     host = WITH_PORT.sub(r"\1\2", address).partition("%")[0]
     try:
         parsed = ip_address(host)
     except ValueError:
-        return Source(address, address[:SOURCE_WIDTH])
+        return RequestSource(address, address[:SOURCE_WIDTH])
     if isinstance(parsed, IPv6Address):
         if parsed.ipv4_mapped is not None:
-            return Source(address, str(parsed.ipv4_mapped))
-        return Source(address, str(ip_network((parsed, 64), strict=False)))
-    return Source(address, str(parsed))
+            return RequestSource(address, str(parsed.ipv4_mapped))
+        return RequestSource(address, str(ip_network((parsed, 64), strict=False)))
+    return RequestSource(address, str(parsed))
 
 
-def check(tx: Tx, login: str, source: Source) -> None:
-    """Refuse where there were too many failures of late."""
-    same_login = attempts.c.login == _counted(login)
+def check(tx: Tx, login: str, source: RequestSource) -> None:
+    """Raise `TooMany` after too many recent failures."""
+    same_login = attempts.c.login == _stored(login)
     same_source = attempts.c.address == source.name
     limits: list[tuple[ColumnElement[bool], int]] = [
         (same_login & same_source, BY_LOGIN_AND_SOURCE)
@@ -78,37 +78,37 @@ def check(tx: Tx, login: str, source: Source) -> None:
     if not source.known:
         limits += [(same_source, BY_NETWORK), (same_login, BY_LOGIN)]
     since, waits = tx.later(minutes=-MINUTES), []
-    for which, most in limits:
-        oldest = tx.value(  # the one whose end makes room
+    for condition, limit in limits:
+        oldest = tx.value(  # once this one expires, another attempt is allowed
             select(attempts.c.at)
-            .where(which, attempts.c.at > since)
+            .where(condition, attempts.c.at > since)
             .order_by(attempts.c.at.desc())
-            .offset(most - 1)
+            .offset(limit - 1)
             .limit(1)
         )
         if oldest is not None:
-            waits.append(_seconds_until_over(tx, oldest))
+            waits.append(_seconds_until_expired(tx, oldest))
     if waits:
         raise TooMany(max(waits))
 
 
-def failed(tx: Tx, login: str, source: Source) -> None:
-    """Count a failure."""
+def add_failure(tx: Tx, login: str, source: RequestSource) -> None:
+    """Record a failure."""
     tx.run(delete(attempts).where(attempts.c.at < tx.later(minutes=-MINUTES)))
-    tx.add(attempts, login=_counted(login), address=source.name, at=tx.now)
+    tx.add(attempts, login=_stored(login), address=source.name, at=tx.now)
 
 
-def forget(tx: Tx, login: str, source: Source | None = None) -> None:
-    """After the right password from `source`; without a source, all of the login."""
-    found = delete(attempts).where(attempts.c.login == _counted(login))
-    tx.run(found if source is None else found.where(attempts.c.address == source.name))
+def forget(tx: Tx, login: str, source: RequestSource | None = None) -> None:
+    """Delete the failures of a login from a source, or from all sources."""
+    statement = delete(attempts).where(attempts.c.login == _stored(login))
+    tx.run(statement if source is None else statement.where(attempts.c.address == source.name))
 
 
-def _counted(login: str) -> str:
-    """Return the login as it is counted; what is longer than any login is cut."""
+def _stored(login: str) -> str:
+    """Return the login as it is stored, truncated to the width of the column."""
     return fold_login(login)[:LOGIN_WIDTH]
 
 
-def _seconds_until_over(tx: Tx, at: str) -> int:
+def _seconds_until_expired(tx: Tx, at: str) -> int:
     end = datetime.fromisoformat(at) + timedelta(minutes=MINUTES)
     return max(1, math.ceil((end - datetime.fromisoformat(tx.now)).total_seconds()))

@@ -1,6 +1,6 @@
-"""Who changed what, and when.
+"""The audit log: who changed what, and when.
 
-Rows hold people by id, so that deleting somebody's name deletes it here too; lists name them.
+Rows refer to people by id, so that deleting a person's name deletes it here too; lists show names.
 """
 
 from __future__ import annotations
@@ -13,33 +13,36 @@ from sqlalchemy import RowMapping, select
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.tables import audit, people
 
-OF_PEOPLE = ("who", "whose")  # details that are the id of a person
+PERSON_DETAILS = ("who", "whose")  # details that are the id of a person
 
 
 def note(
-    tx: Tx, action: str, *, person: int | None = None, project: int | None = None, **what: Any
+    tx: Tx, action: str, *, person: int | None = None, project: int | None = None, **details: Any
 ) -> None:
-    """Write down a change, in the transaction that makes it."""
-    tx.add(audit, at=tx.now, person=person, project=project, action=action, what=what)
+    """Record a change, in the transaction that makes it."""
+    tx.add(audit, at=tx.now, person=person, project=project, action=action, what=details)
 
 
 def changes(
     tx: Tx, project: int | None, limit: int = 200, before: int | None = None
 ) -> list[dict[str, Any]]:
-    """Return the newest changes of a project first, or those of no project; `before` pages on."""
-    found = (
+    """Return the changes of a project, or those of no project, newest first.
+
+    `before` is the id of the oldest row of the page before.
+    """
+    rows = (
         select(audit, people.c.name.label("person_name"), people.c.login.label("person_login"))
         .outerjoin(people, people.c.id == audit.c.person)
-        .where(audit.c.project == project)  # IS NULL, where it is None
+        .where(audit.c.project == project)  # IS NULL if it is None
         .order_by(audit.c.id.desc())
         .limit(limit)
     )
-    return _named(tx, tx.all(found if before is None else found.where(audit.c.id < before)))
+    return _named(tx, tx.all(rows if before is None else rows.where(audit.c.id < before)))
 
 
 def _named(tx: Tx, rows: Sequence[RowMapping]) -> list[dict[str, Any]]:
-    """Return rows whose details have people's names in place of their ids."""
-    ids = {row["what"][key] for row in rows for key in OF_PEOPLE if key in row["what"]}
+    """Return rows whose details have names in place of people's ids."""
+    ids = {row["what"][key] for row in rows for key in PERSON_DETAILS if key in row["what"]}
     names = {
         row["id"]: row["login"]
         if row["login"] == row["name"]
@@ -50,7 +53,7 @@ def _named(tx: Tx, rows: Sequence[RowMapping]) -> list[dict[str, Any]]:
         {
             **row,
             "what": {
-                key: names.get(value, value) if key in OF_PEOPLE else value
+                key: names.get(value, value) if key in PERSON_DETAILS else value
                 for key, value in row["what"].items()
             },
         }

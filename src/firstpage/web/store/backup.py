@@ -1,7 +1,8 @@
-"""Copies of a whole project store, taken while it runs.
+"""Backups of a whole store, taken while it is in use.
 
-SQLite is copied as it is by its own backup interface.  Any store, PostgreSQL too, can be written
-as JSON lines and read into an empty one.  Copies hold password hashes: only their owner reads them.
+SQLite is copied by its own backup interface.  Any store, also PostgreSQL, can be written as JSON
+lines and restored into an empty one.  Backups contain password hashes, so only their owner can read
+them.
 """
 
 from __future__ import annotations
@@ -32,41 +33,44 @@ from firstpage.web.store.connect import PRIVATE, Store, Tx, make_private, presen
 from firstpage.web.store.tables import metadata
 
 FORMAT = "firstpage-backup"
-VERSION = 2  # 1 had no last line
-NOT_KEPT = ("logins", "attempts")  # nobody stays logged in across a restore
-MOST = 2**63 - 1
+VERSION = 2  # version 1 had no footer
+EXCLUDED_TABLES = ("logins", "attempts")  # nobody stays signed in across a restore
+MAX_INTEGER = 2**63 - 1
 
 Rows = Iterator[tuple[Table, dict[str, Any]]]
 
 
-def kept() -> list[Table]:
-    """The tables of a copy, in an order in which they can be read back."""
-    return [table for table in metadata.sorted_tables if table.name not in NOT_KEPT]
+def backup_tables() -> list[Table]:
+    """Return the tables of a backup, in an order in which they can be restored."""
+    return [table for table in metadata.sorted_tables if table.name not in EXCLUDED_TABLES]
 
 
-def head() -> str:
+def header() -> str:
+    """Return the first line of a backup."""
     return json.dumps({"format": FORMAT, "version": VERSION}) + "\n"
 
 
-def line_of(table: str, row: dict[str, Any]) -> str:
-    return json.dumps({"table": table, "row": {k: _out(v) for k, v in row.items()}}) + "\n"
+def row_line(table: str, row: dict[str, Any]) -> str:
+    """Return the line of a table's row."""
+    return json.dumps({"table": table, "row": {k: _encode(v) for k, v in row.items()}}) + "\n"
 
 
-def foot(counts: dict[str, int]) -> str:
+def footer(counts: dict[str, int]) -> str:
+    """Return the last line of a backup, with the number of rows per table."""
     return json.dumps({"end": counts}) + "\n"
 
 
 def rows(path: Path, lines: Iterable[bytes]) -> Rows:
-    """The rows of a copy; that it is whole is known when all of them were taken."""
-    tables = {table.name: table for table in kept()}
+    """Yield the rows of a backup; an incomplete one raises an error at its end."""
+    tables = {table.name: table for table in backup_tables()}
     counts: Counter[str] = Counter()
     end: Any = None
     for number, line in enumerate(lines, 1):
         record = _record(path, number, line)
         if number == 1:
-            _check_head(path, record)
+            _check_header(path, record)
         elif end is not None:
-            _refuse(path, number, "there is more after its end")
+            _refuse(path, number, "it has lines after its end")
         elif "end" in record:
             end = record["end"]
         else:
@@ -75,26 +79,26 @@ def rows(path: Path, lines: Iterable[bytes]) -> Rows:
                 _refuse(path, number, f"unknown table {record.get('table')!r}"[:80])
             counts[table.name] += 1
             yield table, _row(path, number, table, record.get("row"))
-    _check_end(path, end, counts)
+    _check_footer(path, end, counts)
 
 
 def _record(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
-        record = json.loads(line.decode("utf-8"), parse_constant=_no_number)
+        record = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
     except UnicodeDecodeError:
         _refuse(path, number, "it is not UTF-8 text")
     except (ValueError, RecursionError) as error:
         if number > 1 and not line.endswith(b"\n"):
-            raise _cut(path) from error
+            raise _truncated(path) from error
         _refuse(path, number, f"{error}")
     if not isinstance(record, dict):
-        _refuse(path, number, "this line is no object")
+        _refuse(path, number, "this line is not an object")
     return record
 
 
-def _check_head(path: Path, record: dict[str, Any]) -> None:
+def _check_header(path: Path, record: dict[str, Any]) -> None:
     if record.get("format") != FORMAT:
-        _refuse(path, 1, "it does not begin as one")
+        _refuse(path, 1, "its first line is wrong")
     if record.get("version") != VERSION:
         raise DataError(
             f"{location(path, 1)}: is a backup of version {record.get('version')!r}, this "
@@ -102,34 +106,34 @@ def _check_head(path: Path, record: dict[str, Any]) -> None:
         )
 
 
-def _check_end(path: Path, end: Any, counts: Counter[str]) -> None:
+def _check_footer(path: Path, end: Any, counts: Counter[str]) -> None:
     if end is None:
-        raise _cut(path)
+        raise _truncated(path)
     if end != dict(counts):
         raise DataError(
-            f"{path}: this backup is not whole (its last line counts other rows than it has); "
-            "take another copy."
+            f"{path}: this backup is incomplete (its row counts do not match its last line); "
+            "take another backup."
         )
 
 
-def _row(path: Path, number: int, table: Table, given: Any) -> dict[str, Any]:
-    """One row, with every column that the table has and values of their types."""
-    if not isinstance(given, dict) or not given:
-        _refuse(path, number, "this line is no row")
-    odd = sorted(set(given) ^ set(table.c.keys()))
-    if odd:
-        word = "unknown" if odd[0] in given else "missing"
-        _refuse(path, number, f"{word} column {odd[0]!r} of {table.name}"[:120])
-    found = {}
+def _row(path: Path, number: int, table: Table, record: Any) -> dict[str, Any]:
+    """Return a row with exactly the columns of the table, and values of their types."""
+    if not isinstance(record, dict) or not record:
+        _refuse(path, number, "this line is not a row")
+    mismatched = sorted(set(record) ^ set(table.c.keys()))
+    if mismatched:
+        word = "unknown" if mismatched[0] in record else "missing"
+        _refuse(path, number, f"{word} column {mismatched[0]!r} of {table.name}"[:120])
+    row = {}
     for column in table.c:
-        value = _in(column.type, given[column.name])
-        if not _fits(column, value):
-            _refuse(path, number, f"{table.name}.{column.name} has a value of another type")
-        found[column.name] = value
-    return found
+        value = _decode(column.type, record[column.name])
+        if not _has_type(column, value):
+            _refuse(path, number, f"{table.name}.{column.name} has a value of the wrong type")
+        row[column.name] = value
+    return row
 
 
-def _fits(column: Column[Any], value: Any) -> bool:
+def _has_type(column: Column[Any], value: Any) -> bool:
     kind = column.type
     if isinstance(kind, JSON):
         return value is not None or bool(column.nullable)
@@ -138,30 +142,31 @@ def _fits(column: Column[Any], value: Any) -> bool:
     if isinstance(kind, Boolean):
         return isinstance(value, bool)
     if isinstance(kind, Integer):
-        return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= MOST
+        return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= MAX_INTEGER
     if isinstance(kind, Float):
         return isinstance(value, int | float) and not isinstance(value, bool)
     return isinstance(value, bytes if isinstance(kind, LargeBinary) else str)
 
 
-def _cut(path: Path) -> DataError:
-    return DataError(f"{path}: this backup is cut short (its end is missing); take another copy.")
+def _truncated(path: Path) -> DataError:
+    return DataError(f"{path}: this backup is truncated (its end is missing); take another backup.")
 
 
-def _refuse(path: Path, number: int, why: str) -> NoReturn:
-    raise DataError(f"{location(path, number)}: this is no backup of Firstpage ({why}).")
+def _refuse(path: Path, number: int, reason: str) -> NoReturn:
+    raise DataError(f"{at(path, number)}: this is not a Firstpage backup ({reason}).")
 
 
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number")
 
 
-def _out(value: Any) -> Any:
+def _encode(value: Any) -> Any:
+    """Return a value for JSON; bytes as base64."""
     return {"base64": base64.b64encode(value).decode()} if isinstance(value, bytes) else value
 
 
-def _in(kind: TypeEngine[Any], value: Any) -> Any:
-    """Bytes again where the column has bytes; anything else as it came."""
+def _decode(kind: TypeEngine[Any], value: Any) -> Any:
+    """Return bytes if the column holds bytes; any other value is unchanged."""
     packed = value.get("base64") if isinstance(value, dict) else None
     if not isinstance(kind, LargeBinary) or not isinstance(packed, str):
         return value
@@ -172,107 +177,107 @@ def _in(kind: TypeEngine[Any], value: Any) -> Any:
 
 
 BATCH = 500
-SQLITE = b"SQLite format 3\x00"
+SQLITE_MAGIC = b"SQLite format 3\x00"
 
 
 def back_up(store: Store, path: Path) -> str:
-    """A copy of the store; its kind (`sqlite` or `jsonl`) by the store and the file's name."""
+    """Back up the store; return the format, `sqlite` or `jsonl`."""
     if store.sqlite and suffix_of(path)[0] != ".jsonl" and str(path) != "-":
         _copy_sqlite(store, path)
         return "sqlite"
     with write_bytes(path, sync=True) as out, store.read() as tx:
         if str(path) != "-":
-            _keep_private(out)
+            _restrict_access(out)
         for line in dump(tx, store.sqlite):
             out.write(line.encode())
     return "jsonl"
 
 
 def check(path: Path) -> int:
-    """Read a whole copy without putting it anywhere; how many rows it has, or what is wrong."""
+    """Read a whole backup without restoring it; return the number of its rows."""
     with _rows(path) as rows:
         return sum(1 for _ in rows)
 
 
 @dataclass(frozen=True)
 class Restored:
-    """How many rows came back, and how many links of the copy have ended."""
+    """The number of restored rows, and of links that ended."""
 
     rows: int
     links: int
 
 
 def restore(path: Path, store: Store) -> Restored:
-    """Read a copy into an empty store, all of it or nothing.
+    """Restore a backup into an empty store, all of it or nothing.
 
-    Links that were open when the copy was made end: some of them may have been revoked since.
+    Links that were open at the time of the backup end: they may have been revoked since.
     """
     with store.read() as tx:
-        full = [
+        nonempty = [
             t.name for t in metadata.sorted_tables if tx.value(select(func.count()).select_from(t))
         ]
-    if full:
+    if nonempty:
         raise DataError(
-            f"{store.shown}: is not empty ({full[0]} has rows); restore into a new one."
+            f"{store.display_url}: is not empty ({nonempty[0]} has rows); restore into a new one."
         )
     with _rows(path) as rows:
         try:
             return _fill(store, rows)
         except (SQLAlchemyError, UnicodeError) as error:
             raise DataError(
-                f"{path}: this backup does not fit together ({short(error)}); "
-                "nothing was restored, take another copy."
+                f"{path}: this backup is inconsistent ({short(error)}); "
+                "nothing was restored, take another backup."
             ) from error
 
 
 def dump(tx: Tx, sqlite: bool = True) -> Iterator[str]:
-    """All tables in an order in which they can be read back, one row a line; then their counts."""
-    if not sqlite:  # one picture of all tables, whatever is written meanwhile
+    """Yield the lines of a backup: header, one row per line, footer."""
+    if not sqlite:  # one snapshot of all tables
         tx.connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
-    yield head()
+    yield header()
     counts: dict[str, int] = {}
-    for table in kept():
-        found = tx.connection.execution_options(yield_per=BATCH).execute(select(table)).mappings()
-        for row in found:
+    for table in backup_tables():
+        rows = tx.connection.execution_options(yield_per=BATCH).execute(select(table)).mappings()
+        for row in rows:
             counts[table.name] = counts.get(table.name, 0) + 1
-            yield line_of(table.name, dict(row))
-    yield foot(counts)
+            yield row_line(table.name, dict(row))
+    yield footer(counts)
 
 
-def _keep_private(out: IO[bytes]) -> None:
-    """Before a word is written; what a link or device leads to stays as it is."""
+def _restrict_access(out: IO[bytes]) -> None:
+    """Make a regular file readable by its owner only; links and devices are not changed."""
     with suppress(OSError, AttributeError):
         if stat.S_ISREG(os.fstat(out.fileno()).st_mode):
             os.fchmod(out.fileno(), PRIVATE)
 
 
 def _copy_sqlite(store: Store, path: Path) -> None:
-    """By SQLite's own interface: consistent, while others write."""
+    """Copy by SQLite's backup interface, which is consistent while others write."""
     try:
-        with atomic_replace(path, sync=True) as part:
-            make_private(part)
+        with replacing(path, sync=True) as temporary:
+            make_private(temporary)
             with (
                 closing(sqlite3.connect(str(store.url.database))) as source,
-                closing(sqlite3.connect(part)) as copy,
+                closing(sqlite3.connect(temporary)) as copy,
             ):
                 source.backup(copy)
                 copy.execute("PRAGMA journal_mode=DELETE")
-                for name in NOT_KEPT:
+                for name in EXCLUDED_TABLES:
                     copy.execute(f"DELETE FROM {name}")
                 copy.commit()
     except (sqlite3.Error, OSError) as error:
-        raise DataError(f"{path}: the copy could not be made ({error}).") from error
+        raise DataError(f"{path}: the backup could not be written ({error}).") from error
 
 
 @contextmanager
 def _rows(path: Path) -> Iterator[Rows]:
-    """The rows of a copy of either kind."""
+    """Yield the rows of a backup in either format."""
     check_readable(path)
     with open(path, "rb") as file:
-        head = file.read(len(SQLITE))
+        head = file.read(len(SQLITE_MAGIC))
     if not head:
-        raise DataError(f"{path}: is empty; this is no backup of Firstpage.")
-    if head == SQLITE:
+        raise DataError(f"{path}: is empty; this is not a Firstpage backup.")
+    if head == SQLITE_MAGIC:
         with _unpacked(path) as copy, copy.read() as tx:
             yield rows(path, (line.encode() for line in dump(tx)))
         return
@@ -282,33 +287,35 @@ def _rows(path: Path) -> Iterator[Rows]:
 
 @contextmanager
 def _unpacked(path: Path) -> Iterator[Store]:
-    """A copied database, opened apart: bringing its tables up to date leaves the copy alone."""
+    """Yield a migrated copy of a database; the backup itself is not changed."""
     with TemporaryDirectory(prefix="firstpage-") as folder:
-        mine = Path(folder) / "copy.db"
-        shutil.copyfile(path, mine)
-        _check_sqlite(path, mine)
-        copy = Store(f"sqlite:///{mine}")
+        copied = Path(folder) / "copy.db"
+        shutil.copyfile(path, copied)
+        _check_sqlite(path, copied)
+        copy = Store(f"sqlite:///{copied}")
         try:
             if present_version(copy) is None:
-                raise DataError(f"{path}: this is no backup of Firstpage (it lacks our tables).")
+                raise DataError(f"{path}: this is not a Firstpage backup (its tables are missing).")
             yield copy.prepare()
         finally:
             copy.close()
 
 
-def _check_sqlite(path: Path, mine: Path) -> None:
-    """A database that is cut or damaged is found before a row of it is read."""
+def _check_sqlite(path: Path, copied: Path) -> None:
+    """Raise if the database is truncated or damaged."""
     try:
-        with closing(sqlite3.connect(mine)) as copy:
-            told = copy.execute("PRAGMA quick_check(1)").fetchone()[0]
+        with closing(sqlite3.connect(copied)) as copy:
+            status = copy.execute("PRAGMA quick_check(1)").fetchone()[0]
             pages = copy.execute("PRAGMA page_count").fetchone()[0]
-            if mine.stat().st_size < pages * copy.execute("PRAGMA page_size").fetchone()[0]:
-                told = "its last page is not whole"
+            if copied.stat().st_size < pages * copy.execute("PRAGMA page_size").fetchone()[0]:
+                status = "its last page is incomplete"
     except sqlite3.Error as error:
-        told = str(error)
-    if told != "ok":
-        why = " ".join(str(told).split())
-        raise DataError(f"{path}: this backup is damaged or cut short ({why}); take another copy.")
+        status = str(error)
+    if status != "ok":
+        reason = " ".join(str(status).split())
+        raise DataError(
+            f"{path}: this backup is damaged or truncated ({reason}); take another backup."
+        )
 
 
 def _fill(store: Store, rows: Rows) -> Restored:
@@ -316,11 +323,11 @@ def _fill(store: Store, rows: Rows) -> Restored:
     with store.write() as tx:
         batch: list[dict[str, Any]] = []
         table: Table | None = None
-        for here, row in rows:
-            if table is not None and (here is not table or len(batch) >= BATCH):
+        for row_table, row in rows:
+            if table is not None and (row_table is not table or len(batch) >= BATCH):
                 tx.add_all(table, batch)
                 batch = []
-            table = here
+            table = row_table
             batch.append(row)
             count += 1
         if table is not None:
@@ -332,7 +339,7 @@ def _fill(store: Store, rows: Rows) -> Restored:
 
 
 def _advance_ids(tx: Tx) -> None:
-    """PostgreSQL counts ids apart from the rows that have them."""
+    """Advance the id sequences of PostgreSQL, which do not follow inserted ids."""
     for table in metadata.sorted_tables:
         if "id" in table.c and table.c.id.autoincrement is True:
             last = tx.value(select(func.max(table.c.id)))

@@ -1,7 +1,7 @@
-"""Where things are kept: one store a database, short transactions, every commit durable.
+"""The store: one database, short transactions, every commit durable.
 
 SQLite runs with a write-ahead log, `synchronous=FULL` and `BEGIN IMMEDIATE`: a transaction that
-will write takes the lock before it reads, so what it decided on cannot have changed.
+writes takes the lock before it reads, so what it has read cannot change until it commits.
 """
 
 from __future__ import annotations
@@ -39,32 +39,32 @@ if TYPE_CHECKING:
 
 Clock = Callable[[], datetime]
 FILE = "firstpage.db"
-PRIVATE, PRIVATE_FOLDER = 0o600, 0o700  # password hashes are inside
+PRIVATE, PRIVATE_FOLDER = 0o600, 0o700  # the database contains password hashes
 WAIT = 30.0  # seconds to wait for another process's transaction
-SERVER_CONNECTIONS = 8  # of PostgreSQL: each is a process, so a rush waits rather than opens more
-CONNECTIONS, MORE = 24, 40  # kept open, and for a rush
+POSTGRES_CONNECTIONS = 8  # each is a process, so that peak load waits instead of opening more
+SQLITE_CONNECTIONS, SQLITE_OVERFLOW = 24, 40  # kept open, and in addition at peak load
 
 
 class Busy(FirstpageError):
-    """Others use the database without end."""
+    """The database stayed locked, or all connections stayed in use, for too long."""
 
     def __init__(self) -> None:
         super().__init__("the database is busy; please try again in a moment.")
 
 
 def utc_now() -> datetime:
-    """The clock by default."""
+    """Return the current time; the default clock."""
     return datetime.now(UTC)
 
 
 def iso(moment: datetime) -> str:
-    """Fixed width, so that text order is time order."""
+    """Return a time as ISO 8601 text of fixed width, so that text order is time order."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 @dataclass
 class Tx:
-    """A transaction that is open; all services take one."""
+    """An open transaction."""
 
     connection: Connection
     clock: Clock = utc_now
@@ -72,54 +72,56 @@ class Tx:
 
     @property
     def now(self) -> str:
-        """The same moment for all that happens in this transaction."""
+        """The time of the transaction; the same for everything in it."""
         if self._now is None:
             self._now = iso(self.clock())
         return self._now
 
     def later(self, **time: float) -> str:
-        """So much after now; minutes=5, say."""
+        """Return a time after `now`, such as `later(minutes=5)`."""
         return iso(datetime.fromisoformat(self.now) + timedelta(**time))
 
-    def all(self, what: Executable, **given: Any) -> Sequence[RowMapping]:
-        """All rows; `given` fills the places that a prepared statement leaves."""
-        return self.connection.execute(what, given).mappings().all()
+    def all(self, statement: Executable, **parameters: Any) -> Sequence[RowMapping]:
+        """Return all rows of a statement with these bound parameters."""
+        return self.connection.execute(statement, parameters).mappings().all()
 
-    def first(self, what: Executable, **given: Any) -> RowMapping | None:
-        return self.connection.execute(what, given).mappings().first()
+    def first(self, statement: Executable, **parameters: Any) -> RowMapping | None:
+        """Return the first row; None if there is none."""
+        return self.connection.execute(statement, parameters).mappings().first()
 
-    def value(self, what: Executable, **given: Any) -> Any:
-        """The first column of the first row; None without rows."""
-        return self.connection.execute(what, given).scalar()
+    def value(self, statement: Executable, **parameters: Any) -> Any:
+        """Return the first column of the first row; None if there is none."""
+        return self.connection.execute(statement, parameters).scalar()
 
-    def run(self, what: Executable, **given: Any) -> int:
-        """Do it; how many rows it changed."""
-        return int(self.connection.execute(what, given).rowcount)
+    def run(self, statement: Executable, **parameters: Any) -> int:
+        """Execute a statement; return how many rows it changed."""
+        return int(self.connection.execute(statement, parameters).rowcount)
 
     def add(self, table: Table, **row: Any) -> int:
-        """One row; its id."""
-        done = self.connection.execute(table.insert().values(**row))
-        key = done.inserted_primary_key
+        """Insert a row; return its id."""
+        inserted = self.connection.execute(table.insert().values(**row))
+        key = inserted.inserted_primary_key
         return int(key[0]) if key and isinstance(key[0], int) else 0
 
     def add_all(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Insert rows."""
         if rows:
             self.connection.execute(table.insert(), list(rows))
 
 
 class Store:
-    """A database, by its folder, file or URL."""
+    """A database, opened by its folder or URL."""
 
-    def __init__(self, where: str | Path, clock: Clock = utc_now) -> None:
-        self.url = database_url(where)
+    def __init__(self, location: str | Path, clock: Clock = utc_now) -> None:
+        self.url = database_url(location)
         self.clock = clock
         self.sqlite = self.url.get_backend_name() == "sqlite"
-        self._writing = threading.Lock()  # fairer than SQLite's own polling
+        self._writing = threading.Lock()  # fairer than SQLite's polling
         self.engine = _engine(self.url)
 
     @contextmanager
     def read(self) -> Iterator[Tx]:
-        """A moment's picture; nothing is kept of what is written here."""
+        """Yield a transaction that sees one snapshot and is rolled back at the end."""
         with self._connected() as connection:
             try:
                 yield Tx(connection, self.clock)
@@ -128,19 +130,19 @@ class Store:
 
     @contextmanager
     def write(self) -> Iterator[Tx]:
-        """All or nothing; durable when the block is left."""
+        """Yield a transaction that is committed, durably, at the end of the block."""
         if not self.sqlite:
             with self._connected() as connection, connection.begin():
                 yield Tx(connection, self.clock)
             return
-        with self._alone(), self._connected() as connection:
-            writing = connection.execution_options(firstpage_writes=True)
-            with _begun(writing):
-                yield Tx(writing, self.clock)
+        with self._single_writer(), self._connected() as connection:
+            writer = connection.execution_options(firstpage_writes=True)
+            with _begin_writing(writer):
+                yield Tx(writer, self.clock)
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
-        """Yield a connection of the pool; who waits too long for one is told, not hung."""
+        """Yield a connection of the pool; raise `Busy` after waiting too long for one."""
         try:
             connection = self.engine.connect()
         except PoolTimeout as error:
@@ -149,8 +151,8 @@ class Store:
             yield connection
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """One writer of this process at a time; who waits too long is told, not hung."""
+    def _single_writer(self) -> Iterator[None]:
+        """Let one thread of this process write at a time; raise `Busy` after waiting too long."""
         if not self._writing.acquire(timeout=WAIT):
             raise Busy
         try:
@@ -159,76 +161,77 @@ class Store:
             self._writing.release()
 
     def prepare(self) -> Store:
-        """Create or bring up to date the tables; the store itself."""
-        with self.told():
+        """Create the tables, or migrate them to the newest version; return the store."""
+        with self.readable_errors():
             if self.sqlite:
                 make_private(Path(str(self.url.database)))
             upgrade(self)
         return self
 
     @contextmanager
-    def told(self) -> Iterator[None]:
-        """A database that is damaged, away or no database at all is one line to a person."""
+    def readable_errors(self) -> Iterator[None]:
+        """Turn database errors inside the block into one-line errors for users."""
         try:
             yield
         except DBAPIError as error:
             raise DataError(
-                f"{self.shown}: cannot open this database ({short(error)}); "
-                "check its address, that it runs, and that you may write there."
+                f"{self.display_url}: cannot open this database ({short(error)}); "
+                "check its address, that it is running, and that you have write access."
             ) from error
 
     def close(self) -> None:
+        """Close all connections."""
         self.engine.dispose()
 
     @property
-    def shown(self) -> str:
-        """The address without a password."""
+    def display_url(self) -> str:
+        """The address, without a password."""
         return self.url.render_as_string(hide_password=True)
 
 
-def database_url(where: str | Path) -> URL:
-    """A folder (made if absent) holds `firstpage.db`; a URL is itself."""
-    text = str(where)
+def database_url(location: str | Path) -> URL:
+    """Return the URL of `firstpage.db` in a folder, which is created, or the URL itself."""
+    text = str(location)
     if "://" not in text:
-        folder = Path(where)
+        folder = Path(location)
         try:
             folder.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
         except OSError as error:
             raise DataError(
-                f"{folder}: cannot be the project's folder ({error.strerror})."
+                f"{folder}: cannot be used as the project's folder ({error.strerror})."
             ) from error
         return URL.create("sqlite", database=str(folder / FILE))
     url = _parsed(text)
     kind = "sqlite" if url.get_backend_name() == "sqlite" else "postgresql+psycopg"
     if kind == "sqlite" and (url.database or ":memory:") == ":memory:":
-        raise DataError(f"{text}: names no file; give a folder, or sqlite:///path/of/a/file.db.")
+        raise DataError(f"{text}: names no file; give a folder, or sqlite:///path/to/file.db.")
     return url.set(drivername=kind)
 
 
 def make_private(path: Path) -> None:
-    """A file that is not there yet is made for its owner alone; what SQLite adds follows it."""
-    with suppress(OSError):  # there already, or told when it is opened
+    """Create a file that only its owner can read; the files that SQLite adds inherit its mode."""
+    with suppress(OSError):  # it exists, or opening it will report the problem
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE))
 
 
 def _parsed(text: str) -> URL:
-    """A URL of a kind that we can open."""
+    """Return the URL of a supported database."""
     try:
         url = make_url(text)
     except (ArgumentError, ValueError) as error:
         raise DataError(
-            f"{_without_password(text)}: is no database URL; write postgresql://user@host/name."
+            f"{_without_password(text)}: not a database URL; write postgresql://user@host/name."
         ) from error
     if url.get_backend_name() not in ("sqlite", "postgresql", "postgres"):
         raise DataError(
-            f"{url.render_as_string()}: a project lives in SQLite or PostgreSQL; "
+            f"{url.render_as_string()}: projects are stored in SQLite or PostgreSQL; "
             "give a folder or postgresql://user@host/name."
         )
     return url
 
 
 def _without_password(text: str) -> str:
-    """What cannot be read as a URL may still hold a password: only what follows it is shown."""
+    """Return an invalid URL without the part that may contain a password."""
     kind, _, rest = text.partition("://")
     return f"{kind}://{rest.rpartition('@')[2]}"
 
@@ -237,7 +240,7 @@ def _engine(url: URL) -> Engine:
     if url.get_backend_name() == "sqlite":
         engine = create_engine(
             url, connect_args={"timeout": WAIT, "check_same_thread": False},
-            pool_size=CONNECTIONS, max_overflow=MORE,
+            pool_size=SQLITE_CONNECTIONS, max_overflow=SQLITE_OVERFLOW,
         )  # fmt: skip
         event.listen(engine, "connect", _set_up_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
@@ -245,21 +248,21 @@ def _engine(url: URL) -> Engine:
     try:
         return create_engine(
             url, connect_args={"options": "-c synchronous_commit=on"},
-            pool_size=SERVER_CONNECTIONS, max_overflow=SERVER_CONNECTIONS, pool_pre_ping=True,
-            pool_use_lifo=True,
+            pool_size=POSTGRES_CONNECTIONS, max_overflow=POSTGRES_CONNECTIONS,
+            pool_pre_ping=True, pool_use_lifo=True,
         )  # fmt: skip
     except ModuleNotFoundError as error:
         raise missing_dependency("psycopg", "postgres", "PostgreSQL") from error
 
 
 def _set_up_sqlite(raw: Any, record: object) -> None:
-    raw.isolation_level = None  # we say BEGIN ourselves, below
+    raw.isolation_level = None  # BEGIN is emitted by `_begin_sqlite`
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
         raw.execute(f"PRAGMA {pragma}").close()
 
 
-def _begun(connection: Connection) -> RootTransaction:
-    """Begin to write; another process that holds the lock for too long makes the database busy."""
+def _begin_writing(connection: Connection) -> RootTransaction:
+    """Begin a write transaction; raise `Busy` if another process holds the lock for too long."""
     try:
         return connection.begin()
     except OperationalError as error:
@@ -274,25 +277,26 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def short(error: Exception) -> str:
-    """The first line of what a database says."""
+    """Return the first line of a database error."""
     lines = str(getattr(error, "orig", None) or error).strip().splitlines()
     return lines[0] if lines else type(error).__name__
 
 
-MIGRATION_LOCK = 7_205_759  # any number, the same for all servers of one PostgreSQL database
+MIGRATION_LOCK = 7_205_759  # arbitrary, the same for all servers of one PostgreSQL database
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 def upgrade(store: Store) -> None:
-    """To the newest version; two servers that start at once do it one after the other."""
-    have = present_version(store)
-    if have == newest_version():
-        return  # as always but once; Alembic need not be loaded
+    """Migrate to the newest version; servers that start at the same time take turns."""
+    version = present_version(store)
+    if version == newest_version():
+        return  # the usual case; Alembic is not loaded
     from alembic import command
 
-    if have is not None and have not in known_versions():
+    if version is not None and version not in known_versions():
         raise DataError(
-            f"{store.shown}: was written by a newer Firstpage (tables {have}); update this one."
+            f"{store.display_url}: was written by a newer Firstpage (tables {version}); "
+            "update this one."
         )
     config = alembic_config()
     with store.write() as tx:
@@ -303,25 +307,26 @@ def upgrade(store: Store) -> None:
 
 
 def known_versions() -> list[str]:
-    """Those that this program knows, oldest first: files are named by them."""
+    """Return the versions of the migration files, oldest first."""
     return sorted(path.name.split("_")[0] for path in (MIGRATIONS / "versions").glob("[0-9]*_*.py"))
 
 
 def newest_version() -> str:
+    """Return the newest version of the tables."""
     return known_versions()[-1]
 
 
 def present_version(store: Store) -> str | None:
-    """The version of a database; None where it has no tables yet."""
+    """Return the version of a database's tables; None if it has none yet."""
     with store.read() as tx:
         if not inspect(tx.connection).has_table("alembic_version"):
             return None
-        found: str | None = tx.value(text("SELECT version_num FROM alembic_version"))
-        return found
+        version: str | None = tx.value(text("SELECT version_num FROM alembic_version"))
+        return version
 
 
 def alembic_config() -> Config:
-    """Where Alembic finds the steps."""
+    """Return the configuration with which Alembic finds the migrations."""
     from alembic.config import Config
 
     config = Config()

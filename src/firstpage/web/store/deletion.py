@@ -1,4 +1,4 @@
-"""Forget a person: the account always, the judgments by choice."""
+"""Deletion of a person's data: the account always, the judgments by choice."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from firstpage.web.store.tables import (
 from firstpage.web.store.tasks import TO_DO
 
 Judgments = Literal["anonymize", "remove"]
-PERSONAL = ("reason", "address", "comment")  # words of a person, and where they were
+PERSONAL = ("reason", "address", "comment")  # details of the audit log
 
 
 def forget(tx: Tx, person: Person, judgments: Judgments, by: Person) -> dict[str, int]:
-    """Delete a person's data; how many tasks and judgments went or lost their name.
+    """Delete a person's data; return how many tasks and judgments were removed or anonymized.
 
-    Anonymized judgments stay with an account that has no name, login or password any more, so
-    that agreement and truth stay what they were.  Comments are personal and go in any case.
-    Work that nobody covers any more goes to the others.
+    Anonymized judgments stay with an account without name, login and password, so that agreement
+    and truth do not change.  Comments are personal and always deleted.  Queries that are no longer
+    covered are reassigned.
     """
-    worked_in = _projects_to_pass_on(tx, person, judgments)
-    mine = select(tasks.c.id).where(tasks.c.person == person.id)
+    uncovered = _projects_to_reassign(tx, person, judgments)
+    own = select(tasks.c.id).where(tasks.c.person == person.id)
     count = {
-        "tasks": len(tx.all(mine)),
-        "judgments": len(tx.all(select(events.c.id).where(events.c.task.in_(mine)))),
+        "tasks": len(tx.all(own)),
+        "judgments": len(tx.all(select(events.c.id).where(events.c.task.in_(own)))),
     }
     logins.end_all(tx, person.id)
     tx.run(delete(trained).where(trained.c.person == person.id))
@@ -46,54 +46,56 @@ def forget(tx: Tx, person: Person, judgments: Judgments, by: Person) -> dict[str
     else:
         tx.run(update(events).where(events.c.person == person.id).values(comment=None))
         tx.run(update(tasks).where(tasks.c.person == person.id).values(reason=None))
-    _unname(tx, person)
+    _anonymize(tx, person)
     for project in projects.projects_of(tx, person.id):
         audit.note(
             tx, "data deleted", person=by.id, project=project, who=person.id,
             judgments=judgments, **{"count": count},
         )  # fmt: skip
-    left = memberships.c.left.is_(None) & (memberships.c.person == person.id)
-    tx.run(update(memberships).where(left).values(left=tx.now))
-    for project in worked_in:
-        assigning.pass_on(tx, project_rows.get(tx, project), person, by)
+    present = memberships.c.departed_at.is_(None) & (memberships.c.person == person.id)
+    tx.run(update(memberships).where(present).values(departed_at=tx.now))
+    for project in uncovered:
+        assigning.reassign_uncovered(tx, project_rows.get(tx, project), person, by)
     return count
 
 
-def _projects_to_pass_on(tx: Tx, person: Person, judgments: Judgments) -> list[int]:
-    """Return the projects in which a query loses its assessor when this person goes."""
-    found = select(tasks.c.project).where(tasks.c.person == person.id).distinct()
+def _projects_to_reassign(tx: Tx, person: Person, judgments: Judgments) -> list[int]:
+    """Return the projects in which a query loses its assessor when this person leaves."""
+    rows = select(tasks.c.project).where(tasks.c.person == person.id).distinct()
     if judgments == "anonymize":
-        found = found.where(tasks.c.state.in_(TO_DO))
-    return sorted(row["project"] for row in tx.all(found))
+        rows = rows.where(tasks.c.state.in_(TO_DO))
+    return sorted(row["project"] for row in tx.all(rows))
 
 
 def _remove(tx: Tx, person: Person) -> None:
-    mine = select(tasks.c.id).where(tasks.c.person == person.id)
-    tx.run(delete(events).where(events.c.task.in_(mine)))
-    tx.run(delete(spans).where(spans.c.task.in_(mine)))
+    own = select(tasks.c.id).where(tasks.c.person == person.id)
+    tx.run(delete(events).where(events.c.task.in_(own)))
+    tx.run(delete(spans).where(spans.c.task.in_(own)))
     tx.run(delete(tasks).where(tasks.c.person == person.id))
 
 
-def _unname(tx: Tx, person: Person) -> None:
-    nobody = f"deleted-{person.id}"
+def _anonymize(tx: Tx, person: Person) -> None:
+    placeholder = f"deleted-{person.id}"
     tx.run(
         update(people).where(people.c.id == person.id)
-        .values(login=nobody, name=nobody, password_hash=None, admin=False, deleted=tx.now)
+        .values(
+            login=placeholder, name=placeholder, password_hash=None, admin=False, deleted=tx.now
+        )
     )  # fmt: skip
     tx.run(
         update(invitations).where(invitations.c.person == person.id)
         .values(used_at=tx.now, used_by=None)
     )  # fmt: skip
     attempts.forget(tx, person.login)
-    _blot(tx, person)
+    _redact_audit(tx, person)
 
 
-def _blot(tx: Tx, person: Person) -> None:
-    """Take out of the audit what somebody wrote and where they came from; what was done stays."""
-    mine = audit_table.c.person == person.id
+def _redact_audit(tx: Tx, person: Person) -> None:
+    """Remove a person's words and addresses from the audit log; the actions stay."""
+    own = audit_table.c.person == person.id
     addresses = audit_table.c.action.in_(("logged in", "login failed"))
-    tx.run(update(audit_table).where(mine, addresses).values(what={}))
-    for row in tx.all(select(audit_table.c.id, audit_table.c.what).where(mine)):
-        what = {k: v for k, v in row["what"].items() if k not in PERSONAL}
-        if what != row["what"]:
-            tx.run(update(audit_table).where(audit_table.c.id == row["id"]).values(what=what))
+    tx.run(update(audit_table).where(own, addresses).values(what={}))
+    for row in tx.all(select(audit_table.c.id, audit_table.c.what).where(own)):
+        details = {k: v for k, v in row["what"].items() if k not in PERSONAL}
+        if details != row["what"]:
+            tx.run(update(audit_table).where(audit_table.c.id == row["id"]).values(what=details))

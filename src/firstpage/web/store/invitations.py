@@ -1,7 +1,7 @@
-"""Links that are handed out: to join a project, to become the first lead, to set a password.
+"""One-time links: to join a project, to become the first lead, or to set a password.
 
-A link works once, for some days, and only while whoever made it could still make it: a lead who
-left takes their links along.  The database stores only a digest of it.
+A link works once, for some days, and only while its creator could still create it: the links of a
+lead who has left no longer work.  The database stores only a digest of the token.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from firstpage.web.store.tables import people as people_table
 from firstpage.web.store.tables import projects as project_table
 
 DAYS, RESET_DAYS = 14, 2
-MOST_DAYS = 365
+MAX_DAYS = 365
 MAX_LISTED = 500
-OVER = "this link was used already, or its time is over; ask for another."
+EXPIRED = "this link was used already or has expired; ask for a new one."
 NOUNS = {"join": "invitation", "reset": "reset link"}
 
 MAKER, USER = people_table.alias("maker"), people_table.alias("user")
@@ -43,9 +43,10 @@ LINKS: Select[Any] = (
 
 @dataclass(frozen=True)
 class Invitation:
-    """What a link offers; without a project, the place of the first lead.
+    """The offer of a link; without a project, to become the first lead.
 
-    `person`, `login`: whose password a reset link sets, or for whom alone an invitation is.
+    `person` and `login` are the account whose password a reset link sets, or the only account that
+    may accept the invitation.
     """
 
     id: int
@@ -60,7 +61,7 @@ class Invitation:
 
 @dataclass(frozen=True)
 class Link:
-    """A new link: its secret is told once and stored nowhere."""
+    """A new link; its token is shown once and not stored."""
 
     id: int
     path: str
@@ -69,15 +70,15 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Listed:
-    """A link in a list, without its secret.  `open`: it still works."""
+class LinkInfo:
+    """A link in a list, without its token; `open` links still work."""
 
     id: int
     kind: str
     role: str | None
     project: str | None  # its slug
-    login: str | None  # for this account alone
-    made_by: str | None  # names; a link of the server's shell has no maker
+    login: str | None  # the only account that may use it
+    made_by: str | None  # names; a link made on the command line has none
     used_by: str | None
     created: str
     expires: str
@@ -87,75 +88,75 @@ class Listed:
 
 def invite(
     tx: Tx, project: Project | None, role: str, by: Person | None, days: float = DAYS,
-    whom: Person | None = None,
+    target: Person | None = None,
 ) -> Link:  # fmt: skip
-    """Make a link to join as lead or assessor, for `whom` alone where they are named.
+    """Create a link to join as lead or assessor, which only `target` can use if given.
 
-    Without a project it makes the first lead, and older links of that kind end.
+    Without a project it is for the first lead, and older links of that kind end.
     """
     if role not in projects.ROLES:
-        raise DataError(f"a role is one of {', '.join(projects.ROLES)}; got {role!r}.")
+        raise DataError(f"a role must be one of {', '.join(projects.ROLES)}; got {role!r}.")
     if project is None:
         first = (invitations.c.kind == "join") & invitations.c.project.is_(None)
         for row in tx.all(LINKS.where(first, invitations.c.used_at.is_(None))):
             _end(tx, row, "ended", by)
     return _make(
         tx, "join", by, days, project=project.id if project else None, role=role,
-        person=whom.id if whom else None,
+        person=target.id if target else None,
     )  # fmt: skip
 
 
 def reset_link(tx: Tx, person: Person, by: Person | None, days: float = RESET_DAYS) -> Link:
-    """Make a link to set a new password; older ones of the same person end."""
-    theirs = (invitations.c.kind == "reset") & (invitations.c.person == person.id)
-    for row in tx.all(LINKS.where(theirs, invitations.c.used_at.is_(None))):
+    """Create a link to set a new password; older ones of the same person end."""
+    earlier = (invitations.c.kind == "reset") & (invitations.c.person == person.id)
+    for row in tx.all(LINKS.where(earlier, invitations.c.used_at.is_(None))):
         _end(tx, row, "ended", by)
     return _make(tx, "reset", by, days, person=person.id)
 
 
 def end_all(tx: Tx) -> int:
-    """End every link that was not used; return how many there were."""
+    """End every unused link; return how many there were."""
     rows = tx.all(LINKS.where(invitations.c.used_at.is_(None)))
     for row in rows:
         _end(tx, row, "ended", None)
     return len(rows)
 
 
-def look(tx: Tx, token: str, kind: str) -> Invitation:
-    """Return what a link offers, if it still does."""
+def find_offer(tx: Tx, token: str, kind: str) -> Invitation:
+    """Return the offer of a link; raise if it no longer works."""
     row = tx.first(
         LINKS.where(
             invitations.c.token_hash == logins.token_hash(token), invitations.c.kind == kind
         )
     )
     if row is None or not _works(tx, row):
-        raise DataError(OVER)
+        raise DataError(EXPIRED)
     return Invitation(
         row["id"], kind, row["role"], row["project"], row["title"] or "Firstpage", row["person"],
         row["login"], row["expires"],
     )  # fmt: skip
 
 
-def offered(tx: Tx, token: str, person: Person | None) -> Invitation:
-    """Return an invitation that `person`, or somebody without an account (None), may accept."""
-    offer = look(tx, token, "join")
+def acceptable_offer(tx: Tx, token: str, person: Person | None) -> Invitation:
+    """Return an invitation if `person`, or somebody without an account (None), may accept it."""
+    offer = find_offer(tx, token, "join")
     if offer.person is not None and (person is None or person.id != offer.person):
         raise DataError(f"this invitation is for the account {offer.login!r}; sign in to it first.")
     return offer
 
 
 def use(tx: Tx, offer: Invitation, person: Person) -> None:
-    """Use up a link: of two who come at the same time, one is refused."""
-    free = (invitations.c.id == offer.id) & invitations.c.used_at.is_(None)
-    if not tx.run(update(invitations).where(free).values(used_by=person.id, used_at=tx.now)):
-        raise DataError(OVER)
+    """Use a link; of two simultaneous uses one is refused."""
+    unused = (invitations.c.id == offer.id) & invitations.c.used_at.is_(None)
+    if not tx.run(update(invitations).where(unused).values(used_by=person.id, used_at=tx.now)):
+        raise DataError(EXPIRED)
     audit.note(
         tx, f"{NOUNS[offer.kind]} used", person=person.id, project=offer.project, id=offer.id
     )
 
 
 def join(tx: Tx, offer: Invitation, person: Person) -> Project | None:
-    """Take up an invitation; return the project, if it was for one."""
+    """Accept an invitation; return its project, or None for the first lead."""
     use(tx, offer, person)
     if offer.project is None:
         people.make_admin(tx, person)
@@ -165,75 +166,75 @@ def join(tx: Tx, offer: Invitation, person: Person) -> Project | None:
     return project
 
 
-def of_all(tx: Tx) -> list[Listed]:
-    """Return all links, those not used first."""
+def all_links(tx: Tx) -> list[LinkInfo]:
+    """Return all links, the unused ones first."""
     return [_listed(tx, row) for row in _newest(tx, LINKS)]
 
 
-def of_project(tx: Tx, project: Project, by: Person) -> list[Listed]:
-    """Return a project's invitations, and reset links of its people whom `by` may manage."""
+def links_of_project(tx: Tx, project: Project, by: Person) -> list[LinkInfo]:
+    """Return a project's invitations, and the reset links of members whom `by` may manage."""
     return [
         _listed(tx, row)
         for row in _newest(tx, LINKS.where(_belongs(project)))
-        if _seen(tx, row, by)
+        if _visible(tx, row, by)
     ]
 
 
 def revoke(tx: Tx, number: int, by: Person, project: Project | None = None) -> bool:
-    """Take back a link that was not used; return False where there is none.
+    """Revoke an unused link; return whether there was one.
 
-    With a project, one that `of_project` lists.
+    With a project, only a link that `links_of_project` lists.
     """
-    found = LINKS.where(invitations.c.id == number, invitations.c.used_at.is_(None))
-    row = tx.first(found if project is None else found.where(_belongs(project)))
-    if row is None or not _seen(tx, row, by):
+    links = LINKS.where(invitations.c.id == number, invitations.c.used_at.is_(None))
+    row = tx.first(links if project is None else links.where(_belongs(project)))
+    if row is None or not _visible(tx, row, by):
         return False
     _end(tx, row, "revoked", by)
     return True
 
 
 def _make(tx: Tx, kind: str, by: Person | None, days: float, **row: Any) -> Link:
-    if not 0 < days <= MOST_DAYS:
-        raise DataError(f"a link works up to {MOST_DAYS} days; got {days}.")
+    if not 0 < days <= MAX_DAYS:
+        raise DataError(f"a link can be valid for up to {MAX_DAYS} days; got {days}.")
     token = secrets.token_urlsafe(32)
     expires = tx.later(days=days)
     number = tx.add(
         invitations, token_hash=logins.token_hash(token), kind=kind, created=tx.now,
         expires=expires, made_by=by.id if by else None, **row,
     )  # fmt: skip
-    what = {"id": number, "role": row.get("role"), "whose": row.get("person")}
+    details = {"id": number, "role": row.get("role"), "whose": row.get("person")}
     audit.note(
-        tx, f"{NOUNS[kind]} made", person=by.id if by else None, project=row.get("project"),
-        **{name: value for name, value in what.items() if value is not None},
+        tx, f"{NOUNS[kind]} created", person=by.id if by else None, project=row.get("project"),
+        **{name: value for name, value in details.items() if value is not None},
     )  # fmt: skip
     page = "invitation" if kind == "join" else "reset"
     return Link(number, f"/{page}/{token}", token, expires)
 
 
-def _end(tx: Tx, row: RowMapping, how: str, by: Person | None) -> None:
-    """End an unused link.  Its row stays, used by nobody, so that no other link gets its number."""
+def _end(tx: Tx, row: RowMapping, verb: str, by: Person | None) -> None:
+    """End an unused link; its row stays, so that no other link gets its number."""
     tx.run(update(invitations).where(invitations.c.id == row["id"]).values(used_at=tx.now))
     audit.note(
-        tx, f"{NOUNS[row['kind']]} {how}", person=by.id if by else None, project=row["project"],
+        tx, f"{NOUNS[row['kind']]} {verb}", person=by.id if by else None, project=row["project"],
         id=row["id"], **({} if row["person"] is None else {"whose": row["person"]}),
     )  # fmt: skip
 
 
 def _works(tx: Tx, row: RowMapping) -> bool:
-    """Is a link unused, in its time, and still its maker's to give?"""
+    """Return whether a link is unused, not expired, and could still be created by its creator."""
     if row["used_at"] is not None or row["expires"] <= tx.now:
         return False
     if row["kind"] == "join" and row["project"] is None:
-        return not people.an_admin(tx)
-    if row["made_by"] is None:  # by the server's shell
+        return not people.has_admin(tx)
+    if row["made_by"] is None:  # made on the command line
         return True
     maker = people.get(tx, row["made_by"])
     if maker is None or maker.admin:
         return maker is not None
     if row["kind"] == "join":
         return row["project"] in projects.projects_of(tx, maker.id, "lead")
-    whom = people.get(tx, row["person"])
-    return whom is not None and projects.may_manage(tx, maker, whom)
+    target = people.get(tx, row["person"])
+    return target is not None and projects.may_manage(tx, maker, target)
 
 
 def _belongs(project: Project) -> Any:
@@ -242,28 +243,28 @@ def _belongs(project: Project) -> Any:
     return or_(invitations.c.project == project.id, reset)
 
 
-def _seen(tx: Tx, row: RowMapping, by: Person) -> bool:
-    """Is a link theirs to see and to revoke?"""
+def _visible(tx: Tx, row: RowMapping, by: Person) -> bool:
+    """Return whether a person may see and revoke a link."""
     if by.admin:
         return True
     if row["kind"] == "join":
         return row["project"] in projects.projects_of(tx, by.id, "lead")
-    whom = people.get(tx, row["person"])
-    return whom is not None and projects.may_manage(tx, by, whom)
+    target = people.get(tx, row["person"])
+    return target is not None and projects.may_manage(tx, by, target)
 
 
-def _newest(tx: Tx, found: Select[Any]) -> list[RowMapping]:
-    """Return rows, those that were not used first: no open link is ever cut off unseen.
+def _newest(tx: Tx, links: Select[Any]) -> list[RowMapping]:
+    """Return rows, the unused ones first, so that the limit never hides an open link.
 
-    Links that were ended without being used are not listed; the audit tells of them.
+    Links that ended unused are not listed; the audit log has them.
     """
     order = (invitations.c.used_at.is_not(None), invitations.c.id.desc())
-    known = or_(invitations.c.used_at.is_(None), invitations.c.used_by.is_not(None))
-    return list(tx.all(found.where(known).order_by(*order).limit(MAX_LISTED)))
+    listed = or_(invitations.c.used_at.is_(None), invitations.c.used_by.is_not(None))
+    return list(tx.all(links.where(listed).order_by(*order).limit(MAX_LISTED)))
 
 
-def _listed(tx: Tx, row: RowMapping) -> Listed:
-    return Listed(
+def _listed(tx: Tx, row: RowMapping) -> LinkInfo:
+    return LinkInfo(
         row["id"], row["kind"], row["role"], row["slug"], row["login"], row["maker"], row["user"],
         row["created"], row["expires"], row["used_at"], _works(tx, row),
     )  # fmt: skip

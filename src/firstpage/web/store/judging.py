@@ -1,8 +1,8 @@
-"""Where judging happens: sessions at hand, answers written down before they are acknowledged.
+"""The judging service: sessions in memory, and answers stored before they are acknowledged.
 
-A session is replay of its log, so it may be forgotten at any time; one that is at hand only saves
-the replay.  The log in the database decides: every write looks, inside its transaction, whether
-the session at hand is as long as the log, so several servers may work on one database.
+A session is a replay of its log, so it can be dropped at any time; a cached one only saves the
+replay.  The log in the database is authoritative: every write checks, inside its transaction, that
+the cached session is as long as the log, so several servers can work on one database.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ from firstpage.web.store.log import Timing
 from firstpage.web.store.people import Person
 from firstpage.web.store.sessions import (
     Conflict,
-    Doc,
-    NotThere,
-    Opened,
-    State,
-    caught_up,
+    NotFound,
+    OpenTask,
+    ShownDocument,
+    TaskState,
+    closed_reason,
     result_of,
-    why_closed,
+    synchronized,
 )
 from firstpage.web.store.tasks import TaskRow
 
-KEPT = 1000  # sessions at hand at most
-DONE = "This query is done; its judgments stand. Change single ones instead."
-LATE = "This was answered already, perhaps in another window; here is where you are."
+MAX_CACHED = 1000  # sessions in memory
+DONE = "This query is done and its judgments are final. You can still change single answers."
+LATE = "This question was already answered, perhaps in another window; this is the current one."
 
-
-Wish = Callable[[Tx, TaskRow, list[tuple[str, str]]], tuple[str, str] | None]
+# Returns which of a task's open pairs is asked next; None leaves the choice to the strategy.
+PairChooser = Callable[[Tx, TaskRow, list[tuple[str, str]]], tuple[str, str] | None]
 
 
 @dataclass(frozen=True)
-class Given:
-    """An answer as it comes in; `seq` and `key` make a second coming harmless."""
+class SubmittedAnswer:
+    """An answer as it is received; `seq` and `key` make a repeated request harmless."""
 
     seq: int
     key: str
@@ -66,107 +66,125 @@ class Given:
 
 
 @dataclass
-class Seat:
-    """One task at a time by one thread."""
+class TaskLock:
+    """Serializes the threads that work on one task, and caches its session."""
 
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    opened: Opened | None = None
+    mutex: threading.Lock = field(default_factory=threading.Lock)
+    cached: OpenTask | None = None
+
+    @property
+    def task(self) -> OpenTask:
+        """The open task; only while the lock is held by `JudgingService._locked`."""
+        assert self.cached is not None
+        return self.cached
 
 
-class Desk:
-    """All judging of one server process; `wish` says which pair of several open ones comes next."""
+class JudgingService:
+    """All judging of one server process.
 
-    def __init__(self, store: Store, wish: Wish | None = None) -> None:
+    Parameters
+    ----------
+    store : Store
+        The database.
+    choose_pair : PairChooser, optional
+        Chooses the next pair of lists where several are open.
+    """
+
+    def __init__(self, store: Store, choose_pair: PairChooser | None = None) -> None:
         self.store = store
-        self._wish = wish
-        self._seats: OrderedDict[int, Seat] = OrderedDict()
-        self._guard = threading.Lock()
+        self._choose_pair = choose_pair
+        self._locks: OrderedDict[int, TaskLock] = OrderedDict()
+        self._locks_mutex = threading.Lock()
 
-    def state(self, task: int, person: Person) -> State:
-        with self._seated(task, person) as seat:
-            return _at(seat).state()
+    def state(self, task: int, person: Person) -> TaskState:
+        """Return the state of a person's task."""
+        with self._locked(task, person) as lock:
+            return lock.task.state()
 
-    def answer(self, task: int, person: Person, given: Given) -> State:
-        """Write down an answer; the state after it, once it is durable."""
+    def answer(self, task: int, person: Person, answer: SubmittedAnswer) -> TaskState:
+        """Record an answer; return the next state once the answer is durable."""
 
         def event(session: Session) -> Event:
-            shown = session.question
-            kind = "judgment" if shown is None else shown.kind
-            return Judged(given.left, given.right, given.outcome, given.bad, kind, given.skipped)
+            question = session.question
+            kind = "judgment" if question is None else question.kind
+            return Judged(
+                answer.left, answer.right, answer.outcome, answer.bad, kind, answer.skipped
+            )
 
-        with self._seated(task, person, given.key) as seat:
-            _check_outcome(_at(seat).task.tool, given.outcome, given.right is None)
-            _check_buttons(_at(seat), given)
-            return self._happen(seat, person, given.seq, given.key, event, given.timing)
+        with self._locked(task, person, answer.key) as lock:
+            _check_outcome(lock.task.task.tool, answer.outcome, answer.right is None)
+            _check_buttons(lock.task, answer)
+            return self._record(lock, person, answer.seq, answer.key, event, answer.timing)
 
-    def undo(self, task: int, person: Person, seq: int, key: str) -> State:
-        with self._seated(task, person, key) as seat:
-            return self._happen(seat, person, seq, key, lambda _: Undone())
+    def undo(self, task: int, person: Person, seq: int, key: str) -> TaskState:
+        """Undo the last judgment."""
+        with self._locked(task, person, key) as lock:
+            return self._record(lock, person, seq, key, lambda _: Undone())
 
     def revise(
         self, task: int, person: Person, seq: int, key: str, at: int, outcome: int,
         bad: tuple[str, ...] = (),
-    ) -> State:  # fmt: skip
-        """Another answer to a judgment that stands."""
-        with self._seated(task, person, key) as seat:
-            old = _at(seat).session.judgments[at : at + 1]
-            _check_outcome(_at(seat).task.tool, outcome, bool(old) and old[0].right is None)
+    ) -> TaskState:  # fmt: skip
+        """Replace the answer of judgment number `at`."""
+        with self._locked(task, person, key) as lock:
+            old = lock.task.session.judgments[at : at + 1]
+            _check_outcome(lock.task.task.tool, outcome, bool(old) and old[0].right is None)
             if old:
-                again = Given(seq, key, old[0].left, old[0].right, outcome, bad)
-                _check_buttons(_at(seat), again)
-            return self._happen(seat, person, seq, key, lambda _: Revised(at, outcome, bad))
+                revised = SubmittedAnswer(seq, key, old[0].left, old[0].right, outcome, bad)
+                _check_buttons(lock.task, revised)
+            return self._record(lock, person, seq, key, lambda _: Revised(at, outcome, bad))
 
-    def switch(self, task: int, by: Person, key: str, changes: Mapping[str, Any]) -> State:
-        """Another strategy or k from here on, by a lead."""
+    def switch(self, task: int, by: Person, key: str, changes: Mapping[str, Any]) -> TaskState:
+        """Change the strategy or k for the remaining questions; done by a lead."""
         with self.store.read() as tx:
             row = tasks.get(tx, task)
         if row is None:
-            raise NotThere("there is no such task.")
-        with self._seated(task, replace(by, id=row.person), key) as seat:
-            session = _at(seat).session
+            raise NotFound("there is no such task.")
+        with self._locked(task, replace(by, id=row.person), key) as lock:
+            session = lock.task.session
             setting = replace(session.setting, **changes)
-            projects.check_fit(setting, (row.tool,))
+            projects.check_strategy(setting, (row.tool,))
             if setting.strategy != session.setting.strategy:
                 check_documents(row.query_key, row.n, setting.strategy, setting.refine)
-            state = self._happen(seat, by, len(session.events), key, lambda _: Switched(setting))
+            state = self._record(lock, by, len(session.events), key, lambda _: Switched(setting))
         with self.store.write() as tx:
             audit.note(tx, "task switched", person=by.id, project=row.project, task=task, **changes)
         return state
 
     def spend(self, task: int, person: Person, key: str, timing: Timing) -> None:
-        """Time that ended without an answer."""
+        """Record time that ended without an answer."""
         with self.store.write() as tx:
-            _mine(tx, task, person)
+            _own_task(tx, task, person)
             log.add_spans(tx, task, key, timing)
 
-    def skip(self, task: int, person: Person, reason: str) -> State:
-        """Hand the whole query back."""
-        with self._seated(task, person) as seat:
+    def skip(self, task: int, person: Person, reason: str) -> TaskState:
+        """Skip the whole query; it is assigned to another assessor."""
+        with self._locked(task, person) as lock:
             with self.store.write() as tx:
-                row = _mine(tx, task, person)
-                why = why_closed(row) if row.state != "skipped" else None
-                if why or row.state == "done":
-                    raise Conflict(why or DONE, _at(seat).state())
+                row = _own_task(tx, task, person)
+                reason_closed = closed_reason(row) if row.state != "skipped" else None
+                if reason_closed or row.state == "done":
+                    raise Conflict(reason_closed or DONE, lock.task.state())
                 if row.state != "skipped":
                     tasks.skip(tx, row, reason, person.id)
-                    assigning.hand_on(tx, row)
-            seat.opened = None
+                    assigning.reassign_query(tx, row)
+            lock.cached = None
         return self.state(task, person)
 
     def ahead(self, task: int, person: Person) -> list[str]:
-        """Addresses of the documents that may be shown after the open question."""
-        with self._seated(task, person) as seat:
-            opened = _at(seat)
-            shown = None if opened.barred else opened.session.question
-            if shown is None:
+        """Return the URLs of the documents that may be shown after the open question."""
+        with self._locked(task, person) as lock:
+            opened = lock.task
+            question = None if opened.blocked else opened.session.question
+            if question is None:
                 return []
-            outcomes = (1, -1) if shown.right is not None else (0,)
-            found = [opened.session.peek(outcome) for outcome in outcomes]
-            keys = {key for s in found if s is not None for key in (s.left, s.right) if key}
-            return sorted(opened.docs[key].url for key in keys - {shown.left, shown.right})
+            outcomes = (1, -1) if question.right is not None else (0,)
+            peeked = [opened.session.peek(outcome) for outcome in outcomes]
+            keys = {key for q in peeked if q is not None for key in (q.left, q.right) if key}
+            return sorted(opened.docs[key].url for key in keys - {question.left, question.right})
 
-    def left(self, task: TaskRow) -> tuple[int, int]:
-        """How many questions a task still has, about: for lists, where none is replayed."""
+    def questions_remaining(self, task: TaskRow) -> tuple[int, int]:
+        """Return the estimated range of remaining questions, without replaying the task's log."""
         if task.state in ("done", "skipped") or task.n < 1:
             return 0, 0
         low, high = remaining_questions(
@@ -174,83 +192,85 @@ class Desk:
         )
         return max(1, low - task.asked), max(1, high - task.asked)
 
-    def judgments(self, task: int, person: Person) -> list[tuple[Judged, Doc, Doc | None]]:
-        """One's own standing judgments with their documents, in order."""
-        with self._seated(task, person) as seat:
-            docs = _at(seat).docs
+    def judgments(
+        self, task: int, person: Person
+    ) -> list[tuple[Judged, ShownDocument, ShownDocument | None]]:
+        """Return the person's current judgments with their documents, in order."""
+        with self._locked(task, person) as lock:
+            docs = lock.task.docs
             return [
                 (j, docs[j.left], None if j.right is None else docs[j.right])
-                for j in _at(seat).session.judgments
+                for j in lock.task.session.judgments
             ]
 
     @contextmanager
-    def _seated(self, task: int, person: Person, key: str | None = None) -> Iterator[Seat]:
-        """The task's seat with its session as long as the log, for one thread.
+    def _locked(self, task: int, person: Person, key: str | None = None) -> Iterator[TaskLock]:
+        """Yield the task's lock, held by this thread, with its session as long as the log.
 
-        A seat may be forgotten between being found and being locked; then two threads have one
-        each, and the log decides between them as between two servers.
+        A lock may be evicted between the lookup and the acquisition.  Two threads then hold a lock
+        each, and the log decides between them as it does between two servers.
         """
-        with self._guard:
-            seat = self._seats.setdefault(task, Seat())
-            self._seats.move_to_end(task)
-            while len(self._seats) > KEPT:
-                self._seats.popitem(last=False)
-        with seat.lock:
+        with self._locks_mutex:
+            lock = self._locks.setdefault(task, TaskLock())
+            self._locks.move_to_end(task)
+            while len(self._locks) > MAX_CACHED:
+                self._locks.popitem(last=False)
+        with lock.mutex:
             with self.store.read() as tx:
-                row = _mine(tx, task, person)
-                seat.opened = caught_up(tx, row, seat.opened)
-                seat.opened.barred = why_closed(row) or training.barred(tx, row)
+                row = _own_task(tx, task, person)
+                lock.cached = synchronized(tx, row, lock.cached)
+                lock.cached.blocked = closed_reason(row) or training.blocked(tx, row)
                 repeated = key is not None and log.has_key(tx, task, key)
-                self._turn(tx, seat.opened)
+                self._select_pair(tx, lock.cached)
             if repeated:
-                raise Repeated(seat.opened.state())
-            yield seat
+                raise RepeatedRequest(lock.cached.state())
+            yield lock
 
-    def _happen(
-        self, seat: Seat, person: Person, seq: int, key: str,
-        make: Callable[[Session], Event], timing: Timing | None = None,
-    ) -> State:  # fmt: skip
-        """Let an event happen to the session at hand, then to the log; both or neither."""
-        opened = _at(seat)
-        if opened.barred:
-            raise Conflict(opened.barred, opened.state())
+    def _record(
+        self, lock: TaskLock, person: Person, seq: int, key: str,
+        make_event: Callable[[Session], Event], timing: Timing | None = None,
+    ) -> TaskState:  # fmt: skip
+        """Apply an event to the cached session, then append it to the log; both or neither."""
+        opened = lock.task
+        if opened.blocked:
+            raise Conflict(opened.blocked, opened.state())
         if seq != len(opened.session.events):
             raise Conflict(LATE, opened.state())
         try:
-            opened.session.apply(make(opened.session))
-        except InconsistentEventError as error:
+            opened.session.apply(make_event(opened.session))
+        except OutOfStep as error:
             raise Conflict(f"{LATE} ({error})", opened.state()) from error
-        seat.opened = None  # from here on it is ahead of the log
+        lock.cached = None  # until the write succeeds the session is ahead of the log
         state = opened.state()  # chooses the next question, outside the transaction
         result = result_of(opened.session)
         try:
             with self.store.write() as tx:
                 self._write(tx, opened, person, seq, key, timing or Timing(), result)
-        except log.Taken:
-            raise self._too_late(opened.task, key) from None
-        seat.opened = opened
-        if self._wish is None or opened.task.tool != "lists":
+        except log.AlreadyRecorded:
+            raise self._lost_race(opened.task, key) from None
+        lock.cached = opened
+        if self._choose_pair is None or opened.task.tool != "lists":
             return state
         with self.store.read() as tx:
-            self._turn(tx, opened)
+            self._select_pair(tx, opened)
         return opened.state()
 
-    def _turn(self, tx: Tx, opened: Opened) -> None:
-        """Where any order will do: to the pair that is wished for, by all that is known by now."""
-        if self._wish is None or opened.barred or opened.task.tool != "lists":
+    def _select_pair(self, tx: Tx, opened: OpenTask) -> None:
+        """Make the chooser's pair the open question where the strategy accepts any order."""
+        if self._choose_pair is None or opened.blocked or opened.task.tool != "lists":
             return
         choices = opened.session.choices
-        wished = self._wish(tx, opened.task, choices) if len(choices) > 1 else None
-        if wished is not None:
-            opened.session.select_pair(*wished)
+        pair = self._choose_pair(tx, opened.task, choices) if len(choices) > 1 else None
+        if pair is not None:
+            opened.session.turn(*pair)
 
     def _write(
-        self, tx: Tx, opened: Opened, person: Person, seq: int, key: str, timing: Timing,
+        self, tx: Tx, opened: OpenTask, person: Person, seq: int, key: str, timing: Timing,
         result: dict[str, Any] | None,
     ) -> None:  # fmt: skip
         row = tasks.locked(tx, opened.task.id)
-        if row is None or why_closed(row) or log.length(tx, row.id) != seq:
-            raise log.Taken
+        if row is None or closed_reason(row) or log.length(tx, row.id) != seq:
+            raise log.AlreadyRecorded
         session = opened.session
         log.append(tx, row.id, seq, key, session.events[-1], person.id, timing)
         tasks.set_state(
@@ -258,51 +278,50 @@ class Desk:
             result=result,
         )  # fmt: skip
 
-    def _too_late(self, task: TaskRow, key: str) -> Exception:
-        """What to say when another server was first: with this very answer, or another."""
+    def _lost_race(self, task: TaskRow, key: str) -> Exception:
+        """Return the error to raise when another server wrote first: this answer, or another."""
         with self.store.read() as tx:
             row = tasks.get(tx, task.id)
             if row is None:
-                return NotThere("there is no such task.")
-            opened = caught_up(tx, row, None)
-            opened.barred = why_closed(row)
+                return NotFound("there is no such task.")
+            opened = synchronized(tx, row, None)
+            opened.blocked = closed_reason(row)
             recorded = log.has_key(tx, row.id, key)
-        return Repeated(opened.state()) if recorded else Conflict(LATE, opened.state())
+        return RepeatedRequest(opened.state()) if recorded else Conflict(LATE, opened.state())
 
 
-class Repeated(Exception):
-    """The same key again: it was recorded before, so only the state is told."""
+class RepeatedRequest(Exception):
+    """A request with a key that is already recorded; it is answered with the current state."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: TaskState) -> None:
         super().__init__("recorded before")
         self.state = state
 
 
-def _at(seat: Seat) -> Opened:
-    assert seat.opened is not None
-    return seat.opened
-
-
-def _mine(tx: Tx, task: int, person: Person) -> TaskRow:
-    """A task of this person, who has not left the project."""
+def _own_task(tx: Tx, task: int, person: Person) -> TaskRow:
+    """Return a task of this person, who must be an assessor of its project."""
     row = tasks.get(tx, task)
-    if row is None or row.person != person.id or not projects.assesses(tx, row.project, person.id):
-        raise NotThere("there is no such task.")
+    if (
+        row is None
+        or row.person != person.id
+        or not projects.is_assessor(tx, row.project, person.id)
+    ):
+        raise NotFound("there is no such task.")
     return row
 
 
-def _check_buttons(opened: Opened, given: Given) -> None:
-    """Refuse what the project's pages have no button for, or what contradicts itself."""
-    if opened.task.tool != "pairs" or given.skipped:
+def _check_buttons(opened: OpenTask, answer: SubmittedAnswer) -> None:
+    """Refuse an answer that the project's pages do not offer, or that contradicts itself."""
+    if opened.task.tool != "pairs" or answer.skipped:
         return
-    if given.bad and not opened.options.bad:
-        raise DataError("this project has no button for bad documents.")
-    if len(given.bad) == 1 and given.outcome != (-1 if given.left in given.bad else 1):
-        raise DataError("of one bad document and another, the other one is better.")
-    if len(given.bad) > 1 and given.outcome != 0:
-        raise DataError("of two bad documents, neither is better.")
-    if given.outcome == 0 and not given.bad and not opened.options.ties:
-        raise DataError("this project has no ties: say which one is better, or skip.")
+    if answer.bad and not opened.options.bad:
+        raise DataError("documents cannot be marked bad in this project.")
+    if len(answer.bad) == 1 and answer.outcome != (-1 if answer.left in answer.bad else 1):
+        raise DataError("if one document is marked bad, the other one must be the better one.")
+    if len(answer.bad) > 1 and answer.outcome != 0:
+        raise DataError("if both documents are marked bad, the outcome must be 0.")
+    if answer.outcome == 0 and not answer.bad and not opened.options.ties:
+        raise DataError("ties are not allowed in this project; choose the better one, or skip.")
 
 
 def _check_outcome(tool: str, outcome: int, graded: bool) -> None:

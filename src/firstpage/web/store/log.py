@@ -1,4 +1,4 @@
-"""The log of judgments: rows are added, each with its number in its task and its sender's key."""
+"""The log of judgments: append-only rows, each numbered in its task and keyed by its sender."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from firstpage.labeling.session.events import Event, from_dict, to_dict
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.tables import events, spans
 
-_MINE = events.c.task == bindparam("task")
-LAST = select(func.max(events.c.seq)).where(_MINE)
-KEY = select(events.c.id).where(_MINE, events.c.key == bindparam("key"))
-SINCE = select(events.c.event).where(_MINE, events.c.seq >= bindparam("seq")).order_by(events.c.seq)
+_OF_TASK = events.c.task == bindparam("task")
+LAST = select(func.max(events.c.seq)).where(_OF_TASK)
+KEY = select(events.c.id).where(_OF_TASK, events.c.key == bindparam("key"))
+SINCE = (
+    select(events.c.event).where(_OF_TASK, events.c.seq >= bindparam("seq")).order_by(events.c.seq)
+)
 SPAN_KINDS = ("active", "paused", "away")
 
 
-class Taken(Exception):
-    """The number or the key is in the log already: somebody else was first."""
+class AlreadyRecorded(Exception):
+    """The number or the key is in the log already: another request was first."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +35,10 @@ class Timing:
     spans: tuple[dict[str, Any], ...] = field(default=())
     comment: str | None = None
     cost: Mapping[str, Any] | None = None  # of an answer by a program
-    adjusted: Mapping[str, Any] = field(default_factory=dict)  # what was changed in the times
+    adjusted: Mapping[str, Any] = field(default_factory=dict)  # corrections of reported times
 
     def sums(self) -> dict[str, int | None]:
-        """Milliseconds of each kind; nothing is known without spans."""
+        """Return the milliseconds of each kind; None if there are no spans."""
         return {
             f"{kind}_ms": sum(int(s["ms"]) for s in self.spans if s["kind"] == kind)
             if self.spans else None
@@ -45,39 +47,40 @@ class Timing:
 
 
 def length(tx: Tx, task: int) -> int:
-    """How many events a task has; so the next one's number."""
+    """Return the number of a task's events, which is the number of its next event."""
     last = tx.value(LAST, task=task)
     return 0 if last is None else int(last) + 1
 
 
 def has_key(tx: Tx, task: int, key: str) -> bool:
+    """Return whether a task's log has an event with this key."""
     return tx.value(KEY, task=task, key=key) is not None
 
 
 def since(tx: Tx, task: int, seq: int = 0) -> list[Event]:
-    """The events from a number on."""
+    """Return a task's events, starting with number `seq`."""
     return [from_dict(row["event"]) for row in tx.all(SINCE, task=task, seq=seq)]
 
 
 def append(
     tx: Tx, task: int, seq: int, key: str, event: Event, person: int, timing: Timing
 ) -> None:
-    """One more event; `Taken` where its number or key is used."""
-    written = to_dict(event)
+    """Append an event; raise `AlreadyRecorded` if its number or key is taken."""
+    record = to_dict(event)
     if timing.adjusted:
-        written["adjusted_times"] = dict(timing.adjusted)
+        record["adjusted_times"] = dict(timing.adjusted)
     try:
         tx.add(
-            events, task=task, seq=seq, key=key, event=written, person=person,
+            events, task=task, seq=seq, key=key, event=record, person=person,
             shown_at=timing.shown_at, answered_at=timing.answered_at, **timing.sums(),
             spans=list(timing.spans) or None, comment=timing.comment, at=tx.now,
             cost=None if timing.cost is None else dict(timing.cost),
         )  # fmt: skip
     except IntegrityError as error:
-        raise Taken from error
+        raise AlreadyRecorded from error
 
 
 def add_spans(tx: Tx, task: int, key: str, timing: Timing) -> None:
-    """Time that ended without an answer; the same key once."""
+    """Record time that ended without an answer, once per key."""
     if tx.value(select(spans.c.id).where(spans.c.task == task, spans.c.key == key)) is None:
         tx.add(spans, task=task, key=key, spans=list(timing.spans), at=tx.now, **timing.sums())

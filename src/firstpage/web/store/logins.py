@@ -1,4 +1,4 @@
-"""Who is logged in: sessions are kept here and can be ended; a browser has a random token."""
+"""Login sessions: stored on the server, where they can be ended; a browser has a random token."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from firstpage.web.store.connect import Tx
 from firstpage.web.store.people import Person
 from firstpage.web.store.tables import logins, people
 
-DAYS = 30  # how long one stays logged in without being seen
-STALE = 3600.0  # seconds after which being seen is written down again
+DAYS = 30  # until an unused session expires
+STALE = 3600.0  # seconds after which the last use is recorded again
 
-FOUND = (
+LOGIN_BY_TOKEN = (
     select(logins, people.c.login, people.c.name, people.c.admin)
     .join(people, people.c.id == logins.c.person)
     .where(
@@ -28,7 +28,7 @@ FOUND = (
 
 @dataclass(frozen=True)
 class Login:
-    """A session: who, and the token that forms must carry.  `stale`: should be touched."""
+    """A session: the person, and the CSRF token of their forms.  `stale`: it should be touched."""
 
     id: int
     person: Person
@@ -37,12 +37,12 @@ class Login:
 
 
 def token_hash(token: str) -> str:
-    """What is stored of a secret token; a copy of the database opens no door."""
+    """Return the digest under which a token is stored, so that a leaked database has no tokens."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
 def start(tx: Tx, person: Person) -> tuple[str, Login]:
-    """A new session with a token of its own: one that was there before login is never kept."""
+    """Start a session with a new token; a token from before the login is never reused."""
     token, csrf = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
     tx.run(delete(logins).where(logins.c.expires < tx.now))
     row = tx.add(
@@ -53,8 +53,8 @@ def start(tx: Tx, person: Person) -> tuple[str, Login]:
 
 
 def find(tx: Tx, token: str) -> Login | None:
-    """The session of a token, unless it is over."""
-    row = tx.first(FOUND, token=token_hash(token), now=tx.now)
+    """Return the session of a token; None if it is unknown or expired."""
+    row = tx.first(LOGIN_BY_TOKEN, token=token_hash(token), now=tx.now)
     if row is None:
         return None
     person = Person(row["person"], row["login"], row["name"], row["admin"])
@@ -62,17 +62,18 @@ def find(tx: Tx, token: str) -> Login | None:
 
 
 def touch(tx: Tx, login: int) -> None:
-    """The person was here just now."""
+    """Record that a session is in use, and extend it."""
     tx.run(
         update(logins).where(logins.c.id == login).values(seen=tx.now, expires=tx.later(days=DAYS))
     )
 
 
 def end(tx: Tx, login: int) -> None:
+    """End a session."""
     tx.run(delete(logins).where(logins.c.id == login))
 
 
-def end_all(tx: Tx, person: int, but: int | None = None) -> None:
-    """All sessions of a person, after a change of password; `but` the one that made it."""
-    found = delete(logins).where(logins.c.person == person)
-    tx.run(found if but is None else found.where(logins.c.id != but))
+def end_all(tx: Tx, person: int, keep: int | None = None) -> None:
+    """End all sessions of a person, except `keep`."""
+    statement = delete(logins).where(logins.c.person == person)
+    tx.run(statement if keep is None else statement.where(logins.c.id != keep))

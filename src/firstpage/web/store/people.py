@@ -1,4 +1,4 @@
-"""People: their accounts and passwords."""
+"""Accounts and passwords."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from firstpage.web.store.tables import people
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
 
-LOCAL = "local"  # the login of the one person of `--open`, who has no password
+LOCAL = "local"  # the login of the single user of `--open`, who has no password
 LOGIN = re.compile(r"[\w.@+\-]{1,100}")
-SHORTEST, LONGEST = 10, 500  # of a password; a long one costs the server, not the attacker
-DIFFERENT = 4  # characters of a password
-SHORTEST_WORD = 3  # of a login; shorter ones are in any password
-# The first passwords to be guessed: these words, digits and signs after them; keys in a row.
+MIN_LENGTH, MAX_LENGTH = 10, 500  # of a password; hashing a long one costs the server
+MIN_DISTINCT = 4  # characters of a password
+MIN_WORD = 3  # letters of a word of a login; shorter ones occur in any password
+# The first passwords to be guessed: these words, also with digits or punctuation; rows of keys.
 COMMON_WORDS = frozenset(
     ("admin", "administrator", "adminadmin", "baseball", "changeme", "chocolate", "correcthorse",
      "correcthorsebatterystaple", "dragon", "firstpage", "football", "hello", "helloworld",
-     "iloveyou", "labeling", "labeling", "letmein", "letmeinplease", "liverpool", "login",
+     "iloveyou", "labeling", "letmein", "letmeinplease", "liverpool", "login",
      "manchester", "master", "monkey", "mypassword", "p@ssword", "p@ssw0rd", "pass", "passw0rd",
      "password", "passwordpassword", "princess", "qazwsxedcrfv", "qwerasdfzxcv", "qwerty", "qwertz",
      "qwertyqwerty", "secret", "starwars", "sunshine", "superman", "test", "testtest",
      "thisisapassword", "trustno", "user", "welcome", "whatever")
 )  # fmt: skip
-ROWS = (
+KEY_ROWS = (
     "01234567890123456789", "abcdefghijklmnopqrstuvwxyz0123456789", "1q2w3e4r5t6y7u8i9o0p",
     "q1w2e3r4t5y6u7i8o9p0", "1qaz2wsx3edc4rfv5tgb6yhn7ujm", "qazwsxedcrfvtgbyhnujmikolp",
     "qwertyuiop[]asdfghjkl;'zxcvbnm,./", "qwertzuiopüasdfghjklöäyxcvbnm",
@@ -47,7 +47,7 @@ ROWS = (
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody with an account.  `admin`: may see to all projects (the first lead)."""
+    """A person with an account; an `admin` (the first lead) manages all projects."""
 
     id: int
     login: str
@@ -56,38 +56,41 @@ class Person:
 
 
 def fold_login(login: str) -> str:
-    """Return a login as it is stored, compared and counted: one form for all ways to write it."""
+    """Return the normalized form in which a login is stored, compared and counted."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", login.strip()).casefold())
 
 
 def create(
-    tx: Tx, login: str, name: str = "", known: str | None = None, admin: bool = False
+    tx: Tx, login: str, name: str = "", password_hash: str | None = None, admin: bool = False
 ) -> Person:
-    """A new account; without a password (`known` is its hash) nobody can log in to it."""
+    """Create an account; without a password hash nobody can sign in to it."""
     login = fold_login(login)
     if not LOGIN.fullmatch(login):
-        raise DataError(f"a login has 1 to 100 letters, digits and . @ + - _; got {login[:110]!r}.")
+        raise DataError(
+            f"a login must have 1 to 100 letters, digits or . @ + - _; got {login[:110]!r}."
+        )
     if tx.value(select(people.c.id).where(people.c.login == login)):
         raise DataError(f"the login {login!r} is taken; choose another.")
-    if known is not None:
+    if password_hash is not None:
         _check_password_allowed(login)
     name = (name.strip() or login)[:200]
     row = tx.add(
         people, login=login, name=name, admin=admin, created=tx.now,
-        password_hash=known,
+        password_hash=password_hash,
     )  # fmt: skip
     audit.note(tx, "person created", person=row)
     return Person(row, login, name, admin)
 
 
 def get(tx: Tx, person: int) -> Person | None:
-    """By id; those deleted are not there."""
+    """Return a person by id; None if there is none, or the account is deleted."""
     return _person(
         tx.first(select(people).where(people.c.id == person, people.c.deleted.is_(None)))
     )
 
 
 def by_login(tx: Tx, login: str) -> Person | None:
+    """Return a person by login; None if there is none, or the account is deleted."""
     return _person(
         tx.first(
             select(people).where(people.c.login == fold_login(login), people.c.deleted.is_(None))
@@ -95,21 +98,21 @@ def by_login(tx: Tx, login: str) -> Person | None:
     )
 
 
-def anybody(tx: Tx) -> bool:
-    """Is there an account at all?"""
+def any_account(tx: Tx) -> bool:
+    """Return whether there is any account."""
     return bool(tx.value(select(func.count()).select_from(people)))
 
 
-def an_admin(tx: Tx) -> bool:
-    """Can somebody who may do everything come in?"""
-    found = select(func.count()).where(
+def has_admin(tx: Tx) -> bool:
+    """Return whether an admin can sign in."""
+    count = select(func.count()).where(
         people.c.admin, people.c.password_hash.is_not(None), people.c.deleted.is_(None)
     )
-    return bool(tx.value(found))
+    return bool(tx.value(count))
 
 
-def waiting_admin(tx: Tx) -> Person | None:
-    """Return an admin who never set a password and has only to come in."""
+def admin_without_password(tx: Tx) -> Person | None:
+    """Return an admin who has not set a password yet."""
     return _person(
         tx.first(
             select(people)
@@ -123,19 +126,19 @@ def waiting_admin(tx: Tx) -> Person | None:
 
 
 def ensure(tx: Tx, login: str, name: str = "", admin: bool = False) -> Person:
-    """The person of this login, made if absent."""
+    """Return the person with this login; create the account if there is none."""
     return by_login(tx, login) or create(tx, login, name, admin=admin)
 
 
-def set_password(tx: Tx, person: Person, known: str) -> None:
-    """By its hash, which is made outside the transaction, since it is slow by design."""
+def set_password(tx: Tx, person: Person, password_hash: str) -> None:
+    """Set a password by its hash, which is computed outside the transaction: it is slow."""
     _check_password_allowed(person.login)
-    tx.run(people.update().where(people.c.id == person.id).values(password_hash=known))
+    tx.run(people.update().where(people.c.id == person.id).values(password_hash=password_hash))
     audit.note(tx, "password changed", person=person.id)
 
 
 def _check_password_allowed(login: str) -> None:
-    """Refuse a password for the person of `--open`, who sees to everything without one."""
+    """Refuse a password for the single user of `--open`, who has none."""
     if login == LOCAL:
         raise DataError(
             f"the login {LOCAL!r} is for `label serve --open` and has no password; choose another."
@@ -143,47 +146,54 @@ def _check_password_allowed(login: str) -> None:
 
 
 def make_admin(tx: Tx, person: Person) -> None:
+    """Make a person an admin."""
     tx.run(people.update().where(people.c.id == person.id).values(admin=True))
     audit.note(tx, "made admin", person=person.id)
 
 
 def password_hash(tx: Tx, person: int) -> str | None:
-    found: str | None = tx.value(select(people.c.password_hash).where(people.c.id == person))
-    return found
+    """Return the hash of a person's password; None if it is not set."""
+    value: str | None = tx.value(select(people.c.password_hash).where(people.c.id == person))
+    return value
 
 
 def check_password(password: str, login: str) -> None:
-    """Refuse a password that is too short, absurdly long, or among the first to be guessed."""
-    if not SHORTEST <= len(password) <= LONGEST:
-        raise DataError(f"a password has {SHORTEST} to {LONGEST} characters; got {len(password)}.")
+    """Refuse a password that is too short, too long, or among the first to be guessed."""
+    if not MIN_LENGTH <= len(password) <= MAX_LENGTH:
+        raise DataError(
+            f"a password must have {MIN_LENGTH} to {MAX_LENGTH} characters; got {len(password)}."
+        )
     folded = fold_login(password)
     if folded == fold_login(login):
-        raise DataError("the password is the login; choose another.")
-    if len(set(folded)) < DIFFERENT:
+        raise DataError("the password is the same as the login; choose another.")
+    if len(set(folded)) < MIN_DISTINCT:
         raise DataError(
-            f"a password has at least {DIFFERENT} different characters; got {len(set(folded))}."
+            f"a password must have at least {MIN_DISTINCT} different characters; "
+            f"got {len(set(folded))}."
         )
-    if any(folded in row or folded[::-1] in row for row in ROWS) or _made_of(folded, COMMON_WORDS):
+    if any(folded in row or folded[::-1] in row for row in KEY_ROWS) or _consists_of(
+        folded, COMMON_WORDS
+    ):
         raise DataError("this is one of the most common passwords; choose another.")
-    if _made_of(folded, COMMON_WORDS | _login_words(login)):
-        raise DataError("the password is made of the login; choose another.")
+    if _consists_of(folded, COMMON_WORDS | _login_words(login)):
+        raise DataError("the password consists of the login; choose another.")
 
 
 def _login_words(login: str) -> frozenset[str]:
     """Return the login, its letters and its longer parts, each forward and backward."""
     folded = fold_login(login)
-    found = {folded, _letters(folded), *re.split(r"[\W\d_]+", folded)}
-    return frozenset(w[::way] for w in found if len(w) >= SHORTEST_WORD for way in (1, -1))
+    words = {folded, _letters(folded), *re.split(r"[\W\d_]+", folded)}
+    return frozenset(w[::step] for w in words if len(w) >= MIN_WORD for step in (1, -1))
 
 
-def _made_of(folded: str, words: Collection[str]) -> bool:
-    """Return whether a password is nothing but these words, with digits, signs and blanks."""
+def _consists_of(folded: str, words: Collection[str]) -> bool:
+    """Return whether a password is only these words, with digits, punctuation and blanks."""
     plain = "".join(folded.split()).strip(string.digits + string.punctuation)
     return any(_is_joined(text, words) for text in (plain, _letters(folded)))
 
 
 def _is_joined(text: str, words: Collection[str]) -> bool:
-    """Return whether a text is one of the words, or several without anything between."""
+    """Return whether a text is a concatenation of one or more of the words."""
     ends = {0}
     for at in range(len(text)):
         if at in ends:
@@ -195,33 +205,37 @@ def _letters(text: str) -> str:
     return "".join(filter(str.isalpha, text))
 
 
-def hashed(password: str, login: str) -> str:
+def hash_password(password: str, login: str) -> str:
     """Return the Argon2id hash of the password of `login`; a trivial password is refused."""
     check_password(password, login)
     return hasher().hash(password)
 
 
-def fits(password: str, known: str | None) -> bool:
-    """Is this the password?  Takes as long where there is no account, so that one cannot tell."""
+def verify_password(password: str, password_hash: str | None) -> bool:
+    """Return whether this is the password.
+
+    Without an account it takes as long, so that the time does not reveal which logins exist.
+    """
     from argon2.exceptions import InvalidHashError, VerificationError
 
     try:
-        nobodys = _nobodys()
-        right = hasher().verify(known or nobodys, password[: LONGEST + 1])
+        dummy = _dummy_hash()
+        matches = hasher().verify(password_hash or dummy, password[: MAX_LENGTH + 1])
     except (VerificationError, InvalidHashError):
         return False
-    return right and known is not None
+    return matches and password_hash is not None
 
 
 @cache
 def hasher() -> PasswordHasher:
+    """Return the Argon2id hasher."""
     from argon2 import PasswordHasher
 
     return PasswordHasher()
 
 
 @cache
-def _nobodys() -> str:
+def _dummy_hash() -> str:
     return hasher().hash("nobody has this password")
 
 

@@ -1,4 +1,4 @@
-"""Projects, who belongs to them, and who may manage whose account."""
+"""Projects, their members, and who may manage whose account."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ TOOLS = get_args(Tool)
 STATES = ("draft", "open", "closed")
 ROLES = ("lead", "assessor")
 MAX_TITLE, MAX_GUIDELINES = 300, 200_000  # characters
-# Prepared once: it is asked before every answer.
-ASSESSES = select(memberships.c.person).where(
+# Prepared once: it runs before every answer.
+ASSESSOR_ROW = select(memberships.c.person).where(
     memberships.c.project == bindparam("project"), memberships.c.person == bindparam("person"),
-    memberships.c.role == "assessor", memberships.c.left.is_(None),
+    memberships.c.role == "assessor", memberships.c.departed_at.is_(None),
 )  # fmt: skip
-SEEN = projects.c.state.in_(STATES)  # not the place where an import is being written
+VISIBLE = projects.c.state.in_(STATES)  # not the staging project of an import
 SLUG = re.compile(r"[a-z0-9][a-z0-9\-]{0,63}")
 
 
 @dataclass(frozen=True)
 class Project:
-    """One labeling project; `options` have defaults where none were given."""
+    """A labeling project; `options` include defaults."""
 
     id: int
     slug: str
@@ -48,13 +48,13 @@ class Project:
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """All that its assessors use; one unless the options name several."""
+        """The tools that assessors use; one unless the options name several."""
         return tuple(self.options.tools or (self.tool,))
 
 
 @dataclass(frozen=True)
 class Member:
-    """Somebody in a project, with all roles there."""
+    """A person in a project, with all their roles there."""
 
     person: Person
     project: Project
@@ -62,6 +62,7 @@ class Member:
 
     @property
     def leads(self) -> bool:
+        """Whether the person is a lead of the project, or an admin."""
         return "lead" in self.roles or self.person.admin
 
 
@@ -70,58 +71,59 @@ def create(
     setting: Mapping[str, Any] | None = None, options: Mapping[str, Any] | None = None,
     by: Person | None = None,
 ) -> Project:  # fmt: skip
-    """A new project in draft; who makes it leads it."""
+    """Create a project in draft; `by` becomes its lead."""
     if not SLUG.fullmatch(slug):
         raise DataError(
-            f"a project's short name has 1 to 64 of a-z, 0-9 and -, not - first; got {slug[:70]!r}."
+            "a short name must be 1 to 64 of a-z, 0-9 and -, not starting with -; "
+            f"got {slug[:70]!r}."
         )
     if tx.value(select(projects.c.id).where(projects.c.slug == slug)):
-        raise DataError(f"there is a project {slug!r} already; choose another short name.")
+        raise DataError(f"a project named {slug!r} exists already; choose another short name.")
     row = tx.add(
-        projects, slug=slug, title=_short(title.strip()) or slug,
-        guidelines=_readable(guidelines),
-        tool=_tool(tool), setting=asdict(setting_of(setting or {})),
+        projects, slug=slug, title=_check_title(title.strip()) or slug,
+        guidelines=_check_guidelines(guidelines),
+        tool=_check_tool(tool), setting=asdict(setting_of(setting or {})),
         options=read_options(options or {}).model_dump(exclude_unset=True),
         state="draft", created=tx.now,
     )  # fmt: skip
-    made = get(tx, row)
-    check_fit(made.setting, made.tools)
+    project = get(tx, row)
+    check_strategy(project.setting, project.tools)
     audit.note(tx, "project created", person=by.id if by else None, project=row, slug=slug)
     if by is not None:
-        join(tx, made, by, "lead", by=by)
-    return made
+        join(tx, project, by, "lead", by=by)
+    return project
 
 
 def setting_of(record: Mapping[str, Any]) -> Setting:
-    """A setting whose strategy exists, checked before anybody works by it."""
+    """Return the setting of a record, with a strategy that exists."""
     try:
-        found = setting_from_dict({"strategy": DEFAULT_STRATEGY, **record})
+        setting = setting_from({"strategy": DEFAULT_STRATEGY, **record})
     except TypeError as error:
         raise DataError(f"this setting cannot be read ({error}).") from error
-    strategy(found.strategy)
-    return found
+    strategy(setting.strategy)  # raises if it does not exist
+    return setting
 
 
-def check_fit(setting: Setting, tools: Sequence[str]) -> None:
-    """Refuse a strategy that asks other questions than the tool shows."""
+def check_strategy(setting: Setting, tools: Sequence[str]) -> None:
+    """Refuse a strategy that asks questions which the tools do not show."""
     graded = isinstance(strategy(setting.strategy), FiveGrade)
     if graded and "pairs" in tools:
-        raise DataError("five-grade asks for grades; take the tool 'grades' for it.")
+        raise DataError("the strategy five-grade asks for grades; use it with the tool 'grades'.")
 
 
 def check_size(query: str, count: int, setting: Setting, tools: Sequence[str]) -> None:
-    """Refuse a query with more documents than the strategy of one of the tools takes."""
+    """Refuse a query with more documents than the strategy of a tool supports."""
     for tool in tools:
         check_documents(query, count, STRATEGY_OF.get(tool, setting.strategy), setting.refine)
 
 
-def _asks(project: Project) -> tuple[object, ...]:
-    """All that the number of documents is limited by."""
+def _size_limits(project: Project) -> tuple[object, ...]:
+    """Return the settings on which the maximum number of documents depends."""
     return project.setting.strategy, project.setting.refine, project.tools
 
 
 def _check_largest(tx: Tx, project: Project) -> None:
-    """Refuse a setting that the largest query of a project is too large for."""
+    """Refuse a setting whose strategy does not support the largest query of the project."""
     count = func.count().label("n")
     largest = tx.first(
         select(queries.c.key, count)
@@ -136,20 +138,20 @@ def _check_largest(tx: Tx, project: Project) -> None:
 
 
 def change(tx: Tx, project: Project, changes: Mapping[str, Any], by: Person) -> Project:
-    """Other title, guidelines, tool, setting or options; tool and setting only in draft."""
+    """Change title, guidelines, tool, setting or options; tool and setting only in draft."""
     fixed = [name for name in ("tool", "setting") if changes.get(name) is not None]
     if fixed and project.state != "draft":
         raise DataError(
-            f"the {fixed[0]} of a project is fixed once it was opened; "
-            "switch single tasks, or make another project."
+            f"the {fixed[0]} of a project cannot change once it was opened; "
+            "switch single tasks, or create another project."
         )
     new: dict[str, Any] = {}
     if changes.get("title") is not None:
-        new["title"] = _short(str(changes["title"]))
+        new["title"] = _check_title(str(changes["title"]))
     if changes.get("guidelines") is not None:
-        new["guidelines"] = _readable(str(changes["guidelines"]))
+        new["guidelines"] = _check_guidelines(str(changes["guidelines"]))
     if changes.get("tool") is not None:
-        new["tool"] = _tool(changes["tool"])
+        new["tool"] = _check_tool(changes["tool"])
     if changes.get("setting") is not None:
         new["setting"] = asdict(setting_of({**asdict(project.setting), **changes["setting"]}))
     if changes.get("options") is not None:
@@ -160,13 +162,14 @@ def change(tx: Tx, project: Project, changes: Mapping[str, Any], by: Person) -> 
         tx.run(update(projects).where(projects.c.id == project.id).values(**new))
         audit.note(tx, "project changed", person=by.id, project=project.id, **new)
     changed = get(tx, project.id)
-    check_fit(changed.setting, changed.tools)
-    if _asks(changed) != _asks(project):
+    check_strategy(changed.setting, changed.tools)
+    if _size_limits(changed) != _size_limits(project):
         _check_largest(tx, changed)
     return changed
 
 
 def set_state(tx: Tx, project: Project, state: str, by: Person) -> Project:
+    """Set the state of a project: draft, open or closed."""
     assert state in STATES
     tx.run(update(projects).where(projects.c.id == project.id).values(state=state))
     audit.note(tx, f"project {state}", person=by.id, project=project.id)
@@ -174,40 +177,44 @@ def set_state(tx: Tx, project: Project, state: str, by: Person) -> Project:
 
 
 def get(tx: Tx, project: int) -> Project:
+    """Return the project with this id, which must exist."""
     row = tx.first(select(projects).where(projects.c.id == project))
     assert row is not None, f"no project {project}"
     return _project(row)
 
 
-def every_project(tx: Tx) -> list[Project]:
-    """All there are, the oldest first."""
-    found = select(projects).where(SEEN).order_by(projects.c.id)
-    return [_project(row) for row in tx.all(found)]
+def all_projects(tx: Tx) -> list[Project]:
+    """Return all projects, the oldest first."""
+    rows = select(projects).where(VISIBLE).order_by(projects.c.id)
+    return [_project(row) for row in tx.all(rows)]
 
 
 def by_slug(tx: Tx, slug: str) -> Project | None:
-    row = tx.first(select(projects).where(projects.c.slug == slug, SEEN))
+    """Return the project with this short name; None if there is none."""
+    row = tx.first(select(projects).where(projects.c.slug == slug, VISIBLE))
     return None if row is None else _project(row)
 
 
 def of_person(tx: Tx, person: Person) -> list[Member]:
-    """The projects that one may see, oldest first; an admin sees all."""
-    found: Select[Any] = select(projects, memberships.c.role).where(SEEN).order_by(projects.c.id)
-    mine = and_(
+    """Return the projects that a person may see, oldest first; an admin sees all."""
+    statement: Select[Any] = (
+        select(projects, memberships.c.role).where(VISIBLE).order_by(projects.c.id)
+    )
+    membership = and_(
         memberships.c.project == projects.c.id,
         memberships.c.person == person.id,
-        memberships.c.left.is_(None),
+        memberships.c.departed_at.is_(None),
     )
-    rows = tx.all(found.join(memberships, mine, isouter=person.admin))
+    rows = tx.all(statement.join(memberships, membership, isouter=person.admin))
     roles: dict[int, list[str]] = {}
     for row in rows:
         roles.setdefault(row["id"], []).extend([row["role"]] if row["role"] else [])
-    kept = {row["id"]: row for row in rows}
-    return [Member(person, _project(row), tuple(sorted(roles[i]))) for i, row in kept.items()]
+    by_id = {row["id"]: row for row in rows}
+    return [Member(person, _project(row), tuple(sorted(roles[i]))) for i, row in by_id.items()]
 
 
 def member(tx: Tx, slug: str, person: Person) -> Member | None:
-    """Somebody's place in a project; None where there is none, or no such project."""
+    """Return a person's membership; None if they are no member, or there is no such project."""
     project = by_slug(tx, slug)
     if project is None:
         return None
@@ -215,7 +222,7 @@ def member(tx: Tx, slug: str, person: Person) -> Member | None:
         select(memberships.c.role).where(
             memberships.c.project == project.id,
             memberships.c.person == person.id,
-            memberships.c.left.is_(None),
+            memberships.c.departed_at.is_(None),
         )
     )
     roles = tuple(sorted(row["role"] for row in rows))
@@ -223,12 +230,12 @@ def member(tx: Tx, slug: str, person: Person) -> Member | None:
 
 
 def join(tx: Tx, project: Project, person: Person, role: str, by: Person | None = None) -> None:
-    """Somebody comes, or comes back."""
+    """Add a person to a project, or let them return."""
     if role not in ROLES:
-        raise DataError(f"a role is one of {', '.join(ROLES)}; got {role!r}.")
+        raise DataError(f"a role must be one of {', '.join(ROLES)}; got {role!r}.")
     key = {"project": project.id, "person": person.id, "role": role}
     same = and_(*(memberships.c[name] == value for name, value in key.items()))
-    if not tx.run(update(memberships).where(same).values(left=None)):
+    if not tx.run(update(memberships).where(same).values(departed_at=None)):
         tx.add(memberships, **key, joined=tx.now)
     audit.note(
         tx, "joined", person=by.id if by else person.id, project=project.id,
@@ -237,60 +244,62 @@ def join(tx: Tx, project: Project, person: Person, role: str, by: Person | None 
 
 
 def leave(tx: Tx, project: Project, person: Person, by: Person) -> bool:
-    """Somebody goes; what they judged stays.  False where they were not there."""
+    """Remove a person from a project; return whether they were a member.  Judgments stay."""
     if _leads(tx, project) == {person.id} and not by.admin:
-        raise DataError("you are the only lead here; invite another one before you go.")
-    here = and_(
+        raise DataError(
+            "you are the only lead of this project; invite another lead before you leave."
+        )
+    present = and_(
         memberships.c.project == project.id,
         memberships.c.person == person.id,
-        memberships.c.left.is_(None),
+        memberships.c.departed_at.is_(None),
     )
-    gone = tx.run(update(memberships).where(here).values(left=tx.now))
-    if gone:
-        audit.note(tx, "left", person=by.id, project=project.id, who=person.id)
-    return gone > 0
+    departed = tx.run(update(memberships).where(present).values(departed_at=tx.now))
+    if departed:
+        audit.note(tx, "departed", person=by.id, project=project.id, who=person.id)
+    return departed > 0
 
 
 def _leads(tx: Tx, project: Project) -> set[int]:
-    return {r["person"] for r in members(tx, project, "lead") if r["left"] is None}
+    return {r["person"] for r in members(tx, project, "lead") if r["departed_at"] is None}
 
 
-def assesses(tx: Tx, project: int, person: int) -> bool:
-    """Is this person an assessor of the project, and has not left?"""
-    return tx.value(ASSESSES, project=project, person=person) is not None
+def is_assessor(tx: Tx, project: int, person: int) -> bool:
+    """Return whether this person is an assessor of the project who has not left."""
+    return tx.value(ASSESSOR_ROW, project=project, person=person) is not None
 
 
 def members(tx: Tx, project: Project, role: str | None = None) -> Sequence[RowMapping]:
-    """Rows of person, login, name, role, joined, left; in the order of coming."""
-    found = (
+    """Return person, login, name, role, joined and departed_at of all, in the order of joining."""
+    rows = (
         select(
             memberships.c.person, people.c.login, people.c.name,
-            memberships.c.role, memberships.c.joined, memberships.c.left,
+            memberships.c.role, memberships.c.joined, memberships.c.departed_at,
         )
         .join(people, people.c.id == memberships.c.person)
         .where(memberships.c.project == project.id)
         .order_by(memberships.c.joined, memberships.c.person, memberships.c.role)
     )  # fmt: skip
-    return tx.all(found if role is None else found.where(memberships.c.role == role))
+    return tx.all(rows if role is None else rows.where(memberships.c.role == role))
 
 
-def _short(title: str) -> str:
+def _check_title(title: str) -> str:
     if len(title) > MAX_TITLE:
-        raise DataError(f"a title has at most {MAX_TITLE} characters; got {len(title):,}.")
+        raise DataError(f"a title may have at most {MAX_TITLE} characters; got {len(title):,}.")
     return title
 
 
-def _readable(guidelines: str) -> str:
+def _check_guidelines(guidelines: str) -> str:
     if len(guidelines) > MAX_GUIDELINES:
         raise DataError(
-            f"guidelines have at most {MAX_GUIDELINES:,} characters; got {len(guidelines):,}."
+            f"guidelines may have at most {MAX_GUIDELINES:,} characters; got {len(guidelines):,}."
         )
     return guidelines
 
 
-def _tool(name: str) -> str:
+def _check_tool(name: str) -> str:
     if name not in TOOLS:
-        raise DataError(f"a tool is one of {', '.join(TOOLS)}; got {name!r}.")
+        raise DataError(f"a tool must be one of {', '.join(TOOLS)}; got {name!r}.")
     return name
 
 
@@ -302,47 +311,47 @@ def _project(row: RowMapping) -> Project:
     )  # fmt: skip
 
 
-def the_project(tx: Tx, slug: str | None = None) -> Project:
-    """The one of this short name, or the only one there is."""
-    have = [project.slug for project in every_project(tx)]
-    if slug is None and len(have) != 1:
-        listed = ", ".join(have) or "none yet"
+def find_project(tx: Tx, slug: str | None = None) -> Project:
+    """Return the project with this short name, or the only project of the store."""
+    slugs = [project.slug for project in all_projects(tx)]
+    if slug is None and len(slugs) != 1:
+        listed = ", ".join(slugs) or "none yet"
         raise DataError(
-            f"this store holds several projects or none ({listed}); choose one by --name."
+            f"this store holds several projects or none ({listed}); choose one with --name."
         )
-    found = by_slug(tx, slug or have[0])
-    if found is None:
-        raise DataError(f"there is no project {slug!r} here (there are: {', '.join(have)}).")
-    return found
+    project = by_slug(tx, slug or slugs[0])
+    if project is None:
+        raise DataError(f"there is no project {slug!r} here (there are: {', '.join(slugs)}).")
+    return project
 
 
-def may_manage(tx: Tx, by: Person, whom: Person) -> bool:
-    """May `by` reset the password or delete the data of `whom`?
+def may_manage(tx: Tx, by: Person, target: Person) -> bool:
+    """Return whether `by` may reset the password or delete the data of `target`.
 
-    An admin may.  A lead may for an assessor who leads nothing and whose projects, past and
-    present, this lead leads all: otherwise leading one project would open the others.
+    An admin may.  A lead may if `target` leads no project and `by` leads all projects, past and
+    present, of `target`: otherwise leading one project would give access to others.
     """
     if by.admin:
         return True
-    if whom.admin or by.id == whom.id or projects_of(tx, whom.id, "lead"):
+    if target.admin or by.id == target.id or projects_of(tx, target.id, "lead"):
         return False
-    theirs = projects_of(tx, whom.id)
-    return bool(theirs) and theirs <= projects_of(tx, by.id, "lead")
+    shared = projects_of(tx, target.id)
+    return bool(shared) and shared <= projects_of(tx, by.id, "lead")
 
 
-def may_add(tx: Tx, by: Person, whom: Person, project: Project) -> bool:
-    """May `by`, who leads the project, add `whom` without their consent?
+def may_add(tx: Tx, by: Person, target: Person, project: Project) -> bool:
+    """Return whether `by`, a lead of the project, may add `target` without their consent.
 
-    Those who are in it, and those whom `by` manages; others consent by accepting an invitation.
+    That holds for members of it and for people whom `by` manages; others accept an invitation.
     """
-    if by.id == whom.id or may_manage(tx, by, whom):
+    if by.id == target.id or may_manage(tx, by, target):
         return True
-    return any(project.id in projects_of(tx, whom.id, role) for role in ("lead", "assessor"))
+    return any(project.id in projects_of(tx, target.id, role) for role in ("lead", "assessor"))
 
 
 def projects_of(tx: Tx, person: int, role: str | None = None) -> set[int]:
-    """Return the projects that somebody is or was in; with a role, where they have it now."""
-    found = select(memberships.c.project).where(memberships.c.person == person)
+    """Return the ids of a person's past and present projects, or where they have a role now."""
+    rows = select(memberships.c.project).where(memberships.c.person == person)
     if role is not None:
-        found = found.where(memberships.c.role == role, memberships.c.left.is_(None))
-    return {row["project"] for row in tx.all(found)}
+        rows = rows.where(memberships.c.role == role, memberships.c.departed_at.is_(None))
+    return {row["project"] for row in tx.all(rows)}

@@ -1,4 +1,4 @@
-"""Sessions out of the database, and the state of a task that an assessor sees."""
+"""Sessions restored from the database, and the state of a task as an assessor sees it."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from firstpage.web.store.options import Options
 from firstpage.web.store.tasks import TaskRow
 from firstpage.web.store.texts import without_grade
 
-REHEARSAL = threading.Lock()
+ESTIMATION = threading.Lock()
 
 
-class NotThere(FirstpageError):
-    """What was asked for does not exist, or not for this person; both sound the same."""
+class NotFound(FirstpageError):
+    """The object does not exist, or this person may not know that it does; both read the same."""
 
 
 class Conflict(FirstpageError):
-    """An answer that comes too late or twice; `state` says where things stand."""
+    """A request that is out of date or not allowed now; `state` is the task's current state."""
 
-    def __init__(self, detail: str, state: State) -> None:
+    def __init__(self, detail: str, state: TaskState) -> None:
         super().__init__(detail)
         self.state = state
 
 
 @dataclass(frozen=True)
-class Doc:
-    """A document to show: its frame's address, or the fields of a card, or a list's items."""
+class ShownDocument:
+    """A document to show: the URL of its frame, and the fields of a card or the items of a list."""
 
     key: str
     title: str
@@ -46,156 +46,167 @@ class Doc:
 
 
 @dataclass(frozen=True)
-class QueryText:
+class ShownQuery:
     text: str
     description: str
 
 
 @dataclass(frozen=True)
-class Asked:
+class OpenQuestion:
     """The open question; hidden repeats and gold questions look like any other."""
 
     kind: str
-    left: Doc
-    right: Doc | None
+    left: ShownDocument
+    right: ShownDocument | None
 
 
 @dataclass(frozen=True)
-class State:
-    """Where a task stands."""
+class TaskState:
+    """The state of a task: its open question and its progress.
+
+    `asked` is the number of current judgments, `remaining` the estimated range of questions still
+    to come.
+    """
 
     task: int
     project: str
     tool: str
-    query: QueryText
+    query: ShownQuery
     seq: int
-    question: Asked | None
+    question: OpenQuestion | None
     asked: int
-    left: tuple[int, int]
+    remaining: tuple[int, int]
     done: bool
     can_undo: bool
     options: dict[str, Any]
     message: str | None = None
 
 
-def doc(row: RowMapping | Mapping[str, Any], rtl: bool | None = None) -> Doc:
-    """How a stored document is shown; without the grades of a list's items."""
+def shown_document(row: RowMapping | Mapping[str, Any], rtl: bool | None = None) -> ShownDocument:
+    """Return how a stored document is shown, without the grades of a list's items."""
     fields = row["fields"] if isinstance(row["fields"], dict) else None
     items = fields.get("items") if fields and row["kind"] == "list" else None
-    shown = [without_grade(item) for item in items] if isinstance(items, list) else None
+    ungraded = [without_grade(item) for item in items] if isinstance(items, list) else None
     direction = None if rtl is None else ("rtl" if rtl else "ltr")
-    return Doc(
+    return ShownDocument(
         row["key"], row["title"], row["kind"], f"/documents/{row['id']}", direction,
-        fields if row["kind"] == "card" else None, shown,
+        fields if row["kind"] == "card" else None, ungraded,
     )  # fmt: skip
 
 
 def shown_options(options: Options) -> dict[str, Any]:
-    """Those that the judging page needs."""
+    """Return the options that the judging page needs."""
     return options.model_dump(include={"ties", "bad", "away_after"})
 
 
-def why_closed(task: TaskRow) -> str | None:
-    """Why nothing can be answered, in a gentle sentence; None where one can."""
+def closed_reason(task: TaskRow) -> str | None:
+    """Return why the task takes no answers, as a sentence for the assessor; None if it does."""
     if task.project_state == "draft":
-        return "This project has not been opened yet; please come back later."
+        return "This project is not open yet; please come back later."
     if task.project_state == "closed":
-        return "This project is closed; thank you for your work."
+        return "This project is closed. Thank you for your work."
     if task.state == "skipped":
-        return "You handed this query back; there is nothing more to do here."
+        return "You returned this query; there is nothing more to do here."
     return None
 
 
 def state_of(
-    task: TaskRow, session: Session, docs: Mapping[str, Doc], options: Options,
-    barred: str | None = None,
-) -> State:  # fmt: skip
-    """The state of a task; `barred` says why no question is shown."""
-    shown = None if barred else session.question
-    message = barred or ("This query is done. Thank you." if session.done else None)
-    return State(
-        task.id, task.slug, task.tool, QueryText(task.query_text, task.description),
-        len(session.events), _asked(shown, docs), len(session.judgments), _left(session),
-        session.done, bool(session.judgments) and not barred, shown_options(options), message,
+    task: TaskRow, session: Session, docs: Mapping[str, ShownDocument], options: Options,
+    blocked: str | None = None,
+) -> TaskState:  # fmt: skip
+    """Return the state of a task; `blocked` is the reason why no question is shown."""
+    question = None if blocked else session.question
+    message = blocked or ("This query is done. Thank you." if session.done else None)
+    return TaskState(
+        task.id, task.slug, task.tool, ShownQuery(task.query_text, task.description),
+        len(session.events), _open_question(question, docs), len(session.judgments),
+        _remaining(session), session.done, bool(session.judgments) and not blocked,
+        shown_options(options), message,
     )  # fmt: skip
 
 
-def _left(session: Session) -> tuple[int, int]:
-    """One at a time: the first for a strategy rehearses it, and all others then know."""
-    with REHEARSAL:
-        return session.remaining
+def _remaining(session: Session) -> tuple[int, int]:
+    """Return the range of remaining questions.
+
+    One thread at a time: the first call for a strategy simulates it, later ones reuse the result.
+    """
+    with ESTIMATION:
+        return session.left
 
 
-def _asked(shown: ShownQuestion | None, docs: Mapping[str, Doc]) -> Asked | None:
-    if shown is None:
+def _open_question(
+    question: Shown | None, docs: Mapping[str, ShownDocument]
+) -> OpenQuestion | None:
+    if question is None:
         return None
-    right = None if shown.right is None else docs[shown.right]
-    return Asked("judgment", docs[shown.left], right)
+    right = None if question.right is None else docs[question.right]
+    return OpenQuestion("judgment", docs[question.left], right)
 
 
 @dataclass
-class Opened:
-    """A task with its session at hand."""
+class OpenTask:
+    """A task with its session in memory; `blocked` is the reason why it takes no answers."""
 
     task: TaskRow
     session: Session
-    docs: dict[str, Doc]
+    docs: dict[str, ShownDocument]
     options: Options
-    barred: str | None = None
+    blocked: str | None = None
 
-    def state(self) -> State:
-        return state_of(self.task, self.session, self.docs, self.options, self.barred)
+    def state(self) -> TaskState:
+        return state_of(self.task, self.session, self.docs, self.options, self.blocked)
 
 
-def caught_up(tx: Tx, row: TaskRow, opened: Opened | None) -> Opened:
-    """The session at hand brought to the end of the log, or one replayed from its beginning."""
+def synchronized(tx: Tx, row: TaskRow, opened: OpenTask | None) -> OpenTask:
+    """Return the open task at the end of its log, replayed from the start if it is not cached."""
     end = log.length(tx, row.id)
     if opened is None or len(opened.session.events) > end:
-        opened = _opened(tx, row)
+        opened = _new_session(tx, row)
     if len(opened.session.events) < end:
         opened.session.replay(log.since(tx, row.id, len(opened.session.events)))
     opened.task = row
     return opened
 
 
-def _opened(tx: Tx, row: TaskRow) -> Opened:
-    """A session before its first event."""
+def _new_session(tx: Tx, row: TaskRow) -> OpenTask:
+    """Return the task with its session before the first event."""
     options = projects.get(tx, row.project).options
-    found = texts.documents_of(tx, row.query)
+    documents = texts.documents_of(tx, row.query)
     golds = texts.golds_of(tx, row.project, "gold", row.query)
-    one = row.tool == "grades"  # gold questions fit the tool, or are not asked
-    fitting = [
-        Gold(g["left"], g["right"], g["outcome"]) for g in golds if (g["right"] is None) == one
+    graded = row.tool == "grades"  # gold questions of the other form are not asked
+    matching = [
+        Gold(g["left"], g["right"], g["outcome"]) for g in golds if (g["right"] is None) == graded
     ]
-    priors = [d["prior"] for d in found]
+    priors = [d["prior"] for d in documents]
     session = Session(
-        [d["key"] for d in found], row.setting, golds=fitting,
+        [d["key"] for d in documents], row.setting, golds=matching,
         prior=None if None in priors else priors,
     )  # fmt: skip
-    return Opened(row, session, {d["key"]: doc(d, options.rtl) for d in found}, options)
+    docs = {d["key"]: shown_document(d, options.rtl) for d in documents}
+    return OpenTask(row, session, docs, options)
 
 
-def settle(tx: Tx, task: int) -> None:
-    """A task with nothing to ask, as of a single document, is done at once."""
+def finish_if_trivial(tx: Tx, task: int) -> None:
+    """Finish a task that has nothing to ask, such as one with a single document."""
     row = tasks.get(tx, task)
     if row is None or row.n != 1 or row.tool == "grades":
         return
-    session = _opened(tx, row).session
+    session = _new_session(tx, row).session
     tasks.set_state(tx, task, "done", asked=0, result=result_of(session))
 
 
 def result_of(session: Session) -> dict[str, Any] | None:
-    """The top k by the names of documents, for keeping; None while questions are left."""
+    """Return the top k by document keys, as it is stored; None while questions remain."""
     if not session.done:
         return None
-    found, names = session.result, session.documents
+    result, keys = session.result, session.documents
     return {
-        "order": [names[d] for d in found.order],
-        "bad": sorted(names[d] for d in found.bad),
-        "tied": [[names[d] for d in group] for group in found.tied],
-        "confidence": None if found.confidence is None else list(found.confidence),
-        "set_confidence": found.set_confidence,
+        "order": [keys[d] for d in result.order],
+        "bad": sorted(keys[d] for d in result.bad),
+        "tied": [[keys[d] for d in group] for group in result.tied],
+        "confidence": None if result.confidence is None else list(result.confidence),
+        "set_confidence": result.set_confidence,
         "membership": None
-        if found.membership is None
-        else {names[d]: share for d, share in enumerate(found.membership)},
+        if result.membership is None
+        else {keys[d]: probability for d, probability in enumerate(result.membership)},
     }

@@ -1,7 +1,7 @@
-"""The tables.  Times are UTC in ISO form, so that they sort as text and read alike everywhere.
+"""The database tables.  Times are UTC in ISO 8601, so that text order is time order.
 
-`events` is the log that everything else about judgments is replayed from: rows are added and
-never changed, but for the person's name when somebody's data are deleted.
+`events` is the log from which everything else about judgments is replayed: its rows are appended
+and never changed, except that the comments of a person whose data are deleted are removed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _time(name: str, null: bool = False) -> Column[str]:
     return Column(name, String(32), nullable=null)
 
 
-def _of(name: str, other: str, null: bool = False, index: bool = True) -> Column[int]:
+def _foreign(name: str, other: str, null: bool = False, index: bool = True) -> Column[int]:
     return Column(name, Integer, ForeignKey(f"{other}.id"), nullable=null, index=index)
 
 
@@ -70,24 +70,24 @@ memberships = Table(
     Column("project", ForeignKey("projects.id"), primary_key=True),
     Column("person", ForeignKey("people.id"), primary_key=True, index=True),
     Column("role", String(16), primary_key=True),
-    _time("joined"), _time("left", null=True),
+    _time("joined"), _time("departed_at", null=True),
 )  # fmt: skip
 
 invitations = Table(
     "invitations", metadata, _id(),
     Column("token_hash", String(64), nullable=False, unique=True),
-    Column("kind", String(16), nullable=False),  # join a project, or reset a password
-    _of("project", "projects", null=True),
+    Column("kind", String(16), nullable=False),  # join (a project) or reset (a password)
+    _foreign("project", "projects", null=True),
     Column("role", String(16)),
-    _of("person", "people", null=True, index=False),  # whose password
-    _of("made_by", "people", null=True, index=False),
+    _foreign("person", "people", null=True, index=False),  # whose password
+    _foreign("made_by", "people", null=True, index=False),
     _time("created"), _time("expires"),
-    # used_at without used_by: ended, not used
-    _of("used_by", "people", null=True, index=False), _time("used_at", null=True),
+    # used_at without used_by: the link was revoked or replaced
+    _foreign("used_by", "people", null=True, index=False), _time("used_at", null=True),
 )  # fmt: skip
 
 queries = Table(
-    "queries", metadata, _id(), _of("project", "projects", index=False),
+    "queries", metadata, _id(), _foreign("project", "projects", index=False),
     Column("key", String(200), nullable=False),
     Column("text", Text, nullable=False),
     Column("description", Text, nullable=False, default=""),
@@ -97,7 +97,7 @@ queries = Table(
 )  # fmt: skip
 
 documents = Table(
-    "documents", metadata, _id(), _of("query", "queries", index=False),
+    "documents", metadata, _id(), _foreign("query", "queries", index=False),
     Column("key", String(200), nullable=False),
     Column("title", Text, nullable=False, default=""),
     Column("kind", String(16), nullable=False),
@@ -118,7 +118,7 @@ images = Table(
 )  # fmt: skip
 
 golds = Table(
-    "golds", metadata, _id(), _of("project", "projects"), _of("query", "queries"),
+    "golds", metadata, _id(), _foreign("project", "projects"), _foreign("query", "queries"),
     Column("kind", String(16), nullable=False),  # gold or training
     Column("left", String(200), nullable=False),
     Column("right", String(200)),
@@ -128,26 +128,26 @@ golds = Table(
 )  # fmt: skip
 
 tasks = Table(
-    "tasks", metadata, _id(), _of("project", "projects"), _of("query", "queries"),
-    _of("person", "people"),
+    "tasks", metadata, _id(), _foreign("project", "projects"), _foreign("query", "queries"),
+    _foreign("person", "people"),
     Column("tool", String(16), nullable=False),
     Column("replicate", Integer, nullable=False, default=0),
     Column("state", String(16), nullable=False),
     Column("reason", Text),  # why it was skipped
     Column("setting", JSON, nullable=False),
     Column("position", Integer, nullable=False),
-    Column("asked", Integer, nullable=False, default=0),  # judgments that stand
-    Column("result", JSON),  # once done; replay of the events gives the same
+    Column("asked", Integer, nullable=False, default=0),  # current judgments
+    Column("result", JSON),  # once done; a replay of the events gives the same
     _time("started", null=True), _time("finished", null=True),
     UniqueConstraint("query", "person", "tool"),
 )  # fmt: skip
 
 events = Table(
-    "events", metadata, _id(), _of("task", "tasks", index=False),
+    "events", metadata, _id(), _foreign("task", "tasks", index=False),
     Column("seq", Integer, nullable=False),
     Column("key", String(64), nullable=False),
     Column("event", JSON, nullable=False),
-    _of("person", "people", index=False),
+    _foreign("person", "people", index=False),
     _time("shown_at", null=True), _time("answered_at", null=True),
     Column("active_ms", BigInteger), Column("paused_ms", BigInteger),
     Column("away_ms", BigInteger),
@@ -158,8 +158,8 @@ events = Table(
     UniqueConstraint("task", "seq"), UniqueConstraint("task", "key"),
 )  # fmt: skip
 
-spans = Table(  # time that ended without an answer: a pause, a closed tab
-    "spans", metadata, _id(), _of("task", "tasks", index=False),
+spans = Table(  # time that ended without an answer, as in a closed tab
+    "spans", metadata, _id(), _foreign("task", "tasks", index=False),
     Column("key", String(64), nullable=False),
     Column("active_ms", BigInteger), Column("paused_ms", BigInteger),
     Column("away_ms", BigInteger),
@@ -169,12 +169,12 @@ spans = Table(  # time that ended without an answer: a pause, a closed tab
 )  # fmt: skip
 
 trained = Table(
-    "trained", metadata, _id(), _of("project", "projects", index=False),
-    _of("person", "people", index=False), _of("gold", "golds", index=False),
+    "trained", metadata, _id(), _foreign("project", "projects", index=False),
+    _foreign("person", "people", index=False), _foreign("gold", "golds", index=False),
     Column("round", Integer, nullable=False),
     Column("key", String(64), nullable=False),
     Column("outcome", Integer, nullable=False),
-    Column("right", Boolean, nullable=False),
+    Column("correct", Boolean, nullable=False),
     _time("at"),
     UniqueConstraint("project", "person", "round", "gold"),
     UniqueConstraint("project", "person", "key"),
@@ -183,7 +183,7 @@ trained = Table(
 logins = Table(
     "logins", metadata, _id(),
     Column("token_hash", String(64), nullable=False, unique=True),
-    _of("person", "people"),
+    _foreign("person", "people"),
     Column("csrf", String(64), nullable=False),
     _time("created"), _time("seen"), _time("expires"),
 )  # fmt: skip
@@ -198,7 +198,8 @@ attempts = Table(
 
 audit = Table(
     "audit", metadata, _id(), _time("at"),
-    _of("person", "people", null=True, index=False), _of("project", "projects", null=True),
+    _foreign("person", "people", null=True, index=False),
+    _foreign("project", "projects", null=True),
     Column("action", String(64), nullable=False),
     Column("what", JSON, nullable=False),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Tasks: one query for one person under one tool, an engine session each."""
+"""Tasks: one query for one person with one tool; each is one labeling session."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
 from firstpage.web.store.tables import documents, projects, queries, tasks
 
-MOST_SEED = 2**31
+SEED_RANGE = 2**31
 TO_DO = ("open", "started")
 
 
 # Prepared once: building a statement takes longer than running it.
-WHOLE = (
+TASK_ROWS = (
     select(
         tasks, projects.c.slug, projects.c.state.label("project_state"),
         queries.c.key.label("query_key"), queries.c.text.label("query_text"),
@@ -31,13 +31,13 @@ WHOLE = (
     .join(queries, queries.c.id == tasks.c.query)
     .order_by(tasks.c.position, tasks.c.id)
 )  # fmt: skip
-ONE = WHOLE.where(tasks.c.id == bindparam("task"))
+TASK_BY_ID = TASK_ROWS.where(tasks.c.id == bindparam("task"))
 LOCK = select(tasks.c.id).where(tasks.c.id == bindparam("task")).with_for_update()
 
 
 @dataclass(frozen=True)
 class TaskRow:
-    """A task with what one needs to know about its query and project."""
+    """A task with the columns of its query and project that are needed with it."""
 
     id: int
     project: int
@@ -52,27 +52,27 @@ class TaskRow:
     replicate: int
     state: str
     setting: Setting
-    asked: int
+    asked: int  # current judgments
     n: int  # documents
     started: str | None
     finished: str | None
 
 
 def setting_for(project: Project, tool: str, number: int) -> Setting:
-    """A task's own setting: the tool may fix the strategy, and every task has its own seed."""
+    """Return a task's own setting: a tool may fix the strategy, and every task has its own seed."""
     setting = project.setting
     return replace(
         setting,
         strategy=STRATEGY_OF.get(tool, setting.strategy),
-        seed=(setting.seed * 1_000_003 + number) % MOST_SEED,
+        seed=(setting.seed * 1_000_003 + number) % SEED_RANGE,
     )
 
 
 def add(
     tx: Tx, project: Project, query: int, person: int, tool: str, replicate: int, position: int
 ) -> int:
-    """A task that nobody has started."""
-    number = query * 31 + person  # any number that the three alone decide
+    """Add an open task; return its id."""
+    number = query * 31 + person  # a number that depends on nothing else
     return tx.add(
         tasks, project=project.id, query=query, person=person, tool=tool, replicate=replicate,
         state="open", position=position, setting=asdict(setting_for(project, tool, number)),
@@ -80,29 +80,30 @@ def add(
 
 
 def get(tx: Tx, task: int) -> TaskRow | None:
-    """One task."""
-    row = tx.first(ONE, task=task)
+    """Return a task; None if there is none with this id."""
+    row = tx.first(TASK_BY_ID, task=task)
     return None if row is None else _task(row)
 
 
 def locked(tx: Tx, task: int) -> TaskRow | None:
-    """The same, and no other transaction touches it until this one ends."""
+    """Return a task, locked until this transaction ends."""
     if tx.first(LOCK, task=task) is None:  # in SQLite the write transaction itself is the lock
         return None
     return get(tx, task)
 
 
 def of_person(tx: Tx, project: Project, person: int) -> list[TaskRow]:
-    """Somebody's tasks in the order of work."""
+    """Return a person's tasks in working order."""
     return _rows(tx, tasks.c.project == project.id, tasks.c.person == person)
 
 
 def of_project(tx: Tx, project: int) -> list[TaskRow]:
+    """Return a project's tasks in working order."""
     return _rows(tx, tasks.c.project == project)
 
 
 def covers(row: TaskRow, present: Collection[int]) -> bool:
-    """Return whether somebody has judged, or is to judge, the query by this task.
+    """Return whether the query is judged, or will be judged, by this task.
 
     `present` are the assessors who have not left the project.
     """
@@ -110,7 +111,7 @@ def covers(row: TaskRow, present: Collection[int]) -> bool:
 
 
 def abandoned(row: TaskRow, present: Collection[int]) -> bool:
-    """Return whether the task was handed back, or begun by somebody who has left."""
+    """Return whether the task was returned, or started by an assessor who has left."""
     return row.state == "skipped" or (row.state == "started" and row.person not in present)
 
 
@@ -118,7 +119,7 @@ def set_state(
     tx: Tx, task: int, state: str, *, asked: int | None = None, reason: str | None = None,
     result: dict[str, Any] | None = None,
 ) -> None:  # fmt: skip
-    """Started, done, skipped or open again, with the times of the first start and the last end."""
+    """Set a task's state, with the times of its first start and its last end."""
     values: dict[str, object] = {"state": state, "reason": reason, "result": result or null()}
     if state in ("started", "done"):
         values["started"] = func.coalesce(tasks.c.started, tx.now)
@@ -129,22 +130,22 @@ def set_state(
 
 
 def skip(tx: Tx, task: TaskRow, reason: str, by: int) -> None:
-    """The assessor hands the whole query back."""
+    """Mark a query as returned by its assessor."""
     set_state(tx, task.id, "skipped", reason=reason)
     audit.note(
-        tx, "query handed back", person=by, project=task.project,
+        tx, "query returned", person=by, project=task.project,
         task=task.id, query=task.query_key, reason=reason,
     )  # fmt: skip
 
 
 def sees_query(tx: Tx, person: int, query: int) -> bool:
-    """Has this person a task about the query?"""
-    found = select(tasks.c.id).where(tasks.c.person == person, tasks.c.query == query).limit(1)
-    return tx.value(found) is not None
+    """Return whether this person has a task about the query."""
+    task = select(tasks.c.id).where(tasks.c.person == person, tasks.c.query == query).limit(1)
+    return tx.value(task) is not None
 
 
 def _rows(tx: Tx, *where: ColumnElement[bool]) -> list[TaskRow]:
-    return [_task(row) for row in tx.all(WHOLE.where(*where))]
+    return [_task(row) for row in tx.all(TASK_ROWS.where(*where))]
 
 
 def _task(row: RowMapping) -> TaskRow:

@@ -1,4 +1,4 @@
-"""Queries, their documents, and questions with known answers."""
+"""Queries, their documents, and gold questions."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from firstpage.web.store.connect import Tx
 from firstpage.web.store.tables import documents, golds, images, queries
 
 KINDS = ("text", "html", "image", "card", "list")
-SHOWN = ("id", "query", "key", "title", "kind", "fields", "prior", "position")  # all but the body
+LISTED = ("id", "query", "key", "title", "kind", "fields", "prior", "position")  # all but body
 
 
 @dataclass(frozen=True)
-class Document:
-    """One document as it comes in; `body` is text or HTML, `image` the digest of a picture."""
+class DocumentRecord:
+    """A document to import; `body` is text or HTML, `image` the digest of an image."""
 
     key: str
     title: str = ""
@@ -30,23 +30,23 @@ class Document:
 
 
 @dataclass(frozen=True)
-class Query:
-    """One query as it comes in."""
+class QueryRecord:
+    """A query to import, with its documents."""
 
     key: str
     text: str
     description: str = ""
-    documents: tuple[Document, ...] = ()
+    documents: tuple[DocumentRecord, ...] = ()
 
 
-def document_row(query: int, position: int, document: Document) -> dict[str, Any]:
-    """A document of a query as the table has it."""
+def document_row(query: int, position: int, document: DocumentRecord) -> dict[str, Any]:
+    """Return the table row of a document."""
     fields = None if document.fields is None else dict(document.fields)
     return {**vars(document), "fields": fields, "query": query, "position": position}
 
 
 def of_project(tx: Tx, project: int, purpose: str = "work") -> Sequence[RowMapping]:
-    """Its queries in order, each with the number of its documents (`n`)."""
+    """Return the queries of a project in order, each with the number of its documents (`n`)."""
     count = (
         select(func.count()).where(documents.c.query == queries.c.id).scalar_subquery().label("n")
     )
@@ -65,20 +65,20 @@ def query(tx: Tx, query: int) -> RowMapping:
 
 
 def documents_of(tx: Tx, query: int) -> Sequence[RowMapping]:
-    """In order, without their bodies."""
-    columns = [documents.c[name] for name in SHOWN]
+    """Return the documents of a query in order, without their bodies."""
+    columns = [documents.c[name] for name in LISTED]
     return tx.all(select(*columns).where(documents.c.query == query).order_by(documents.c.position))
 
 
-def whole_of(tx: Tx, query: int) -> Sequence[RowMapping]:
-    """In order, with their bodies."""
+def full_documents_of(tx: Tx, query: int) -> Sequence[RowMapping]:
+    """Return the documents of a query in order, with their bodies."""
     return tx.all(
         select(documents).where(documents.c.query == query).order_by(documents.c.position)
     )
 
 
 def document(tx: Tx, document: int) -> RowMapping | None:
-    """One document with its body, and its query's project and purpose."""
+    """Return a document with its body, and the project and purpose of its query."""
     return tx.first(
         select(documents, queries.c.project, queries.c.purpose)
         .join(queries, queries.c.id == documents.c.query)
@@ -87,53 +87,54 @@ def document(tx: Tx, document: int) -> RowMapping | None:
 
 
 def image(tx: Tx, digest: str) -> RowMapping | None:
+    """Return an image by its digest."""
     return tx.first(select(images).where(images.c.id == digest))
 
 
-def keep_image(tx: Tx, digest: str, kind: str, data: bytes) -> None:
-    """Once, however many documents show it."""
+def add_image(tx: Tx, digest: str, kind: str, data: bytes) -> None:
+    """Store an image once, however many documents show it."""
     if not tx.value(select(images.c.id).where(images.c.id == digest)):
         tx.run(images.insert().values(id=digest, type=kind, data=data))
 
 
 def golds_of(tx: Tx, project: int, kind: str, query: int | None = None) -> Sequence[RowMapping]:
-    """Questions with known answers, in order; of one query, or of all."""
-    found = select(golds).where(golds.c.project == project, golds.c.kind == kind)
+    """Return the gold questions of a project, or of one query, in order."""
+    rows = select(golds).where(golds.c.project == project, golds.c.kind == kind)
     if query is not None:
-        found = found.where(golds.c.query == query)
-    return tx.all(found.order_by(golds.c.position))
+        rows = rows.where(golds.c.query == query)
+    return tx.all(rows.order_by(golds.c.position))
 
 
-GRADE = "grade"  # of an item; a whole number, absent or None where nobody has judged it
-IDS = ("document", "docid", "doc_id", "docno", "document_id", "id")  # of an item
+GRADE = "grade"  # of an item; an integer, absent or None if it is not judged
+IDS = ("document", "docid", "doc_id", "docno", "document_id", "id")  # columns of an item
 
 
 def items_of(fields: Any) -> list[dict[str, Any]]:
-    """The items that the fields of a list hold."""
+    """Return the items in the fields of a list."""
     items = fields.get("items") if isinstance(fields, dict) else None
     return [i for i in items if isinstance(i, dict)] if isinstance(items, list) else []
 
 
 def grades_of(fields: Any) -> tuple[int | None, ...]:
-    """From the first place on."""
+    """Return the grades of a list's items, in rank order."""
     return tuple(item.get(GRADE) for item in items_of(fields))
 
 
 def without_grade(item: Any) -> Any:
-    """An item as it is shown: a grade would bias who sees it."""
+    """Return an item as it is shown: its grade would bias the assessor."""
     if not isinstance(item, dict):
         return item
     return {name: value for name, value in item.items() if name != GRADE}
 
 
-def with_grades(fields: Any, known: Mapping[str, int]) -> tuple[Any, int]:
-    """Return the fields of a list whose items have the grades of their ids; how many have one."""
-    found = [_graded(item, known) for item in items_of(fields)]
-    hits = sum(new for _, new in found)
-    return ({**fields, "items": [item for item, _ in found]} if hits else fields), hits
+def with_grades(fields: Any, grades: Mapping[str, int]) -> tuple[Any, int]:
+    """Return the fields of a list with the grades of its items by id, and how many have one."""
+    items = [_graded(item, grades) for item in items_of(fields)]
+    count = sum(is_graded for _, is_graded in items)
+    return ({**fields, "items": [item for item, _ in items]} if count else fields), count
 
 
-def _graded(item: dict[str, Any], known: Mapping[str, int]) -> tuple[dict[str, Any], bool]:
-    named = next((str(item[name]) for name in IDS if item.get(name) not in (None, "")), "")
-    found = known.get(named)
-    return (item, False) if found is None else ({**item, GRADE: found}, True)
+def _graded(item: dict[str, Any], grades: Mapping[str, int]) -> tuple[dict[str, Any], bool]:
+    key = next((str(item[name]) for name in IDS if item.get(name) not in (None, "")), "")
+    grade = grades.get(key)
+    return (item, False) if grade is None else ({**item, GRADE: grade}, True)

@@ -1,4 +1,4 @@
-"""Training questions, whose answers are known and explained, before the first real one."""
+"""Practice questions with known answers and explanations, asked before the first real question."""
 
 from __future__ import annotations
 
@@ -9,111 +9,126 @@ from sqlalchemy import RowMapping, bindparam, func, select
 from firstpage.web.store import texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project, get
-from firstpage.web.store.sessions import Asked, QueryText, State, doc, shown_options
+from firstpage.web.store.sessions import (
+    OpenQuestion,
+    ShownQuery,
+    TaskState,
+    shown_document,
+    shown_options,
+)
 from firstpage.web.store.tables import golds, queries, trained
 from firstpage.web.store.tasks import TaskRow
 
-ANY = (
+ANY_QUESTION = (
     select(golds.c.id)
     .where(golds.c.project == bindparam("project"), golds.c.kind == "training")
     .limit(1)
 )
-FIRST = "Please answer the training questions first."
+PRACTICE_FIRST = "Please answer the practice questions first."
+ROUND_SEQ = 1000  # the sequence numbers of one round
 
 
 @dataclass(frozen=True)
-class Standing:
-    """How far somebody is: `round` counts attempts from 0, `left` are questions of this one."""
+class TrainingProgress:
+    """The progress of a person with the practice questions.
+
+    `round` counts attempts, starting at 0; `answered`, `correct` and `unanswered` are those of
+    this round.
+    """
 
     needed: bool
     passed: bool
     round: int
     answered: int
-    right: int
-    left: tuple[RowMapping, ...]
+    correct: int
+    unanswered: tuple[RowMapping, ...]
 
 
-def standing(tx: Tx, project: Project, person: int) -> Standing:
-    """Passed is whoever got the share that the project asks for right, in one whole round."""
-    asked = texts.golds_of(tx, project.id, "training")
-    if not asked:
-        return Standing(False, True, 0, 0, 0, ())
-    mine = (trained.c.project == project.id) & (trained.c.person == person)
-    last = tx.value(select(func.max(trained.c.round)).where(mine))
+def progress(tx: Tx, project: Project, person: int) -> TrainingProgress:
+    """Return a person's progress.
+
+    A person passes by answering the fraction that the project requires correctly in one round.
+    """
+    questions = texts.golds_of(tx, project.id, "training")
+    if not questions:
+        return TrainingProgress(False, True, 0, 0, 0, ())
+    own = (trained.c.project == project.id) & (trained.c.person == person)
+    last = tx.value(select(func.max(trained.c.round)).where(own))
     number = 0 if last is None else int(last)
-    given = tx.all(select(trained).where(mine, trained.c.round == number))
-    right = sum(bool(row["right"]) for row in given)
-    done = {row["gold"] for row in given}
-    left = tuple(row for row in asked if row["id"] not in done)
-    if left:
-        return Standing(True, False, number, len(given), right, left)
-    if right >= project.options.training_pass * len(given):
-        return Standing(True, True, number, len(given), right, ())
-    return Standing(True, False, number + 1, 0, right, tuple(asked))
+    answers = tx.all(select(trained).where(own, trained.c.round == number))
+    correct = sum(bool(row["correct"]) for row in answers)
+    done = {row["gold"] for row in answers}
+    unanswered = tuple(row for row in questions if row["id"] not in done)
+    if unanswered:
+        return TrainingProgress(True, False, number, len(answers), correct, unanswered)
+    if correct >= project.options.training_pass * len(answers):
+        return TrainingProgress(True, True, number, len(answers), correct, ())
+    return TrainingProgress(True, False, number + 1, 0, correct, tuple(questions))
 
 
-def barred(tx: Tx, task: TaskRow) -> str | None:
-    """Why a task must wait; a task that was begun need not."""
+def blocked(tx: Tx, task: TaskRow) -> str | None:
+    """Return why a task must wait for the practice; None if it need not, or was started."""
     if task.state != "open":
         return None
-    if tx.value(ANY, project=task.project) is None:
+    if tx.value(ANY_QUESTION, project=task.project) is None:
         return None
-    return None if standing(tx, get(tx, task.project), task.person).passed else FIRST
+    return None if progress(tx, get(tx, task.project), task.person).passed else PRACTICE_FIRST
 
 
-def state(tx: Tx, project: Project, person: int) -> State:
-    """The open training question, in the shape of any other."""
-    now = standing(tx, project, person)
-    question, query = None, QueryText("", "")
-    if now.left:
-        gold = now.left[0]
+def state(tx: Tx, project: Project, person: int) -> TaskState:
+    """Return the open practice question, in the form of any other task."""
+    now = progress(tx, project, person)
+    question, query = None, ShownQuery("", "")
+    if now.unanswered:
+        gold = now.unanswered[0]
         row = tx.first(select(queries).where(queries.c.id == gold["query"]))
         assert row is not None
-        query = QueryText(row["text"], row["description"])
+        query = ShownQuery(row["text"], row["description"])
         rtl = project.options.rtl
-        docs = {d["key"]: doc(d, rtl) for d in texts.documents_of(tx, gold["query"])}
+        docs = {d["key"]: shown_document(d, rtl) for d in texts.documents_of(tx, gold["query"])}
         right = None if gold["right"] is None else docs[gold["right"]]
-        question = Asked("training", docs[gold["left"]], right)
-    many = len(now.left)
-    return State(
-        0, project.slug, _tool(now, project), query, now.round * 1000 + now.answered, question,
-        now.answered, (many, many), now.passed, False, shown_options(project.options), _say(now),
+        question = OpenQuestion("training", docs[gold["left"]], right)
+    count = len(now.unanswered)
+    return TaskState(
+        0, project.slug, _tool(now, project), query, now.round * ROUND_SEQ + now.answered,
+        question, now.answered, (count, count), now.passed, False, shown_options(project.options),
+        _message(now),
     )  # fmt: skip
 
 
-def kept(tx: Tx, project: Project, person: int, key: str) -> tuple[bool, str] | None:
-    """What was said to an answer that came before under this key."""
-    before = tx.first(
-        select(trained.c.right, golds.c.explanation)
+def recorded(tx: Tx, project: Project, person: int, key: str) -> tuple[bool, str] | None:
+    """Return the reply to an answer that was recorded under this key; None if there is none."""
+    row = tx.first(
+        select(trained.c.correct, golds.c.explanation)
         .join(golds, golds.c.id == trained.c.gold)
         .where(trained.c.project == project.id, trained.c.person == person, trained.c.key == key)
     )
-    return None if before is None else (bool(before["right"]), before["explanation"])
+    return None if row is None else (bool(row["correct"]), row["explanation"])
 
 
 def answer(tx: Tx, project: Project, person: int, key: str, outcome: int) -> tuple[bool, str]:
-    """Keep an answer to the open question; whether it was right, and why."""
-    now = standing(tx, project, person)
-    gold = now.left[0]
-    right = outcome == gold["outcome"]
+    """Record an answer to the open question; return whether it is correct, and why."""
+    now = progress(tx, project, person)
+    gold = now.unanswered[0]
+    correct = outcome == gold["outcome"]
     tx.add(
         trained, project=project.id, person=person, gold=gold["id"], round=now.round, key=key,
-        outcome=outcome, right=right, at=tx.now,
+        outcome=outcome, correct=correct, at=tx.now,
     )  # fmt: skip
-    return right, gold["explanation"]
+    return correct, gold["explanation"]
 
 
-def _tool(now: Standing, project: Project) -> str:
-    if now.left and now.left[0]["right"] is None:
+def _tool(now: TrainingProgress, project: Project) -> str:
+    if now.unanswered and now.unanswered[0]["right"] is None:
         return "grades"
     return "pairs" if project.tool == "grades" else project.tool
 
 
-def _say(now: Standing) -> str | None:
+def _message(now: TrainingProgress) -> str | None:
     if not now.needed:
-        return "There are no training questions here."
+        return "This project has no practice questions."
     if now.passed:
-        return "You passed the training. Thank you."
+        return "You passed the practice. Thank you."
     if now.round and not now.answered:
-        return f"{now.right} were right, which is not enough yet; please try once more."
+        return f"{now.correct} answers were correct, which is not enough yet; please try again."
     return None

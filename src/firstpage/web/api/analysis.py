@@ -1,4 +1,4 @@
-"""For leads: progress, effort, agreement, truth, the measure, exports."""
+"""For leads: progress, effort, agreement, truth, learned measure, exports."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from firstpage.web.exports import make
 from firstpage.web.exports.notes import notes
 from firstpage.web.security import Lead, store_of
 
-router = APIRouter(tags=["findings"], prefix="/projects/{slug}", route_class=AdmissionRoute)
-Name = Literal[
+router = APIRouter(tags=["analysis"], prefix="/projects/{slug}", route_class=AdmissionRoute)
+ExportName = Literal[
     "truth.letor", "truth.qrels", "truth.jsonl", "log.jsonl", "log.csv", "report.html",
     "assignment.json", "measure.json", "preferences.jsonl",
 ]  # fmt: skip
@@ -23,21 +23,21 @@ REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
 @router.get("/progress")
 def show_progress(request: Request, member: Lead) -> dict[str, Any]:
-    """How far the project is, by query and by assessor."""
+    """Return the progress of the project, by query and by assessor."""
     with store_of(request).read() as tx:
         return figures.progress(tx, member.project)
 
 
 @router.get("/effort")
 def show_effort(request: Request, member: Lead) -> dict[str, Any]:
-    """What judging cost."""
+    """Return the effort of judging, by tool, assessor and query."""
     with store_of(request).read() as tx:
         return figures.effort(tx, member.project)
 
 
 @router.get("/agreement")
 def show_agreement(request: Request, member: Lead, symmetrize: bool = False) -> dict[str, Any]:
-    """Who agrees with whom, and with themselves."""
+    """Return the agreement between assessors, and their consistency."""
     with store_of(request).read() as tx:
         return figures.agreement(tx, member.project, symmetrize)
 
@@ -46,7 +46,7 @@ def show_agreement(request: Request, member: Lead, symmetrize: bool = False) -> 
 def show_disagreements(
     request: Request, member: Lead, most: Annotated[int, Query(ge=1, le=100)] = 5
 ) -> dict[str, Any]:
-    """What is worth discussing, the worst first."""
+    """Return the queries on which assessors disagree, the lowest agreement first."""
     with store_of(request).read() as tx:
         return figures.disagreements(tx, member.project, most)
 
@@ -55,40 +55,39 @@ def show_disagreements(
 def show_consensus(
     request: Request, member: Lead, tool: Literal["pairs", "grades", "lists"] | None = None
 ) -> dict[str, Any]:
-    """One truth a query, with its confidence; `not_judged`: those of which all was skipped."""
+    """Return one truth per query with its confidence; `not_judged`: only skipped questions."""
     with store_of(request).read() as tx:
-        found, without = truth.judged_queries(tx, member.project, tool)
-    return figures.finite(
-        {"truths": [asdict(t) for t in found], "not_judged": [asdict(q) for q in without]}
+        truths, not_judged = truth.judged_queries(tx, member.project, tool)
+    return figures.nan_to_none(
+        {"truths": [asdict(t) for t in truths], "not_judged": [asdict(q) for q in not_judged]}
     )
 
 
 @router.get("/measure")
 def show_measure(request: Request, member: Lead, intervals: bool = False) -> dict[str, Any]:
-    """The measure that the judgments of lists teach, how far to trust it, and whether to go on."""
+    """Return the measure learned from judgments of lists, its accuracy, and the stopping advice."""
     with store_of(request).read() as tx:
-        found = measure.learned(tx, member.project)
-    told: dict[str, Any] = {
-        "judgments": found.judgments, "pairs": found.pairs, "why": found.why,
-        "choice": choosing.told(member.project, found), "measure": None,
+        learned = measure.learned_measure(tx, member.project)
+    record: dict[str, Any] = {
+        "judgments": learned.judgments, "pairs": learned.pairs, "why": learned.why,
+        "choice": choosing.choice_report(member.project, learned), "measure": None,
     }  # fmt: skip
-    if found.learner is not None and found.utility is not None:
-        assert found.advice is not None
-        assert found.comparison is not None
-        told |= {
-            "measure": found.utility.to_dict(), "notes": found.learner.notes_,
-            "against_dcg": found.comparison.to_dict(),
-            "rank_one_share": found.learner.rank_one_fraction_,
-            "advice": found.advice.to_dict(),
+    if learned.learner is not None and learned.utility is not None:
+        assert learned.advice is not None
+        assert learned.comparison is not None
+        record |= {
+            "measure": learned.utility.to_dict(), "notes": learned.learner.notes_,
+            "against_dcg": learned.comparison.to_dict(), "rank_one_share": learned.learner.share_,
+            "advice": learned.advice.to_dict(),
         }  # fmt: skip
-    if intervals and found.intervals is not None:
-        told["intervals"] = found.intervals.to_dict()
-    return figures.finite(told)
+    if intervals and learned.intervals is not None:
+        record["intervals"] = learned.intervals.to_dict()
+    return figures.nan_to_none(record)
 
 
 @router.get("/export/{name}", response_class=Response)
-def export(request: Request, member: Lead, name: Name) -> Response:
-    """A file to keep; the header X-Firstpage-Note says what it leaves out, or should be known."""
+def export(request: Request, member: Lead, name: ExportName) -> Response:
+    """Download an export; the header X-Firstpage-Note says what it omits."""
     with store_of(request).read() as tx:
         text = "".join(make.export(tx, member.project, name))
         remarks = list(notes(tx, member.project, name))
