@@ -79,7 +79,7 @@ def command(project: str, login: str, name: str | None, **settings: Any) -> None
 
         with store.read() as tx:
             judged, person = the_project(tx, name), people.by_login(tx, login)
-            is_assessor = person is not None and projects.assesses(tx, judged.id, person.id)
+            is_assessor = person is not None and projects.is_assessor(tx, judged.id, person.id)
         if person is None or not is_assessor:
             name_option = f" --name {name}" if name else ""
             raise DataError(

@@ -67,14 +67,14 @@ def command(
 
 def _project_study(location: str, name: str | None, symmetrize: bool) -> StudyAndProfiles:
     with open_store(location) as store, store.read() as tx:
-        from firstpage.web.analysis.figures import skipped_questions, studied
-        from firstpage.web.store.projects import the_project
+        from firstpage.web.analysis.figures import skipped_questions, project_study
+        from firstpage.web.store.projects import find_project
 
-        project = the_project(tx, name)
+        project = find_project(tx, name)
         skipped = skipped_questions(tx, project)
         if skipped:
             note(f"{skipped} questions were skipped; no figure includes them.")
-        return studied(tx, project, symmetrize, BOOTSTRAP_ROUNDS)
+        return project_study(tx, project, symmetrize, BOOTSTRAP_ROUNDS)
 
 
 def _file_study(records: Path, results: Path | None, symmetrize: bool) -> StudyAndProfiles:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from firstpage.labeling.belief.posterior_ranks import consensus
-from firstpage.labeling.strategies.strategy import Answer, Asked, Compare, Grade, Question
+from firstpage.labeling.strategies.strategy import Answer, AnsweredQuestion, Compare, Grade, Question
 from firstpage.web.analysis.records import TaskJudgments, keys_by_query, task_judgments
 from firstpage.web.store import texts
 from firstpage.web.store.connect import Tx
@@ -146,9 +146,9 @@ def _consensus(keys: tuple[str, ...], done: Sequence[TaskJudgments], k: int) -> 
 _cached_consensus = lru_cache(maxsize=1000)(consensus)
 
 
-def _answers(task: TaskJudgments, index: dict[str, int]) -> tuple[Asked, ...]:
+def _answers(task: TaskJudgments, index: dict[str, int]) -> tuple[AnsweredQuestion, ...]:
     """Return the answers of one task by document index, without gold questions."""
-    rows: list[Asked] = []
+    rows: list[AnsweredQuestion] = []
     for judged, _ in task.judgments:
         if judged.kind == "gold":
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from firstpage.labeling.planning.tasks import listed
+from firstpage.labeling.planning.tasks import format_names
 from firstpage.web.analysis.measure import learned_measure, list_judgments, skipped_lists
 from firstpage.web.analysis.truth import NotJudged, QueryTruth, judged_queries
 from firstpage.web.store import texts
@@ -41,7 +41,7 @@ def truth_notes(
     if not_judged:
         yield (
             f"{len(not_judged)} of {count} queries are left out, since everything was skipped: "
-            f"{listed(repr(query.query) for query in not_judged)}."
+            f"{format_names(repr(query.query) for query in not_judged)}."
         )
     yield from _skip_notes(truths)
     others = [name for name in project.tools if name != (tool or project.tool)]
@@ -55,7 +55,7 @@ def _skip_notes(truths: Sequence[QueryTruth]) -> Iterator[str]:
         count = sum(len(truth.unjudged) for truth in partial)
         yield (
             f"In {len(partial)} of {len(truths)} queries "
-            f"({listed(repr(truth.query) for truth in partial)}) {count} documents were only "
+            f"({format_names(repr(truth.query) for truth in partial)}) {count} documents were only "
             "skipped: without an answer they have label 0 (unjudged in truth.jsonl)."
         )
     skipped = sum(truth.skipped for truth in truths)
