@@ -111,8 +111,8 @@ def test_a_port_in_use_is_reported_before_any_work(tmp_path: Path, run) -> None:
 
 @pytest.mark.slow
 def test_a_server_stops_when_its_condition_is_true(tmp_path: Path, monkeypatch, capsys) -> None:
-    monkeypatch.setattr(served, "LOOK", 0.05)
-    monkeypatch.setattr(served, "LINGER", 0.05)
+    monkeypatch.setattr(served, "POLL_INTERVAL", 0.05)
+    monkeypatch.setattr(served, "STOP_DELAY", 0.05)
     checks = []
 
     def until() -> bool:

@@ -117,7 +117,7 @@ def _list(base: Path | None, as_json: bool) -> str:
     folder = "DIR" if base is None else str(base)
     sets = Table(
         ["data", "status", "folder", "layout", "source"],
-        [[str(value) for value in each.values()] for each in data], left=5,
+        [[str(value) for value in each.values()] for each in data], left_aligned=5,
         title=f"Data sets, in folders of --data DIR or $FIRSTPAGE_DATA (now {folder}):",
     )  # fmt: skip
     return f"{entries.text()}\n\n{sets.text()}"

@@ -106,7 +106,7 @@ def command(
         with shared.status_line("training") as show:
             callback = None if show is None else partial(_show_step, show, str(model.measure))
             model.fit(
-                data, valid=valid_data, callback=callback, engine=engine, checkpoint=checkpoint
+                data, valid=valid_data, progress=callback, engine=engine, checkpoint=checkpoint
             )
         interrupted = model.interrupted_
     model.save(output)

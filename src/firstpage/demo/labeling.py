@@ -127,13 +127,13 @@ def label_questions(
         demo_project.run_assessors(store, project, team, total, progress)
     with store.read() as tx:
         judged = truths(tx, project)
-        study, _ = studied(tx, project, rounds=BOOTSTRAP_ROUNDS)
+        study, _ = project_study(tx, project, rounds=BOOTSTRAP_ROUNDS)
         folder.write("truth.jsonl", "".join(export(tx, project, "truth.jsonl")))
     return _result(data, judged, study, tuple(q for q in data.queries if q in by_reader))
 
 
 def _result(
-    data: Dataset, judged: Sequence[Truth], study: Study, reader_questions: tuple[str, ...]
+    data: Dataset, judged: Sequence[QueryTruth], study: Study, reader_questions: tuple[str, ...]
 ) -> LabelingResult:
     effort = study.effort["pairs"]
     recall = [_recall(truth, correct_grades(data)[truth.query]) for truth in judged]
@@ -152,7 +152,7 @@ def _result(
     )
 
 
-def labels_of(data: Dataset, judged: Sequence[Truth]) -> Floats:
+def labels_of(data: Dataset, judged: Sequence[QueryTruth]) -> Floats:
     """Return the label per row: k for the best document of a question, k - 1 for the next, ...
 
     A document called clearly irrelevant gets 0, even if it had to fill a rank.
@@ -187,6 +187,6 @@ def correct_grades(data: Dataset) -> Mapping[str, Mapping[str, int]]:
     }
 
 
-def _recall(truth: Truth, grades: Mapping[str, int]) -> float:
+def _recall(truth: QueryTruth, grades: Mapping[str, int]) -> float:
     correct = {key for key, grade in grades.items() if grade > 0}
     return len(correct & set(truth.order[:K])) / min(K, len(correct))

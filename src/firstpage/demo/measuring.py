@@ -102,10 +102,10 @@ def learn_measure(
     with printer.progress("questions compared") as progress:
         demo_project.run_assessors(store, project, team, total, progress)
     with store.read() as tx:
-        fitted = learned(tx, project)
-        utility = fitted.known()
-        study, _ = studied(tx, project, rounds=1)
-        pairs = preferences(list(judgments_of(tx, project)), utility.grades)
+        fitted = learned_measure(tx, project)
+        utility = fitted.require_utility()
+        study, _ = project_study(tx, project, rounds=1)
+        pairs = preferences(list(list_judgments(tx, project)), utility.grades)
         for name in ("preferences.jsonl", "measure.json"):
             folder.write(name, "".join(export(tx, project, name)))
     learned_measure = measure(MAIN_MEASURE, of=utility)
@@ -165,7 +165,7 @@ def held_out_accuracy(pairs: Preferences, depth: int) -> tuple[float, float, flo
     standard = Utility.standard(STANDARD_GAINS, pairs.grades, depth).table()
     hits = np.empty((2, len(strict)))
     for train, test in folds(groups, FOLDS, 0):
-        learner = Learner(depth, threads=1).fit(strict[train])
+        learner = MeasureLearner(depth, threads=1).fit(strict[train])
         hits[0, test] = _hits(rank_one_factors(learner.weights_).table, strict[test])
         hits[1, test] = _hits(standard, strict[test])
     differences = [

@@ -20,6 +20,7 @@ from firstpage.rankers.fit.request import Composition, FitRequest, FitResult
 from firstpage.rankers.ranker import Ranker
 from firstpage.registry import check_number
 from firstpage.scorers.linear import MAX_COVARIANCE_FEATURES, Linear
+from firstpage.solvers.cutting_plane.concave_convex import ConcaveConvexProcedure
 from firstpage.solvers.cutting_plane.one_slack import CuttingPlane
 from firstpage.solvers.registry import solver as solver_of
 from firstpage.types import Floats

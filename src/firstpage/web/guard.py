@@ -90,7 +90,7 @@ def _too_large(limit: int, headers: Headers) -> Response:
 
 
 def _too_slow(body: BodyReader, headers: Headers) -> Response:
-    detail = f"The request was too slow: {body.read:,} bytes in {body.waited:.0f} seconds."
+    detail = f"The request was too slow: {body.bytes_read:,} bytes in {body.waited:.0f} seconds."
     response = _response(408, detail, "Go back and try again over a faster connection.", headers)
     response.headers["connection"] = "close"
     return response

@@ -60,7 +60,7 @@ class JudgingReport:
         """The number of questions, answered or skipped."""
         return self.answers + self.skipped.total()
 
-    def count(self, verdict: Verdict) -> None:
+    def count(self, verdict: AssessorAnswer) -> None:
         """Add the verdict of one question."""
         self.answers += verdict.skipped is None
         cost = verdict.cost
@@ -169,7 +169,7 @@ def _judge_task(
     assessor: Assessor,
     task: TaskRow,
     report: JudgingReport,
-) -> Iterator[Verdict]:
+) -> Iterator[AssessorAnswer]:
     """Judge one task to its end; yield each verdict once it is stored."""
     with store.read() as tx:
         query, documents = _texts(tx, task.query)
@@ -182,11 +182,11 @@ def _judge_task(
             other = documents[right.key] if right else None
             verdict = _without_tie(task, state, assessor.judge(query, documents[left.key], other))
             report.unreadable = 0
-        except Unreadable as error:
+        except InvalidReplyError as error:
             report.unreadable += 1
             if report.unreadable == MAX_UNREADABLE:
                 raise
-            verdict = Verdict(0, cost=error.cost, skipped=UNREADABLE)
+            verdict = AssessorAnswer(0, cost=error.cost, skipped=UNREADABLE)
         state = service.answer(
             task.id, person, _submitted(state, verdict, shown_at, iso(store.clock()))
         )
@@ -195,14 +195,14 @@ def _judge_task(
         raise DataError(f"query {task.query_key}: {state.message}")
 
 
-def _texts(tx: Tx, query: int) -> tuple[QueryText, dict[str, Text]]:
+def _texts(tx: Tx, query: int) -> tuple[QueryText, dict[str, DocumentText]]:
     """Return a query and its documents by key, as a program reads them."""
     row = texts.query(tx, query)
     documents = {row["key"]: text_of(row) for row in texts.full_documents_of(tx, query)}
     return QueryText(row["key"], row["text"], row["description"]), documents
 
 
-def _without_tie(task: TaskRow, state: TaskState, verdict: Verdict) -> Verdict:
+def _without_tie(task: TaskRow, state: TaskState, verdict: AssessorAnswer) -> AssessorAnswer:
     """Return the verdict, with a tie as a skipped question if the project has no ties."""
     tie = verdict.outcome == 0 and not verdict.bad and verdict.skipped is None
     if tie and task.tool == "pairs" and not state.options["ties"]:
@@ -211,7 +211,7 @@ def _without_tie(task: TaskRow, state: TaskState, verdict: Verdict) -> Verdict:
 
 
 def _submitted(
-    state: TaskState, verdict: Verdict, shown_at: str, answered_at: str
+    state: TaskState, verdict: AssessorAnswer, shown_at: str, answered_at: str
 ) -> SubmittedAnswer:
     assert state.question is not None
     left, right = state.question.left, state.question.right
@@ -223,7 +223,7 @@ def _submitted(
     )  # fmt: skip
 
 
-def text_of(row: RowMapping) -> Text:
+def text_of(row: RowMapping) -> DocumentText:
     """Return a document as a program reads it.
 
     The text is that of the page without tags, and the fields of a card or the items of a list, one
@@ -236,7 +236,7 @@ def text_of(row: RowMapping) -> Text:
         words = [str(value) for value in item.values() if value not in (None, "")]
         lines.append(f"{number}. {' - '.join(words)}")
     lines += [f"{name}: {value}" for name, value in fields.items()]
-    return Text(
+    return DocumentText(
         row["key"], "\n".join(line for line in lines if line), row["title"], kind=row["kind"],
         fields=fields, items=items, url=row.get("url"),
     )  # fmt: skip

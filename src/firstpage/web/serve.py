@@ -59,7 +59,7 @@ def _run(
     sys.setswitchinterval(SWITCH_INTERVAL)
     threadpool_limits(1)  # requests are the threads; small matrix products gain nothing from more
     listener = listen(host, port)
-    address = f"http://{shown(host)}:{listener.getsockname()[1]}"
+    address = f"http://{url_host(host)}:{listener.getsockname()[1]}"
     if settings.open:
         settings = replace(settings, token=secrets.token_urlsafe(32))
         prepare_single_user(store)

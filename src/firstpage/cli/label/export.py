@@ -53,7 +53,7 @@ def command(
     with open_store(project) as store, store.read() as tx:
         from firstpage.web.store.projects import find_project
 
-        n_bytes, exported = 0, the_project(tx, name)
+        n_bytes, exported = 0, find_project(tx, name)
         with write_bytes(output) as out:
             for chunk in export(tx, exported, f"{content}.{chosen}"):
                 n_bytes += out.write(chunk.encode())

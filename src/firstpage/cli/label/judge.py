@@ -78,7 +78,7 @@ def command(project: str, login: str, name: str | None, **settings: Any) -> None
         from firstpage.web.store.projects import find_project
 
         with store.read() as tx:
-            judged, person = the_project(tx, name), people.by_login(tx, login)
+            judged, person = find_project(tx, name), people.by_login(tx, login)
             is_assessor = person is not None and projects.is_assessor(tx, judged.id, person.id)
         if person is None or not is_assessor:
             name_option = f" --name {name}" if name else ""
@@ -141,7 +141,7 @@ def _with_error_report(function: Callable[..., Any], name: str) -> Callable[...,
     return call
 
 
-def _notes(done: Done, longest: int) -> Iterator[str]:
+def _notes(done: JudgingReport, longest: int) -> Iterator[str]:
     """Yield a line for everything that was skipped, truncated or not seen."""
     if done.practice:
         yield f"{done.practice} practice questions were answered first, and passed."

@@ -48,7 +48,7 @@ def add_command(
     with open_store(project) as store, store.write() as tx:
         from firstpage.web.store.projects import find_project
 
-        changed = the_project(tx, name)
+        changed = find_project(tx, name)
         links = add_people(tx, changed, assessors, leads)
         plan = _assign(tx, changed, assessors) if assessors else None
     for login, path in links:
@@ -59,7 +59,7 @@ def add_command(
         note(f"no queries for {', '.join(plan.idle)}: none are open that they could judge.")
 
 
-def _assign(tx: Tx, project: Project, assessors: tuple[str, ...]) -> Plan | None:
+def _assign(tx: Tx, project: Project, assessors: tuple[str, ...]) -> AssignmentPlan | None:
     """Assign the open work; where nothing can be assigned, print a note that says why."""
     from firstpage.web.store import people, texts
 

@@ -188,7 +188,7 @@ def _unused_inputs(tx: Tx, project: Project) -> Iterator[str]:
         )
 
 
-def _counts(imported: Imported) -> str:
+def _counts(imported: ImportCounts) -> str:
     nouns = {"golds": "known answers", "training": "practice questions", "grades": "grades"}
     others = [
         f"{getattr(imported, name)} {noun}"
@@ -298,7 +298,7 @@ def add_people(
     return list(links.items())
 
 
-def assign_and_open(tx: Tx, project: Project, by: Person) -> Plan:
+def assign_and_open(tx: Tx, project: Project, by: Person) -> AssignmentPlan:
     """Assign the work to the assessors, and open a project that is not open yet."""
     from firstpage.web.store import assigning, projects
 
@@ -308,7 +308,7 @@ def assign_and_open(tx: Tx, project: Project, by: Person) -> Plan:
     return plan
 
 
-def print_plan(plan: Plan) -> None:
+def print_plan(plan: AssignmentPlan) -> None:
     """Print the work of each person, and what is not covered."""
     print(f"about {plan.judgments:,.0f} judgments, {plan.hours:,.1f} hours in total:")
     for load in plan.loads:

@@ -133,9 +133,9 @@ def _simulate(
     simulated = strategy(name)
     if settings["refine"]:
         simulated = Refined(simulated, settings["refine"])
-    world = SimulatedQueries(*(settings[key] for key in ("n", "noise", "ties", "grades", "prior_tau")))
+    queries = SimulatedQueries(*(settings[key] for key in ("n", "noise", "ties", "grades", "prior_tau")))
     return simulate(
-        simulated, settings["k"], world=world, votes=votes, runs=runs, budgets=budgets,
+        simulated, settings["k"], queries=queries, votes=votes, runs=runs, budgets=budgets,
         equal=settings["equal"], seed=settings["seed"], progress=progress, name=name,
     )  # fmt: skip
 

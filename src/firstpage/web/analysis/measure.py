@@ -208,7 +208,7 @@ class LearnedMeasure:
     @cached_property
     def comparison(self) -> DCGComparison | None:
         """The accuracy of the measure and of DCG on held-out judgments."""
-        return None if self.learner is None else against_dcg(self.learner)
+        return None if self.learner is None else compare_with_dcg(self.learner)
 
     @cached_property
     def advice(self) -> Advice | None:
@@ -258,11 +258,11 @@ def learn(judgments: list[ListJudgment], lists: Lists) -> LearnedMeasure:
         grades = Preferences.of(all_grades, all_grades, source=SOURCE).grades
         data = preferences(judgments, grades)
         ranks = min(MAX_RANKS, data.places)
-        enough = len(judgments) >= FEWEST
-        learner = MeasureLearner(ranks, C="cv" if enough else FALLBACK, threads=1, decreasing=True)
+        enough = len(judgments) >= MIN_ADAPTIVE_PAIRS
+        learner = MeasureLearner(ranks, C="cv" if enough else DEFAULT_C, threads=1, decreasing=True)
         learner.fit(data)
-        learner.notes_.extend(places_cut(data, ranks))
-        learner.notes_.extend(places_unjudged(data, ranks, learner.unjudged))
+        learner.notes_.extend(truncation_notes(data, ranks))
+        learner.notes_.extend(unjudged_notes(data, ranks, learner.unjudged))
     except DataError as error:
         return LearnedMeasure(len(judgments), str(error))
     return LearnedMeasure(len(judgments), None, learner)

@@ -40,7 +40,7 @@ def serve(app: FastAPI, path: str) -> None:
     """Add the reference page to the application."""
 
     def reference(request: Request) -> HTMLResponse:
-        table = Table(HEAD, list(rows(app.openapi())), left=len(HEAD))
+        table = Table(HEAD, list(rows(app.openapi())), left_aligned=len(HEAD))
         lead = "All routes of this server; openapi.json describes them for programs."
         authentication = paragraph(
             "Sign in with POST login, which sets the session cookie. Every change must send the "

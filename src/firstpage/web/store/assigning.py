@@ -130,7 +130,7 @@ def reassign_uncovered(tx: Tx, project: Project, person: Person, by: Person) -> 
     """Reassign what is uncovered since this person left; a closed project stays as it is."""
     if project.state == "closed":
         return
-    _write(tx, project, leveled(current_assignment(tx, project), _fixed(tx, project)))
+    _write(tx, project, rebalance(current_assignment(tx, project), _fixed(tx, project)))
     audit.note(tx, "open queries reassigned", person=by.id, project=project.id, who=person.id)
 
 
@@ -216,7 +216,7 @@ def _planned(tx: Tx, project: Project) -> Assignment:
             keys, people, folds=project.options.folds, tools=project.tools,
             replicates=project.options.replicates, seed=project.setting.seed,
         )  # fmt: skip
-    return leveled(current_assignment(tx, project), _fixed(tx, project))
+    return rebalance(current_assignment(tx, project), _fixed(tx, project))
 
 
 def _plan_of(tx: Tx, project: Project, assignment: Assignment) -> AssignmentPlan:
@@ -268,7 +268,7 @@ def _named(assignment: Assignment, names: Mapping[str, str]) -> Assignment:
 
     return replace(
         assignment, assessors=tuple(names.get(p, p) for p in assignment.assessors),
-        gone=tuple(names.get(p, p) for p in assignment.gone), tasks=renamed(assignment.tasks),
+        departed=tuple(names.get(p, p) for p in assignment.departed), tasks=renamed(assignment.tasks),
         abandoned=renamed(assignment.abandoned),
     )  # fmt: skip
 

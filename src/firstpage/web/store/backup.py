@@ -153,7 +153,7 @@ def _truncated(path: Path) -> DataError:
 
 
 def _refuse(path: Path, number: int, reason: str) -> NoReturn:
-    raise DataError(f"{at(path, number)}: this is not a Firstpage backup ({reason}).")
+    raise DataError(f"{location(path, number)}: this is not a Firstpage backup ({reason}).")
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -254,7 +254,7 @@ def _restrict_access(out: IO[bytes]) -> None:
 def _copy_sqlite(store: Store, path: Path) -> None:
     """Copy by SQLite's backup interface, which is consistent while others write."""
     try:
-        with replacing(path, sync=True) as temporary:
+        with atomic_replace(path, sync=True) as temporary:
             make_private(temporary)
             with (
                 closing(sqlite3.connect(str(store.url.database))) as source,

@@ -238,7 +238,7 @@ class JudgingService:
             raise Conflict(LATE, opened.state())
         try:
             opened.session.apply(make_event(opened.session))
-        except OutOfStep as error:
+        except InconsistentEventError as error:
             raise Conflict(f"{LATE} ({error})", opened.state()) from error
         lock.cached = None  # until the write succeeds the session is ahead of the log
         state = opened.state()  # chooses the next question, outside the transaction
@@ -262,7 +262,7 @@ class JudgingService:
         choices = opened.session.choices
         pair = self._choose_pair(tx, opened.task, choices) if len(choices) > 1 else None
         if pair is not None:
-            opened.session.turn(*pair)
+            opened.session.select_pair(*pair)
 
     def _write(
         self, tx: Tx, opened: OpenTask, person: Person, seq: int, key: str, timing: Timing,

@@ -97,7 +97,7 @@ def create(
 def setting_of(record: Mapping[str, Any]) -> Setting:
     """Return the setting of a record, with a strategy that exists."""
     try:
-        setting = setting_from({"strategy": DEFAULT_STRATEGY, **record})
+        setting = setting_from_dict({"strategy": DEFAULT_STRATEGY, **record})
     except TypeError as error:
         raise DataError(f"this setting cannot be read ({error}).") from error
     strategy(setting.strategy)  # raises if it does not exist

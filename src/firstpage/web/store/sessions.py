@@ -131,11 +131,11 @@ def _remaining(session: Session) -> tuple[int, int]:
     One thread at a time: the first call for a strategy simulates it, later ones reuse the result.
     """
     with ESTIMATION:
-        return session.left
+        return session.remaining
 
 
 def _open_question(
-    question: Shown | None, docs: Mapping[str, ShownDocument]
+    question: ShownQuestion | None, docs: Mapping[str, ShownDocument]
 ) -> OpenQuestion | None:
     if question is None:
         return None
