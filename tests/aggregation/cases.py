@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from firstpage.aggregation.ballots import Ballots
-from firstpage.aggregation.weights import normalized
+from firstpage.aggregation.weights import normalize_weights
 from firstpage.data.ids import Ids
 from firstpage.kernels.voting.votes import ABSENT
 
@@ -36,7 +36,7 @@ def ballots_of(queries: list[Query], missing: str = "last") -> Ballots:
             for place, document in enumerate(ballot):
                 places[a, lo + document] = place
     documents = np.arange(int(offsets[-1]))
-    names = Ids.of(map(str, range(len(queries))))
+    names = Ids.from_values(map(str, range(len(queries))))
     return Ballots(places, offsets, documents, offsets.copy(), names, missing=missing)
 
 
@@ -44,11 +44,11 @@ def some_weights(rng, rankers: int) -> np.ndarray:
     """Equal ones, small whole numbers (which tie), or any."""
     kind = rng.integers(3)
     if kind == 0:
-        return normalized(None, rankers)
+        return normalize_weights(None, rankers)
     numbers = rng.integers(0, 4, rankers) if kind == 1 else rng.random(rankers)
     if not numbers.any():
-        return normalized(None, rankers)
-    return normalized(numbers, rankers)
+        return normalize_weights(None, rankers)
+    return normalize_weights(numbers, rankers)
 
 
 def split(ballots: Ballots, order: np.ndarray) -> list[list[int]]:

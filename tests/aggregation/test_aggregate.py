@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.aggregation.weights import normalized
-from firstpage.data.formats.trec import run_of
+from firstpage.aggregation.weights import normalize_weights
+from firstpage.data.formats.trec import to_run
 from firstpage.errors import DataError, FirstpageError, MeasureError
 from tests.aggregation.test_ballots import as_run, ranked
 
@@ -24,7 +24,7 @@ def noisy(scale: float, seed: int) -> np.ndarray:
 
 
 SCORES = np.array([noisy(0.5, 1), noisy(1.0, 2), noisy(3.0, 3)])
-RUNS = [run_of(DATA, s, f"r{i}") for i, s in enumerate(SCORES)]
+RUNS = [to_run(DATA, s, f"r{i}") for i, s in enumerate(SCORES)]
 QRELS = fp.Qrels(DATA.queries, DATA.offsets, RUNS[0].docids, DATA.y)
 
 
@@ -40,10 +40,10 @@ def test_by_hand() -> None:
 
 
 def test_scores_put_the_documents_in_the_order_of_the_run() -> None:
-    ballots = fp.Ballots.of_scores(SCORES, DATA.offsets, SCORES[2], depth=6, queries=DATA.queries)
+    ballots = fp.Ballots.from_scores(SCORES, DATA.offsets, SCORES[2], depth=6, queries=DATA.queries)
     found = fp.aggregate(ballots, "Copeland")
     byrun = fp.aggregate(RUNS, "Copeland", base=2, depth=6)
-    same = run_of(DATA, found.scores)
+    same = to_run(DATA, found.scores)
     assert ranked(same) == ranked(byrun.run)
     for lo, hi in zip(DATA.offsets, DATA.offsets[1:], strict=False):
         assert sorted(found.scores[lo:hi].tolist()) == list(range(1, hi - lo + 1))
@@ -123,7 +123,7 @@ def test_better_weights_make_better_rankings() -> None:
 )
 @pytest.mark.filterwarnings("ignore:every ranking has the weight 0")
 def test_weights_sum_to_one(given, want) -> None:
-    assert normalized(given, 4) == pytest.approx(want)
+    assert normalize_weights(given, 4) == pytest.approx(want)
 
 
 @pytest.mark.parametrize(
@@ -147,14 +147,14 @@ def test_unfit_input_is_refused() -> None:
     with pytest.raises(DataError, match="not both"):
         fp.aggregate(RUNS, weights=[1, 1, 1], qrels=QRELS)
     with pytest.raises(DataError, match="hold no scores"):
-        fp.aggregate(fp.Ballots.of_runs(RUNS), qrels=QRELS)
+        fp.aggregate(fp.Ballots.from_runs(RUNS), qrels=QRELS)
     for alone in (RUNS[0], RUNS[0].to_dict(), "a.run", 3):
         with pytest.raises(DataError, match="a list of runs"):
             fp.aggregate(alone)
     with pytest.raises(MeasureError, match="better when lower"):
         fp.aggregate(RUNS, qrels=QRELS, measure="WKT@5")
     with pytest.raises(DataError, match="no document ids"):
-        fp.aggregate(fp.Ballots.of_scores(SCORES, DATA.offsets)).run  # noqa: B018
+        fp.aggregate(fp.Ballots.from_scores(SCORES, DATA.offsets)).run  # noqa: B018
 
 
 def test_scores_cannot_be_measured_by_judgments() -> None:
@@ -165,7 +165,7 @@ def test_scores_cannot_be_measured_by_judgments() -> None:
 
 
 def test_what_is_worse_than_nothing_weighs_nothing() -> None:
-    upside_down = run_of(DATA, -TRUE, "down")
+    upside_down = to_run(DATA, -TRUE, "down")
     found = fp.supervised_weights([RUNS[0], upside_down], QRELS, "Tau")
     assert found.means[1] < 0
     assert found.weights.tolist() == [1.0, 0.0]
@@ -201,9 +201,9 @@ def test_wrong_rankings_are_one_line() -> None:
     runs = [{"q": {"a": 1.0, "b": 0.5}}, {"q": {"a": 0.5, "b": 1.0}}]
     qrels = {"q": {"a": 1}}
     for wrong in (
-        lambda: fp.Ballots.of_lists([["a", "b"]]),
-        lambda: fp.Ballots.of_lists([{"q": 5}]),
-        lambda: fp.Ballots.of_lists([{"q": "ab"}]),
+        lambda: fp.Ballots.from_lists([["a", "b"]]),
+        lambda: fp.Ballots.from_lists([{"q": 5}]),
+        lambda: fp.Ballots.from_lists([{"q": "ab"}]),
         lambda: fp.supervised_weights([], qrels),
         lambda: fp.aggregate(runs, qrels=qrels, valid=5),
     ):

@@ -34,11 +34,11 @@ def test_of_scores_is_a_sort_of_every_query(depth: int | None) -> None:
     scores = rng.integers(0, 4, (3, n)).astype(float)  # many ties
     mu = rng.integers(0, 3, n).astype(float)
     for base in (mu, None):
-        found = fp.Ballots.of_scores(scores, offsets, base, depth=depth)
+        found = fp.Ballots.from_scores(scores, offsets, base, depth=depth)
         order = np.zeros(n) if base is None else base
         documents, places, heads = plain_ballots(scores, offsets.tolist(), order, depth)
         assert found.documents.tolist() == documents
-        assert found.places.tolist() == places
+        assert found.positions.tolist() == places
         assert found.offsets.tolist() == heads
         assert found.ends.tolist() == offsets.tolist()
 
@@ -46,15 +46,15 @@ def test_of_scores_is_a_sort_of_every_query(depth: int | None) -> None:
 def test_one_depth_for_all_is_that_of_the_shortest_that_has_any() -> None:
     scores = np.arange(9.0)[None]
     offsets = [0, 4, 4, 6, 9]
-    found = fp.Ballots.of_scores(scores, offsets, same_depth=True)
+    found = fp.Ballots.from_scores(scores, offsets, same_depth=True)
     assert found.lengths.tolist() == [2, 0, 2, 2]
-    assert fp.Ballots.of_scores(scores, offsets, same_depth=True, depth=1).longest == 1
-    assert fp.Ballots.of_scores(scores, offsets, same_depth=True, depth=3).longest == 2
+    assert fp.Ballots.from_scores(scores, offsets, same_depth=True, depth=1).longest == 1
+    assert fp.Ballots.from_scores(scores, offsets, same_depth=True, depth=3).longest == 2
 
 
 def test_infinite_scores_are_scores() -> None:
-    found = fp.Ballots.of_scores([[-np.inf, 0, np.inf]], [0, 3])
-    assert found.places.tolist() == [[2, 1, 0]]
+    found = fp.Ballots.from_scores([[-np.inf, 0, np.inf]], [0, 3])
+    assert found.positions.tolist() == [[2, 1, 0]]
 
 
 @pytest.mark.parametrize(
@@ -73,19 +73,19 @@ def test_infinite_scores_are_scores() -> None:
 )
 def test_bad_scores_are_refused(scores, offsets, said: str) -> None:
     with pytest.raises(DataError, match=said):
-        fp.Ballots.of_scores(scores, offsets)
+        fp.Ballots.from_scores(scores, offsets)
 
 
 def test_bad_settings_are_refused() -> None:
     with pytest.raises(DataError, match="3 mu_scores for 2"):
-        fp.Ballots.of_scores([[1, 2]], [0, 2], [1, 2, 3])
+        fp.Ballots.from_scores([[1, 2]], [0, 2], [1, 2, 3])
     for depth in (0, 1.5, "ten"):
         with pytest.raises(DataError, match="depth must be a whole number"):
-            fp.Ballots.of_scores([[1, 2]], [0, 2], depth=depth)
+            fp.Ballots.from_scores([[1, 2]], [0, 2], depth=depth)
     with pytest.raises(DataError, match="last or silent"):
-        fp.Ballots.of_lists([{"q": ["a"]}], missing="ignore")
+        fp.Ballots.from_lists([{"q": ["a"]}], missing="ignore")
     with pytest.raises(DataError, match="10001 candidates"):
-        fp.Ballots.of_scores(np.zeros((1, 10_001)), [0, 10_001])
+        fp.Ballots.from_scores(np.zeros((1, 10_001)), [0, 10_001])
 
 
 # --- runs
@@ -106,7 +106,7 @@ def listed(ballots: fp.Ballots, ranker: int) -> dict[str, list[str]]:
     """What a ranker lists of the candidates, best first."""
     found = {}
     for q, (query, docs) in enumerate(named(ballots).items()):
-        places = ballots.places[ranker, ballots.offsets[q] : ballots.offsets[q + 1]]
+        places = ballots.positions[ranker, ballots.offsets[q] : ballots.offsets[q + 1]]
         there = [i for i in np.argsort(places, kind="stable") if places[i] != ABSENT]
         assert sorted(places[there].tolist()) == list(range(len(there)))
         found[query] = [docs[i] for i in there]
@@ -114,7 +114,7 @@ def listed(ballots: fp.Ballots, ranker: int) -> dict[str, list[str]]:
 
 
 def test_runs_are_joined_by_query_and_document() -> None:
-    found = fp.Ballots.of_lists([ONE, TWO])
+    found = fp.Ballots.from_lists([ONE, TWO])
     # the first run, then what it lacks, in turns
     assert named(found) == {
         "q1": ["a", "b", "c", "d", "e", "f"],
@@ -126,18 +126,18 @@ def test_runs_are_joined_by_query_and_document() -> None:
 
 
 def test_the_base_may_be_any_run_or_all_in_turn() -> None:
-    other = fp.Ballots.of_lists([ONE, TWO], base=1)
+    other = fp.Ballots.from_lists([ONE, TWO], base=1)
     assert named(other) == {
         "q2": ["y", "z", "x"],
         "q1": ["d", "a", "e", "f", "b", "c"],
         "q3": ["w"],
     }
     assert listed(other, 0) == {**ONE, "q3": []}
-    turns = fp.Ballots.of_lists([ONE, TWO], base="turns")
+    turns = fp.Ballots.from_lists([ONE, TWO], base="turns")
     assert named(turns)["q1"] == ["a", "d", "b", "c", "e", "f"]
     third = fp.Run.from_dict({"q1": {"c": 2.0, "new": 1.0}, "q9": {"z": 1.0}})
-    beside = fp.Ballots.of_lists([ONE, TWO], base=third)
-    assert beside.rankers == 2  # it does not vote
+    beside = fp.Ballots.from_lists([ONE, TWO], base=third)
+    assert beside.n_rankers == 2  # it does not vote
     assert named(beside)["q1"] == ["c", "new", "a", "d", "b", "e", "f"]
     assert named(beside)["q9"] == ["z"]
     assert listed(beside, 1) == {**TWO, "q9": []}
@@ -166,7 +166,7 @@ def ranked(run: fp.Run) -> dict[str, list[str]]:
 def test_equal_scores_keep_base_order() -> None:
     base = fp.Run.from_dict({"q": {"a": 1.0, "b": 1.0, "c": 2.0}})
     flat = fp.Run.from_dict({"q": {"b": 5.0, "c": 5.0, "a": 5.0, "d": 6.0}})
-    found = fp.Ballots.of_runs([base, flat])
+    found = fp.Ballots.from_runs([base, flat])
     assert named(found) == {"q": ["c", "a", "b", "d"]}  # equals of the base run as in its file
     assert listed(found, 1) == {"q": ["d", "c", "a", "b"]}
 
@@ -183,7 +183,7 @@ def test_many_random_runs_are_joined_as_dictionaries_would_be() -> None:
                 for q in queries
             }
         )
-    found = fp.Ballots.of_lists(runs, depth=None)
+    found = fp.Ballots.from_lists(runs, depth=None)
     for a, run in enumerate(runs):
         assert {q: ds for q, ds in listed(found, a).items() if ds} == run
     for query, documents in named(found).items():
@@ -197,28 +197,28 @@ def test_repeated_documents_are_refused_by_name() -> None:
     once = as_run(ONE)
     for runs in ([twice], [twice, once], [once, twice]):
         with pytest.raises(DataError, match="document 'a' stands twice in query 'q'"):
-            fp.Ballots.of_runs(runs)
+            fp.Ballots.from_runs(runs)
     with pytest.raises(DataError, match="list 2: a document stands twice"):
-        fp.Ballots.of_lists([ONE, {"q1": ["a", "a"]}])
+        fp.Ballots.from_lists([ONE, {"q1": ["a", "a"]}])
 
 
 @pytest.mark.parametrize("base", [2, -1, "first", 0.5])
 def test_bad_bases_are_refused(base) -> None:
     with pytest.raises(DataError, match="base must be a run"):
-        fp.Ballots.of_lists([ONE, TWO], base=base)
+        fp.Ballots.from_lists([ONE, TWO], base=base)
 
 
 def test_no_runs_are_refused() -> None:
     with pytest.raises(DataError, match="at least one run"):
-        fp.Ballots.of_runs([])
+        fp.Ballots.from_runs([])
     with pytest.raises(DataError, match="at least one run"):
-        fp.Ballots.of_runs([[1, 2]])
+        fp.Ballots.from_runs([[1, 2]])
 
 
 def test_ballots_do_not_change() -> None:
-    found = fp.Ballots.of_lists([ONE, TWO])
+    found = fp.Ballots.from_lists([ONE, TWO])
     with pytest.raises(ValueError, match="read-only"):
-        found.places[0, 0] = 7
+        found.positions[0, 0] = 7
     assert repr(found) == "Ballots(2 rankers, 3 queries, 10 candidates of 10 documents)"
     places, offsets, rows = np.zeros((1, 1), np.int64), np.array([0, 1]), np.array([0])
     fp.Ballots(places, offsets, rows, offsets, found.queries[:1])
@@ -240,5 +240,5 @@ def test_ballots_do_not_change() -> None:
 )
 def test_ballots_are_checked(how, said) -> None:
     with pytest.raises(DataError, match=said):
-        fp.Ballots.of_scores(np.ones((1, 2)), **how)
-    assert len(fp.Ballots.of_scores(np.ones((1, 2)), [0, 2], depth=10**25)) == 1
+        fp.Ballots.from_scores(np.ones((1, 2)), **how)
+    assert len(fp.Ballots.from_scores(np.ones((1, 2)), [0, 2], depth=10**25)) == 1

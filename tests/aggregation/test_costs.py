@@ -47,7 +47,7 @@ def test_circles_close_most_of_the_gap_of_large_queries() -> None:
     rng = np.random.default_rng(1)
     size = 90  # more than one word of bits
     scores = rng.normal(size=size) + rng.normal(size=(3, size))
-    ballots = fp.Ballots.of_scores(scores, [0, size])
+    ballots = fp.Ballots.from_scores(scores, [0, size])
     best = fp.kemeny_cost(method("BestInsertion").order(ballots), ballots)[0]
     plain, strong = fp.lower_bound(ballots, cycles=False)[0], fp.lower_bound(ballots)[0]
     assert plain < strong <= best
@@ -55,13 +55,15 @@ def test_circles_close_most_of_the_gap_of_large_queries() -> None:
 
 
 def test_a_report_adds_up() -> None:
-    report = CostReport(Ids.of("abc"), np.array([2.0, 1.0, 0.0]), np.array([1.5, 1.0, 0.0]))
+    report = CostReport(
+        Ids.from_values("abc"), np.array([2.0, 1.0, 0.0]), np.array([1.5, 1.0, 0.0])
+    )
     assert report.gap.tolist() == [0.5, 0.0, 0.0]
     assert report.optimal == 2
     assert report.ratio == pytest.approx(3 / 2.5)
     assert report.to_dict()["cost"] == 3.0
     assert "2 of 3 queries proven optimal" in str(report)
-    nothing = CostReport(Ids.of("a"), np.zeros(1), np.zeros(1))
+    nothing = CostReport(Ids.from_values("a"), np.zeros(1), np.zeros(1))
     assert nothing.ratio == 1.0
 
 
@@ -83,7 +85,7 @@ def test_an_order_must_stay_in_its_query() -> None:
 
 def test_a_ratio_without_end_is_null() -> None:
     scores = np.array([[3.0, 2.0, 1.0]])
-    ballots = fp.Ballots.of_scores(scores, [0, 3], mu_scores=-scores[0])
+    ballots = fp.Ballots.from_scores(scores, [0, 3], mu_scores=-scores[0])
     found = fp.aggregate(ballots, "skr")
     held = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert held["kemeny"]["ratio"] is None or held["kemeny"]["ratio"] >= 1

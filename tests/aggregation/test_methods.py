@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.aggregation.methods import METHODS, about, method
+from firstpage.aggregation.methods import METHODS, method, method_summaries
 from firstpage.errors import DataError
 from firstpage.kernels.compiler import decorators
 from firstpage.kernels.voting.exact_kemeny import order_components
@@ -236,7 +236,7 @@ class TestEveryMethod:
         assert method(name).order(ballots).tolist() == [0, 1, 2, 3, 0]
 
     def test_no_query(self, name: str) -> None:
-        ballots = fp.Ballots.of_scores(np.zeros((2, 0)), [0])
+        ballots = fp.Ballots.from_scores(np.zeros((2, 0)), [0])
         assert method(name).order(ballots).tolist() == []
 
     def test_opposites_leave_base_order(self, name: str) -> None:
@@ -259,7 +259,7 @@ class TestEveryMethod:
 
     def test_is_found_by_name_and_its_text_means_the_same(self, name: str) -> None:
         assert method(name.lower()) == method(name) == method(str(method(name)))
-        assert dict(about())[name]
+        assert dict(method_summaries())[name]
 
 
 def test_a_method_with_parameters_is_its_text() -> None:

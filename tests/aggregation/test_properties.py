@@ -53,8 +53,8 @@ def test_rows_may_stand_in_any_order_once_the_base_is_given(
     n = scores.shape[1]
     mu = np.random.default_rng(seed).permutation(n).astype(float)
     moved = np.random.default_rng(seed + 1).permutation(n)
-    first = fp.aggregate(fp.Ballots.of_scores(scores, [0, n], mu), name).scores
-    second = fp.aggregate(fp.Ballots.of_scores(scores[:, moved], [0, n], mu[moved]), name).scores
+    first = fp.aggregate(fp.Ballots.from_scores(scores, [0, n], mu), name).scores
+    second = fp.aggregate(fp.Ballots.from_scores(scores[:, moved], [0, n], mu[moved]), name).scores
     assert first[moved].tolist() == second.tolist()
 
 
@@ -71,7 +71,7 @@ def test_only_the_shares_of_weights_matter(
 ) -> None:
     scores = np.array(table, float)
     weights = np.array(whole[: len(scores)], float)
-    ballots = fp.Ballots.of_scores(scores, [0, scores.shape[1]])
+    ballots = fp.Ballots.from_scores(scores, [0, scores.shape[1]])
     chosen = method(name)
     want = chosen.order(ballots, weights)
     assert (chosen.order(ballots, weights * 2.0**power) == want).all()
@@ -85,8 +85,8 @@ def test_a_copied_ranker_is_one_of_twice_the_weight(name: str, table: list[list[
     scores = np.array(table, float)
     offsets = [0, scores.shape[1]]
     weights = [2.0, *[1.0] * (len(scores) - 1)]
-    twice = fp.Ballots.of_scores(np.concatenate([scores[:1], scores]), offsets)
-    once = fp.Ballots.of_scores(scores, offsets)
+    twice = fp.Ballots.from_scores(np.concatenate([scores[:1], scores]), offsets)
+    once = fp.Ballots.from_scores(scores, offsets)
     assert (method(name).order(twice) == method(name).order(once, weights)).all()
 
 
@@ -96,7 +96,7 @@ def test_a_copied_ranker_is_one_of_twice_the_weight(name: str, table: list[list[
 def test_where_all_agree_nothing_changes(name: str, table: list[list[int]]) -> None:
     scores = np.array([table[0]] * 3, float)
     n = scores.shape[1]
-    ballots = fp.Ballots.of_scores(scores, [0, n])
+    ballots = fp.Ballots.from_scores(scores, [0, n])
     chosen = method(name, k_agg=n) if name == "SupervisedKemeny" else method(name)
     want = sorted(range(n), key=lambda i: (-scores[0, i], i))
     assert chosen.order(ballots).tolist() == want
@@ -107,7 +107,7 @@ def test_where_all_agree_nothing_changes(name: str, table: list[list[int]]) -> N
 @given(table=tables)
 def test_bound_best_and_search_stand_in_this_order(table: list[list[int]]) -> None:
     scores = np.array(table, float)
-    ballots = fp.Ballots.of_scores(scores, [0, scores.shape[1]])
+    ballots = fp.Ballots.from_scores(scores, [0, scores.shape[1]])
     cost = {name: fp.kemeny_cost(method(name).order(ballots), ballots)[0] for name in NAMES}
     assert fp.lower_bound(ballots)[0] <= cost["ExactKemeny"] + 1e-9
     assert all(cost["ExactKemeny"] <= c + 1e-9 for c in cost.values())
@@ -123,8 +123,8 @@ def test_a_query_does_not_know_its_neighbors(name: str, table: list[list[int]], 
     rankers, n = scores.shape
     rng = np.random.default_rng(seed)
     before, after = rng.random((rankers, 3)), rng.random((rankers, 11))
-    alone = fp.Ballots.of_scores(scores, [0, n], queries=["q"])
-    among = fp.Ballots.of_scores(
+    alone = fp.Ballots.from_scores(scores, [0, n], queries=["q"])
+    among = fp.Ballots.from_scores(
         np.concatenate([before, scores, after], axis=1),
         [0, 3, 3 + n, 14 + n],
         queries=["a", "q", "b"],

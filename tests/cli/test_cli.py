@@ -22,14 +22,14 @@ GOOD = RECIPE.true_utility(MADE.X)
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    from firstpage.data.formats.trec import run_of
+    from firstpage.data.formats.trec import to_run
 
     fp.write_letor(MADE, tmp_path / "data.txt")
     fp.write_qrels(MADE, tmp_path / "data.qrels")
     rng = np.random.default_rng(0)
     for name, scores in (("good", GOOD), ("noise", rng.random(MADE.n_docs)), ("good2", GOOD + 1)):
         fp.write_scores(scores, tmp_path / f"{name}.scores")
-        fp.write_run(run_of(MADE, scores, name), tmp_path / f"{name}.run")
+        fp.write_run(to_run(MADE, scores, name), tmp_path / f"{name}.run")
     return tmp_path
 
 
@@ -472,11 +472,11 @@ def test_scores_follow_interleaved_data(tmp_path: Path, monkeypatch) -> None:
     assert "regrouped" in done.stderr
     firstpage("convert", "i.txt", "i.run", "--scores", "i.scores", cwd=tmp_path)
     assert fp.read_run(tmp_path / "i.run").to_dict()["2"] == {"2-1": 0, "2-2": 3}
-    monkeypatch.setattr(letor, "CACHED_FROM", 0)
+    monkeypatch.setattr(letor, "MIN_CACHED_BYTES", 0)
     for _ in range(2):  # parsed, then from the cache
         with pytest.warns(fp.FirstpageWarning, match="regrouped"):
             data = fp.read_letor(tmp_path / "i.txt", cache=tmp_path / "cache")
-        assert data.arranged([2, 0, 1, 3, 0]).tolist() == data.y.tolist()
+        assert data.to_row_order([2, 0, 1, 3, 0]).tolist() == data.y.tolist()
 
 
 @pytest.mark.slow

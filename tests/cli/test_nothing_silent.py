@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.data.formats.trec import run_of
+from firstpage.data.formats.trec import to_run
 
 MADE = fp.Synthetic(queries=12, docs=6, features=3, grades=3).dataset()
 
@@ -23,11 +23,11 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in "ab":
         scores = np.random.default_rng(ord(name)).random(MADE.n_docs)
         fp.write_scores(scores, f"{name}.scores")
-        fp.write_run(run_of(MADE, scores, name), f"{name}.run")
-    fp.write_run(run_of(MADE[:10], np.arange(MADE[:10].n_docs)), "short.run")
+        fp.write_run(to_run(MADE, scores, name), f"{name}.run")
+    fp.write_run(to_run(MADE[:10], np.arange(MADE[:10].n_docs)), "short.run")
     fp.write(MADE.with_features(MADE.X, ["x", "y1", "z"]), "named.csv")
     fp.write_folds(MADE, "folds", 3)
-    fp.Utility.of(gains=[0, 1, 2], discounts=[1, 0.5]).save("m.json")
+    fp.Utility.from_gains(gains=[0, 1, 2], discounts=[1, 0.5]).save("m.json")
     return tmp_path
 
 
@@ -204,7 +204,7 @@ def test_text_that_is_cut_off(files: Path, run) -> None:
 
 
 def test_remarks_on_text_come_from_the_cache_too(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("firstpage.data.formats.letor.CACHED_FROM", 1)
+    monkeypatch.setattr("firstpage.data.formats.letor.MIN_CACHED_BYTES", 1)
     monkeypatch.chdir(tmp_path)
     lines = [f"1 qid:{i} 1:0.5 2:1 # docid = d\n" for i in range(12)]
     Path("one.txt").write_text("".join([*lines, "1 qid:12 1:2"]))

@@ -11,7 +11,7 @@ import pytest
 import firstpage as fp
 from firstpage.cli import app
 from firstpage.cli.outputs import DATA, FOREIGN, SUFFIXES, OutputFile, suffixes
-from firstpage.data.formats.trec import run_of
+from firstpage.data.formats.trec import to_run
 
 EVERY = sorted({*FOREIGN, *(s for name in (*DATA, *SUFFIXES) for s in suffixes(name))})
 WRITTEN = ("output", "html", "target", "folder", "per_query", "trials_to", "checkpoint")
@@ -93,7 +93,7 @@ def test_what_is_written_says_how_its_file_is_named(
     monkeypatch.chdir(tmp_path)
     fp.write(MADE, "d.txt")
     fp.write_scores(range(MADE.n_docs), "s")
-    fp.write_run(run_of(MADE, range(MADE.n_docs)), "a.run")
+    fp.write_run(to_run(MADE, range(MADE.n_docs)), "a.run")
     fp.RankNet().fit(MADE).save("m.json")
     before = sorted(Path().iterdir())
     done = run(*args)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.data.formats.trec import qrels_of
+from firstpage.data.formats.trec import to_qrels
 from tests.patience import PATIENCE
 
 RECIPE = fp.Synthetic(queries=40, docs=12, features=5, grades=3, seed=5)
@@ -50,7 +50,7 @@ def test_train_rank_evaluate(files: Path, run) -> None:
     test = fp.read_letor("test.txt")
     assert scores.tolist() == fp.load("m.json").predict(test).tolist()
     assert run("rank", "m.json", "test.txt", "--trec", "-o", "s.run").returncode == 0
-    found = fp.evaluate(fp.read_run("s.run"), qrels_of(test), measures="NDCG@10")
+    found = fp.evaluate(fp.read_run("s.run"), to_qrels(test), measures="NDCG@10")
     assert found["NDCG@10"] == pytest.approx(
         fp.evaluate(scores, test, measures="NDCG@10")["NDCG@10"], abs=1e-3
     )

@@ -116,7 +116,7 @@ def test_feature_names_are_checked(tmp_path: Path) -> None:
 def test_datasets_neither_freeze_nor_follow_the_callers_labels() -> None:
     X, y = np.zeros((2, 1)), np.array([1.0, 0.0])
     data = fp.Dataset.from_arrays(X, y, [1, 1])
-    truth = fp.Truth.of(y)
+    truth = fp.Truth.from_labels(y)
     run = fp.Run.from_arrays([1, 1], ["a", "b"], y)
     X[0, 0] = 5  # still ours to write
     y[0] = 9

@@ -29,7 +29,7 @@ def test_folds_in_both_naming_habits(tmp_path: Path, names) -> None:
     folds = fp.read_folds(tmp_path, dtype="float64")
     assert [f.number for f in folds] == [1, 2, 10]
     assert folds[0].train.X.dtype == np.float64
-    assert folds[1].vali.queries == MADE[2].queries
+    assert folds[1].valid.queries == MADE[2].queries
     assert folds[2].test.queries == MADE[1].queries
 
 
@@ -39,7 +39,7 @@ def test_written_folds_rotate_as_letors_do(tmp_path: Path) -> None:
     names = set(MADE.queries)
     tested = []
     for fold in folds:
-        parts = [list(d.queries) for d in (fold.train, fold.vali, fold.test)]
+        parts = [list(d.queries) for d in (fold.train, fold.valid, fold.test)]
         assert sorted(q for part in parts for q in part) == sorted(names)
         tested += parts[2]
         query = fold.test[0]
@@ -62,7 +62,7 @@ def test_folders_that_are_no_folds(tmp_path: Path) -> None:
     fp.write_letor(MADE, tmp_path / "test.txt")
     (only,) = fp.read_folds(tmp_path)
     with pytest.raises(fp.DataError, match="fold 1 has no validation data"):
-        only.vali  # noqa: B018
+        only.valid  # noqa: B018
 
 
 @pytest.mark.parametrize("seed", [None, 3])
@@ -81,7 +81,7 @@ def test_written_folds_are_those_of_a_plain_loop(tmp_path: Path, seed: int | Non
     for number, fold in enumerate(fp.read_folds(tmp_path)):
         rotated = [parts[(number + i) % count] for i in range(count)]
         assert list(fold.train.queries) == [query for part in rotated[:-2] for query in part]
-        assert list(fold.vali.queries) == rotated[-2]
+        assert list(fold.valid.queries) == rotated[-2]
         assert list(fold.test.queries) == rotated[-1]
 
 
@@ -104,4 +104,4 @@ def test_a_mistake_in_a_part_names_its_file(tmp_path: Path) -> None:
     fold = fp.read_folds(tmp_path)[1]
     assert len(fold.test)
     with pytest.raises(DataError, match=r"Fold2/vali\.txt:1:11: "):
-        fold.vali  # noqa: B018
+        fold.valid  # noqa: B018

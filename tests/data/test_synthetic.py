@@ -97,7 +97,7 @@ def test_queries_are_those_of_a_plain_loop(errors: str, labels: str) -> None:
             for row, e in zip(X, noise, strict=True)
         ]
         if labels == "grades":
-            wanted = [sum(value >= level for level in recipe.levels) for value in seen]
+            wanted = [sum(value >= level for level in recipe.thresholds) for value in seen]
         else:
             wanted = [sum(other < value for other in seen) for value in seen]
         assert np.array_equal(query.X, X)

@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 import firstpage as fp
 
 QID = [1, 1, 1, 1, 2, 2, 3]
-GRADES = fp.Truth.of([2, 0, 1, 1, 0, 0, 5], QID)
+GRADES = fp.Truth.from_labels([2, 0, 1, 1, 0, 0, 5], QID)
 
 truths = st.lists(st.lists(st.integers(-1, 3), min_size=1, max_size=9), min_size=1, max_size=5).map(
-    lambda g: fp.Truth.of([y for q in g for y in q], np.repeat(range(len(g)), [len(q) for q in g]))
+    lambda g: fp.Truth.from_labels(
+        [y for q in g for y in q], np.repeat(range(len(g)), [len(q) for q in g])
+    )
 )
 
 
@@ -53,24 +55,28 @@ def test_edge_cases_of_spec_1_3() -> None:
     assert set(zip(better.tolist(), worse.tolist(), strict=True)) == {
         (0, 1), (0, 2), (0, 3), (2, 1), (3, 1),
     }  # fmt: skip
-    cross = fp.Truth.of([3, 2, 0, 0]).pairs("cross")
+    cross = fp.Truth.from_labels([3, 2, 0, 0]).pairs("cross")
     assert set(zip(*(c.tolist() for c in cross), strict=True)) == {(0, 2), (0, 3), (1, 2), (1, 3)}
-    assert len(fp.Truth.of([3, 2, 1]).pairs("cross")[0]) == 0  # F is empty
+    assert len(fp.Truth.from_labels([3, 2, 1]).pairs("cross")[0]) == 0  # F is empty
 
 
 @pytest.mark.slow
 def test_equal_grades_are_ordered_at_random_by_seed_and_query_alone() -> None:
     labels = np.zeros(6)
-    seen = Counter(tuple(fp.Truth.of(labels[:3]).full_order(s).labels) for s in range(600))
+    seen = Counter(tuple(fp.Truth.from_labels(labels[:3]).full_order(s).labels) for s in range(600))
     assert len(seen) == 6
     assert min(seen.values()) > 60
-    alone = fp.Truth.of(labels[:4], ["b"] * 4).full_order(3).labels
-    among = fp.Truth.of(np.zeros(8), ["a", "a", "a", "b", "b", "b", "b", "c"]).full_order(3).labels
+    alone = fp.Truth.from_labels(labels[:4], ["b"] * 4).full_order(3).labels
+    among = (
+        fp.Truth.from_labels(np.zeros(8), ["a", "a", "a", "b", "b", "b", "b", "c"])
+        .full_order(3)
+        .labels
+    )
     assert among[3:7].tolist() == alone.tolist()
 
 
 def test_min_grade_keeps_irrelevant_documents_out() -> None:
-    top = fp.Truth.of([1, 0, 0, 0]).top_k(3, min_grade=1)
+    top = fp.Truth.from_labels([1, 0, 0, 0]).top_k(3, min_grade=1)
     assert top.labels.tolist() == [3, 0, 0, 0]
 
 
@@ -78,13 +84,13 @@ def test_kinds_and_depths() -> None:
     assert GRADES.kind == "graded"
     assert GRADES.depth.tolist() == [1, 0, 1]
     assert GRADES.full_order().kind == "full order"
-    top = fp.Truth.of([3, 2, 1, 0, 0])
+    top = fp.Truth.from_labels([3, 2, 1, 0, 0])
     assert (top.kind, top.top_k_depth, top.depth.tolist()) == ("top-k", 3, [3])
-    assert fp.Truth.of([3, 1, 0, 0]).kind == "graded"  # a gap: these are grades
+    assert fp.Truth.from_labels([3, 1, 0, 0]).kind == "graded"  # a gap: these are grades
 
 
 def test_a_top_k_truth_can_be_cut_but_not_deepened() -> None:
-    top = fp.Truth.of([5, 4, 3, 2, 1, 0, 0])
+    top = fp.Truth.from_labels([5, 4, 3, 2, 1, 0, 0])
     assert top.top_k(2).labels.tolist() == [2, 1, 0, 0, 0, 0, 0]
     with pytest.raises(fp.DataError, match="top 5 only; it cannot give the top 6"):
         top.top_k(6)
@@ -95,9 +101,9 @@ def test_a_top_k_truth_can_be_cut_but_not_deepened() -> None:
 def test_binary_and_bad_labels() -> None:
     assert GRADES.binary(2).labels.tolist() == [1, 0, 0, 0, 0, 0, 1]
     with pytest.raises(fp.DataError, match="label of query '8' is inf"):
-        fp.Truth.of([1, np.inf], [7, 8])
+        fp.Truth.from_labels([1, np.inf], [7, 8])
     with pytest.raises(fp.DataError, match="must stand together"):
-        fp.Truth.of([1, 2, 3], [1, 2, 1])
+        fp.Truth.from_labels([1, 2, 3], [1, 2, 1])
 
 
 def test_intersection_takes_grades_of_one_and_order_of_the_other() -> None:
@@ -124,4 +130,4 @@ def test_datasets_carry_their_truth() -> None:
 
 
 def test_three_grades_can_be_turned_into_any_top_k() -> None:
-    assert sorted(fp.Truth.of([2, 1, 0, 0]).top_k(3).labels) == [0, 1, 2, 3]
+    assert sorted(fp.Truth.from_labels([2, 1, 0, 0]).top_k(3).labels) == [0, 1, 2, 3]

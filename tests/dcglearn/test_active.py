@@ -32,7 +32,7 @@ def test_simple_margin_asks_what_is_least_sure():
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_batch_has_no_pair_twice_and_none_without_difference(strategy):
     pool = world(2).pairs(40, np.random.default_rng(1))
-    same = Preferences.of([[5, 4, 3]], [[5, 4, 3]], [0], grades=pool.grades)
+    same = Preferences.from_grades([[5, 4, 3]], [[5, 4, 3]], [0], grades=pool.grades)
     back = Preferences(pool.grades, pool.right, pool.left, pool.outcome, pool.weight)
     found = choose(learner(), same + pool + pool + back, 60, strategy)
     assert len(found) == 40
@@ -98,7 +98,7 @@ def test_a_measure_alone_has_no_committee():
 
 
 def test_an_empty_pool_has_nothing_to_ask():
-    same = Preferences.of([[5, 4]], [[5, 4]], [0], grades=range(1, 6))
+    same = Preferences.from_grades([[5, 4]], [[5, 4]], [0], grades=range(1, 6))
     assert choose(learner(), same, 3) == []
 
 
@@ -223,13 +223,13 @@ def test_simulations_that_cannot_be(options, words):
 
 
 def test_chosen_pairs_are_written_as_they_stand(tmp_path, monkeypatch):
-    from firstpage.data.preferences.files import chosen_rows
+    from firstpage.data.preferences.files import rows_to_judge
 
     monkeypatch.chdir(tmp_path)
     row = {"query": "q", "left": ["d1", "d2"], "right": "old", "outcome": 0, "note": "kept"}
     (tmp_path / "pool.jsonl").write_text(json.dumps(row) + "\n")
-    assert chosen_rows("pool.jsonl", [0]) == [
+    assert rows_to_judge("pool.jsonl", [0]) == [
         {"query": "q", "left": ["d1", "d2"], "right": "old", "note": "kept"}
     ]
     fp.write_preferences(world(1).pairs(3, np.random.default_rng(0)), "pool.npz")
-    assert set(chosen_rows("pool.npz", [2])[0]) == {"left", "right"}
+    assert set(rows_to_judge("pool.npz", [2])[0]) == {"left", "right"}

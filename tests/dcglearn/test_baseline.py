@@ -23,13 +23,13 @@ def judged(table: Floats, count: int, error: float, seed: int = 0) -> Preference
     at = np.arange(places)
     apart = table[at, left].sum(axis=1) - table[at, right].sum(axis=1)
     outcome = np.where(apart > 0, 1, -1) * np.where(rng.random(count) < error, -1, 1)
-    return Preferences.of(
+    return Preferences.from_grades(
         left, right, outcome, query=[f"q{i}" for i in range(count)], grades=range(grades)
     )
 
 
 def test_people_who_agree_with_dcg_teach_nothing_better() -> None:
-    table = Utility.standard("exp", range(4), 5).table()
+    table = Utility.from_dcg("exp", range(4), 5).table()
     found = against_dcg(DCGLearn(5, C=1.0).fit(judged(table, 60, 0.1)))
     assert found.verdict == "not better"
     assert found.pairs == 60
@@ -47,14 +47,14 @@ def test_people_of_another_taste_do() -> None:
 
 
 def test_agreement_of_dcg_is_counted_on_the_same_pairs() -> None:
-    table = Utility.standard("linear", range(4), 5).table()
+    table = Utility.from_dcg("linear", range(4), 5).table()
     found = against_dcg(DCGLearn(5, C=1.0).fit(judged(table, 80, 0.0)))
     assert (found.dcg, found.kind) == (1.0, "linear")
 
 
 def test_one_query_has_nothing_to_hold_out() -> None:
-    given = judged(Utility.standard("exp", range(4), 5).table(), 30, 0.1)
-    alone = Preferences.of(
+    given = judged(Utility.from_dcg("exp", range(4), 5).table(), 30, 0.1)
+    alone = Preferences.from_grades(
         given.left, given.right, given.outcome, query=["q"] * 30, grades=range(4)
     )
     found = against_dcg(DCGLearn(5, C=1.0).fit(alone))
@@ -68,7 +68,7 @@ def test_c_is_chosen_without_the_pairs_held_out() -> None:
     """Answers by coin: the best of eight C on the same pairs flatters, the choice inside does not."""
     flattered, honest = [], []
     for seed in range(12):
-        given = judged(Utility.standard("exp", range(4), 5).table(), 40, 0.5, seed)
+        given = judged(Utility.from_dcg("exp", range(4), 5).table(), 40, 0.5, seed)
         learner = DCGLearn(5).fit(given)
         assert learner.path_ is not None
         flattered.append(learner.path_.accuracy("weights"))
@@ -79,7 +79,7 @@ def test_c_is_chosen_without_the_pairs_held_out() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_few_ordinary_judgments_give_no_warning_of_the_solver(seed: int) -> None:
-    given = judged(Utility.standard("exp", range(4), 10).table(), 39, 0.2, seed)
+    given = judged(Utility.from_dcg("exp", range(4), 10).table(), 39, 0.2, seed)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         learner = DCGLearn(10, decreasing=True).fit(given)

@@ -76,8 +76,8 @@ def test_agreement_rises_with_the_difference() -> None:
     grades = np.repeat([5, 4, 3, 2, 1], 2)
     a, b = (rng.permuted(np.tile(grades, (4000, 1)), axis=1) for _ in range(2))
     fall = 1 / np.log2(np.arange(2, 12))
-    exp = Utility.of(2.0 ** np.arange(1, 6), fall, range(1, 6))
-    linear = Utility.of(np.arange(1, 6), fall, range(1, 6))
+    exp = Utility.from_gains(2.0 ** np.arange(1, 6), fall, range(1, 6))
+    linear = Utility.from_gains(np.arange(1, 6), fall, range(1, 6))
     found = list_agreement(a, b, exp, linear, bins=6)
     rates = [bin.rate for bin in found.bins if bin.pairs > 50]
     assert rates == sorted(rates)
@@ -87,7 +87,7 @@ def test_agreement_rises_with_the_difference() -> None:
 
 
 def test_list_values_are_sums_over_places() -> None:
-    utility = Utility.of([0, 1, 3], [1.0, 0.5])
+    utility = Utility.from_gains([0, 1, 3], [1.0, 0.5])
     assert list_values([[2, 1, 0], [0, 2, 2]], utility) == pytest.approx([1 + 0.5 / 3, 0.5])
     for wrong, said in (([[2]], "at least 2"), ([[7, 0]], "no gain for the grade 7")):
         with pytest.raises(DataError, match=said):
@@ -125,7 +125,7 @@ def test_one_system_and_strangers_are_refused() -> None:
 
 def test_measures_are_read_from_texts_and_files(tmp_path) -> None:
     path = tmp_path / "measure.json"
-    Utility.of([0, 1, 3], [1, 0.5, 0.25]).save(path)
+    Utility.from_gains([0, 1, 3], [1, 0.5, 0.25]).save(path)
     how = convention()
     assert wanted(f"DCG({path})@2").on([0], 9, how).places == 2
     assert wanted(f"NDCG({path})").on([0], 9, how).normalized
@@ -178,7 +178,7 @@ def test_ndcg_with_rising_discounts_is_that_of_evaluate(tmp_path) -> None:
     made = fp.Synthetic(queries=20, docs="uniform(1, 12)", features=3, grades=4, seed=1)
     data = made.dataset()
     path = tmp_path / "rising.json"
-    fp.Utility.of([0, 0.3, 0.5, 1.0], [0.4, 1.0, 0.6, 0.9, 0.2]).save(path)
+    fp.Utility.from_gains([0, 0.3, 0.5, 1.0], [0.4, 1.0, 0.6, 0.9, 0.2]).save(path)
     systems = {name: rng.random(data.n_docs) for name in "ab"}
     ranked = Ranked.of(systems, data, convention("default"))
     for text in (f"NDCG({path})@4", f"NDCG({path}, form=weights)", "NDCG@3", f"DCG({path})"):

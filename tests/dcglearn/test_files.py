@@ -35,7 +35,7 @@ def given(weighed: bool = False, named: bool = True) -> Preferences:
     left = found.left.copy()
     left[::9, 2] = -1  # nobody judged these
     sides = (np.where(side < 0, np.nan, side) for side in (left, found.right))
-    return Preferences.of(
+    return Preferences.from_grades(
         *sides, found.outcome, weight=weight, query=names, grades=range(len(found.grades))
     )
 
@@ -97,7 +97,7 @@ def test_pairs_that_almost_all_must_be_met_are_solved_over_files_too(tmp_path: P
     worth = np.outer(1 / np.log2(np.arange(2, 12)), 2.0 ** np.arange(5) - 1)
     at = np.arange(10)
     seen = (worth[at, left] - worth[at, right]).sum(axis=1)
-    pairs = Preferences.of(left, right, np.sign(seen))
+    pairs = Preferences.from_grades(left, right, np.sign(seen))
     near, far = DCGLearn(C=1e7), DCGLearn(C=1e7)
     near.fit(pairs)
     far.fit(cut(pairs, tmp_path / "files"))
@@ -141,7 +141,7 @@ def test_a_file_by_its_name_is_read(tmp_path: Path) -> None:
 
 def test_files_that_are_listed(tmp_path: Path) -> None:
     folder = cut(given(), tmp_path / "files")
-    listed = PreferenceFiles.of(sorted(folder.iterdir()))
+    listed = PreferenceFiles.from_paths(sorted(folder.iterdir()))
     assert same_bits(DCGLearn(C=1.0).fit(listed), DCGLearn(C=1.0).fit(folder))
 
 

@@ -34,7 +34,7 @@ def test_a_first_place_that_never_differs_is_worth_nothing(seed):
 
 def test_one_query_has_nothing_to_resample():
     given = varied(40)
-    alone = fp.Preferences.of(
+    alone = fp.Preferences.from_grades(
         given.left, given.right, given.outcome, query=["q"] * 40, grades=range(5)
     )
     learner = fp.DCGLearn(10, C=1.0).fit(alone)

@@ -10,7 +10,7 @@ import pytest
 
 import firstpage as fp
 from firstpage.data.preferences.preferences import Preferences
-from firstpage.data.preferences.utility import Utility, normalized, read_utility
+from firstpage.data.preferences.utility import Utility, normalize_gains, read_utility
 from firstpage.dcglearn.intervals import Noise, intervals, position_test
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.pairs import contradicted, encode, fingerprints
@@ -20,7 +20,7 @@ from firstpage.dcglearn.weights import factors, similarity
 from firstpage.errors import DataError, FirstpageWarning
 from tests.dcglearn.reference import delta, objective, random_preferences
 
-TRUE = Utility.standard("exp", range(5), 10)
+TRUE = Utility.from_dcg("exp", range(5), 10)
 
 
 def varied(n: int, seed: int = 0, truth: Utility = TRUE, noise: float = 0.0) -> Preferences:
@@ -28,17 +28,17 @@ def varied(n: int, seed: int = 0, truth: Utility = TRUE, noise: float = 0.0) -> 
     rng = np.random.default_rng(seed)
     shares = np.array([0.4, 0.3, 0.15, 0.1, 0.05])[: len(truth.grades)]
     left, right = (
-        rng.choice(len(shares), (n, truth.places), p=shares / shares.sum()) for _ in range(2)
+        rng.choice(len(shares), (n, truth.n_positions), p=shares / shares.sum()) for _ in range(2)
     )
-    at = np.arange(truth.places)
+    at = np.arange(truth.n_positions)
     apart = (truth.weights[at, left] - truth.weights[at, right]).sum(axis=1)
     seen = apart + noise * rng.logistic(size=n)
-    return Preferences.of(left, right, np.sign(seen), grades=truth.grades)
+    return Preferences.from_grades(left, right, np.sign(seen), grades=truth.grades)
 
 
 def test_the_binary_vector_of_the_paper():
     """Example 2: Perfect, Bad, Good with five grades, the best first."""
-    given = Preferences.of([[5, 1, 3]], [[1, 1, 1]], grades=range(1, 6))
+    given = Preferences.from_grades([[5, 1, 3]], [[1, 1, 1]], grades=range(1, 6))
     pairs = encode(given, 3, 5)
     ones = np.flatnonzero(delta(pairs)[0] == 1)
     best_first = [5 * (at // 5) + 5 - at % 5 for at in ones]
@@ -62,7 +62,7 @@ def test_pairs_are_what_they_are_written_out():
 
 
 def test_the_better_ranking_is_left_and_equal_ones_are_left_out():
-    given = Preferences.of([[0, 1], [1, 1], [1, 0]], [[1, 0], [1, 1], [0, 1]], [-2, 1, 0])
+    given = Preferences.from_grades([[0, 1], [1, 1], [1, 0]], [[1, 0], [1, 1], [0, 1]], [-2, 1, 0])
     pairs = encode(given, 2, 2)
     assert pairs.left.tolist() == [[1, 0], [1, 0]]
     assert pairs.kind.tolist() == [2, 0]
@@ -109,7 +109,9 @@ def test_ties_draw_rankings_together():
     near = np.flatnonzero((apart < np.quantile(apart, 0.12)) & (pool[0] != pool[1]).any(axis=1))[
         :400
     ]
-    ties = Preferences.of(*(side[near] for side in pool), np.zeros(400), grades=right.truth.grades)
+    ties = Preferences.from_grades(
+        *(side[near] for side in pool), np.zeros(400), grades=right.truth.grades
+    )
     given = right.pairs(150, rng) + ties
     found = [DCGLearn(10, 5, 1.0, c).fit(given).agreement().apart for c in (0.0, 0.1, 1.0)]
     assert found[0] > found[1] > found[2]
@@ -220,9 +222,9 @@ def test_noise_errs_as_often_as_it_says():
 
 
 def test_segments_are_drawn_to_all():
-    flat = Utility.of(TRUE.gains, np.ones(10))
+    flat = Utility.from_gains(TRUE.gains, np.ones(10))
     many, few = varied(900, seed=1), varied(60, seed=2, truth=flat)
-    given = Preferences.of(
+    given = Preferences.from_grades(
         np.vstack([many.left, few.left]), np.vstack([many.right, few.right]),
         np.concatenate([many.outcome, few.outcome]), segment=["web"] * 900 + ["shop"] * 60,
     )  # fmt: skip
@@ -323,9 +325,9 @@ def test_contradictions_are_told_and_cost_what_they_must():
 
 
 def test_fingerprints_of_equal_and_opposite_pairs():
-    one = encode(Preferences.of([[0, 1, 2]], [[1, 0, 2]], grades=[0, 1, 2]), 3, 3)
-    same = encode(Preferences.of([[0, 1, 0]], [[1, 0, 0]], grades=[0, 1, 2]), 3, 3)
-    back = encode(Preferences.of([[1, 0, 1]], [[0, 1, 1]], grades=[0, 1, 2]), 3, 3)
+    one = encode(Preferences.from_grades([[0, 1, 2]], [[1, 0, 2]], grades=[0, 1, 2]), 3, 3)
+    same = encode(Preferences.from_grades([[0, 1, 0]], [[1, 0, 0]], grades=[0, 1, 2]), 3, 3)
+    back = encode(Preferences.from_grades([[1, 0, 1]], [[0, 1, 1]], grades=[0, 1, 2]), 3, 3)
     assert fingerprints(one) == fingerprints(same)
     assert fingerprints(one) == np.uint64(0) - fingerprints(back)
 
@@ -359,7 +361,7 @@ def quiet(learner: fp.DCGLearn, *given, **more) -> fp.DCGLearn:
 
 
 def test_rounding_is_no_first_discount():
-    _, discounts = normalized(np.array([0.0, 1.0]), np.array([1e-16, 2.0, 1.0]))
+    _, discounts = normalize_gains(np.array([0.0, 1.0]), np.array([1e-16, 2.0, 1.0]))
     assert discounts.tolist() == [0.0, 1.0, 0.5]
 
 
@@ -371,7 +373,7 @@ def test_both_forms_are_held_out():
     def judged(count: int) -> fp.Preferences:
         left, right = rng.integers(0, 4, (2, count, 4))
         apart = (table[range(4), left] - table[range(4), right]).sum(axis=1)
-        found = fp.Preferences.of(left, right, np.sign(apart))
+        found = fp.Preferences.from_grades(left, right, np.sign(apart))
         return found[found.outcome != 0]
 
     learner = fp.DCGLearn(K=4).fit(judged(600))
@@ -404,7 +406,7 @@ def test_what_is_not_fitted_says_so():
 
 def test_validation_pairs_of_ties_are_no_validation():
     given = varied(60)
-    ties = fp.Preferences.of([[1, 0]], [[0, 1]], [0], grades=range(5))
+    ties = fp.Preferences.from_grades([[1, 0]], [[0, 1]], [0], grades=range(5))
     with pytest.warns(FirstpageWarning, match="C = 1: the validation pairs hold no preference"):
         learner = fp.DCGLearn(10).fit(given, valid=ties)
     assert learner.C_ == 1.0
@@ -421,9 +423,9 @@ def test_grades_that_are_not_upward(grades):
 def test_weights_that_no_number_can_hold():
     given = varied(40)
     with pytest.raises(DataError, match="numbers from 0 to 1e\\+100"):
-        fp.Preferences.of(given.left, given.right, weight=np.full(40, 1e308))
+        fp.Preferences.from_grades(given.left, given.right, weight=np.full(40, 1e308))
     rng = np.random.default_rng(0)
-    wild = fp.Preferences.of(
+    wild = fp.Preferences.from_grades(
         given.left,
         given.right,
         given.outcome,
@@ -440,7 +442,7 @@ def test_weights_that_no_number_can_hold():
 
 def test_pairs_without_a_segment_are_of_none():
     given = varied(60)
-    some = fp.Preferences.of(
+    some = fp.Preferences.from_grades(
         given.left, given.right, given.outcome, segment=["a"] * 30 + [""] * 30, grades=range(5)
     )
     learner = fp.DCGLearn(10, C=1.0).fit(some)

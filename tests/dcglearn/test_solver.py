@@ -31,7 +31,7 @@ COSTS = [1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1e3]
 
 def problem(n: int, **options):
     given = random_preferences(n, **options)
-    return encode(given, given.places, len(given.grades))
+    return encode(given, given.n_positions, len(given.grades))
 
 
 @pytest.mark.parametrize("c", COSTS)
@@ -156,7 +156,7 @@ def test_a_loose_gap_is_reported(monkeypatch):
 def test_an_optimum_that_is_not_certain_is_told():
     given = varied(200, noise=3.0)
     rng = np.random.default_rng(1)
-    wild = fp.Preferences.of(
+    wild = fp.Preferences.from_grades(
         given.left,
         given.right,
         given.outcome,

@@ -120,8 +120,10 @@ def test_a_taste_is_found_on_questions_held_out() -> None:
     rng = np.random.default_rng(0)
     left, right = rng.integers(0, 4, (2, 400, 5))
     apart = np.array([worth_of(a) - worth_of(b) for a, b in zip(left, right, strict=True)])
-    given = fp.Preferences.of(left, right, np.sign(np.round(apart, 9)), query=np.arange(400) // 4)
+    given = fp.Preferences.from_grades(
+        left, right, np.sign(np.round(apart, 9)), query=np.arange(400) // 4
+    )
     ours, usual, p = held_out(given, 5)
     assert ours > 0.93 > usual
     assert p < 0.05
-    assert TASTE.places == 5
+    assert TASTE.n_positions == 5

@@ -14,7 +14,7 @@ from unittest import mock
 import numpy as np
 
 import firstpage as fp
-from firstpage.data.formats.trec import run_of
+from firstpage.data.formats.trec import to_run
 from firstpage.dcglearn.simulation import world
 from firstpage.demo import loop
 from tests.demo import small
@@ -50,9 +50,9 @@ def write_examples(folder: Path) -> None:
     for name, scores in (("ours", good), ("theirs", other)):
         fp.write_scores(scores, folder / f"{name}.scores")
     fp.write_scores(good, folder / "scores.txt")
-    fp.write_run(run_of(data, good, "ours"), folder / "ours.run")
-    fp.write_run(run_of(data, other, "bm25"), folder / "bm25.run")
-    fp.Utility.standard("exp", range(3), 10).save(folder / "measure.json")
+    fp.write_run(to_run(data, good, "ours"), folder / "ours.run")
+    fp.write_run(to_run(data, other, "bm25"), folder / "bm25.run")
+    fp.Utility.from_dcg("exp", range(3), 10).save(folder / "measure.json")
     for_labeling(folder)
     for_dcglearn(folder)
     for_import(folder)
@@ -114,6 +114,6 @@ def for_dcglearn(folder: Path) -> None:
     (folder / "many").mkdir()
     for part in range(2):
         fp.write_preferences(world(2).pairs(60, rng), folder / "many" / f"{part}.npz")
-    fp.Utility.standard("exp", range(3), 10).save(folder / "measure.json")
+    fp.Utility.from_dcg("exp", range(3), 10).save(folder / "measure.json")
     said = [{"query": str(q), "outcome": int(rng.integers(-2, 3))} for q in range(1, 16)]
     (folder / "said.jsonl").write_text("".join(json.dumps(row) + "\n" for row in said))

@@ -102,7 +102,7 @@ def test_parameters_as_lightgbm_calls_them_and_a_shard_without_documents(
     machines, tmp_path: Path
 ) -> None:
     machines.need(2)
-    none = replace(TRAIN[:0], offsets=np.zeros(4, int), queries=Ids.of(["x", "y", "z"]))
+    none = replace(TRAIN[:0], offsets=np.zeros(4, int), queries=Ids.from_values(["x", "y", "z"]))
     cut = fp.write_shards(iter([TRAIN, none]), tmp_path / "s", rows=TRAIN.n_docs)
     assert [shard.rows for shard in cut.shards] == [TRAIN.n_docs, 0]
     trees = Trees(count=5, options={"verbosity": -1, "max_depth": 1, "deterministic": False})

@@ -121,7 +121,7 @@ def test_real_data(real_data: Path, tmp_path: Path) -> None:
     fold = fp.read_folds(real_data / "mq2008")[0]
     shards = fp.write_shards(fold.train, tmp_path / "s", rows=2000)
     for name in ("ListNet(k=10)", "RankSVM(C=0.1)"):
-        near, far = (fp.ranker(name).fit(data, valid=fold.vali) for data in (fold.train, shards))
+        near, far = (fp.ranker(name).fit(data, valid=fold.valid) for data in (fold.train, shards))
         assert far.objective_ == pytest.approx(
             near.objective_, rel=2 * np.nan_to_num(near.gap_) + 1e-6
         )
@@ -167,7 +167,7 @@ def test_evaluate_scores_and_models_over_shards(shards: fp.Shards) -> None:
 def test_queries_without_documents(tmp_path: Path) -> None:
     offsets = np.concatenate([[0, 0], EXACT.offsets[1:41], EXACT.offsets[40:], [EXACT.n_docs] * 3])
     names = [f"q{i}" for i in range(len(offsets) - 1)]
-    data = fp.Dataset(EXACT.X, EXACT.y, offsets, Ids.of(names))
+    data = fp.Dataset(EXACT.X, EXACT.y, offsets, Ids.from_values(names))
     shards = fp.write_shards(data, tmp_path / "s", rows=300)
     assert shards.n_queries == len(data)
     for name in ("ListNet", "RankSVM(k=3)", "Regression", "AdaRank(rounds=4)", "TopMargin"):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import firstpage as fp
 from firstpage.data.ids import Ids
-from firstpage.data.joins import join_documents, partners
+from firstpage.data.joins import join_documents, match_queries
 from firstpage.errors import DataError
 from firstpage.kernels.hashing import random_words
 
@@ -62,7 +62,7 @@ def test_random_words_depend_on_their_own_seed_only() -> None:
 
 @given(st.lists(st.text(max_size=9), max_size=9))
 def test_identifiers_are_hashed_and_copied_as_bytes(names: list[str]) -> None:
-    ids = Ids.of(names)
+    ids = Ids.from_values(names)
     assert ids.hashes.tolist() == [plainly_hashed(name.encode()) for name in names]
     picked = ids[np.arange(len(names))[::-2]]
     assert list(picked.compact()) == names[::-2]
@@ -79,7 +79,7 @@ lists = st.dictionaries(
 @given(lists, lists)
 def test_documents_are_joined_as_a_dictionary_joins_them(left, right) -> None:
     run, qrels = fp.Run.from_dict(left), fp.Qrels.from_dict(right)
-    rows = join_documents(run, qrels, partners(run.queries, qrels.queries))
+    rows = join_documents(run, qrels, match_queries(run.queries, qrels.queries))
     wanted = [right.get(query, {}).get(doc) for query, docs in left.items() for doc in docs]
     assert [None if row < 0 else qrels.values[row] for row in rows.tolist()] == wanted
 
@@ -93,4 +93,4 @@ def test_a_document_that_stands_twice_is_refused_on_both_sides(twice: str) -> No
         for kind, side in zip((fp.Run, fp.Qrels), sides, strict=True)
     )
     with pytest.raises(DataError, match=f"the {twice}: document 'b' stands twice in query 'q'"):
-        join_documents(run, qrels, partners(run.queries, qrels.queries))
+        join_documents(run, qrels, match_queries(run.queries, qrels.queries))

@@ -16,7 +16,7 @@ from firstpage.losses.permutation import PermutationCrossEntropy, reach_table
 
 
 def one(labels: list[float]) -> Truth:
-    return Truth.of(labels, [1] * len(labels))
+    return Truth.from_labels(labels, [1] * len(labels))
 
 
 def value(loss, scores: list[float], labels: list[float]) -> float:
@@ -108,7 +108,7 @@ def test_losses_by_name() -> None:
 
 def test_real_labels_and_long_lists() -> None:
     rng = np.random.default_rng(0)
-    truth = Truth.of(rng.random(30_000), np.zeros(30_000))
+    truth = Truth.from_labels(rng.random(30_000), np.zeros(30_000))
     for loss in (PlackettLuce(10), PlackettLuce(), SoftmaxCrossEntropy(10), focused_net(10, 0.5)):
         values, grad = loss.value_grad(rng.normal(size=30_000), truth)
         assert np.isfinite(values).all()

@@ -26,9 +26,9 @@ DISCOUNTS = {
 def here(tmp_path: Path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
     for name, discounts in DISCOUNTS.items():
-        fp.Utility.of([0, 1, 1.5, 5], discounts).save(f"{name}.json")
-    fp.Utility.standard("exp", range(5), 10).save("usual.json")
-    fp.Utility.of([0, 1, 2], [0.5, 1.0, 0.2, -0.4]).save("rising.json")
+        fp.Utility.from_gains([0, 1, 1.5, 5], discounts).save(f"{name}.json")
+    fp.Utility.from_dcg("exp", range(5), 10).save("usual.json")
+    fp.Utility.from_gains([0, 1, 2], [0.5, 1.0, 0.2, -0.4]).save("rising.json")
     return tmp_path
 
 
@@ -60,7 +60,7 @@ def test_margin_scaling_is_the_maximum_over_all_rankings(here: Path, name: str, 
     loss = StructuralHinge(f"NDCG({name}.json){cutoff}")
     cases = 0
     for y, s in lists(1, 4):
-        value, _ = loss.value_grad(s, Truth.of(y))
+        value, _ = loss.value_grad(s, Truth.from_labels(y))
         depth = 3 if cutoff else None
         gain = utility.gains[y.astype(int)]
         found, own = rankings(gain, s, utility.discounts[:depth]) if gain.any() else ([], 0.0)
@@ -78,7 +78,7 @@ def test_slack_scaling_finds_nearly_all_and_never_misses_a_violation(here, name,
     loss = StructuralHinge(f"NDCG({name}.json)", "slack", search=search)
     missed, cases = 0, 0
     for y, s in lists(2, 4):
-        target, value, grad = loss.target(Truth.of(y)), np.empty(1), np.empty(len(s))
+        target, value, grad = loss.target(Truth.from_labels(y)), np.empty(1), np.empty(len(s))
         target.bind(0, 1, s, value, grad)()
         gain = utility.gains[y.astype(int)]
         found, own = rankings(gain, s, utility.discounts) if gain.any() else ([], 0.0)
@@ -100,7 +100,9 @@ def test_the_usual_numbers_are_the_usual_loss(here: Path, scaling, reference) ->
     offsets = np.array([0, 4, 30, 31, 80])
     for _ in range(20):
         truth = Truth(
-            rng.integers(0, 5, 80).astype(float), offsets, Truth.of([1]).queries.of("abcd")
+            rng.integers(0, 5, 80).astype(float),
+            offsets,
+            Truth.from_labels([1]).queries.from_values("abcd"),
         )
         s = rng.normal(size=80)
         ours = StructuralHinge("NDCG(usual.json)@10", scaling, reference).value_grad(s, truth)
@@ -113,7 +115,7 @@ def test_discounts_that_rise_are_made_to_fall_and_that_is_said(here: Path) -> No
     loss = StructuralHinge("NDCG(rising.json)")
     assert loss.read.discounts == pytest.approx([1.5, 1.5, 0.4])
     with pytest.warns(FirstpageWarning, match=r"rising.json: its discounts rise .* 1.5, 1.5, 0.4"):
-        value, _ = loss.value_grad(np.array([0.0, 1.0, 2.0]), Truth.of([2, 1, 0]))
+        value, _ = loss.value_grad(np.array([0.0, 1.0, 2.0]), Truth.from_labels([2, 1, 0]))
     found, own = rankings(np.array([1, 0.5, 0]), np.array([0.0, 1, 2]), [1.5, 1.5, 0.4])
     assert value[0] == pytest.approx(max(loss + score - own for loss, score in found))
     assert not delta("NDCG(rising.json)@1").note
@@ -144,7 +146,7 @@ def test_the_projection_is_the_nearest_that_falls(here: Path) -> None:
 def test_long_lists_with_level_discounts(here: Path) -> None:
     """One exchange away from an ideal order: the partner may stand inside the next level."""
     discounts = np.repeat([1.0, 0.6, 0.3, 0.1], [3, 5, 2, 6])
-    fp.Utility.of([0, 1, 2], discounts).save("long.json")
+    fp.Utility.from_gains([0, 1, 2], discounts).save("long.json")
     loss = StructuralHinge("NDCG(long.json)")
     rng = np.random.default_rng(11)
     a = np.concatenate([discounts, np.zeros(14)])
@@ -162,7 +164,7 @@ def test_long_lists_with_level_discounts(here: Path) -> None:
                 loss_of = 1 - (a * gain[other]).sum()
                 if loss_of > 1e-12:
                     want = max(want, loss_of + (a * s[other]).sum() - own)
-        assert loss.value_grad(s, Truth.of(y))[0][0] == pytest.approx(want, abs=1e-9)
+        assert loss.value_grad(s, Truth.from_labels(y))[0][0] == pytest.approx(want, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -193,9 +195,14 @@ def test_what_cannot_be_trained_for_is_told_in_one_line(here: Path, text: str, s
 
 def test_labels_that_are_no_grades_are_told(here: Path) -> None:
     with pytest.raises(DataError, match="grades 0, 1, 2, 3, 4, and the data hold a label 5"):
-        StructuralHinge("NDCG(usual.json)").target(Truth.of([5, 0]))
-    below = StructuralHinge("NDCG(usual.json)").value_grad(np.zeros(2), Truth.of([1, -1]))[0]
-    assert below == StructuralHinge("NDCG(usual.json)").value_grad(np.zeros(2), Truth.of([1, 0]))[0]
+        StructuralHinge("NDCG(usual.json)").target(Truth.from_labels([5, 0]))
+    below = StructuralHinge("NDCG(usual.json)").value_grad(np.zeros(2), Truth.from_labels([1, -1]))[
+        0
+    ]
+    assert (
+        below
+        == StructuralHinge("NDCG(usual.json)").value_grad(np.zeros(2), Truth.from_labels([1, 0]))[0]
+    )
 
 
 @pytest.mark.slow

@@ -12,8 +12,8 @@ RNG = np.random.default_rng(0)
 
 
 def test_each_query_chooses_its_list_form_by_itself() -> None:
-    strict = fp.Truth.of([3, 2, 1, 0, 0], [1] * 5)
-    both = fp.Truth.of([3, 2, 1, 0, 0, 1, 1, 1, 0, 0], [1] * 5 + [2] * 5)
+    strict = fp.Truth.from_labels([3, 2, 1, 0, 0], [1] * 5)
+    both = fp.Truth.from_labels([3, 2, 1, 0, 0, 1, 1, 1, 0, 0], [1] * 5 + [2] * 5)
     scores = RNG.normal(size=10)
     alone = TopList(3).value_grad(scores[:5], strict)[0][0]
     assert TopList(3).value_grad(scores, both)[0][0] == pytest.approx(alone)

@@ -34,7 +34,7 @@ def values(loss: Loss, cases) -> np.ndarray:
     """The loss of each (labels, scores), in one call."""
     of_query = np.repeat(np.arange(len(cases)), [len(y) for y, _ in cases])
     labels, scores = (np.concatenate([case[side] for case in cases]) for side in (0, 1))
-    return loss.value_grad(scores, Truth.of(labels, of_query))[0]
+    return loss.value_grad(scores, Truth.from_labels(labels, of_query))[0]
 
 
 def by_depth(cases) -> dict[int, list]:
@@ -83,7 +83,7 @@ def test_average_precision_hinge_is_the_maximum_over_all_rankings() -> None:
 def test_cuts_are_the_mean_over_the_boundaries_of_the_top() -> None:
     for y, s in lists(1, labels=lambda rng, n: rng.permutation(n)):
         k = min(4, len(y))
-        value, grad = AveragePrecisionHinge(k=4, cuts=True).value_grad(s, Truth.of(y))
+        value, grad = AveragePrecisionHinge(k=4, cuts=True).value_grad(s, Truth.from_labels(y))
         top = np.argsort(-y)[:k]
         want = [ap_hinge(np.arange(k) < c, s[top]) for c in range(1, k)]
         if len(y) > 4:
@@ -137,7 +137,7 @@ def test_slack_scaling_is_exact_by_chords_and_bounded_by_any_search(kind, search
         loss = StructuralHinge(f"{kind}@{depth}", "slack", search=search)
         of_query = np.repeat(np.arange(len(cases)), [len(y) for y, _ in cases])
         labels, scores = (np.concatenate([case[side] for case in cases]) for side in (0, 1))
-        target = loss.target(Truth.of(labels, of_query))
+        target = loss.target(Truth.from_labels(labels, of_query))
         found, grad = np.empty(len(cases)), np.empty(len(scores))
         target.bind(0, len(cases), scores, found, grad)()
         for (y, s), value, bound in zip(cases, found, target.bounds, strict=True):
@@ -191,13 +191,13 @@ def test_references_of_tied_labels() -> None:
     }
     delta, score, _ = rankings(y, s, "NDCG", 4)
     for reference, mine in own.items():
-        value, _ = StructuralHinge(reference=reference).value_grad(s, Truth.of(y))
+        value, _ = StructuralHinge(reference=reference).value_grad(s, Truth.from_labels(y))
         assert value[0] == pytest.approx(float((delta + score).max()) - mine)
 
 
 def test_a_frozen_reference_stays() -> None:
     y, s = np.array([1.0, 1, 0]), np.array([0.0, 2.0, 1.0])
-    target = StructuralHinge().target(Truth.of(y))
+    target = StructuralHinge().target(Truth.from_labels(y))
     value, grad, scores = np.empty(1), np.empty(3), s.copy()
     run = target.bind(0, 1, scores, value, grad)
     target.freeze(s)
@@ -205,7 +205,7 @@ def test_a_frozen_reference_stays() -> None:
     first = value[0]
     scores[:] = [2.0, 0.0, 1.0]
     run()
-    fixed = StructuralHinge().value_grad(scores, Truth.of(y))[0][0]
+    fixed = StructuralHinge().value_grad(scores, Truth.from_labels(y))[0][0]
     assert value[0] > fixed  # the frozen ranking has the second document first
     target.freeze(scores)
     run()
@@ -237,8 +237,8 @@ def test_slopes_are_subgradients(loss: Loss) -> None:
     for _ in range(200):
         y = rng.integers(0, 3, 8).astype(float)
         here, there = rng.normal(size=8) * 2, rng.normal(size=8) * 2
-        value, slope = loss.value_grad(here, Truth.of(y))
-        target = loss.target(Truth.of(y))
+        value, slope = loss.value_grad(here, Truth.from_labels(y))
+        target = loss.target(Truth.from_labels(y))
         other, spare = np.empty(1), np.empty(8)
         target.bind(0, 1, there, other, spare)()
         above = getattr(target, "bounds", other)[0]
@@ -256,7 +256,7 @@ def test_long_lists_of_pairs_take_the_sorted_way_to_the_same_place(n: int, kind:
     weights = rng.integers(0, 3, n).astype(float)
     for given in (None, weights):
         w = np.ones(n) if given is None else given
-        value, grad = PairwiseHinge().value_grad(s, Truth.of(y), given)
+        value, grad = PairwiseHinge().value_grad(s, Truth.from_labels(y), given)
         t = 1 - s[:, None] + s[None, :]
         share = w[:, None] * w[None, :] * (y[:, None] > y[None, :])
         assert value[0] == pytest.approx((share * np.maximum(t, 0)).sum(), rel=1e-11)
@@ -265,7 +265,7 @@ def test_long_lists_of_pairs_take_the_sorted_way_to_the_same_place(n: int, kind:
 
 
 def test_weights_inside_a_query_and_wrong_parameters_are_refused() -> None:
-    truth = Truth.of([1, 0, 0])
+    truth = Truth.from_labels([1, 0, 0])
     for loss in (AveragePrecisionHinge(), StructuralHinge()):
         with pytest.raises(DataError, match="weights of documents"):
             loss.target(truth, np.array([1.0, 2.0, 1.0]))

@@ -25,7 +25,7 @@ def test_lengths_are_checked_before_kernels_trust_them() -> None:
 
 def test_any_seed_will_do() -> None:
     for seed in (-1, np.int64(3), 10**30):
-        assert sorted(fp.Truth.of([0, 0]).full_order(seed).labels) == [0, 1]  # type: ignore[arg-type]
+        assert sorted(fp.Truth.from_labels([0, 0]).full_order(seed).labels) == [0, 1]  # type: ignore[arg-type]
         found = fp.evaluate([1, 1], [0, 1], qid=[1, 1], seed=seed, ties="shuffle", ci=True)  # type: ignore[arg-type]
         assert found["NDCG@10"] in (1.0, pytest.approx(1 / np.log2(3)))
 
@@ -40,9 +40,9 @@ def test_any_seed_will_do() -> None:
         (lambda: fp.evaluate([1, 2], [1, 0], qid=["a", None]), "qid of row 1 is missing"),
         (lambda: fp.measure("AP(rel=nan)"), "rel of AP must be finite"),
         (lambda: fp.measure("NDCG(gain=[0, inf])"), "gain of NDCG must be finite"),
-        (lambda: fp.Truth.of([1, 0]).top_k(2.5), "k must be a whole number"),  # type: ignore[arg-type]
-        (lambda: fp.Truth.of([1, 0]).top_k(10**20), "k must be a whole number"),
-        (lambda: fp.Truth.of([1, 0]).pairs("foo"), "which must be"),  # type: ignore[arg-type]
+        (lambda: fp.Truth.from_labels([1, 0]).top_k(2.5), "k must be a whole number"),  # type: ignore[arg-type]
+        (lambda: fp.Truth.from_labels([1, 0]).top_k(10**20), "k must be a whole number"),
+        (lambda: fp.Truth.from_labels([1, 0]).pairs("foo"), "which must be"),  # type: ignore[arg-type]
         (lambda: fp.Dataset.from_arrays([[1.0]], ["x"], [1]), "labels must be numbers"),
         (lambda: fp.Dataset.from_arrays([[1j]], [1], [1]), "real numbers"),
         (lambda: fp.Dataset.from_arrays([[1.0]], [1], [1])[[0.5]], "whole numbers or a mask"),

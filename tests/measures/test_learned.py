@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import firstpage as fp
-from firstpage.data.preferences.utility import Source
+from firstpage.data.preferences.utility import MeasureSource
 from firstpage.measures.inputs import make_lists
 from firstpage.measures.learned import LearnedDCG, LearnedNDCG
 from firstpage.measures.measure import convention
@@ -23,10 +23,10 @@ from tests.measures.reference import orders
 # Runs and judgments that lack something of each other; `test_coverage` is about what is said then.
 pytestmark = pytest.mark.filterwarnings("ignore:.*judged:firstpage.errors.FirstpageWarning")
 
-STANDARD = fp.Utility.standard("exp", range(5), 10)
-RISING = fp.Utility.of([0, 1, 4], [0.2, 1.0, 0.7, -0.3])
-SEGMENTED = fp.Utility.of(
-    [0, 1, 3], [1, 0.5, 0.2], segments={"news": fp.Utility.of([0, 2, 3], [1, 0.9])}
+STANDARD = fp.Utility.from_dcg("exp", range(5), 10)
+RISING = fp.Utility.from_gains([0, 1, 4], [0.2, 1.0, 0.7, -0.3])
+SEGMENTED = fp.Utility.from_gains(
+    [0, 1, 3], [1, 0.5, 0.2], segments={"news": fp.Utility.from_gains([0, 2, 3], [1, 0.9])}
 )
 FREE = fp.Utility(
     (0, 1, 2),
@@ -80,7 +80,7 @@ def test_any_file_name_comes_back_from_its_text(here: Path, name: str) -> None:
     found = fp.measure("NDCG(form=gains)@2", of=name)
     again = fp.measure(str(found))
     assert again == found
-    assert again.source == Source(name, "gains")
+    assert again.source == MeasureSource(name, "gains")
 
 
 @pytest.mark.slow
@@ -90,8 +90,8 @@ def test_any_file_name_comes_back_from_its_text(here: Path, name: str) -> None:
     segment=st.none() | st.text("ab,. ()'", max_size=6),
 )
 def test_sources_are_read_back(file: str, form, segment) -> None:
-    source = Source(file, form, segment)
-    assert Source.parse(str(source)) == source
+    source = MeasureSource(file, form, segment)
+    assert MeasureSource.parse(str(source)) == source
 
 
 def test_a_utility_is_a_measure() -> None:
@@ -116,7 +116,7 @@ def test_measures_are_values_that_can_be_copied() -> None:
 
 def test_a_file_that_changes_is_read_anew(here: Path) -> None:
     first = fp.measure("DCG(measure.json)@1")
-    fp.Utility.of([0, 1, 2], [1, 0.5, 0.2]).save("measure.json")
+    fp.Utility.from_gains([0, 1, 2], [1, 0.5, 0.2]).save("measure.json")
     second = fp.measure("DCG(measure.json)@1")
     assert first != second
     assert str(first) == str(second)
@@ -288,7 +288,7 @@ def test_labels_that_are_no_grades_are_told(label: float, shown: str, name: str)
 
 
 def test_grades_need_not_start_at_0_nor_be_neighbors() -> None:
-    utility = fp.Utility.of([-1, 0, 3], [1, 0.5], grades=[1, 2, 5])
+    utility = fp.Utility.from_gains([-1, 0, 3], [1, 0.5], grades=[1, 2, 5])
     found = fp.evaluate([3, 2, 1], [0, 5, 1], qid=[1] * 3, measures=fp.measure("NDCG", of=utility))
     assert found.values[0, 0] == pytest.approx(0.5)
 
@@ -338,7 +338,7 @@ def test_kinds_of_many_grades_and_places_are_told_apart_too() -> None:
     """So many that a query's counts do not fit into one number."""
     rng = np.random.default_rng(2)
     labels, qid = rng.integers(0, 40, 600), np.repeat(np.arange(30), 20)
-    utility = fp.Utility.standard("linear", range(40), 50)
+    utility = fp.Utility.from_dcg("linear", range(40), 50)
     found = fp.evaluate(
         rng.normal(size=600), labels, qid=qid,
         measures=[fp.measure("NDCG", of=utility), "NDCG(gain=linear)@50"],

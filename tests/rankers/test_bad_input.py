@@ -158,11 +158,11 @@ def damaged(path, change) -> str:
 
 def _signed(part: dict, held: dict, **changes) -> None:
     """Changed by someone who knows how to sign."""
-    from firstpage.data.io.json_files import digest
+    from firstpage.data.io.json_files import json_digest
     from firstpage.rankers.model_files import HELD
 
     part.update(changes)
-    held["sha256"] = digest({name: held[name] for name in HELD})
+    held["sha256"] = json_digest({name: held[name] for name in HELD})
 
 
 @pytest.mark.parametrize(

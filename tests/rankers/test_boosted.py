@@ -178,7 +178,7 @@ def test_all_pairs_and_query_weights_by_the_slope_of_the_loss() -> None:
 
 
 def test_the_weight_of_a_rightly_ordered_pair_falls() -> None:
-    truth = fp.Truth.of([1, 0, 1, 0], [1, 1, 2, 2])
+    truth = fp.Truth.from_labels([1, 0, 1, 0], [1, 1, 2, 2])
     part = PairTerm(PairwiseExponential(average=True), truth, None, np.ones(2))
     part.look(np.zeros(4))
     assert part.potential.tolist() == [0.5, -0.5, 0.5, -0.5]
@@ -321,7 +321,7 @@ def test_the_first_places_alone_measure_as_the_sorted_list_does(lists, cutoff: i
     scores = np.array([s for one in lists for s, _ in one], float)
     labels = np.array([y for one in lists for _, y in one], float)
     qid = np.repeat(np.arange(len(lists)), [len(one) for one in lists])
-    judge = Judge(fp.measure(f"NDCG@{cutoff}"), fp.Truth.of(labels, qid))
+    judge = Judge(fp.measure(f"NDCG@{cutoff}"), fp.Truth.from_labels(labels, qid))
     data = fp.Dataset.from_arrays(np.zeros((len(labels), 1)), labels, qid)
     want = fp.evaluate(scores, data, measures=f"NDCG@{cutoff}").per_query(f"NDCG@{cutoff}")
     assert judge(scores) == pytest.approx(want, abs=1e-12)
@@ -329,7 +329,7 @@ def test_the_first_places_alone_measure_as_the_sorted_list_does(lists, cutoff: i
 
 def test_queries_that_cannot_tell_orders_apart_are_left_out() -> None:
     y = np.array([2, 1, 0, 0, 1, 1, 2, 1, 3])
-    truth = fp.Truth.of(y, [1, 1, 2, 2, 3, 3, 4, 4, 5])
+    truth = fp.Truth.from_labels(y, [1, 1, 2, 2, 3, 3, 4, 4, 5])
     assert Judge(fp.measure("NDCG@10"), truth).telling.tolist() == [True, False, False, True, False]
     assert not Judge(fp.measure("AP"), truth).telling.any()
 

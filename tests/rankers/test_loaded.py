@@ -14,7 +14,7 @@ import pytest
 from sklearn.base import clone
 
 import firstpage as fp
-from firstpage.data.io.json_files import digest
+from firstpage.data.io.json_files import json_digest
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.rankers.fit.progress import Step
 from firstpage.rankers.fit.record import ATTRIBUTES, fit_record, fitted_attributes
@@ -162,7 +162,7 @@ def older(path, **changes: Any) -> None:
     """Rewrite a model file with another training record, and sign it."""
     held = json.loads(path.read_text())
     held["training"] = {k: v for k, v in {**held["training"], **changes}.items() if v is not ...}
-    held["sha256"] = digest({name: held[name] for name in HELD})
+    held["sha256"] = json_digest({name: held[name] for name in HELD})
     path.write_text(json.dumps(held))
 
 

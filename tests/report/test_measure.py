@@ -12,7 +12,7 @@ from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.intervals import Intervals
 from firstpage.report.measure import discounts, drawn, gains, utility_text
 
-UTILITY = Utility.of([0.0, 1.0, 4.0], [2.0, 1.0, -0.5, 0.0], (0, 1, 3))
+UTILITY = Utility.from_gains([0.0, 1.0, 4.0], [2.0, 1.0, -0.5, 0.0], (0, 1, 3))
 
 
 def ends(values: np.ndarray) -> np.ndarray:
@@ -64,7 +64,7 @@ def test_all_lies_inside_the_sheet() -> None:
 
 
 def test_a_first_place_that_is_hardly_known_leaves_the_axis_readable() -> None:
-    wild = Utility.of([0.0, 1.0, 4.0], [0.001, 1.0, 2.3, 0.0], (0, 1, 3))
+    wild = Utility.from_gains([0.0, 1.0, 4.0], [0.001, 1.0, 2.3, 0.0], (0, 1, 3))
     picture = discounts(wild)
     assert "3: 2300.00" in picture, "the number is said"
     assert ">2000<" not in picture, "but the axis ends where it can be read"

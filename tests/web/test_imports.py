@@ -303,10 +303,10 @@ def test_rows_columns_and_cells_have_limits() -> None:
     ):
         limits = ReadLimits(rows=100, columns=10, cells=500)
         with pytest.raises(DataError) as error:
-            list(row_reader.rows(name, io.BytesIO(data), limits))
+            list(row_reader.read_rows(name, io.BytesIO(data), limits))
         assert str(error.value) == told
     assert (
-        len(list(row_reader.rows("d.jsonl", io.BytesIO(b"{}\n" * 100), ReadLimits(rows=100))))
+        len(list(row_reader.read_rows("d.jsonl", io.BytesIO(b"{}\n" * 100), ReadLimits(rows=100))))
         == 100
     )
 
@@ -348,7 +348,7 @@ def test_the_elements_of_a_document() -> None:
 
 
 def test_a_line_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_reader, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(row_reader, "MAX_LINE_BYTES", 1000)
     with pytest.raises(DataError, match=r"d\.jsonl:1: a line of over"):
         read(Sources(documents=file("d.jsonl", b"x" * 200_000)))
 

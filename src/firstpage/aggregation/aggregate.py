@@ -14,9 +14,9 @@ from firstpage.aggregation.ballots import Ballots, BaseOrder, Missing
 from firstpage.aggregation.costs import CostReport, kemeny_cost, lower_bound
 from firstpage.aggregation.methods import Method
 from firstpage.aggregation.methods import method as named_method
-from firstpage.aggregation.weights import MeasuredWeights, normalized, supervised_weights
+from firstpage.aggregation.weights import MeasuredWeights, normalize_weights, supervised_weights
 from firstpage.data.formats.trec import Run
-from firstpage.data.joins import partners
+from firstpage.data.joins import match_queries
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.measures.registry import Named
 from firstpage.types import Floats, Ints
@@ -164,11 +164,11 @@ def aggregate(
     else:
         runs = _runs(rankings)
         base = Run.from_dict(base) if isinstance(base, Mapping) else base
-        ballots = Ballots.of_runs(
+        ballots = Ballots.from_runs(
             runs, base=base, depth=depth, same_depth=same_depth, missing=missing
         )
         _warn_of_queries(runs, ballots)
-    given, measured = _weights(weights, runs, valid, qrels, measure, ballots.rankers)
+    given, measured = _weights(weights, runs, valid, qrels, measure, ballots.n_rankers)
     order = how.order(ballots, given)
     return Aggregation(ballots, how, given, order, measured, name or type(how).__name__)
 
@@ -182,7 +182,7 @@ def _runs(rankings: Any) -> list[Run]:
 def _warn_of_queries(runs: Sequence[Run], ballots: Ballots) -> None:
     """Warn, once per run, of queries that others have and it does not."""
     for run, name in zip(runs, ballots.names, strict=True):
-        lost = np.flatnonzero(partners(ballots.queries, run.queries) < 0)
+        lost = np.flatnonzero(match_queries(ballots.queries, run.queries) < 0)
         if len(lost):
             shown = ", ".join(ballots.queries[int(q)] for q in lost[:5]) + ", .." * (len(lost) > 5)
             warnings.warn(
@@ -207,12 +207,12 @@ def _weights(
         if qrels is not None:
             raise DataError("give weights or judgments (qrels) to measure them by, not both.")
         if isinstance(weights, MeasuredWeights):
-            return normalized(weights.weights, rankers), weights
-        return normalized(weights, rankers), None
+            return normalize_weights(weights.weights, rankers), weights
+        return normalize_weights(weights, rankers), None
     if qrels is None:
         if weights == "auto" or valid is not None:
             raise DataError("weights='auto' needs judgments to measure by: give qrels.")
-        return normalized(None, rankers), None
+        return normalize_weights(None, rankers), None
     if valid is not None and (isinstance(valid, (str, Mapping)) or not isinstance(valid, Sequence)):
         raise DataError(f"valid must be a list of runs, one a ranker; got {valid!r}.")
     systems = runs if valid is None else valid

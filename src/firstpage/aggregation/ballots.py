@@ -10,19 +10,19 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from firstpage.data.formats.trec import Column, Run
-from firstpage.data.groups import check_groups, offsets_from_lengths, ranked
+from firstpage.data.groups import check_offsets, offsets_from_lengths, sort_groups
 from firstpage.data.ids import Ids
-from firstpage.data.joins import join_documents, partners
+from firstpage.data.joins import join_documents, match_queries
 from firstpage.errors import DataError
 from firstpage.kernels.voting.votes import ABSENT
 from firstpage.types import Array, Floats, Ints
 
 BaseOrder: TypeAlias = Run | int | Literal["turns"] | None
-FAR = float(1 << 40)  # beyond all places of a base run
+AFTER_BASE_RUN = float(1 << 40)  # beyond all places of a base run
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
+class MergedRuns:
     """Documents by query; `key` rises along base order.
 
     `ties[a]` has for each document the first place of its equals in run a, or ABSENT.
@@ -35,7 +35,7 @@ class Pool:
     ties: list[Ints]
 
 
-def pooled(runs: Sequence[Run], base: BaseOrder) -> Pool:
+def merge_runs(runs: Sequence[Run], base: BaseOrder) -> MergedRuns:
     """Join runs by query and document; queries and documents in order of appearance."""
     if not runs or not all(isinstance(run, Column) for run in runs):
         raise DataError("give at least one run (a Run, as read_run reads it) to aggregate.")
@@ -49,11 +49,11 @@ def pooled(runs: Sequence[Run], base: BaseOrder) -> Pool:
     places = [_spread(place, r, size) for (place, _), r in zip(ranks, rows, strict=True)]
     ties = [_spread(tie, r, size) for (_, tie), r in zip(ranks, rows, strict=True)]
     turns = np.min([p * len(runs) + a for a, p in enumerate(places[voting:])], axis=0)
-    key = turns.astype(np.float64) + FAR
+    key = turns.astype(np.float64) + AFTER_BASE_RUN
     if first is not None:
         there = places[first] != ABSENT
         key[there] = places[first][there]
-    return Pool(union.queries, union.offsets, union.docids, key, ties[voting:])
+    return MergedRuns(union.queries, union.offsets, union.docids, key, ties[voting:])
 
 
 def _base_run(runs: Sequence[Run], base: BaseOrder) -> tuple[int | None, list[Run]]:
@@ -73,11 +73,11 @@ def _base_run(runs: Sequence[Run], base: BaseOrder) -> tuple[int | None, list[Ru
 def _union(columns: Sequence[Column]) -> tuple[Column, list[Ints]]:
     """All documents once, grouped by query; and for each column the rows of its documents there."""
     none = np.zeros(0, np.int64)
-    union = Column(Ids.of([]), np.zeros(1, np.int64), Ids.of([]), np.zeros(0))
+    union = Column(Ids.from_values([]), np.zeros(1, np.int64), Ids.from_values([]), np.zeros(0))
     owner = none
     rows: list[Ints] = []
     for column in columns:
-        partner = partners(column.queries, union.queries)
+        partner = match_queries(column.queries, union.queries)
         found = join_documents(column, union, partner)
         new_query = partner < 0
         partner[new_query] = len(union) + np.arange(int(new_query.sum()))
@@ -89,8 +89,10 @@ def _union(columns: Sequence[Column]) -> tuple[Column, list[Ints]]:
         moved[order] = np.arange(len(order))
         rows = [moved[r] for r in [*rows, found]]
         owner = owner[order]
-        queries = Ids.chained(union.queries, column.queries[np.flatnonzero(new_query)].compact())
-        docids = Ids.chained(union.docids, column.docids[new].compact())[order]
+        queries = Ids.concatenate(
+            union.queries, column.queries[np.flatnonzero(new_query)].compact()
+        )
+        docids = Ids.concatenate(union.docids, column.docids[new].compact())[order]
         counts = np.bincount(owner, minlength=len(queries))
         offsets = offsets_from_lengths(counts)
         union = Column(queries, offsets, docids, np.zeros(len(owner)))
@@ -99,7 +101,7 @@ def _union(columns: Sequence[Column]) -> tuple[Column, list[Ints]]:
 
 def _ranks(run: Column) -> tuple[Ints, Ints]:
     """Each document's place, equals as in the file; and the first place of its equals."""
-    order, keys = ranked(run.values, run.offsets)
+    order, keys = sort_groups(run.values, run.offsets)
     lo = np.repeat(run.offsets[:-1], np.diff(run.offsets))
     at = np.arange(len(order))
     new = np.ones(len(order), bool)
@@ -118,7 +120,7 @@ def _spread(values: Ints, rows: Ints, size: int) -> Ints:
 
 
 Missing = Literal["last", "silent"]
-MOST = 10_000  # candidates of a query; a table of all their pairs is 800 MB
+MAX_CANDIDATES = 10_000  # candidates of a query; a table of all their pairs is 800 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +137,7 @@ class Ballots:
     Documents beyond the depth are no candidates: they keep the base order, below.
     """
 
-    places: Ints
+    positions: Ints
     offsets: Ints
     documents: Ints
     ends: Ints
@@ -148,13 +150,18 @@ class Ballots:
         if self.missing not in get_args(Missing):
             raise DataError(f"missing must be last or silent; got {self.missing!r}.")
         longest = int(np.diff(self.offsets).max(initial=0))
-        if longest > MOST:
+        if longest > MAX_CANDIDATES:
             raise DataError(
-                f"a query has {longest} candidates, and {MOST} is the most; give a depth."
+                f"a query has {longest} candidates, and {MAX_CANDIDATES} is the most; give a depth."
             )
-        check_groups(self.offsets, self.queries, self.places.shape[1], "ballots")
-        check_groups(self.ends, self.queries, len(self.documents), "ballots")
-        for name in ("places", "offsets", "documents", "ends"):  # the caller's own stay as they are
+        check_offsets(self.offsets, self.queries, self.positions.shape[1], "ballots")
+        check_offsets(self.ends, self.queries, len(self.documents), "ballots")
+        for name in (
+            "positions",
+            "offsets",
+            "documents",
+            "ends",
+        ):  # the caller's own stay as they are
             view = getattr(self, name).view()
             view.setflags(write=False)
             object.__setattr__(self, name, view)
@@ -162,7 +169,7 @@ class Ballots:
     # --- making them
 
     @classmethod
-    def of_scores(
+    def from_scores(
         cls,
         scores: Any,
         offsets: Any,
@@ -185,20 +192,24 @@ class Ballots:
         if given.ndim != 1 or not len(given) or given.dtype.kind not in "iu":
             raise DataError("offsets must be whole numbers in one dimension, and start with 0.")
         ends = given.astype(np.int64)
-        named = Ids.of(map(str, range(1, len(ends)))) if queries is None else Ids.of(queries)
-        check_groups(ends, named, table.shape[1], "scores")
+        named = (
+            Ids.from_values(map(str, range(1, len(ends))))
+            if queries is None
+            else Ids.from_values(queries)
+        )
+        check_offsets(ends, named, table.shape[1], "scores")
         documents = np.arange(table.shape[1])
         if mu_scores is not None:
             base = _score_table([mu_scores], "mu_scores")
             if base.shape[1] != table.shape[1]:
                 raise DataError(f"{base.shape[1]} mu_scores for {table.shape[1]} documents.")
-            documents, _ = ranked(base[0], ends)
-        ids = None if docids is None else Ids.of(docids)
+            documents, _ = sort_groups(base[0], ends)
+        ids = None if docids is None else Ids.from_values(docids)
         if ids is not None and len(ids) != table.shape[1]:
             raise DataError(f"{len(ids)} docids for {table.shape[1]} documents.")
         if names and len(names) != len(table):
             raise DataError(f"{len(names)} names for {len(table)} rankers.")
-        heads, rows = cut(ends, documents, depth, same_depth)
+        heads, rows = truncate(ends, documents, depth, same_depth)
         places = np.array([_places(row[rows], heads) for row in table], np.int64)
         return cls(
             places.reshape(len(table), -1), heads, documents, ends, named, ids,
@@ -206,7 +217,7 @@ class Ballots:
         )  # fmt: skip
 
     @classmethod
-    def of_runs(
+    def from_runs(
         cls,
         runs: Sequence[Run],
         *,
@@ -222,9 +233,9 @@ class Ballots:
         turns: the first of each run, then the second of each, without repetition.  Equal scores
         keep base order, those of the base run the order of its file.
         """
-        pool = pooled(runs, base)
-        documents, _ = ranked(-pool.key, pool.offsets)
-        heads, rows = cut(pool.offsets, documents, depth, same_depth)
+        pool = merge_runs(runs, base)
+        documents, _ = sort_groups(-pool.key, pool.offsets)
+        heads, rows = truncate(pool.offsets, documents, depth, same_depth)
         places = np.empty((len(runs), len(rows)), np.int64)
         for a, ties in enumerate(pool.ties):
             key = ties[rows]
@@ -236,8 +247,8 @@ class Ballots:
         )
 
     @classmethod
-    def of_lists(cls, lists: Sequence[Mapping[str, Sequence[str]]], **how: Any) -> Ballots:
-        """From one {query: [best document, second, ..]} a ranker; `how` as in `of_runs`."""
+    def from_lists(cls, lists: Sequence[Mapping[str, Sequence[str]]], **how: Any) -> Ballots:
+        """From one {query: [best document, second, ..]} a ranker; `how` as in `from_runs`."""
         for a, table in enumerate(lists, 1):
             if not isinstance(table, Mapping) or any(
                 isinstance(docs, str) or not isinstance(docs, Sequence) for docs in table.values()
@@ -250,7 +261,7 @@ class Ballots:
         for a, (run, table) in enumerate(zip(runs, lists, strict=True), 1):
             if len(run.docids) < sum(map(len, table.values())):
                 raise DataError(f"list {a}: a document stands twice in a query.")
-        return cls.of_runs(runs, **how)
+        return cls.from_runs(runs, **how)
 
     # --- looking at them
 
@@ -259,8 +270,8 @@ class Ballots:
         return len(self.offsets) - 1
 
     @property
-    def rankers(self) -> int:
-        return len(self.places)
+    def n_rankers(self) -> int:
+        return len(self.positions)
 
     @cached_property
     def lengths(self) -> Ints:
@@ -272,18 +283,18 @@ class Ballots:
         return int(self.lengths.max(initial=0))
 
     @property
-    def reach(self) -> int:
+    def vote_limit(self) -> int:
         """The place up to which kernels let documents lose votes."""
         return ABSENT + 1 if self.missing == "last" else ABSENT
 
     def __repr__(self) -> str:
         return (
-            f"Ballots({self.rankers} rankers, {len(self)} queries, {int(self.offsets[-1])} "
+            f"Ballots({self.n_rankers} rankers, {len(self)} queries, {int(self.offsets[-1])} "
             f"candidates of {len(self.documents)} documents)"
         )
 
 
-def cut(ends: Ints, documents: Ints, depth: int | None, same: bool) -> tuple[Ints, Ints]:
+def truncate(ends: Ints, documents: Ints, depth: int | None, same: bool) -> tuple[Ints, Ints]:
     """Offsets and rows of the first `depth` documents of every query."""
     lengths = np.diff(ends)
     whole = isinstance(depth, (int, np.integer)) and not isinstance(depth, bool)
@@ -301,7 +312,7 @@ def cut(ends: Ints, documents: Ints, depth: int | None, same: bool) -> tuple[Int
 
 def _places(scores: Floats, offsets: Ints) -> Ints:
     """The place of every row in its query by score, equal ones as they stand."""
-    order, _ = ranked(scores, offsets)
+    order, _ = sort_groups(scores, offsets)
     places = np.empty(len(order), np.int64)
     places[order] = np.arange(len(order)) - np.repeat(offsets[:-1], np.diff(offsets))
     return places

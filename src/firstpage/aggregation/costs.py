@@ -10,13 +10,13 @@ import numpy as np
 
 from firstpage.aggregation.ballots import Ballots
 from firstpage.aggregation.methods import bit_rows, pair_table
-from firstpage.aggregation.weights import normalized
+from firstpage.aggregation.weights import normalize_weights
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError
 from firstpage.kernels.voting.kemeny import cost_bounds, order_costs
 from firstpage.types import Floats, Ints
 
-NOTHING = 1e-9  # a gap below this is rounding
+GAP_TOLERANCE = 1e-9  # a gap below this is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,13 +35,13 @@ class CostReport:
     @property
     def optimal(self) -> int:
         """The number of queries whose order is proven to cost least."""
-        return int(np.count_nonzero(self.gap <= NOTHING * np.maximum(1.0, self.cost)))
+        return int(np.count_nonzero(self.gap <= GAP_TOLERANCE * np.maximum(1.0, self.cost)))
 
     @property
     def ratio(self) -> float:
         """Cost over lower bound, all queries together; 1 where both are 0."""
         least, cost = float(self.lower_bound.sum()), float(self.cost.sum())
-        return cost / least if least > 0 else 1.0 if cost <= NOTHING else np.inf
+        return cost / least if least > 0 else 1.0 if cost <= GAP_TOLERANCE else np.inf
 
     def to_dict(self) -> dict[str, Any]:
         """What `--json` prints."""
@@ -65,11 +65,17 @@ class CostReport:
 
 def kemeny_cost(order: Any, ballots: Ballots, weights: Iterable[float] | None = None) -> Floats:
     """What each query's order costs; `order` as `Method.order` gives it."""
-    given = normalized(weights, ballots.rankers)
+    given = normalize_weights(weights, ballots.n_rankers)
     checked = _checked(order, ballots)
     costs = np.empty(len(ballots))
     order_costs(
-        ballots.places, given, ballots.offsets, ballots.reach, checked, pair_table(ballots), costs
+        ballots.positions,
+        given,
+        ballots.offsets,
+        ballots.vote_limit,
+        checked,
+        pair_table(ballots),
+        costs,
     )
     return np.maximum(costs, 0.0)
 
@@ -82,10 +88,10 @@ def lower_bound(
     Of the votes on a pair the lesser side is always lost; `cycles` adds what circles of three
     majorities must lose beyond that, no vote used twice.
     """
-    given = normalized(weights, ballots.rankers)
+    given = normalize_weights(weights, ballots.n_rankers)
     bounds = np.empty(len(ballots))
     cost_bounds(
-        ballots.places, given, ballots.offsets, ballots.reach, int(cycles),
+        ballots.positions, given, ballots.offsets, ballots.vote_limit, int(cycles),
         pair_table(ballots), *bit_rows(ballots), bounds,
     )  # fmt: skip
     return np.maximum(bounds, 0.0)
@@ -94,7 +100,7 @@ def lower_bound(
 def _checked(order: Any, ballots: Ballots) -> Ints:
     """Kernels trust an order to name each candidate of a query once; so it is held here."""
     found = np.ascontiguousarray(order, np.int64)
-    size = ballots.places.shape[1]
+    size = ballots.positions.shape[1]
     start = np.repeat(ballots.offsets[:-1], ballots.lengths)
     if (
         found.shape != (size,)

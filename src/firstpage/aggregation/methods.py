@@ -17,8 +17,8 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from firstpage.aggregation.ballots import Ballots
-from firstpage.aggregation.weights import normalized
-from firstpage.data.groups import offsets_from_lengths, ranked
+from firstpage.aggregation.weights import normalize_weights
+from firstpage.data.groups import offsets_from_lengths, sort_groups
 from firstpage.errors import DataError
 from firstpage.kernels.hashing import STEP
 from firstpage.kernels.voting.exact_kemeny import components, order_components
@@ -27,8 +27,8 @@ from firstpage.kernels.voting.votes import ABSENT, count_duels, quick_sort, swap
 from firstpage.registry import ParameterError, Registry, by_class_name, number, split
 from firstpage.types import Floats, Ints, Words
 
-FINE = 2.0**30  # points that are equal but for rounding become equal on this grid
-EVERY = 2 * ABSENT  # a place beyond all
+POINT_GRID = 2.0**30  # points that are equal but for rounding become equal on this grid
+BEYOND_ALL = 2 * ABSENT  # a place beyond all
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Method:
     `str(method)` is a text that `method()` parses.
     """
 
-    about: ClassVar[str] = ""  # one line, for the manual
+    summary: ClassVar[str] = ""  # one line, for the manual
 
     def __str__(self) -> str:
         given = [
@@ -50,22 +50,22 @@ class Method:
 
     def order(self, ballots: Ballots, weights: Iterable[float] | None = None) -> Ints:
         """Each query's candidates from best to worst, by their numbers in base order."""
-        return self._order(ballots, normalized(weights, ballots.rankers))
+        return self._order(ballots, normalize_weights(weights, ballots.n_rankers))
 
     def _order(self, ballots: Ballots, weights: Floats) -> Ints:
         raise AssertionError(f"{type(self).__name__} has no order")  # every subclass has its own
 
 
-def by_points(points: Floats, ballots: Ballots, fine: float = FINE) -> Ints:
+def order_by_points(points: Floats, ballots: Ballots, fine: float = POINT_GRID) -> Ints:
     """Candidates by points, most first; equal ones in base order."""
-    order, _ = ranked(np.rint(points * fine), ballots.offsets)
+    order, _ = sort_groups(np.rint(points * fine), ballots.offsets)
     return order - np.repeat(ballots.offsets[:-1], ballots.lengths)
 
 
-def all_votes(ballots: Ballots) -> tuple[Ints, Ints]:
+def vote_limits(ballots: Ballots) -> tuple[Ints, Ints]:
     """`top` and `reach` of every query, as kernels take them, where no vote is left out."""
     size = len(ballots)
-    return np.full(size, EVERY, np.int64), np.full(size, ballots.reach, np.int64)
+    return np.full(size, BEYOND_ALL, np.int64), np.full(size, ballots.vote_limit, np.int64)
 
 
 def workspace(ballots: Ballots, numbers: int = 1) -> Ints:
@@ -84,7 +84,7 @@ def bit_rows(ballots: Ballots) -> tuple[Words, Words]:
     return np.empty(size, np.uint64), np.empty(size, np.uint64)
 
 
-FINEST = 2.0**46  # the grid for points up to 1, which far down the lists differ by little
+FINE_POINT_GRID = 2.0**46  # the grid for points up to 1, which far down the lists differ by little
 
 
 @dataclass(frozen=True)
@@ -95,16 +95,16 @@ class Borda(Method):
     missing="silent" it gives them none, and counts among those that it lists.
     """
 
-    about: ClassVar[str] = "the mean place in the rankers' lists"
+    summary: ClassVar[str] = "the mean place in the rankers' lists"
 
     def _order(self, ballots: Ballots, weights: Floats) -> Ints:
-        return by_points(borda_points(ballots, weights), ballots)
+        return order_by_points(borda_points(ballots, weights), ballots)
 
 
 def borda_points(ballots: Ballots, weights: Floats) -> Floats:
     """Documents below less documents above, by each ranker, weighed."""
-    points = np.zeros(ballots.places.shape[1])
-    for places, weight in zip(ballots.places, weights, strict=True):
+    points = np.zeros(ballots.positions.shape[1])
+    for places, weight in zip(ballots.positions, weights, strict=True):
         listed = places != ABSENT
         counts = offsets_from_lengths(listed)[ballots.offsets]
         length = np.repeat(np.diff(counts), ballots.lengths)
@@ -124,29 +124,29 @@ class RRF(Method):
     """
 
     c: float = 60.0
-    about: ClassVar[str] = "sums of 1 / (c + place)"
+    summary: ClassVar[str] = "sums of 1 / (c + place)"
 
     def __post_init__(self) -> None:
         number(self, "c", low=0)
 
     def _order(self, ballots: Ballots, weights: Floats) -> Ints:
-        points = np.zeros(ballots.places.shape[1])
-        for places, weight in zip(ballots.places, weights, strict=True):
+        points = np.zeros(ballots.positions.shape[1])
+        for places, weight in zip(ballots.positions, weights, strict=True):
             shares = weight * (self.c + 1) / (self.c + 1 + places)
             points += np.where(places == ABSENT, 0.0, shares)
-        return by_points(points, ballots, FINEST)
+        return order_by_points(points, ballots, FINE_POINT_GRID)
 
 
 @dataclass(frozen=True)
 class Copeland(Method):
     """Every two documents meet in a duel, which the weighed majority decides: won less lost."""
 
-    about: ClassVar[str] = "majority duels won less lost"
+    summary: ClassVar[str] = "majority duels won less lost"
 
     def _order(self, ballots: Ballots, weights: Floats) -> Ints:
-        won = np.empty(ballots.places.shape[1])
-        count_duels(ballots.places, weights, ballots.offsets, *all_votes(ballots), won)
-        return by_points(won, ballots)
+        won = np.empty(ballots.positions.shape[1])
+        count_duels(ballots.positions, weights, ballots.offsets, *vote_limits(ballots), won)
+        return order_by_points(won, ballots)
 
 
 Credit = Literal["extended", "paper"]
@@ -165,7 +165,7 @@ class SupervisedKemeny(Method):
 
     credit: Credit = "extended"
     k_agg: int | None = None
-    about: ClassVar[str] = "quick sort by the majority of weighed votes (TopRank)"
+    summary: ClassVar[str] = "quick sort by the majority of weighed votes (TopRank)"
 
     def __post_init__(self) -> None:
         if self.credit not in get_args(Credit):
@@ -177,7 +177,7 @@ class SupervisedKemeny(Method):
         top = (ballots.lengths + 1) // 2
         if self.k_agg is not None:
             top = np.minimum(ballots.lengths, self.k_agg)
-        reach = np.full(len(ballots), ballots.reach, np.int64)
+        reach = np.full(len(ballots), ballots.vote_limit, np.int64)
         return _sorted(ballots, weights, top, top.copy() if self.credit == "paper" else reach)
 
 
@@ -185,16 +185,16 @@ class SupervisedKemeny(Method):
 class Kemeny(Method):
     """The same sort by all votes, however deep: approximates the order of least Kemeny cost."""
 
-    about: ClassVar[str] = "quick sort by the majority of all votes"
+    summary: ClassVar[str] = "quick sort by the majority of all votes"
 
     def _order(self, ballots: Ballots, weights: Floats) -> Ints:
-        return _sorted(ballots, weights, *all_votes(ballots))
+        return _sorted(ballots, weights, *vote_limits(ballots))
 
 
 def _sorted(ballots: Ballots, weights: Floats, top: Ints, reach: Ints) -> Ints:
-    order = np.empty(ballots.places.shape[1], np.int64)
+    order = np.empty(ballots.positions.shape[1], np.int64)
     quick_sort(
-        ballots.places,
+        ballots.positions,
         weights,
         ballots.offsets,
         top,
@@ -215,17 +215,17 @@ class KwikSort(Method):
 
     repeats: int = 10
     seed: int = 0
-    about: ClassVar[str] = "the cheapest of several quick sorts with random pivots"
+    summary: ClassVar[str] = "the cheapest of several quick sorts with random pivots"
 
     def __post_init__(self) -> None:
         number(self, "repeats", low=1, whole=True)
         number(self, "seed", whole=True)
 
     def _order(self, ballots: Ballots, weights: Floats) -> Ints:
-        order = np.empty(ballots.places.shape[1], np.int64)
+        order = np.empty(ballots.positions.shape[1], np.int64)
         spread = np.uint64(int(self.seed) * int(STEP) % 2**64)
         kwik_sort(
-            ballots.places, weights, ballots.offsets, ballots.reach,
+            ballots.positions, weights, ballots.offsets, ballots.vote_limit,
             ballots.queries.hashes ^ spread, int(self.repeats),
             pair_table(ballots), workspace(ballots), workspace(ballots), workspace(ballots, 2),
             order,
@@ -233,8 +233,10 @@ class KwikSort(Method):
         return order
 
 
-Larger = Literal["refuse", "search"]
-MOST = 22  # documents of a component that the exact method can order; 2^22 numbers are 32 MB
+LargeComponents = Literal["refuse", "search"]
+MAX_COMPONENT = (
+    22  # documents of a component that the exact method can order; 2^22 numbers are 32 MB
+)
 
 
 @dataclass(frozen=True)
@@ -246,7 +248,7 @@ class LocalKemeny(Method):
     """
 
     start: Method = Borda()
-    about: ClassVar[str] = "another method's order, neighbors put in majority order"
+    summary: ClassVar[str] = "another method's order, neighbors put in majority order"
 
     def __post_init__(self) -> None:
         if not isinstance(self.start, Method):
@@ -254,7 +256,7 @@ class LocalKemeny(Method):
 
     def _order(self, ballots: Ballots, weights: Floats) -> Ints:
         order = self.start.order(ballots, weights)
-        swap_neighbors(ballots.places, weights, ballots.offsets, *all_votes(ballots), order)
+        swap_neighbors(ballots.positions, weights, ballots.offsets, *vote_limits(ballots), order)
         return order
 
 
@@ -265,14 +267,16 @@ class BestInsertion(Method):
     From every ranker's own list, from Borda's and from the quick sort's; the cheapest end stays.
     """
 
-    about: ClassVar[str] = "local search by moving single documents, from several starts"
+    summary: ClassVar[str] = "local search by moving single documents, from several starts"
 
     def _order(self, ballots: Ballots, weights: Floats) -> Ints:
-        rankers = [by_points(-places.astype(np.float64), ballots) for places in ballots.places]
+        rankers = [
+            order_by_points(-places.astype(np.float64), ballots) for places in ballots.positions
+        ]
         others = [m.order(ballots, weights) for m in (Borda(), Kemeny())]
-        order = np.empty(ballots.places.shape[1], np.int64)
+        order = np.empty(ballots.positions.shape[1], np.int64)
         best_insertion(
-            ballots.places, weights, ballots.offsets, ballots.reach,
+            ballots.positions, weights, ballots.offsets, ballots.vote_limit,
             np.array([*others, *rankers], np.int64),
             pair_table(ballots), workspace(ballots), workspace(ballots), order,
         )  # fmt: skip
@@ -289,19 +293,21 @@ class ExactKemeny(Method):
     """
 
     limit: int = 16
-    larger: Larger = "refuse"
-    about: ClassVar[str] = "the order of least Kemeny cost, where majority circles are small"
+    larger: LargeComponents = "refuse"
+    summary: ClassVar[str] = "the order of least Kemeny cost, where majority circles are small"
 
     def __post_init__(self) -> None:
         number(self, "limit", low=1, whole=True)
-        if self.limit > MOST:
-            raise ParameterError(f"limit of ExactKemeny must be at most {MOST}; got {self.limit}.")
-        if self.larger not in get_args(Larger):
+        if self.limit > MAX_COMPONENT:
+            raise ParameterError(
+                f"limit of ExactKemeny must be at most {MAX_COMPONENT}; got {self.limit}."
+            )
+        if self.larger not in get_args(LargeComponents):
             raise ParameterError(f"larger must be refuse or search; got {self.larger!r}.")
 
     def _order(self, ballots: Ballots, weights: Floats) -> Ints:
-        given = (ballots.places, weights, ballots.offsets, ballots.reach)
-        size = ballots.places.shape[1]
+        given = (ballots.positions, weights, ballots.offsets, ballots.vote_limit)
+        size = ballots.positions.shape[1]
         first, above = np.empty(size, np.int64), np.empty(size, np.int64)
         components(*given, pair_table(ballots), *bit_rows(ballots), first, above)
         query = np.repeat(np.arange(len(ballots)), ballots.lengths)
@@ -311,7 +317,7 @@ class ExactKemeny(Method):
         if (members > self.limit).any():
             rank = self._searched(ballots, weights, members)
         order = np.lexsort((rank, first, above, query)) - start
-        low, high = np.empty(MOST << 11), np.empty(MOST << 11)
+        low, high = np.empty(MAX_COMPONENT << 11), np.empty(MAX_COMPONENT << 11)
         subsets = np.empty(1 << min(int(self.limit), int(members.max(initial=1))))
         order_components(
             *given, first, int(self.limit), pair_table(ballots), pair_table(ballots),
@@ -359,6 +365,6 @@ def method(text: str | Method, **given: Any) -> Method:
     return REGISTRY.instance(name, given)
 
 
-def about() -> list[tuple[str, str]]:
+def method_summaries() -> list[tuple[str, str]]:
     """(name, one line) of every method."""
-    return [(name, cls.about) for name, cls in METHODS.items()]
+    return [(name, cls.summary) for name, cls in METHODS.items()]

@@ -11,15 +11,15 @@ import numpy as np
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.trec import Column, Qrels, Run
-from firstpage.data.groups import offsets_from_lengths, rows_of
-from firstpage.data.joins import partners
+from firstpage.data.groups import offsets_from_lengths, query_rows
+from firstpage.data.joins import match_queries
 from firstpage.errors import DataError, FirstpageWarning, MeasureError
 from firstpage.measures.evaluate import evaluate
 from firstpage.measures.registry import Named
 from firstpage.measures.registry import measure as parse
 from firstpage.types import Bools, Floats
 
-CLOSE = 1e-12
+SUM_TOLERANCE = 1e-12
 AnyColumn = TypeVar("AnyColumn", bound=Column)
 
 
@@ -33,7 +33,7 @@ class MeasuredWeights:
     queries: int
 
 
-def normalized(weights: Iterable[float] | None, rankers: int) -> Floats:
+def normalize_weights(weights: Iterable[float] | None, rankers: int) -> Floats:
     """Weights that sum to 1; None, or nothing but zeros, weighs all alike."""
     if weights is None:
         return np.full(rankers, 1.0 / rankers)
@@ -47,13 +47,15 @@ def normalized(weights: Iterable[float] | None, rankers: int) -> Floats:
         bad = int(np.argmax(~(np.isfinite(given) & (given >= 0))))
         raise DataError(f"weight {bad + 1} must be a number from 0 on; got {given[bad]}.")
     largest = given.max()
-    if largest <= 1 and abs(given.sum() - 1) < CLOSE:  # they are what this function gave before
+    if (
+        largest <= 1 and abs(given.sum() - 1) < SUM_TOLERANCE
+    ):  # they are what this function gave before
         return given
     if largest == 0:
         warnings.warn(
             "every ranking has the weight 0; all weigh alike.", FirstpageWarning, stacklevel=3
         )
-        return normalized(None, rankers)
+        return normalize_weights(None, rankers)
     given = given / largest  # so that even the greatest numbers can be added
     shares: Floats = given / given.sum()
     return shares
@@ -79,10 +81,10 @@ def supervised_weights(
     if not isinstance(truth, Dataset):
         systems = [Run.from_dict(s) if isinstance(s, Mapping) else s for s in systems]
         truth = _shared(systems, Qrels.from_dict(truth) if isinstance(truth, Mapping) else truth)
-        systems = [_restricted(s, partners(s.queries, truth.queries) >= 0) for s in systems]
+        systems = [_restricted(s, match_queries(s.queries, truth.queries) >= 0) for s in systems]
     means = np.array([evaluate(s, truth, measures=[value], **how)[str(value)] for s in systems])
     return MeasuredWeights(
-        normalized(np.maximum(means, 0.0), len(means)),
+        normalize_weights(np.maximum(means, 0.0), len(means)),
         means,
         measure if isinstance(measure, str) else str(value),
         len(truth),
@@ -97,7 +99,7 @@ def _shared(runs: Sequence[Any], qrels: Any) -> Column:
         )
     there = np.zeros(len(qrels), bool)
     for run in runs:
-        there |= partners(qrels.queries, run.queries) >= 0
+        there |= match_queries(qrels.queries, run.queries) >= 0
     if not there.any():
         raise DataError(
             f"the runs and {qrels.source or 'the judgments'} share no query, and weights are "
@@ -110,7 +112,7 @@ def _shared(runs: Sequence[Any], qrels: Any) -> Column:
 def _restricted(column: AnyColumn, chosen: Bools) -> AnyColumn:
     """Return the chosen queries of a run or of judgments."""
     picked = np.flatnonzero(chosen)
-    rows = rows_of(column.offsets, picked)
+    rows = query_rows(column.offsets, picked)
     lengths = np.diff(column.offsets)[picked]
     offsets = offsets_from_lengths(lengths)
     return replace(

@@ -164,7 +164,7 @@ def _of_scores(data: Dataset, given: dict[str, Any]) -> Aggregation:
 
     files, weights = given["scores"], given["weights"]
     base = files[0] if given["base"] is None else Path(given["base"])
-    ballots = Ballots.of_scores(
+    ballots = Ballots.from_scores(
         [shared.read_scores_of(data, file) for file in files],
         data.offsets,
         shared.read_scores_of(data, base),

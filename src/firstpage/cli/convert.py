@@ -49,7 +49,7 @@ def command(
     from firstpage.data.folds import write_folds
     from firstpage.data.formats.letor import read_scores
     from firstpage.data.formats.registry import format_of, read, write
-    from firstpage.data.formats.trec import qrels_of, run_of
+    from firstpage.data.formats.trec import to_qrels, to_run
 
     options.only_with("--truth top-k", truth == "top-k", "min_grade", "k")
     options.only_with("--truth binary", truth == "binary", "rel")
@@ -79,12 +79,12 @@ def command(
         data = _relabeled(data, held)
     if scores is not None:
         documents = _with_features(data, source)
-        held_scores = documents.arranged(read_scores(scores, documents.n_docs))
+        held_scores = documents.to_row_order(read_scores(scores, documents.n_docs))
         _note_left_out(target, "a run holds scores", "labels", documents)
-        data = run_of(documents, held_scores, scores.stem)
+        data = to_run(documents, held_scores, scores.stem)
     if to == "qrels" and isinstance(data, Dataset):
         _note_left_out(target, "qrels hold labels", "", data)
-        data = qrels_of(data)
+        data = to_qrels(data)
     if to == "letor" and isinstance(data, Dataset) and data.feature_names is not None:
         shared.note(f"{target}: LETOR text has no names of features; they are numbered in order.")
     if folds:

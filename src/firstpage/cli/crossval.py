@@ -71,7 +71,7 @@ def command(
     if baseline is not None and baseline not in named:
         raise click.UsageError(f"--baseline must be one of the rankers: {', '.join(named)}.")
     folds = read_folds(folder)
-    validated = any("vali" in fold.paths for fold in folds)
+    validated = any("valid" in fold.paths for fold in folds)
     for ranker in named.values():
         shared.refuse_without_validation(ranker, "folds that have validation data", validated)
     if pad and (width := _narrower(folds)):

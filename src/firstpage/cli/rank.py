@@ -28,7 +28,7 @@ def command(
     """
     from firstpage.data.formats.letor import write_scores
     from firstpage.data.formats.registry import SUFFIXES
-    from firstpage.data.formats.trec import run_of, write_run
+    from firstpage.data.formats.trec import to_run, write_run
     from firstpage.data.io.files import suffix_of
     from firstpage.data.shards.shards import Shards
     from firstpage.errors import DataError
@@ -52,6 +52,6 @@ def command(
     if trec:
         if documents.docids is None:
             raise DataError(f"{data}: has no document ids, which a run needs; leave out --trec.")
-        write_run(run_of(documents, scores, tag or found.ranker), output)
+        write_run(to_run(documents, scores, tag or found.ranker), output)
     else:
         write_scores(restored(scores, documents.row_order), output)

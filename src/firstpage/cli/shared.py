@@ -89,9 +89,9 @@ def read_data(path: Path, **how: Any) -> Dataset:
 
 def read_any(path: Path, **how: Any) -> Dataset | Shards:
     """A dataset, or the shards of a folder; which files of the folder they are is said."""
-    from firstpage.data.shards.shards import is_shards, read_shards
+    from firstpage.data.shards.shards import is_shard_folder, read_shards
 
-    if not is_shards(path):
+    if not is_shard_folder(path):
         return read_data(path, **how)
     found = read_shards(path)
     if not found.shards[0].sizes:  # files as they are
@@ -137,7 +137,7 @@ def read_scores_of(truth: Dataset | Column | Shards, path: Path) -> Any:
     if isinstance(truth, Column):
         raise click.UsageError("--scores go with a data file, whose documents they score.")
     scores = read_scores(path, truth.n_docs)
-    return truth.arranged(scores) if hasattr(truth, "arranged") else scores
+    return truth.to_row_order(scores) if hasattr(truth, "to_row_order") else scores
 
 
 def system_names(files: Sequence[Path]) -> list[str]:
@@ -181,7 +181,7 @@ def full_name(given: str | None, systems: dict[str, Any]) -> str | None:
 def as_qrels(truth: Dataset | Column | Shards) -> Column:
     """Judgments for runs, also from a data file with document ids."""
     from firstpage.data.dataset import Dataset
-    from firstpage.data.formats.trec import qrels_of
+    from firstpage.data.formats.trec import to_qrels
     from firstpage.data.shards.shards import Shards
 
     if isinstance(truth, Shards):
@@ -192,7 +192,7 @@ def as_qrels(truth: Dataset | Column | Shards) -> Column:
         raise FirstpageError(
             f"{truth.source}: has no document ids, so --run cannot be joined to it."
         )
-    return qrels_of(truth)
+    return to_qrels(truth)
 
 
 def ranker_from(

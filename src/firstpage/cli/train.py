@@ -132,11 +132,11 @@ def _check_together(
     output: Path,
 ) -> None:  # fmt: skip
     """What does not go together is told before anything is read."""
-    from firstpage.data.shards.shards import is_shards
+    from firstpage.data.shards.shards import is_shard_folder
 
     if tuned and valid is None:
         raise click.UsageError("--tune and --grid choose on validation data; give --valid.")
-    if train.is_dir() and not is_shards(train):
+    if train.is_dir() and not is_shard_folder(train):
         raise click.UsageError(
             f"{train} is a folder without data files or shards; `firstpage crossval` trains over "
             "folds."

@@ -16,36 +16,40 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.data.dataset import Dataset, widened
+from firstpage.data.dataset import Dataset, pad_features
 from firstpage.data.shards.shards import Shards
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.types import Ints
 
-SHOWN = 5  # names in a message
+MAX_NAMES_SHOWN = 5  # names in a message
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnMatch:
     """What becomes of the columns of some data.
 
-    picked  those that are taken, in the order of the model; None: all, as they are
+    columns  those that are taken, in the order of the model; None: all, as they are
     width   how many there are then; zeros are added on the right
     names   of the features then; None: they have none
     """
 
-    picked: Ints | None
+    columns: Ints | None
     width: int
     names: tuple[str, ...] | None
 
     def apply(self, data: Dataset) -> Dataset:
         """Return the data with these columns; the same object where nothing changes."""
-        if self.picked is not None:
+        if self.columns is not None:
             X: Any = data.X
-            X = np.take(X, self.picked, axis=1) if isinstance(X, np.ndarray) else X[:, self.picked]
+            X = (
+                np.take(X, self.columns, axis=1)
+                if isinstance(X, np.ndarray)
+                else X[:, self.columns]
+            )
             return data.with_features(X, self.names)
         if data.n_features == self.width:
             return data
-        return data.with_features(widened(data.X, self.width), self.names)
+        return data.with_features(pad_features(data.X, self.width), self.names)
 
 
 def match_columns(
@@ -105,8 +109,8 @@ def _by_name(
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:SHOWN])
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    shown = ", ".join(repr(name) for name in names[:MAX_NAMES_SHOWN])
+    more = f" and {len(names) - MAX_NAMES_SHOWN} more" if len(names) > MAX_NAMES_SHOWN else ""
     return f"the feature{'s' * (len(names) > 1)} {shown}{more}"
 
 

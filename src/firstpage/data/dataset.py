@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from firstpage.data.groups import (
-    check_groups,
+    check_offsets,
+    duplicate_rows,
     group_rows,
     offsets_from_lengths,
-    repeated_rows,
-    rows_of,
+    query_rows,
 )
 from firstpage.data.ids import Ids
 from firstpage.data.truth import Truth
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Features = Array | csr_array
 
 
-HASHED = 1 << 16  # bytes of features that a digest covers
+HASHED_BYTES = 1 << 16  # bytes of features that a digest covers
 INTERLEAVED = "{what}: the rows of some queries do not stand together; they were regrouped."
 
 
@@ -59,7 +59,7 @@ class Dataset:
                 f"{self.source}: {rows} rows of features, {len(self.y)} labels and "
                 f"{int(self.offsets[-1])} documents in queries; the three must be equal."
             )
-        check_groups(self.offsets, self.queries, rows, self.source)
+        check_offsets(self.offsets, self.queries, rows, self.source)
         if self.docids is not None and len(self.docids) != rows:
             raise DataError(f"{self.source}: {len(self.docids)} document ids for {rows} documents.")
         names = self.feature_names
@@ -87,7 +87,7 @@ class Dataset:
         features = _as_features(X, source)
         labels = _as_labels(y, source)
         queries, offsets, order = group_rows(qid, features.shape[0])
-        ids = None if docid is None else Ids.of(docid)
+        ids = None if docid is None else Ids.from_values(docid)
         if ids is not None and len(ids) != features.shape[0]:
             raise DataError(f"{source}: {len(ids)} document ids for {features.shape[0]} documents.")
         if order is not None and len(labels) == len(order):
@@ -142,7 +142,7 @@ class Dataset:
             ids = self.queries.compact()
             digest.update(ids.data.tobytes() + ids.ends.tobytes())
         X: Any = self.X if isinstance(self.X, np.ndarray) else self.X.data.reshape(-1, 1)
-        step = max(1, -(-X.nbytes // HASHED))
+        step = max(1, -(-X.nbytes // HASHED_BYTES))
         digest.update(np.ascontiguousarray(X[::step]).tobytes())
         return digest.hexdigest()
 
@@ -204,7 +204,7 @@ class Dataset:
         )
 
     def _picked(self, queries: Ints) -> Dataset:
-        rows = rows_of(self.offsets, queries)
+        rows = query_rows(self.offsets, queries)
         return replace(
             self,
             X=self.X[rows],
@@ -223,7 +223,7 @@ class Dataset:
                 return self[number]
         raise DataError(f"{self.source}: there is no query {wanted!r}.")
 
-    def arranged(self, values: Any) -> Array:
+    def to_row_order(self, values: Any) -> Array:
         """Values given in the order of the file, such as a file of scores, in the order of rows."""
         array = np.asarray(values)
         return array if self.row_order is None else array[self.row_order]
@@ -283,7 +283,7 @@ def _as_features(X: Any, source: str) -> Features:
     return np.ascontiguousarray(array)
 
 
-def stacked(blocks: Sequence[Dataset]) -> Dataset:
+def concat_datasets(blocks: Sequence[Dataset]) -> Dataset:
     """One below the other; rows of a query that is in several are brought together.
 
     Narrower ones are filled with zeros on the right, as text leaves those out.
@@ -291,13 +291,15 @@ def stacked(blocks: Sequence[Dataset]) -> Dataset:
     if len(blocks) == 1:
         return blocks[0]
     first = blocks[0]
-    X = stacked_rows([widened(b.X, max(c.n_features for c in blocks)) for b in blocks])
+    X = concat_features([pad_features(b.X, max(c.n_features for c in blocks)) for b in blocks])
     y = np.concatenate([b.y for b in blocks])
-    queries = reduce(Ids.chained, [b.queries.compact() for b in blocks])
+    queries = reduce(Ids.concatenate, [b.queries.compact() for b in blocks])
     lengths = np.concatenate([b.lengths for b in blocks])
     docids = None
     if all(b.docids is not None for b in blocks):
-        docids = reduce(Ids.chained, [b.docids.compact() for b in blocks if b.docids is not None])
+        docids = reduce(
+            Ids.concatenate, [b.docids.compact() for b in blocks if b.docids is not None]
+        )
     _, where, inverse = np.unique(queries.hashes, return_index=True, return_inverse=True)
     if len(where) < len(queries):
         place = np.empty(len(where), np.int64)
@@ -313,7 +315,7 @@ def stacked(blocks: Sequence[Dataset]) -> Dataset:
     return Dataset(X, y, offsets, queries, docids, first.feature_names, first.source)
 
 
-def stacked_rows(parts: Sequence[Any]) -> Any:
+def concat_features(parts: Sequence[Any]) -> Any:
     """Feature arrays of one width, dense where all are."""
     if all(isinstance(X, np.ndarray) for X in parts):
         return np.concatenate(parts)
@@ -322,7 +324,7 @@ def stacked_rows(parts: Sequence[Any]) -> Any:
     return csr_array(vstack([csr_array(X) for X in parts], format="csr"))
 
 
-def widened(X: Any, width: int) -> Any:
+def pad_features(X: Any, width: int) -> Any:
     """With columns of zeros on the right."""
     if X.shape[1] == width:
         return X
@@ -337,16 +339,16 @@ def widened(X: Any, width: int) -> Any:
 
 # --- what looks wrong in data that were read: one warning each, in every reader
 
-FEW = 10  # queries: fewer may well have one document each
-ALMOST_ALL = 0.9  # of the queries
+MIN_QUERIES_TO_WARN = 10  # queries: fewer may well have one document each
+SINGLE_DOCUMENT_FRACTION = 0.9  # of the queries
 
 
-def remarks_of(data: Dataset) -> list[str]:
+def data_warnings(data: Dataset) -> list[str]:
     """Return what looks wrong in the data, a sentence each, without the name of the file."""
     found = []
     if data.docids is not None:
         named = data.docids.ends > data.docids.starts
-        repeated = repeated_rows(data.docids.hashes, data.offsets, named)
+        repeated = duplicate_rows(data.docids.hashes, data.offsets, named)
         if len(repeated):
             row = int(repeated[0])
             query = data.queries[int(np.searchsorted(data.offsets, row, side="right")) - 1]
@@ -356,7 +358,7 @@ def remarks_of(data: Dataset) -> list[str]:
                 "them if they are not meant."
             )
     single = int((data.lengths == 1).sum())
-    if len(data) >= FEW and single >= ALMOST_ALL * len(data):
+    if len(data) >= MIN_QUERIES_TO_WARN and single >= SINGLE_DOCUMENT_FRACTION * len(data):
         found.append(
             f"{single} of {len(data)} queries have one document, where nothing can be ranked; are "
             "the ids of queries and documents swapped?"
@@ -364,7 +366,7 @@ def remarks_of(data: Dataset) -> list[str]:
     return found
 
 
-def warn_of(source: str, remarks: Iterable[str], stacklevel: int = 3) -> None:
+def warn_about(source: str, remarks: Iterable[str], stacklevel: int = 3) -> None:
     """Warn of each remark on a file."""
     for remark in remarks:
         warnings.warn(f"{source}: {remark}", FirstpageWarning, stacklevel=stacklevel + 1)

@@ -9,11 +9,11 @@ import numpy as np
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.trec import Column, Run
-from firstpage.data.groups import repeated_rows
+from firstpage.data.groups import duplicate_rows
 from firstpage.kernels.hashing import hash_ids
 from firstpage.types import Array, Bools, Floats, Ints
 
-BAR = 32  # characters of the longest bar
+BAR_WIDTH = 32  # characters of the longest bar
 BINS = 8
 
 
@@ -91,7 +91,7 @@ def _bars(rows: list[tuple[str, int]]) -> list[str]:
     wide = max((len(label) for label, _ in rows), default=0)
     lines = []
     for label, count in rows:
-        eighths = round(8 * BAR * count / most)
+        eighths = round(8 * BAR_WIDTH * count / most)
         bar = "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
         lines.append(f"  {label:>{wide + 2}} {count:>10,}  {bar or ('▏' if count else '')}")
     return lines
@@ -125,7 +125,7 @@ def describe(data: Dataset | Column) -> Description:
     ids = data.docids
     if ids is not None:
         named = ids.ends > ids.starts
-        common["repeated_ids"] = len(repeated_rows(ids.hashes, offsets, named))
+        common["repeated_ids"] = len(duplicate_rows(ids.hashes, offsets, named))
     if isinstance(data, Dataset):
         common |= _features(data)
     return Description(**common)
@@ -176,7 +176,7 @@ def _features(data: Dataset) -> dict[str, Any]:
     starts = np.arange(data.n_docs, dtype=np.int64) * size
     hashes = np.empty(data.n_docs, np.uint64)
     hash_ids(rows.reshape(-1).view(np.uint8), starts, starts + size, hashes)
-    found["repeated_rows"] = len(repeated_rows(hashes, data.offsets, np.ones(data.n_docs, bool)))
+    found["repeated_rows"] = len(duplicate_rows(hashes, data.offsets, np.ones(data.n_docs, bool)))
     return found
 
 

@@ -17,12 +17,12 @@ from firstpage.data.formats.letor import read_letor, write_letor
 from firstpage.errors import DataError
 
 # Both habits: LETOR 4 and MSLR say train, vali, test; LETOR 3 says trainingset and so on.
-NAMES = {
+SPLIT_NAMES = {
     "train": ("train", "trainingset", "training"),
-    "vali": ("vali", "validationset", "validation", "valid"),
+    "valid": ("vali", "validationset", "validation", "valid"),
     "test": ("test", "testset"),
 }
-ENDINGS = ("", ".txt", ".gz", ".xz", ".zst", ".txt.gz", ".txt.xz", ".txt.zst")
+SUFFIXES = ("", ".txt", ".gz", ".xz", ".zst", ".txt.gz", ".txt.xz", ".txt.zst")
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,10 @@ class Fold:
         return read_letor(self.paths["train"], **self.options)
 
     @cached_property
-    def vali(self) -> Dataset:
-        if "vali" not in self.paths:
+    def valid(self) -> Dataset:
+        if "valid" not in self.paths:
             raise DataError(f"fold {self.number} has no validation data.")
-        return read_letor(self.paths["vali"], **self.options)
+        return read_letor(self.paths["valid"], **self.options)
 
     @cached_property
     def test(self) -> Dataset:
@@ -106,20 +106,20 @@ def _fold_folders(base: Path) -> Iterator[tuple[int, Path]]:
 
 def _fold(number: int, folder: Path, options: dict[str, Any]) -> Fold:
     paths = {}
-    for part in NAMES:
+    for part in SPLIT_NAMES:
         path = _part(folder, part)
         if path is not None:
             paths[part] = path
-        elif part != "vali":  # some collections have none; asking for it then fails
-            wanted = " or ".join(f"{name}.txt" for name in NAMES[part][:2])
+        elif part != "valid":  # some collections have none; asking for it then fails
+            wanted = " or ".join(f"{name}.txt" for name in SPLIT_NAMES[part][:2])
             raise DataError(f"{folder}: lacks {wanted}.")
     return Fold(number, paths, options)
 
 
 def _part(folder: Path, part: str) -> Path | None:
     files = {path.name.lower(): path for path in folder.iterdir() if path.is_file()}
-    for name in NAMES[part]:
-        for ending in ENDINGS:
+    for name in SPLIT_NAMES[part]:
+        for ending in SUFFIXES:
             if name + ending in files:
                 return files[name + ending]
     return None

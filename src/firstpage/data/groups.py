@@ -17,7 +17,7 @@ def _workspace(offsets: Ints) -> tuple[Words, Words, Ints]:
     return np.empty(size, np.uint64), np.empty(size, np.uint64), np.empty(size, np.int64)
 
 
-def ranked(values: Floats, offsets: Ints) -> tuple[Ints, Floats]:
+def sort_groups(values: Floats, offsets: Ints) -> tuple[Ints, Floats]:
     """Row numbers of every group, greatest value first and stable; and the values so."""
     values = np.ascontiguousarray(values, np.float64)
     order, keys = np.empty(len(values), np.int64), np.empty(len(values))
@@ -25,7 +25,7 @@ def ranked(values: Floats, offsets: Ints) -> tuple[Ints, Floats]:
     return order, keys
 
 
-def ranked_labels(scores: Floats, labels: Floats, offsets: Ints) -> tuple[Floats, Ints, int]:
+def labels_by_score(scores: Floats, labels: Floats, offsets: Ints) -> tuple[Floats, Ints, int]:
     """Labels in the order of the scores, lengths of ties at their first place, the longest."""
     words, spare_words, spare = _workspace(offsets)
     out, block = np.empty(len(scores)), np.empty(len(scores), np.int64)
@@ -72,14 +72,14 @@ def _numbered(qid: Ids | Iterable[object]) -> tuple[Ids, Ints]:
     if keys.dtype.kind == "f" and not np.isfinite(keys).all():
         raise DataError(f"qid of row {int(np.argmin(np.isfinite(keys)))} is missing or infinite.")
     if not len(keys):
-        return Ids.of([]), np.empty(0, np.int64)
+        return Ids.from_values([]), np.empty(0, np.int64)
     if keys.dtype == object and any(key is None or key != key for key in keys.tolist()):
         row = next(i for i, key in enumerate(keys.tolist()) if key is None or key != key)
         raise DataError(f"qid of row {row} is missing.")
     if keys.dtype == object:  # np.unique would sort, and mixed types do not compare
         seen: dict[object, int] = {}
         number = np.array([seen.setdefault(key, len(seen)) for key in keys.tolist()], np.int64)
-        return Ids.of(seen), number
+        return Ids.from_values(seen), number
     change = np.flatnonzero(keys[1:] != keys[:-1]) + 1
     starts = np.concatenate([[0], change])
     heads = keys[starts]
@@ -87,10 +87,10 @@ def _numbered(qid: Ids | Iterable[object]) -> tuple[Ids, Ints]:
     place = np.empty(len(first), np.int64)
     place[np.argsort(first)] = np.arange(len(first))
     lengths = np.diff(np.concatenate([starts, [len(keys)]]))
-    return Ids.of(heads[np.sort(first)]), np.repeat(place[inverse], lengths)
+    return Ids.from_values(heads[np.sort(first)]), np.repeat(place[inverse], lengths)
 
 
-def check_groups(offsets: Ints, queries: Ids, rows: int, source: str) -> None:
+def check_offsets(offsets: Ints, queries: Ids, rows: int, source: str) -> None:
     """Kernels trust offsets; so they are held here: from 0, never falling, up to the rows."""
     if (
         len(offsets) != len(queries) + 1
@@ -104,7 +104,7 @@ def check_groups(offsets: Ints, queries: Ids, rows: int, source: str) -> None:
         )
 
 
-def repeated_rows(hashes: Words, offsets: Ints, counted: Bools) -> Ints:
+def duplicate_rows(hashes: Words, offsets: Ints, counted: Bools) -> Ints:
     """Return the rows that equal an earlier row of their query (by a 64-bit hash), in order.
 
     counted  rows that take part
@@ -118,7 +118,7 @@ def repeated_rows(hashes: Words, offsets: Ints, counted: Bools) -> Ints:
     return found
 
 
-def rows_of(offsets: Ints, queries: Ints) -> Ints:
+def query_rows(offsets: Ints, queries: Ints) -> Ints:
     """Row numbers of the given queries, one query after the other."""
     lengths = offsets[queries + 1] - offsets[queries]
     ends = np.cumsum(lengths)

@@ -32,27 +32,27 @@ class Ids:
             array.setflags(write=False)
 
     @classmethod
-    def of(cls, names: Ids | Iterable[object]) -> Ids:
+    def from_values(cls, names: Ids | Iterable[object]) -> Ids:
         """From any iterable of strings or numbers; whole floats are written as integers."""
         if isinstance(names, Ids):
             return names
         names = names.tolist() if isinstance(names, np.ndarray) else list(names)
         if set(map(type, names)) == {str} and (joined := "".join(map(str, names))).isascii():
             ends = np.cumsum(np.fromiter(map(len, names), np.int64, len(names)))
-            return cls.packed(np.frombuffer(joined.encode(), np.uint8), ends)
-        raw = [name if isinstance(name, bytes) else encoded(_text(name)) for name in names]
+            return cls.from_packed(np.frombuffer(joined.encode(), np.uint8), ends)
+        raw = [name if isinstance(name, bytes) else encode_text(_text(name)) for name in names]
         ends = np.cumsum([len(b) for b in raw], dtype=np.int64)
-        return cls.packed(np.frombuffer(b"".join(raw), np.uint8), ends)
+        return cls.from_packed(np.frombuffer(b"".join(raw), np.uint8), ends)
 
     @classmethod
-    def packed(cls, data: Bytes, ends: Ints) -> Ids:
+    def from_packed(cls, data: Bytes, ends: Ints) -> Ids:
         """From identifiers that stand one after the other without gaps."""
         starts = np.zeros_like(ends)
         starts[1:] = ends[:-1]
         return cls(data, starts, ends)
 
     @classmethod
-    def chained(cls, first: Ids, second: Ids) -> Ids:
+    def concatenate(cls, first: Ids, second: Ids) -> Ids:
         """Two columns as one."""
         data = np.concatenate([first.data, second.data])
         starts = np.concatenate([first.starts, second.starts + len(first.data)])
@@ -104,9 +104,9 @@ class Ids:
         ends = np.cumsum(self.ends - self.starts, dtype=np.int64)
         out = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
         gather(self.data, self.starts, self.ends, out)
-        return Ids.packed(out, ends)
+        return Ids.from_packed(out, ends)
 
-    def repeated(self, times: Ints) -> Ids:
+    def repeat(self, times: Ints) -> Ids:
         """Each identifier as often as `times` says, without copying its bytes."""
         return Ids(self.data, np.repeat(self.starts, times), np.repeat(self.ends, times))
 
@@ -118,7 +118,7 @@ class Ids:
         return np.array(names, object)
 
 
-def encoded(text: str) -> bytes:
+def encode_text(text: str) -> bytes:
     """Text with identifiers as bytes: those that were no UTF-8 come back as they were."""
     return text.encode("utf-8", "surrogateescape")
 

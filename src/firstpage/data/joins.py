@@ -14,7 +14,7 @@ from firstpage.kernels.hashing import join
 from firstpage.types import Ints
 
 
-def partners(mine: Ids, theirs: Ids) -> Ints:
+def match_queries(mine: Ids, theirs: Ids) -> Ints:
     """For each of my queries its number among theirs, or -1."""
     numbers = {name: q for q, name in enumerate(theirs)}
     return np.array([numbers.get(name, -1) for name in mine], np.int64)

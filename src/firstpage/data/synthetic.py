@@ -22,7 +22,7 @@ from firstpage.data.ids import Ids
 from firstpage.errors import DataError
 from firstpage.types import Array, Floats, Ints
 
-CALIBRATION = 20_000  # documents drawn to place the grades' levels
+CALIBRATION_DOCS = 20_000  # documents drawn to place the grades' levels
 LENGTHS = {
     "uniform": 2,  # least, greatest
     "poisson": 1,  # mean
@@ -111,10 +111,10 @@ class Synthetic:
         return np.asarray(curved / 1.15, np.float64)
 
     @cached_property
-    def levels(self) -> Floats:
+    def thresholds(self) -> Floats:
         """Where the grades begin: a document above levels[g-1] has at least grade g."""
         rng = self._rng(-4)
-        X = rng.normal(size=(CALIBRATION, self.features)).astype(np.float32)
+        X = rng.normal(size=(CALIBRATION_DOCS, self.features)).astype(np.float32)
         seen = self._seen(X, rng)
         share = self.relevant * 0.5 ** np.arange(self.grades - 1)
         return np.asarray(np.quantile(seen, 1 - share), np.float64)
@@ -145,7 +145,7 @@ class Synthetic:
         offsets = offsets_from_lengths(lengths)
         return Dataset(
             np.concatenate(features), np.concatenate(labels), offsets,
-            Ids.of(n + 1 for n in numbers), Ids.of(names), None, "synthetic",
+            Ids.from_values(n + 1 for n in numbers), Ids.from_values(names), None, "synthetic",
         )  # fmt: skip
 
     def _rng(self, number: int) -> np.random.Generator:
@@ -195,7 +195,7 @@ class Synthetic:
             labels = np.empty(len(X))
             labels[np.argsort(-seen)] = np.arange(len(X) - 1, -1, -1)
             return labels
-        return np.searchsorted(self.levels, seen, side="right").astype(np.float64)
+        return np.searchsorted(self.thresholds, seen, side="right").astype(np.float64)
 
     def _with_tail(self, seen: Floats, X: Array) -> Floats:
         assert self.tail is not None

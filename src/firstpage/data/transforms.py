@@ -18,11 +18,11 @@ from firstpage.errors import DataError
 from firstpage.registry import lookup
 from firstpage.types import Array, Floats, Ints
 
-ROWS = 1 << 16  # fitted and applied this many rows at a time, for data larger than memory
+BLOCK_ROWS = 1 << 16  # fitted and applied this many rows at a time, for data larger than memory
 Per = Literal["query", "global"]
 
 
-class Parts(Protocol):
+class DatasetSequence(Protocol):
     """Data in parts, as a list of them or a folder of shards has them."""
 
     def __len__(self) -> int: ...
@@ -47,12 +47,12 @@ class _Scaling:
         fitted = "" if self.shift is None else f", fitted to {len(self.shift)} features"
         return f"{type(self).__name__}(per={self.per!r}{fitted})"
 
-    def fit(self, data: Dataset | Parts) -> Self:
+    def fit(self, data: Dataset | DatasetSequence) -> Self:
         """With the numbers of this data, or of all its parts; per query there is nothing to
         remember."""
         if self.per == "query":
             return self
-        parts: Parts = [data] if isinstance(data, Dataset) else data
+        parts: DatasetSequence = [data] if isinstance(data, Dataset) else data
         shift, spread = self._over_all(lambda: _blocks(parts, self.name))
         return replace(self, shift=shift, scale=_no_zero(spread))
 
@@ -75,8 +75,8 @@ class _Scaling:
                     f"{self.name} was fitted to {len(self.shift)} features; these data have "
                     f"{X.shape[1]}."
                 )
-            for lo in range(0, len(X), ROWS):
-                out[lo : lo + ROWS] = (X[lo : lo + ROWS] - self.shift) / self.scale
+            for lo in range(0, len(X), BLOCK_ROWS):
+                out[lo : lo + BLOCK_ROWS] = (X[lo : lo + BLOCK_ROWS] - self.shift) / self.scale
             return out
         for lo, hi in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
             if hi > lo:
@@ -145,12 +145,12 @@ class Standardize(_Scaling):
         return mean, np.sqrt(squares / count)
 
 
-def _blocks(parts: Parts, who: str) -> Iterator[Floats]:
+def _blocks(parts: DatasetSequence, who: str) -> Iterator[Floats]:
     """The features of all parts, some rows at a time, in float64."""
     for number in range(len(parts)):
         X = _dense(parts[number], who)
-        for lo in range(0, max(len(X), 1), ROWS):
-            yield X[lo : lo + ROWS].astype(np.float64)
+        for lo in range(0, max(len(X), 1), BLOCK_ROWS):
+            yield X[lo : lo + BLOCK_ROWS].astype(np.float64)
 
 
 TRANSFORMS: dict[str, type[_Scaling]] = {"minmax": MinMax, "standardize": Standardize}

@@ -14,15 +14,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from firstpage.data.groups import check_groups, group_rows, ranked
+from firstpage.data.groups import check_offsets, group_rows, sort_groups
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError
 from firstpage.kernels.hashing import STEP, random_words
 from firstpage.kernels.sorting import order_ties_by_key
 from firstpage.types import Floats, Ints
 
-MOST = 10**9  # deeper than any list
-Kind = Literal["graded", "full order", "top-k"]
+MAX_K = 10**9  # deeper than any list
+TruthKind = Literal["graded", "full order", "top-k"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Truth:
     queries: Ids
 
     def __post_init__(self) -> None:
-        check_groups(self.offsets, self.queries, len(self.labels), "truth")
+        check_offsets(self.offsets, self.queries, len(self.labels), "truth")
         bad = ~np.isfinite(self.labels)
         if bad.any():
             row = int(np.argmax(bad))
@@ -44,7 +44,7 @@ class Truth:
             )
 
     @classmethod
-    def of(cls, labels: Any, qid: Any = None) -> Truth:
+    def from_labels(cls, labels: Any, qid: Any = None) -> Truth:
         """From one label and one query id a document, in grouped rows; no qid: one query."""
         values = np.array(labels, np.float64).ravel()
         ids = np.zeros(len(values), np.int64) if qid is None else qid
@@ -76,7 +76,7 @@ class Truth:
     @cached_property
     def by_label(self) -> tuple[Ints, Floats]:
         """Documents by label, downward and in file order inside a label; the labels so."""
-        return ranked(self.labels, self.offsets)
+        return sort_groups(self.labels, self.offsets)
 
     @cached_property
     def depth(self) -> Ints:
@@ -92,7 +92,7 @@ class Truth:
         return depth
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> TruthKind:
         """What the labels can be read as; a full order is also a top-k truth."""
         if (self.depth == self.lengths).all():
             return "full order"
@@ -123,7 +123,7 @@ class Truth:
 
         With `min_grade`, documents below it are never in the top, even if it stays short.
         """
-        if not isinstance(k, (int, np.integer)) or not 1 <= k <= MOST:
+        if not isinstance(k, (int, np.integer)) or not 1 <= k <= MAX_K:
             raise DataError(f"k must be a whole number from 1 on, and is {k}.")
         known = self.top_k_depth
         # Up to 2, 1, 0, 0 the labels may well be grades, of which a top k can be drawn.

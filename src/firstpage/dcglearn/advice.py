@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from firstpage.data.preferences.utility import KINDS, Form, Utility
+from firstpage.data.preferences.utility import NAMED_GAINS, Form, Utility
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.validation import cross_validated, folds, hits
 from firstpage.errors import DataError
@@ -95,10 +95,10 @@ def against_dcg(learner: DCGLearn, form: Form = "gains") -> DCGComparison:
                 scores[held] = hits(pairs[held], _table(learner, train, form))
     counted = (pairs.kind > 0) & np.isfinite(scores)
     if not counted.any():
-        return DCGComparison(math.nan, math.nan, KINDS[0], (math.nan, math.nan), 0)
+        return DCGComparison(math.nan, math.nan, NAMED_GAINS[0], (math.nan, math.nan), 0)
     usual = {
-        kind: hits(pairs, Utility.standard(kind, learner.grades_, learner.places_).table())
-        for kind in KINDS
+        kind: hits(pairs, Utility.from_dcg(kind, learner.grades_, learner.places_).table())
+        for kind in NAMED_GAINS
     }
     weight = pairs.weight * counted
     means = {kind: float(weight @ found / weight.sum()) for kind, found in usual.items()}

@@ -102,12 +102,12 @@ def list_agreement(a: Any, b: Any, first: Utility, second: Utility, bins: int = 
 def list_values(grades: Any, utility: Utility) -> Floats:
     """The DCG of every row of n x K grades; places beyond the utility's count nothing."""
     lists = np.asarray(grades)
-    if lists.ndim != 2 or lists.shape[1] < utility.places:
+    if lists.ndim != 2 or lists.shape[1] < utility.n_positions:
         raise DataError(
-            f"grade lists must be rows of at least {utility.places} grades, as many as the "
+            f"grade lists must be rows of at least {utility.n_positions} grades, as many as the "
             f"measure has places; the shape is {lists.shape}."
         )
-    places = np.arange(utility.places)
+    places = np.arange(utility.n_positions)
     lists = lists[:, places]
     off = ~np.isin(lists, utility.grades)
     if off.any():

@@ -44,7 +44,7 @@ class DCGLearn:
     """Learn what a document of each grade is worth at each place.
 
     K         places that count
-    L         grades; None: those that occur (see `Preferences.of`)
+    L         grades; None: those that occur (see `Preferences.from_grades`)
     C         cost of a preference that is missed; "cv": by cross-validation over `grid`
     C_tie     cost of rankings that people find equal and the measure does not; None: as C
     decreasing    a step from grade to grade is worth no more at a later place
@@ -80,8 +80,8 @@ class DCGLearn:
         valid: Preferences | None = None, progress: Progress | None = None, engine: Any = None,
         **more: Any,
     ) -> DCGLearn:  # fmt: skip
-        """From `Preferences`, or lists of grades and outcomes as `Preferences.of` takes them; or
-        from a file, or a folder of files, each of which is worked on where it is.
+        """From `Preferences`, or lists of grades and outcomes as `Preferences.from_grades` takes
+        them; or from a file, or a folder of files, each of which is worked on where it is.
 
         `valid`: preferences by which to choose C, instead of cross-validation.  `progress` is told
         (done, total) while C is chosen.  `engine`: where to work on a folder, "threads",
@@ -97,7 +97,7 @@ class DCGLearn:
         elif isinstance(given, Preferences):
             fresh._fit_held(given, valid, progress)
         else:
-            fresh._fit_held(Preferences.of(given, right, outcome, **more), valid, progress)
+            fresh._fit_held(Preferences.from_grades(given, right, outcome, **more), valid, progress)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         vars(self).update({k: v for k, v in vars(fresh).items() if k.endswith("_")})
@@ -108,7 +108,7 @@ class DCGLearn:
     ) -> None:
         if not len(given):
             raise DataError(f"{given.source}: there is no pair to learn from.")
-        self.given_ = given.regraded(self._grades(given.grades, given.source))
+        self.given_ = given.with_grades(self._grades(given.grades, given.source))
         self.recipe_ = self._recipe(self.given_.grades)
         self.pairs_ = encode(self.given_, self.K, len(self.given_.grades), self.unjudged)
         held = Held(self.given_, self.pairs_, self.recipe_, self.folds, self.seed)
@@ -188,7 +188,7 @@ class DCGLearn:
 
     def _encoded(self, given: Preferences) -> Pairs:
         """Other preferences, read as those that were learned from."""
-        same = given.regraded(self.grades_)
+        same = given.with_grades(self.grades_)
         return encode(same, self.places_, len(same.grades), self.unjudged_)
 
     def _path(
@@ -291,8 +291,8 @@ class DCGLearn:
 
     def decision_function(self, given: Preferences) -> Floats:
         """Worth of the left ranking less that of the right one, a number a pair."""
-        same = given.regraded(self.grades_)
-        left, right = same.encoded(self.places_, self.unjudged_)
+        same = given.with_grades(self.grades_)
+        left, right = same.encode(self.places_, self.unjudged_)
         kind = np.zeros(len(left), np.int8)
         every = Pairs(left, right, kind, same.weight, len(same.grades), np.arange(len(left)))
         return differences(every, self.weights_)
@@ -320,7 +320,7 @@ class DCGLearn:
 
 def opened(path: str | os.PathLike[str]) -> Preferences | PreferenceFiles:
     """A file is read; those of a folder stay where they are."""
-    return PreferenceFiles.of(path) if os.path.isdir(path) else read_preferences(path)
+    return PreferenceFiles.from_paths(path) if os.path.isdir(path) else read_preferences(path)
 
 
 def _check_preferences(problem: Problem, places: int) -> None:

@@ -85,7 +85,7 @@ def encode(given: Preferences, places: int, levels: int, unjudged: Unjudged = "w
             f"{given.source}: there are {len(given.grades)} grades ({given.grades[0]} to "
             f"{given.grades[-1]}), and the measure has {levels} levels."
         )
-    left, right = given.encoded(places, unjudged)
+    left, right = given.encode(places, unjudged)
     kind = np.abs(given.outcome)
     kept = given.weight > 0
     kept &= (left != right).any(axis=1)
@@ -153,7 +153,7 @@ def _whole(value: object, least: int) -> bool:
 
 def notes(given: Preferences, pairs: Pairs) -> Iterator[str]:
     """What a person should know about the preferences."""
-    yield from lost_grades(given.grades, given.seen())
+    yield from lost_grades(given.grades, given.observed_grades())
     yield from same_places((pairs.left == pairs.right).all(axis=0))
     against = contradicted(pairs)
     share = float(against.sum()) / max(1, int((pairs.kind != TIE).sum()))
@@ -166,9 +166,10 @@ def notes(given: Preferences, pairs: Pairs) -> Iterator[str]:
 
 def places_cut(given: Preferences, places: int) -> Iterator[str]:
     """Yield that lists go on after the places that count, where they do."""
-    if given.places > places:
+    if given.n_positions > places:
         yield (
-            f"some lists have {given.places} places; only the first {places} count in the measure."
+            f"some lists have {given.n_positions} places; only the first {places} count in the "
+            "measure."
         )
 
 

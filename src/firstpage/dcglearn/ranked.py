@@ -54,7 +54,7 @@ class Scale:
 
     @property
     def places(self) -> int:
-        return self.utility.places
+        return self.utility.n_positions
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class Wanted:
     @property
     def depth(self) -> int:
         """How many documents of a list the measure looks at."""
-        places = DEPTH if self.utility is None else self.utility.places
+        places = DEPTH if self.utility is None else self.utility.n_positions
         return self.asked.cutoff or places
 
     def on(self, grades: Sequence[int], longest: int, how: Convention) -> Scale:
@@ -89,15 +89,15 @@ class Wanted:
         if isinstance(gain, str):
             kept = tuple(sorted({0, *(g for g in grades if g > 0)}))
             kept = kept if len(kept) > 1 else (0, 1)
-            shape = Utility.standard(gain, kept, 1)
+            shape = Utility.from_dcg(gain, kept, 1)
             unit = float(shape.weights[0, -1])
         else:
             kept, unit = tuple(range(len(gain))), float(gain[-1] - gain[0])
-            shape = Utility.of(gain, [1.0])
+            shape = Utility.from_gains(gain, [1.0])
             if gain[0] != 0:
                 raise MeasureError(f"{self.text}: the gain of the worst grade must be 0.")
         fall = discounts(asked.discount or how.discount, asked.cutoff or longest)
-        utility = Utility.of(shape.gains, fall, kept)
+        utility = Utility.from_gains(shape.gains, fall, kept)
         return Scale(self.text, utility, normalized, unit * float(fall[0]))
 
 
@@ -121,11 +121,11 @@ def wanted(text: str | Utility) -> Wanted:
 
 def cut(utility: Utility, places: int | None, text: str = "the measure") -> Utility:
     """The first places of a utility; all of them if None."""
-    if places is None or places == utility.places:
+    if places is None or places == utility.n_positions:
         return utility
-    if places > utility.places:
+    if places > utility.n_positions:
         raise MeasureError(
-            f"{text}: has discounts for {utility.places} places; ask for no more than these."
+            f"{text}: has discounts for {utility.n_positions} places; ask for no more than these."
         )
     return replace(utility, weights=utility.weights[:places], discounts=utility.discounts[:places])
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from firstpage.data.preferences.preferences import Preferences, spread
+from firstpage.data.preferences.preferences import Preferences, factorize
 from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.pairs import Pairs
 from firstpage.dcglearn.solver import Optimum
@@ -38,7 +38,7 @@ def learn_segments(
     if given.segment is None:
         return {}
     names = list(given.segment[pairs.rows])
-    number = spread(names, len(names))
+    number = factorize(names, len(names))
     drawn = _Drawn(recipe, c, pooling)
     own, of_all = _held_out(drawn, pairs, number, parts)
     found = {}

@@ -107,7 +107,8 @@ class PreferenceShard:
     def survey(self) -> Survey:
         given = self._read()
         return Survey(
-            len(given), int(given.tied.sum()), given.places, given.grades, tuple(given.seen()),
+            len(given), int(given.tied.sum()), given.n_positions, given.grades,
+            tuple(given.observed_grades()),
             given.segment is not None,
         )  # fmt: skip
 
@@ -208,7 +209,7 @@ class PreferenceShard:
 
     def _encoded(self, how: How) -> Pairs:
         if self._how != how:
-            given = self._read().regraded(how.grades)
+            given = self._read().with_grades(how.grades)
             self._pairs = encode(given, how.places, len(how.grades), how.unjudged)
             self._folds = self._numbers(given, self._pairs, how)
             self._how, self._which, self._given = how, None, None

@@ -51,7 +51,7 @@ class World:
         apart = self.worth(left) - self.worth(right)
         clear = np.abs(apart) > NOTHING
         outcome = np.sign(apart[clear])
-        return Preferences.of(left[clear], right[clear], outcome, grades=self.truth.grades)
+        return Preferences.from_grades(left[clear], right[clear], outcome, grades=self.truth.grades)
 
     def pairs(self, count: int, rng: np.random.Generator) -> Preferences:
         """So many pairs of random orders."""
@@ -78,7 +78,7 @@ def world(data: int) -> World:
     """Data 1 (the gain is the grade) or Data 2 (2^grade - 1), discounts 1 / log(1 + place)."""
     if data not in (1, 2):
         raise DataError(f"there are Data 1 and Data 2; got {data}.")
-    return World(Utility.standard(("linear", "exp")[data - 1], GRADES, len(LIST)))
+    return World(Utility.from_dcg(("linear", "exp")[data - 1], GRADES, len(LIST)))
 
 
 def reversed_pairs(given: Preferences, share: float, rng: np.random.Generator) -> Preferences:
@@ -163,11 +163,11 @@ def learn(
     truth: Utility, train: Preferences, valid: Preferences, threads: int | None = None
 ) -> DCGLearn:
     """DCGLearn with as many places and grades as the truth has, and C by validation."""
-    learner = DCGLearn(truth.places, grades=truth.grades, threads=threads)
+    learner = DCGLearn(truth.n_positions, grades=truth.grades, threads=threads)
     return learner.fit(train, valid=valid)
 
 
 def accuracy_of(measure: Utility, given: Preferences) -> float:
     """How often a known measure agrees with preferences."""
-    pairs = encode(given.regraded(measure.grades), measure.places, len(measure.grades))
+    pairs = encode(given.with_grades(measure.grades), measure.n_positions, len(measure.grades))
     return agreement(pairs, measure.weights).accuracy

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from firstpage.data.preferences.preferences import Preferences, spread
+from firstpage.data.preferences.preferences import Preferences, factorize
 from firstpage.data.preferences.utility import Form
 from firstpage.dcglearn.pairs import Pairs, notes
 from firstpage.dcglearn.solver import Optimum, solve
@@ -281,7 +281,7 @@ class Held:
     def groups(self) -> Array:
         """What stays together in folds and resampling: the pairs of one query."""
         rows, query = self.pairs.rows, self.given.query
-        return spread(None if query is None else query[rows], len(rows))
+        return factorize(None if query is None else query[rows], len(rows))
 
     @property
     def same(self) -> Bools:

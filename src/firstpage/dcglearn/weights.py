@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.data.preferences.utility import Utility, normalized
+from firstpage.data.preferences.utility import Utility, normalize_gains
 from firstpage.types import Floats
 
 
@@ -89,7 +89,7 @@ def factors(table: Floats) -> Factors:
     if total == 0.0:
         return Factors(np.zeros(table.shape[1]), np.zeros(table.shape[0]), 1.0)
     sign = 1.0 if u[:, 0].sum() >= 0.0 else -1.0
-    gains, discounts = normalized(sign * v[0], sign * u[:, 0])
+    gains, discounts = normalize_gains(sign * v[0], sign * u[:, 0])
     return Factors(gains + 0.0, discounts + 0.0, float(sizes[0] ** 2) / total)  # no -0.0
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from firstpage.data.formats.letor import write_letor
-from firstpage.data.formats.trec import run_of, write_qrels, write_run
+from firstpage.data.formats.trec import to_run, write_qrels, write_run
 from firstpage.demo import project as desk
 from firstpage.demo import words
 from firstpage.demo.collection import Collection, baselines, stdlib_collection
@@ -153,5 +153,5 @@ def _judged(
         )
         teller.note(words.together(results))
     for name, scores in {**plain, **systems}.items():
-        write_run(run_of(data, scores, slug(name)), folder.run(name))
+        write_run(to_run(data, scores, slug(name)), folder.run(name))
     return results

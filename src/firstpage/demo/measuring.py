@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firstpage.data.preferences.preferences import Preferences, spread
+from firstpage.data.preferences.preferences import Preferences, factorize
 from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.validation import folds
 from firstpage.dcglearn.weights import factors
@@ -127,11 +127,11 @@ def held_out(given: Preferences, places: int) -> tuple[float, float, float]:
 
     Of pages whose grades are the same no measure can tell which is better: they do not count.
     """
-    left, right = given.encoded(places)
+    left, right = given.encode(places)
     strict = given[(given.outcome != 0) & (left != right).any(axis=1)]
     assert strict.query is not None
-    groups = spread(strict.query, len(strict))
-    usual = Utility.standard(USUAL, given.grades, places).table()
+    groups = factorize(strict.query, len(strict))
+    usual = Utility.from_dcg(USUAL, given.grades, places).table()
     hits = np.empty((2, len(strict)))
     for train, held in folds(groups, FOLDS, 0):
         learner = Learner(places, threads=1).fit(strict[train])
@@ -145,7 +145,7 @@ def held_out(given: Preferences, places: int) -> tuple[float, float, float]:
 def _hits(table: Floats, given: Preferences) -> Floats:
     """1 where a measure agrees, 0 where it does not, a half where it sees no difference."""
     place = np.arange(len(table))
-    left, right = (table[place, side].sum(axis=1) for side in given.encoded(len(table)))
+    left, right = (table[place, side].sum(axis=1) for side in given.encode(len(table)))
     sign = np.sign(np.round(left - right, 12)) * np.sign(given.outcome)
     found: Floats = (sign + 1) / 2
     return found

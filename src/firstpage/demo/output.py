@@ -18,7 +18,7 @@ from textwrap import wrap
 from typing import Any
 
 from firstpage.data.io.files import write_bytes
-from firstpage.data.io.json_files import Kind, write_json
+from firstpage.data.io.json_files import JsonFormat, write_json
 from firstpage.errors import DataError
 from firstpage.types import Progress
 
@@ -73,7 +73,7 @@ class Teller:
         return time.perf_counter() - self._began
 
 
-KIND = Kind("firstpage-demo", 1, "demo summary")
+KIND = JsonFormat("firstpage-demo", 1, "demo summary")
 SUMMARY = "demo.json"
 DATABASE = ("firstpage.db", "firstpage.db-wal", "firstpage.db-shm")
 FILES = {
@@ -121,7 +121,7 @@ class Folder:
 
     def summarize(self, figures: Mapping[str, Any]) -> None:
         """Keep the figures; the file also says whose folder this is."""
-        write_json(KIND.marked({"figures": dict(figures)}), self / SUMMARY)
+        write_json(KIND.with_header({"figures": dict(figures)}), self / SUMMARY)
 
     def write(self, name: str, text: str) -> Path:
         with write_bytes(self / name) as out:

@@ -32,7 +32,7 @@ SIGMA = 0.5  # of an assessor's error, where a step between grades is 1
 BAD = 0.5  # what seems worth less than this is called clearly irrelevant
 HASTE = 0.5  # spread of the logarithm of the seconds that an answer takes
 # Whom the editors speak for: any right answer will do, and few read beyond the first places.
-TASTE = Utility.of([0.0, 0.6, 0.85, 1.0], [1.0, 0.55, 0.3, 0.15, 0.1])
+TASTE = Utility.from_gains([0.0, 0.6, 0.85, 1.0], [1.0, 0.55, 0.3, 0.15, 0.1])
 BLUR = 0.1  # of an editor's error; the worth of a page with one perfect first result is 1
 ALIKE = 0.03  # pages nearer than this are called equally good
 

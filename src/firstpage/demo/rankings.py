@@ -17,7 +17,7 @@ from firstpage.aggregation.aggregate import aggregate
 from firstpage.aggregation.ballots import Ballots
 from firstpage.aggregation.weights import supervised_weights
 from firstpage.data.dataset import Dataset
-from firstpage.data.groups import rows_of
+from firstpage.data.groups import query_rows
 from firstpage.measures.compare import Comparison, Difference, compare
 from firstpage.measures.evaluate import evaluate
 from firstpage.rankers.ranker import Ranker
@@ -47,7 +47,7 @@ def learned(judged: Dataset, progress: Progress | None = None) -> dict[str, Floa
         scores = np.empty(judged.n_docs)
         for fold, (train, test) in enumerate(folds(len(judged))):
             model = trained(name, judged[train])
-            scores[rows_of(judged.offsets, test)] = model.predict(judged[test])
+            scores[query_rows(judged.offsets, test)] = model.predict(judged[test])
             if progress is not None:
                 progress(number * FOLDS + fold + 1, FOLDS * len(RANKERS))
         found[name] = scores
@@ -71,12 +71,12 @@ def together(systems: Mapping[str, Floats], judged: Dataset) -> Together:
     scores = np.empty(judged.n_docs)
     weights = []
     for others, part in folds(len(judged)):
-        rows = rows_of(judged.offsets, others)
+        rows = query_rows(judged.offsets, others)
         measured = supervised_weights([s[rows] for s in systems.values()], judged[others], MEASURE)
-        mine = rows_of(judged.offsets, part)
+        mine = query_rows(judged.offsets, part)
         votes = [s[mine] for s in systems.values()]
         base = votes[int(np.argmax(measured.weights))]
-        ballots = Ballots.of_scores(votes, judged[part].offsets, base, names=list(systems))
+        ballots = Ballots.from_scores(votes, judged[part].offsets, base, names=list(systems))
         scores[mine] = aggregate(ballots, "skr", weights=measured).scores
         weights.append(measured.weights)
     return Together(scores, dict(zip(systems, np.mean(weights, axis=0).tolist(), strict=True)))

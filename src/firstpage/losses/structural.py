@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from firstpage.data.groups import offsets_from_lengths
-from firstpage.data.preferences.utility import Source, names_file
+from firstpage.data.preferences.utility import MeasureSource, refers_to_file
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.kernels.losses import structural as kernel
@@ -90,7 +90,7 @@ def delta(text: str) -> Delta:
     """What a text names; a measure file is read here."""
     match = FORM.fullmatch(text) if isinstance(text, str) else None
     inside = (match[2] or "").strip() if match else ""
-    if match is None or (inside and (match[1].lower() != "ndcg" or not names_file(inside))):
+    if match is None or (inside and (match[1].lower() != "ndcg" or not refers_to_file(inside))):
         raise DataError(
             "delta must be NDCG or Precision, as in 'NDCG@10', or of a measure file, as in "
             f"'NDCG(measure.json)@10'; got {text!r}."
@@ -98,17 +98,17 @@ def delta(text: str) -> Delta:
     cutoff = int(match[3]) if match[3] else None
     if match[1].lower() != "ndcg":
         return Delta("precision", cutoff or PLACES)
-    return _of_file(Source.parse(inside), cutoff) if inside else Delta("ndcg", cutoff)
+    return _of_file(MeasureSource.parse(inside), cutoff) if inside else Delta("ndcg", cutoff)
 
 
-def _of_file(source: Source, cutoff: int | None) -> Delta:
+def _of_file(source: MeasureSource, cutoff: int | None) -> Delta:
     if source.form == "weights":
         raise DataError("delta needs gains and discounts: form=gains, or no form.")
     utility = source.read()
-    if cutoff is not None and cutoff > utility.places:
+    if cutoff is not None and cutoff > utility.n_positions:
         raise DataError(
             f"the cut-off of delta is {cutoff}, and {source.file} has discounts of "
-            f"{utility.places} places; choose one from 1 to {utility.places}."
+            f"{utility.n_positions} places; choose one from 1 to {utility.n_positions}."
         )
     gains, given = utility.gains - utility.gains[0], utility.discounts[:cutoff]
     if (gains < 0).any() or not gains.any():

@@ -14,7 +14,7 @@ from firstpage.data.dataset import Dataset
 from firstpage.data.formats.trec import Column, Qrels, Run
 from firstpage.data.groups import group_rows, offsets_from_lengths
 from firstpage.data.ids import Ids
-from firstpage.data.joins import join_documents, partners
+from firstpage.data.joins import join_documents, match_queries
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.kernels.measures.binary import hits
@@ -124,7 +124,7 @@ def make_lists(
         if qid is None:
             raise DataError("scores and labels need qid: the query id of every document.")
         queries, offsets, order = group_rows(qid, len(labels))
-        ids = None if docid is None else Ids.of(docid)
+        ids = None if docid is None else Ids.from_values(docid)
     scores = _column(system, "scores")
     if len(scores) != len(labels):
         raise DataError(f"there are {len(scores)} scores for {len(labels)} documents.")
@@ -155,7 +155,7 @@ def from_run(
     run: Column, qrels: Column, how: Convention, k: int | None = None
 ) -> tuple[Lists, Coverage]:
     """Join a run with judgments by query and document; and say what they lack of each other."""
-    partner = partners(run.queries, qrels.queries)
+    partner = match_queries(run.queries, qrels.queries)
     if not (partner >= 0).any():
         raise DataError(
             f"{run.source or 'the run'} and {qrels.source or 'the judgments'} share no query: "
@@ -203,7 +203,7 @@ def from_dicts(
     )
     lists = _joined(
         (_column(scores, "scores"), offsets, names),
-        (_column(pool, "grades"), pool_offsets, Ids.of(queries)),
+        (_column(pool, "grades"), pool_offsets, Ids.from_values(queries)),
         np.array(origin, np.int64), how, k,
     )  # fmt: skip
     missing = [query for query in qrels if query not in run]
@@ -235,7 +235,7 @@ def _joined(
         origin = np.append(new_row, -1)[origin]
         pool_offsets = offsets_from_lengths(kept)[pool_offsets].astype(np.int64)
         labels = labels[kept]
-    ids = None if docids is None else Ids.of(docids)
+    ids = None if docids is None else Ids.from_values(docids)
     ranked = np.append(labels, np.nan)[origin]  # -1 takes the NaN
     return rank_lists(scores, ranked, offsets, queries, how, ids, (labels, pool_offsets, origin))
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from firstpage.data.preferences.utility import Form, Source, Utility
+from firstpage.data.preferences.utility import Form, MeasureSource, Utility
 from firstpage.errors import MeasureError
 from firstpage.kernels.measures.graded import count_grades, weighed
 from firstpage.measures.measure import Additive, Convention, Lists, Measure, ratio
@@ -24,7 +24,7 @@ class _Learned(Measure):
     """
 
     utility: Utility = field(compare=False)
-    source: Source = field(default_factory=Source)
+    source: MeasureSource = field(default_factory=MeasureSource)
     cutoff: int | None = None
     table: Floats = field(init=False, repr=False, compare=False)  # a row a place that counts
     mark: str = field(init=False, repr=False)  # of the whole table: files may change
@@ -32,7 +32,7 @@ class _Learned(Measure):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        places = self.utility.places
+        places = self.utility.n_positions
         if self.cutoff is not None and self.cutoff > places:
             what = self.source.file or "this utility"
             raise MeasureError(

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 
-from firstpage.data.groups import offsets_from_lengths, ranked, ranked_labels
+from firstpage.data.groups import labels_by_score, offsets_from_lengths, sort_groups
 from firstpage.data.ids import Ids
 from firstpage.data.truth import random_keys
 from firstpage.errors import DataError, MeasureError
@@ -169,7 +169,7 @@ class Lists:
 
     def _best(self, depth: int) -> tuple[Floats, Ints]:
         if depth == ALL:
-            _, best = ranked(self.pool, self.pool_offsets)
+            _, best = sort_groups(self.pool, self.pool_offsets)
             return best, self.pool_offsets
         room = np.minimum(np.diff(self.pool_offsets), depth)
         offsets = offsets_from_lengths(room)
@@ -225,7 +225,7 @@ def rank_lists(
             scores = scores.astype(np.float32).astype(np.float64)
     if how.ties in ("average", "file") and how.depth is None and pool is None:
         return _rank_labels(scores, labels, offsets, queries, how)
-    order, keys = ranked(scores, offsets)
+    order, keys = sort_groups(scores, offsets)
     if how.ties == "docid":
         if docids is None:
             raise MeasureError(
@@ -254,7 +254,7 @@ def _rank_labels(
     scores: Floats, labels: Floats, offsets: Ints, queries: Ids, how: Convention
 ) -> Lists:
     """The usual case, where nobody asks which document stands where: labels are enough."""
-    found, block, longest = ranked_labels(scores, labels, offsets)
+    found, block, longest = labels_by_score(scores, labels, offsets)
     if how.ties == "file":
         block[:], longest = 1, 1
     return Lists(queries, offsets, found, block, longest, offsets, labels, None)

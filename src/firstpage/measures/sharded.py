@@ -79,7 +79,7 @@ def predicted_shards(model: Predicts, shards: Shards, engine: Engine) -> Floats:
 
 
 def _stored(shards: Shards, engine: Engine) -> ShardJob[StoredShard]:
-    return engine.job([StoredTask(shards.alone(n)) for n in range(len(shards))])
+    return engine.job([StoredTask(shards.single(n)) for n in range(len(shards))])
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +115,7 @@ def shard_values(
     own = [np.empty(0)] * len(shards) if model is not None else list(_cut(system, shards))
     with closing(_stored(shards, engine)) as job:
         answers = job.map_own(measured, own, MeasureRequest(model, measures, how, k))
-    queries = reduce(Ids.chained, [ids for _, ids in answers])
+    queries = reduce(Ids.concatenate, [ids for _, ids in answers])
     return np.concatenate([values for values, _ in answers], axis=1), queries
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from firstpage.data.columns import match_columns
 from firstpage.data.dataset import Dataset
-from firstpage.data.io.json_files import Kind, digest, write_json
-from firstpage.data.preferences.utility import FILE as MEASURE
+from firstpage.data.io.json_files import JsonFormat, json_digest, write_json
+from firstpage.data.preferences.utility import MEASURE_FORMAT as MEASURE
 from firstpage.data.preferences.utility import Utility
 from firstpage.data.shards.shards import Shards
 from firstpage.data.transforms import MinMax, Standardize, transform_from_dict
@@ -23,7 +23,7 @@ from firstpage.rankers.scorings import Stage, scoring_from_dict
 from firstpage.scorers.scorer import JsonObject, Scoring
 from firstpage.types import Floats
 
-FILE = Kind("firstpage-model", 1, "model")
+FILE = JsonFormat("firstpage-model", 1, "model")
 HELD: dict[str, type | tuple[type, ...]] = {  # what a file holds, and of which type
     "ranker": str, "parameters": dict, "features": dict, "normalize": (dict, type(None)),
     "scorer": dict, "training": dict,
@@ -80,7 +80,7 @@ class Model:
             "scorer": self.scoring.to_dict(),
             "training": self.training,
         }
-        return FILE.marked(held)
+        return FILE.with_header(held)
 
 
 class FittedRanker(Protocol):
@@ -149,7 +149,7 @@ def read_model(path: str | os.PathLike[str]) -> Model:
     for part, kind in HELD.items():
         if part not in held or not isinstance(held[part], kind):
             raise DataError(f"{name}: damaged: {part!r} is missing or of a wrong type.")
-    if digest({part: held[part] for part in HELD}) != held.get("sha256"):
+    if json_digest({part: held[part] for part in HELD}) != held.get("sha256"):
         raise DataError(f"{name}: damaged: its contents do not match its checksum.")
     try:
         return _model(held, name)

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from firstpage.data.dataset import Dataset
-from firstpage.data.groups import ranked
+from firstpage.data.groups import sort_groups
 from firstpage.data.shards.shards import Shards
 from firstpage.data.transforms import TRANSFORMS, Per
 from firstpage.data.truth import Truth
@@ -277,9 +277,9 @@ class Ranker(Given):
             raise DataError("rank takes one shard at a time: rank(shards[0]), ..")
         scores = self.predict(X, qid=qid)
         if isinstance(X, Dataset):
-            return ranked(scores, X.offsets)[0]
+            return sort_groups(scores, X.offsets)[0]
         data = grouped(np.zeros((len(scores), 1)), scores, qid, None)
-        order = ranked(np.asarray(data.y), data.offsets)[0]
+        order = sort_groups(np.asarray(data.y), data.offsets)[0]
         return order if data.row_order is None else data.row_order[order]
 
     def score(self, X: Any, y: Any = None, *, qid: Any = None, sample_weight: Any = None) -> float:

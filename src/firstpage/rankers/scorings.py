@@ -97,7 +97,7 @@ class Cascade(ScoringBase):
             return np.empty(0)
         base = self.first.predict(data, threads)
         votes = np.stack([voter.predict(data, threads) for voter in self.voters])
-        ballots = Ballots.of_scores(votes, data.offsets, base, depth=self.depth)
+        ballots = Ballots.from_scores(votes, data.offsets, base, depth=self.depth)
         method = SupervisedKemeny(credit=self.credit)
         return aggregate(ballots, method, weights=self.weights.tolist()).scores
 
@@ -146,7 +146,7 @@ def _queries(X: Features, offsets: Ints | None) -> Dataset:
     """Documents without labels; one query where no boundaries are given."""
     rows = X.shape[0]
     ends = np.array([0, rows]) if offsets is None else offsets
-    return Dataset(X, np.zeros(rows), ends, Ids.of(range(len(ends) - 1)))
+    return Dataset(X, np.zeros(rows), ends, Ids.from_values(range(len(ends) - 1)))
 
 
 def scoring_from_dict(stored: JsonObject) -> Scoring:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.data.preferences.utility import KINDS, Utility
+from firstpage.data.preferences.utility import NAMED_GAINS, Utility
 from firstpage.dcglearn.intervals import Intervals
 from firstpage.report.draw import curves
 from firstpage.report.page import figure, page, paragraph
@@ -44,7 +44,8 @@ def _listed(places: Sequence[int]) -> str:
 def gains(utility: Utility, intervals: Intervals | None = None) -> str:
     """Learned gains, and the usual two."""
     usual = {
-        NAMES[kind]: Utility.standard(kind, utility.grades, utility.places).gains for kind in KINDS
+        NAMES[kind]: Utility.from_dcg(kind, utility.grades, utility.n_positions).gains
+        for kind in NAMED_GAINS
     }
     ends = None if intervals is None else intervals.gains
     return _picture(
@@ -55,10 +56,12 @@ def gains(utility: Utility, intervals: Intervals | None = None) -> str:
 def discounts(utility: Utility, intervals: Intervals | None = None) -> str:
     """Learned discounts, and the usual one."""
     usual = {
-        "1 / log2(1 + place)": Utility.standard("exp", utility.grades, utility.places).discounts
+        "1 / log2(1 + place)": Utility.from_dcg(
+            "exp", utility.grades, utility.n_positions
+        ).discounts
     }
     ends = None if intervals is None else intervals.discounts
-    places = range(1, utility.places + 1)
+    places = range(1, utility.n_positions + 1)
     what = ("place", "discount")
     return _picture("Discounts of places", what, places, utility.discounts, ends, usual)
 
@@ -126,7 +129,7 @@ def _parts(utility: Utility) -> list[tuple[str, list[str], Floats]]:
     places = "Discounts (relative to the last place)" if last else "Discounts"
     return [
         ("Gains", [f"grade {g}" for g in utility.grades], utility.gains),
-        (places, [f"place {k + 1}" for k in range(utility.places)], utility.discounts),
+        (places, [f"place {k + 1}" for k in range(utility.n_positions)], utility.discounts),
     ]
 
 

@@ -168,7 +168,7 @@ def test_sparse_reading(tmp_path: Path) -> None:
 
 
 def test_lines_longer_than_a_chunk_and_rows_that_grow_wider(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(letor_reader, "CHUNK", 64)
+    monkeypatch.setattr(letor_reader, "CHUNK_BYTES", 64)
     rng = np.random.default_rng(0)
     rows = [np.round(rng.normal(size=1 + (i * 7) % 60), 4) for i in range(80)]
     lines = [
@@ -233,7 +233,7 @@ def test_scikit_learn_reads_the_same(tmp_path: Path) -> None:
 
 @pytest.fixture
 def cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(letor, "CACHED_FROM", 0)
+    monkeypatch.setattr(letor, "MIN_CACHED_BYTES", 0)
     monkeypatch.setenv("FIRSTPAGE_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache" / "data"
 
@@ -309,7 +309,7 @@ def test_processes_may_write_one_entry_at_once(tmp_path, cached) -> None:
     script = (
         "import sys, firstpage as fp\n"
         "from firstpage.data.formats import letor\n"
-        "letor.CACHED_FROM = 0\n"
+        "letor.MIN_CACHED_BYTES = 0\n"
         "print(sum(float(fp.read_letor(sys.argv[1]).X.sum()) for _ in range(3)))\n"
     )
     for _ in range(2):

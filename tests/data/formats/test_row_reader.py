@@ -12,10 +12,10 @@ import firstpage as fp
 from firstpage.data.formats.row_reader import (
     NO_LIMITS,
     ReadLimits,
-    csv_rows,
-    file_cells,
-    file_rows,
-    rows,
+    read_csv_rows,
+    read_file_cells,
+    read_file_rows,
+    read_rows,
     separator_of,
 )
 from firstpage.errors import DataError
@@ -35,11 +35,11 @@ def test_tables_by_any_separator(separator: str, name: str, tmp_path: Path) -> N
     raw = text_of(separator).encode()
     (tmp_path / name).write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
     where = str(tmp_path / name)
-    assert list(file_rows(tmp_path / name)) == [
+    assert list(read_file_rows(tmp_path / name)) == [
         (f"{where}:2", {"query": "q1", "left": "a", "note": "x"}),
         (f"{where}:3", {"query": "q1", "left": "b"}),  # an empty cell is none
     ]
-    assert [cells for _, cells in file_cells(tmp_path / name)] == TABLE
+    assert [cells for _, cells in read_file_cells(tmp_path / name)] == TABLE
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_the_separator_is_told_by_the_first_line(name: str, line: str, separator
 
 def test_a_mistake_is_told_where_its_row_begins() -> None:
     raw = b'\n\xef\xbb\xbfa,b\n"two\nlines",x\n\n"three\nmore\nlines",y,z\n'
-    table = csv_rows("a.csv", io.BytesIO(raw.replace(b"\xef\xbb\xbf", b"")), NO_LIMITS)
+    table = read_csv_rows("a.csv", io.BytesIO(raw.replace(b"\xef\xbb\xbf", b"")), NO_LIMITS)
     assert next(table) == ("a.csv:3", {"a": "two\nlines", "b": "x"})
     with pytest.raises(DataError, match=r"^a\.csv:6: has more cells than the header\.$"):
         next(table)
@@ -80,7 +80,7 @@ def test_a_mistake_is_told_where_its_row_begins() -> None:
 )
 def test_bad_rows_are_one_line(name: str, raw: bytes, message: str) -> None:
     with pytest.raises(DataError, match=message):
-        list(rows(name, io.BytesIO(raw), ReadLimits(rows=3, columns=2)))
+        list(read_rows(name, io.BytesIO(raw), ReadLimits(rows=3, columns=2)))
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zst"])
@@ -90,7 +90,7 @@ def test_every_compression_of_the_users_files(suffix: str, tmp_path: Path) -> No
     path = tmp_path / f"a.jsonl{suffix}"
     with write_bytes(path) as out:
         out.write(b'{"a": 1}\n')
-    assert list(file_rows(path)) == [(f"{path}:1", {"a": 1})]
+    assert list(read_file_rows(path)) == [(f"{path}:1", {"a": 1})]
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])

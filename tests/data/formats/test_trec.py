@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import firstpage as fp
 from firstpage.data.formats.row_reader import NO_LIMITS, ReadLimits
-from firstpage.data.formats.trec import uploaded_rows
+from firstpage.data.formats.trec import read_uploaded_rows
 from firstpage.errors import DataError
 
 QRELS = "1 0 a 2\n1 0 b 0\n2 0 a 1\n"
@@ -108,12 +108,12 @@ def test_from_arrays_groups_rows() -> None:
 
 def test_documents_without_ids_are_called_by_their_place() -> None:
     data = fp.Dataset.from_arrays([[1.0], [2.0], [3.0]], [1, 0, 2], [7, 7, 8])
-    from firstpage.data.formats.trec import qrels_of, run_of
+    from firstpage.data.formats.trec import to_qrels, to_run
 
     with pytest.warns(fp.FirstpageWarning, match="3 of 3 documents have no id"):
-        assert qrels_of(data).to_dict() == {"7": {"7-1": 1, "7-2": 0}, "8": {"8-1": 2}}
+        assert to_qrels(data).to_dict() == {"7": {"7-1": 1, "7-2": 0}, "8": {"8-1": 2}}
     with pytest.warns(fp.FirstpageWarning, match="no id"):
-        assert run_of(data, [3, 2, 1], "x").to_dict()["7"] == {"7-1": 3, "7-2": 2}
+        assert to_run(data, [3, 2, 1], "x").to_dict()["7"] == {"7-1": 3, "7-2": 2}
 
 
 def test_a_run_is_not_taken_for_judgments(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_uploads_and_files_take_the_same_lines(
     reader = fp.read_qrels if kind is fp.Qrels else fp.read_run
     told = []
     try:
-        rows = list(uploaded_rows(kind, str(path), io.BytesIO(text.encode()), NO_LIMITS))
+        rows = list(read_uploaded_rows(kind, str(path), io.BytesIO(text.encode()), NO_LIMITS))
     except DataError as error:
         told.append(str(error))
     with warnings.catch_warnings():
@@ -165,4 +165,4 @@ def test_uploads_and_files_take_the_same_lines(
 def test_uploads_have_limits() -> None:
     stream = io.BytesIO(b"1 0 a 1\n" * 9)
     with pytest.raises(DataError, match="more than 5 lines"):
-        list(uploaded_rows(fp.Qrels, "g", stream, ReadLimits(lines=5)))
+        list(read_uploaded_rows(fp.Qrels, "g", stream, ReadLimits(lines=5)))

@@ -6,22 +6,22 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.data.preferences.files import write_rows
+from firstpage.data.preferences.files import write_json_lines
 from firstpage.errors import DataError
 
 
 def test_a_list_without_a_judged_document_comes_back(tmp_path):
     path = tmp_path / "p.jsonl"
-    given = fp.Preferences.of([[None, None], [1, 0]], [[1, 0], [0, 1]], grades=[0, 1])
+    given = fp.Preferences.from_grades([[None, None], [1, 0]], [[1, 0], [0, 1]], grades=[0, 1])
     fp.write_preferences(given, path)
     assert np.array_equal(fp.read_preferences(path).left[0], [-1, -1])
 
 
 def test_rows_go_into_files_that_are_read_as_rows(tmp_path):
     with pytest.raises(DataError, match="pairs are written as"):
-        write_rows([{"left": [1]}], tmp_path / "p.csv")
+        write_json_lines([{"left": [1]}], tmp_path / "p.csv")
     with pytest.raises(DataError, match="is a folder"):
-        fp.Utility.standard("exp", range(3), 2).save(tmp_path)
+        fp.Utility.from_dcg("exp", range(3), 2).save(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -52,4 +52,4 @@ def test_a_weight_of_four_hundred_digits(tmp_path):
     with pytest.raises(DataError, match="a weight is a number from 0"):
         fp.read_preferences(tmp_path / "p.jsonl")
     with pytest.raises(DataError, match="a grade that is no number"):
-        fp.Preferences.of([[10**400]], [[1]])
+        fp.Preferences.from_grades([[10**400]], [[1]])

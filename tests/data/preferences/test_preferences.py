@@ -15,7 +15,7 @@ from firstpage.errors import DataError
 
 
 def test_lists_of_any_length_with_unjudged_documents():
-    found = Preferences.of([[3, None, 1], [2]], [[0, 1, 2], [3, 3]], [1, -2])
+    found = Preferences.from_grades([[3, None, 1], [2]], [[0, 1, 2], [3, 3]], [1, -2])
     assert found.grades == (0, 1, 2, 3)
     assert found.left.tolist() == [[3, -1, 1], [2, -1, -1]]
     assert found.right.tolist() == [[0, 1, 2], [3, 3, -1]]
@@ -27,16 +27,16 @@ def test_lists_of_any_length_with_unjudged_documents():
     [("worst", [[3, 0, 1, 0], [2, 0, 0, 0]]), ("condense", [[3, 1, 0, 0], [2, 0, 0, 0]])],
 )
 def test_what_an_unjudged_document_counts(unjudged, left):
-    found = Preferences.of([[3, None, 1], [2]], [[0, 1, 2], [3, 3]])
-    assert found.encoded(4, unjudged)[0].tolist() == left
+    found = Preferences.from_grades([[3, None, 1], [2]], [[0, 1, 2], [3, 3]])
+    assert found.encode(4, unjudged)[0].tolist() == left
 
 
 def test_unjudged_documents_may_be_refused():
-    found = Preferences.of([[3, None, 1]], [[0, 1, 2]])
+    found = Preferences.from_grades([[3, None, 1]], [[0, 1, 2]])
     with pytest.raises(DataError, match="pair 1: the left list has no grade at place 2"):
-        found.encoded(3, "refuse")
+        found.encode(3, "refuse")
     with pytest.raises(DataError, match="worst, condense, refuse; got 'x'"):
-        found.encoded(3, "x")
+        found.encode(3, "x")
 
 
 @pytest.mark.parametrize(
@@ -50,16 +50,16 @@ def test_unjudged_documents_may_be_refused():
     ],
 )
 def test_grades_are_all_whole_numbers_that_occur(left, grades):
-    assert Preferences.of(left, left).grades == grades
-    assert Preferences.of(np.array(left), np.array(left)).grades == grades
+    assert Preferences.from_grades(left, left).grades == grades
+    assert Preferences.from_grades(np.array(left), np.array(left)).grades == grades
 
 
 def test_grades_by_name_need_not_follow_each_other():
-    found = Preferences.of([[0, 10]], [[3, 0]], grades=[0, 3, 10])
+    found = Preferences.from_grades([[0, 10]], [[3, 0]], grades=[0, 3, 10])
     assert found.left.tolist() == [[0, 2]]
-    assert found.regraded([0, 1, 3, 10]).left.tolist() == [[0, 3]]
+    assert found.with_grades([0, 1, 3, 10]).left.tolist() == [[0, 3]]
     with pytest.raises(DataError, match="has the grade 10; the grades are 0, 3"):
-        found.regraded([0, 3])
+        found.with_grades([0, 3])
 
 
 @pytest.mark.parametrize(
@@ -93,13 +93,13 @@ def test_grades_by_name_need_not_follow_each_other():
 )
 def test_what_cannot_be_is_told_in_one_line(arguments, words):
     with pytest.raises(DataError) as error:
-        Preferences.of(**arguments)
+        Preferences.from_grades(**arguments)
     assert words in str(error.value)
 
 
 def test_parts_and_sums_keep_names_and_grades():
-    one = Preferences.of([[0, 1]], [[1, 0]], [1], query=["q1"], segment=["s"])
-    two = Preferences.of([[5]], [[1]], [-1], query=["q2"], segment=["t"])
+    one = Preferences.from_grades([[0, 1]], [[1, 0]], [1], query=["q1"], segment=["s"])
+    two = Preferences.from_grades([[5]], [[1]], [-1], query=["q2"], segment=["t"])
     both = one + two
     assert both.grades == (0, 1, 2, 3, 4, 5)
     assert both.left.tolist() == [[0, 1], [5, -1]]
@@ -244,15 +244,15 @@ def test_a_pool_has_no_outcomes(tmp_path):
 
 def test_small_unsigned_arrays_and_lists_of_other_widths():
     left = np.array([[0, 1], [1, 2]], np.uint8)
-    found = fp.Preferences.of(left, left[::-1], grades=range(-1, 3))
+    found = fp.Preferences.from_grades(left, left[::-1], grades=range(-1, 3))
     assert found.left.tolist() == [[1, 2], [2, 3]]
-    wide = fp.Preferences.of(left, np.array([[0, 1, 2], [2, 1, 0]]))
+    wide = fp.Preferences.from_grades(left, np.array([[0, 1, 2], [2, 1, 0]]))
     assert wide.left.tolist() == [[0, 1, -1], [1, 2, -1]]
 
 
 def test_names_survive_a_sum():
-    named = fp.Preferences.of([[1, 0]], [[0, 1]], query=["q"], segment=["s"])
-    plain = fp.Preferences.of([[1, 0]], [[0, 1]])
+    named = fp.Preferences.from_grades([[1, 0]], [[0, 1]], query=["q"], segment=["s"])
+    plain = fp.Preferences.from_grades([[1, 0]], [[0, 1]])
     both = named + plain
     assert list(both.query) == ["q", "pair 2"]
     assert list(both.segment) == ["s", ""]

@@ -13,7 +13,7 @@ from firstpage.errors import DataError
 
 
 def test_the_usual_gains_and_discounts():
-    found = Utility.standard("exp", range(5), 10)
+    found = Utility.from_dcg("exp", range(5), 10)
     assert found.gains == pytest.approx(np.array([0, 1, 3, 7, 15]) / 15)
     assert found.discounts == pytest.approx(1 / np.log2(np.arange(2, 12)))
     assert found.label_gain() == pytest.approx([0, 1, 3, 7, 15])
@@ -21,7 +21,7 @@ def test_the_usual_gains_and_discounts():
 
 
 def test_gains_of_any_offset_and_scale():
-    found = Utility.of([-1, 0, 3], [2.0, 1.0], grades=[1, 2, 4])
+    found = Utility.from_gains([-1, 0, 3], [2.0, 1.0], grades=[1, 2, 4])
     assert found.gains == pytest.approx([0, 0.25, 1])
     assert found.discounts == pytest.approx([1, 0.5])
     assert found.label_gain(1.0) == pytest.approx([0, 0, 0.25, 0.25, 1])
@@ -29,8 +29,8 @@ def test_gains_of_any_offset_and_scale():
 
 def test_a_file_gives_back_what_was_saved(tmp_path):
     path = tmp_path / "measure.json"
-    part = Utility.standard("linear", range(3), 2)
-    first = Utility.of([0, 1, 5], [1, 0.3], about={"pairs": 7}, segments={"news": part})
+    part = Utility.from_dcg("linear", range(3), 2)
+    first = Utility.from_gains([0, 1, 5], [1, 0.3], about={"pairs": 7}, segments={"news": part})
     first.with_form("weights").save(path)
     again = read_utility(path)
     assert again.grades == (0, 1, 2)
@@ -56,7 +56,7 @@ def test_a_file_gives_back_what_was_saved(tmp_path):
 )
 def test_a_damaged_file_is_told_in_one_line(tmp_path, change, words):
     path = tmp_path / "measure.json"
-    Utility.standard("exp", range(3), 2).save(path)
+    Utility.from_dcg("exp", range(3), 2).save(path)
     held = json.loads(path.read_text())
     change(held)
     path.write_text(json.dumps(held))
@@ -68,7 +68,7 @@ def test_a_damaged_file_is_told_in_one_line(tmp_path, change, words):
 
 def test_a_file_changed_by_hand_is_read_without_its_checksum(tmp_path):
     path = tmp_path / "measure.json"
-    Utility.standard("exp", range(3), 2).save(path)
+    Utility.from_dcg("exp", range(3), 2).save(path)
     held = json.loads(path.read_text())
     del held["sha256"]
     held["gains"][1] = 0.5
@@ -87,13 +87,13 @@ def test_text_that_is_no_json_and_no_file(tmp_path):
 
 def test_numbers_that_are_none():
     with pytest.raises(DataError, match="must be finite"):
-        Utility.of([0, np.nan], [1])
+        Utility.from_gains([0, np.nan], [1])
     with pytest.raises(DataError, match="two or more grades"):
-        Utility.of([1], [1])
+        Utility.from_gains([1], [1])
 
 
 def test_a_gain_that_nobody_can_use():
-    wide = fp.Utility.of([0, 1], [1.0], grades=(0, 2000))
+    wide = fp.Utility.from_gains([0, 1], [1.0], grades=(0, 2000))
     with pytest.raises(DataError, match="say what the best has"):
         wide.label_gain()
     for top in (np.nan, np.inf, 0.0):

@@ -10,8 +10,8 @@ import pytest
 from scipy.sparse import csr_array
 
 import firstpage as fp
-from firstpage.data.dataset import stacked
-from firstpage.data.shards.shards import is_shards
+from firstpage.data.dataset import concat_datasets
+from firstpage.data.shards.shards import is_shard_folder
 from firstpage.data.shards.writer import letor_blocks
 from firstpage.errors import DataError, FirstpageWarning
 
@@ -35,12 +35,12 @@ def test_shards_hold_what_was_written(tmp_path: Path, rows: int) -> None:
     found = fp.write_shards(DATA, tmp_path / "s", rows=rows)
     assert (found.n_docs, found.n_queries, found.n_features) == (DATA.n_docs, 30, 6)
     assert found.labels == (DATA.y.min(), DATA.y.max())
-    same(stacked(list(found)), DATA)
+    same(concat_datasets(list(found)), DATA)
     assert len(found) == len(fp.read_shards(tmp_path / "s"))
     for piece in found:
         assert piece.n_docs <= rows or len(piece) == 1  # queries are never torn
         assert not piece.X.flags.writeable
-    assert is_shards(tmp_path / "s")
+    assert is_shard_folder(tmp_path / "s")
 
 
 def test_names_and_sparse_features_and_wide_types(tmp_path: Path) -> None:
@@ -49,30 +49,30 @@ def test_names_and_sparse_features_and_wide_types(tmp_path: Path) -> None:
     data = DATA.with_features(X, names)
     found = fp.write_shards([data[:10], data[10:11], data[11:]], tmp_path / "s", rows=60)
     assert (found.is_sparse, found.dtype, found.feature_names) == (True, "float64", tuple(names))
-    same(stacked(list(found)), data)
+    same(concat_datasets(list(found)), data)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 50, 200, 10**6])
 def test_text_is_read_block_by_block(tmp_path: Path, rows: int, monkeypatch) -> None:
-    monkeypatch.setattr("firstpage.data.formats.letor_reader.CHUNK", 2048)  # many chunks
+    monkeypatch.setattr("firstpage.data.formats.letor_reader.CHUNK_BYTES", 2048)  # many chunks
     fp.write_letor(DATA, tmp_path / "a.txt.gz")
     whole = fp.read_letor(tmp_path / "a.txt.gz")
     blocks = list(letor_blocks(tmp_path / "a.txt.gz", rows))
-    same(stacked(blocks), whole)
+    same(concat_datasets(blocks), whole)
     assert len(blocks) > 3 or rows > 100
     found = fp.write_shards(tmp_path / "a.txt.gz", tmp_path / "s", rows=rows)
-    same(stacked(list(found)), whole)
+    same(concat_datasets(list(found)), whole)
     assert found[0].source.endswith("00000")
 
 
 def test_features_that_come_late_widen_what_is_written(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("firstpage.data.formats.letor_reader.CHUNK", 64)
+    monkeypatch.setattr("firstpage.data.formats.letor_reader.CHUNK_BYTES", 64)
     lines = [f"{i % 3} qid:{i // 4} 1:0.{i + 1}" for i in range(40)] + ["1 qid:99 5:2"]
     (tmp_path / "a.txt").write_text("\n".join(lines))
     found = fp.write_shards(tmp_path / "a.txt", tmp_path / "s", rows=8)
     assert {piece.n_features for piece in found} == {found.n_features} == {5}
-    same(stacked(list(found)), fp.read_letor(tmp_path / "a.txt"))
+    same(concat_datasets(list(found)), fp.read_letor(tmp_path / "a.txt"))
     (tmp_path / "b.txt").write_text("\n".join([*lines, "1 qid:100 0:1"]))
     with pytest.raises(DataError, match="feature 0 comes late"):
         fp.write_shards(tmp_path / "b.txt", tmp_path / "t", rows=8)
@@ -80,7 +80,7 @@ def test_features_that_come_late_widen_what_is_written(tmp_path: Path, monkeypat
 
 
 def test_a_query_in_two_shards_is_refused(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("firstpage.data.formats.letor_reader.CHUNK", 64)
+    monkeypatch.setattr("firstpage.data.formats.letor_reader.CHUNK_BYTES", 64)
     lines = [f"{i % 3} qid:{i // 4} 1:0.{i + 1}" for i in range(40)] + ["1 qid:0 1:2"]
     (tmp_path / "a.txt").write_text("\n".join(lines))
     with pytest.raises(DataError, match="the query '0' is in shard 00000 and in shard 000"):
@@ -184,8 +184,8 @@ def test_files_of_a_folder_count_features_alike(tmp_path: Path) -> None:
     (tmp_path / "d" / "0.txt").write_text("\n".join(whole[:2]))
     (tmp_path / "d" / "1.txt").write_text("\n".join(whole[2:]))  # no feature 0 here
     data = fp.read_letor(tmp_path / "a.txt")
-    same(stacked(list(fp.read_shards(tmp_path / "d"))), data)
-    same(stacked(list(fp.write_shards(tmp_path / "d", tmp_path / "s", rows=2))), data)
+    same(concat_datasets(list(fp.read_shards(tmp_path / "d"))), data)
+    same(concat_datasets(list(fp.write_shards(tmp_path / "d", tmp_path / "s", rows=2))), data)
     (tmp_path / "e").mkdir()
     (tmp_path / "e" / "0.txt").write_text("\n".join(whole[2:]))
     (tmp_path / "e" / "1.txt").write_text("\n".join(whole[:2]))
@@ -238,7 +238,9 @@ def test_arrays_of_the_right_size_that_were_changed_are_refused(tmp_path: Path, 
         shards[0]
     fp.ListNet().fit(fp.read_shards(tmp_path / "moved"))
     (tmp_path / "moved" / "shards.json").unlink()
-    assert is_shards(tmp_path / "moved")  # meant as such, and `read_shards` says what is amiss
+    assert is_shard_folder(
+        tmp_path / "moved"
+    )  # meant as such, and `read_shards` says what is amiss
 
 
 def test_labels_must_be_finite(tmp_path: Path) -> None:

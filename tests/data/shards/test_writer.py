@@ -35,7 +35,7 @@ def test_a_killed_process_leaves_no_shards_and_the_next_removes_its_draft(
     assert left[0].startswith(".s-")
     (tmp_path / ".s-mine").mkdir()
     (tmp_path / ".s-mine" / "notes").write_text("not a draft")
-    monkeypatch.setattr("firstpage.data.shards.writer.YOUNG", -1.0)
+    monkeypatch.setattr("firstpage.data.shards.writer.MIN_DRAFT_AGE", -1.0)
 
     def blocks():  # a second writer does not touch the draft of one at work
         yield DATA[:20]

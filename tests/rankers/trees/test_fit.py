@@ -32,5 +32,5 @@ def test_what_the_libraries_refuse_is_one_line() -> None:
 
 def test_long_lists_of_trees_cost_what_k_says() -> None:
     loss = fp.RankNet(k=10)._loss()
-    truth = fp.Truth.of(RNG.random(100_000), np.zeros(100_000))
+    truth = fp.Truth.from_labels(RNG.random(100_000), np.zeros(100_000))
     assert np.isfinite(loss.curvature(np.zeros(100_000), truth)).all()  # O(n^2) would take minutes

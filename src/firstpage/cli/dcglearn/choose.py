@@ -42,15 +42,15 @@ def command(
     options.only_with("--prefs", prefs is not None, "places")
     if (measure is None) == (prefs is None):
         raise click.UsageError("give what is known once: --measure or --prefs.")
-    from firstpage.data.preferences.files import chosen_rows, write_rows
+    from firstpage.data.preferences.files import rows_to_judge, write_json_lines
     from firstpage.dcglearn.active import choose
 
     pairs = inputs.read(pool, qrels, runs, grades, pool=True)
     known, advice = _known(measure, prefs, (qrels, runs, grades), seed, pairs, places)
     rows = choose(known, pairs, count, strategy, seed)
-    chosen = chosen_rows(pool, rows)
+    chosen = rows_to_judge(pool, rows)
     if output is not None:
-        write_rows(chosen, output)
+        write_json_lines(chosen, output)
     if as_json:
         print(json.dumps({"rows": rows, "pairs": chosen, "advice": advice}, indent=1))
         return

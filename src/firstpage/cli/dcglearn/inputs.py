@@ -52,7 +52,7 @@ def folder(
     if qrels is not None or runs:
         raise click.UsageError("files of a folder have grades in their rows; leave --qrels out.")
     named = None if grades is None else _numbers(grades)
-    return PreferenceFiles.of(path), learner.with_params(grades=named)
+    return PreferenceFiles.from_paths(path), learner.with_params(grades=named)
 
 
 def _numbers(text: str) -> list[int]:

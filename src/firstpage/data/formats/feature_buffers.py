@@ -12,13 +12,13 @@ from firstpage.types import Array, Floats, Ints
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-ROOMY = 64 << 20  # below this many bytes a dense array is always fine
+SMALL_DENSE_BYTES = 64 << 20  # below this many bytes a dense array is always fine
 
 
 def too_wide(rows: int, width: int, values: int) -> bool:
     """Whether a dense array would waste: large, and over ten times the CSR array."""
     dense = rows * width
-    return dense * 4 > ROOMY and dense > 20 * values
+    return dense * 4 > SMALL_DENSE_BYTES and dense > 20 * values
 
 
 class DenseSink:

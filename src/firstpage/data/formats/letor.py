@@ -18,20 +18,20 @@ from typing import Any, Literal
 
 import numpy as np
 
-from firstpage.data.dataset import INTERLEAVED, Dataset, remarks_of, warn_of
+from firstpage.data.dataset import INTERLEAVED, Dataset, data_warnings, warn_about
 from firstpage.data.formats.letor_reader import LetorReader
-from firstpage.data.ids import Ids, encoded
+from firstpage.data.ids import Ids, encode_text
 from firstpage.data.io.files import read_all, write_bytes
-from firstpage.data.io.json_files import digest
+from firstpage.data.io.json_files import json_digest
 from firstpage.errors import DataError, FirstpageWarning, at
 from firstpage.folders import cache_folder, replacing
 from firstpage.kernels.parsing import letor as kernel
 from firstpage.kernels.parsing.numbers import powers, spelled_number
 from firstpage.types import Array, Bytes, Floats, Progress
 
-CACHED_FROM = 1 << 20  # smaller files parse faster than their cache entry is worth
+MIN_CACHED_BYTES = 1 << 20  # smaller files parse faster than their cache entry is worth
 CACHE_FORMAT = 4
-Where = bool | Literal["beside"] | str | os.PathLike[str]
+CacheLocation = bool | Literal["beside"] | str | os.PathLike[str]
 """True: the cache folder; "beside": next to the file; a path: that folder; False: nowhere."""
 BLANKS = " \t\n\r\x0b\x0c"
 
@@ -43,7 +43,7 @@ def read_letor(
     sparse: bool | None = None,
     n_features: int | None = None,
     zero_based: bool | None = None,
-    cache: Where = True,
+    cache: CacheLocation = True,
     progress: Progress | None = None,
 ) -> Dataset:
     """Read a LETOR file: plain, `.gz`, `.xz` or `.zst`.
@@ -70,18 +70,18 @@ def read_letor(
         "zero_based": zero_based,
     }
     entry = None
-    if cache is not False and file.is_file() and file.stat().st_size >= CACHED_FROM:
-        entry = Entry(file, cache, options)
+    if cache is not False and file.is_file() and file.stat().st_size >= MIN_CACHED_BYTES:
+        entry = CacheEntry(file, cache, options)
         if (arrays := entry.load()) is not None:
-            warn_of(str(file), json.loads(arrays["remarks"].tobytes()))
-            return from_arrays(arrays, str(file))
+            warn_about(str(file), json.loads(arrays["remarks"].tobytes()))
+            return dataset_from_arrays(arrays, str(file))
     reader = LetorReader(file, kind, sparse, n_features, zero_based)
     dataset = reader.read(progress)
-    remarks = remarks_of(dataset)
-    warn_of(str(file), remarks)
+    remarks = data_warnings(dataset)
+    warn_about(str(file), remarks)
     if entry is not None:
         held = json.dumps([*reader.remarks, *remarks]).encode()
-        entry.save(to_arrays(dataset) | {"remarks": np.frombuffer(held, np.uint8)})
+        entry.save(dataset_to_arrays(dataset) | {"remarks": np.frombuffer(held, np.uint8)})
     return dataset
 
 
@@ -96,12 +96,12 @@ def write_letor(data: Dataset | Iterable[Dataset], path: str | os.PathLike[str])
     with write_bytes(Path(path)) as out:
         for part in [data] if isinstance(data, Dataset) else data:
             for query in part:
-                out.write(encoded(_letor_lines(query)))
+                out.write(encode_text(_letor_lines(query)))
 
 
 def _letor_lines(query: Dataset) -> str:
     name = query.queries[0]
-    check_name(name, "query id", "a LETOR file", BLANKS + "#")
+    check_identifier(name, "query id", "a LETOR file", BLANKS + "#")
     if not np.isfinite(query.y).all():
         raise DataError(f"a label of query {name!r} is missing or infinite; it cannot be written.")
     lines = []
@@ -109,7 +109,7 @@ def _letor_lines(query: Dataset) -> str:
     for row in range(query.n_docs):
         columns, values = _row(query.X, row)
         if ids is not None and ids[row]:
-            check_name(ids[row], "document id", "a LETOR file")
+            check_identifier(ids[row], "document id", "a LETOR file")
         # A numpy float prints with as many digits as its own type needs, not more.
         texts = values.astype("U32") if values.dtype == np.float32 else map(repr, values.tolist())
         features = " ".join(f"{c + 1}:{_short(t)}" for c, t in zip(columns, texts, strict=True))
@@ -120,7 +120,7 @@ def _letor_lines(query: Dataset) -> str:
     return "".join(lines)
 
 
-def check_name(name: str, what: str, where: str, separators: str = BLANKS) -> None:
+def check_identifier(name: str, what: str, where: str, separators: str = BLANKS) -> None:
     """Refuse an identifier that would be read back as something else."""
     if not name or any(c in separators for c in name):
         raise DataError(
@@ -151,17 +151,17 @@ def _number(value: float) -> str:
 # once: one wins and both have it.  Where nothing can be written, nothing is.
 
 
-class Entry:
+class CacheEntry:
     """The place in the cache for one file read with given options."""
 
-    def __init__(self, path: Path, where: Where, options: dict[str, Any]) -> None:
+    def __init__(self, path: Path, where: CacheLocation, options: dict[str, Any]) -> None:
         info = path.stat()
-        self._prefix = f"{path.name}.{digest([str(path.resolve()), options])[:12]}."
+        self._prefix = f"{path.name}.{json_digest([str(path.resolve()), options])[:12]}."
         if where == "beside":
             base = path.parent / ".firstpage"
         else:
             base = cache_folder() / "data" if where is True else Path(where or ".")
-        state = digest([CACHE_FORMAT, info.st_size, info.st_mtime_ns])
+        state = json_digest([CACHE_FORMAT, info.st_size, info.st_mtime_ns])
         self.folder = base / (self._prefix + state[:12])
 
     def load(self) -> dict[str, Array] | None:
@@ -193,7 +193,7 @@ class Entry:
                     shutil.rmtree(old, ignore_errors=True)
 
 
-def to_arrays(data: Dataset) -> dict[str, Array]:
+def dataset_to_arrays(data: Dataset) -> dict[str, Array]:
     queries = data.queries.compact()
     arrays: dict[str, Array] = {"y": data.y, "offsets": data.offsets}
     arrays |= {"queries": queries.data, "query_ends": queries.ends}
@@ -213,7 +213,7 @@ def to_arrays(data: Dataset) -> dict[str, Array]:
     return arrays | parts | {"shape": shape}
 
 
-def from_arrays(arrays: dict[str, Array], source: str) -> Dataset:
+def dataset_from_arrays(arrays: dict[str, Array], source: str) -> Dataset:
     if "X" in arrays:
         X: Any = arrays["X"]
     else:
@@ -221,7 +221,7 @@ def from_arrays(arrays: dict[str, Array], source: str) -> Dataset:
 
         parts = (arrays["data"], arrays["indices"], arrays["indptr"])
         X = csr_array(parts, shape=tuple(arrays["shape"].tolist()), copy=False)
-    queries = Ids.packed(arrays["queries"], arrays["query_ends"])
+    queries = Ids.from_packed(arrays["queries"], arrays["query_ends"])
     ids = None
     if "ids" in arrays:  # all mapped: nothing here may take longer for more documents
         ids = Ids(arrays["ids"], arrays["id_starts"], arrays["id_ends"])

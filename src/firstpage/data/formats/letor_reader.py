@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from firstpage.data.dataset import INTERLEAVED, Dataset, warn_of
+from firstpage.data.dataset import INTERLEAVED, Dataset, warn_about
 from firstpage.data.formats.feature_buffers import DenseSink, SparseSink, too_wide
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
@@ -21,11 +21,11 @@ from firstpage.kernels.parsing import letor as kernel
 from firstpage.kernels.parsing.numbers import powers, spelled_number
 from firstpage.types import Array, Bytes, Ints, Progress
 
-CHUNK = 1 << 20
-FEW = 3  # lines: what they have in common may be chance
+CHUNK_BYTES = 1 << 20
+MIN_LINES_TO_COMPARE = 3  # lines: what they have in common may be chance
 LINE_FEED, BLANK = 10, 32
 
-SAYS = {
+ERROR_MESSAGES = {
     kernel.BAD_LABEL: (
         "the line must begin with a number, the label, and begins with {got}; any number will do "
         "where documents are only ranked."
@@ -88,7 +88,7 @@ class _LineSizes:
 
     def last_lacks(self) -> str | None:
         """Return what the last line alone lacks, in words; None: nothing."""
-        if self.lines <= FEW:
+        if self.lines <= MIN_LINES_TO_COMPARE:
             return None
         if self.least_id > 0 and not self.last_id:
             return "no document id, as all others have"
@@ -156,7 +156,9 @@ class LetorReader:
         with open_bytes(self.path) as (stream, position):
             total = self.path.stat().st_size
             # A small file needs little room; of a pipe nobody knows the size.
-            buffers = _Buffers(min(CHUNK, max(total, 64)) if self.path.is_file() else CHUNK)
+            buffers = _Buffers(
+                min(CHUNK_BYTES, max(total, 64)) if self.path.is_file() else CHUNK_BYTES
+            )
             held = 0
             while True:
                 if held == buffers.size:  # one line is longer than the chunk
@@ -266,7 +268,7 @@ class LetorReader:
                 before = bytes(b.text[:start])
                 line = self.lines + before.count(b"\n") + 1
                 column = start - before.rfind(b"\n")
-                says = SAYS[kernel.BAD_LABEL if which < 0 else kernel.BAD_VALUE]
+                says = ERROR_MESSAGES[kernel.BAD_LABEL if which < 0 else kernel.BAD_VALUE]
                 got = repr(word[:40].decode("utf-8", "replace"))
                 raise DataError(f"{at(self.path, line, column)}: {says.format(got=got)}")
             if which < 0:
@@ -294,7 +296,7 @@ class LetorReader:
             self.remarks.append(
                 f"may be cut off: its last line does not end in a line feed, and has {lacks}."
             )
-            warn_of(str(self.path), self.remarks, stacklevel=5)
+            warn_about(str(self.path), self.remarks, stacklevel=5)
 
     def _check_labels(self, b: _Buffers, size: int, rows: int) -> None:
         finite = np.isfinite(b.labels[:rows])
@@ -340,7 +342,9 @@ class LetorReader:
             code, pos = kernel.BAD_LABEL, start
         got = bytes(text[pos : min(pos + 200, size)]).split(b"\n", 1)[0].split()
         word = repr(got[0][:40].decode("utf-8", "replace")) if got else "the end of the line"
-        raise DataError(f"{at(self.path, line, pos - start + 1)}: {SAYS[code].format(got=word)}")
+        raise DataError(
+            f"{at(self.path, line, pos - start + 1)}: {ERROR_MESSAGES[code].format(got=word)}"
+        )
 
     # --- the result
 
@@ -363,7 +367,7 @@ class LetorReader:
         ids = None
         if any(chunk.any() for chunk in self.id_sizes):
             ends = np.cumsum(np.concatenate(self.id_sizes), dtype=np.int64)
-            ids = Ids.packed(np.concatenate(self.id_bytes), ends)
+            ids = Ids.from_packed(np.concatenate(self.id_bytes), ends)
         X = self.sink.finish(self.n_features)
         order = None
         if len(self.queries) < len(self.segments):
@@ -371,5 +375,5 @@ class LetorReader:
             order = np.argsort(np.repeat(numbers, lengths), kind="stable")
             X, y = X[order], y[order]
             ids = None if ids is None else ids[order].compact()
-        queries = Ids.of(self.queries)
+        queries = Ids.from_values(self.queries)
         return Dataset(X, y, offsets, queries, ids, None, str(self.path), order)

@@ -22,11 +22,11 @@ from typing import Any, Protocol
 from firstpage.data.io.files import open_bytes, suffix_of
 from firstpage.errors import DataError, at, need
 
-Row = tuple[str, Mapping[str, Any]]  # where it stands (file:line), what it holds
+LocatedRow = tuple[str, Mapping[str, Any]]  # where it stands (file:line), what it holds
 
-LONGEST_LINE = 16 << 20
-PIECE = 1 << 16
-SLICE = 10_000  # rows of a Parquet file that are read at a time
+MAX_LINE_BYTES = 16 << 20
+CHUNK_BYTES = 1 << 16
+PARQUET_SLICE_ROWS = 10_000  # rows of a Parquet file that are read at a time
 SEPARATORS = (",", ";", "\t")
 
 
@@ -56,10 +56,10 @@ class ReadLimits:
 
 
 NO_LIMITS = ReadLimits(*[1 << 60] * 5)  # for files of the user's own
-Reader = Callable[[str, ByteStream, ReadLimits], Iterator[Row]]
+Reader = Callable[[str, ByteStream, ReadLimits], Iterator[LocatedRow]]
 
 
-def rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[Row]:
+def read_rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[LocatedRow]:
     """Yield the rows of a file, read as its name says."""
     plain = name.lower().removesuffix(".gz")
     for suffix, reader in READERS.items():
@@ -68,7 +68,7 @@ def rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[Row]:
     raise DataError(f"{name}: rows come as {', '.join(READERS)} (.gz too); rename or convert it.")
 
 
-def _counted(name: str, read: Iterator[Row], limits: ReadLimits) -> Iterator[Row]:
+def _counted(name: str, read: Iterator[LocatedRow], limits: ReadLimits) -> Iterator[LocatedRow]:
     yield from islice(read, limits.rows)
     if next(read, None) is not None:
         raise _too_much(name, limits.rows, "rows")
@@ -78,7 +78,7 @@ def _too_much(name: str, most: int, what: str) -> DataError:
     return DataError(f"{name}: holds more than {most:,} {what}; split it.")
 
 
-def unpacked(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[bytes]:
+def decompressed_chunks(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[bytes]:
     """Yield the file's bytes in pieces, decompressed where it is gzip; stops at the limit."""
     head, source = stream.read(2), stream
     if head == b"\x1f\x8b":
@@ -86,7 +86,7 @@ def unpacked(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[byte
         head, source = b"", gzip.open(stream)  # noqa: SIM115
     seen = 0
     try:
-        for piece in chain([head] if head else [], iter(partial(source.read, PIECE), b"")):
+        for piece in chain([head] if head else [], iter(partial(source.read, CHUNK_BYTES), b"")):
             seen += len(piece)
             if seen > limits.bytes:
                 raise _too_much(name, limits.bytes, "bytes")
@@ -95,11 +95,11 @@ def unpacked(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[byte
         raise DataError(f"{name}: the .gz file is damaged or cut short ({error}).") from error
 
 
-def lines(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[tuple[int, str]]:
+def read_lines(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[tuple[int, str]]:
     """Yield lines of UTF-8 text with their numbers, without ends or a byte-order mark."""
     begun: list[bytes] = []  # pieces of a line that has not ended
     number = size = 0
-    for piece in unpacked(name, stream, limits):
+    for piece in decompressed_chunks(name, stream, limits):
         ends = piece.count(b"\n")
         if number + ends > limits.lines:
             raise _too_much(name, limits.lines, "lines")
@@ -111,15 +111,15 @@ def lines(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[tuple[i
             for raw in whole:
                 number += 1
                 yield number, _decoded(name, number, raw)
-        if size > LONGEST_LINE:
-            raise DataError(f"{name}:{number + 1}: a line of over {LONGEST_LINE:,} bytes.")
+        if size > MAX_LINE_BYTES:
+            raise DataError(f"{name}:{number + 1}: a line of over {MAX_LINE_BYTES:,} bytes.")
     if size:
         yield number + 1, _decoded(name, number + 1, b"".join(begun))
 
 
-def json_rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[Row]:
+def read_json_rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[LocatedRow]:
     """Yield one JSON object per line."""
-    for number, line in lines(name, stream, limits):
+    for number, line in read_lines(name, stream, limits):
         if not line.strip():
             continue
         where = at(name, number)
@@ -144,12 +144,14 @@ def separator_of(name: str, first: str) -> str:
     return max(SEPARATORS, key=lambda by: len(next(csv.reader([line], delimiter=by), [])))
 
 
-def cells(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[tuple[int, list[str]]]:
+def read_cells(
+    name: str, stream: ByteStream, limits: ReadLimits
+) -> Iterator[tuple[int, list[str]]]:
     """Yield the cells of each row of a table, and the line where the row begins.
 
     The first row is the header; blank lines are left out.
     """
-    text = ((number, line) for number, line in lines(name, stream, limits))
+    text = ((number, line) for number, line in read_lines(name, stream, limits))
     begin, first = next(((number, line) for number, line in text if line.strip()), (1, ""))
     end = begin
 
@@ -159,7 +161,7 @@ def cells(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[tuple[i
         for end, line in text:  # noqa: B007 (told in errors)
             yield line + "\n"
 
-    csv.field_size_limit(LONGEST_LINE)
+    csv.field_size_limit(MAX_LINE_BYTES)
     reader = csv.reader(given(), delimiter=separator_of(name, first), strict=True)
     try:
         for row in reader:
@@ -170,9 +172,9 @@ def cells(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[tuple[i
         raise DataError(f"{at(name, begin)}: cannot be read as a table ({error}).") from error
 
 
-def csv_rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[Row]:
+def read_csv_rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[LocatedRow]:
     """Yield the rows of a table with a header, without cells that are empty or left out."""
-    rows_ = cells(name, stream, limits)
+    rows_ = read_cells(name, stream, limits)
     _, first = next(rows_, (1, []))
     header = [column.strip() for column in first]
     _check_header(name, header, limits)
@@ -194,13 +196,13 @@ def _check_header(name: str, header: Sequence[str], limits: ReadLimits) -> None:
         raise DataError(f"{name}:1: the column {twice!r} comes twice; rename or remove one.")
 
 
-def parquet_rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[Row]:
+def read_parquet_rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[LocatedRow]:
     """Yield the rows of a Parquet file; what it says of its size is checked before it is read."""
     try:
         import polars
     except ImportError as error:
         raise need("polars", "tables", f"Reading {name}") from error
-    data = io.BytesIO(b"".join(unpacked(name, stream, limits)))
+    data = io.BytesIO(b"".join(decompressed_chunks(name, stream, limits)))
     try:
         table = _read_parquet(polars, name, data, limits)
     except polars.exceptions.PolarsError as error:
@@ -223,8 +225,8 @@ def _read_parquet(polars: Any, name: str, data: io.BytesIO, limits: ReadLimits) 
         if count > most:
             raise _too_much(name, most, what)
     parts, size = [], 0
-    for start in range(0, height, SLICE):
-        part = scanned.slice(start, SLICE).collect()
+    for start in range(0, height, PARQUET_SLICE_ROWS):
+        part = scanned.slice(start, PARQUET_SLICE_ROWS).collect()
         size += int(part.estimated_size())
         if size > limits.bytes:
             raise _too_much(name, limits.bytes, "bytes")
@@ -241,15 +243,15 @@ def _decoded(name: str, number: int, raw: bytes) -> str:
 
 
 READERS: dict[str, Reader] = {
-    ".jsonl": json_rows, ".ndjson": json_rows, ".csv": csv_rows, ".tsv": csv_rows,
-    ".parquet": parquet_rows,
+    ".jsonl": read_json_rows, ".ndjson": read_json_rows, ".csv": read_csv_rows, ".tsv": read_csv_rows,
+    ".parquet": read_parquet_rows,
 }  # fmt: skip
 
 
 # --- files of the user's own: plain or compressed, of any size
 
 
-def file_rows(path: Path, reader: Reader = rows) -> Iterator[Row]:
+def read_file_rows(path: Path, reader: Reader = read_rows) -> Iterator[LocatedRow]:
     """Yield the rows of a file, read as its name says or by `reader`."""
     with open_bytes(path) as (stream, _):
         plain = str(path).removesuffix(suffix_of(path)[1])
@@ -257,7 +259,7 @@ def file_rows(path: Path, reader: Reader = rows) -> Iterator[Row]:
             yield where.replace(plain, str(path), 1), row
 
 
-def file_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
+def read_file_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield the cells of each row of a table, and the line where the row begins."""
     with open_bytes(path) as (stream, _):
-        yield from cells(str(path), stream, NO_LIMITS)
+        yield from read_cells(str(path), stream, NO_LIMITS)

@@ -20,7 +20,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from firstpage.data.dataset import Dataset, remarks_of, warn_of
+from firstpage.data.dataset import Dataset, data_warnings, warn_about
 from firstpage.data.formats.row_reader import separator_of
 from firstpage.data.io.files import (
     BOM,
@@ -32,11 +32,11 @@ from firstpage.data.io.files import (
 )
 from firstpage.errors import DataError, FirstpageWarning, need
 
-LABEL = ("label", "relevance", "grade", "target", "y")
-QUERY = ("qid", "query_id", "queryid", "query")
-DOCUMENT = ("docid", "doc_id", "document", "document_id", "docno")
-HEAD = 1 << 20  # bytes in which the first line of a CSV file ends
-NPZ = ("X", "data", "indices", "indptr", "shape", "y", "qid", "docid", "feature_names")
+LABEL_COLUMNS = ("label", "relevance", "grade", "target", "y")
+QUERY_COLUMNS = ("qid", "query_id", "queryid", "query")
+DOCUMENT_COLUMNS = ("docid", "doc_id", "document", "document_id", "docno")
+HEADER_BYTES = 1 << 20  # bytes in which the first line of a CSV file ends
+NPZ_ARRAYS = ("X", "data", "indices", "indptr", "shape", "y", "qid", "docid", "feature_names")
 
 
 def _polars(why: str) -> Any:
@@ -77,17 +77,17 @@ def read_table(
         raise DataError(f"{file}: cannot be read as a table ({_first_line(error)}).") from error
     columns = {"label": label, "qid": qid, "docid": docid}
     data = from_frame(frame, str(file), **columns, dtype=dtype, labeled=labeled)
-    warn_of(str(file), remarks_of(data))
+    warn_about(str(file), data_warnings(data))
     return data
 
 
 def csv_header(file: Path, source: Any) -> tuple[list[str], str]:
     """Return the names in the first line of a CSV file, and what separates them."""
     if isinstance(source, io.BytesIO):
-        raw = source.getvalue()[:HEAD]
+        raw = source.getvalue()[:HEADER_BYTES]
     else:
         with open_bytes(file) as (stream, _):
-            raw = stream.read(HEAD)
+            raw = stream.read(HEADER_BYTES)
     lines = raw.removeprefix(BOM).decode("utf-8", "replace").splitlines()
     first = next((line for line in lines if line.strip()), "")
     separator = separator_of(str(file), first)
@@ -120,11 +120,15 @@ def from_frame(
     """From a polars or pandas frame, or an Arrow table."""
     columns = list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
     _check_distinct(columns, source)
-    y = _find(columns, label, LABEL, "label", source, optional=not labeled)
-    q = _find(columns, qid, QUERY, "query id", source)
-    d = _find(columns, docid, DOCUMENT, "document id", source, optional=True)
+    y = _find(columns, label, LABEL_COLUMNS, "label", source, optional=not labeled)
+    q = _find(columns, qid, QUERY_COLUMNS, "query id", source)
+    d = _find(columns, docid, DOCUMENT_COLUMNS, "document id", source, optional=True)
     features = [c for c in columns if c not in (y, q, d)]
-    odd = [str(c) for c in features if str(c).lower() in (*LABEL, *QUERY, *DOCUMENT)]
+    odd = [
+        str(c)
+        for c in features
+        if str(c).lower() in (*LABEL_COLUMNS, *QUERY_COLUMNS, *DOCUMENT_COLUMNS)
+    ]
     if odd:
         warnings.warn(
             f"{source}: reads {', '.join(map(repr, odd))} as a feature, though {y!r} is the label, "
@@ -258,10 +262,10 @@ def read_npz(path: str | os.PathLike[str], labeled: bool = True) -> Dataset:
         X = csr_array(parts, shape=tuple(held["shape"].tolist()))
     else:
         lacking.insert(0, "X")
-    odd = [name for name in held if name not in NPZ]
+    odd = [name for name in held if name not in NPZ_ARRAYS]
     if odd:
         warnings.warn(
-            f"{file}: leaves out {', '.join(odd)}; data are {', '.join(NPZ)}.",
+            f"{file}: leaves out {', '.join(odd)}; data are {', '.join(NPZ_ARRAYS)}.",
             FirstpageWarning,
             stacklevel=3,
         )
@@ -271,7 +275,7 @@ def read_npz(path: str | os.PathLike[str], labeled: bool = True) -> Dataset:
         raise DataError(f"{file}: there is no document in it.")
     names = held["feature_names"].tolist() if "feature_names" in held else None
     data = Dataset.from_arrays(X, held["y"], held["qid"], held.get("docid"), names, str(file))
-    warn_of(str(file), remarks_of(data))
+    warn_about(str(file), data_warnings(data))
     return data
 
 

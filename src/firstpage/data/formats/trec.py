@@ -17,15 +17,15 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from firstpage.data.dataset import INTERLEAVED, Dataset
-from firstpage.data.formats.letor import check_name
-from firstpage.data.formats.row_reader import ByteStream, ReadLimits, lines
+from firstpage.data.formats.letor import check_identifier
+from firstpage.data.formats.row_reader import ByteStream, ReadLimits, read_lines
 from firstpage.data.groups import (
-    check_groups,
+    check_offsets,
+    duplicate_rows,
     group_rows,
     offsets_from_lengths,
-    repeated_rows,
 )
-from firstpage.data.ids import Ids, encoded
+from firstpage.data.ids import Ids, encode_text
 from firstpage.data.io.files import read_all, write_bytes
 from firstpage.errors import DataError, FirstpageWarning, at
 from firstpage.kernels.parsing import trec as kernel
@@ -46,7 +46,7 @@ class Column:
     name: str = ""
     source: str = field(default="", repr=False)
 
-    what: ClassVar[str] = "value"
+    value_name: ClassVar[str] = "value"
     fields: ClassVar[tuple[str, ...]] = ()  # of a line of its file
 
     def __post_init__(self) -> None:
@@ -57,15 +57,15 @@ class Column:
         if not len(self.docids) == len(self.values) == int(self.offsets[-1]):
             raise DataError(
                 f"{self.source or self.name}: {len(self.docids)} documents, {len(self.values)} "
-                f"{self.what}s and {int(self.offsets[-1])} rows in queries; they must be equal."
+                f"{self.value_name}s and {int(self.offsets[-1])} rows in queries; they must be equal."
             )
-        check_groups(self.offsets, self.queries, len(self.values), self.source or self.what)
+        check_offsets(self.offsets, self.queries, len(self.values), self.source or self.value_name)
         bad = np.isnan(self.values)
         if bad.any():
             row = int(np.argmax(bad))
             query = self.queries[int(np.searchsorted(self.offsets, row, side="right")) - 1]
             raise DataError(
-                f"{self.source or self.what}: the {self.what} of document {self.docids[row]!r} in "
+                f"{self.source or self.value_name}: the {self.value_name} of document {self.docids[row]!r} in "
                 f"query {query!r} is not a number (NaN)."
             )
 
@@ -89,21 +89,21 @@ class Column:
                 raise DataError(f"query {query!r} must map documents to numbers; got {docs!r}.")
         lengths = [len(docs) for docs in table.values()]
         offsets = offsets_from_lengths(lengths)
-        docids = Ids.of(doc for docs in table.values() for doc in docs)
+        docids = Ids.from_values(doc for docs in table.values() for doc in docs)
         try:
             values = np.array([v for docs in table.values() for v in docs.values()], np.float64)
         except (TypeError, ValueError) as error:
-            raise DataError(f"every {cls.what} must be a number ({error}).") from error
-        return cls(Ids.of(table), offsets, docids, values, name)
+            raise DataError(f"every {cls.value_name} must be a number ({error}).") from error
+        return cls(Ids.from_values(table), offsets, docids, values, name)
 
     @classmethod
     def from_arrays(cls: type[Self], qid: Any, docid: Any, values: Any, name: str = "") -> Self:
         """From one query id, document id and value a row, in any order."""
         numbers = np.array(values, np.float64)
         queries, offsets, order = group_rows(qid, len(numbers))
-        ids = Ids.of(docid)
+        ids = Ids.from_values(docid)
         if len(ids) != len(numbers):
-            raise DataError(f"{len(ids)} document ids for {len(numbers)} {cls.what}s.")
+            raise DataError(f"{len(ids)} document ids for {len(numbers)} {cls.value_name}s.")
         if order is not None:
             numbers, ids = numbers[order], ids[order]
         return cls(queries, offsets, ids, numbers, name)
@@ -121,7 +121,7 @@ class Column:
 class Qrels(Column):
     """Relevance judgments: a grade for each judged document."""
 
-    what = "grade"
+    value_name = "grade"
     fields = ("query", "iteration", "document", "grade")
 
     @property
@@ -132,7 +132,7 @@ class Qrels(Column):
 class Run(Column):
     """What a system retrieved: a score for each document; `name` is its tag."""
 
-    what = "score"
+    value_name = "score"
     fields = ("query", "Q0", "document", "rank", "score", "tag")
 
     @property
@@ -150,12 +150,12 @@ def read_run(path: str | os.PathLike[str]) -> Run:
     return _read(Run, Path(path))
 
 
-def uploaded_rows(
+def read_uploaded_rows(
     kind: type[Column], name: str, stream: ByteStream, limits: ReadLimits
 ) -> Iterator[tuple[str, str, str, float]]:
     """Yield where each line stands (file:line), its query, its document and its finite value."""
-    at_value = kind.fields.index(kind.what)
-    for number, line in lines(name, stream, limits):
+    at_value = kind.fields.index(kind.value_name)
+    for number, line in read_lines(name, stream, limits):
         words = line.encode().split()
         if not words:
             continue
@@ -182,7 +182,7 @@ def _read(cls: type[Self], path: Path) -> Self:
     hards = np.empty(3 * most, np.int64)
     state = np.zeros(5, np.int64)
     code = kernel.parse_trec(
-        text, len(text), cls.fields.index(cls.what), int(cls is Qrels),
+        text, len(text), cls.fields.index(cls.value_name), int(cls is Qrels),
         *powers(), cell, cell.view(np.float64),
         query, starts, ends, hashes, values, ranks, query_starts, query_ends, table, hards, state,
     )  # fmt: skip
@@ -190,14 +190,14 @@ def _read(cls: type[Self], path: Path) -> Self:
         raise _error(cls, path, text, code, state)
     rows, queries = int(state[kernel.ROWS]), int(state[kernel.QUERIES])
     if not rows:
-        raise DataError(f"{path}: there is no {cls.what} in it.")
+        raise DataError(f"{path}: there is no {cls.value_name} in it.")
     for row, start, end in hards[: state[kernel.HARDS]].reshape(-1, 3).tolist():
         value = spelled_number(bytes(text[start:end]))
         if value is None:
             state[kernel.TROUBLE] = start
             raise _error(cls, path, text, kernel.BAD_NUMBER, state)
         values[row] = value
-    _check_finite(path, text, values[:rows], starts, cls.what)
+    _check_finite(path, text, values[:rows], starts, cls.value_name)
     query = query[:rows]
     if cls is Run:
         _check_ranks(path, query, ranks[:rows], values[:rows])
@@ -284,7 +284,7 @@ def _too_many(kind: type[Column], where: str) -> DataError:
 
 def _no_number(kind: type[Column], where: str, word: bytes) -> DataError:
     shown = word[:60].decode("utf-8", "replace")
-    return DataError(f"{where}: the {kind.what} must be a number, and is {shown!r}.")
+    return DataError(f"{where}: the {kind.value_name} must be a number, and is {shown!r}.")
 
 
 # --- writing
@@ -292,13 +292,13 @@ def _no_number(kind: type[Column], where: str, word: bytes) -> DataError:
 
 def write_qrels(qrels: Qrels | Dataset, path: str | os.PathLike[str]) -> None:
     """Write judgments; a dataset needs document ids."""
-    table = qrels if isinstance(qrels, Column) else qrels_of(qrels)
+    table = qrels if isinstance(qrels, Column) else to_qrels(qrels)
     ends = table.offsets.tolist()
     _check_names(table)
     with write_bytes(Path(path)) as out:
         for query, lo, hi in zip(table.queries, ends, ends[1:], strict=False):
             rows = zip(table.docids[slice(lo, hi)], table.values[lo:hi].tolist(), strict=True)
-            out.write(encoded("".join(f"{query} 0 {doc} {_plain(v)}\n" for doc, v in rows)))
+            out.write(encode_text("".join(f"{query} 0 {doc} {_plain(v)}\n" for doc, v in rows)))
 
 
 def write_run(run: Run, path: str | os.PathLike[str]) -> None:
@@ -306,7 +306,7 @@ def write_run(run: Run, path: str | os.PathLike[str]) -> None:
     ends = run.offsets.tolist()
     tag = run.name or "firstpage"
     _check_names(run)
-    check_name(tag, "tag", "a TREC file")
+    check_identifier(tag, "tag", "a TREC file")
     with write_bytes(Path(path)) as out:
         for query, lo, hi in zip(run.queries, ends, ends[1:], strict=False):
             rows = zip(run.values[lo:hi].tolist(), run.docids[slice(lo, hi)], strict=True)
@@ -314,12 +314,12 @@ def write_run(run: Run, path: str | os.PathLike[str]) -> None:
                 f"{query} Q0 {doc} {rank} {score!r} {tag}\n"
                 for rank, (score, doc) in enumerate(sorted(rows, reverse=True), 1)
             )
-            out.write(encoded("".join(ranked)))
+            out.write(encode_text("".join(ranked)))
 
 
 def _check_names(table: Column) -> None:
     """Refuse what a TREC file cannot hold: ids with spaces, a document twice in a query."""
-    repeated = repeated_rows(table.docids.hashes, table.offsets, np.ones(len(table.values), bool))
+    repeated = duplicate_rows(table.docids.hashes, table.offsets, np.ones(len(table.values), bool))
     if len(repeated):
         row = int(repeated[0])
         query = table.queries[int(np.searchsorted(table.offsets, row, side="right")) - 1]
@@ -329,25 +329,25 @@ def _check_names(table: Column) -> None:
         )
     for names, what in ((table.queries, "query id"), (table.docids, "document id")):
         for name in names:
-            check_name(name, what, "a TREC file")
+            check_identifier(name, what, "a TREC file")
 
 
 def _plain(value: float) -> str:
     return str(int(value)) if value.is_integer() else repr(value)
 
 
-def qrels_of(data: Dataset) -> Qrels:
+def to_qrels(data: Dataset) -> Qrels:
     """The labels of a dataset as judgments."""
-    return Qrels(data.queries, data.offsets, named_documents(data), data.y, "", data.source)
+    return Qrels(data.queries, data.offsets, complete_docids(data), data.y, "", data.source)
 
 
-def run_of(data: Dataset, scores: Iterable[float], name: str = "") -> Run:
+def to_run(data: Dataset, scores: Iterable[float], name: str = "") -> Run:
     """Scores for the documents of a dataset as a run."""
     values = np.asarray(scores, np.float64)
-    return Run(data.queries, data.offsets, named_documents(data), values, name, data.source)
+    return Run(data.queries, data.offsets, complete_docids(data), values, name, data.source)
 
 
-def named_documents(data: Dataset) -> Ids:
+def complete_docids(data: Dataset) -> Ids:
     """The document ids; documents without one are called by their place, `query-3`, with a
     warning."""
     bare = data.n_docs
@@ -363,8 +363,8 @@ def named_documents(data: Dataset) -> Ids:
     )
     names = data.docids if data.docids is not None else [""] * data.n_docs
     place = np.arange(data.n_docs) - np.repeat(data.offsets[:-1], data.lengths) + 1
-    queries = data.queries.repeated(data.lengths)
-    return Ids.of(
+    queries = data.queries.repeat(data.lengths)
+    return Ids.from_values(
         name or f"{query}-{number}"
         for name, query, number in zip(names, queries, place.tolist(), strict=True)
     )

@@ -18,7 +18,7 @@ from firstpage.folders import replacing
 
 MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 BOM = b"\xef\xbb\xbf"
-BROKEN = (OSError, EOFError, lzma.LZMAError, zlib.error)
+DECOMPRESSION_ERRORS = (OSError, EOFError, lzma.LZMAError, zlib.error)
 
 
 def suffix_of(path: Path) -> tuple[str, str]:
@@ -61,7 +61,7 @@ def open_bytes(path: Path) -> Iterator[tuple[Any, Callable[[], int]]]:
             stream = io.BufferedReader(_ZstdReader(raw, _zstandard(f"Reading {path}")))
         try:
             yield stream, raw.tell if raw.seekable() else (lambda: 0)
-        except BROKEN as error:
+        except DECOMPRESSION_ERRORS as error:
             if compression:
                 raise DataError(
                     f"{at(path)}: the {compression} file is damaged or cut short ({error})."

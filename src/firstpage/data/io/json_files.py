@@ -18,16 +18,16 @@ from firstpage.errors import DataError
 
 
 @dataclass(frozen=True)
-class Kind:
+class JsonFormat:
     """A kind of file: its mark, the newest version that is read, and what people call it."""
 
     format: str
     version: int
     what: str
 
-    def marked(self, held: Mapping[str, Any]) -> dict[str, Any]:
+    def with_header(self, held: Mapping[str, Any]) -> dict[str, Any]:
         """All that a file says: what it is, a checksum, and what it holds."""
-        mark = {"format": self.format, "version": self.version, "sha256": digest(held)}
+        mark = {"format": self.format, "version": self.version, "sha256": json_digest(held)}
         return {**mark, **held}
 
     def read(self, path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class Kind:
             raise DataError(f"{name}: cannot be read ({error.strerror}).") from None
 
 
-def digest(held: Any) -> str:
+def json_digest(held: Any) -> str:
     """Return the SHA-256 of a value as JSON: a flipped digit is noticed."""
     return hashlib.sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()
 

@@ -23,19 +23,19 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from firstpage.data.formats.row_reader import file_rows
+from firstpage.data.formats.row_reader import read_file_rows
 from firstpage.data.formats.trec import Column
-from firstpage.data.groups import ranked
+from firstpage.data.groups import sort_groups
 from firstpage.data.io.files import check_readable, suffix_of, write_bytes
-from firstpage.data.preferences.preferences import HEAVIEST, UNKNOWN, Preferences
+from firstpage.data.preferences.preferences import MAX_WEIGHT, UNKNOWN, Preferences
 from firstpage.errors import DataError
 
-WORDS = {
+OUTCOME_WORDS = {
     "left much better": 2, "left": 1, "a": 1, "tie": 0, "same": 0, "equal": 0, "both": 0,
     "right": -1, "b": -1, "right much better": -2, ">>": 2, ">": 1, "=": 0, "<": -1, "<<": -2,
 }  # fmt: skip
 NO_GRADE = ("-", "?", "null", "none", "nan", "")
-DEEPEST = 1000  # places of a list that are kept
+MAX_LIST_LENGTH = 1000  # places of a list that are kept
 Grades = list[float | None]
 Lookup = Callable[[str, str, Any, int], Grades]
 """(where, query, what the row has as a side, 0 for left or 1 for right) -> grades"""
@@ -55,10 +55,10 @@ def read_preferences(
     if suffix_of(file)[0] == ".npz":
         return _from_arrays(file, grades, pool)
     lookup = _lookup(qrels, runs)
-    rows = [_Row(where, row, lookup, pool) for where, row in file_rows(file)]
+    rows = [_Row(where, row, lookup, pool) for where, row in read_file_rows(file)]
     if not rows:
         raise DataError(f"{file}: holds no pair.")
-    found = Preferences.of(
+    found = Preferences.from_grades(
         [r.left for r in rows], [r.right for r in rows], [r.outcome for r in rows],
         weight=[r.weight for r in rows], grades=grades, source=str(file),
         query=_named(rows),
@@ -74,13 +74,13 @@ def _named(rows: Sequence[_Row]) -> list[str] | None:
     return [row.query or f"pair {number}" for number, row in enumerate(rows, 1)]
 
 
-def chosen_rows(path: str | os.PathLike[str], rows: Sequence[int]) -> list[dict[str, Any]]:
+def rows_to_judge(path: str | os.PathLike[str], rows: Sequence[int]) -> list[dict[str, Any]]:
     """Rows of a file as they stand in it, but for what somebody may have said of them."""
     file = Path(path)
     if suffix_of(file)[0] == ".npz":
-        found = list(written(read_preferences(file, pool=True)))
+        found = list(preference_rows(read_preferences(file, pool=True)))
     else:
-        found = [dict(row) for _, row in file_rows(file)]
+        found = [dict(row) for _, row in read_file_rows(file)]
     said = ("outcome", "preference", "label")
     return [{k: v for k, v in found[at].items() if k not in said} for at in rows]
 
@@ -116,8 +116,8 @@ def _outcome(where: str, row: Mapping[str, Any], pool: bool) -> int:
         return 0
     if value is None:
         raise DataError(f"{where}: there is no outcome; write 1 (left is better), 0 or -1.")
-    if isinstance(value, str) and value.strip().lower() in WORDS:
-        return WORDS[value.strip().lower()]
+    if isinstance(value, str) and value.strip().lower() in OUTCOME_WORDS:
+        return OUTCOME_WORDS[value.strip().lower()]
     number = _whole(value)
     if number is None or not -2 <= number <= 2:
         raise DataError(
@@ -140,9 +140,9 @@ def _weight(where: str, value: Any) -> float:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         number = np.nan
-    if not 0 <= number <= HEAVIEST:
+    if not 0 <= number <= MAX_WEIGHT:
         raise DataError(
-            f"{where}: a weight is a number from 0 to {HEAVIEST:g}; got {repr(value)[:40]}."
+            f"{where}: a weight is a number from 0 to {MAX_WEIGHT:g}; got {repr(value)[:40]}."
         )
     return number
 
@@ -170,10 +170,10 @@ def _lookup(qrels: Column | None, runs: Mapping[str, Column] | None) -> Lookup:
 
 def _rankings(run: Column) -> dict[str, list[str]]:
     """Documents of each query, the best first, as deep as anyone looks."""
-    order, _ = ranked(run.values, run.offsets)
+    order, _ = sort_groups(run.values, run.offsets)
     ends = run.offsets.tolist()
     return {
-        query: [run.docids[int(row)] for row in order[lo : min(hi, lo + DEEPEST)]]
+        query: [run.docids[int(row)] for row in order[lo : min(hi, lo + MAX_LIST_LENGTH)]]
         for query, lo, hi in zip(run.queries, ends, ends[1:], strict=False)
     }
 
@@ -211,7 +211,7 @@ def _grades(where: str, query: str, side: Any, at: int) -> Grades:
     items = side.replace(",", " ").split() if isinstance(side, str) else side
     if not isinstance(items, list):  # an empty one has nothing judged
         raise DataError(f"{where}: a side is a list of grades such as [3, 0, 1]; got {side!r}.")
-    return [_grade(where, item) for item in items[:DEEPEST]]
+    return [_grade(where, item) for item in items[:MAX_LIST_LENGTH]]
 
 
 def _grade(where: str, item: Any) -> float | None:
@@ -243,7 +243,7 @@ def _from_arrays(file: Path, grades: Sequence[int] | None, pool: bool) -> Prefer
     kept = arrays.get("grades")
     more = {name: arrays[name] for name in ("weight", "query", "segment") if name in arrays}
     known = grades if grades is not None or kept is None else kept.ravel().tolist()
-    return Preferences.of(
+    return Preferences.from_grades(
         arrays["left"], arrays["right"], arrays["outcome"], grades=known, source=str(file), **more
     )
 
@@ -254,10 +254,10 @@ def write_preferences(given: Preferences, path: str | os.PathLike[str]) -> None:
     if suffix_of(file)[0] == ".npz":
         _write_arrays(given, file)
     else:
-        write_rows(written(given), file)
+        write_json_lines(preference_rows(given), file)
 
 
-def write_rows(rows: Iterable[Mapping[str, Any]], path: str | os.PathLike[str]) -> None:
+def write_json_lines(rows: Iterable[Mapping[str, Any]], path: str | os.PathLike[str]) -> None:
     """JSON lines; another kind of name would be read as something else."""
     file = Path(path)
     if str(file) != "-" and suffix_of(file)[0] not in (".jsonl", ".ndjson"):
@@ -285,7 +285,7 @@ def _write_arrays(given: Preferences, file: Path) -> None:
         np.savez_compressed(out, **arrays)
 
 
-def written(given: Preferences) -> Iterator[dict[str, Any]]:
+def preference_rows(given: Preferences) -> Iterator[dict[str, Any]]:
     """Rows as a file has them."""
 
     def side(levels: Any) -> list[int | None]:
@@ -305,7 +305,7 @@ def written(given: Preferences) -> Iterator[dict[str, Any]]:
         yield row
 
 
-KINDS = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".npz")
+PREFERENCE_SUFFIXES = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".npz")
 
 
 @dataclass(frozen=True)
@@ -320,7 +320,7 @@ class PreferenceFiles:
         return len(self.paths)
 
     @classmethod
-    def of(cls, given: str | os.PathLike[str] | Iterable[Path]) -> PreferenceFiles:
+    def from_paths(cls, given: str | os.PathLike[str] | Iterable[Path]) -> PreferenceFiles:
         """Those of a folder, by name; or those that are listed."""
         if not isinstance(given, (str, os.PathLike)):
             paths = tuple(Path(path) for path in given)
@@ -331,12 +331,14 @@ class PreferenceFiles:
         found = tuple(
             sorted(f for f in place.iterdir() if f.is_file() and not f.name.startswith("."))
         )
-        other = [f.name for f in found if suffix_of(f)[0] not in KINDS]
+        other = [f.name for f in found if suffix_of(f)[0] not in PREFERENCE_SUFFIXES]
         if other:
             raise DataError(
-                f"{place}: {other[0]} is no file of preferences; they end in {', '.join(KINDS)}, "
+                f"{place}: {other[0]} is no file of preferences; they end in {', '.join(PREFERENCE_SUFFIXES)}, "
                 "and nothing else may be among them."
             )
         if not found:
-            raise DataError(f"{place}: holds no file of preferences ({', '.join(KINDS)}).")
+            raise DataError(
+                f"{place}: holds no file of preferences ({', '.join(PREFERENCE_SUFFIXES)})."
+            )
         return cls(found, str(place))

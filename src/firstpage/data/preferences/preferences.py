@@ -16,9 +16,9 @@ from firstpage.types import Array, Bools, Floats, Ints
 Levels = NDArray[np.int8]
 Unjudged = Literal["worst", "condense", "refuse"]
 UNKNOWN = -1  # an unjudged document, or a place after the end of a list
-MOST_LEVELS = 100
-HEAVIEST = 1e100  # a weight beyond it would overflow in sums
-STRONGEST = 2  # "much better"
+MAX_LEVELS = 100
+MAX_WEIGHT = 1e100  # a weight beyond it would overflow in sums
+MAX_OUTCOME = 2  # "much better"
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,12 +62,12 @@ class Preferences:
 
     def __repr__(self) -> str:
         return (
-            f"Preferences({len(self)} pairs, {int(self.tied.sum())} ties; {self.places} places, "
+            f"Preferences({len(self)} pairs, {int(self.tied.sum())} ties; {self.n_positions} places, "
             f"grades {self.grades[0]} to {self.grades[-1]})"
         )
 
     @property
-    def places(self) -> int:
+    def n_positions(self) -> int:
         return int(self.left.shape[1])
 
     @property
@@ -88,7 +88,9 @@ class Preferences:
     def __add__(self, other: Preferences) -> Preferences:
         """Both, one after the other."""
         grades = _upward(sorted({*self.grades, *other.grades}), self.source)
-        first, second = (_padded(p, grades, max(self.places, other.places)) for p in (self, other))
+        first, second = (
+            _padded(p, grades, max(self.n_positions, other.n_positions)) for p in (self, other)
+        )
         return Preferences(
             grades, np.concatenate([first[0], second[0]]), np.concatenate([first[1], second[1]]),
             np.concatenate([self.outcome, other.outcome]),
@@ -98,7 +100,7 @@ class Preferences:
         )  # fmt: skip
 
     @classmethod
-    def of(
+    def from_grades(
         cls, left: Any, right: Any, outcome: Any = None, *, weight: Any = None, query: Any = None,
         segment: Any = None, grades: Sequence[int] | None = None,
         source: str = "the preferences",
@@ -111,8 +113,8 @@ class Preferences:
         first, second = (_matrix(side, width, source) for side in (left, right))
         n = len(first)
         kept = _grades(grades, first, second, source)
-        if len(kept) > MOST_LEVELS:
-            raise DataError(f"{source}: {len(kept)} grades are too many; at most {MOST_LEVELS}.")
+        if len(kept) > MAX_LEVELS:
+            raise DataError(f"{source}: {len(kept)} grades are too many; at most {MAX_LEVELS}.")
         given = np.ones(n) if outcome is None else _numbers(outcome, "outcomes", source)
         if not np.isin(given, (-2, -1, 0, 1, 2)).all():
             bad = given[~np.isin(given, (-2, -1, 0, 1, 2))][0]
@@ -123,11 +125,11 @@ class Preferences:
         weights = np.ones(n) if weight is None else _numbers(weight, "weights", source)
         return cls(
             kept, _levels(first, kept, source), _levels(second, kept, source),
-            given.astype(np.int8), weights, None if query is None else Ids.of(query),
-            None if segment is None else Ids.of(segment), source,
+            given.astype(np.int8), weights, None if query is None else Ids.from_values(query),
+            None if segment is None else Ids.from_values(segment), source,
         )  # fmt: skip
 
-    def seen(self) -> list[int]:
+    def observed_grades(self) -> list[int]:
         """Grades that occur in some list."""
         return [
             grade
@@ -135,21 +137,21 @@ class Preferences:
             if (self.left == level).any() or (self.right == level).any()
         ]
 
-    def regraded(self, grades: Sequence[int]) -> Preferences:
+    def with_grades(self, grades: Sequence[int]) -> Preferences:
         """The same among other grades, which must have all that occur."""
         kept = _upward(grades, self.source)
         if kept == self.grades:
             return self
-        lost = [grade for grade in self.seen() if grade not in kept]
+        lost = [grade for grade in self.observed_grades() if grade not in kept]
         if lost:
             raise DataError(
                 f"{self.source}: a list has the grade {lost[0]}; the grades are "
                 f"{', '.join(map(str, kept))}."
             )
-        left, right = _padded(self, kept, self.places)
+        left, right = _padded(self, kept, self.n_positions)
         return replace(self, grades=kept, left=left, right=right)
 
-    def encoded(self, places: int, unjudged: Unjudged = "worst") -> tuple[Levels, Levels]:
+    def encode(self, places: int, unjudged: Unjudged = "worst") -> tuple[Levels, Levels]:
         """Levels of the first `places` with nothing unknown: what is not judged is the worst.
 
         "condense" leaves unjudged documents out first, so that those below move up; "refuse" is
@@ -159,7 +161,7 @@ class Preferences:
             known = ", ".join(get_args(Unjudged))
             raise DataError(f"unjudged must be one of {known}; got {unjudged!r}.")
         first, second = (
-            _first(condensed(side) if unjudged == "condense" else side, places)
+            _first(condense(side) if unjudged == "condense" else side, places)
             for side in (self.left, self.right)
         )
         if unjudged == "refuse":
@@ -167,7 +169,7 @@ class Preferences:
         return np.maximum(first, 0), np.maximum(second, 0)
 
 
-def condensed(levels: Levels) -> Levels:
+def condense(levels: Levels) -> Levels:
     """Known levels moved up, in their order; unknown ones after them."""
     order = np.argsort(levels == UNKNOWN, axis=1, kind="stable")
     return np.take_along_axis(levels, order, axis=1)
@@ -193,12 +195,12 @@ def _refuse_unknown(given: Preferences, first: Levels, second: Levels) -> None:
 
 
 def _check_numbers(given: Preferences) -> None:
-    bad = ~((given.weight >= 0) & (given.weight <= HEAVIEST))
+    bad = ~((given.weight >= 0) & (given.weight <= MAX_WEIGHT))
     if bad.any():
         row = int(np.argmax(bad))
         raise DataError(
             f"{given.source}: the weight of pair {row + 1} is {given.weight[row]}; weights are "
-            f"numbers from 0 to {HEAVIEST:g}."
+            f"numbers from 0 to {MAX_WEIGHT:g}."
         )
     top = len(given.grades)
     for side in (given.left, given.right):
@@ -251,10 +253,10 @@ def _grades(
     if not np.isfinite([low, high]).all():
         raise DataError(f"{source}: a grade is infinite; grades are whole numbers.")
     least, most = int(np.floor(min(low, 1.0))), int(np.ceil(high))
-    if most - least >= MOST_LEVELS:
+    if most - least >= MAX_LEVELS:
         raise DataError(
             f"{source}: the grades go from {low:g} to {high:g}; name those that there are "
-            f"(grades=), at most {MOST_LEVELS}."
+            f"(grades=), at most {MAX_LEVELS}."
         )
     return tuple(range(least, max(most, least + 1) + 1))
 
@@ -265,9 +267,9 @@ def _upward(grades: Sequence[int], source: str) -> tuple[int, ...]:
         kept = tuple(int(g) for g in grades)
     except (TypeError, ValueError, OverflowError):
         raise DataError(f"{source}: grades must be whole numbers; got {grades!r}.") from None
-    if not 2 <= len(kept) <= MOST_LEVELS or list(kept) != sorted(set(kept)):
+    if not 2 <= len(kept) <= MAX_LEVELS or list(kept) != sorted(set(kept)):
         raise DataError(
-            f"{source}: grades must be two or more (and at most {MOST_LEVELS}), upward; got "
+            f"{source}: grades must be two or more (and at most {MAX_LEVELS}), upward; got "
             f"{list(kept)}."
         )
     return kept
@@ -314,13 +316,13 @@ def _chained(first: Preferences, second: Preferences, name: str, other: str) -> 
         return None
     sizes = (range(len(first)), range(len(first), len(first) + len(second)))
     named = [
-        Ids.of([other.format(at + 1) for at in rows]) if found is None else found
+        Ids.from_values([other.format(at + 1) for at in rows]) if found is None else found
         for found, rows in zip(ids, sizes, strict=True)
     ]
-    return Ids.chained(*named)
+    return Ids.concatenate(*named)
 
 
-def spread(ids: Ids | Iterable[object] | None, n: int) -> Array:
+def factorize(ids: Ids | Iterable[object] | None, n: int) -> Array:
     """A number for each name, the same for the same; without names everyone is alone."""
     if ids is None:
         return np.arange(n)

@@ -15,15 +15,15 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from firstpage.data.io.json_files import Kind, digest, write_json
+from firstpage.data.io.json_files import JsonFormat, json_digest, write_json
 from firstpage.errors import DataError
 from firstpage.types import Floats
 
-FILE = Kind("firstpage-measure", 1, "measure")
-MOST_LABEL = 1000  # whose 2^label - 1 is still a number
+MEASURE_FORMAT = JsonFormat("firstpage-measure", 1, "measure")
+MAX_EXP_LABEL = 1000  # whose 2^label - 1 is still a number
 Form = Literal["gains", "weights"]
-KINDS = ("exp", "linear")  # gains that have a name
-NOTHING = 1e-9  # of the greatest discount: less than this is rounding
+NAMED_GAINS = ("exp", "linear")  # gains that have a name
+ROUNDING_EPS = 1e-9  # of the greatest discount: less than this is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,15 +75,17 @@ class Utility:
             f"{g}: {gain:.3g}" for g, gain in zip(self.grades, self.gains, strict=True)
         )
         segments = f", {len(self.segments)} segments" if self.segments else ""
-        return f"Utility({self.form}, {self.places} places, gains by grade {{{gains}}}{segments})"
+        return (
+            f"Utility({self.form}, {self.n_positions} places, gains by grade {{{gains}}}{segments})"
+        )
 
     @property
-    def places(self) -> int:
+    def n_positions(self) -> int:
         """K: the places that count."""
         return len(self.discounts)
 
     @classmethod
-    def of(
+    def from_gains(
         cls, gains: Sequence[float] | Floats, discounts: Sequence[float] | Floats,
         grades: Sequence[int] | None = None, **more: Any,
     ) -> Utility:  # fmt: skip
@@ -92,18 +94,18 @@ class Utility:
         if g.ndim != 1 or c.ndim != 1 or len(g) < 2 or not len(c):
             raise DataError("give the gains of two or more grades, and the discounts of places.")
         weights = np.outer(c, g - g[0])
-        g, c = normalized(g, c)
+        g, c = normalize_gains(g, c)
         return cls(tuple(range(len(g)) if grades is None else grades), weights, g, c, **more)
 
     @classmethod
-    def standard(cls, gain: str, grades: Iterable[int], places: int) -> Utility:
+    def from_dcg(cls, gain: str, grades: Iterable[int], places: int) -> Utility:
         """The usual ones: gains 2^grade - 1 (`exp`) or the grade (`linear`), 1/log2(1 + place)."""
-        if gain not in KINDS:
-            raise DataError(f"gains with a name are {' and '.join(KINDS)}; got {gain!r}.")
+        if gain not in NAMED_GAINS:
+            raise DataError(f"gains with a name are {' and '.join(NAMED_GAINS)}; got {gain!r}.")
         kept = tuple(grades)
         number = np.asarray(kept, np.float64)
         values = np.exp2(number) - 1.0 if gain == "exp" else number
-        return cls.of(values, 1.0 / np.log2(np.arange(2.0, places + 2.0)), kept)
+        return cls.from_gains(values, 1.0 / np.log2(np.arange(2.0, places + 2.0)), kept)
 
     def table(self, form: Form | None = None) -> Floats:
         """Weights in a form: as they are, or as discounts times gains."""
@@ -119,7 +121,7 @@ class Utility:
         best = self.grades[-1]
         if best < 0:
             raise DataError("label_gain is for grades from 0 on; all of these are below.")
-        if top is None and best > MOST_LABEL:
+        if top is None and best > MAX_EXP_LABEL:
             raise DataError(f"2^{best} - 1 is no gain that anyone can use; say what the best has.")
         scale = (2.0**best - 1.0 if best else 1.0) if top is None else float(top)
         if not (np.isfinite(scale) and scale > 0):
@@ -135,7 +137,7 @@ class Utility:
         return self.segments[name]
 
     def to_dict(self) -> dict[str, Any]:
-        return FILE.marked(self._plain())
+        return MEASURE_FORMAT.with_header(self._plain())
 
     @classmethod
     def from_dict(cls, held: Mapping[str, Any]) -> Utility:
@@ -158,27 +160,27 @@ class Utility:
         return replace(self, form=form)
 
 
-def normalized(gains: Floats, discounts: Floats) -> tuple[Floats, Floats]:
+def normalize_gains(gains: Floats, discounts: Floats) -> tuple[Floats, Floats]:
     """Gains from 0 to 1; discounts with 1 at the first place, or, where that one is worth nothing
     (but for rounding), at the one that is worth most."""
     span = gains[-1] - gains[0]
     g = (gains - gains[0]) / span if span else np.zeros_like(gains)
     top = float(np.abs(discounts).max())
-    if abs(discounts[0]) > NOTHING * top:
+    if abs(discounts[0]) > ROUNDING_EPS * top:
         return g, discounts / discounts[0]
-    c = np.where(np.abs(discounts) > NOTHING * top, discounts, 0.0)
+    c = np.where(np.abs(discounts) > ROUNDING_EPS * top, discounts, 0.0)
     return g, c / top if top else c
 
 
 def read_utility(path: str | os.PathLike[str]) -> Utility:
     """The utility of a file that `save` wrote; a newer, foreign or damaged one is refused."""
-    name, held = os.fspath(path), FILE.read(path)
+    name, held = os.fspath(path), MEASURE_FORMAT.read(path)
     try:
         found = _from_plain(held)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         said = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise DataError(f"{name}: damaged ({said}).") from None
-    if held.get("sha256", (own := digest(found._plain()))) != own:
+    if held.get("sha256", (own := json_digest(found._plain()))) != own:
         raise DataError(
             f"{name}: its numbers are not those that were written (the checksum differs); if you "
             "changed them by hand, remove the line with sha256."
@@ -205,7 +207,7 @@ ITEM = re.compile(
 
 
 @dataclass(frozen=True)
-class Source:
+class MeasureSource:
     """A measure file, and what is meant of it.
 
     file     its path; empty where a Utility is at hand
@@ -218,7 +220,7 @@ class Source:
     segment: str | None = None
 
     @classmethod
-    def parse(cls, text: str) -> Source:
+    def parse(cls, text: str) -> MeasureSource:
         """From the text between the brackets; `file=` may be left out."""
         given: dict[str, str] = {}
         for name, value in _items(text):
@@ -244,7 +246,7 @@ class Source:
 
     def _is(self, text: str) -> bool:
         try:
-            return (not self.file or names_file(text)) and Source.parse(text) == self
+            return (not self.file or refers_to_file(text)) and MeasureSource.parse(text) == self
         except DataError:
             return False
 
@@ -252,9 +254,9 @@ class Source:
         """The utility of the file, or of its segment."""
         if not self.file:
             raise DataError("no measure file is named, as in DCG(measure.json)@10.")
-        return self.pick(read_utility(self.file), f"{self.file}: ")
+        return self.select(read_utility(self.file), f"{self.file}: ")
 
-    def pick(self, utility: Utility, where: str = "") -> Utility:
+    def select(self, utility: Utility, where: str = "") -> Utility:
         """The segment's part of a utility."""
         try:
             return utility if self.segment is None else utility.segment(self.segment)
@@ -262,7 +264,7 @@ class Source:
             raise DataError(f"{where}{error}") from None
 
 
-def names_file(inside: str) -> bool:
+def refers_to_file(inside: str) -> bool:
     """Whether the text between the brackets of a measure names a file, or speaks of one.
 
     A name alone does so if it could not be anything else: by a point, a slash or quotes.

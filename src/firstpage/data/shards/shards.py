@@ -21,22 +21,22 @@ from typing import Any
 import numpy as np
 
 from firstpage.data.dataset import Dataset
-from firstpage.data.folds import NAMES
-from firstpage.data.formats.letor import from_arrays
+from firstpage.data.folds import SPLIT_NAMES
+from firstpage.data.formats.letor import dataset_from_arrays
 from firstpage.data.formats.letor_reader import FeatureZero
 from firstpage.data.formats.registry import SUFFIXES, read
 from firstpage.data.ids import Ids
 from firstpage.data.io.files import suffix_of
-from firstpage.data.io.json_files import Kind, digest
+from firstpage.data.io.json_files import JsonFormat, json_digest
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.types import Array, Words
 
-AGAIN = "half-written, or damaged; write the shards again."
-FILE = Kind("firstpage-shards", 1, "table of shards")
-TABLE = "shards.json"
-SPLITS = {name: split for split, names in NAMES.items() for name in names}
-SPLITS |= {"dev": "vali", "eval": "test", "heldout": "test", "holdout": "test"}
-AS_THEY_ARE = ("letor", "parquet")  # files that are shards without being written anew
+DAMAGED = "half-written, or damaged; write the shards again."
+SHARDS_FORMAT = JsonFormat("firstpage-shards", 1, "table of shards")
+TABLE_FILE = "shards.json"
+SPLITS = {name: split for split, names in SPLIT_NAMES.items() for name in names}
+SPLITS |= {"dev": "valid", "eval": "test", "heldout": "test", "holdout": "test"}
+SHARD_FORMATS = ("letor", "parquet")  # files that are shards without being written anew
 
 
 @dataclass(frozen=True)
@@ -95,29 +95,31 @@ class Shards:
     def __iter__(self) -> Iterator[Dataset]:
         return (self[number] for number in range(len(self)))
 
-    def alone(self, number: int) -> Shards:
+    def single(self, number: int) -> Shards:
         """One shard, as if there were no others, by its full path: what is sent to machines."""
         return replace(self, folder=self.folder.resolve(), shards=(self.shards[number],))
 
-    def open(self, number: int, check: bool = False) -> Opened:
+    def open(self, number: int, check: bool = False) -> OpenShard:
         """A shard, and a way to let go of its pages; `check` that it is the one written."""
         shard = self.shards[number]
         place = self.folder / shard.name
         if not self.folder.is_dir():
             raise DataError(f"{self.folder}: no such folder of shards on this machine.")
         if not shard.sizes:
-            return Opened(self._file(place))
-        arrays = {name: mapped(place / f"{name}.npy", n) for name, n in shard.sizes.items()}
+            return OpenShard(self._file(place))
+        arrays = {name: map_array(place / f"{name}.npy", n) for name, n in shard.sizes.items()}
         maps = [a._mmap for a in arrays.values() if isinstance(a, np.memmap) and a.size]  # type: ignore[attr-defined]
         try:
-            data = replace(from_arrays(arrays, str(place)), feature_names=self.feature_names)
+            data = replace(
+                dataset_from_arrays(arrays, str(place)), feature_names=self.feature_names
+            )
         except (ValueError, TypeError, IndexError):
-            raise DataError(f"{place}: its arrays do not fit together: {AGAIN}") from None
+            raise DataError(f"{place}: its arrays do not fit together: {DAMAGED}") from None
         if (data.n_features, str(data.X.dtype)) != (self.n_features, self.dtype):
-            raise DataError(f"{place}: its features are not those of the table: {AGAIN}")
+            raise DataError(f"{place}: its features are not those of the table: {DAMAGED}")
         if check:
-            check_same(data, shard.sha256)
-        return Opened(data, maps)
+            check_unchanged(data, shard.sha256)
+        return OpenShard(data, maps)
 
     def _file(self, path: Path) -> Dataset:
         options: dict[str, Any] = {"dtype": self.dtype}
@@ -144,7 +146,7 @@ class Shards:
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
+class OpenShard:
     """A shard at work."""
 
     data: Dataset
@@ -164,36 +166,38 @@ def read_shards(folder: str | os.PathLike[str]) -> Shards:
     """The shards of a folder: those of `write_shards`, or its LETOR or Parquet files."""
     place = Path(folder)
     if not place.is_dir():
-        raise DataError(f"{place}: no such folder." if not place.exists() else NO_FOLDER % place)
-    if (place / TABLE).is_file():
+        raise DataError(f"{place}: no such folder." if not place.exists() else NOT_A_FOLDER % place)
+    if (place / TABLE_FILE).is_file():
         return _table(place)
     files = data_files(place)
     if files:
         return _files(place, files)
     if has_arrays(place):
-        raise DataError(f"{place}: {TABLE} is missing: half-written, or damaged; write it again.")
+        raise DataError(
+            f"{place}: {TABLE_FILE} is missing: half-written, or damaged; write it again."
+        )
     raise DataError(
-        f"{place}: no folder of shards: neither {TABLE} nor LETOR or Parquet files that belong "
+        f"{place}: no folder of shards: neither {TABLE_FILE} nor LETOR or Parquet files that belong "
         "together are in it."
     )
 
 
-NO_FOLDER = "%s: is a file, not a folder of shards; `firstpage shard` makes one of it."
+NOT_A_FOLDER = "%s: is a file, not a folder of shards; `firstpage shard` makes one of it."
 
 
-def is_shards(path: str | os.PathLike[str]) -> bool:
+def is_shard_folder(path: str | os.PathLike[str]) -> bool:
     """Whether this is meant as one: with a table, arrays, or data files side by side."""
     place = Path(path)
     return place.is_dir() and (
-        (place / TABLE).is_file()
+        (place / TABLE_FILE).is_file()
         or has_arrays(place)
-        or any(f.is_file() and _kind(f) in AS_THEY_ARE for f in place.iterdir())
+        or any(f.is_file() and _kind(f) in SHARD_FORMATS for f in place.iterdir())
     )
 
 
 def data_files(folder: Path) -> list[Path]:
     """LETOR and Parquet files, by name; files of different splits are refused, not mixed."""
-    found = sorted(f for f in folder.iterdir() if f.is_file() and _kind(f) in AS_THEY_ARE)
+    found = sorted(f for f in folder.iterdir() if f.is_file() and _kind(f) in SHARD_FORMATS)
     splits: dict[str, str] = {}
     for file in found:
         splits.setdefault(_split(file), file.name)
@@ -218,10 +222,10 @@ def _kind(path: Path) -> str | None:
 
 
 def _table(place: Path) -> Shards:
-    path = place / TABLE
-    held = FILE.read(path)
+    path = place / TABLE_FILE
+    held = SHARDS_FORMAT.read(path)
     held = {k: v for k, v in held.items() if k not in ("format", "version")}
-    if digest({k: v for k, v in held.items() if k != "sha256"}) != held.get("sha256"):
+    if json_digest({k: v for k, v in held.items() if k != "sha256"}) != held.get("sha256"):
         raise DataError(f"{path}: damaged: its contents do not match its checksum.")
     names = held["feature_names"]
     low, high = held["labels"]
@@ -255,7 +259,7 @@ def _looked(place: Path, files: list[Path], zero_based: bool) -> Shards:
     found, names, dtype, sparse = [], None, "float32", False
     widths: dict[str, int] = {}
     width, low, high = 0, np.inf, -np.inf
-    once = Once("file")
+    once = UniqueQueries("file")
     for number, path in enumerate(files):
         options = {"zero_based": zero_based} if _kind(path) == "letor" else {}
         data = _dataset(path, **options)
@@ -269,11 +273,11 @@ def _looked(place: Path, files: list[Path], zero_based: bool) -> Shards:
         low, high = min(low, float(data.y.min())), max(high, float(data.y.max()))
         found.append(Shard(path.name, data.n_docs, len(data), data.sha256(with_names=True)))
         widths[path.name] = data.n_features
-    warn_of_widths(str(place), widths)
+    warn_about_widths(str(place), widths)
     return Shards(place, tuple(found), width, dtype, sparse, names, (low, high), zero_based)
 
 
-def warn_of_widths(place: str, widths: dict[str, int]) -> None:
+def warn_about_widths(place: str, widths: dict[str, int]) -> None:
     """Warn where files of one data set have different numbers of features: zeros are filled in."""
     most = max(widths.values(), default=0)
     narrow = [f"{name} ({width})" for name, width in widths.items() if width < most]
@@ -289,7 +293,7 @@ def warn_of_widths(place: str, widths: dict[str, int]) -> None:
 # --- what shards are checked for: no query in two of them, and arrays that are those written
 
 
-class Once:
+class UniqueQueries:
     """Every query in one shard (file, block) only: whatever sums over queries relies on it."""
 
     def __init__(self, what: str) -> None:
@@ -321,22 +325,22 @@ def has_arrays(folder: Path) -> bool:
     return any(folder.glob("[0-9]*/X.npy")) or any(folder.glob("[0-9]*/indptr.npy"))
 
 
-def mapped(file: Path, size: int) -> Array:
+def map_array(file: Path, size: int) -> Array:
     """An array of a shard, mapped; a file that is missing, cut short or no array is refused."""
     found = file.stat().st_size if file.is_file() else None
     if found != size:
         what = "is missing" if found is None else f"has {found} bytes instead of {size}"
-        raise DataError(f"{file}: {what}: {AGAIN}")
+        raise DataError(f"{file}: {what}: {DAMAGED}")
     try:
         array: Array = np.load(file, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError):
-        raise DataError(f"{file}: holds no array: {AGAIN}") from None
+        raise DataError(f"{file}: holds no array: {DAMAGED}") from None
     except OSError as error:
         raise DataError(f"{file}: cannot be read ({error.strerror}).") from error
     return array
 
 
-def check_same(data: Dataset, sha256: str) -> None:
+def check_unchanged(data: Dataset, sha256: str) -> None:
     """Refuse arrays of the right size that are not those which were written.
 
     Labels and queries are looked at whole, of features what the hash looks at; and that sparse

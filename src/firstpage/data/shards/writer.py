@@ -14,19 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.data.dataset import Dataset, stacked, widened
-from firstpage.data.formats.letor import to_arrays
+from firstpage.data.dataset import Dataset, concat_datasets, pad_features
+from firstpage.data.formats.letor import dataset_to_arrays
 from firstpage.data.formats.letor_reader import LetorReader
 from firstpage.data.formats.registry import format_of, read
 from firstpage.data.shards.shards import (
-    FILE,
-    TABLE,
-    Once,
+    SHARDS_FORMAT,
+    TABLE_FILE,
     Shard,
     Shards,
+    UniqueQueries,
     data_files,
     read_shards,
-    warn_of_widths,
+    warn_about_widths,
 )
 from firstpage.errors import DataError
 from firstpage.folders import replacing
@@ -72,7 +72,7 @@ def letor_blocks(
 
 def _taken(reader: LetorReader, rest: Dataset | None) -> Dataset:
     found = reader.take()
-    return found if rest is None else stacked([rest, found])
+    return found if rest is None else concat_datasets([rest, found])
 
 
 def _same_first(reader: LetorReader, first: int | None) -> int:
@@ -84,13 +84,13 @@ def _same_first(reader: LetorReader, first: int | None) -> int:
     return reader.first
 
 
-ROWS = 1_000_000  # documents a shard
+ROWS_PER_SHARD = 1_000_000  # documents a shard
 
 
 def write_shards(
     data: Dataset | Iterable[Dataset] | str | os.PathLike[str],
     folder: str | os.PathLike[str],
-    rows: int = ROWS,
+    rows: int = ROWS_PER_SHARD,
     progress: Progress | None = None,
 ) -> Shards:
     """Cut data into shards of whole queries, about `rows` documents each.
@@ -102,7 +102,7 @@ def write_shards(
     place = Path(folder)
     if rows < 1:
         raise DataError(f"rows must be at least 1; got {rows}.")
-    with appearing(place) as draft:
+    with atomic_folder(place) as draft:
         writer = _Writer(draft)
         for block in _cut(_blocks(data, rows, progress), rows):
             writer.add(block)
@@ -119,7 +119,7 @@ def _blocks(data: Any, rows: int, progress: Progress | None) -> Iterator[Dataset
         if not files:
             raise DataError(f"{path}: has no LETOR or Parquet files that belong together.")
         sparse = first = None  # all files are read as the first one
-        once = Once("file")
+        once = UniqueQueries("file")
         for file in files:
             if format_of(file) == "letor":
                 blocks = letor_blocks(file, rows, progress, sparse, first)
@@ -129,14 +129,14 @@ def _blocks(data: Any, rows: int, progress: Progress | None) -> Iterator[Dataset
                 once.add(data, file.name)
                 yield data
     else:
-        once = Once("block")
+        once = UniqueQueries("block")
         for number, block in enumerate(data):
             once.add(_featured(block, f"block {number}"), f"block {number}")
             yield block
 
 
 def _told(
-    blocks: Generator[Dataset, None, int], once: Once, name: str
+    blocks: Generator[Dataset, None, int], once: UniqueQueries, name: str
 ) -> Generator[Dataset, None, tuple[bool, int]]:
     """The same blocks; at the end, whether they are sparse and the number of the first feature."""
     sparse = False
@@ -165,12 +165,12 @@ def _cut(blocks: Iterator[Dataset], rows: int) -> Iterator[Dataset]:
     for block in blocks:
         held.append(block)
         while sum(b.n_docs for b in held) >= rows:
-            whole = stacked(held)
+            whole = concat_datasets(held)
             end = max(int(np.searchsorted(whole.offsets, rows, side="right")) - 1, 1)
             yield whole[:end]
             held = [whole[end:]] if end < len(whole) else []
     if sum(len(b) for b in held):
-        yield stacked(held)
+        yield concat_datasets(held)
 
 
 class _Writer:
@@ -181,7 +181,7 @@ class _Writer:
         self.shards: list[Shard] = []
         self.widths: list[int] = []
         self.files: dict[str, int] = {}  # the features of each source, as text tells them
-        self.once = Once("shard")
+        self.once = UniqueQueries("shard")
         self.first: Dataset | None = None
         self.low, self.high = np.inf, -np.inf
 
@@ -207,7 +207,7 @@ class _Writer:
         place = self.folder / name
         place.mkdir(exist_ok=True)
         sizes = {}
-        arrays = to_arrays(replace(data, row_order=None))
+        arrays = dataset_to_arrays(replace(data, row_order=None))
         if data.docids is not None:
             ids = data.docids.compact()  # slices of a file point into all of its names
             arrays |= {"ids": ids.data, "id_starts": ids.starts, "id_ends": ids.ends}
@@ -221,7 +221,7 @@ class _Writer:
         if self.first is None or not sum(s.rows for s in self.shards):
             raise DataError("there is no document to write.")
         width = max(self.widths)
-        warn_of_widths("the data", self.files)
+        warn_about_widths("the data", self.files)
         held = {
             "features": width,
             "dtype": str(self.first.X.dtype),
@@ -233,7 +233,9 @@ class _Writer:
             if found < width:  # text leaves out zeros: the last features came late
                 self._widen(number, width)
         held["shards"] = [asdict(s) for s in self.shards]
-        (self.folder / TABLE).write_text(json.dumps(FILE.marked(held), indent=1) + "\n")
+        (self.folder / TABLE_FILE).write_text(
+            json.dumps(SHARDS_FORMAT.with_header(held), indent=1) + "\n"
+        )
 
     def _widen(self, number: int, width: int) -> None:
         """Beside it first: what is read is mapped, and must not change."""
@@ -242,7 +244,7 @@ class _Writer:
         kind, sparse = str(self.first.X.dtype), self.first.is_sparse
         was, labels = self.widths[number], (self.low, self.high)
         now = Shards(self.folder, (shard,), was, kind, sparse, names, labels)[0]
-        new = self._write(replace(now, X=widened(now.X, width)), f"{shard.name}-wide")
+        new = self._write(replace(now, X=pad_features(now.X, width)), f"{shard.name}-wide")
         shutil.rmtree(self.folder / shard.name)
         os.replace(self.folder / new.name, self.folder / shard.name)
         self.shards[number] = replace(new, name=shard.name)
@@ -251,11 +253,11 @@ class _Writer:
 # --- a folder that appears in one step, when all of it is written
 
 
-YOUNG = 2.0  # seconds in which a draft may not be locked yet by who makes it
+MIN_DRAFT_AGE = 2.0  # seconds in which a draft may not be locked yet by who makes it
 
 
 @contextmanager
-def appearing(place: Path) -> Iterator[Path]:
+def atomic_folder(place: Path) -> Iterator[Path]:
     """A draft beside the place, which takes its name at the end; a failure leaves nothing.
 
     A process that is killed leaves its draft, whose name begins with a dot; the next that writes
@@ -297,7 +299,7 @@ def _is_draft(folder: Path) -> bool:
     with suppress(OSError):
         names = [one.name for one in folder.iterdir()]
         ours = all(name == "shards.json" or name[:5].isdigit() for name in names)
-        return ours and time.time() - folder.stat().st_mtime > YOUNG
+        return ours and time.time() - folder.stat().st_mtime > MIN_DRAFT_AGE
     return False
 
 

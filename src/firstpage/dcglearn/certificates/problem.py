@@ -120,7 +120,7 @@ class Case:
         else:
             down, up = down * columns, self.up
         gains = np.concatenate([[0.0], np.cumsum(up)])
-        return Utility.of(gains, self._summed(down[:, None])[:, 0], grades)
+        return Utility.from_gains(gains, self._summed(down[:, None])[:, 0], grades)
 
     def _summed(self, steps: Floats) -> Floats:
         return np.cumsum(steps[::-1], axis=0)[::-1] if self.falling else steps

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeAlias
 
-from firstpage.data.formats.row_reader import NO_LIMITS, file_cells, json_rows
+from firstpage.data.formats.row_reader import NO_LIMITS, read_file_cells, read_json_rows
 from firstpage.data.io.files import read_all
 from firstpage.errors import DataError, at
 
@@ -23,7 +23,7 @@ def table(path: Path, wanted: dict[str, tuple[str, ...]]) -> Iterator[tuple[str,
 
     wanted  the names that the column of each field may have
     """
-    rows = file_cells(path)
+    rows = read_file_cells(path)
     header = [name.strip().lower() for name in next(rows, (1, []))[1]]
     columns = {key: _column(path, header, names) for key, names in wanted.items()}
     for line, row in rows:
@@ -55,7 +55,7 @@ def json_values(path: Path) -> Iterator[tuple[str, Json]]:
     try:
         whole = json.loads(data)
     except (ValueError, RecursionError):
-        yield from json_rows(str(path), io.BytesIO(data), NO_LIMITS)
+        yield from read_json_rows(str(path), io.BytesIO(data), NO_LIMITS)
     else:
         yield at(path, 1), whole
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from firstpage.data.formats.row_reader import file_cells
+from firstpage.data.formats.row_reader import read_file_cells
 from firstpage.errors import DataError, at
 from firstpage.labeling.belief.utilities import bradley_terry
 from firstpage.labeling.strategies.strategy import Answer, Compare, Question
@@ -71,7 +71,7 @@ class Votes:
 def read_votes(path: Path | str) -> list[Votes]:
     """Votes of a CSV file with the columns topic, arg1, arg2, vote (a1, a2 or equal)."""
     found: dict[str, dict[tuple[str, str], list[int]]] = defaultdict(lambda: defaultdict(list))
-    for query, left, right, outcome in _rows(file_cells(Path(path)), path):
+    for query, left, right, outcome in _rows(read_file_cells(Path(path)), path):
         if right < left:
             left, right, outcome = right, left, -outcome
         found[query][left, right].append(outcome)

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from firstpage.data.formats.row_reader import file_rows, json_rows
+from firstpage.data.formats.row_reader import read_file_rows, read_json_rows
 from firstpage.errors import DataError
 
 TOOLS = ("pairs", "grades", "lists")
@@ -103,7 +103,7 @@ def judged(records: Iterable[Record]) -> Iterator[Record]:
 
 def read_records(path: str | Path) -> list[Record]:
     """Records of a JSON-lines file, as `write_records` writes it; plain or compressed."""
-    return [_record(row, where) for where, row in file_rows(Path(path), json_rows)]
+    return [_record(row, where) for where, row in read_file_rows(Path(path), read_json_rows)]
 
 
 def write_records(path: str | Path, records: Iterable[Record]) -> None:
@@ -118,7 +118,7 @@ def write_records(path: str | Path, records: Iterable[Record]) -> None:
 def read_results(path: str | Path) -> dict[tuple[str, str, str], dict[str, float]]:
     """Final results of a JSON-lines file: query, assessor, tool, and labels by document."""
     found: dict[tuple[str, str, str], dict[str, float]] = {}
-    for where, row in file_rows(Path(path), json_rows):
+    for where, row in read_file_rows(Path(path), read_json_rows):
         try:
             key = str(row["query"]), str(row["assessor"]), str(row["tool"])
             labels = {str(doc): float(label) for doc, label in row["labels"].items()}

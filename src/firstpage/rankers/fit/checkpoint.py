@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.data.dataset import Dataset
-from firstpage.data.io.json_files import Kind, digest, write_json
+from firstpage.data.io.json_files import JsonFormat, json_digest, write_json
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.rankers.fit.progress import Step, Watcher
 from firstpage.rankers.fit.record import Record, versions
@@ -23,7 +23,7 @@ from firstpage.rankers.fit.training_data import TrainingData
 from firstpage.solvers.solver import AnySolver, Objective, Resume, SolverResult, State
 from firstpage.types import Floats
 
-FILE = Kind("firstpage-checkpoint", 1, "checkpoint")
+FILE = JsonFormat("firstpage-checkpoint", 1, "checkpoint")
 Json = Any
 """What JSON holds."""
 EVERY = 10.0  # seconds between writings
@@ -66,7 +66,7 @@ class Checkpoint:
     def _read(self) -> State:
         held = FILE.read(self.path)
         parts = {key: held.get(key) for key in ("belongs", "state")}
-        if digest(parts) != held.get("sha256"):
+        if json_digest(parts) != held.get("sha256"):
             raise DataError(f"{self.path}: damaged: its contents do not match its checksum.")
         for key, mine in self._belongs.items():
             if held["belongs"].get(key) != mine and key == "version":
@@ -95,7 +95,7 @@ class Checkpoint:
         held = {"belongs": self._belongs, "state": _packed(self._last())}
         self._written = time.monotonic()
         try:
-            write_json(FILE.marked(held), self.path)
+            write_json(FILE.with_header(held), self.path)
         except (OSError, DataError) as error:
             self._warn(f"{self.path}: the checkpoint cannot be written ({_why(error)}).")
 
@@ -163,8 +163,11 @@ def belongs(
         "version": versions()["firstpage"],
         "ranker": name,
         "parameters": {k: v for k, v in parameters.items() if k not in INDIFFERENT},
-        "data": [training.fingerprint()["sha256"], *[digest({"w": w.tolist()}) for w in weights]],
-        "warm start": None if start is None else digest({"w": np.asarray(start).tolist()}),
+        "data": [
+            training.fingerprint()["sha256"],
+            *[json_digest({"w": w.tolist()}) for w in weights],
+        ],
+        "warm start": None if start is None else json_digest({"w": np.asarray(start).tolist()}),
         "validation data": None if valid is None else valid.sha256(),
     }
 

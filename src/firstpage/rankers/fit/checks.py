@@ -11,7 +11,7 @@ import numpy as np
 from firstpage.data.dataset import Dataset
 from firstpage.data.groups import group_rows
 from firstpage.data.ids import Ids
-from firstpage.data.joins import partners
+from firstpage.data.joins import match_queries
 from firstpage.data.shards.shards import Shards
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.kernels.scoring import zero_sum
@@ -62,7 +62,7 @@ def grouped(
     rows = X.shape[0]
     if qid is None:
         offsets = np.array([0, rows], np.int64)
-        return Dataset(X, y, offsets, Ids.of(["1"]), None, names, "X")
+        return Dataset(X, y, offsets, Ids.from_values(["1"]), None, names, "X")
     queries, offsets, order = group_rows(qid, rows)
     if order is not None:
         X, y = X[order], y[order]
@@ -125,7 +125,7 @@ def warn_of_overlap(train: Dataset, valid: Dataset) -> None:
 
 def shared_queries(train: Dataset, valid: Dataset) -> list[int]:
     """Return the validation queries that training has under the same id with the same features."""
-    partner = partners(valid.queries, train.queries)
+    partner = match_queries(valid.queries, train.queries)
     there = np.flatnonzero(partner >= 0)
     size = train.lengths[partner[there]]
     candidates = there[(valid.lengths[there] == size) & (size > 0)].tolist()

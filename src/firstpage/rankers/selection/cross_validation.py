@@ -189,19 +189,19 @@ class _Parts:
 
     number: int
     train: Dataset
-    vali: Dataset | None
+    valid: Dataset | None
     test: Dataset
 
     @classmethod
     def of(cls, fold: Fold, k: int | None) -> _Parts:
-        vali = fold.vali if "vali" in fold.paths else None
-        parts = [fold.train, vali, fold.test]
+        valid = fold.valid if "valid" in fold.paths else None
+        parts = [fold.train, valid, fold.test]
         if k is not None:
             parts = [None if p is None else p.with_labels(p.truth.top_k(k)) for p in parts]
-        train, vali, test = parts
+        train, valid, test = parts
         assert train is not None
         assert test is not None
-        return cls(fold.number, train, vali, test)
+        return cls(fold.number, train, valid, test)
 
 
 def _fit(
@@ -210,13 +210,13 @@ def _fit(
     """Fitted on one fold, and what tuning chose.  A half-trained model is no result."""
     picked: dict[str, str] = {}
     if tuned:
-        if fold.vali is None:
+        if fold.valid is None:
             raise DataError(f"fold {fold.number} has no validation data to choose parameters on.")
-        found = tune(ranker, fold.train, fold.vali, **search)
+        found = tune(ranker, fold.train, fold.valid, **search)
         ranker, interrupted = found.best, found.interrupted
         picked = {key: str(value) for key, value in found.parameters.items()}
     else:
-        ranker.fit(fold.train, valid=fold.vali)
+        ranker.fit(fold.train, valid=fold.valid)
         interrupted = ranker.interrupted_
     if interrupted:
         raise KeyboardInterrupt

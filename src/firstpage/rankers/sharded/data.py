@@ -91,7 +91,7 @@ class Sharded:
 
         prefers   whether queries without a preference say nothing to the ranker
         """
-        job = engine.job([StoredTask(shards.alone(n)) for n in range(len(shards))])
+        job = engine.job([StoredTask(shards.single(n)) for n in range(len(shards))])
         try:
             surveys = tuple(job.map(survey))
         finally:
@@ -140,7 +140,7 @@ class Sharded:
         """What a machine needs to know of each shard."""
         return [
             TrainingTask(
-                self.shards.alone(n), self.transform, self.convert, self.drops, self.by_docs,
+                self.shards.single(n), self.transform, self.convert, self.drops, self.by_docs,
                 self.total, setup,
             )
             for n in range(len(self.shards))
@@ -164,7 +164,7 @@ class Sharded:
             from scipy.sparse import csr_array
 
             X = csr_array(shape, dtype=kind)
-        return Dataset(X, np.empty(0), np.zeros(1, np.int64), Ids.of([]))
+        return Dataset(X, np.empty(0), np.zeros(1, np.int64), Ids.from_values([]))
 
     # --- what fits ask for
 

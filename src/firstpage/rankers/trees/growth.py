@@ -115,7 +115,7 @@ class Objective:
         heavy = np.empty(0) if weight is None else np.asarray(weight, np.float64)
         key = (y.tobytes(), heavy.tobytes(), offsets.tobytes())
         if self._gradients is None or key != self._key:
-            queries = Ids.of([str(q) for q in range(len(offsets) - 1)])
+            queries = Ids.from_values([str(q) for q in range(len(offsets) - 1)])
             truth: Truth = self._order(Truth(y, offsets, queries))
             shares = None
             if len(heavy) == len(offsets) - 1 and len(heavy) != len(y):

@@ -63,7 +63,7 @@ class Metric:
             offsets = offsets_from_lengths(group)
         y = labels_of(labels, int(offsets[-1]))
         how = convention("default")
-        queries = Ids.of([str(q) for q in range(len(offsets) - 1)])
+        queries = Ids.from_values([str(q) for q in range(len(offsets) - 1)])
         lists = rank_lists(np.asarray(scores, np.float64).ravel(), y, offsets, queries, how)
         value = float(self.measure.values(lists, how).mean())
         if not hasattr(data, "get_uint_info"):  # LightGBM also wants to know which way is up

@@ -42,7 +42,7 @@ class Judge:
         self._how = convention("default")
         ideal = rank_lists(self.labels, self.labels, self.offsets, self.queries, self._how)
         self.additive = measure.additive(ideal, self._how)
-        best, worst = self.of_lists(self.labels), self.of_lists(-self.labels)
+        best, worst = self.from_lists(self.labels), self.from_lists(-self.labels)
         self.telling: Bools = np.abs(best - worst) > DUST  # discounts of a file may rise
         if measure.lower_is_better or best.max(initial=0.0) > 1 + DUST or worst.min(initial=0) < 0:
             raise DataError(
@@ -54,9 +54,9 @@ class Judge:
 
     def __call__(self, scores: Floats) -> Floats:
         """One number a query, from the scores of all documents."""
-        return self.of_lists(scores if self.rows is None else scores[self.rows])
+        return self.from_lists(scores if self.rows is None else scores[self.rows])
 
-    def of_lists(self, scores: Floats) -> Floats:
+    def from_lists(self, scores: Floats) -> Floats:
         """The same from the scores of the lists' documents."""
         sums = self.additive
         if sums is None or len(sums.discount) > SHORT:
@@ -176,8 +176,8 @@ class StumpPool:
                 for t in range(last - first):
                     above = (bins > t).astype(np.float64)
                     out[0, first + t], out[1, first + t] = (
-                        judge.of_lists(above),
-                        judge.of_lists(-above),
+                        judge.from_lists(above),
+                        judge.from_lists(-above),
                     )
             else:
                 self._two_blocks(judge, bins, out[:, first:last])
@@ -273,7 +273,7 @@ class FeaturePool:
             values = self._scaled(h, self._column(h))
             values = values if judge.rows is None else values[judge.rows]
             for s, sign in enumerate(self.signs):
-                out[s, h] = judge.of_lists(sign * values)
+                out[s, h] = judge.from_lists(sign * values)
         return out
 
     def values(self, number: int, X: Features) -> Floats:

@@ -129,7 +129,7 @@ class ListTerm:
         self._judge = judge
         self._shares = np.where(judge.telling, shares, 0.0)
         self._total = float(self._shares.sum())
-        self._floor = judge.of_lists(np.zeros(len(judge.labels))) * adjusted
+        self._floor = judge.from_lists(np.zeros(len(judge.labels))) * adjusted
         self._alone: Array = pool.judged(judge) if self._total > 0 else np.empty((0, 0, 0))
         self._weights = self._shares / self._total if self._total > 0 else self._shares
         self.loss = 0.0

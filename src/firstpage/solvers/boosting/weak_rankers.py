@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
-from firstpage.data.dataset import stacked_rows
+from firstpage.data.dataset import concat_features
 from firstpage.registry import ParameterError, Registry, number
 from firstpage.solvers.boosting.pools import FeaturePool, Pool, Room, StumpPool, limits
 from firstpage.types import Array, Floats, Ints
@@ -117,7 +117,7 @@ class Stumps:
         return X[-first % step :: step]
 
     def learn(self, samples: list[Matrix]) -> list[Floats]:
-        rows = stacked_rows(samples)
+        rows = concat_features(samples)
         return thresholds_of(rows, np.ones(rows.shape[0]), int(self.bins))
 
     def of(self, cuts: list[Floats], X: Matrix, threads: int | None, room: Room = np.empty) -> Pool:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from firstpage.data.dataset import stacked_rows
+from firstpage.data.dataset import concat_features
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.engine.engine import ShardJob
 from firstpage.scorers.linear import WIDE, BoundLinear, by_width
@@ -193,7 +193,7 @@ class ShardedObjective:
         bends = np.concatenate([bend for _, _, bend, _ in samples]) / total
         lengths = np.concatenate([lengths for _, lengths, _, _ in samples])
         ends = offsets_from_lengths(lengths)
-        bound = BoundLinear(stacked_rows([rows for rows, *_ in samples]))
+        bound = BoundLinear(concat_features([rows for rows, *_ in samples]))
         return bound.conditioner([ends], bends, self.l2)
 
 

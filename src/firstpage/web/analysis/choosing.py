@@ -99,6 +99,6 @@ def _most_teaching(found: Learned, pairs: Sequence[Pair], how: Any) -> int | Non
     if not pairs or found.learner is None:
         return None
     left, right = ([pair[side] for pair in pairs] for side in (0, 1))
-    pool = Preferences.of(left, right, grades=found.learner.given_.grades)
+    pool = Preferences.from_grades(left, right, grades=found.learner.given_.grades)
     rows = choose(found.learner, pool, 1, how)
     return rows[0] if rows else None

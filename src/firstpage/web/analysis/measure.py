@@ -246,9 +246,9 @@ def learn(found: list[Compared], lists: Lists) -> Learned:
     if all(grade is None for grades in every for grade in grades):
         return Learned(len(found), NO_GRADES)
     try:
-        grades = Preferences.of(every, every, source=SOURCE).grades
+        grades = Preferences.from_grades(every, every, source=SOURCE).grades
         given = preferences(found, grades)
-        places = min(PLACES, given.places)
+        places = min(PLACES, given.n_positions)
         enough = len(found) >= FEWEST
         learner = Learner(places, C="cv" if enough else FALLBACK, threads=1, decreasing=True)
         learner.fit(given)
@@ -261,7 +261,7 @@ def learn(found: list[Compared], lists: Lists) -> Learned:
 
 def preferences(found: list[Compared], grades: tuple[int, ...] | None = None) -> Preferences:
     """Judgments as the learner takes them: each counts one, those of a query stay together."""
-    return Preferences.of(
+    return Preferences.from_grades(
         [c.left for c in found], [c.right for c in found], [c.outcome for c in found],
         query=[c.query for c in found], grades=grades, source=SOURCE,
     )  # fmt: skip

@@ -184,5 +184,5 @@ def _documents(
     return trec.put_together(found, wanted, have, texts.name), notes
 
 
-def _rows(file: File, limits: ReadLimits, unread: rows.Unread) -> Iterator[row_reader.Row]:
-    return unread.watched(file.name, row_reader.rows(file.name, file.stream, limits))
+def _rows(file: File, limits: ReadLimits, unread: rows.Unread) -> Iterator[row_reader.LocatedRow]:
+    return unread.watched(file.name, row_reader.read_rows(file.name, file.stream, limits))

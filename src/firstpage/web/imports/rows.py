@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from firstpage.data.formats.row_reader import Row
+from firstpage.data.formats.row_reader import LocatedRow
 from firstpage.errors import DataError
 from firstpage.labeling.planning.tasks import listed
 from firstpage.labeling.strategies.exhaustive import GRADES
@@ -64,7 +64,7 @@ class Unread:
     def __init__(self) -> None:
         self._columns: dict[str, Counter[str]] = {}
 
-    def watched(self, source: str, rows: Iterable[Row]) -> Iterator[tuple[str, WatchedRow]]:
+    def watched(self, source: str, rows: Iterable[LocatedRow]) -> Iterator[tuple[str, WatchedRow]]:
         """Yield the rows of a file; what a row's reader has not read by the next one is counted."""
         for where, row in rows:
             watched = WatchedRow(row)
@@ -82,7 +82,7 @@ class Unread:
                 yield f"{source}: columns that are not read: {names}."
 
 
-def queries_from(rows: Iterable[Row]) -> dict[str, Query]:
+def queries_from(rows: Iterable[LocatedRow]) -> dict[str, Query]:
     """The queries of a file, by id; one may be without a text."""
     found: dict[str, Query] = {}
     for where, row in rows:
@@ -100,7 +100,7 @@ def description_of(where: str, row: Mapping[str, Any]) -> str:
     return " ".join(part for part in parts if part)
 
 
-def documents_from(rows: Iterable[Row], pictures: Pictures) -> dict[str, list[Document]]:
+def documents_from(rows: Iterable[LocatedRow], pictures: Pictures) -> dict[str, list[Document]]:
     """The documents of a file, by query."""
     found: dict[str, dict[str, Document]] = {}
     for where, row in rows:
@@ -294,7 +294,7 @@ class Known:
     own: Query | None = None
 
 
-def golds_from(rows: Iterable[Row]) -> list[Known]:
+def golds_from(rows: Iterable[LocatedRow]) -> list[Known]:
     """`query`, `left`, `right` (documents), `outcome` (1, 0, -1) or `grade`, `explanation`."""
     found = []
     for where, row in rows:
@@ -308,7 +308,7 @@ def golds_from(rows: Iterable[Row]) -> list[Known]:
 
 
 def training_from(
-    source: str, rows: Iterable[Row], pictures: Pictures, unread: Unread
+    source: str, rows: Iterable[LocatedRow], pictures: Pictures, unread: Unread
 ) -> list[Known]:
     """`text` (the query), `left` and `right` (texts, or objects like documents), the answer."""
     found = []

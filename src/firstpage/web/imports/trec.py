@@ -8,13 +8,13 @@ from html import unescape
 from itertools import islice
 
 from firstpage.data.formats.row_reader import (
-    LONGEST_LINE,
+    MAX_LINE_BYTES,
     ByteStream,
     ReadLimits,
-    json_rows,
-    lines,
+    read_json_rows,
+    read_lines,
 )
-from firstpage.data.formats.trec import Qrels, Run, uploaded_rows
+from firstpage.data.formats.trec import Qrels, Run, read_uploaded_rows
 from firstpage.errors import DataError
 from firstpage.web.imports.pictures import Pictures
 from firstpage.web.imports.rows import (
@@ -48,7 +48,7 @@ def topics(name: str, stream: ByteStream, limits: ReadLimits) -> dict[str, Query
     if found:
         return found
     stream.seek(0)
-    for number, line in lines(name, stream, limits):
+    for number, line in read_lines(name, stream, limits):
         if line.strip():
             key, tab, text = line.partition("\t")
             if not tab or not key.strip():
@@ -60,7 +60,7 @@ def topics(name: str, stream: ByteStream, limits: ReadLimits) -> dict[str, Query
 def run(name: str, stream: ByteStream, limits: ReadLimits) -> Wanted:
     """The documents of each query, the best first; their scores are what one believes of them."""
     found: Wanted = {}
-    for where, query, document, score in uploaded_rows(Run, name, stream, limits):
+    for where, query, document, score in read_uploaded_rows(Run, name, stream, limits):
         mine = _of_query(found, where, query)
         if document in mine:
             raise DataError(f"{where}: document {document!r} comes twice in this query.")
@@ -85,7 +85,7 @@ def _of_query(found: Wanted, where: str, query: str) -> dict[str, float | None]:
 def qrels(name: str, stream: ByteStream, limits: ReadLimits) -> dict[str, dict[str, int]]:
     """Grades by query and document, for the items of lists."""
     found: dict[str, dict[str, int]] = {}
-    for where, query, document, value in uploaded_rows(Qrels, name, stream, limits):
+    for where, query, document, value in read_uploaded_rows(Qrels, name, stream, limits):
         mine, grade = found.setdefault(query, {}), grade_of(where, value)
         if mine.setdefault(document, grade) != grade:
             raise DataError(f"{where}: document {document!r} has two grades in this query.")
@@ -95,7 +95,7 @@ def qrels(name: str, stream: ByteStream, limits: ReadLimits) -> dict[str, dict[s
 def letor(name: str, stream: ByteStream, limits: ReadLimits) -> Wanted:
     """The documents that a LETOR file names after `#`; its labels and features are not needed."""
     found: Wanted = {}
-    for number, line in lines(name, stream, limits):
+    for number, line in read_lines(name, stream, limits):
         data, hash_, comment = line.partition("#")
         words = data.split()
         if not words:
@@ -129,7 +129,7 @@ def _collected(
     unread: Unread,
 ) -> Iterator[tuple[str, Document]]:  # fmt: skip
     if name.lower().removesuffix(".gz").endswith((".jsonl", ".ndjson")):
-        for where, row in json_rows(name, stream, limits):
+        for where, row in read_json_rows(name, stream, limits):
             watched = WatchedRow(row)
             key = str(next((watched[name] for name in COLLECTED_IDS if name in row), ""))
             if key in wanted:
@@ -234,14 +234,14 @@ def _blocks(
     """What stands between two tags, which have lines of their own or begin and end them."""
     held: list[str] | None = None
     begin = size = 0
-    for number, line in lines(name, stream, limits):
+    for number, line in read_lines(name, stream, limits):
         plain = line.strip().lower()
         if held is None and plain.startswith(start.lower()):
             held, begin, size = [], number, 0
         if held is not None:
             held.append(line)
             size += len(line)
-            if size > LONGEST_LINE:
+            if size > MAX_LINE_BYTES:
                 raise DataError(f"{name}:{begin}: this {start} has no {end}, or is far too long.")
             if plain.endswith(end.lower()):
                 yield f"{name}:{begin}", "\n".join(held).strip()[len(start) : -len(end)]
