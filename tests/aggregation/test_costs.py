@@ -72,7 +72,7 @@ def test_a_report_adds_up() -> None:
 )
 def test_what_is_no_order_is_refused(order: list) -> None:
     ballots = ballots_of([Query(3, [[0, 1, 2]])])
-    with pytest.raises(DataError, match="an order must name"):
+    with pytest.raises(DataError, match="an order must list"):
         fp.kemeny_cost(order, ballots)
 
 

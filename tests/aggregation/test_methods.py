@@ -137,7 +137,7 @@ def test_exact_orders_whole_circles_and_refuses_larger_ones() -> None:
         want = ref.cost(order.tolist(), ref.votes(query.lists, [1 / size] * size, query.n))
         assert fp.kemeny_cost(order, ballots)[0] == pytest.approx(want)
     ballots = ballots_of([circle(17)])
-    with pytest.raises(DataError, match="query '0': 17 documents lie on common majority circles"):
+    with pytest.raises(DataError, match="query '0': 17 documents are on common majority cycles"):
         method("exact").order(ballots)
     assert method("exact(limit=17)").order(ballots).tolist() == list(range(17))
 

@@ -59,7 +59,7 @@ def test_rows_may_stand_in_any_order_once_the_base_is_given(
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:every ranking has the weight 0")
+@pytest.mark.filterwarnings("ignore:every ranker has the weight 0")
 @pytest.mark.parametrize("name", NAMES)
 @given(
     table=tables,

@@ -73,8 +73,8 @@ def test_columns_that_the_model_does_not_know_are_left_out_with_one_note(files: 
     found, said = scores(run, "named.json", "more.csv")
     assert found == want
     assert said == (
-        "firstpage: note: more.csv: named.json does not know the features 'extra', 'other'; "
-        "left out.\n"
+        "firstpage: note: more.csv: named.json does not use the features 'extra', 'other'; "
+        "ignored.\n"
     )
     done = run("evaluate", "more.csv", "--model", "named.json", "--json")
     assert json.loads(done.stdout)
@@ -118,13 +118,13 @@ def test_text_with_fewer_features_is_refused_unless_it_is_padded(files: Path, ru
 )
 def test_columns_taken_in_their_order_are_one_note(files: Path, run, model, data, unnamed) -> None:
     note = (
-        f"firstpage: note: {data}: its columns are taken in their order for the features of "
-        f"{model}, as {unnamed} has no names of features.\n"
+        f"firstpage: note: {data}: its columns are matched to the features of "
+        f"{model} by their order, since {unnamed} has no feature names.\n"
     )
     assert scores(run, model, data)[1] == note
     asked = ["evaluate", data, "--model", model, "--model", model, "--json"]
     assert run(*asked).stderr == note
-    with pytest.warns(fp.FirstpageWarning, match="columns are taken in their order") as said:
+    with pytest.warns(fp.FirstpageWarning, match="by their order, since") as said:
         fp.load(model).predict(fp.read(data))
     assert len(said) == 1
     assert scores(run, "bare.json", "data.txt")[1] == ""
@@ -143,7 +143,7 @@ def test_shards_follow_the_same_rule(files: Path, run) -> None:
                     ["evaluate", "more", "--model", "named.json"]):  # fmt: skip
         done = run(*command)
         assert done.returncode == 0
-        assert done.stderr.count("does not know the feature 'copy'") == 1
+        assert done.stderr.count("does not use the feature 'copy'") == 1
     assert fp.read_scores("s").tolist() == want
     fp.write_shards(MADE.with_features(MADE.X[:, :3]), "narrow", 30)
     assert "--pad" in refused(run, "rank", "bare.json", "narrow", "-o", "s")
@@ -194,7 +194,7 @@ def test_text_without_labels_says_what_to_write(files: Path, run) -> None:
     Path("bare.txt").write_text("qid:1 1:0.5 2:1 3:1 4:1\n")
     said = refused(run, "rank", "bare.json", "bare.txt", "-o", "s")
     assert "bare.txt:1:1: the line must begin with a number, the label" in said
-    assert "any number will do where documents are only ranked" in said
+    assert "Any number will do if the documents are only to be ranked" in said
 
 
 def test_pad_without_a_model_is_refused(files: Path, run) -> None:

@@ -132,24 +132,26 @@ def test_ids_that_are_made_up(files: Path, run) -> None:
 def test_columns_that_look_like_labels(files: Path, run) -> None:
     Path("two.csv").write_text("label,grade,qid,a\n1,1,1,0.5\n0,0,1,0.1\n")
     (note,) = notes(run("describe", "two.csv"))
-    assert "two.csv: reads 'grade' as a feature, though 'label' is the label" in note
+    assert "two.csv: 'grade' is read as a feature, since 'label' is the label" in note
 
 
 def test_arrays_that_are_not_read(files: Path, run) -> None:
     np.savez("d.npz", X=MADE.X, y=MADE.y, qid=MADE.qid, weights=np.ones(3))
     (note,) = notes(run("describe", "d.npz"))
-    assert "d.npz: leaves out weights; data are X" in note
+    assert "d.npz: ignores the arrays weights; it reads X" in note
 
 
 def test_queries_that_a_run_does_not_have_to_aggregate(files: Path, run) -> None:
     (note,) = notes(run("aggregate", "a.run", "b.run", "short.run", "-o", "o.run"))
-    assert "short.run: 2 of 12 queries are not in it, and it has no vote there: 11, 12." in note
+    assert "short.run: lacks 2 of 12 queries, and has no vote there: 11, 12." in note
 
 
 def test_weights_of_nothing(files: Path, run) -> None:
     done = run("aggregate", "a.run", "b.run", "--weights", "0,0", "--json")
     assert [r["weight"] for r in json.loads(done.stdout)["rankers"]] == [0.5, 0.5]
-    assert notes(done) == ["firstpage: note: every ranking has the weight 0; all weigh alike."]
+    assert notes(done) == [
+        "firstpage: note: every ranker has the weight 0; all are weighted equally."
+    ]
 
 
 def test_files_of_a_folder_with_fewer_features(files: Path, run) -> None:
@@ -158,7 +160,7 @@ def test_files_of_a_folder_with_fewer_features(files: Path, run) -> None:
     fp.write(MADE[6:].with_features(MADE[6:].X[:, :2]), "parts/2.txt")
     said = notes(run("train", "ListNet", "parts", "-o", "m.json"))
     assert (
-        "firstpage: note: parts: has 3 features; those that a file lacks are taken for 0: 2.txt (2)."
+        "firstpage: note: parts: has 3 features; those that a file lacks are read as 0: 2.txt (2)."
         in said
     )
 
@@ -167,7 +169,7 @@ def test_a_column_name_that_stands_twice_is_refused(files: Path, run) -> None:
     Path("two.csv").write_text("label,qid,bm25,bm25\n1,1,0.5,1\n0,1,0.1,2\n")
     done = run("describe", "two.csv")
     assert done.returncode == 1
-    assert "two.csv: two columns are called 'bm25'; rename or drop one." in done.stderr
+    assert "two.csv: two columns are named 'bm25'; rename or drop one." in done.stderr
 
 
 TWICE = "label,qid,docid,a\n1,1,x,0.5\n0,1,y,0.1\n0,1,x,0.2\n"
@@ -177,7 +179,7 @@ def test_a_document_that_stands_twice(files: Path, run) -> None:
     Path("twice.csv").write_text(TWICE)
     data = fp.read("d.txt")
     fp.ListNet().fit(data.with_features(data.X[:, :1])).save("one.json")
-    said = "twice.csv: holds 1 second or later copies of documents"
+    said = "twice.csv: 1 documents repeat an earlier document id of their query"
     done = run("evaluate", "twice.csv", "--model", "one.json")
     assert sum(said in x for x in notes(done)) == 1
     assert "the first is 'x' in query '1'" in done.stderr
@@ -185,7 +187,7 @@ def test_a_document_that_stands_twice(files: Path, run) -> None:
         done = run(*asked)
         assert done.returncode == 1
         (line,) = [x for x in done.stderr.splitlines() if "note: " not in x]
-        assert "document 'x' stands twice in query '1', and a TREC file names it once" in line
+        assert "document 'x' occurs twice in query '1', which a TREC file does not allow" in line
     assert not Path("o.run").exists()
 
 
@@ -196,11 +198,11 @@ def test_text_that_is_cut_off(files: Path, run) -> None:
     assert notes(run("describe", "whole.txt")) == []
     Path("fewer.txt").write_text("\n".join([*lines[:-1], lines[-1].rsplit(" ", 1)[0]]))
     (note,) = notes(run("describe", "fewer.txt"))
-    assert "fewer.txt: may be cut off: its last line does not end in a line feed" in note
+    assert "fewer.txt: may be truncated: its last line does not end in a line feed" in note
     assert note.endswith("has fewer features (2) than any other line.")
     Path("ids.txt").write_text("\n".join([*named[:-1], lines[-1]]))
     (note,) = notes(run("describe", "ids.txt"))
-    assert "has no document id, as all others have" in note
+    assert "has no document id, unlike all others" in note
 
 
 def test_remarks_on_text_come_from_the_cache_too(tmp_path: Path, monkeypatch) -> None:
@@ -227,7 +229,7 @@ def test_ids_of_queries_and_documents_swapped(files: Path, run) -> None:
     ("scores", "ranks", "said"),
     [
         ([1, 2, 3], [1, 2, 3], "ranks contradict the scores in 1 of 2 queries; the order comes from"),
-        ([1, 1, 1], [1, 2, 3], "all documents of a query have the same score, whatever their rank"),
+        ([1, 1, 1], [1, 2, 3], "all documents of a query have the same score, despite their ranks"),
         ([3, 2, 2], [1, 2, 3], None),
         ([1, 2, 3], [3, 2, 1], None),
         ([1, 2, 3], [0, 0, 0], None),

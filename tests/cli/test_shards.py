@@ -47,7 +47,7 @@ def test_a_checkpoint_by_the_command_line(here: Path, run) -> None:
 def test_mistakes_are_one_line(here: Path, run) -> None:
     run("shard", "train.txt", "shards")
     for words, said in (
-        (("shard", "train.txt", "shards"), "shards: is there already"),
+        (("shard", "train.txt", "shards"), "shards: exists already"),
         (("shard", "nothing.txt", "new"), "nothing.txt: no such file"),
         (("train", "LambdaMART", "shards", "-o", "m.json"), "LightGBM on a Dask cluster"),
         (("train", "RankNet", "train.txt", "-o", "m.json", "--engine", "threads"), "--engine goes"),

@@ -283,7 +283,7 @@ def test_crossval_has_one_number_per_cell_of_csv_and_plain_latex(files: Path, ru
         (["train", "listnet", "train.txt", "--set", "k=-1", "-o", "m"], 1, "k of ListNet must be a whole number"),
         (["train", "listnet", "train.txt", "-m", "NDGC", "-o", "m"], 1, "no measure 'NDGC'"),
         (["train", "listnet", "train.txt", "-o", "nowhere/m"], 2, "cannot be written"),
-        (["train", "listnet", ".", "-o", "m"], 1, "is a folder of different splits"),
+        (["train", "listnet", ".", "-o", "m"], 1, "contains different splits"),
         (["train", "listnet", "train.txt", "--valid", "vali.txt", "--tune", "--trials-to", "t.xlsx", "-o", "m"], 2, "end in .csv or .json"),
         (["rank", "m.json", "test.txt", "-o", "s.run"], 2, "add --trec"),
         (["rank", "m.json", "test.txt", "--tag", "x", "-o", "s"], 2, "--tag goes with --trec"),

@@ -70,7 +70,7 @@ def test_interleaved_rows_are_regrouped() -> None:
         ([1.0], [1], [1], "two-dimensional"),
         ([[1.0]], [1, 2], [1], "the three must be equal"),
         ([["a"]], [1], [1], "must be numbers"),
-        ([[1.0]], [1], [1, 2], "one query id a document"),
+        ([[1.0]], [1], [1, 2], "one query id per document"),
         ([[1.0]], [1], [[1]], "one-dimensional"),
     ],
 )
@@ -106,10 +106,10 @@ def test_pandas_and_polars_columns_are_taken() -> None:
 
 
 def test_feature_names_are_checked(tmp_path: Path) -> None:
-    with pytest.raises(fp.DataError, match="2 features need as many different names"):
+    with pytest.raises(fp.DataError, match="2 features need as many distinct names"):
         fp.Dataset.from_arrays([[1.0, 2.0]], [1], [1], feature_names=["a"])
     data = fp.Dataset.from_arrays([[1.0, 2.0]], [1], [1], feature_names=["label", "b"])
-    with pytest.raises(fp.DataError, match="cannot be called label"):
+    with pytest.raises(fp.DataError, match="cannot be named label"):
         fp.write(data, tmp_path / "x.csv")
 
 

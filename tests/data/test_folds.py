@@ -52,7 +52,7 @@ def test_written_folds_rotate_as_letors_do(tmp_path: Path) -> None:
 
 
 def test_folders_that_are_no_folds(tmp_path: Path) -> None:
-    with pytest.raises(fp.DataError, match="holds neither Fold1"):
+    with pytest.raises(fp.DataError, match="contains neither Fold1"):
         fp.read_folds(tmp_path)
     with pytest.raises(fp.DataError, match="no such folder"):
         fp.read_folds(tmp_path / "no")
@@ -87,14 +87,16 @@ def test_written_folds_are_those_of_a_plain_loop(tmp_path: Path, seed: int | Non
 
 @pytest.mark.parametrize("count", [-1, 0, 2, 7])
 def test_counts_that_cannot_be(tmp_path: Path, count: int) -> None:
-    with pytest.raises(DataError, match=f"{count} folds cannot be: .* at least 3, .* 6 queries"):
+    with pytest.raises(
+        DataError, match=f"{count} folds are not possible: .* at least 3, .* 6 queries"
+    ):
         fp.write_folds(MADE, tmp_path, count)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_is_no_folder_of_folds(tmp_path: Path) -> None:
     fp.write_letor(MADE, tmp_path / "a.txt")
-    with pytest.raises(DataError, match=r"is one file, and folds are a folder; `firstpage convert"):
+    with pytest.raises(DataError, match=r"is a file, not a folder of folds; `firstpage convert"):
         fp.read_folds(tmp_path / "a.txt")
 
 

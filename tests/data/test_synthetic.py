@@ -65,12 +65,12 @@ def test_shares_lengths_orders_and_tails() -> None:
         ({"docs": "uniform(7, 5)"}, "needs 2 positive numbers"),
         ({"docs": "poisson(3, 4)"}, "needs 1 positive numbers"),
         ({"docs": "lognormal(nan, 1)"}, "needs 2 positive numbers"),
-        ({"queries": 2.5}, "queries must be a whole number; got 2.5"),
-        ({"features": "3"}, "features must be a whole number; got '3'"),
+        ({"queries": 2.5}, "queries must be an integer; got 2.5"),
+        ({"features": "3"}, "features must be an integer; got '3'"),
         ({"grades": 1}, "grades must be at least 2"),
         ({"noise": float("nan")}, "noise must not be negative"),
         ({"seed": -1}, "seed must not be negative"),
-        ({"seed": 0.5}, "seed must be a whole number; got 0.5"),
+        ({"seed": 0.5}, "seed must be an integer; got 0.5"),
         ({"errors": "cauchy"}, "errors must be normal or gumbel"),
         ({"labels": "pairs"}, "labels must be grades or order"),
     ],
@@ -114,5 +114,5 @@ def test_levels_leave_half_of_each_grade_to_the_next() -> None:
 
 @pytest.mark.parametrize("size", [0, -3])
 def test_blocks_need_a_size(size: int) -> None:
-    with pytest.raises(DataError, match="a block has at least 1 query; got"):
+    with pytest.raises(DataError, match="size must be at least 1; got"):
         next(fp.Synthetic().blocks(size))

@@ -88,7 +88,7 @@ def test_transforms_are_stored_as_json() -> None:
 def test_transforms_that_cannot_be() -> None:
     with pytest.raises(fp.DataError, match="must be fitted first"):
         fp.MinMax(per="global").apply(DATA)
-    with pytest.raises(fp.DataError, match="fitted to 3 features; these data have 1"):
+    with pytest.raises(fp.DataError, match="fitted to 3 features; the data have 1"):
         other = fp.Dataset.from_arrays([[1.0]], [0], [1])
         fp.MinMax(per="global").fit(DATA).apply(other)
     with pytest.raises(fp.DataError, match="'query' or 'global'"):

@@ -92,9 +92,9 @@ def test_kinds_and_depths() -> None:
 def test_a_top_k_truth_can_be_cut_but_not_deepened() -> None:
     top = fp.Truth.from_labels([5, 4, 3, 2, 1, 0, 0])
     assert top.top_k(2).labels.tolist() == [2, 1, 0, 0, 0, 0, 0]
-    with pytest.raises(fp.DataError, match="top 5 only; it cannot give the top 6"):
+    with pytest.raises(fp.DataError, match="only the top 5; a top 6 cannot be derived"):
         top.top_k(6)
-    with pytest.raises(fp.DataError, match="k must be a whole number from 1 on"):
+    with pytest.raises(fp.DataError, match="k must be an integer of at least 1"):
         top.top_k(0)
 
 
@@ -102,7 +102,7 @@ def test_binary_and_bad_labels() -> None:
     assert GRADES.binary(2).labels.tolist() == [1, 0, 0, 0, 0, 0, 1]
     with pytest.raises(fp.DataError, match="label of query '8' is inf"):
         fp.Truth.from_labels([1, np.inf], [7, 8])
-    with pytest.raises(fp.DataError, match="must stand together"):
+    with pytest.raises(fp.DataError, match="must be contiguous"):
         fp.Truth.from_labels([1, 2, 3], [1, 2, 1])
 
 

@@ -92,5 +92,5 @@ def test_a_document_that_stands_twice_is_refused_on_both_sides(twice: str) -> No
         kind.from_arrays(*side, np.ones(len(side[0])))
         for kind, side in zip((fp.Run, fp.Qrels), sides, strict=True)
     )
-    with pytest.raises(DataError, match=f"the {twice}: document 'b' stands twice in query 'q'"):
+    with pytest.raises(DataError, match=f"the {twice}: document 'b' occurs twice in query 'q'"):
         join_documents(run, qrels, match_queries(run.queries, qrels.queries))

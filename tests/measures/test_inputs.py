@@ -45,7 +45,7 @@ def test_any_seed_will_do() -> None:
         (lambda: fp.Truth.from_labels([1, 0]).pairs("foo"), "which must be"),  # type: ignore[arg-type]
         (lambda: fp.Dataset.from_arrays([[1.0]], ["x"], [1]), "labels must be numbers"),
         (lambda: fp.Dataset.from_arrays([[1j]], [1], [1]), "real numbers"),
-        (lambda: fp.Dataset.from_arrays([[1.0]], [1], [1])[[0.5]], "whole numbers or a mask"),
+        (lambda: fp.Dataset.from_arrays([[1.0]], [1], [1])[[0.5]], "integers or a mask"),
         (lambda: fp.Run.from_dict({"a": ["x"]}), "must map documents to numbers"),  # type: ignore[dict-item]
         (lambda: fp.read_letor("x", dtype="foo"), "dtype must be float32 or float64"),  # type: ignore[arg-type]
         (lambda: fp.Synthetic(seed=-1), "seed must not be negative"),

@@ -90,7 +90,7 @@ def test_features_are_matched_by_name() -> None:
     assert ranker.score(turned) == ranker.score(data)
     wide = np.column_stack([np.arange(len(X)), X[:, [2, 1, 0]]])
     more = fp.Dataset.from_arrays(wide, Y, Q, feature_names=["row", "c", "b", "a"])
-    with pytest.warns(fp.FirstpageWarning, match="does not know the feature 'row'; left out"):
+    with pytest.warns(fp.FirstpageWarning, match="does not use the feature 'row'; ignored"):
         assert ranker.predict(more).tolist() == want.tolist()
     with pytest.warns(fp.FirstpageWarning, match="left out|are the training data"):
         fitted = fp.ListNet().fit(data, valid=more)

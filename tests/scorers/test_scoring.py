@@ -116,7 +116,7 @@ def test_empty_data_and_sparse_data(kind: str) -> None:
     if kind not in ("lightgbm", "xgboost"):  # which refuse data without rows
         assert scoring.predict(X[:0]).tolist() == []
     if kind == "cascade":
-        with pytest.raises(fp.DataError, match="would fill a sparse matrix"):
+        with pytest.raises(fp.DataError, match="would make a sparse matrix dense"):
             scoring.predict(csr_array(X), None, OFFSETS)
     else:
         assert scoring.predict(csr_array(X)) == pytest.approx(scoring.predict(X), abs=1e-12)

@@ -81,22 +81,22 @@ def test_compressed_files(tmp_path: Path, suffix: str) -> None:
 @pytest.mark.parametrize(
     ("text", "place", "says"),
     [
-        ("x qid:1 1:1\n", "1:1", "begin with a number, the label, and begins with 'x'"),
-        ("1 qid:1 1:1\n\n2 1:1\n", "3:3", "'qid:' must follow, and '1:1' does"),
-        ("1\n", "1:2", "'qid:' must follow, and the end of the line does"),
-        ("1 qid: 1:1\n", "1:7", "no id after it"),
-        ("1 qid:1 a:1\n", "1:9", "must read 'number:value', and reads 'a:1'"),
-        ("1 qid:1 1\n", "1:9", "must read 'number:value', and reads '1'"),
-        ("1 qid:1 1:x\n", "1:11", "must be a number, and is 'x'"),
+        ("x qid:1 1:1\n", "1:1", "begin with a number, the label; got 'x'"),
+        ("1 qid:1 1:1\n\n2 1:1\n", "3:3", "'qid:' must follow the label; got '1:1'"),
+        ("1\n", "1:2", "'qid:' must follow the label; got the end of the line"),
+        ("1 qid: 1:1\n", "1:7", "'qid:' must be followed by a query id"),
+        ("1 qid:1 a:1\n", "1:9", "must have the form 'number:value'; got 'a:1'"),
+        ("1 qid:1 1\n", "1:9", "must have the form 'number:value'; got '1'"),
+        ("1 qid:1 1:x\n", "1:11", "must be a number; got 'x'"),
         ("1 qid:1 1:\n", "1:11", "must be a number"),
-        ("1 qid:1 1:1.2.3\n", "1:11", "must be a number, and is '1.2.3'"),
+        ("1 qid:1 1:1.2.3\n", "1:11", "must be a number; got '1.2.3'"),
         ("1 qid:1 1:1 2:1 1:2\n", "1:17", "feature 1 stands twice"),
         ("1 qid:1 99999999999:1\n", "1:9", "larger than 2147483647"),
-        ("1 qid:1 -1:1\n", "1:9", "must read 'number:value'"),
-        ("1 qid:1 1:1\nnan qid:1 1:1\n", "2:1", "label is nan, and must be finite"),
+        ("1 qid:1 -1:1\n", "1:9", "must have the form 'number:value'"),
+        ("1 qid:1 1:1\nnan qid:1 1:1\n", "2:1", "label must be finite; got nan"),
         ("1 qid:1 1:1\n1e999 qid:1 1:1\n", "2:1", "label is inf"),
         ("1 qid:1 1:1\n1 qid:1 2:1e300\n", "2:9", "does not fit into float32.*float64"),
-        ("1 qid:1 1:1_0\n", "1:11", "must be a number, and is '1_0'"),
+        ("1 qid:1 1:1_0\n", "1:11", "must be a number; got '1_0'"),
         ("1 qid:1 1:1\x002:2\n", "1:11", "must be a number"),
     ],
 )
@@ -109,7 +109,7 @@ def test_mistakes_name_file_line_and_column(tmp_path: Path, text, place, says) -
 
 
 def test_empty_missing_and_unreadable_files(tmp_path: Path) -> None:
-    with pytest.raises(fp.DataError, match="there is no document in it"):
+    with pytest.raises(fp.DataError, match="contains no documents"):
         fp.read_letor(write(tmp_path, "# nothing\n\n"))
     with pytest.raises(fp.DataError, match=r"no such file\. Did you mean .*data\.txt"):
         fp.read_letor(tmp_path / "dta.txt")
@@ -141,14 +141,14 @@ def test_features_may_count_from_zero(tmp_path: Path) -> None:
     assert late.X.tolist() == [[0, 6]] * 3 + [[5, 0]]
     forced = fp.read_letor(write(tmp_path, "1 qid:1 1:6\n"), zero_based=True)
     assert forced.X.tolist() == [[0, 6]]
-    with pytest.raises(fp.DataError, match=r":2:9: there is a feature 0"):
+    with pytest.raises(fp.DataError, match=r":2:9: a feature 0 occurs"):
         fp.read_letor(write(tmp_path, "1 qid:1 1:6\n1 qid:1 0:5\n"), zero_based=False)
 
 
 def test_the_number_of_features_can_be_given(tmp_path: Path) -> None:
     path = write(tmp_path, PLAIN)
     assert fp.read_letor(path, n_features=5).X.shape == (3, 5)
-    with pytest.raises(fp.DataError, match=r":1:23: there is a feature 3, and n_features=2"):
+    with pytest.raises(fp.DataError, match=r":1:23: the feature number 3 exceeds n_features=2"):
         fp.read_letor(path, n_features=2)
 
 
@@ -340,11 +340,11 @@ def test_progress_runs_to_the_end(tmp_path: Path) -> None:
 def test_names_that_would_break_a_file_are_refused(tmp_path: Path, name: str) -> None:
     data = fp.Dataset.from_arrays([[1.0]], [1], ["q"], [name or "x"])
     if name:
-        with pytest.raises(fp.DataError, match=r"document id .* cannot stand in a LETOR file"):
+        with pytest.raises(fp.DataError, match=r"document id .* cannot be written to a LETOR file"):
             fp.write_letor(data, tmp_path / "x.txt")
-    with pytest.raises(fp.DataError, match="cannot stand in a TREC file"):
+    with pytest.raises(fp.DataError, match="cannot be written to a TREC file"):
         fp.write_run(fp.Run.from_dict({"q": {name: 1}}), tmp_path / "x.run")
-    with pytest.raises(fp.DataError, match="cannot stand in a TREC file"):
+    with pytest.raises(fp.DataError, match="cannot be written to a TREC file"):
         fp.write_run(fp.Run.from_dict({"q": {"d": 1}}, name="two words"), tmp_path / "x.run")
 
 

@@ -124,11 +124,11 @@ def test_csv_is_read_as_a_plain_loop_reads_it(tmp_path: Path, separator: str) ->
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("label,qid,a,a\n1,1,2,3\n", "two columns are called 'a'"),
+        ("label,qid,a,a\n1,1,2,3\n", "two columns are named 'a'"),
         ("label;qid;a\n1;1;x\n", "column 'a' must be numeric"),
         ("label,qid,a\n1,1,2,3\n", "cannot be read as a table"),
         ("", "cannot be read as a table"),
-        ("label,qid,a\n", "there is no document in it"),
+        ("label,qid,a\n", "contains no documents"),
     ],
 )
 def test_csv_that_does_not_fit(tmp_path: Path, text: str, says: str) -> None:
@@ -144,7 +144,7 @@ def test_csv_that_does_not_fit(tmp_path: Path, text: str, says: str) -> None:
         ({"X": np.zeros(2), "y": [1, 0], "qid": [1, 1]}, "two-dimensional|2-D|two dimensions"),
         ({"X": np.array([["a"], ["b"]]), "y": [1, 0], "qid": [1, 1]}, "number"),
         ({"data": [1.0], "indices": [0], "y": [1], "qid": [1]}, "lacks X"),
-        ({"X": np.zeros((0, 1)), "y": [], "qid": []}, "there is no document in it"),
+        ({"X": np.zeros((0, 1)), "y": [], "qid": []}, "contains no documents"),
     ],
 )
 def test_npz_that_does_not_fit(tmp_path: Path, arrays: dict[str, object], says: str) -> None:

@@ -54,13 +54,13 @@ def test_interleaved_queries(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("reader", "text", "says"),
     [
-        ("read_qrels", "1 0 a\n", ":1:6: the line has 3 fields and must have 4: query iteration"),
-        ("read_qrels", "1 0 a 1\n1 0 b x\n", ":2:7: the grade must be a number, and is 'x'"),
-        ("read_qrels", "1 0 a 1x\n", ":1:7: the grade must be a number, and is '1x'"),
-        ("read_qrels", "\n\n", "there is no grade in it"),
-        ("read_run", "1 Q0 a 1\n", ":1:9: the line has 4 fields and must have 6"),
+        ("read_qrels", "1 0 a\n", ":1:6: the line has 3 fields instead of 4: query iteration"),
+        ("read_qrels", "1 0 a 1\n1 0 b x\n", ":2:7: the grade must be a number; got 'x'"),
+        ("read_qrels", "1 0 a 1x\n", ":1:7: the grade must be a number; got '1x'"),
+        ("read_qrels", "\n\n", "contains no grades"),
+        ("read_run", "1 Q0 a 1\n", ":1:9: the line has 4 fields instead of 6"),
         ("read_run", "1 Q0 a 1 nan t\n", ":1: the score is not a number"),
-        ("read_run", "1 Q0 a 1 . t\n", ":1:10: the score must be a number, and is '.'"),
+        ("read_run", "1 Q0 a 1 . t\n", ":1:10: the score must be a number; got '.'"),
         ("read_run", "1 Q0 a 1 1_0 t\n", "the score must be a number"),
     ],
 )
@@ -100,7 +100,7 @@ def test_qrels_round_trip(tmp_path: Path, table) -> None:
 def test_from_arrays_groups_rows() -> None:
     run = fp.Run.from_arrays(["b", "a", "b"], ["x", "y", "z"], [1, 2, 3])
     assert run.to_dict() == {"b": {"x": 1, "z": 3}, "a": {"y": 2}}
-    with pytest.raises(fp.DataError, match="one query id a document"):
+    with pytest.raises(fp.DataError, match="one query id per document"):
         fp.Run.from_arrays(["b"], ["x", "y"], [1, 2])
     with pytest.raises(fp.DataError, match="score of document 'x' in query 'b' is not a number"):
         fp.Run.from_arrays(["b"], ["x"], [np.nan])
@@ -156,7 +156,7 @@ def test_uploads_and_files_take_the_same_lines(
         pairs = [(q, d, v) for q, docs in column.to_dict().items() for d, v in docs.items()]
         assert {(q, d): v for q, d, v in pairs} == {(q, d): v for _, q, d, v in rows}
     elif len(told) == 1:  # infinite scores, and a file without a line
-        assert "must be a number, and is 'inf'" in told[0] or "there is no" in told[0]
+        assert "must be a number; got 'inf'" in told[0] or "there is no" in told[0]
     else:
         first, second = (text.removeprefix(str(path)).split(":")[1:] for text in told)
         assert first[0] == second[0]  # the line

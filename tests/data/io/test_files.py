@@ -30,7 +30,7 @@ def test_text_files_are_told_apart_by_their_first_line(tmp_path: Path) -> None:
         path = tmp_path / "file.txt"
         path.write_text(text)
         assert isinstance(fp.read(path), kind)
-    with pytest.raises(fp.DataError, match="does not say a format"):
+    with pytest.raises(fp.DataError, match="is not that of a known format"):
         fp.write(MADE, tmp_path / "file.xyz")
     with pytest.raises(fp.DataError, match="no format 'excel'"):
         fp.read(path, "excel")
@@ -42,7 +42,7 @@ def test_text_files_are_told_apart_by_their_first_line(tmp_path: Path) -> None:
 
 def test_a_failed_write_leaves_nothing_behind(tmp_path: Path) -> None:
     bad = fp.Dataset.from_arrays([[1.0]], [1], ["two words"])
-    with pytest.raises(fp.DataError, match="'two words' cannot stand in a LETOR file"):
+    with pytest.raises(fp.DataError, match="'two words' cannot be written to a LETOR file"):
         fp.write_letor(bad, tmp_path / "x.txt")
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(fp.DataError, match="cannot write there"):
@@ -158,4 +158,4 @@ def test_pipes_can_be_read(tmp_path: Path) -> None:
             timeout=PATIENCE,
         )
         assert done.returncode == code, done.stderr
-    assert "name its format (--from)" in done.stderr
+    assert "give its format (--from)" in done.stderr

@@ -42,14 +42,14 @@ def test_arrays_with_odd_grades(tmp_path, arrays):
 def test_one_array_is_not_three(tmp_path):
     np.save(tmp_path / "p.npy", np.arange(3))
     (tmp_path / "p.npy").rename(tmp_path / "p.npz")
-    with pytest.raises(DataError, match="it is one array"):
+    with pytest.raises(DataError, match="it is a single array"):
         fp.read_preferences(tmp_path / "p.npz")
 
 
 def test_a_weight_of_four_hundred_digits(tmp_path):
     row = '{"left": [1], "right": [0], "outcome": 1, "weight": 1' + "0" * 400 + "}"
     (tmp_path / "p.jsonl").write_text(row)
-    with pytest.raises(DataError, match="a weight is a number from 0"):
+    with pytest.raises(DataError, match="a weight must be a number from 0"):
         fp.read_preferences(tmp_path / "p.jsonl")
-    with pytest.raises(DataError, match="a grade that is no number"):
+    with pytest.raises(DataError, match="a grade that is not a number"):
         fp.Preferences.from_grades([[10**400]], [[1]])

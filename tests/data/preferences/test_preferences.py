@@ -33,7 +33,7 @@ def test_what_an_unjudged_document_counts(unjudged, left):
 
 def test_unjudged_documents_may_be_refused():
     found = Preferences.from_grades([[3, None, 1]], [[0, 1, 2]])
-    with pytest.raises(DataError, match="pair 1: the left list has no grade at place 2"):
+    with pytest.raises(DataError, match="pair 1: the left list has no grade at position 2"):
         found.encode(3, "refuse")
     with pytest.raises(DataError, match="worst, condense, refuse; got 'x'"):
         found.encode(3, "x")
@@ -65,29 +65,29 @@ def test_grades_by_name_need_not_follow_each_other():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"left": [[1.5]], "right": [[1]]}, "pair 1 has the grade 1.5 at place 1"),
-        ({"left": [[1]], "right": [[1]], "outcome": [3]}, "an outcome is 2, 1"),
-        ({"left": [[1]], "right": [[1]], "outcome": [np.nan]}, "an outcome is 2, 1"),
+        ({"left": [[1.5]], "right": [[1]]}, "pair 1 has the grade 1.5 at position 1"),
+        ({"left": [[1]], "right": [[1]], "outcome": [3]}, "an outcome must be 2, 1"),
+        ({"left": [[1]], "right": [[1]], "outcome": [np.nan]}, "an outcome must be 2, 1"),
         ({"left": [[1]], "right": [[1]], "weight": [np.nan]}, "the weight of pair 1 is nan"),
         ({"left": [[1]], "right": [[1]], "weight": [-1]}, "the weight of pair 1 is -1"),
         ({"left": [[1]], "right": [[1]], "weight": [np.inf]}, "the weight of pair 1 is inf"),
         (
             {"left": [[1]], "right": [[1]], "weight": [1, 1]},
-            "weight must be one a pair; there are 2 for 1",
+            "weight must have one entry per pair; got 2 for 1",
         ),
         (
             {"left": [[1]], "right": [[1]], "query": ["a", "b"]},
-            "query must be one a pair; there are 2 for 1",
+            "query must have one entry per pair; got 2 for 1",
         ),
-        ({"left": [[1], [1]], "right": [[1]]}, "one row a pair"),
+        ({"left": [[1], [1]], "right": [[1]]}, "one row per pair"),
         ({"left": [[None]], "right": [[None]]}, "no grade in any list"),
         ({"left": [1, 2], "right": [2, 1]}, "lists of rankings, each a list of grades"),
         ({"left": [[np.inf]], "right": [[1]]}, "a grade is infinite"),
-        ({"left": [["x"]], "right": [[1]]}, "pair 1 has a grade that is no number"),
-        ({"left": [[0]], "right": [[10**6]]}, "name those that there are"),
+        ({"left": [["x"]], "right": [[1]]}, "pair 1 has a grade that is not a number"),
+        ({"left": [[0]], "right": [[10**6]]}, "list the grades that exist"),
         (
             {"left": [[0]], "right": [[1]], "grades": [1, 0]},
-            "two or more (and at most 100), upward",
+            "2 to 100 integers in ascending order",
         ),
     ],
 )
@@ -182,17 +182,17 @@ def test_rankings_come_from_runs(tmp_path):
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        ({"left": [1], "right": [0]}, "there is no outcome"),
-        ({"left": [1], "right": [0], "outcome": 7}, "an outcome is 2, 1"),
-        ({"left": [1], "right": [0], "outcome": True}, "an outcome is 2, 1"),
-        ({"left": [1], "right": [0], "label": 9}, "a label is 1 (left much better) to 5"),
+        ({"left": [1], "right": [0]}, "the outcome is missing"),
+        ({"left": [1], "right": [0], "outcome": 7}, "an outcome must be 2, 1"),
+        ({"left": [1], "right": [0], "outcome": True}, "an outcome must be 2, 1"),
+        ({"left": [1], "right": [0], "label": 9}, "a label must be 1 (left much better) to 5"),
         ({"right": [0], "outcome": 1}, "'left' is missing"),
-        ({"left": 3, "right": [0], "outcome": 1}, "a side is a list of grades"),
-        ({"left": ["doc7"], "right": [0], "outcome": 1}, "Documents need the judgments"),
-        ({"left": [1.5], "right": [0], "outcome": 1}, "a grade is a whole number"),
+        ({"left": 3, "right": [0], "outcome": 1}, "a side must be a list of grades"),
+        ({"left": ["doc7"], "right": [0], "outcome": 1}, "Lists of documents need the judgments"),
+        ({"left": [1.5], "right": [0], "outcome": 1}, "a grade must be an integer"),
         (
             {"left": [1], "right": [0], "outcome": 1, "weight": "x"},
-            "a weight is a number from 0 to 1e+100",
+            "a weight must be a number from 0 to 1e+100",
         ),
     ],
 )
@@ -210,7 +210,7 @@ def test_a_bad_row_is_named(tmp_path, row, words):
     [
         ({"outcome": 1}, "there is no query"),
         ({"query": "q9", "outcome": 1}, "query 'q9' has no judgments"),
-        ({"query": "q1", "left": 7, "outcome": 1}, "a list of documents, or a run"),
+        ({"query": "q1", "left": 7, "outcome": 1}, "a list of documents or a run"),
     ],
 )
 def test_a_bad_row_of_documents_is_named(tmp_path, row, words):
@@ -224,9 +224,9 @@ def test_a_bad_row_of_documents_is_named(tmp_path, row, words):
 def test_files_that_are_none(tmp_path):
     empty = tmp_path / "p.jsonl"
     empty.write_text("\n")
-    with pytest.raises(DataError, match="holds no pair"):
+    with pytest.raises(DataError, match="contains no pairs"):
         read_preferences(empty)
-    with pytest.raises(DataError, match="rows come as"):
+    with pytest.raises(DataError, match="rows are read from"):
         (tmp_path / "p.txt").write_text("x")
         read_preferences(tmp_path / "p.txt")
     with pytest.raises(DataError, match="cannot be read as arrays"):

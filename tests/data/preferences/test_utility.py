@@ -48,8 +48,14 @@ def test_a_file_gives_back_what_was_saved(tmp_path):
         (lambda held: held.update(version="1"), "its version is '1'"),
         (lambda held: held["gains"].__setitem__(1, 0.5), "checksum differs"),
         (lambda held: held.pop("gains"), "'gains' is missing"),
-        (lambda held: held.update(discounts=[1.0]), "damaged (weights must have a row a place"),
-        (lambda held: held.update(grades=[2, 1, 0]), "grades must be two or more, upward"),
+        (
+            lambda held: held.update(discounts=[1.0]),
+            "damaged (weights must have one row per position",
+        ),
+        (
+            lambda held: held.update(grades=[2, 1, 0]),
+            "grades must be two or more integers in ascending order",
+        ),
         (lambda held: held.update(form="x"), "form must be gains or weights"),
         (lambda held: held.update(segments=[1]), "damaged"),
     ],
@@ -94,7 +100,7 @@ def test_numbers_that_are_none():
 
 def test_a_gain_that_nobody_can_use():
     wide = fp.Utility.from_gains([0, 1], [1.0], grades=(0, 2000))
-    with pytest.raises(DataError, match="say what the best has"):
+    with pytest.raises(DataError, match="give the gain of the best label"):
         wide.label_gain()
     for top in (np.nan, np.inf, 0.0):
         with pytest.raises(DataError, match="above 0 and finite"):

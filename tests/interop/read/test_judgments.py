@@ -140,7 +140,7 @@ def test_clicks_skip_above(tmp_path: Path, run) -> None:  # noqa: F811
             '{"query": "q", "ranking": ["a"], "clicks": ["b"]}\n',
             "'b' is clicked, and was not",
         ),
-        ("c.jsonl", "{\n{", "c.jsonl:1: this is no JSON"),
+        ("c.jsonl", "{\n{", "c.jsonl:1: the line is not valid JSON"),
     ],
 )
 def test_bad_clicks(tmp_path: Path, name: str, text: str, said: str) -> None:
