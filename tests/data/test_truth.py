@@ -1,4 +1,4 @@
-"""Conversions of truth, as SPEC 1 says them."""
+"""Conversions between kinds of truth."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def queries(truth: fp.Truth) -> list[np.ndarray]:
 
 @pytest.mark.slow
 @given(truth=truths, seed=st.integers(0, 5))
-def test_a_full_order_agrees_with_the_grades(truth: fp.Truth, seed: int) -> None:
+def test_full_order_agrees_with_the_grades(truth: fp.Truth, seed: int) -> None:
     for grades, order in zip(queries(truth), queries(truth.full_order(seed)), strict=True):
         assert sorted(order) == list(range(len(grades)))
         better = grades[:, None] > grades[None, :]
@@ -40,13 +40,13 @@ def test_top_k_is_the_head_of_the_full_order(truth: fp.Truth, k: int, seed: int)
     top, full = truth.top_k(k, seed), truth.full_order(seed)
     for labels, order in zip(queries(top), queries(full), strict=True):
         n = len(labels)
-        place = n - order  # from 1
-        assert labels.tolist() == [max(k + 1 - p, 0) for p in place]
+        rank = n - order  # from 1
+        assert labels.tolist() == [max(k + 1 - p, 0) for p in rank]
         assert labels.max() == k  # also in short queries: k is global
     assert full.top_k(k).labels.tolist() == top.labels.tolist()
 
 
-def test_edge_cases_of_spec_1_3() -> None:
+def test_edge_cases() -> None:
     top = GRADES.top_k(3)
     assert sorted(top.labels[:4], reverse=True) == [3, 2, 1, 0]
     assert sorted(top.labels[4:6], reverse=True) == [3, 2]  # n <= k: all are in the top
@@ -61,11 +61,13 @@ def test_edge_cases_of_spec_1_3() -> None:
 
 
 @pytest.mark.slow
-def test_equal_grades_are_ordered_at_random_by_seed_and_query_alone() -> None:
+def test_order_of_ties_depends_on_seed_and_query_only() -> None:
     labels = np.zeros(6)
-    seen = Counter(tuple(fp.Truth.from_labels(labels[:3]).full_order(s).labels) for s in range(600))
-    assert len(seen) == 6
-    assert min(seen.values()) > 60
+    counts = Counter(
+        tuple(fp.Truth.from_labels(labels[:3]).full_order(s).labels) for s in range(600)
+    )
+    assert len(counts) == 6
+    assert min(counts.values()) > 60
     alone = fp.Truth.from_labels(labels[:4], ["b"] * 4).full_order(3).labels
     among = (
         fp.Truth.from_labels(np.zeros(8), ["a", "a", "a", "b", "b", "b", "b", "c"])
@@ -75,7 +77,7 @@ def test_equal_grades_are_ordered_at_random_by_seed_and_query_alone() -> None:
     assert among[3:7].tolist() == alone.tolist()
 
 
-def test_min_grade_keeps_irrelevant_documents_out() -> None:
+def test_min_grade_excludes_irrelevant_documents() -> None:
     top = fp.Truth.from_labels([1, 0, 0, 0]).top_k(3, min_grade=1)
     assert top.labels.tolist() == [3, 0, 0, 0]
 
@@ -89,7 +91,7 @@ def test_kinds_and_depths() -> None:
     assert fp.Truth.from_labels([3, 1, 0, 0]).kind == "graded"  # a gap: these are grades
 
 
-def test_a_top_k_truth_can_be_cut_but_not_deepened() -> None:
+def test_top_k_truth_cannot_be_deepened() -> None:
     top = fp.Truth.from_labels([5, 4, 3, 2, 1, 0, 0])
     assert top.top_k(2).labels.tolist() == [2, 1, 0, 0, 0, 0, 0]
     with pytest.raises(fp.DataError, match="only the top 5; a top 6 cannot be derived"):
@@ -98,7 +100,7 @@ def test_a_top_k_truth_can_be_cut_but_not_deepened() -> None:
         top.top_k(0)
 
 
-def test_binary_and_bad_labels() -> None:
+def test_binary_labels_and_invalid_labels() -> None:
     assert GRADES.binary(2).labels.tolist() == [1, 0, 0, 0, 0, 0, 1]
     with pytest.raises(fp.DataError, match="label of query '8' is inf"):
         fp.Truth.from_labels([1, np.inf], [7, 8])
@@ -106,7 +108,7 @@ def test_binary_and_bad_labels() -> None:
         fp.Truth.from_labels([1, 2, 3], [1, 2, 1])
 
 
-def test_intersection_takes_grades_of_one_and_order_of_the_other() -> None:
+def test_intersection_has_grades_of_one_and_order_of_the_other() -> None:
     graded = fp.Dataset.from_arrays(
         np.arange(5.0).reshape(-1, 1), [2, 0, 1, 1, 0], [1, 1, 1, 2, 3], ["a", "b", "c", "a", "z"]
     )
@@ -123,11 +125,11 @@ def test_intersection_takes_grades_of_one_and_order_of_the_other() -> None:
         fp.intersect(graded[2], ordered)
 
 
-def test_datasets_carry_their_truth() -> None:
+def test_dataset_labels_convert_through_truth() -> None:
     data = fp.Dataset.from_arrays(np.zeros((3, 1)), [2, 0, 1], [1, 1, 1])
     assert data.with_labels(data.truth.top_k(2)).y.tolist() == [2, 0, 1]
     assert data.with_labels(data.truth.top_k(1)).y.tolist() == [1, 0, 0]
 
 
-def test_three_grades_can_be_turned_into_any_top_k() -> None:
+def test_three_grades_convert_to_a_deeper_top_k() -> None:
     assert sorted(fp.Truth.from_labels([2, 1, 0, 0]).top_k(3).labels) == [0, 1, 2, 3]

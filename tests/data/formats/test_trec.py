@@ -24,7 +24,7 @@ def write(folder: Path, text: str, name: str) -> Path:
     return path
 
 
-def test_reading(tmp_path: Path) -> None:
+def test_qrels_and_runs_are_read(tmp_path: Path) -> None:
     qrels = fp.read_qrels(write(tmp_path, QRELS, "q"))
     run = fp.read_run(write(tmp_path, RUN, "r"))
     assert qrels.to_dict() == {"1": {"a": 2, "b": 0}, "2": {"a": 1}}
@@ -35,7 +35,7 @@ def test_reading(tmp_path: Path) -> None:
     assert len(run) == 2
 
 
-def test_habits_of_writing(tmp_path: Path) -> None:
+def test_formatting_variants_are_read_alike(tmp_path: Path) -> None:
     odd = "\n\t1\tQ0  b 1 0.9 tag more junk\r\n1 Q0 a 2 0.5\r\n\n2 Q0 a 1 -1e-3 tag"
     assert (
         fp.read_run(write(tmp_path, odd, "r")).to_dict()
@@ -52,7 +52,7 @@ def test_interleaved_queries(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reader", "text", "says"),
+    ("reader", "text", "message"),
     [
         ("read_qrels", "1 0 a\n", ":1:6: the line has 3 fields instead of 4: query iteration"),
         ("read_qrels", "1 0 a 1\n1 0 b x\n", ":2:7: the grade must be a number; got 'x'"),
@@ -64,9 +64,9 @@ def test_interleaved_queries(tmp_path: Path) -> None:
         ("read_run", "1 Q0 a 1 1_0 t\n", "the score must be a number"),
     ],
 )
-def test_mistakes_name_their_place(tmp_path: Path, reader: str, text: str, says: str) -> None:
+def test_errors_name_their_location(tmp_path: Path, reader: str, text: str, message: str) -> None:
     path = write(tmp_path, text, "file")
-    with pytest.raises(fp.DataError, match=says):
+    with pytest.raises(fp.DataError, match=message):
         getattr(fp, reader)(path)
 
 
@@ -106,7 +106,7 @@ def test_from_arrays_groups_rows() -> None:
         fp.Run.from_arrays(["b"], ["x"], [np.nan])
 
 
-def test_documents_without_ids_are_called_by_their_place() -> None:
+def test_documents_without_ids_are_named_by_position() -> None:
     data = fp.Dataset.from_arrays([[1.0], [2.0], [3.0]], [1, 0, 2], [7, 7, 8])
     from firstpage.data.formats.trec import to_qrels, to_run
 
@@ -116,7 +116,7 @@ def test_documents_without_ids_are_called_by_their_place() -> None:
         assert to_run(data, [3, 2, 1], "x").to_dict()["7"] == {"7-1": 3, "7-2": 2}
 
 
-def test_a_run_is_not_taken_for_judgments(tmp_path: Path) -> None:
+def test_run_is_not_read_as_judgments(tmp_path: Path) -> None:
     (tmp_path / "x.run").write_text("1 Q0 a 1 0.5 me\n")
     with pytest.raises(fp.DataError, match=r":1:10: the line has more than the 4 fields.*--run"):
         fp.read_qrels(tmp_path / "x.run")
@@ -133,32 +133,32 @@ WORDS = st.sampled_from(
     blank=st.sampled_from([" ", "\t", "  "]),
     end=st.sampled_from(["\n", "\r\n"]),
 )
-def test_uploads_and_files_take_the_same_lines(
+def test_uploads_and_files_accept_the_same_lines(
     kind: type, row: list[str], blank: str, end: str, tmp_path: Path
 ) -> None:
-    """Line by line or whole: the same values, or the same line is refused for the same reason."""
+    """Both readers give the same values, or refuse the same line for the same reason."""
     text = f"1 0 d 7{end}" * (kind is fp.Qrels) + blank.join(row) + end
     path = write(tmp_path, text, "f")
     reader = fp.read_qrels if kind is fp.Qrels else fp.read_run
-    told = []
+    messages = []
     try:
         rows = list(read_uploaded_rows(kind, str(path), io.BytesIO(text.encode()), NO_LIMITS))
     except DataError as error:
-        told.append(str(error))
+        messages.append(str(error))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fp.FirstpageWarning)
         try:
             column = reader(path)
         except DataError as error:
-            told.append(str(error))
-    if not told:
+            messages.append(str(error))
+    if not messages:
         assert rows
         pairs = [(q, d, v) for q, docs in column.to_dict().items() for d, v in docs.items()]
         assert {(q, d): v for q, d, v in pairs} == {(q, d): v for _, q, d, v in rows}
-    elif len(told) == 1:  # infinite scores, and a file without a line
-        assert "must be a number; got 'inf'" in told[0] or "there is no" in told[0]
+    elif len(messages) == 1:  # infinite scores and empty files
+        assert "must be a number; got 'inf'" in messages[0] or "contains no" in messages[0]
     else:
-        first, second = (text.removeprefix(str(path)).split(":")[1:] for text in told)
+        first, second = (text.removeprefix(str(path)).split(":")[1:] for text in messages)
         assert first[0] == second[0]  # the line
 
 
