@@ -86,7 +86,7 @@ def test_a_missing_column_is_refused_by_name(files: Path, run) -> None:
     for command in (["rank", "named.json", "less.csv", "-o", "s"],
                     ["rank", "named.json", "less.csv", "-o", "s", "--pad"],
                     ["evaluate", "less.csv", "--model", "named.json"]):  # fmt: skip
-        assert "less.csv: lacks the feature 'clicks', which named.json reads" in refused(
+        assert "less.csv: lacks the feature 'clicks', which named.json uses" in refused(
             run, *command
         )
     assert not Path("s").exists()

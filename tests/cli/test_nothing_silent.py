@@ -214,7 +214,7 @@ def test_remarks_on_text_come_from_the_cache_too(tmp_path: Path, monkeypatch) ->
         with pytest.warns(fp.FirstpageWarning) as said:
             fp.read_letor("one.txt", cache=tmp_path / "cache")
         told = [str(x.message) for x in said]
-        assert [("cut off" in x, "swapped" in x) for x in told] == [(True, False), (False, True)]
+        assert [("truncated" in x, "swapped" in x) for x in told] == [(True, False), (False, True)]
 
 
 def test_ids_of_queries_and_documents_swapped(files: Path, run) -> None:
