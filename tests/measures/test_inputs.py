@@ -40,8 +40,8 @@ def test_any_seed_will_do() -> None:
         (lambda: fp.evaluate([1, 2], [1, 0], qid=["a", None]), "qid of row 1 is missing"),
         (lambda: fp.measure("AP(rel=nan)"), "rel of AP must be finite"),
         (lambda: fp.measure("NDCG(gain=[0, inf])"), "gain of NDCG must be finite"),
-        (lambda: fp.Truth.from_labels([1, 0]).top_k(2.5), "k must be a whole number"),  # type: ignore[arg-type]
-        (lambda: fp.Truth.from_labels([1, 0]).top_k(10**20), "k must be a whole number"),
+        (lambda: fp.Truth.from_labels([1, 0]).top_k(2.5), "k must be an integer"),  # type: ignore[arg-type]
+        (lambda: fp.Truth.from_labels([1, 0]).top_k(10**20), "k must be an integer"),
         (lambda: fp.Truth.from_labels([1, 0]).pairs("foo"), "which must be"),  # type: ignore[arg-type]
         (lambda: fp.Dataset.from_arrays([[1.0]], ["x"], [1]), "labels must be numbers"),
         (lambda: fp.Dataset.from_arrays([[1j]], [1], [1]), "real numbers"),

@@ -156,7 +156,7 @@ def test_documents_that_stand_twice_are_refused() -> None:
     qrels = fp.Qrels.from_arrays(["q", "q"], ["d", "e"], [1, 0])
     with pytest.raises(fp.DataError, match="'d' occurs twice in query 'q'"):
         fp.evaluate(run, qrels)
-    with pytest.raises(fp.DataError, match="judgments: document 'd' stands twice"):
+    with pytest.raises(fp.DataError, match="judgments: document 'd' occurs twice"):
         fp.evaluate(fp.Run.from_dict({"q": {"e": 1}}), fp.Qrels.from_arrays(*run_columns()))
 
 
