@@ -44,15 +44,15 @@ def supervised_kemeny() -> None:
     weights = [0.25, 0.22, 0.2, 0.18, 0.15]
 
     def whole() -> np.ndarray:
-        return fp.aggregate(fp.Ballots.of_scores(scores, offsets, mu), weights=weights).scores
+        return fp.aggregate(fp.Ballots.from_scores(scores, offsets, mu), weights=weights).scores
 
-    ballots = fp.Ballots.of_scores(scores, offsets, mu)
+    ballots = fp.Ballots.from_scores(scores, offsets, mu)
     skr = method("skr")
     runs = [run_of(row, f"r{a}") for a, row in enumerate(scores)]
     rows = [
         ["all: scores of 5 rankers to scores", cpu_seconds(whole), "200 ms"],
         ["  of that, ballots (6 x 100,000 scores sorted)",
-         cpu_seconds(lambda: fp.Ballots.of_scores(scores, offsets, mu)), ""],
+         cpu_seconds(lambda: fp.Ballots.from_scores(scores, offsets, mu)), ""],
         ["  of that, votes and quick sort", cpu_seconds(lambda: skr.order(ballots, weights)), ""],
         ["its cost and lower bound, if asked for",
          cpu_seconds(lambda: fp.aggregate(ballots, weights=weights).report), ""],
@@ -75,8 +75,9 @@ def run_of(scores: np.ndarray, name: str) -> fp.Run:
 def against_peers(rankers: int, queries: int) -> None:
     """Every method: time a query, and cost over the plain lower bound, on the same lists."""
     scores, mu, offsets = rankings(queries, rankers)
-    ballots = fp.Ballots.of_scores(scores, offsets)  # candidates are documents, for the peer's sake
-    based = fp.Ballots.of_scores(scores, offsets, mu)
+    # Candidates are documents, for the peer's sake.
+    ballots = fp.Ballots.from_scores(scores, offsets)
+    based = fp.Ballots.from_scores(scores, offsets, mu)
     bound = fp.lower_bound(ballots, cycles=False).sum()
     lists = np.argsort(-scores.reshape(rankers, queries, DOCS), axis=2, kind="stable")
     found = peers(np.ascontiguousarray(lists.transpose(1, 0, 2)))
@@ -110,9 +111,9 @@ def growth() -> None:
     rows = []
     for times in (1, 10, 100):
         scores, mu, offsets = rankings(100 * times, 5)
-        ballots = fp.Ballots.of_scores(scores, offsets, mu)
+        ballots = fp.Ballots.from_scores(scores, offsets, mu)
         jobs = (
-            lambda s=scores, o=offsets, m=mu: fp.Ballots.of_scores(s, o, m),
+            lambda s=scores, o=offsets, m=mu: fp.Ballots.from_scores(s, o, m),
             lambda b=ballots: method("skr").order(b),
             lambda b=ballots: method("BestInsertion").order(b),
         )

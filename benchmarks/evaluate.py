@@ -22,7 +22,7 @@ import numpy as np
 
 import firstpage as fp
 from common import cpu_seconds, peer, seconds, show, versions
-from firstpage.data.formats.trec import run_of
+from firstpage.data.formats.trec import to_run
 
 MEASURES = ["NDCG@10", "AP", "P@10", "RR"]
 PYTREC = {"ndcg_cut.10", "map", "P.10", "recip_rank"}
@@ -107,7 +107,7 @@ def from_memory(queries: int, docs: int) -> None:
 
 
 def as_dict(data: fp.Dataset, values: np.ndarray) -> dict[str, dict[str, float]]:
-    return run_of(data, values).to_dict()
+    return to_run(data, values).to_dict()
 
 
 def python_parse(qrels: Path, run: Path) -> tuple[dict, dict]:
@@ -129,7 +129,7 @@ def from_files(folder: Path, queries: int, docs: int) -> None:
     data, scores = collection(queries, docs)
     qrels, run = folder / "x.qrels", folder / "x.run"
     fp.write_qrels(data, qrels)
-    fp.write_run(run_of(data, scores, "bench"), run)
+    fp.write_run(to_run(data, scores, "bench"), run)
     size = (qrels.stat().st_size + run.stat().st_size) / 1e6
 
     def ours() -> None:

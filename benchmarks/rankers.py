@@ -37,7 +37,7 @@ def main() -> None:
     given = asked.parse_args()
     if given.folder:
         fold = fp.read_folds(given.folder)[0]
-        train, valid = fold.train, fold.vali
+        train, valid = fold.train, fold.valid
     else:
         data = fp.Synthetic(queries=620, docs="uniform(5, 35)", features=46, grades=3).dataset()
         train, valid = data[:470], data[470:]

@@ -39,7 +39,7 @@ def collections() -> dict[str, tuple[fp.Dataset, fp.Dataset]]:
     found = {}
     if (folder := real_data()) is not None:
         fold = fp.read_folds(folder / "mq2008")[0]
-        found["MQ2008 Fold1"] = (fold.train, fold.vali)
+        found["MQ2008 Fold1"] = (fold.train, fold.valid)
     data = synthetic(800)
     found["600 x 100 x 46"] = (data[:600], data[600:])
     return found

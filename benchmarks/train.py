@@ -52,7 +52,7 @@ def collections() -> dict[str, tuple[fp.Dataset, fp.Dataset]]:
     found = {}
     if (folder := real_data()) is not None:
         fold = fp.read_folds(folder / "mq2008")[0]
-        found["MQ2008 Fold1"] = (fold.train, fold.vali)
+        found["MQ2008 Fold1"] = (fold.train, fold.valid)
     for queries in (600,) if QUICK else (600, 6000):
         recipe = fp.Synthetic(queries=queries, docs=100, features=46, grades=3, noise=1.0, seed=0)
         data = recipe.dataset()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.data.formats.trec import run_of
+from firstpage.data.formats.trec import to_run
 from firstpage.rankers.model_files import read_model
 
 DATA = fp.Synthetic(queries=120, docs=40, features=30, grades=5).dataset()
@@ -30,13 +30,13 @@ def results(folder: Path) -> dict[str, Any]:
     grades = np.array([0, 0, 1, 1, 2, 2, 3, 3, 4, 4])
     left, right = (np.array([RNG.permutation(grades)[:5] for _ in range(60)]) for _ in "ab")
     outcome = np.sign((left - right) @ np.array([1, 0.6, 0.5, 0.4, 0.3])).astype(int)
-    preferences = fp.Preferences.of(left, right, outcome)
+    preferences = fp.Preferences.from_grades(left, right, outcome)
     learner = fp.DCGLearn(5, C=1.0).fit(preferences)
-    aggregation = fp.aggregate([run_of(DATA, s, n) for n, s in SYSTEMS.items()])
+    aggregation = fp.aggregate([to_run(DATA, s, n) for n, s in SYSTEMS.items()])
     return {
         "dataset": DATA,
         "truth": DATA.truth,
-        "run": run_of(DATA, next(iter(SYSTEMS.values()))),
+        "run": to_run(DATA, next(iter(SYSTEMS.values()))),
         "evaluation": fp.evaluate(SYSTEMS["system 0"], DATA, ci=True),
         "comparison": fp.compare(SYSTEMS, DATA, rounds=100, ci=False),
         "cross-validation": fp.cross_validate([fp.ListNet(), fp.RankNet()], folds, seeds=[0, 1]),

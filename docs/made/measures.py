@@ -43,7 +43,7 @@ def learned_part() -> list[str]:
         *lines,
         "",
         "A measure file holds gains of grades and discounts of places, and weights of grades at",
-        "places: learned ones, or numbers of your own (`Utility.of(gains, discounts).save(path)`).",
+        "places: learned ones, or numbers of your own (`Utility.from_gains(gains, discounts).save(path)`).",
         "It is written in the place of the parameters: `NDCG(measure.json)@10`,",
         "`DCG(my files/news.json, form=weights, segment=news)@5`. A name without a point or a slash",
         "needs `file=`; one with odd characters goes into quotes. On the command line, quote the",

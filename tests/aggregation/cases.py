@@ -1,4 +1,4 @@
-"""Random ballots, as arrays for us and as lists for the reference."""
+"""Random ballots, as arrays and as lists for the reference."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from firstpage.aggregation.ballots import Ballots
-from firstpage.aggregation.weights import normalized
+from firstpage.aggregation.weights import normalize_weights
 from firstpage.data.ids import Ids
 from firstpage.kernels.voting.votes import ABSENT
 
 
 @dataclass
 class Query:
-    """One query: ballots of document numbers in base order, best first; weights that sum to 1."""
+    """One query: lists of document numbers in base order, best first."""
 
     n: int
     lists: list[list[int]]
@@ -28,27 +28,27 @@ def random_query(rng, rankers: int, n: int, partial: bool = False) -> Query:
 
 
 def ballots_of(queries: list[Query], missing: str = "last") -> Ballots:
-    """Candidates are the documents themselves: base order is their number."""
+    """Return ballots whose candidates are the documents, in the base order of their numbers."""
     offsets = np.concatenate([[0], np.cumsum([q.n for q in queries])]).astype(np.int64)
-    places = np.full((len(queries[0].lists), int(offsets[-1])), ABSENT, np.int64)
+    positions = np.full((len(queries[0].lists), int(offsets[-1])), ABSENT, np.int64)
     for query, lo in zip(queries, offsets.tolist(), strict=False):
         for a, ballot in enumerate(query.lists):
-            for place, document in enumerate(ballot):
-                places[a, lo + document] = place
+            for position, document in enumerate(ballot):
+                positions[a, lo + document] = position
     documents = np.arange(int(offsets[-1]))
-    names = Ids.of(map(str, range(len(queries))))
-    return Ballots(places, offsets, documents, offsets.copy(), names, missing=missing)
+    names = Ids.from_values(map(str, range(len(queries))))
+    return Ballots(positions, offsets, documents, offsets.copy(), names, missing=missing)
 
 
 def some_weights(rng, rankers: int) -> np.ndarray:
-    """Equal ones, small whole numbers (which tie), or any."""
+    """Return equal weights, small integers (which tie), or random weights."""
     kind = rng.integers(3)
     if kind == 0:
-        return normalized(None, rankers)
+        return normalize_weights(None, rankers)
     numbers = rng.integers(0, 4, rankers) if kind == 1 else rng.random(rankers)
     if not numbers.any():
-        return normalized(None, rankers)
-    return normalized(numbers, rankers)
+        return normalize_weights(None, rankers)
+    return normalize_weights(numbers, rankers)
 
 
 def split(ballots: Ballots, order: np.ndarray) -> list[list[int]]:

@@ -1,48 +1,48 @@
 """Plain Python for every method: lists and dictionaries of one query, no arrays.
 
-A ballot is a list of document numbers, best first; documents 0..n-1 stand in base order.  `silent`
-leaves out votes on documents that a ballot does not list.
+A ballot is a list of document numbers, best first; documents 0..n-1 are in base order.  `silent`
+omits votes on documents that a ballot does not list.
 """
 
 from __future__ import annotations
 
 from itertools import permutations
 
-CLOSE = 1e-12
+TOLERANCE = 1e-12
 
 
-def votes(ballots, weights, n, top=None, reach=None, silent=False):
-    """votes[x][y]: the weight of the ballots that put x before y.
+def votes(ballots, weights, n, top=None, limit=None, silent=False):
+    """Return a table: [x][y] is the weight of the ballots that put x before y.
 
-    Only documents in the first `top` places win, only those in the first `reach` lose.
+    Only documents in the first `top` positions win, only those in the first `limit` lose.
     """
     table = [[0.0] * n for _ in range(n)]
     for ballot, weight in zip(ballots, weights, strict=True):
         rest = [] if silent else [d for d in range(n) if d not in ballot]
         for i, x in enumerate(ballot[:top]):
             for j, y in enumerate(ballot):
-                if i < j and (reach is None or j < reach):
+                if i < j and (limit is None or j < limit):
                     table[x][y] += weight
-            if reach is None:
+            if limit is None:
                 for y in rest:
                     table[x][y] += weight
     return table
 
 
 def majority_sort(mu, m):
-    """Quick sort, the first of a list being its pivot."""
+    """Return the quick sort whose pivot is the first of a list."""
     if len(mu) < 2:
         return list(mu)
     pivot, rest = mu[0], mu[1:]
-    before = [x for x in rest if m[x][pivot] - m[pivot][x] > CLOSE]
+    before = [x for x in rest if m[x][pivot] - m[pivot][x] > TOLERANCE]
     after = [x for x in rest if x not in before]
     return [*majority_sort(before, m), pivot, *majority_sort(after, m)]
 
 
 def supervised_kemeny(ballots, weights, n, credit="extended", k=None, silent=False):
     k = (n + 1) // 2 if k is None else min(k, n)
-    reach = k if credit == "paper" else None
-    return majority_sort(list(range(n)), votes(ballots, weights, n, k, reach, silent))
+    limit = k if credit == "paper" else None
+    return majority_sort(list(range(n)), votes(ballots, weights, n, k, limit, silent))
 
 
 def kemeny(ballots, weights, n, silent=False):
@@ -74,14 +74,14 @@ def borda(ballots, weights, n, silent=False):
 def rrf(ballots, weights, n, c=60):
     points = [0.0] * n
     for ballot, weight in zip(ballots, weights, strict=True):
-        for place, x in enumerate(ballot, 1):
-            points[x] += weight / (c + place)
+        for rank, x in enumerate(ballot, 1):
+            points[x] += weight / (c + rank)
     return sorted(range(n), key=lambda x: (-round(points[x], 12), x))
 
 
 def duel(m, x, y):
     lead = m[x][y] - m[y][x]
-    return (lead > CLOSE) - (lead < -CLOSE)
+    return (lead > TOLERANCE) - (lead < -TOLERANCE)
 
 
 def copeland(ballots, weights, n, silent=False):
@@ -100,7 +100,7 @@ def local_kemeny(order, m):
 
 
 def insertions(order):
-    """All orders that moving one document gives."""
+    """Yield all orders that differ by moving one document."""
     for i, x in enumerate(order):
         rest = [*order[:i], *order[i + 1 :]]
         for j in range(len(order)):

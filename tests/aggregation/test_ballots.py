@@ -1,4 +1,4 @@
-"""Ballots from scores, runs and lists: base order, depth, ties, partial lists, refusals."""
+"""Ballots from scores, runs and lists: base order, depth, ties, partial lists, errors."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from firstpage.kernels.voting.votes import ABSENT
 
 
 def plain_ballots(scores, offsets, mu, depth):
-    """Places by sorting lists, query by query."""
-    documents, places, heads = [], [[] for _ in scores], [0]
+    """Return documents, positions and offsets by sorting lists, query by query."""
+    documents, positions, heads = [], [[] for _ in scores], [0]
     for lo, hi in itertools.pairwise(offsets):
         rows = sorted(range(lo, hi), key=lambda r: (-mu[r], r))
         head = rows[:depth]
@@ -22,48 +22,48 @@ def plain_ballots(scores, offsets, mu, depth):
         heads.append(heads[-1] + len(head))
         for a, row in enumerate(scores):
             ranked = sorted(range(len(head)), key=lambda i, r=row, h=head: (-r[h[i]], i))
-            places[a] += [ranked.index(i) for i in range(len(head))]
-    return documents, places, heads
+            positions[a] += [ranked.index(i) for i in range(len(head))]
+    return documents, positions, heads
 
 
 @pytest.mark.parametrize("depth", [None, 1, 3, 50])
-def test_of_scores_is_a_sort_of_every_query(depth: int | None) -> None:
+def test_from_scores_sorts_every_query(depth: int | None) -> None:
     rng = np.random.default_rng(0)
     offsets = np.concatenate([[0], np.cumsum(rng.integers(0, 9, 40))])
     n = int(offsets[-1])
     scores = rng.integers(0, 4, (3, n)).astype(float)  # many ties
     mu = rng.integers(0, 3, n).astype(float)
     for base in (mu, None):
-        found = fp.Ballots.of_scores(scores, offsets, base, depth=depth)
+        ballots = fp.Ballots.from_scores(scores, offsets, base, depth=depth)
         order = np.zeros(n) if base is None else base
-        documents, places, heads = plain_ballots(scores, offsets.tolist(), order, depth)
-        assert found.documents.tolist() == documents
-        assert found.places.tolist() == places
-        assert found.offsets.tolist() == heads
-        assert found.ends.tolist() == offsets.tolist()
+        documents, positions, heads = plain_ballots(scores, offsets.tolist(), order, depth)
+        assert ballots.documents.tolist() == documents
+        assert ballots.positions.tolist() == positions
+        assert ballots.offsets.tolist() == heads
+        assert ballots.ends.tolist() == offsets.tolist()
 
 
-def test_one_depth_for_all_is_that_of_the_shortest_that_has_any() -> None:
+def test_same_depth_is_that_of_the_shortest_nonempty_query() -> None:
     scores = np.arange(9.0)[None]
     offsets = [0, 4, 4, 6, 9]
-    found = fp.Ballots.of_scores(scores, offsets, same_depth=True)
-    assert found.lengths.tolist() == [2, 0, 2, 2]
-    assert fp.Ballots.of_scores(scores, offsets, same_depth=True, depth=1).longest == 1
-    assert fp.Ballots.of_scores(scores, offsets, same_depth=True, depth=3).longest == 2
+    ballots = fp.Ballots.from_scores(scores, offsets, same_depth=True)
+    assert ballots.lengths.tolist() == [2, 0, 2, 2]
+    assert fp.Ballots.from_scores(scores, offsets, same_depth=True, depth=1).longest == 1
+    assert fp.Ballots.from_scores(scores, offsets, same_depth=True, depth=3).longest == 2
 
 
-def test_infinite_scores_are_scores() -> None:
-    found = fp.Ballots.of_scores([[-np.inf, 0, np.inf]], [0, 3])
-    assert found.places.tolist() == [[2, 1, 0]]
+def test_infinite_scores_are_ranked() -> None:
+    ballots = fp.Ballots.from_scores([[-np.inf, 0, np.inf]], [0, 3])
+    assert ballots.positions.tolist() == [[2, 1, 0]]
 
 
 @pytest.mark.parametrize(
-    ("scores", "offsets", "said"),
+    ("scores", "offsets", "message"),
     [
-        ([[1, np.nan]], [0, 2], "ranker 1 gives document 2 no number"),
+        ([[1, np.nan]], [0, 2], "the score of document 2 by ranker 1 is NaN"),
         ([[1, 2], [3]], [0, 2], "all of one length"),
-        ([1, 2], [0, 2], "rankers x documents"),
-        (np.zeros((0, 2)), [0, 2], "rankers x documents"),
+        ([1, 2], [0, 2], r"shape \(rankers, documents\)"),
+        (np.zeros((0, 2)), [0, 2], r"shape \(rankers, documents\)"),
         ([["a", "b"]], [0, 2], "numbers"),
         ([[1, 2]], [0, 3], "rise from 0 to the 2 documents"),
         ([[1, 2]], [1, 2], "rise from 0"),
@@ -71,21 +71,21 @@ def test_infinite_scores_are_scores() -> None:
         ([[1, 2]], [], "offsets"),
     ],
 )
-def test_bad_scores_are_refused(scores, offsets, said: str) -> None:
-    with pytest.raises(DataError, match=said):
-        fp.Ballots.of_scores(scores, offsets)
+def test_invalid_scores_are_refused(scores, offsets, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        fp.Ballots.from_scores(scores, offsets)
 
 
-def test_bad_settings_are_refused() -> None:
+def test_invalid_options_are_refused() -> None:
     with pytest.raises(DataError, match="3 mu_scores for 2"):
-        fp.Ballots.of_scores([[1, 2]], [0, 2], [1, 2, 3])
+        fp.Ballots.from_scores([[1, 2]], [0, 2], [1, 2, 3])
     for depth in (0, 1.5, "ten"):
-        with pytest.raises(DataError, match="depth must be a whole number"):
-            fp.Ballots.of_scores([[1, 2]], [0, 2], depth=depth)
+        with pytest.raises(DataError, match="depth must be an integer"):
+            fp.Ballots.from_scores([[1, 2]], [0, 2], depth=depth)
     with pytest.raises(DataError, match="last or silent"):
-        fp.Ballots.of_lists([{"q": ["a"]}], missing="ignore")
+        fp.Ballots.from_lists([{"q": ["a"]}], missing="ignore")
     with pytest.raises(DataError, match="10001 candidates"):
-        fp.Ballots.of_scores(np.zeros((1, 10_001)), [0, 10_001])
+        fp.Ballots.from_scores(np.zeros((1, 10_001)), [0, 10_001])
 
 
 # --- runs
@@ -95,7 +95,7 @@ TWO = {"q2": ["y", "z"], "q1": ["d", "a", "e", "f"], "q3": ["w"]}
 
 
 def named(ballots: fp.Ballots) -> dict[str, list[str]]:
-    """Documents by query, in base order."""
+    """Return the documents of each query in base order."""
     assert ballots.docids is not None
     ids = list(ballots.docids[ballots.documents])
     ends = ballots.ends.tolist()
@@ -103,52 +103,52 @@ def named(ballots: fp.Ballots) -> dict[str, list[str]]:
 
 
 def listed(ballots: fp.Ballots, ranker: int) -> dict[str, list[str]]:
-    """What a ranker lists of the candidates, best first."""
-    found = {}
+    """Return the candidates that a ranker lists, best first."""
+    lists = {}
     for q, (query, docs) in enumerate(named(ballots).items()):
-        places = ballots.places[ranker, ballots.offsets[q] : ballots.offsets[q + 1]]
-        there = [i for i in np.argsort(places, kind="stable") if places[i] != ABSENT]
-        assert sorted(places[there].tolist()) == list(range(len(there)))
-        found[query] = [docs[i] for i in there]
-    return found
+        positions = ballots.positions[ranker, ballots.offsets[q] : ballots.offsets[q + 1]]
+        present = [i for i in np.argsort(positions, kind="stable") if positions[i] != ABSENT]
+        assert sorted(positions[present].tolist()) == list(range(len(present)))
+        lists[query] = [docs[i] for i in present]
+    return lists
 
 
 def test_runs_are_joined_by_query_and_document() -> None:
-    found = fp.Ballots.of_lists([ONE, TWO])
-    # the first run, then what it lacks, in turns
-    assert named(found) == {
+    ballots = fp.Ballots.from_lists([ONE, TWO])
+    # the first run, then the documents it lacks, in turns
+    assert named(ballots) == {
         "q1": ["a", "b", "c", "d", "e", "f"],
         "q2": ["x", "y", "z"],
         "q3": ["w"],
     }
-    assert listed(found, 0) == {**ONE, "q3": []}
-    assert listed(found, 1) == TWO
+    assert listed(ballots, 0) == {**ONE, "q3": []}
+    assert listed(ballots, 1) == TWO
 
 
-def test_the_base_may_be_any_run_or_all_in_turn() -> None:
-    other = fp.Ballots.of_lists([ONE, TWO], base=1)
+def test_base_is_any_run_or_turns() -> None:
+    other = fp.Ballots.from_lists([ONE, TWO], base=1)
     assert named(other) == {
         "q2": ["y", "z", "x"],
         "q1": ["d", "a", "e", "f", "b", "c"],
         "q3": ["w"],
     }
     assert listed(other, 0) == {**ONE, "q3": []}
-    turns = fp.Ballots.of_lists([ONE, TWO], base="turns")
+    turns = fp.Ballots.from_lists([ONE, TWO], base="turns")
     assert named(turns)["q1"] == ["a", "d", "b", "c", "e", "f"]
     third = fp.Run.from_dict({"q1": {"c": 2.0, "new": 1.0}, "q9": {"z": 1.0}})
-    beside = fp.Ballots.of_lists([ONE, TWO], base=third)
-    assert beside.rankers == 2  # it does not vote
+    beside = fp.Ballots.from_lists([ONE, TWO], base=third)
+    assert beside.n_rankers == 2  # it does not vote
     assert named(beside)["q1"] == ["c", "new", "a", "d", "b", "e", "f"]
     assert named(beside)["q9"] == ["z"]
     assert listed(beside, 1) == {**TWO, "q9": []}
 
 
-def test_depth_cuts_base_order_and_the_rest_keeps_it() -> None:
-    with pytest.warns(fp.FirstpageWarning, match="are not in it, and it has no vote there"):
-        found = fp.aggregate([as_run(ONE), as_run(TWO)], "Borda", depth=2, base="turns")
-    assert found.ballots.lengths.tolist() == [2, 2, 1]
-    assert listed(found.ballots, 1)["q1"] == ["d", "a"]
-    order = ranked(found.run)
+def test_documents_below_depth_keep_base_order() -> None:
+    with pytest.warns(fp.FirstpageWarning, match="queries, and has no vote there"):
+        result = fp.aggregate([as_run(ONE), as_run(TWO)], "Borda", depth=2, base="turns")
+    assert result.ballots.lengths.tolist() == [2, 2, 1]
+    assert listed(result.ballots, 1)["q1"] == ["d", "a"]
+    order = ranked(result.run)
     assert order["q1"][2:] == ["b", "c", "e", "f"]
     assert set(order["q1"][:2]) == {"a", "d"}
 
@@ -165,13 +165,13 @@ def ranked(run: fp.Run) -> dict[str, list[str]]:
 
 def test_equal_scores_keep_base_order() -> None:
     base = fp.Run.from_dict({"q": {"a": 1.0, "b": 1.0, "c": 2.0}})
-    flat = fp.Run.from_dict({"q": {"b": 5.0, "c": 5.0, "a": 5.0, "d": 6.0}})
-    found = fp.Ballots.of_runs([base, flat])
-    assert named(found) == {"q": ["c", "a", "b", "d"]}  # equals of the base run as in its file
-    assert listed(found, 1) == {"q": ["d", "c", "a", "b"]}
+    tied = fp.Run.from_dict({"q": {"b": 5.0, "c": 5.0, "a": 5.0, "d": 6.0}})
+    ballots = fp.Ballots.from_runs([base, tied])
+    assert named(ballots) == {"q": ["c", "a", "b", "d"]}  # ties of the base run in file order
+    assert listed(ballots, 1) == {"q": ["d", "c", "a", "b"]}
 
 
-def test_many_random_runs_are_joined_as_dictionaries_would_be() -> None:
+def test_random_runs_are_joined_like_dictionaries() -> None:
     rng = np.random.default_rng(0)
     docs = [f"document-{i}" for i in range(30)]
     runs = []
@@ -183,10 +183,10 @@ def test_many_random_runs_are_joined_as_dictionaries_would_be() -> None:
                 for q in queries
             }
         )
-    found = fp.Ballots.of_lists(runs, depth=None)
+    ballots = fp.Ballots.from_lists(runs, depth=None)
     for a, run in enumerate(runs):
-        assert {q: ds for q, ds in listed(found, a).items() if ds} == run
-    for query, documents in named(found).items():
+        assert {q: ds for q, ds in listed(ballots, a).items() if ds} == run
+    for query, documents in named(ballots).items():
         assert len(set(documents)) == len(documents)
         assert set(documents) == set().union(*(run.get(query, []) for run in runs))
 
@@ -196,49 +196,49 @@ def test_repeated_documents_are_refused_by_name() -> None:
     twice = fp.Run.from_arrays(["q"] * 3, ids, [3.0, 2.0, 1.0], "mine")
     once = as_run(ONE)
     for runs in ([twice], [twice, once], [once, twice]):
-        with pytest.raises(DataError, match="document 'a' stands twice in query 'q'"):
-            fp.Ballots.of_runs(runs)
-    with pytest.raises(DataError, match="list 2: a document stands twice"):
-        fp.Ballots.of_lists([ONE, {"q1": ["a", "a"]}])
+        with pytest.raises(DataError, match="document 'a' occurs twice in query 'q'"):
+            fp.Ballots.from_runs(runs)
+    with pytest.raises(DataError, match="list 2: a document occurs twice"):
+        fp.Ballots.from_lists([ONE, {"q1": ["a", "a"]}])
 
 
 @pytest.mark.parametrize("base", [2, -1, "first", 0.5])
-def test_bad_bases_are_refused(base) -> None:
+def test_invalid_bases_are_refused(base) -> None:
     with pytest.raises(DataError, match="base must be a run"):
-        fp.Ballots.of_lists([ONE, TWO], base=base)
+        fp.Ballots.from_lists([ONE, TWO], base=base)
 
 
-def test_no_runs_are_refused() -> None:
+def test_missing_runs_are_refused() -> None:
     with pytest.raises(DataError, match="at least one run"):
-        fp.Ballots.of_runs([])
+        fp.Ballots.from_runs([])
     with pytest.raises(DataError, match="at least one run"):
-        fp.Ballots.of_runs([[1, 2]])
+        fp.Ballots.from_runs([[1, 2]])
 
 
-def test_ballots_do_not_change() -> None:
-    found = fp.Ballots.of_lists([ONE, TWO])
+def test_ballots_are_immutable() -> None:
+    ballots = fp.Ballots.from_lists([ONE, TWO])
     with pytest.raises(ValueError, match="read-only"):
-        found.places[0, 0] = 7
-    assert repr(found) == "Ballots(2 rankers, 3 queries, 10 candidates of 10 documents)"
-    places, offsets, rows = np.zeros((1, 1), np.int64), np.array([0, 1]), np.array([0])
-    fp.Ballots(places, offsets, rows, offsets, found.queries[:1])
-    offsets[1] = 1  # the caller's own array can still be written
+        ballots.positions[0, 0] = 7
+    assert repr(ballots) == "Ballots(2 rankers, 3 queries, 10 candidates of 10 documents)"
+    positions, offsets, rows = np.zeros((1, 1), np.int64), np.array([0, 1]), np.array([0])
+    fp.Ballots(positions, offsets, rows, offsets, ballots.queries[:1])
+    offsets[1] = 1  # the caller's array stays writable
     with pytest.raises(DataError, match="rise from 0 to the 1 documents"):
-        fp.Ballots(places, np.array([0, 2]), rows, offsets, found.queries[:1])
+        fp.Ballots(positions, np.array([0, 2]), rows, offsets, ballots.queries[:1])
     with pytest.raises(DataError, match="rise from 0 to the 1 documents"):
-        fp.Ballots(places, offsets, rows, np.array([0, 2]), found.queries[:1])
+        fp.Ballots(positions, offsets, rows, np.array([0, 2]), ballots.queries[:1])
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("options", "message"),
     [
-        ({"offsets": [0, 1.5, 2]}, "whole numbers"),
+        ({"offsets": [0, 1.5, 2]}, "array of integers"),
         ({"offsets": [0, 2], "docids": ["a"]}, "1 docids"),
         ({"offsets": [0, 2], "names": ["a", "b", "c"]}, "3 names"),
         ({"offsets": [0, 2], "depth": 0}, "depth must be"),
     ],
 )
-def test_ballots_are_checked(how, said) -> None:
-    with pytest.raises(DataError, match=said):
-        fp.Ballots.of_scores(np.ones((1, 2)), **how)
-    assert len(fp.Ballots.of_scores(np.ones((1, 2)), [0, 2], depth=10**25)) == 1
+def test_invalid_ballots_are_refused(options, message) -> None:
+    with pytest.raises(DataError, match=message):
+        fp.Ballots.from_scores(np.ones((1, 2)), **options)
+    assert len(fp.Ballots.from_scores(np.ones((1, 2)), [0, 2], depth=10**25)) == 1

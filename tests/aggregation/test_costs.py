@@ -1,4 +1,4 @@
-"""Kemeny's cost and its lower bound against sums over pairs and all permutations."""
+"""Kemeny cost and its lower bound against sums over pairs and all permutations."""
 
 from __future__ import annotations
 
@@ -34,56 +34,58 @@ def test_cost_and_bounds_of_random_orders(partial: bool, missing: str) -> None:
             assert plain[q] - 1e-9 <= strong[q] <= ref.cheapest(m) + 1e-9
 
 
-def test_circles_make_the_bound_exact_where_they_are_apart() -> None:
+def test_disjoint_cycles_make_the_bound_exact() -> None:
     lists = [[0, 1, 2, 3, 4, 5], [1, 2, 0, 4, 5, 3], [2, 0, 1, 5, 3, 4]]
     ballots = ballots_of([Query(6, lists)])
     assert fp.lower_bound(ballots, cycles=False)[0] == pytest.approx(6 / 3)
-    assert fp.lower_bound(ballots)[0] == pytest.approx(8 / 3)  # one lead of 1/3 for each circle
+    assert fp.lower_bound(ballots)[0] == pytest.approx(8 / 3)  # a lead of 1/3 per cycle
     best = fp.kemeny_cost(method("exact").order(ballots), ballots)[0]
     assert best == pytest.approx(8 / 3)
 
 
-def test_circles_close_most_of_the_gap_of_large_queries() -> None:
+def test_cycles_close_most_of_the_gap_of_large_queries() -> None:
     rng = np.random.default_rng(1)
     size = 90  # more than one word of bits
     scores = rng.normal(size=size) + rng.normal(size=(3, size))
-    ballots = fp.Ballots.of_scores(scores, [0, size])
+    ballots = fp.Ballots.from_scores(scores, [0, size])
     best = fp.kemeny_cost(method("BestInsertion").order(ballots), ballots)[0]
     plain, strong = fp.lower_bound(ballots, cycles=False)[0], fp.lower_bound(ballots)[0]
     assert plain < strong <= best
     assert best - strong < 0.3 * (best - plain)
 
 
-def test_a_report_adds_up() -> None:
-    report = CostReport(Ids.of("abc"), np.array([2.0, 1.0, 0.0]), np.array([1.5, 1.0, 0.0]))
+def test_report_totals() -> None:
+    report = CostReport(
+        Ids.from_values("abc"), np.array([2.0, 1.0, 0.0]), np.array([1.5, 1.0, 0.0])
+    )
     assert report.gap.tolist() == [0.5, 0.0, 0.0]
     assert report.optimal == 2
     assert report.ratio == pytest.approx(3 / 2.5)
     assert report.to_dict()["cost"] == 3.0
     assert "2 of 3 queries proven optimal" in str(report)
-    nothing = CostReport(Ids.of("a"), np.zeros(1), np.zeros(1))
-    assert nothing.ratio == 1.0
+    zero = CostReport(Ids.from_values("a"), np.zeros(1), np.zeros(1))
+    assert zero.ratio == 1.0
 
 
 @pytest.mark.parametrize(
     "order", [[0, 1], [0, 1, 3], [0, 1, 1], [-1, 0, 1], [[0, 1, 2]], [1, 2, 3]]
 )
-def test_what_is_no_order_is_refused(order: list) -> None:
+def test_invalid_orders_are_refused(order: list) -> None:
     ballots = ballots_of([Query(3, [[0, 1, 2]])])
-    with pytest.raises(DataError, match="an order must name"):
+    with pytest.raises(DataError, match="an order must list"):
         fp.kemeny_cost(order, ballots)
 
 
-def test_an_order_must_stay_in_its_query() -> None:
+def test_order_refers_to_candidates_of_its_query() -> None:
     ballots = ballots_of([Query(2, [[0, 1]]), Query(1, [[0]])])
     with pytest.raises(DataError):
         fp.kemeny_cost([0, 0, 1], ballots)
     assert fp.kemeny_cost([1, 0, 0], ballots).tolist() == [1.0, 0.0]
 
 
-def test_a_ratio_without_end_is_null() -> None:
+def test_infinite_ratio_is_null_in_json() -> None:
     scores = np.array([[3.0, 2.0, 1.0]])
-    ballots = fp.Ballots.of_scores(scores, [0, 3], mu_scores=-scores[0])
-    found = fp.aggregate(ballots, "skr")
-    held = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert held["kemeny"]["ratio"] is None or held["kemeny"]["ratio"] >= 1
+    ballots = fp.Ballots.from_scores(scores, [0, 3], mu_scores=-scores[0])
+    result = fp.aggregate(ballots, "skr")
+    summary = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    assert summary["kemeny"]["ratio"] is None or summary["kemeny"]["ratio"] >= 1

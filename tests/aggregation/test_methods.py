@@ -1,4 +1,4 @@
-"""Every method against its plain reference, on whole and partial lists, over many small queries."""
+"""Every method against its plain reference, on full and partial lists of small queries."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.aggregation.methods import METHODS, about, method
+from firstpage.aggregation.methods import METHODS, method, method_summaries
 from firstpage.errors import DataError
 from firstpage.kernels.compiler import decorators
 from firstpage.kernels.voting.exact_kemeny import order_components
@@ -44,7 +44,7 @@ def queries_for(rng, rankers: int, partial: bool, count: int = 60, most: int = 9
 @pytest.mark.parametrize("missing", ["last", "silent"])
 @pytest.mark.parametrize("partial", [False, True])
 @pytest.mark.parametrize("text", CASES)
-def test_orders_are_those_of_the_reference(text: str, partial: bool, missing: str) -> None:
+def test_orders_match_the_reference(text: str, partial: bool, missing: str) -> None:
     rng = np.random.default_rng(len(text))
     for rankers in (1, 2, 3, 5):
         queries = queries_for(rng, rankers, partial)
@@ -52,11 +52,11 @@ def test_orders_are_those_of_the_reference(text: str, partial: bool, missing: st
         weights = some_weights(rng, rankers)
         got = split(ballots, method(text).order(ballots, weights))
         for query, order in zip(queries, got, strict=True):
-            want = CASES[text](query.lists, weights.tolist(), query.n, missing == "silent")
-            assert order == want, (query, weights)
+            expected = CASES[text](query.lists, weights.tolist(), query.n, missing == "silent")
+            assert order == expected, (query, weights)
 
 
-def test_supervised_kemeny_is_algorithm_2_on_a_thousand_lists_and_more() -> None:
+def test_supervised_kemeny_matches_algorithm_2() -> None:
     rng = np.random.default_rng(12)
     compared = 0
     for rankers in (1, 2, 3, 4, 7):
@@ -78,18 +78,18 @@ def fp_skr(credit: str, k: int | None):
     return method("skr", credit=credit, k_agg=k)
 
 
-def test_credits_are_one_when_the_whole_list_gives_credit_and_differ_else() -> None:
+def test_credit_modes_agree_only_with_credit_for_the_full_list() -> None:
     rng = np.random.default_rng(1)
     queries = [random_query(rng, 3, 8) for _ in range(200)]
     ballots = ballots_of(queries)
-    whole = [fp_skr(credit, 8).order(ballots) for credit in ("extended", "paper")]
-    assert (whole[0] == whole[1]).all()
-    assert (whole[0] == method("Kemeny").order(ballots)).all()
+    full = [fp_skr(credit, 8).order(ballots) for credit in ("extended", "paper")]
+    assert (full[0] == full[1]).all()
+    assert (full[0] == method("Kemeny").order(ballots)).all()
     half = [fp_skr(credit, None).order(ballots) for credit in ("extended", "paper")]
     assert (half[0] != half[1]).any()
 
 
-def test_printed_credit_keeps_first_what_nobody_has_in_the_first_half() -> None:
+def test_printed_credit_keeps_an_uncredited_document_first() -> None:
     lists = [[1, 2, 3, 4, 5, 0], [2, 1, 3, 5, 4, 0], [1, 3, 2, 4, 5, 0]]
     ballots, weights = ballots_of([Query(6, lists)]), [0.4, 0.3, 0.3]
     assert fp_skr("paper", None).order(ballots, weights)[0] == 0
@@ -97,7 +97,7 @@ def test_printed_credit_keeps_first_what_nobody_has_in_the_first_half() -> None:
 
 
 @pytest.mark.slow
-def test_supervised_kemeny_costs_at_most_twice_the_best() -> None:
+def test_supervised_kemeny_costs_at_most_twice_the_optimum() -> None:
     rng = np.random.default_rng(5)
     queries = [random_query(rng, int(rng.integers(3, 4)), 7) for _ in range(200)]
     ballots = ballots_of(queries)
@@ -105,46 +105,50 @@ def test_supervised_kemeny_costs_at_most_twice_the_best() -> None:
         ref.cheapest(ref.votes(q.lists, [1 / 3] * 3, q.n)) for q in queries
     ]
     assert ratio.max() <= 2
-    assert 1 < ratio.mean() < 1.05  # not always the best, seldom far from it
+    assert 1 < ratio.mean() < 1.05  # not always optimal, but rarely far from it
 
 
 @pytest.mark.parametrize("missing", ["last", "silent"])
 @pytest.mark.parametrize("partial", [False, True])
-def test_exact_is_the_cheapest_of_all_permutations(partial: bool, missing: str) -> None:
+def test_exact_cost_is_the_minimum_over_permutations(partial: bool, missing: str) -> None:
     rng = np.random.default_rng(3)
     for rankers in (1, 2, 3, 4, 6):
         queries = queries_for(rng, rankers, partial, count=30, most=7)
         ballots, weights = ballots_of(queries, missing), some_weights(rng, rankers)
         order = method("exact").order(ballots, weights)
         costs = fp.kemeny_cost(order, ballots, weights)
-        for query, found in zip(queries, costs, strict=True):
+        for query, cost in zip(queries, costs, strict=True):
             m = ref.votes(query.lists, weights.tolist(), query.n, silent=missing == "silent")
-            assert found == pytest.approx(ref.cheapest(m), abs=1e-9)
+            assert cost == pytest.approx(ref.cheapest(m), abs=1e-9)
 
 
-def circle(size: int, beside: int = 0) -> Query:
-    """Everybody beats the next ones in a circle; `beside` further documents stand last."""
+def majority_cycle(size: int, beside: int = 0) -> Query:
+    """Return a query with one majority cycle, and `beside` further documents below it."""
     turns = [[*range(i, size), *range(i)] for i in range(size)]
     return Query(size + beside, [[*t, *range(size, size + beside)] for t in turns])
 
 
-def test_exact_orders_whole_circles_and_refuses_larger_ones() -> None:
+def test_exact_orders_cycles_up_to_the_limit() -> None:
     for size in (3, 9, 16):
-        query = circle(size, beside=70)  # more than 64 documents: more than one word of bits
+        query = majority_cycle(
+            size, beside=70
+        )  # more than 64 documents: more than one word of bits
         ballots = ballots_of([query])
         order = method("exact").order(ballots)
-        assert order.tolist() == list(range(size + 70))  # of equal ones the first in base order
-        want = ref.cost(order.tolist(), ref.votes(query.lists, [1 / size] * size, query.n))
-        assert fp.kemeny_cost(order, ballots)[0] == pytest.approx(want)
-    ballots = ballots_of([circle(17)])
-    with pytest.raises(DataError, match="query '0': 17 documents lie on common majority circles"):
+        assert order.tolist() == list(
+            range(size + 70)
+        )  # among equal orders the first in base order
+        expected = ref.cost(order.tolist(), ref.votes(query.lists, [1 / size] * size, query.n))
+        assert fp.kemeny_cost(order, ballots)[0] == pytest.approx(expected)
+    ballots = ballots_of([majority_cycle(17)])
+    with pytest.raises(DataError, match="query '0': 17 documents are on common majority cycles"):
         method("exact").order(ballots)
     assert method("exact(limit=17)").order(ballots).tolist() == list(range(17))
 
 
-def test_exact_may_leave_large_circles_to_the_search() -> None:
+def test_exact_searches_large_cycles_on_request() -> None:
     rng = np.random.default_rng(8)
-    queries = [random_query(rng, 3, 30), circle(3), random_query(rng, 3, 7)]
+    queries = [random_query(rng, 3, 30), majority_cycle(3), random_query(rng, 3, 7)]
     ballots = ballots_of(queries)
     chosen = method("exact(limit=8, larger=search)")
     cost = fp.kemeny_cost(chosen.order(ballots), ballots)
@@ -152,12 +156,12 @@ def test_exact_may_leave_large_circles_to_the_search() -> None:
     assert (cost <= searched + 1e-9).all()
     small = ref.votes(queries[2].lists, [1 / 3] * 3, 7)
     assert cost[2] == pytest.approx(ref.cheapest(small))
-    with pytest.raises(DataError, match="circles"):
+    with pytest.raises(DataError, match="cycles"):
         method("exact(limit=8)").order(ballots)
 
 
 @pytest.mark.parametrize("partial", [False, True])
-def test_best_insertion_is_the_local_search_of_the_reference(partial: bool) -> None:
+def test_best_insertion_is_a_local_optimum(partial: bool) -> None:
     rng = np.random.default_rng(4)
     for rankers in (1, 3, 4):
         queries = queries_for(rng, rankers, partial, count=25)
@@ -165,18 +169,18 @@ def test_best_insertion_is_the_local_search_of_the_reference(partial: bool) -> N
         w = weights.tolist()
         order = method("BestInsertion").order(ballots, weights)
         costs = fp.kemeny_cost(order, ballots, weights)
-        for query, found, mine in zip(queries, split(ballots, order), costs, strict=True):
+        for query, ordered, cost in zip(queries, split(ballots, order), costs, strict=True):
             m = ref.votes(query.lists, w, query.n)
-            assert mine == pytest.approx(ref.cost(found, m), abs=1e-9)
-            better = [o for o in ref.insertions(found) if ref.cost(o, m) < mine - 1e-9]
+            assert cost == pytest.approx(ref.cost(ordered, m), abs=1e-9)
+            better = [o for o in ref.insertions(ordered) if ref.cost(o, m) < cost - 1e-9]
             assert not better
-            whole = [[*b, *(d for d in range(query.n) if d not in b)] for b in query.lists]
+            completed = [[*b, *(d for d in range(query.n) if d not in b)] for b in query.lists]
             starts = [ref.borda(query.lists, w, query.n), ref.kemeny(query.lists, w, query.n)]
             if query.n:
-                assert mine <= min(ref.cost(o, m) for o in [*starts, *whole]) + 1e-9
+                assert cost <= min(ref.cost(o, m) for o in [*starts, *completed]) + 1e-9
 
 
-def test_best_insertion_reaches_the_best_of_small_queries() -> None:
+def test_best_insertion_finds_the_optimum_of_small_queries() -> None:
     rng = np.random.default_rng(6)
     queries = [random_query(rng, 3, 7) for _ in range(100)]
     ballots = ballots_of(queries)
@@ -186,7 +190,7 @@ def test_best_insertion_reaches_the_best_of_small_queries() -> None:
     assert (costs >= best - 1e-9).all()
 
 
-def test_kwik_sort_keeps_the_cheapest_and_its_seed() -> None:
+def test_kwik_sort_returns_the_best_repeat_and_is_seeded() -> None:
     rng = np.random.default_rng(7)
     queries = [random_query(rng, 3, 12) for _ in range(40)]
     ballots = ballots_of(queries)
@@ -200,11 +204,11 @@ def test_kwik_sort_keeps_the_cheapest_and_its_seed() -> None:
     orders = [method("kwik-sort", seed=s).order(ballots) for s in (1, 1, 2)]
     assert (orders[0] == orders[1]).all()
     assert (orders[0] != orders[2]).any()
-    part = ballots_of(queries[:5])  # a query's order does not depend on the other queries
-    assert (method("KwikSort").order(part) == method("KwikSort").order(ballots)[:60]).all()
+    subset = ballots_of(queries[:5])  # a query's order does not depend on the other queries
+    assert (method("KwikSort").order(subset) == method("KwikSort").order(ballots)[:60]).all()
 
 
-def test_kwik_sort_puts_every_neighbor_in_majority_order() -> None:
+def test_kwik_sort_orders_neighbors_by_majority() -> None:
     rng = np.random.default_rng(9)
     queries = [random_query(rng, 3, 10) for _ in range(50)]
     ballots = ballots_of(queries)
@@ -236,14 +240,17 @@ class TestEveryMethod:
         assert method(name).order(ballots).tolist() == [0, 1, 2, 3, 0]
 
     def test_no_query(self, name: str) -> None:
-        ballots = fp.Ballots.of_scores(np.zeros((2, 0)), [0])
+        ballots = fp.Ballots.from_scores(np.zeros((2, 0)), [0])
         assert method(name).order(ballots).tolist() == []
 
     def test_opposites_leave_base_order(self, name: str) -> None:
         ballots = ballots_of([Query(4, [[0, 1, 2, 3], [3, 2, 1, 0]])])
         cost = fp.kemeny_cost(method(name).order(ballots), ballots)
-        assert cost[0] == pytest.approx(3.0)  # every order loses half of the votes
-        if name not in ("SupervisedKemeny", "RRF"):  # to these the ends are not equal to the middle
+        assert cost[0] == pytest.approx(3.0)  # every order contradicts half of the votes
+        if name not in (
+            "SupervisedKemeny",
+            "RRF",
+        ):  # these do not treat the ends and the middle alike
             assert method(name).order(ballots).tolist() in ([0, 1, 2, 3], [3, 2, 1, 0])
 
     @pytest.mark.slow
@@ -259,17 +266,17 @@ class TestEveryMethod:
 
     def test_is_found_by_name_and_its_text_means_the_same(self, name: str) -> None:
         assert method(name.lower()) == method(name) == method(str(method(name)))
-        assert dict(about())[name]
+        assert dict(method_summaries())[name]
 
 
-def test_a_method_with_parameters_is_its_text() -> None:
+def test_method_text_round_trips() -> None:
     for text in ("RRF(c=20)", "SupervisedKemeny(credit=paper, k_agg=5)", "KwikSort(seed=3)",
                  "LocalKemeny(start=RRF(c=20))", "ExactKemeny(limit=4, larger=search)"):  # fmt: skip
         assert str(method(text)) == text
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("Bordo", "Did you mean 'Borda'"),
         ("rrf(c=-1)", "c of RRF must be a number of at least 0"),
@@ -282,6 +289,6 @@ def test_a_method_with_parameters_is_its_text() -> None:
         ("LocalKemeny(start=nobody)", "there is no aggregation method"),
     ],
 )
-def test_what_is_no_method_is_refused(text: str, said: str) -> None:
-    with pytest.raises(ParameterError, match=said):
+def test_invalid_methods_are_refused(text: str, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
         method(text)

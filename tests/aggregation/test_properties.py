@@ -1,4 +1,4 @@
-"""What must not matter: names of documents, the scale of weights, the order and copies of rankers."""
+"""Invariances: names of documents, scale of weights, order and duplicates of rankers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ tables = st.integers(1, 4).flatmap(
 NAMES = list(METHODS)
 
 
-def run_of(scores: list[int], names: list[str]) -> fp.Run:
+def make_run(scores: list[int], names: list[str]) -> fp.Run:
     return fp.Run.from_dict({"q": dict(zip(names, map(float, scores), strict=True))})
 
 
@@ -31,13 +31,13 @@ def order(runs: list[fp.Run], name: str, weights: list[float] | None = None) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @given(table=tables, seed=st.integers(0, 99))
-def test_documents_may_be_called_anything(name: str, table: list[list[int]], seed: int) -> None:
+def test_order_is_invariant_to_document_names(name: str, table: list[list[int]], seed: int) -> None:
     n = len(table[0])
     names = [f"d{i}" for i in range(n)]
     shuffled = np.random.default_rng(seed).permutation(n)
     other = [f"x{j}" for j in shuffled]
-    first = order([run_of(row, names) for row in table], name)
-    second = order([run_of(row, other) for row in table], name)
+    first = order([make_run(row, names) for row in table], name)
+    second = order([make_run(row, other) for row in table], name)
     renamed = dict(zip(names, other, strict=True))
     assert [renamed[d] for d in first] == second
 
@@ -45,69 +45,69 @@ def test_documents_may_be_called_anything(name: str, table: list[list[int]], see
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @given(table=tables, seed=st.integers(0, 99))
-def test_rows_may_stand_in_any_order_once_the_base_is_given(
+def test_order_is_invariant_to_row_order_given_a_base(
     name: str, table: list[list[int]], seed: int
 ) -> None:
-    """Relabeling documents, and the base order with them, relabels the outcome."""
+    """Relabeling documents and the base order relabels the result."""
     scores = np.array(table, float)
     n = scores.shape[1]
     mu = np.random.default_rng(seed).permutation(n).astype(float)
     moved = np.random.default_rng(seed + 1).permutation(n)
-    first = fp.aggregate(fp.Ballots.of_scores(scores, [0, n], mu), name).scores
-    second = fp.aggregate(fp.Ballots.of_scores(scores[:, moved], [0, n], mu[moved]), name).scores
+    first = fp.aggregate(fp.Ballots.from_scores(scores, [0, n], mu), name).scores
+    second = fp.aggregate(fp.Ballots.from_scores(scores[:, moved], [0, n], mu[moved]), name).scores
     assert first[moved].tolist() == second.tolist()
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:every ranking has the weight 0")
+@pytest.mark.filterwarnings("ignore:every ranker has the weight 0")
 @pytest.mark.parametrize("name", NAMES)
 @given(
     table=tables,
     power=st.integers(-30, 30),
-    whole=st.lists(st.integers(0, 5), min_size=4, max_size=4),
+    integers=st.lists(st.integers(0, 5), min_size=4, max_size=4),
 )
-def test_only_the_shares_of_weights_matter(
-    name: str, table: list[list[int]], power: int, whole: list[int]
+def test_order_is_invariant_to_the_scale_of_weights(
+    name: str, table: list[list[int]], power: int, integers: list[int]
 ) -> None:
     scores = np.array(table, float)
-    weights = np.array(whole[: len(scores)], float)
-    ballots = fp.Ballots.of_scores(scores, [0, scores.shape[1]])
+    weights = np.array(integers[: len(scores)], float)
+    ballots = fp.Ballots.from_scores(scores, [0, scores.shape[1]])
     chosen = method(name)
-    want = chosen.order(ballots, weights)
-    assert (chosen.order(ballots, weights * 2.0**power) == want).all()
-    assert (chosen.order(ballots, weights * 7.3) == want).all()
+    expected = chosen.order(ballots, weights)
+    assert (chosen.order(ballots, weights * 2.0**power) == expected).all()
+    assert (chosen.order(ballots, weights * 7.3) == expected).all()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in NAMES if n != "BestInsertion"])
 @given(table=tables)
-def test_a_copied_ranker_is_one_of_twice_the_weight(name: str, table: list[list[int]]) -> None:
+def test_duplicate_ranker_equals_double_weight(name: str, table: list[list[int]]) -> None:
     scores = np.array(table, float)
     offsets = [0, scores.shape[1]]
     weights = [2.0, *[1.0] * (len(scores) - 1)]
-    twice = fp.Ballots.of_scores(np.concatenate([scores[:1], scores]), offsets)
-    once = fp.Ballots.of_scores(scores, offsets)
+    twice = fp.Ballots.from_scores(np.concatenate([scores[:1], scores]), offsets)
+    once = fp.Ballots.from_scores(scores, offsets)
     assert (method(name).order(twice) == method(name).order(once, weights)).all()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @given(table=tables)
-def test_where_all_agree_nothing_changes(name: str, table: list[list[int]]) -> None:
+def test_unanimous_order_is_returned(name: str, table: list[list[int]]) -> None:
     scores = np.array([table[0]] * 3, float)
     n = scores.shape[1]
-    ballots = fp.Ballots.of_scores(scores, [0, n])
+    ballots = fp.Ballots.from_scores(scores, [0, n])
     chosen = method(name, k_agg=n) if name == "SupervisedKemeny" else method(name)
-    want = sorted(range(n), key=lambda i: (-scores[0, i], i))
-    assert chosen.order(ballots).tolist() == want
-    assert fp.kemeny_cost(want, ballots)[0] == 0
+    expected = sorted(range(n), key=lambda i: (-scores[0, i], i))
+    assert chosen.order(ballots).tolist() == expected
+    assert fp.kemeny_cost(expected, ballots)[0] == 0
 
 
 @pytest.mark.slow
 @given(table=tables)
-def test_bound_best_and_search_stand_in_this_order(table: list[list[int]]) -> None:
+def test_bound_optimum_and_search_costs_are_ordered(table: list[list[int]]) -> None:
     scores = np.array(table, float)
-    ballots = fp.Ballots.of_scores(scores, [0, scores.shape[1]])
+    ballots = fp.Ballots.from_scores(scores, [0, scores.shape[1]])
     cost = {name: fp.kemeny_cost(method(name).order(ballots), ballots)[0] for name in NAMES}
     assert fp.lower_bound(ballots)[0] <= cost["ExactKemeny"] + 1e-9
     assert all(cost["ExactKemeny"] <= c + 1e-9 for c in cost.values())
@@ -118,13 +118,13 @@ def test_bound_best_and_search_stand_in_this_order(table: list[list[int]]) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @given(table=tables, seed=st.integers(0, 99))
-def test_a_query_does_not_know_its_neighbors(name: str, table: list[list[int]], seed: int) -> None:
+def test_queries_are_independent(name: str, table: list[list[int]], seed: int) -> None:
     scores = np.array(table, float)
     rankers, n = scores.shape
     rng = np.random.default_rng(seed)
     before, after = rng.random((rankers, 3)), rng.random((rankers, 11))
-    alone = fp.Ballots.of_scores(scores, [0, n], queries=["q"])
-    among = fp.Ballots.of_scores(
+    alone = fp.Ballots.from_scores(scores, [0, n], queries=["q"])
+    among = fp.Ballots.from_scores(
         np.concatenate([before, scores, after], axis=1),
         [0, 3, 3 + n, 14 + n],
         queries=["a", "q", "b"],

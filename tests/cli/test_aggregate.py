@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.data.formats.trec import run_of
+from firstpage.data.formats.trec import to_run
 
 RECIPE = fp.Synthetic(queries=12, docs="uniform(3, 20)", features=4, grades=3)
 DATA = RECIPE.dataset()
@@ -22,9 +22,9 @@ def files(tmp_path: Path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
     for i, scores in enumerate(SCORES):
         fp.write_scores(scores, f"{i}.scores")
-        fp.write_run(run_of(DATA, scores, f"r{i}"), f"{i}.run")
-        fp.write_run(run_of(DATA[:5], scores[: DATA[:5].n_docs], f"r{i}"), f"{i}.valid.run")
-        fp.write_run(run_of(DATA[5:], scores[DATA[:5].n_docs :], f"r{i}"), f"{i}.test.run")
+        fp.write_run(to_run(DATA, scores, f"r{i}"), f"{i}.run")
+        fp.write_run(to_run(DATA[:5], scores[: DATA[:5].n_docs], f"r{i}"), f"{i}.valid.run")
+        fp.write_run(to_run(DATA[5:], scores[DATA[:5].n_docs :], f"r{i}"), f"{i}.test.run")
         fp.write_scores(scores[: DATA[:5].n_docs], f"{i}.valid.scores")
     fp.write_letor(DATA, "data.txt")
     fp.write_letor(DATA[:5], "vali.txt")
@@ -104,7 +104,7 @@ def test_scores_of_a_data_file_are_aggregated(run, files) -> None:
     got = np.array([float(line) for line in out.split()])
     cut = DATA[:5].n_docs
     weights = fp.supervised_weights([s[:cut] for s in SCORES], DATA[:5])
-    ballots = fp.Ballots.of_scores(SCORES, DATA.offsets, SCORES[2], depth=4)
+    ballots = fp.Ballots.from_scores(SCORES, DATA.offsets, SCORES[2], depth=4)
     assert got.tolist() == fp.aggregate(ballots, "copeland", weights=weights).scores.tolist()
     assert "on 5 judged queries" in err
 
@@ -121,7 +121,7 @@ def test_scores_have_the_order_of_an_interleaved_file(run, files) -> None:
     )  # fmt: skip
     assert code == 0
     got = np.array([float(line) for line in out.split()])
-    ballots = fp.Ballots.of_scores(SCORES[:2], DATA.offsets, SCORES[0])
+    ballots = fp.Ballots.from_scores(SCORES[:2], DATA.offsets, SCORES[0])
     assert got.tolist() == fp.aggregate(ballots, "Borda").scores[mixed].tolist()
 
 
@@ -152,11 +152,11 @@ def test_credit_and_missing_reach_the_method(run, files) -> None:
     [
         (["0.run", "none.run"], "none.run"),
         (["0.run", "data.qrels"], "data.qrels:1:"),
-        (["0.run", "bad.run"], "bad.run:2:10: the score must be a number, and is 'high'"),
-        (["0.run", "twice.run"], "twice.run: document 'a' stands twice in query '1'"),
+        (["0.run", "bad.run"], "bad.run:2:10: the score must be a number; got 'high'"),
+        (["0.run", "twice.run"], "twice.run: document 'a' occurs twice in query '1'"),
         (["0.run", "1.run", "--method", "bordo"], "Did you mean 'Borda'"),
         (["0.run", "1.run", "--method", "rrf", "--credit", "paper"], "RRF has no parameter"),
-        (["0.run", "1.run", "--weights", "1,-1"], "weight 2 must be a number from 0"),
+        (["0.run", "1.run", "--weights", "1,-1"], "weight 2 must be a finite number of at least 0"),
         (["0.run", "1.run", "--qrels", "data.qrels", "-m", "NDGC@10"], "no measure 'NDGC'"),
         (["0.run", "1.run", "--base", "none.run"], "none.run"),
         (["0.run", "1.run", "--tag", "two words"], "tag"),

@@ -22,7 +22,7 @@ UTILITY = RECIPE.true_utility(SYNTHETIC.X)
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    from firstpage.data.formats.trec import run_of
+    from firstpage.data.formats.trec import to_run
 
     fp.write_letor(SYNTHETIC, tmp_path / "data.txt")
     fp.write_qrels(SYNTHETIC, tmp_path / "data.qrels")
@@ -481,11 +481,11 @@ def test_scores_follow_the_order_of_interleaved_data(tmp_path: Path, monkeypatch
     assert "regrouped" in result.stderr
     firstpage("convert", "i.txt", "i.run", "--scores", "i.scores", cwd=tmp_path)
     assert fp.read_run(tmp_path / "i.run").to_dict()["2"] == {"2-1": 0, "2-2": 3}
-    monkeypatch.setattr(letor, "CACHED_FROM", 0)
+    monkeypatch.setattr(letor, "MIN_CACHED_BYTES", 0)
     for _ in range(2):  # parsed, then from the cache
         with pytest.warns(fp.FirstpageWarning, match="regrouped"):
             data = fp.read_letor(tmp_path / "i.txt", cache=tmp_path / "cache")
-        assert data.arranged([2, 0, 1, 3, 0]).tolist() == data.y.tolist()
+        assert data.to_row_order([2, 0, 1, 3, 0]).tolist() == data.y.tolist()
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.data.formats.trec import run_of
+from firstpage.data.formats.trec import to_run
 from firstpage.data.preferences.utility import Utility
 
 RECIPE = fp.Synthetic(queries=20, docs="uniform(6, 15)", features=4, grades=3)
@@ -24,8 +24,8 @@ def files(tmp_path: Path) -> Path:
     for name, noise in (("good", 0.5), ("fair", 1.0), ("poor", 9.0)):
         scores = good + noise * rng.normal(size=DATA.n_docs)
         fp.write_scores(scores, tmp_path / f"{name}.scores")
-        fp.write_run(run_of(DATA, scores, name), tmp_path / f"{name}.run")
-    Utility.of([0, 1, 5], [1, 0.6, 0.3]).save(tmp_path / "measure.json")
+        fp.write_run(to_run(DATA, scores, name), tmp_path / f"{name}.run")
+    Utility.from_gains([0, 1, 5], [1, 0.6, 0.3]).save(tmp_path / "measure.json")
     return tmp_path
 
 

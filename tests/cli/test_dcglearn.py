@@ -212,7 +212,7 @@ def test_options_refused_with_a_folder(run, files):
     Path("many").mkdir()
     code, _, err = run("dcglearn", "learn", "many")
     assert code == 1
-    assert "holds no file of preferences" in err
+    assert "contains no file of preferences" in err
     code, _, err = run("dcglearn", "learn", "many", "--qrels", "x.qrels")
     assert code == 2
     assert "files of a folder must have grades in their rows" in err

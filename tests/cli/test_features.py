@@ -86,7 +86,7 @@ def test_a_missing_column_is_refused_by_name(files: Path, run) -> None:
     for command in (["rank", "named.json", "less.csv", "-o", "s"],
                     ["rank", "named.json", "less.csv", "-o", "s", "--pad"],
                     ["evaluate", "less.csv", "--model", "named.json"]):  # fmt: skip
-        assert "less.csv: lacks the feature 'clicks', which named.json reads" in refused(
+        assert "less.csv: lacks the feature 'clicks', which named.json uses" in refused(
             run, *command
         )
     assert not Path("s").exists()
@@ -118,8 +118,8 @@ def test_letor_text_with_fewer_features_is_refused_without_pad(files: Path, run,
 )
 def test_columns_matched_by_order_print_one_note(files: Path, run, model, data, unnamed) -> None:
     note = (
-        f"firstpage: note: {data}: its columns are taken in their order for the features of "
-        f"{model}, as {unnamed} has no names of features.\n"
+        f"firstpage: note: {data}: its columns are matched to the features of "
+        f"{model} by their order, since {unnamed} has no feature names.\n"
     )
     assert scores(run, model, data)[1] == note
     arguments = ["evaluate", data, "--model", model, "--model", model, "--json"]

@@ -20,10 +20,10 @@ def files(tmp_path: Path, monkeypatch) -> Path:
     fp.write_folds(data, "letor", 3)
     fp.write_scores(data[22:].y, "good.txt")
     fp.write_scores(-data[22:].y, "bad.txt")
-    fp.Utility.standard("exp", range(3), 5).save("measure.json")
-    fp.Utility.of([0, 1, 9], [1, 0.1], segments={"a, b": fp.Utility.of([0, 1, 2], [1])}).save(
-        "my measure.json"
-    )
+    fp.Utility.from_dcg("exp", range(3), 5).save("measure.json")
+    fp.Utility.from_gains(
+        [0, 1, 9], [1, 0.1], segments={"a, b": fp.Utility.from_gains([0, 1, 2], [1])}
+    ).save("my measure.json")
     return tmp_path
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.data.formats.trec import run_of
+from firstpage.data.formats.trec import to_run
 
 SYNTHETIC = fp.Synthetic(queries=12, docs=6, features=3, grades=3).dataset()
 
@@ -134,18 +134,18 @@ def test_generated_document_ids_print_a_note(files: Path, run) -> None:
 def test_columns_that_look_like_labels_print_a_note(files: Path, run) -> None:
     Path("two.csv").write_text("label,grade,qid,a\n1,1,1,0.5\n0,0,1,0.1\n")
     (note,) = notes(run("describe", "two.csv"))
-    assert "two.csv: reads 'grade' as a feature, though 'label' is the label" in note
+    assert "two.csv: 'grade' is read as a feature, since 'label' is the label" in note
 
 
 def test_unused_arrays_of_npz_print_a_note(files: Path, run) -> None:
     np.savez("d.npz", X=SYNTHETIC.X, y=SYNTHETIC.y, qid=SYNTHETIC.qid, weights=np.ones(3))
     (note,) = notes(run("describe", "d.npz"))
-    assert "d.npz: leaves out weights; data are X" in note
+    assert "d.npz: ignores the arrays weights; it reads X" in note
 
 
 def test_queries_missing_from_an_aggregated_run_print_a_note(files: Path, run) -> None:
     (note,) = notes(run("aggregate", "a.run", "b.run", "short.run", "-o", "o.run"))
-    assert "short.run: 2 of 12 queries are not in it, and it has no vote there: 11, 12." in note
+    assert "short.run: lacks 2 of 12 queries, and has no vote there: 11, 12." in note
 
 
 def test_zero_weights_print_a_note(files: Path, run) -> None:
@@ -198,11 +198,11 @@ def test_truncated_text_prints_a_note(files: Path, run) -> None:
     assert notes(run("describe", "whole.txt")) == []
     Path("fewer.txt").write_text("\n".join([*lines[:-1], lines[-1].rsplit(" ", 1)[0]]))
     (note,) = notes(run("describe", "fewer.txt"))
-    assert "fewer.txt: may be cut off: its last line does not end in a line feed" in note
+    assert "fewer.txt: may be truncated: its last line does not end in a line feed" in note
     assert note.endswith("has fewer features (2) than any other line.")
     Path("ids.txt").write_text("\n".join([*named[:-1], lines[-1]]))
     (note,) = notes(run("describe", "ids.txt"))
-    assert "has no document id, as all others have" in note
+    assert "has no document id, unlike all others" in note
 
 
 def test_warnings_are_repeated_for_cached_text(tmp_path: Path, monkeypatch) -> None:
@@ -232,7 +232,7 @@ def test_swapped_query_and_document_ids_print_a_note(files: Path, run) -> None:
     ("scores", "ranks", "message"),
     [
         ([1, 2, 3], [1, 2, 3], "ranks contradict the scores in 1 of 2 queries; the order comes from"),
-        ([1, 1, 1], [1, 2, 3], "all documents of a query have the same score, whatever their rank"),
+        ([1, 1, 1], [1, 2, 3], "all documents of a query have the same score, despite their ranks"),
         ([3, 2, 2], [1, 2, 3], None),
         ([1, 2, 3], [3, 2, 1], None),
         ([1, 2, 3], [0, 0, 0], None),

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.data.formats.trec import qrels_of
+from firstpage.data.formats.trec import to_qrels
 from tests.patience import PATIENCE
 
 RECIPE = fp.Synthetic(queries=40, docs=12, features=5, grades=3, seed=5)
@@ -285,7 +285,7 @@ def test_crossval_csv_and_latex_have_one_number_per_cell(files: Path, run) -> No
         (["train", "listnet", "train.txt", "--set", "k=-1", "-o", "m"], 1, "k of ListNet must be an integer"),
         (["train", "listnet", "train.txt", "-m", "NDGC", "-o", "m"], 1, "no measure 'NDGC'"),
         (["train", "listnet", "train.txt", "-o", "nowhere/m"], 2, "cannot be written"),
-        (["train", "listnet", ".", "-o", "m"], 1, "is a folder of different splits"),
+        (["train", "listnet", ".", "-o", "m"], 1, "contains different splits"),
         (["train", "listnet", "train.txt", "--valid", "vali.txt", "--tune", "--trials-to", "t.xlsx", "-o", "m"], 2, "end in .csv or .json"),
         (["rank", "m.json", "test.txt", "-o", "s.run"], 2, "add --trec"),
         (["rank", "m.json", "test.txt", "--tag", "x", "-o", "s"], 2, "--tag goes with --trec"),

@@ -26,7 +26,7 @@ def test_shape_and_names() -> None:
     assert "4 queries, 9 documents, 3 features, dense float64" in repr(DATA)
 
 
-def test_picking_queries() -> None:
+def test_queries_are_selected_by_index_slice_and_mask() -> None:
     assert DATA[1].y.tolist() == [2, 3, 4, 5]
     assert DATA[-1].y.tolist() == [8]
     assert DATA[1:3].y.tolist() == [2, 3, 4, 5, 6, 7]
@@ -50,7 +50,7 @@ def test_picking_queries() -> None:
         DATA.query("zz")
 
 
-def test_it_cannot_be_changed() -> None:
+def test_datasets_are_immutable() -> None:
     with pytest.raises(ValueError, match="read-only"):
         DATA.X[0, 0] = 1  # type: ignore[index]
     with pytest.raises(AttributeError):
@@ -65,21 +65,21 @@ def test_interleaved_rows_are_regrouped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("X", "y", "qid", "says"),
+    ("X", "y", "qid", "message"),
     [
         ([1.0], [1], [1], "two-dimensional"),
         ([[1.0]], [1, 2], [1], "the three must be equal"),
         ([["a"]], [1], [1], "must be numbers"),
-        ([[1.0]], [1], [1, 2], "one query id a document"),
+        ([[1.0]], [1], [1, 2], "one query id per document"),
         ([[1.0]], [1], [[1]], "one-dimensional"),
     ],
 )
-def test_arrays_that_do_not_fit(X, y, qid, says: str) -> None:
-    with pytest.raises(fp.DataError, match=says):
+def test_inconsistent_arrays_are_refused(X, y, qid, message: str) -> None:
+    with pytest.raises(fp.DataError, match=message):
         fp.Dataset.from_arrays(X, y, qid)
 
 
-def test_query_ids_of_all_kinds() -> None:
+def test_query_ids_of_all_types() -> None:
     for qid, names in (
         ([3, 3, 1], ["3", "1"]),
         (["x", "x", 7], ["x", "7"]),
@@ -91,7 +91,7 @@ def test_query_ids_of_all_kinds() -> None:
     assert fp.Dataset.from_arrays(np.zeros((1, 1)), [0], ["007"]).qid.tolist() == ["007"]
 
 
-def test_pandas_and_polars_columns_are_taken() -> None:
+def test_pandas_and_polars_columns_are_accepted() -> None:
     import pandas as pd
     import polars as pl
 
@@ -99,26 +99,26 @@ def test_pandas_and_polars_columns_are_taken() -> None:
     for table, series in ((pd.DataFrame(frame), pd.Series), (pl.DataFrame(frame), pl.Series)):
         data = fp.Dataset.from_arrays(table, series([1, 0]), series(["q", "q"]))
         assert data.X.tolist() == [[1, 3], [2, 4]]
-        found = fp.evaluate(
+        evaluation = fp.evaluate(
             series([1.0, 2.0]), series([1, 0]), qid=series(["q", "q"]), measures="RR"
         )
-        assert found["RR"] == 0.5
+        assert evaluation["RR"] == 0.5
 
 
 def test_feature_names_are_checked(tmp_path: Path) -> None:
-    with pytest.raises(fp.DataError, match="2 features need as many different names"):
+    with pytest.raises(fp.DataError, match="2 features need as many distinct names"):
         fp.Dataset.from_arrays([[1.0, 2.0]], [1], [1], feature_names=["a"])
     data = fp.Dataset.from_arrays([[1.0, 2.0]], [1], [1], feature_names=["label", "b"])
-    with pytest.raises(fp.DataError, match="cannot be called label"):
+    with pytest.raises(fp.DataError, match="cannot be named label"):
         fp.write(data, tmp_path / "x.csv")
 
 
-def test_datasets_neither_freeze_nor_follow_the_callers_labels() -> None:
+def test_datasets_copy_labels_and_leave_arrays_writable() -> None:
     X, y = np.zeros((2, 1)), np.array([1.0, 0.0])
     data = fp.Dataset.from_arrays(X, y, [1, 1])
-    truth = fp.Truth.of(y)
+    truth = fp.Truth.from_labels(y)
     run = fp.Run.from_arrays([1, 1], ["a", "b"], y)
-    X[0, 0] = 5  # still ours to write
+    X[0, 0] = 5  # the caller's array stays writable
     y[0] = 9
     assert data.y[0] == truth.labels[0] == run.values[0] == 1
     from scipy.sparse import csr_array

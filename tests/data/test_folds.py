@@ -10,7 +10,7 @@ import pytest
 import firstpage as fp
 from firstpage.errors import DataError
 
-MADE = fp.Synthetic(queries=6, docs="uniform(1, 9)", features=4, grades=3).dataset()
+DATA = fp.Synthetic(queries=6, docs="uniform(1, 9)", features=4, grades=3).dataset()
 
 
 @pytest.mark.parametrize(
@@ -20,88 +20,90 @@ MADE = fp.Synthetic(queries=6, docs="uniform(1, 9)", features=4, grades=3).datas
         ("trainingset.txt", "validationset.txt", "testset.txt.gz"),
     ],
 )
-def test_folds_in_both_naming_habits(tmp_path: Path, names) -> None:
+def test_both_naming_schemes_are_read(tmp_path: Path, names) -> None:
     for number in (2, 1, 10):
         folder = tmp_path / f"Fold{number}"
         folder.mkdir()
         for name in names:
-            fp.write_letor(MADE[number % 3], folder / name)
+            fp.write_letor(DATA[number % 3], folder / name)
     folds = fp.read_folds(tmp_path, dtype="float64")
     assert [f.number for f in folds] == [1, 2, 10]
     assert folds[0].train.X.dtype == np.float64
-    assert folds[1].vali.queries == MADE[2].queries
-    assert folds[2].test.queries == MADE[1].queries
+    assert folds[1].valid.queries == DATA[2].queries
+    assert folds[2].test.queries == DATA[1].queries
 
 
-def test_written_folds_rotate_as_letors_do(tmp_path: Path) -> None:
-    fp.write_folds(MADE, tmp_path, 3)
+def test_written_folds_rotate_like_letor(tmp_path: Path) -> None:
+    fp.write_folds(DATA, tmp_path, 3)
     folds = fp.read_folds(tmp_path)
-    names = set(MADE.queries)
+    names = set(DATA.queries)
     tested = []
     for fold in folds:
-        parts = [list(d.queries) for d in (fold.train, fold.vali, fold.test)]
-        assert sorted(q for part in parts for q in part) == sorted(names)
-        tested += parts[2]
+        splits = [list(d.queries) for d in (fold.train, fold.valid, fold.test)]
+        assert sorted(q for split in splits for q in split) == sorted(names)
+        tested += splits[2]
         query = fold.test[0]
-        assert np.array_equal(query.X, MADE.query(query.queries[0]).X)
+        assert np.array_equal(query.X, DATA.query(query.queries[0]).X)
     assert sorted(tested) == sorted(names)
-    fp.write_folds(MADE, tmp_path / "shuffled", 3, seed=1)
+    fp.write_folds(DATA, tmp_path / "shuffled", 3, seed=1)
     assert fp.read_folds(tmp_path / "shuffled")[0].test.queries != folds[0].test.queries
-    with pytest.raises(fp.DataError, match="7 folds cannot be"):
-        fp.write_folds(MADE, tmp_path, 7)
+    with pytest.raises(fp.DataError, match="7 folds are not possible"):
+        fp.write_folds(DATA, tmp_path, 7)
 
 
-def test_folders_that_are_no_folds(tmp_path: Path) -> None:
-    with pytest.raises(fp.DataError, match="holds neither Fold1"):
+def test_folders_without_folds_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(fp.DataError, match="contains neither Fold1"):
         fp.read_folds(tmp_path)
     with pytest.raises(fp.DataError, match="no such folder"):
         fp.read_folds(tmp_path / "no")
-    fp.write_letor(MADE, tmp_path / "train.txt")
+    fp.write_letor(DATA, tmp_path / "train.txt")
     with pytest.raises(fp.DataError, match=r"lacks test.txt or testset.txt"):
         fp.read_folds(tmp_path)
-    fp.write_letor(MADE, tmp_path / "test.txt")
-    (only,) = fp.read_folds(tmp_path)
+    fp.write_letor(DATA, tmp_path / "test.txt")
+    (fold,) = fp.read_folds(tmp_path)
     with pytest.raises(fp.DataError, match="fold 1 has no validation data"):
-        only.vali  # noqa: B018
+        fold.valid  # noqa: B018
 
 
 @pytest.mark.parametrize("seed", [None, 3])
-def test_written_folds_are_those_of_a_plain_loop(tmp_path: Path, seed: int | None) -> None:
-    """Fold f tests on part f - 1 of the queries, counted round, and validates on the one before."""
-    count, order = 4, list(range(len(MADE)))
+def test_written_folds_match_a_plain_loop(tmp_path: Path, seed: int | None) -> None:
+    """Fold f tests on subset f - 1 (cyclically) and validates on the one before."""
+    count, order = 4, list(range(len(DATA)))
     if seed is not None:
-        order = np.random.default_rng(seed).permutation(len(MADE)).tolist()
-    size, more = divmod(len(order), count)
-    parts, begin = [], 0
+        order = np.random.default_rng(seed).permutation(len(DATA)).tolist()
+    size, remainder = divmod(len(order), count)
+    subsets, begin = [], 0
     for number in range(count):
-        end = begin + size + (number < more)
-        parts.append([MADE.queries[q] for q in order[begin:end]])
+        end = begin + size + (number < remainder)
+        subsets.append([DATA.queries[q] for q in order[begin:end]])
         begin = end
-    fp.write_folds(MADE, tmp_path, count, seed)
+    fp.write_folds(DATA, tmp_path, count, seed)
     for number, fold in enumerate(fp.read_folds(tmp_path)):
-        rotated = [parts[(number + i) % count] for i in range(count)]
-        assert list(fold.train.queries) == [query for part in rotated[:-2] for query in part]
-        assert list(fold.vali.queries) == rotated[-2]
+        rotated = [subsets[(number + i) % count] for i in range(count)]
+        assert list(fold.train.queries) == [query for subset in rotated[:-2] for query in subset]
+        assert list(fold.valid.queries) == rotated[-2]
         assert list(fold.test.queries) == rotated[-1]
 
 
 @pytest.mark.parametrize("count", [-1, 0, 2, 7])
-def test_counts_that_cannot_be(tmp_path: Path, count: int) -> None:
-    with pytest.raises(DataError, match=f"{count} folds cannot be: .* at least 3, .* 6 queries"):
-        fp.write_folds(MADE, tmp_path, count)
+def test_invalid_numbers_of_folds_are_refused(tmp_path: Path, count: int) -> None:
+    with pytest.raises(
+        DataError, match=f"{count} folds are not possible: .* at least 3, .* 6 queries"
+    ):
+        fp.write_folds(DATA, tmp_path, count)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_is_no_folder_of_folds(tmp_path: Path) -> None:
-    fp.write_letor(MADE, tmp_path / "a.txt")
-    with pytest.raises(DataError, match=r"is one file, and folds are a folder; `firstpage convert"):
+def test_file_instead_of_folder_is_refused(tmp_path: Path) -> None:
+    fp.write_letor(DATA, tmp_path / "a.txt")
+    with pytest.raises(DataError, match=r"is a file, not a folder of folds; `firstpage convert"):
         fp.read_folds(tmp_path / "a.txt")
 
 
-def test_a_mistake_in_a_part_names_its_file(tmp_path: Path) -> None:
-    fp.write_folds(MADE, tmp_path, 3)
+def test_malformed_split_is_reported_with_its_file(tmp_path: Path) -> None:
+    fp.write_folds(DATA, tmp_path, 3)
     (tmp_path / "Fold2" / "vali.txt").write_text("1 qid:1 1:x\n")
     fold = fp.read_folds(tmp_path)[1]
     assert len(fold.test)
     with pytest.raises(DataError, match=r"Fold2/vali\.txt:1:11: "):
-        fold.vali  # noqa: B018
+        fold.valid  # noqa: B018

@@ -1,4 +1,4 @@
-"""Synthetic collections: the recipe, its known truth, and recipes that cannot be."""
+"""Synthetic collections: recipes, their true utilities, and invalid recipes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import firstpage as fp
 from firstpage.errors import DataError
 
 
-def test_blocks_are_the_same_however_they_are_cut() -> None:
+def test_data_do_not_depend_on_block_size() -> None:
     recipe = fp.Synthetic(queries=23, docs="lognormal(8, .7)", features=3, seed=4)
-    whole = recipe.dataset()
-    parts = list(recipe.blocks(5))
-    assert len(parts) == 5
-    assert np.array_equal(np.concatenate([p.X for p in parts]), whole.X)
-    assert np.array_equal(np.concatenate([p.y for p in parts]), whole.y)
-    assert fp.Synthetic(queries=23, seed=5).dataset().X[0, 0] != whole.X[0, 0]
+    data = recipe.dataset()
+    blocks = list(recipe.blocks(5))
+    assert len(blocks) == 5
+    assert np.array_equal(np.concatenate([p.X for p in blocks]), data.X)
+    assert np.array_equal(np.concatenate([p.y for p in blocks]), data.y)
+    assert fp.Synthetic(queries=23, seed=5).dataset().X[0, 0] != data.X[0, 0]
 
 
 @pytest.mark.parametrize("utility", ["linear", "nonlinear"])
@@ -25,19 +25,21 @@ def test_labels_follow_the_known_utility(utility) -> None:
     data = recipe.dataset()
     best = fp.evaluate(recipe.true_utility(data.X), data, measures="NDCG@10")["NDCG@10"]
     linear = fp.evaluate(data.X @ recipe.weights, data, measures="NDCG@10")["NDCG@10"]
-    chance = fp.evaluate(np.zeros(data.n_docs), data, measures="NDCG@10")["NDCG@10"]
+    tied = fp.evaluate(np.zeros(data.n_docs), data, measures="NDCG@10")["NDCG@10"]
     assert best > 0.85
-    assert chance < 0.4
+    assert tied < 0.4
     if utility == "linear":
         assert linear == pytest.approx(best, abs=1e-6)
     else:
         assert linear < best - 0.1
 
 
-def test_shares_lengths_orders_and_tails() -> None:
+def test_fractions_lengths_orders_and_tails() -> None:
     sparse = fp.Synthetic(queries=400, docs=50, relevant=0.02, grades=2).dataset()
     assert 0.015 < (sparse.y > 0).mean() < 0.025
-    assert (np.add.reduceat(sparse.y, sparse.offsets[:-1]) == 0).any()  # some have nothing
+    assert (
+        np.add.reduceat(sparse.y, sparse.offsets[:-1]) == 0
+    ).any()  # some have no relevant document
     lengths = fp.Synthetic(queries=300, docs="uniform(5, 7)").dataset().lengths
     assert set(lengths.tolist()) == {5, 6, 7}
     order = fp.Synthetic(queries=5, docs=9, labels="order").dataset()
@@ -51,7 +53,7 @@ def test_shares_lengths_orders_and_tails() -> None:
 
 
 @pytest.mark.parametrize(
-    ("recipe", "says"),
+    ("recipe", "message"),
     [
         ({"queries": 0}, "queries must be at least 1"),
         ({"docs": "normal(3)"}, "docs must be a number or one of uniform"),
@@ -65,25 +67,25 @@ def test_shares_lengths_orders_and_tails() -> None:
         ({"docs": "uniform(7, 5)"}, "needs 2 positive numbers"),
         ({"docs": "poisson(3, 4)"}, "needs 1 positive numbers"),
         ({"docs": "lognormal(nan, 1)"}, "needs 2 positive numbers"),
-        ({"queries": 2.5}, "queries must be a whole number; got 2.5"),
-        ({"features": "3"}, "features must be a whole number; got '3'"),
+        ({"queries": 2.5}, "queries must be an integer; got 2.5"),
+        ({"features": "3"}, "features must be an integer; got '3'"),
         ({"grades": 1}, "grades must be at least 2"),
         ({"noise": float("nan")}, "noise must not be negative"),
         ({"seed": -1}, "seed must not be negative"),
-        ({"seed": 0.5}, "seed must be a whole number; got 0.5"),
+        ({"seed": 0.5}, "seed must be an integer; got 0.5"),
         ({"errors": "cauchy"}, "errors must be normal or gumbel"),
         ({"labels": "pairs"}, "labels must be grades or order"),
     ],
 )
-def test_recipes_that_cannot_be(recipe, says: str) -> None:
-    with pytest.raises(fp.DataError, match=says):
+def test_invalid_recipes_are_refused(recipe, message: str) -> None:
+    with pytest.raises(fp.DataError, match=message):
         fp.Synthetic(**recipe)
 
 
 @pytest.mark.parametrize("errors", ["normal", "gumbel"])
 @pytest.mark.parametrize("labels", ["grades", "order"])
-def test_queries_are_those_of_a_plain_loop(errors: str, labels: str) -> None:
-    """Each query by itself, one document after the other, as the recipe says."""
+def test_queries_match_a_plain_loop(errors: str, labels: str) -> None:
+    """Generate each query separately, document by document."""
     recipe = fp.Synthetic(
         queries=7, docs=5, features=3, noise=0.4, errors=errors, labels=labels, grades=4, seed=2
     )  # type: ignore[arg-type]
@@ -92,20 +94,22 @@ def test_queries_are_those_of_a_plain_loop(errors: str, labels: str) -> None:
         rng = np.random.default_rng([2, number + 10])
         X = rng.normal(size=(5, 3)).astype(np.float32)
         noise = (rng.normal if errors == "normal" else rng.gumbel)(size=5)
-        seen = [
+        observed = [
             sum(float(x) * w for x, w in zip(row, recipe.weights, strict=True)) + 0.4 * e
             for row, e in zip(X, noise, strict=True)
         ]
         if labels == "grades":
-            wanted = [sum(value >= level for level in recipe.levels) for value in seen]
+            expected = [
+                sum(value >= threshold for threshold in recipe.thresholds) for value in observed
+            ]
         else:
-            wanted = [sum(other < value for other in seen) for value in seen]
+            expected = [sum(other < value for other in observed) for value in observed]
         assert np.array_equal(query.X, X)
-        assert query.y.tolist() == wanted
+        assert query.y.tolist() == expected
         assert list(query.docids or ()) == [f"q{number + 1}d{i + 1}" for i in range(5)]
 
 
-def test_levels_leave_half_of_each_grade_to_the_next() -> None:
+def test_each_grade_has_half_the_documents_of_the_one_below() -> None:
     recipe = fp.Synthetic(queries=400, docs=50, relevant=0.4, grades=4)
     y = recipe.dataset().y
     for grade, fraction in ((1, 0.4), (2, 0.2), (3, 0.1)):
@@ -113,6 +117,6 @@ def test_levels_leave_half_of_each_grade_to_the_next() -> None:
 
 
 @pytest.mark.parametrize("size", [0, -3])
-def test_blocks_need_a_size(size: int) -> None:
-    with pytest.raises(DataError, match="a block has at least 1 query; got"):
+def test_block_size_must_be_positive(size: int) -> None:
+    with pytest.raises(DataError, match="size must be at least 1; got"):
         next(fp.Synthetic().blocks(size))

@@ -40,55 +40,55 @@ def dataset(lists) -> fp.Dataset:
 def test_minmax_and_standardize_per_query(lists) -> None:
     data = dataset(lists)
     for q, rows in enumerate(lists):
-        low = fp.MinMax().apply(data)[q].X
-        assert (low >= -1e-12).all()
-        assert (low <= 1 + 1e-12).all()
-        std = fp.Standardize().apply(data)[q].X
-        spread = np.array(rows).std(axis=0)
-        assert std.mean(axis=0) == pytest.approx(0, abs=1e-6)
-        assert std.std(axis=0)[spread > 1e-3] == pytest.approx(1.0)
+        scaled = fp.MinMax().apply(data)[q].X
+        assert (scaled >= -1e-12).all()
+        assert (scaled <= 1 + 1e-12).all()
+        standardized = fp.Standardize().apply(data)[q].X
+        deviation = np.array(rows).std(axis=0)
+        assert standardized.mean(axis=0) == pytest.approx(0, abs=1e-6)
+        assert standardized.std(axis=0)[deviation > 1e-3] == pytest.approx(1.0)
 
 
 @pytest.mark.slow
 @given(groups)
-def test_global_transforms_are_scikit_learns(lists) -> None:
+def test_global_transforms_match_scikit_learn(lists) -> None:
     from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
     data = dataset(lists)
     for ours, theirs in ((fp.MinMax, MinMaxScaler), (fp.Standardize, StandardScaler)):
         fitted = ours(per="global").fit(data)
-        # scikit-learn treats a spread of rounding size as none; so small ones are left out
-        wide = np.ptp(data.X, axis=0) > 1e-3
-        want = theirs().fit_transform(data.X)
-        assert fitted.apply(data).X[:, wide] == pytest.approx(want[:, wide], abs=1e-6)
+        # scikit-learn treats ranges of the size of rounding errors as zero; skip small ones
+        varying = np.ptp(data.X, axis=0) > 1e-3
+        expected = theirs().fit_transform(data.X)
+        assert fitted.apply(data).X[:, varying] == pytest.approx(expected[:, varying], abs=1e-6)
 
 
 def test_constant_features_become_zero_and_nan_stays() -> None:
     data = fp.Dataset.from_arrays([[5.0, np.nan], [5.0, 1.0], [5.0, 3.0]], [0, 0, 0], [1, 1, 1])
-    for kind in (fp.MinMax, fp.Standardize):
+    for transform_class in (fp.MinMax, fp.Standardize):
         for per in ("query", "global"):
-            X = kind(per=per).fit(data).apply(data).X  # type: ignore[arg-type]
+            X = transform_class(per=per).fit(data).apply(data).X  # type: ignore[arg-type]
             assert X[:, 0].tolist() == [0, 0, 0]
             assert np.isnan(X[0, 1])
             assert X[1, 1] < X[2, 1]
 
 
 def test_transforms_are_stored_as_json() -> None:
-    for made in (
+    for transform in (
         fp.MinMax(),
         fp.Standardize(per="global").fit(DATA),
         fp.MinMax(per="global").fit(DATA),
     ):
-        again = fp.transform_from_dict(json.loads(json.dumps(made.to_dict())))
-        assert again == made
-        assert np.array_equal(again.apply(DATA).X, made.apply(DATA).X)
-        assert again.apply(DATA).feature_names == DATA.feature_names
+        restored = fp.transform_from_dict(json.loads(json.dumps(transform.to_dict())))
+        assert restored == transform
+        assert np.array_equal(restored.apply(DATA).X, transform.apply(DATA).X)
+        assert restored.apply(DATA).feature_names == DATA.feature_names
 
 
-def test_transforms_that_cannot_be() -> None:
+def test_invalid_transforms_are_refused() -> None:
     with pytest.raises(fp.DataError, match="must be fitted first"):
         fp.MinMax(per="global").apply(DATA)
-    with pytest.raises(fp.DataError, match="fitted to 3 features; these data have 1"):
+    with pytest.raises(fp.DataError, match="fitted to 3 features; the data have 1"):
         other = fp.Dataset.from_arrays([[1.0]], [0], [1])
         fp.MinMax(per="global").fit(DATA).apply(other)
     with pytest.raises(fp.DataError, match="'query' or 'global'"):
@@ -101,8 +101,8 @@ def test_transforms_that_cannot_be() -> None:
         fp.MinMax().apply(DATA.with_features(csr_array(np.eye(9, 3))))
 
 
-def plainly_scaled(columns: list[list[float]], kind: str) -> list[list[float]]:
-    """Each column by itself, one number after the other."""
+def reference_scaled(columns: list[list[float]], kind: str) -> list[list[float]]:
+    """Scale each column separately, number by number."""
     scaled = []
     for column in columns:
         if kind == "minmax":
@@ -114,25 +114,25 @@ def plainly_scaled(columns: list[list[float]], kind: str) -> list[list[float]]:
     return scaled
 
 
-@pytest.mark.parametrize("kind", [fp.MinMax, fp.Standardize])
+@pytest.mark.parametrize("transform_class", [fp.MinMax, fp.Standardize])
 @pytest.mark.parametrize("per", ["query", "global"])
-def test_numbers_are_those_of_a_plain_loop(kind: type, per: str) -> None:
+def test_scaling_matches_a_plain_loop(transform_class: type, per: str) -> None:
     groups = [DATA] if per == "global" else list(DATA)
-    wanted = [
+    expected = [
         row
         for group in groups
-        for row in zip(*plainly_scaled(group.X.T.tolist(), kind.name), strict=True)
+        for row in zip(*reference_scaled(group.X.T.tolist(), transform_class.name), strict=True)
     ]
-    scaled = kind(per=per).fit(DATA).apply(DATA)
-    assert scaled.X.tolist() == [pytest.approx(row, abs=1e-12) for row in wanted]
+    scaled = transform_class(per=per).fit(DATA).apply(DATA)
+    assert scaled.X.tolist() == [pytest.approx(row, abs=1e-12) for row in expected]
     out = np.empty_like(DATA.X)
-    assert np.shares_memory(kind(per=per).fit(DATA).apply(DATA, out).X, out)
+    assert np.shares_memory(transform_class(per=per).fit(DATA).apply(DATA, out).X, out)
     assert np.array_equal(out, scaled.X)
 
 
-@pytest.mark.parametrize("kind", [fp.MinMax, fp.Standardize])
-def test_parts_are_fitted_as_the_whole(kind: type) -> None:
-    whole = kind(per="global").fit(DATA)
-    parts = kind(per="global").fit([DATA[:1], DATA[1:]])
-    assert parts.shift == pytest.approx(whole.shift, rel=1e-12)
-    assert parts.scale == pytest.approx(whole.scale, rel=1e-12)
+@pytest.mark.parametrize("transform_class", [fp.MinMax, fp.Standardize])
+def test_fit_on_several_datasets_equals_fit_on_all(transform_class: type) -> None:
+    at_once = transform_class(per="global").fit(DATA)
+    by_parts = transform_class(per="global").fit([DATA[:1], DATA[1:]])
+    assert by_parts.shift == pytest.approx(at_once.shift, rel=1e-12)
+    assert by_parts.scale == pytest.approx(at_once.scale, rel=1e-12)

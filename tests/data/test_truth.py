@@ -1,4 +1,4 @@
-"""Conversions of truth, as SPEC 1 says them."""
+"""Conversions between kinds of truth."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 import firstpage as fp
 
 QID = [1, 1, 1, 1, 2, 2, 3]
-GRADES = fp.Truth.of([2, 0, 1, 1, 0, 0, 5], QID)
+GRADES = fp.Truth.from_labels([2, 0, 1, 1, 0, 0, 5], QID)
 
 truths = st.lists(st.lists(st.integers(-1, 3), min_size=1, max_size=9), min_size=1, max_size=5).map(
-    lambda g: fp.Truth.of([y for q in g for y in q], np.repeat(range(len(g)), [len(q) for q in g]))
+    lambda g: fp.Truth.from_labels(
+        [y for q in g for y in q], np.repeat(range(len(g)), [len(q) for q in g])
+    )
 )
 
 
@@ -25,7 +27,7 @@ def queries(truth: fp.Truth) -> list[np.ndarray]:
 
 @pytest.mark.slow
 @given(truth=truths, seed=st.integers(0, 5))
-def test_a_full_order_agrees_with_the_grades(truth: fp.Truth, seed: int) -> None:
+def test_full_order_agrees_with_the_grades(truth: fp.Truth, seed: int) -> None:
     for grades, order in zip(queries(truth), queries(truth.full_order(seed)), strict=True):
         assert sorted(order) == list(range(len(grades)))
         better = grades[:, None] > grades[None, :]
@@ -35,16 +37,21 @@ def test_a_full_order_agrees_with_the_grades(truth: fp.Truth, seed: int) -> None
 @pytest.mark.slow
 @given(truth=truths, k=st.integers(1, 12), seed=st.integers(0, 5))
 def test_top_k_is_the_head_of_the_full_order(truth: fp.Truth, k: int, seed: int) -> None:
+    depth = truth.top_k_depth or 0
+    if depth > 2 and (truth.depth < np.minimum(k, truth.lengths)).any():  # a top-k truth itself
+        with pytest.raises(fp.DataError, match=f"only the top {depth}; a top {k} cannot"):
+            truth.top_k(k, seed)
+        return
     top, full = truth.top_k(k, seed), truth.full_order(seed)
     for labels, order in zip(queries(top), queries(full), strict=True):
         n = len(labels)
-        place = n - order  # from 1
-        assert labels.tolist() == [max(k + 1 - p, 0) for p in place]
+        rank = n - order  # from 1
+        assert labels.tolist() == [max(k + 1 - p, 0) for p in rank]
         assert labels.max() == k  # also in short queries: k is global
     assert full.top_k(k).labels.tolist() == top.labels.tolist()
 
 
-def test_edge_cases_of_spec_1_3() -> None:
+def test_edge_cases() -> None:
     top = GRADES.top_k(3)
     assert sorted(top.labels[:4], reverse=True) == [3, 2, 1, 0]
     assert sorted(top.labels[4:6], reverse=True) == [3, 2]  # n <= k: all are in the top
@@ -53,24 +60,30 @@ def test_edge_cases_of_spec_1_3() -> None:
     assert set(zip(better.tolist(), worse.tolist(), strict=True)) == {
         (0, 1), (0, 2), (0, 3), (2, 1), (3, 1),
     }  # fmt: skip
-    cross = fp.Truth.of([3, 2, 0, 0]).pairs("cross")
+    cross = fp.Truth.from_labels([3, 2, 0, 0]).pairs("cross")
     assert set(zip(*(c.tolist() for c in cross), strict=True)) == {(0, 2), (0, 3), (1, 2), (1, 3)}
-    assert len(fp.Truth.of([3, 2, 1]).pairs("cross")[0]) == 0  # F is empty
+    assert len(fp.Truth.from_labels([3, 2, 1]).pairs("cross")[0]) == 0  # F is empty
 
 
 @pytest.mark.slow
-def test_equal_grades_are_ordered_at_random_by_seed_and_query_alone() -> None:
+def test_order_of_ties_depends_on_seed_and_query_only() -> None:
     labels = np.zeros(6)
-    seen = Counter(tuple(fp.Truth.of(labels[:3]).full_order(s).labels) for s in range(600))
-    assert len(seen) == 6
-    assert min(seen.values()) > 60
-    alone = fp.Truth.of(labels[:4], ["b"] * 4).full_order(3).labels
-    among = fp.Truth.of(np.zeros(8), ["a", "a", "a", "b", "b", "b", "b", "c"]).full_order(3).labels
+    counts = Counter(
+        tuple(fp.Truth.from_labels(labels[:3]).full_order(s).labels) for s in range(600)
+    )
+    assert len(counts) == 6
+    assert min(counts.values()) > 60
+    alone = fp.Truth.from_labels(labels[:4], ["b"] * 4).full_order(3).labels
+    among = (
+        fp.Truth.from_labels(np.zeros(8), ["a", "a", "a", "b", "b", "b", "b", "c"])
+        .full_order(3)
+        .labels
+    )
     assert among[3:7].tolist() == alone.tolist()
 
 
-def test_min_grade_keeps_irrelevant_documents_out() -> None:
-    top = fp.Truth.of([1, 0, 0, 0]).top_k(3, min_grade=1)
+def test_min_grade_excludes_irrelevant_documents() -> None:
+    top = fp.Truth.from_labels([1, 0, 0, 0]).top_k(3, min_grade=1)
     assert top.labels.tolist() == [3, 0, 0, 0]
 
 
@@ -78,29 +91,29 @@ def test_kinds_and_depths() -> None:
     assert GRADES.kind == "graded"
     assert GRADES.depth.tolist() == [1, 0, 1]
     assert GRADES.full_order().kind == "full order"
-    top = fp.Truth.of([3, 2, 1, 0, 0])
+    top = fp.Truth.from_labels([3, 2, 1, 0, 0])
     assert (top.kind, top.top_k_depth, top.depth.tolist()) == ("top-k", 3, [3])
-    assert fp.Truth.of([3, 1, 0, 0]).kind == "graded"  # a gap: these are grades
+    assert fp.Truth.from_labels([3, 1, 0, 0]).kind == "graded"  # a gap: these are grades
 
 
-def test_a_top_k_truth_can_be_cut_but_not_deepened() -> None:
-    top = fp.Truth.of([5, 4, 3, 2, 1, 0, 0])
+def test_top_k_truth_cannot_be_deepened() -> None:
+    top = fp.Truth.from_labels([5, 4, 3, 2, 1, 0, 0])
     assert top.top_k(2).labels.tolist() == [2, 1, 0, 0, 0, 0, 0]
-    with pytest.raises(fp.DataError, match="top 5 only; it cannot give the top 6"):
+    with pytest.raises(fp.DataError, match="only the top 5; a top 6 cannot be derived"):
         top.top_k(6)
-    with pytest.raises(fp.DataError, match="k must be a whole number from 1 on"):
+    with pytest.raises(fp.DataError, match="k must be an integer of at least 1"):
         top.top_k(0)
 
 
-def test_binary_and_bad_labels() -> None:
+def test_binary_labels_and_invalid_labels() -> None:
     assert GRADES.binary(2).labels.tolist() == [1, 0, 0, 0, 0, 0, 1]
     with pytest.raises(fp.DataError, match="label of query '8' is inf"):
-        fp.Truth.of([1, np.inf], [7, 8])
-    with pytest.raises(fp.DataError, match="must stand together"):
-        fp.Truth.of([1, 2, 3], [1, 2, 1])
+        fp.Truth.from_labels([1, np.inf], [7, 8])
+    with pytest.raises(fp.DataError, match="must be contiguous"):
+        fp.Truth.from_labels([1, 2, 3], [1, 2, 1])
 
 
-def test_intersection_takes_grades_of_one_and_order_of_the_other() -> None:
+def test_intersection_has_grades_of_one_and_order_of_the_other() -> None:
     graded = fp.Dataset.from_arrays(
         np.arange(5.0).reshape(-1, 1), [2, 0, 1, 1, 0], [1, 1, 1, 2, 3], ["a", "b", "c", "a", "z"]
     )
@@ -117,11 +130,11 @@ def test_intersection_takes_grades_of_one_and_order_of_the_other() -> None:
         fp.intersect(graded[2], ordered)
 
 
-def test_datasets_carry_their_truth() -> None:
+def test_dataset_labels_convert_through_truth() -> None:
     data = fp.Dataset.from_arrays(np.zeros((3, 1)), [2, 0, 1], [1, 1, 1])
     assert data.with_labels(data.truth.top_k(2)).y.tolist() == [2, 0, 1]
     assert data.with_labels(data.truth.top_k(1)).y.tolist() == [1, 0, 0]
 
 
-def test_three_grades_can_be_turned_into_any_top_k() -> None:
-    assert sorted(fp.Truth.of([2, 1, 0, 0]).top_k(3).labels) == [0, 1, 2, 3]
+def test_three_grades_convert_to_a_deeper_top_k() -> None:
+    assert sorted(fp.Truth.from_labels([2, 1, 0, 0]).top_k(3).labels) == [0, 1, 2, 3]

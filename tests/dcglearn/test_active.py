@@ -244,7 +244,7 @@ def test_chosen_rows_keep_all_fields_but_the_outcome(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     row = {"query": "q", "left": ["d1", "d2"], "right": "old", "outcome": 0, "note": "kept"}
     (tmp_path / "pool.jsonl").write_text(json.dumps(row) + "\n")
-    assert chosen_rows("pool.jsonl", [0]) == [
+    assert rows_to_judge("pool.jsonl", [0]) == [
         {"query": "q", "left": ["d1", "d2"], "right": "old", "note": "kept"}
     ]
     fp.write_preferences(zhou_simulator(1).pairs(3, np.random.default_rng(0)), "pool.npz")

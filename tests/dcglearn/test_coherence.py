@@ -180,7 +180,7 @@ def test_ndcg_with_increasing_discounts_matches_evaluate(tmp_path) -> None:
     recipe = fp.Synthetic(queries=20, docs="uniform(1, 12)", features=3, grades=4, seed=1)
     data = recipe.dataset()
     path = tmp_path / "rising.json"
-    fp.Utility.of([0, 0.3, 0.5, 1.0], [0.4, 1.0, 0.6, 0.9, 0.2]).save(path)
+    fp.Utility.from_gains([0, 0.3, 0.5, 1.0], [0.4, 1.0, 0.6, 0.9, 0.2]).save(path)
     systems = {name: rng.random(data.n_docs) for name in "ab"}
     rankings = SystemRankings.from_systems(systems, data, resolve_convention("default"))
     for text in (f"NDCG({path})@4", f"NDCG({path}, form=weights)", "NDCG@3", f"DCG({path})"):

@@ -17,7 +17,7 @@ def nearly_all_ties(count: int = 24) -> Preferences:
     left, right = rng.integers(0, 3, (2, count, 4))
     outcome = np.zeros(count)
     outcome[0] = 1
-    return Preferences.of(left, right, outcome, query=[f"q{i}" for i in range(count)])
+    return Preferences.from_grades(left, right, outcome, query=[f"q{i}" for i in range(count)])
 
 
 def test_no_advice_without_a_held_out_preference() -> None:

@@ -184,12 +184,12 @@ def test_attributes_that_need_pairs_in_memory_raise(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({}, "holds no file of preferences"),
-        ({"notes.md": "x"}, r"notes\.md is no file of preferences"),
+        ({}, "contains no file of preferences"),
+        ({"notes.md": "x"}, r"notes\.md is not a file of preferences"),
         ({"a.jsonl": '{"left": [1], "right": [1], "outcome": 1}\n'}, "no pair has both a weight"),
         ({"a.jsonl": '{"left": [1], "right": [0], "outcome": 0}\n'}, "all pairs are ties"),
-        ({"a.jsonl": '{"left": [1], "right": [0], "outcome": 7}\n'}, r"a\.jsonl:1: an outcome is"),
-        ({"a.jsonl": ""}, r"a\.jsonl: holds no pair"),
+        ({"a.jsonl": '{"left": [1], "right": [0], "outcome": 7}\n'}, r"a\.jsonl:1: an outcome must be"),
+        ({"a.jsonl": ""}, r"a\.jsonl: contains no pairs"),
     ],
 )  # fmt: skip
 def test_invalid_folders_raise(files: dict[str, str], message: str, tmp_path: Path) -> None:

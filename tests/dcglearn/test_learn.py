@@ -20,7 +20,7 @@ from firstpage.dcglearn.weights import rank_one_factors, similarity
 from firstpage.errors import DataError, FirstpageWarning
 from tests.dcglearn.reference import delta, objective, random_preferences
 
-TRUE = Utility.standard("exp", range(5), 10)
+TRUE = Utility.from_dcg("exp", range(5), 10)
 
 
 def varied(n: int, seed: int = 0, truth: Utility = TRUE, noise: float = 0.0) -> Preferences:
@@ -338,9 +338,9 @@ def test_contradicted_preferences_give_a_warning():
 
 
 def test_fingerprints_of_equal_and_opposite_pairs():
-    one = encode(Preferences.of([[0, 1, 2]], [[1, 0, 2]], grades=[0, 1, 2]), 3, 3)
-    same = encode(Preferences.of([[0, 1, 0]], [[1, 0, 0]], grades=[0, 1, 2]), 3, 3)
-    back = encode(Preferences.of([[1, 0, 1]], [[0, 1, 1]], grades=[0, 1, 2]), 3, 3)
+    one = encode(Preferences.from_grades([[0, 1, 2]], [[1, 0, 2]], grades=[0, 1, 2]), 3, 3)
+    same = encode(Preferences.from_grades([[0, 1, 0]], [[1, 0, 0]], grades=[0, 1, 2]), 3, 3)
+    back = encode(Preferences.from_grades([[1, 0, 1]], [[0, 1, 1]], grades=[0, 1, 2]), 3, 3)
     assert fingerprints(one) == fingerprints(same)
     assert fingerprints(one) == np.uint64(0) - fingerprints(back)
 

@@ -50,9 +50,9 @@ def write_examples(folder: Path) -> None:
     for name, scores in (("ours", good), ("theirs", other)):
         fp.write_scores(scores, folder / f"{name}.scores")
     fp.write_scores(good, folder / "scores.txt")
-    fp.write_run(run_of(data, good, "ours"), folder / "ours.run")
-    fp.write_run(run_of(data, other, "bm25"), folder / "bm25.run")
-    fp.Utility.standard("exp", range(3), 10).save(folder / "measure.json")
+    fp.write_run(to_run(data, good, "ours"), folder / "ours.run")
+    fp.write_run(to_run(data, other, "bm25"), folder / "bm25.run")
+    fp.Utility.from_dcg("exp", range(3), 10).save(folder / "measure.json")
     for_labeling(folder)
     for_dcglearn(folder)
     for_import(folder)

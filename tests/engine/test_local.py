@@ -172,7 +172,7 @@ def test_evaluate_scores_and_models_over_shards(shards: fp.Shards) -> None:
 def test_queries_without_documents_are_ignored(tmp_path: Path) -> None:
     offsets = np.concatenate([[0, 0], EXACT.offsets[1:41], EXACT.offsets[40:], [EXACT.n_docs] * 3])
     names = [f"q{i}" for i in range(len(offsets) - 1)]
-    data = fp.Dataset(EXACT.X, EXACT.y, offsets, Ids.of(names))
+    data = fp.Dataset(EXACT.X, EXACT.y, offsets, Ids.from_values(names))
     shards = fp.write_shards(data, tmp_path / "s", rows=300)
     assert shards.n_queries == len(data)
     for name in ("ListNet", "RankSVM(k=3)", "Regression", "AdaRank(rounds=4)", "TopMargin"):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import firstpage as fp
 from firstpage.data.ids import Ids
-from firstpage.data.joins import join_documents, partners
+from firstpage.data.joins import join_documents, match_queries
 from firstpage.errors import DataError
 from firstpage.kernels.hashing import random_words
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firstpage.data.groups import ranked, ranked_labels
+from firstpage.data.groups import labels_by_score, sort_groups
 from firstpage.kernels.sorting import order_ties_by_key, tie_blocks, top_labels
 
 groups = st.lists(
@@ -26,7 +26,7 @@ def flat(lists):
 @given(groups)
 def test_rank_sorts_every_group_in_descending_order_and_is_stable(lists) -> None:
     values, offsets = flat(lists)
-    order, keys = ranked(values, offsets)
+    order, keys = sort_groups(values, offsets)
     for lo, hi in itertools.pairwise(offsets):
         expected = sorted(range(lo, hi), key=lambda i: -values[i])
         assert order[lo:hi].tolist() == expected
@@ -37,7 +37,7 @@ def test_rank_of_long_lists_matches_numpy() -> None:
     rng = np.random.default_rng(0)
     for n in (15, 16, 17, 31, 64, 65, 1000, 4097):
         values = rng.integers(0, 50, n).astype(float)
-        order, _ = ranked(values, np.array([0, n]))
+        order, _ = sort_groups(values, np.array([0, n]))
         assert np.array_equal(order, np.argsort(-values, kind="stable"))
 
 
@@ -52,17 +52,19 @@ def test_scores_that_differ_in_their_last_bits_are_sorted() -> None:
                 values = np.where(steps > 0, np.nextafter(values, np.inf), values)
                 steps = steps - 1
             offsets = np.array([0, n])
-            assert np.array_equal(ranked(values, offsets)[0], np.argsort(-values, kind="stable"))
-            labels, _, longest = ranked_labels(values, np.arange(float(n)), offsets)
+            assert np.array_equal(
+                sort_groups(values, offsets)[0], np.argsort(-values, kind="stable")
+            )
+            labels, _, longest = labels_by_score(values, np.arange(float(n)), offsets)
             assert np.array_equal(labels, np.argsort(-values, kind="stable"))
             assert longest == np.unique(values, return_counts=True)[1].max()
 
 
 def test_signed_zeros_tie_and_infinities_rank() -> None:
     values = np.array([0.0, -np.inf, -0.0, np.inf, 5e-324, -5e-324])
-    order, _ = ranked(values, np.array([0, 6]))
+    order, _ = sort_groups(values, np.array([0, 6]))
     assert order.tolist() == [3, 4, 0, 2, 5, 1]
-    assert ranked_labels(values, values, np.array([0, 6]))[2] == 2
+    assert labels_by_score(values, values, np.array([0, 6]))[2] == 2
 
 
 @pytest.mark.slow

@@ -109,7 +109,7 @@ def test_losses_are_created_by_name() -> None:
 
 def test_real_valued_labels_and_long_lists() -> None:
     rng = np.random.default_rng(0)
-    truth = Truth.of(rng.random(30_000), np.zeros(30_000))
+    truth = Truth.from_labels(rng.random(30_000), np.zeros(30_000))
     for loss in (PlackettLuce(10), PlackettLuce(), SoftmaxCrossEntropy(10), focused_net(10, 0.5)):
         values, grad = loss.value_grad(rng.normal(size=30_000), truth)
         assert np.isfinite(values).all()

@@ -26,9 +26,9 @@ DISCOUNTS = {
 def measure_files(tmp_path: Path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
     for name, discounts in DISCOUNTS.items():
-        fp.Utility.of([0, 1, 1.5, 5], discounts).save(f"{name}.json")
-    fp.Utility.standard("exp", range(5), 10).save("usual.json")
-    fp.Utility.of([0, 1, 2], [0.5, 1.0, 0.2, -0.4]).save("rising.json")
+        fp.Utility.from_gains([0, 1, 1.5, 5], discounts).save(f"{name}.json")
+    fp.Utility.from_dcg("exp", range(5), 10).save("usual.json")
+    fp.Utility.from_gains([0, 1, 2], [0.5, 1.0, 0.2, -0.4]).save("rising.json")
     return tmp_path
 
 
@@ -62,7 +62,7 @@ def test_margin_rescaling_is_the_maximum_over_all_rankings(
     loss = StructuralHinge(f"NDCG({name}.json){cutoff}")
     cases = 0
     for y, s in lists(1, 4):
-        value, _ = loss.value_grad(s, Truth.of(y))
+        value, _ = loss.value_grad(s, Truth.from_labels(y))
         depth = 3 if cutoff else None
         gain = utility.gains[y.astype(int)]
         violated, true_score = (
@@ -106,7 +106,9 @@ def test_a_file_of_standard_gains_gives_the_standard_loss(
     offsets = np.array([0, 4, 30, 31, 80])
     for _ in range(20):
         truth = Truth(
-            rng.integers(0, 5, 80).astype(float), offsets, Truth.of([1]).queries.of("abcd")
+            rng.integers(0, 5, 80).astype(float),
+            offsets,
+            Truth.from_labels([1]).queries.from_values("abcd"),
         )
         s = rng.normal(size=80)
         ours = StructuralHinge("NDCG(usual.json)@10", scaling, reference).value_grad(s, truth)
@@ -153,7 +155,7 @@ def test_long_lists_with_equal_discounts(measure_files: Path) -> None:
     """The longest violated ranking is one exchange away from an ideal order, whose partner may be inside
     the next level."""
     discounts = np.repeat([1.0, 0.6, 0.3, 0.1], [3, 5, 2, 6])
-    fp.Utility.of([0, 1, 2], discounts).save("long.json")
+    fp.Utility.from_gains([0, 1, 2], discounts).save("long.json")
     loss = StructuralHinge("NDCG(long.json)")
     rng = np.random.default_rng(11)
     a = np.concatenate([discounts, np.zeros(14)])

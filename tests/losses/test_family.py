@@ -101,7 +101,7 @@ def sample(kind: str, seed: int = 0) -> tuple[Truth, np.ndarray]:
     truth = Truth(
         rng.integers(0, 3, rows).astype(float),
         offsets,
-        Ids.of([str(q) for q in range(len(LENGTHS))]),
+        Ids.from_values([str(q) for q in range(len(LENGTHS))]),
     )
     if kind == "top-k":
         truth = truth.top_k(3)
@@ -184,7 +184,7 @@ def test_huge_scores_have_finite_values_and_gradients(loss: Loss) -> None:
 
 
 def test_huge_scores_have_the_values_of_the_limit() -> None:
-    truth = Truth.of([2, 1, 0], [1, 1, 1])
+    truth = Truth.from_labels([2, 1, 0], [1, 1, 1])
     wrong = np.array([-1e4, 0.0, 1e4])
     assert PlackettLuce().value_grad(wrong, truth)[0][0] == pytest.approx(2e4 + 1e4)
     assert PairwiseLogistic().value_grad(wrong, truth)[0][0] == pytest.approx(2e4 + 1e4 + 1e4)
@@ -249,7 +249,7 @@ def test_a_weight_counts_as_a_number_of_copies(loss: Loss) -> None:
     y = np.array([2.0, 2, 1, 0, 0])
     weights = np.array([1, 2, 0, 3, 1])
     scores = np.array([0.3, -1.0, 5.0, 0.7, 0.1])
-    value, grad = loss.value_grad(scores, Truth.of(y, [1] * 5), weights.astype(float))
+    value, grad = loss.value_grad(scores, Truth.from_labels(y, [1] * 5), weights.astype(float))
     rows = np.repeat(np.arange(5), weights)
     copied, gradient = loss.value_grad(scores[rows], Truth.of(y[rows], [1] * len(rows)))
     assert value == pytest.approx(copied)

@@ -34,7 +34,7 @@ def values(loss: Loss, cases) -> np.ndarray:
     """Return the loss of each (labels, scores), in one call."""
     of_query = np.repeat(np.arange(len(cases)), [len(y) for y, _ in cases])
     labels, scores = (np.concatenate([case[side] for case in cases]) for side in (0, 1))
-    return loss.value_grad(scores, Truth.of(labels, of_query))[0]
+    return loss.value_grad(scores, Truth.from_labels(labels, of_query))[0]
 
 
 def by_depth(cases) -> dict[int, list]:
@@ -83,7 +83,7 @@ def test_average_precision_hinge_is_the_maximum_over_all_rankings() -> None:
 def test_cuts_are_the_mean_over_the_boundaries_of_the_top() -> None:
     for y, s in lists(1, labels=lambda rng, n: rng.permutation(n)):
         k = min(4, len(y))
-        value, grad = AveragePrecisionHinge(k=4, cuts=True).value_grad(s, Truth.of(y))
+        value, grad = AveragePrecisionHinge(k=4, cuts=True).value_grad(s, Truth.from_labels(y))
         top = np.argsort(-y)[:k]
         expected = [ap_hinge(np.arange(k) < c, s[top]) for c in range(1, k)]
         if len(y) > 4:
@@ -199,7 +199,7 @@ def test_the_reference_chooses_the_true_ranking_of_ties() -> None:
 
 def test_a_frozen_true_ranking_does_not_change() -> None:
     y, s = np.array([1.0, 1, 0]), np.array([0.0, 2.0, 1.0])
-    target = StructuralHinge().target(Truth.of(y))
+    target = StructuralHinge().target(Truth.from_labels(y))
     value, grad, scores = np.empty(1), np.empty(3), s.copy()
     run = target.bind_slice(0, 1, scores, value, grad)
     target.freeze(s)
@@ -207,7 +207,7 @@ def test_a_frozen_true_ranking_does_not_change() -> None:
     first = value[0]
     scores[:] = [2.0, 0.0, 1.0]
     run()
-    fixed = StructuralHinge().value_grad(scores, Truth.of(y))[0][0]
+    fixed = StructuralHinge().value_grad(scores, Truth.from_labels(y))[0][0]
     assert value[0] > fixed  # the frozen ranking has the second document first
     target.freeze(scores)
     run()

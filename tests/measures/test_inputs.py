@@ -43,12 +43,12 @@ def test_any_integer_is_a_valid_seed() -> None:
         (lambda: fp.evaluate([1, 2], [1, 0], qid=["a", None]), "qid of row 1 is missing"),
         (lambda: fp.measure("AP(rel=nan)"), "rel of AP must be finite"),
         (lambda: fp.measure("NDCG(gain=[0, inf])"), "gain of NDCG must be finite"),
-        (lambda: fp.Truth.of([1, 0]).top_k(2.5), "k must be a whole number"),  # type: ignore[arg-type]
-        (lambda: fp.Truth.of([1, 0]).top_k(10**20), "k must be a whole number"),
-        (lambda: fp.Truth.of([1, 0]).pairs("foo"), "which must be"),  # type: ignore[arg-type]
+        (lambda: fp.Truth.from_labels([1, 0]).top_k(2.5), "k must be an integer"),  # type: ignore[arg-type]
+        (lambda: fp.Truth.from_labels([1, 0]).top_k(10**20), "k must be an integer"),
+        (lambda: fp.Truth.from_labels([1, 0]).pairs("foo"), "which must be"),  # type: ignore[arg-type]
         (lambda: fp.Dataset.from_arrays([[1.0]], ["x"], [1]), "labels must be numbers"),
         (lambda: fp.Dataset.from_arrays([[1j]], [1], [1]), "real numbers"),
-        (lambda: fp.Dataset.from_arrays([[1.0]], [1], [1])[[0.5]], "whole numbers or a mask"),
+        (lambda: fp.Dataset.from_arrays([[1.0]], [1], [1])[[0.5]], "integers or a mask"),
         (lambda: fp.Run.from_dict({"a": ["x"]}), "must map documents to numbers"),  # type: ignore[dict-item]
         (lambda: fp.read_letor("x", dtype="foo"), "dtype must be float32 or float64"),  # type: ignore[arg-type]
         (lambda: fp.Synthetic(seed=-1), "seed must not be negative"),

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import firstpage as fp
-from firstpage.data.preferences.utility import Source
+from firstpage.data.preferences.utility import MeasureSource
 from firstpage.measures.inputs import make_lists
 from firstpage.measures.learned import LearnedDCG, LearnedNDCG
 from firstpage.measures.measure import resolve_convention
@@ -23,10 +23,10 @@ from tests.measures.reference import orders
 # Runs and judgments with different queries or documents warn; `test_coverage` tests that.
 pytestmark = pytest.mark.filterwarnings("ignore:.*judged:firstpage.errors.FirstpageWarning")
 
-STANDARD = fp.Utility.standard("exp", range(5), 10)
-RISING = fp.Utility.of([0, 1, 4], [0.2, 1.0, 0.7, -0.3])
-SEGMENTED = fp.Utility.of(
-    [0, 1, 3], [1, 0.5, 0.2], segments={"news": fp.Utility.of([0, 2, 3], [1, 0.9])}
+STANDARD = fp.Utility.from_dcg("exp", range(5), 10)
+RISING = fp.Utility.from_gains([0, 1, 4], [0.2, 1.0, 0.7, -0.3])
+SEGMENTED = fp.Utility.from_gains(
+    [0, 1, 3], [1, 0.5, 0.2], segments={"news": fp.Utility.from_gains([0, 2, 3], [1, 0.9])}
 )
 FREE = fp.Utility(
     (0, 1, 2),
@@ -116,7 +116,7 @@ def test_measures_can_be_copied_and_pickled() -> None:
 
 def test_changed_file_is_read_again(working_folder: Path) -> None:
     first = fp.measure("DCG(measure.json)@1")
-    fp.Utility.of([0, 1, 2], [1, 0.5, 0.2]).save("measure.json")
+    fp.Utility.from_gains([0, 1, 2], [1, 0.5, 0.2]).save("measure.json")
     second = fp.measure("DCG(measure.json)@1")
     assert first != second
     assert str(first) == str(second)
@@ -139,8 +139,8 @@ def test_changed_file_is_read_again(working_folder: Path) -> None:
         ("DCG(other.json)", "other.json: not a measure of Firstpage"),
         ("DCG(measure.json, form=both)", "form must be gains or weights; got 'both'"),
         ("DCG(measure.json, segment=shop)", "measure.json: there is no segment 'shop'"),
-        ("DCG(measure.json, gain=exp)", "gain does not go with a measure file"),
-        ("DCG(gain=exp, file=measure.json)", "gain does not go with a measure file"),
+        ("DCG(measure.json, gain=exp)", "gain cannot be combined with a measure file"),
+        ("DCG(gain=exp, file=measure.json)", "gain cannot be combined with a measure file"),
         ("DCG(measure.json, file=measure.json)", "file is given twice"),
         ("DCG(form=gains)", "no measure file is named"),
         ("DCG(file=)", "no measure file is named"),

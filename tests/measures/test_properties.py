@@ -127,7 +127,7 @@ def test_values_of_extreme_lists_are_finite(text: str) -> None:
     [
         (lambda: fp.evaluate([1, 2], [0], qid=[1]), "2 scores for 1 documents"),
         (lambda: fp.evaluate([1], [0]), "need qid"),
-        (lambda: fp.evaluate([1, 2], [0, 1], qid=[1]), "one query id a document"),
+        (lambda: fp.evaluate([1, 2], [0, 1], qid=[1]), "one query id per document"),
         (lambda: fp.evaluate([1], [np.nan], qid=[1]), "label of query '1' is nan"),
         (lambda: fp.evaluate([1], ["x"], qid=[1]), "labels must be numbers"),
         (lambda: fp.evaluate([], [], qid=[]), "no query to measure"),
@@ -154,9 +154,9 @@ def test_invalid_input_raises_an_error(call, message: str) -> None:
 def test_duplicate_documents_raise_an_error() -> None:
     run = fp.Run.from_arrays(["q", "q"], ["d", "d"], [2, 1])
     qrels = fp.Qrels.from_arrays(["q", "q"], ["d", "e"], [1, 0])
-    with pytest.raises(fp.DataError, match="'d' stands twice in query 'q'"):
+    with pytest.raises(fp.DataError, match="'d' occurs twice in query 'q'"):
         fp.evaluate(run, qrels)
-    with pytest.raises(fp.DataError, match="judgments: document 'd' stands twice"):
+    with pytest.raises(fp.DataError, match="judgments: document 'd' occurs twice"):
         fp.evaluate(fp.Run.from_dict({"q": {"e": 1}}), fp.Qrels.from_arrays(*run_columns()))
 
 

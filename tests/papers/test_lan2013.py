@@ -65,12 +65,12 @@ def test_ndcg_of_full_orders_of_a_thousand_is_exact() -> None:
 
 @pytest.mark.slow
 def test_training_with_k_sees_the_top_k_truth_alone() -> None:
-    train, vali, test = lists.lists(3, "clean", 30, SMALL)
+    train, valid, test = lists.lists(3, "clean", 30, SMALL)
     k = 4
     top = train.with_labels(train.truth.top_k(k))
     for model in ("RankSVM", "RankNet"):  # pairs of different labels are the top-k pairs
-        ours = lists.trained(model, k, {}, train, vali).predict(test)
-        other = lists.trained(model, "full", {}, top, vali).predict(test)
+        ours = lists.trained(model, k, {}, train, valid).predict(test)
+        other = lists.trained(model, "full", {}, top, valid).predict(test)
         assert ours == pytest.approx(other, abs=1e-3)
     # nothing below place k is looked at
     labels = train.truth.labels.copy()
@@ -79,7 +79,7 @@ def test_training_with_k_sees_the_top_k_truth_alone() -> None:
         labels[tail] = labels[tail][::-1]
     mixed = train.with_labels(labels)
     for model in study.MODELS:
-        one, two = (lists.trained(model, k, {}, t, vali).predict(test) for t in (train, mixed))
+        one, two = (lists.trained(model, k, {}, t, valid).predict(test) for t in (train, mixed))
         assert one == pytest.approx(two, abs=1e-9)
 
 
@@ -122,11 +122,11 @@ def test_a_misleading_tail_collapses_and_a_random_one_does_not(monkeypatch) -> N
 
 
 def test_parameters_are_those_that_are_best_on_validation_data() -> None:
-    train, vali, _ = lists.lists(3, "clean", 30, SMALL)
+    train, valid, _ = lists.lists(3, "clean", 30, SMALL)
     every = [0.001, 30.0, 1000.0]
-    best = lists.trained("RankNet", 3, {"l2": every}, train, vali)
-    scores = [lists.trained("RankNet", 3, {"l2": [v]}, train, vali).score(vali) for v in every]
-    assert best.score(vali) == max(scores)
+    best = lists.trained("RankNet", 3, {"l2": every}, train, valid)
+    scores = [lists.trained("RankNet", 3, {"l2": [v]}, train, valid).score(valid) for v in every]
+    assert best.score(valid) == max(scores)
 
 
 def write_lists(folder: Path, queries: int = 15, n: int = 25) -> Path:
@@ -142,8 +142,8 @@ def write_lists(folder: Path, queries: int = 15, n: int = 25) -> Path:
     return folder
 
 
-def first_of_the_grid(ranker, train, vali, grid):
-    return tune(ranker, train, vali, {name: values[:1] for name, values in grid.items()})
+def first_of_the_grid(ranker, train, valid, grid):
+    return tune(ranker, train, valid, {name: values[:1] for name, values in grid.items()})
 
 
 @pytest.mark.slow

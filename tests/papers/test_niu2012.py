@@ -278,7 +278,7 @@ def test_grades_and_lists_are_joined(tmp_path: Path) -> None:
     folder, beside = str(base / "mq2007"), str(base / "mq2007-list")
     parts = learned.letor_parts(folder, beside, 1, 0)
     assert learned.called(folder, beside) == "MQ2007"
-    assert (len(parts.train.graded), len(parts.vali.graded), len(parts.test.graded)) == (9, 3, 3)
+    assert (len(parts.train.graded), len(parts.valid.graded), len(parts.test.graded)) == (9, 3, 3)
     for q in range(3):
         graded, top = parts.test.graded[q], parts.test.top_k[q]
         assert sorted(top.y)[-10:] == list(range(1, 11))
@@ -305,7 +305,7 @@ def test_a_simulated_study_has_both_truths() -> None:
     tested = [q for parts in folds for q in parts.test.graded.queries]
     assert len(set(tested)) == 50
     for parts in folds:
-        sizes = [len(part.graded) for part in (parts.train, parts.vali, parts.test)]
+        sizes = [len(part.graded) for part in (parts.train, parts.valid, parts.test)]
         assert sizes == [30, 10, 10]
         assert parts.train.top_k.truth.top_k_depth == 10
         assert set(parts.train.graded.y) <= {0, 1, 2, 3, 4}

@@ -151,7 +151,7 @@ def test_a_work_is_what_cross_validation_gives(tmp_path: Path) -> None:
     folder = letor(tmp_path / "ohsumed")
     rows = training.other(np.random.default_rng(0), "OHSUMED", "ListNet", False, 2, str(folder))
     fold = fp.read_folds(folder)[1]
-    ranker = fp.ListNet(normalize="minmax").fit(fold.train, valid=fold.vali)
+    ranker = fp.ListNet(normalize="minmax").fit(fold.train, valid=fold.valid)
     wanted = fp.evaluate(
         ranker.predict(fold.test), fold.test, measures=MEASURES, convention="letor"
     )

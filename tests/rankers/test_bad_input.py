@@ -74,7 +74,7 @@ def test_missing_features_at_prediction_are_rejected() -> None:
     with pytest.raises(ValueError, match="missing"):
         ranker.predict(frame[["a", "b"]])
     data = fp.Dataset.from_arrays(X, Y, Q, feature_names=["a", "b", "d"])
-    with pytest.raises(ValueError, match="lacks the feature 'c', which this ListNet reads"):
+    with pytest.raises(ValueError, match="lacks the feature 'c', which this ListNet uses"):
         ranker.predict(data)
     with pytest.raises(ValueError, match="has 2 features, and this ListNet was trained on 3"):
         ranker.predict(fp.Dataset.from_arrays(X[:, :2], Y, Q))

@@ -14,7 +14,7 @@ import pytest
 from sklearn.base import clone
 
 import firstpage as fp
-from firstpage.data.io.json_files import digest
+from firstpage.data.io.json_files import json_digest
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.rankers.fit.progress import Step
 from firstpage.rankers.fit.record import ATTRIBUTES, fit_record, fitted_attributes

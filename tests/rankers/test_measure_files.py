@@ -16,8 +16,8 @@ from firstpage.errors import DataError, FirstpageError, FirstpageWarning
 
 DATA = fp.Synthetic(queries=60, docs=15, features=5, grades=4, noise=1.0, seed=4).dataset()
 TRAIN, VALID, TEST = DATA[:30], DATA[30:45], DATA[45:]
-USUAL = fp.Utility.standard("exp", range(4), 10)
-STEEP = fp.Utility.of([0, 0.1, 0.2, 30], [1, 0.3, 0.1])
+USUAL = fp.Utility.from_dcg("exp", range(4), 10)
+STEEP = fp.Utility.from_gains([0, 0.1, 0.2, 30], [1, 0.3, 0.1])
 TREES = "trees(count=15, leaves=7)"
 
 
@@ -86,7 +86,7 @@ def test_models_store_their_gains(here: Path, gain) -> None:
         ({"a": 1}, "gain must be numbers for the labels"),
         ("none.json", "none.json: no such file"),
         ("usual.json, segment=news", "there is no segment 'news'"),
-        (fp.Utility.of([0, 1], [1], grades=[0, 99_999]), "labels up to 10000"),
+        (fp.Utility.from_gains([0, 1], [1], grades=[0, 99_999]), "labels up to 10000"),
     ],
 )
 def test_invalid_gains_are_rejected(here: Path, gain, message: str) -> None:

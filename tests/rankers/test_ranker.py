@@ -43,7 +43,7 @@ def test_queries_with_equal_labels_do_not_change_the_model(cls) -> None:
     data = fp.Dataset.from_arrays(X, Y, QID)
     empty = fp.Dataset(
         data.X, data.y, np.insert(data.offsets, [0, 7, 30], data.offsets[[0, 7, 30]]),
-        type(data.queries).of([str(i) for i in range(33)]),
+        type(data.queries).from_values([str(i) for i in range(33)]),
     )  # fmt: skip
     assert cls().fit(empty).coef_ == pytest.approx(expected, rel=1e-4, abs=1e-5)
 
@@ -54,7 +54,7 @@ def test_empty_queries_do_not_change_trees_or_regression() -> None:
         data.X,
         data.y,
         np.append(data.offsets, 300),
-        type(data.queries).of([str(i) for i in range(31)]),
+        type(data.queries).from_values([str(i) for i in range(31)]),
     )
     for unfitted in (
         fp.LambdaMART(scorer="trees(count=3)"),
@@ -66,6 +66,6 @@ def test_empty_queries_do_not_change_trees_or_regression() -> None:
 
 def test_missing_scores_are_visible() -> None:
     values, _ = SoftmaxCrossEntropy().value_grad(
-        np.array([1.0, np.nan]), fp.Truth.of([1, 0], [1, 1])
+        np.array([1.0, np.nan]), fp.Truth.from_labels([1, 0], [1, 1])
     )
     assert np.isnan(values[0])

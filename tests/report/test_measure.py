@@ -12,7 +12,7 @@ from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.intervals import Intervals
 from firstpage.report.measure import discounts, gains, utility_figures, utility_text
 
-UTILITY = Utility.of([0.0, 1.0, 4.0], [2.0, 1.0, -0.5, 0.0], (0, 1, 3))
+UTILITY = Utility.from_gains([0.0, 1.0, 4.0], [2.0, 1.0, -0.5, 0.0], (0, 1, 3))
 
 
 def bounds(values: np.ndarray) -> np.ndarray:

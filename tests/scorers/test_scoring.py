@@ -116,7 +116,7 @@ def test_empty_and_sparse_features(kind: str) -> None:
     if kind not in ("lightgbm", "xgboost"):  # which reject data without rows
         assert scoring.predict(X[:0]).tolist() == []
     if kind == "cascade":
-        with pytest.raises(fp.DataError, match="would fill a sparse matrix"):
+        with pytest.raises(fp.DataError, match="would make a sparse matrix dense"):
             scoring.predict(csr_array(X), None, OFFSETS)
     else:
         assert scoring.predict(csr_array(X)) == pytest.approx(scoring.predict(X), abs=1e-12)

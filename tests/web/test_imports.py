@@ -184,7 +184,7 @@ def test_a_letor_file_with_texts() -> None:
 
 
 BAD: list[tuple[str, dict[str, Any], str]] = [
-    ("no JSON", {"documents": ("d.jsonl", jsonl(ROWS[0]) + b"{")}, "d.jsonl:2: this is no JSON"),
+    ("no JSON", {"documents": ("d.jsonl", jsonl(ROWS[0]) + b"{")}, "d.jsonl:2: the line is not valid JSON"),
     ("an array", {"documents": ("d.jsonl", b"[1]")}, "one JSON object"),
     ("deep", {"documents": ("d.jsonl", b"[" * 100_000)}, "d.jsonl:1"),
     ("no document", {"documents": ("d.jsonl", jsonl({"query": "q"}))}, "d.jsonl:1: the id of the document"),
@@ -197,14 +197,14 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("cells", {"documents": ("d.csv", b"query,document\n1,2,3")}, "d.csv:2: has more cells"),
     ("quote", {"documents": ("d.csv", b'query,document\n"1')}, "d.csv:2"),
     ("no parquet", {"documents": ("d.parquet", b"PAR1nonsense")}, "d.parquet"),
-    ("format", {"documents": ("d.docx", b"x")}, "rows come as"),
-    ("gzip", {"documents": ("d.jsonl.gz", gzip.compress(b"x" * 99)[:20])}, "damaged or cut short"),
+    ("format", {"documents": ("d.docx", b"x")}, "rows are read from"),
+    ("gzip", {"documents": ("d.jsonl.gz", gzip.compress(b"x" * 99)[:20])}, "damaged or truncated"),
     ("strange query", {"queries": ("q.jsonl", jsonl({"query": "other"})),
                        "documents": ("d.jsonl", jsonl(*ROWS))}, "which is not among the queries"),
     ("queries alone", {"queries": ("q.jsonl", jsonl({"query": "x"}))}, "no documents"),
     ("nothing", {}, "nothing to import"),
     ("no texts", {"run": ("r", RUN)}, "give their texts"),
-    ("run", {"run": ("r", b"1 Q0 A"), "collection": ("c", COLLECTION)}, "r:1: the line has 3 fields and must have 6"),
+    ("run", {"run": ("r", b"1 Q0 A"), "collection": ("c", COLLECTION)}, "r:1: the line has 3 fields instead of 6"),
     ("score", {"run": ("r", b"1 Q0 A 1 nan x"), "collection": ("c", COLLECTION)}, "r:1: the score"),
     ("text missing", {"run": ("r", RUN), "collection": ("c", COLLECTION)}, "'C'"),
     ("open block", {"topics": ("t", b"<top>\n<num> 1"), "run": ("r", RUN),
@@ -239,7 +239,7 @@ def test_decompression_bombs_are_stopped(name: str) -> None:
     else:
         packed = gzip.compress(b"0" * 50_000_000)
     assert len(packed) < 2_000_000
-    with pytest.raises(DataError, match=r"holds more than|a line of over"):
+    with pytest.raises(DataError, match=r"contains more than|a line is longer than"):
         read(Sources(documents=file(name, packed)), ReadLimits(bytes=5_000_000))
 
 
@@ -272,7 +272,7 @@ def test_blank_lines_are_counted_too(kind: str, monkeypatch: pytest.MonkeyPatch)
     more = {"collection": file("c", COLLECTION)} if kind in ("run", "letor") else {}
     bomb = gzipped(b"\n" * 50_000_000)
     assert len(bomb) < 100_000
-    with pytest.raises(DataError, match=rf"^{name}: holds more than 1,000 lines; split it\.$"):
+    with pytest.raises(DataError, match=rf"^{name}: contains more than 1,000 lines; split it\.$"):
         read(Sources(**{given: file(name, bomb)}, **more), ReadLimits(lines=1000))
     assert seen <= 1000
 
@@ -280,7 +280,7 @@ def test_blank_lines_are_counted_too(kind: str, monkeypatch: pytest.MonkeyPatch)
 def test_a_collection_of_blank_lines_is_stopped() -> None:
     for name in ("c.gz", "c.jsonl.gz"):
         bomb = file(name, gzipped(b"<DOC>\n", b"\n" * 50_000_000))
-        with pytest.raises(DataError, match=f"^{name}: holds more than 1,000 lines"):
+        with pytest.raises(DataError, match=f"^{name}: contains more than 1,000 lines"):
             read(Sources(run=file("r", RUN), collection=bomb), ReadLimits(lines=1000))
 
 
@@ -294,26 +294,26 @@ def parquet(height: int, width: int) -> bytes:
 def test_rows_columns_and_cells_have_limits() -> None:
     wide = ",".join(f"c{i}" for i in range(11)).encode()
     for name, data, told in (
-        ("d.jsonl", b"{}\n" * 101, "d.jsonl: holds more than 100 rows; split it."),
-        ("d.csv", b"query\n" + b"q\n" * 101, "d.csv: holds more than 100 rows; split it."),
+        ("d.jsonl", b"{}\n" * 101, "d.jsonl: contains more than 100 rows; split it."),
+        ("d.csv", b"query\n" + b"q\n" * 101, "d.csv: contains more than 100 rows; split it."),
         ("d.csv", wide + b"\n", "d.csv:1: has 11 columns; at most 10 are read."),
-        ("d.parquet", parquet(101, 1), "d.parquet: holds more than 100 rows; split it."),
-        ("d.parquet", parquet(1, 11), "d.parquet: holds more than 10 columns; split it."),
-        ("d.parquet", parquet(90, 10), "d.parquet: holds more than 500 cells; split it."),
+        ("d.parquet", parquet(101, 1), "d.parquet: contains more than 100 rows; split it."),
+        ("d.parquet", parquet(1, 11), "d.parquet: contains more than 10 columns; split it."),
+        ("d.parquet", parquet(90, 10), "d.parquet: contains more than 500 cells; split it."),
     ):
         limits = ReadLimits(rows=100, columns=10, cells=500)
         with pytest.raises(DataError) as error:
-            list(row_reader.rows(name, io.BytesIO(data), limits))
+            list(row_reader.read_rows(name, io.BytesIO(data), limits))
         assert str(error.value) == told
     assert (
-        len(list(row_reader.rows("d.jsonl", io.BytesIO(b"{}\n" * 100), ReadLimits(rows=100))))
+        len(list(row_reader.read_rows("d.jsonl", io.BytesIO(b"{}\n" * 100), ReadLimits(rows=100))))
         == 100
     )
 
 
 def test_a_parquet_file_of_nothing_but_rows_is_stopped() -> None:
     """Empty cells take no byte, so bytes alone would never stop it."""
-    with pytest.raises(DataError, match="holds more than 1,000,000 rows"):
+    with pytest.raises(DataError, match="contains more than 1,000,000 rows"):
         read(Sources(documents=file("d.parquet", parquet(3_000_000, 1))))
 
 
@@ -348,8 +348,8 @@ def test_the_elements_of_a_document() -> None:
 
 
 def test_a_line_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_reader, "LONGEST_LINE", 1000)
-    with pytest.raises(DataError, match=r"d\.jsonl:1: a line of over"):
+    monkeypatch.setattr(row_reader, "MAX_LINE_BYTES", 1000)
+    with pytest.raises(DataError, match=r"d\.jsonl:1: a line is longer than"):
         read(Sources(documents=file("d.jsonl", b"x" * 200_000)))
 
 
@@ -455,7 +455,7 @@ def test_an_invalid_outcome_is_refused(outcome: str) -> None:
 
 def test_duplicate_columns_are_refused() -> None:
     table = b"query,document,text, text\nq,a,one,two\n"
-    with pytest.raises(DataError, match=r"^d\.csv:1: the column 'text' comes twice"):
+    with pytest.raises(DataError, match=r"^d\.csv:1: the column 'text' occurs twice"):
         read(Sources(documents=file("d.csv", table)))
 
 

@@ -19,7 +19,7 @@ import pytest
 from sqlalchemy import event, func, select
 
 import firstpage
-from firstpage.data.formats.row_reader import PIECE
+from firstpage.data.formats.row_reader import CHUNK_BYTES
 from firstpage.errors import DataError
 from firstpage.web.imports import bundle, texts
 from firstpage.web.imports.bundle import File, PacedStream, Sources
@@ -360,7 +360,7 @@ def test_an_upload_pauses_as_long_as_it_works(packed: bool) -> None:
     read = bundle.read(Sources(documents=File("documents.jsonl", paced)))
     assert sum(len(query.documents) for query in read.queries) == 3000
     assert pauses == pytest.approx([0.01] * len(pauses))
-    assert len(pauses) > (1 if packed else len(data) // PIECE)
+    assert len(pauses) > (1 if packed else len(data) // CHUNK_BYTES)
 
 
 def test_uploads_are_paced(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

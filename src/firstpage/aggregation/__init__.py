@@ -1,1 +1,1 @@
-"""Several rankings made into one: ballots, methods, Kemeny cost; `aggregate` joins them."""
+"""Rank aggregation: ballots, methods, Kemeny costs; `aggregate` combines them."""

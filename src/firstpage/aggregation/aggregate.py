@@ -1,4 +1,4 @@
-"""aggregate(): several rankings in, one ranking out."""
+"""Combine several rankings into one: `aggregate`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import numpy as np
 from firstpage.aggregation.ballots import Ballots, BaseOrder, Missing
 from firstpage.aggregation.costs import CostReport, kemeny_cost, lower_bound
 from firstpage.aggregation.methods import Method
-from firstpage.aggregation.methods import method as named_method
-from firstpage.aggregation.weights import MeasuredWeights, normalized, supervised_weights
+from firstpage.aggregation.methods import method as parse_method
+from firstpage.aggregation.weights import MeasuredWeights, normalize_weights, supervised_weights
 from firstpage.data.formats.trec import Run
-from firstpage.data.joins import partners
+from firstpage.data.joins import match_queries
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.measures.registry import MeasureLike
 from firstpage.types import Floats, Ints
@@ -24,10 +24,45 @@ from firstpage.types import Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class Aggregation:
-    """One ranking of many: `run`, or `scores`; the rankers' `weights`; what the order costs.
+    """An aggregated ranking: the result of `aggregate`.
 
-    `order` has each query's candidates from best to worst, by their numbers in base order.
-    `measured` says where the weights come from, if they were measured.
+    Parameters
+    ----------
+    ballots : Ballots
+        The rankers' votes.
+    method : Method
+        The aggregation method.
+    weights : ndarray of shape (n_rankers,)
+        The rankers' weights, which sum to 1.
+    order : ndarray of shape (n_candidates,)
+        The candidates of each query from best to worst, by their numbers in base order.
+    measured : MeasuredWeights, optional
+        How the weights were measured.
+    name : str, default="firstpage"
+        The name of the run.
+
+    Attributes
+    ----------
+    run : Run
+        The ranking as a run; the ballots need document ids.
+    scores : ndarray of shape (n_docs,)
+        A score per document, in the order of its rows: n for the best of n documents, 1 for the
+        last.
+    documents : ndarray of shape (n_docs,)
+        The rows of the documents of each query, best first.
+    report : CostReport
+        The Kemeny cost of each query and its lower bound.
+    cost, lower_bound : float
+        Their totals.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> result = fp.aggregate([{"q": {"a": 2, "b": 1}}, {"q": {"a": 3, "b": 1}}], "Borda")
+    >>> result.run.to_dict()
+    {'q': {'a': 2.0, 'b': 1.0}}
+    >>> result.cost
+    0.0
     """
 
     ballots: Ballots
@@ -39,18 +74,18 @@ class Aggregation:
 
     @cached_property
     def documents(self) -> Ints:
-        """Rows of documents, best first: the candidates, below them the rest in base order."""
+        """The rows of the documents, best first: candidates, then the others in base order."""
         ballots = self.ballots
-        place = np.arange(len(ballots.documents)) - np.repeat(
+        position = np.arange(len(ballots.documents)) - np.repeat(
             ballots.ends[:-1], np.diff(ballots.ends)
         )
-        head = place < np.repeat(ballots.lengths, np.diff(ballots.ends))
+        head = position < np.repeat(ballots.lengths, np.diff(ballots.ends))
         rows = ballots.documents.copy()
         rows[head] = rows[head][np.repeat(ballots.offsets[:-1], ballots.lengths) + self.order]
         return rows
 
     @cached_property
-    def _falling(self) -> Floats:
+    def _descending_scores(self) -> Floats:
         """n, n - 1, .. 1 in every query."""
         return np.repeat(self.ballots.ends[1:], np.diff(self.ballots.ends)) - np.arange(
             len(self.ballots.documents), dtype=np.float64
@@ -58,41 +93,47 @@ class Aggregation:
 
     @cached_property
     def scores(self) -> Floats:
-        """One number a document, in the order of its rows: n for the best of n, 1 for the last."""
+        """A score per document, in the order of its rows: n for the best of n, 1 for the last."""
         scores = np.empty(len(self.documents))
-        scores[self.documents] = self._falling
+        scores[self.documents] = self._descending_scores
         return scores
 
     @cached_property
     def run(self) -> Run:
-        """The ranking as a run, documents best first."""
+        """The ranking as a run, with the documents of each query best first."""
         ballots = self.ballots
         if ballots.docids is None:
-            raise DataError("these ballots have no document ids, so there is no run; take .scores.")
+            raise DataError("these ballots have no document ids, so there is no run; use .scores.")
         docids = ballots.docids[self.documents]
-        return Run(ballots.queries, ballots.ends, docids, self._falling, self.name)
+        return Run(ballots.queries, ballots.ends, docids, self._descending_scores, self.name)
 
     @cached_property
     def report(self) -> CostReport:
-        """Cost and lower bound, query by query."""
+        """The Kemeny cost of each query and its lower bound."""
         cost = kemeny_cost(self.order, self.ballots, self.weights)
-        bound = np.minimum(lower_bound(self.ballots, self.weights), cost)  # but for rounding it is
+        bound = np.minimum(lower_bound(self.ballots, self.weights), cost)  # against rounding errors
         return CostReport(self.ballots.queries, cost, bound)
 
     @property
     def cost(self) -> float:
-        """Kemeny's cost of all queries together."""
+        """The total Kemeny cost."""
         return float(self.report.cost.sum())
 
     @property
     def lower_bound(self) -> float:
-        """What no order can cost less than, all queries together."""
+        """The total of the lower bounds on the Kemeny cost of any order."""
         return float(self.report.lower_bound.sum())
 
     def to_dict(self) -> dict[str, Any]:
-        """What `--json` prints."""
+        """Return a summary as JSON-serializable values, as `--json` prints it.
+
+        Returns
+        -------
+        dict
+            The method, the rankers and their weights, counts and Kemeny costs.
+        """
         ballots = self.ballots
-        found: dict[str, Any] = {
+        summary: dict[str, Any] = {
             "method": str(self.method),
             "rankers": [
                 {"name": name, "weight": weight}
@@ -104,11 +145,11 @@ class Aggregation:
             "kemeny": self.report.to_dict(),
         }
         if self.measured is not None:
-            found["measure"] = self.measured.measure
-            found["measured_queries"] = self.measured.queries
-            for ranker, mean in zip(found["rankers"], self.measured.means.tolist(), strict=True):
+            summary["measure"] = self.measured.measure
+            summary["measured_queries"] = self.measured.queries
+            for ranker, mean in zip(summary["rankers"], self.measured.means.tolist(), strict=True):
                 ranker["mean"] = mean
-        return found
+        return summary
 
     def __str__(self) -> str:
         ballots = self.ballots
@@ -143,51 +184,96 @@ def aggregate(
     missing: Missing = "last",
     name: str = "",
 ) -> Aggregation:
-    """Make one ranking of several.
+    """Combine several rankings into one.
 
-    rankings    runs (or {query: {document: score}}), one a ranker; or Ballots
-    method      "skr", "Borda", "RRF", "ExactKemeny(limit=18)", ..
-    weights     one a ranker; "auto": by `measure` on `qrels`, the default where these are given;
-                or what supervised_weights() found; else all alike
-    qrels       judgments of validation queries: those count that the runs have; or give runs over
-                the judged queries as `valid`, one for each ranker
-    depth       how many of each query, in base order, take part; the rest keeps that order below
-    same_depth  one depth for all queries: no more than the shortest has documents
-    base        whose order that is: a run, the number of one, or "turns"; else the first run
-    missing     "last": what a ranker does not list it puts last; "silent": it does not vote on it
+    Parameters
+    ----------
+    rankings : sequence of Run or dict, or Ballots
+        A run (or {query: {document: score}}) per ranker; or ballots, of which all candidates take
+        part, so that `depth`, `same_depth`, `base` and `missing` are not used.
+    method : str or Method, default="skr"
+        The method: "skr" (supervised Kemeny ranking), "Borda", "RRF", "Copeland",
+        "ExactKemeny(limit=18)", ..
+    weights : "auto", sequence of float, or MeasuredWeights, optional
+        A weight per ranker; "auto" measures them by `measure` on `qrels`, the default if these are
+        given; or the result of `supervised_weights`.  Equal by default.
+    qrels : Qrels or dict, optional
+        Judgments of validation queries, to measure the weights.  Those queries count that the runs
+        have; or give runs over the judged queries as `valid`.
+    measure : str or Measure, default="NDCG@10"
+        The measure of the weights.
+    valid : sequence of Run or dict, optional
+        Runs over the judged queries, one per ranker, to measure the weights.
+    depth : int or None, default=100
+        How many documents of each query, in base order, are candidates; the others keep their
+        order below them.  None for all.
+    same_depth : bool, default=False
+        Use one depth for all queries: at most the length of the shortest query.
+    base : Run, int or "turns", optional
+        The base order: a run, the index of one of the runs, or "turns" (round robin).  By default
+        the first run.
+    missing : {"last", "silent"}, default="last"
+        "last": a ranker puts the documents it does not list below all others; "silent": it does
+        not vote on them.
+    name : str, optional
+        The name of the resulting run; by default that of the method.
 
-    Of Ballots all candidates take part: depth, base and missing were settled when they were made.
+    Returns
+    -------
+    Aggregation
+        The ranking, as `run` or `scores`, the weights and the Kemeny cost.
+
+    Raises
+    ------
+    DataError
+        If rankings, weights or options are invalid.
+
+    References
+    ----------
+    .. [1] Cheng, Sun, Xie, "TopRank: A Novel Top-k Ranking Method Based on Rank Aggregation", 2014.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> runs = [
+    ...     {"q": {"a": 3, "b": 2, "c": 1}},
+    ...     {"q": {"a": 1, "b": 3, "c": 2}},
+    ...     {"q": {"a": 2, "b": 3, "c": 1}},
+    ... ]
+    >>> list(fp.aggregate(runs, "Copeland").run.docids)
+    ['b', 'a', 'c']
     """
-    how = named_method(method)
+    parsed = parse_method(method)
     if isinstance(rankings, Ballots):
         ballots, runs = rankings, None
     else:
-        runs = _runs(rankings)
+        runs = _as_runs(rankings)
         base = Run.from_dict(base) if isinstance(base, Mapping) else base
-        ballots = Ballots.of_runs(
+        ballots = Ballots.from_runs(
             runs, base=base, depth=depth, same_depth=same_depth, missing=missing
         )
-        _warn_of_queries(runs, ballots)
-    given, measured = _weights(weights, runs, valid, qrels, measure, ballots.rankers)
-    order = how.order(ballots, given)
-    return Aggregation(ballots, how, given, order, measured, name or type(how).__name__)
+        _warn_about_missing_queries(runs, ballots)
+    normalized, measured = _weights(weights, runs, valid, qrels, measure, ballots.n_rankers)
+    order = parsed.order(ballots, normalized)
+    return Aggregation(ballots, parsed, normalized, order, measured, name or type(parsed).__name__)
 
 
-def _runs(rankings: Any) -> list[Run]:
+def _as_runs(rankings: Any) -> list[Run]:
     if isinstance(rankings, (Mapping, Run, str)) or not hasattr(rankings, "__iter__"):
-        raise DataError("give a list of runs, or Ballots; one ranking alone is no list.")
+        raise DataError("rankings must be a list of runs, or Ballots; got a single object.")
     return [Run.from_dict(r) if isinstance(r, Mapping) else r for r in rankings]
 
 
-def _warn_of_queries(runs: Sequence[Run], ballots: Ballots) -> None:
-    """Warn, once per run, of queries that others have and it does not."""
+def _warn_about_missing_queries(runs: Sequence[Run], ballots: Ballots) -> None:
+    """Warn, once per run, about queries that others have and it does not."""
     for run, name in zip(runs, ballots.names, strict=True):
-        lost = np.flatnonzero(partners(ballots.queries, run.queries) < 0)
-        if len(lost):
-            shown = ", ".join(ballots.queries[int(q)] for q in lost[:5]) + ", .." * (len(lost) > 5)
+        absent = np.flatnonzero(match_queries(ballots.queries, run.queries) < 0)
+        if len(absent):
+            shown = ", ".join(ballots.queries[int(q)] for q in absent[:5])
+            shown += ", .." * (len(absent) > 5)
             warnings.warn(
-                f"{name}: {len(lost)} of {len(ballots)} queries are not in it, and it has no vote "
-                f"there: {shown}.",
+                f"{name}: lacks {len(absent)} of {len(ballots)} queries, and has no vote there: "
+                f"{shown}.",
                 FirstpageWarning,
                 stacklevel=3,
             )
@@ -198,29 +284,32 @@ def _weights(
     runs: Sequence[Run] | None,
     valid: Sequence[Any] | None,
     qrels: Any,
-    measure: MeasureLike,
-    rankers: int,
+    measure: Named,
+    n_rankers: int,
 ) -> tuple[Floats, MeasuredWeights | None]:
+    """Return the normalized weights, and how they were measured, if they were."""
     if isinstance(weights, str) and weights != "auto":
-        raise DataError(f"weights must be 'auto' or one number a ranker; got {weights!r}.")
+        raise DataError(f"weights must be 'auto' or one number per ranker; got {weights!r}.")
     if weights is not None and not isinstance(weights, str):
         if qrels is not None:
-            raise DataError("give weights or judgments (qrels) to measure them by, not both.")
+            raise DataError("give weights, or judgments (qrels) to measure them by, not both.")
         if isinstance(weights, MeasuredWeights):
-            return normalized(weights.weights, rankers), weights
-        return normalized(weights, rankers), None
+            return normalize_weights(weights.weights, n_rankers), weights
+        return normalize_weights(weights, n_rankers), None
     if qrels is None:
         if weights == "auto" or valid is not None:
             raise DataError("weights='auto' needs judgments to measure by: give qrels.")
-        return normalized(None, rankers), None
+        return normalize_weights(None, n_rankers), None
     if valid is not None and (isinstance(valid, (str, Mapping)) or not isinstance(valid, Sequence)):
-        raise DataError(f"valid must be a list of runs, one a ranker; got {valid!r}.")
+        raise DataError(f"valid must be a list of runs, one per ranker; got {valid!r}.")
     systems = runs if valid is None else valid
     if systems is None:
         raise DataError(
-            "Ballots hold no scores to measure; give valid=, or weights from supervised_weights."
+            "Ballots have no scores to measure; give valid=, or weights from supervised_weights."
         )
-    if len(systems) != rankers:
-        raise DataError(f"{len(systems)} validation rankings for {rankers} rankers; give one each.")
+    if len(systems) != n_rankers:
+        raise DataError(
+            f"{len(systems)} validation rankings for {n_rankers} rankers; give one each."
+        )
     measured = supervised_weights(systems, qrels, measure)
     return measured.weights, measured

@@ -1,4 +1,4 @@
-"""Ballots: what several rankers say about the order of the same candidates, query by query."""
+"""Ballots: the rankers' votes on the order of the same candidates, query by query."""
 
 from __future__ import annotations
 
@@ -10,22 +10,29 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from firstpage.data.formats.trec import Column, Run
-from firstpage.data.groups import check_groups, offsets_from_lengths, ranked
+from firstpage.data.groups import check_offsets, offsets_from_lengths, sort_groups
 from firstpage.data.ids import Ids
-from firstpage.data.joins import join_documents, partners
+from firstpage.data.joins import join_documents, match_queries
 from firstpage.errors import DataError
 from firstpage.kernels.voting.votes import ABSENT
 from firstpage.types import Array, Floats, Ints
 
 BaseOrder: TypeAlias = Run | int | Literal["turns"] | None
-FAR = float(1 << 40)  # beyond all places of a base run
+AFTER_BASE_RUN = float(1 << 40)  # beyond all positions of a base run
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
-    """Documents by query; `key` rises along base order.
+class MergedRuns:
+    """The documents of several runs, grouped by query.
 
-    `ties[a]` has for each document the first place of its equals in run a, or ABSENT.
+    Attributes
+    ----------
+    queries, offsets, docids
+        The queries and their documents.
+    key : ndarray of shape (n_docs,)
+        A key that increases along the base order.
+    ties : list of ndarray of shape (n_docs,)
+        For each run, the first position of the documents of equal score, or ABSENT.
     """
 
     queries: Ids
@@ -35,62 +42,64 @@ class Pool:
     ties: list[Ints]
 
 
-def pooled(runs: Sequence[Run], base: BaseOrder) -> Pool:
+def merge_runs(runs: Sequence[Run], base: BaseOrder) -> MergedRuns:
     """Join runs by query and document; queries and documents in order of appearance."""
     if not runs or not all(isinstance(run, Column) for run in runs):
-        raise DataError("give at least one run (a Run, as read_run reads it) to aggregate.")
-    first, extra = _base_run(runs, base)
+        raise DataError("give at least one run (a Run, as read_run returns it) to aggregate.")
+    base_index, extra = _base_run(runs, base)
     columns = [*extra, *runs]
-    turn = sorted(range(len(columns)), key=lambda a: a != first)  # the base run's queries lead
-    union, found = _union([columns[a] for a in turn])
-    rows = [found[turn.index(a)] for a in range(len(columns))]
-    size, voting = len(union.docids), len(extra)
+    sequence = sorted(range(len(columns)), key=lambda a: a != base_index)  # the base run first
+    union, union_rows = _union([columns[a] for a in sequence])
+    rows = [union_rows[sequence.index(a)] for a in range(len(columns))]
+    size, first_voter = len(union.docids), len(extra)
     ranks = [_ranks(column) for column in columns]
-    places = [_spread(place, r, size) for (place, _), r in zip(ranks, rows, strict=True)]
-    ties = [_spread(tie, r, size) for (_, tie), r in zip(ranks, rows, strict=True)]
-    turns = np.min([p * len(runs) + a for a, p in enumerate(places[voting:])], axis=0)
-    key = turns.astype(np.float64) + FAR
-    if first is not None:
-        there = places[first] != ABSENT
-        key[there] = places[first][there]
-    return Pool(union.queries, union.offsets, union.docids, key, ties[voting:])
+    positions = [_scatter(p, r, size) for (p, _), r in zip(ranks, rows, strict=True)]
+    ties = [_scatter(tie, r, size) for (_, tie), r in zip(ranks, rows, strict=True)]
+    turns = np.min([p * len(runs) + a for a, p in enumerate(positions[first_voter:])], axis=0)
+    key = turns.astype(np.float64) + AFTER_BASE_RUN
+    if base_index is not None:
+        listed = positions[base_index] != ABSENT
+        key[listed] = positions[base_index][listed]
+    return MergedRuns(union.queries, union.offsets, union.docids, key, ties[first_voter:])
 
 
 def _base_run(runs: Sequence[Run], base: BaseOrder) -> tuple[int | None, list[Run]]:
-    """The number of the base run among all, and a base run that does not vote, put before them."""
+    """Return the index of the base run, and a base run that does not vote and precedes the runs."""
     if isinstance(base, Column):
         return 0, [base]
     if isinstance(base, str):
         if base != "turns":
-            raise DataError(f"base must be a run, its number or 'turns'; got {base!r}.")
+            raise DataError(f"base must be a run, its index or 'turns'; got {base!r}.")
         return None, []
-    number = 0 if base is None else base
-    if not isinstance(number, (int, np.integer)) or not 0 <= number < len(runs):
-        raise DataError(f"base must be a run, its number from 0 on or 'turns'; got {base!r}.")
-    return int(number), []
+    index = 0 if base is None else base
+    if not isinstance(index, (int, np.integer)) or not 0 <= index < len(runs):
+        raise DataError(
+            f"base must be a run, an index from 0 to {len(runs) - 1} or 'turns'; got {base!r}."
+        )
+    return int(index), []
 
 
 def _union(columns: Sequence[Column]) -> tuple[Column, list[Ints]]:
-    """All documents once, grouped by query; and for each column the rows of its documents there."""
-    none = np.zeros(0, np.int64)
-    union = Column(Ids.of([]), np.zeros(1, np.int64), Ids.of([]), np.zeros(0))
-    owner = none
+    """Return all documents once, grouped by query, and the rows of each column's documents."""
+    union = Column(Ids.from_values([]), np.zeros(1, np.int64), Ids.from_values([]), np.zeros(0))
+    owner = np.zeros(0, np.int64)  # the query of each row
     rows: list[Ints] = []
     for column in columns:
-        partner = partners(column.queries, union.queries)
-        found = join_documents(column, union, partner)
+        partner = match_queries(column.queries, union.queries)
+        column_rows = join_documents(column, union, partner)
         new_query = partner < 0
         partner[new_query] = len(union) + np.arange(int(new_query.sum()))
-        new = np.flatnonzero(found < 0)
-        found[new] = len(owner) + np.arange(len(new))
+        new = np.flatnonzero(column_rows < 0)
+        column_rows[new] = len(owner) + np.arange(len(new))
         owner = np.concatenate([owner, np.repeat(partner, np.diff(column.offsets))[new]])
         order = np.argsort(owner, kind="stable")
         moved = np.empty(len(order), np.int64)
         moved[order] = np.arange(len(order))
-        rows = [moved[r] for r in [*rows, found]]
+        rows = [moved[r] for r in [*rows, column_rows]]
         owner = owner[order]
-        queries = Ids.chained(union.queries, column.queries[np.flatnonzero(new_query)].compact())
-        docids = Ids.chained(union.docids, column.docids[new].compact())[order]
+        new_queries = column.queries[np.flatnonzero(new_query)].compact()
+        queries = Ids.concatenate(union.queries, new_queries)
+        docids = Ids.concatenate(union.docids, column.docids[new].compact())[order]
         counts = np.bincount(owner, minlength=len(queries))
         offsets = offsets_from_lengths(counts)
         union = Column(queries, offsets, docids, np.zeros(len(owner)))
@@ -98,44 +107,85 @@ def _union(columns: Sequence[Column]) -> tuple[Column, list[Ints]]:
 
 
 def _ranks(run: Column) -> tuple[Ints, Ints]:
-    """Each document's place, equals as in the file; and the first place of its equals."""
-    order, keys = ranked(run.values, run.offsets)
+    """Return each document's position, ties in file order; and the first position of its tie."""
+    order, keys = sort_groups(run.values, run.offsets)
     lo = np.repeat(run.offsets[:-1], np.diff(run.offsets))
-    at = np.arange(len(order))
+    index = np.arange(len(order))
     new = np.ones(len(order), bool)
     new[1:] = (keys[1:] != keys[:-1]) | (lo[1:] != lo[:-1])
-    first = np.maximum.accumulate(np.where(new, at, 0))
-    place, tie = np.empty_like(at), np.empty_like(at)
-    place[order], tie[order] = at - lo, first - lo
-    return place, tie
+    first = np.maximum.accumulate(np.where(new, index, 0))
+    position, tie = np.empty_like(index), np.empty_like(index)
+    position[order], tie[order] = index - lo, first - lo
+    return position, tie
 
 
-def _spread(values: Ints, rows: Ints, size: int) -> Ints:
-    """Values of a run's documents at their rows in the pool, ABSENT elsewhere."""
+def _scatter(values: Ints, rows: Ints, size: int) -> Ints:
+    """Return an array with the values at these rows, and ABSENT elsewhere."""
     out = np.full(size, ABSENT, np.int64)
     out[rows] = values
     return out
 
 
 Missing = Literal["last", "silent"]
-MOST = 10_000  # candidates of a query; a table of all their pairs is 800 MB
+MAX_CANDIDATES = 10_000  # per query; a table of all their pairs takes 800 MB
 
 
 @dataclass(frozen=True, eq=False)
 class Ballots:
-    """Candidates of every query in base order, and for each ranker the place of each of them.
+    """The candidates of every query in base order, and their positions in each ranker's list.
 
-    places     rankers x candidates: 0 is a ranker's best of the query, ABSENT is not in its list
-    offsets    query q has the candidates offsets[q]:offsets[q + 1]
-    documents  the rows of all documents in base order, candidates first
-    ends       query q has the documents ends[q]:ends[q + 1]
-    missing    "last": a ranker puts what it lists before what it does not; "silent": it says
-               nothing about them.  Two documents that it does not list are equal to it.
+    Documents beyond the depth are not candidates: they keep the base order, below the candidates.
+    Use `Ballots.from_scores`, `Ballots.from_runs` or `Ballots.from_lists` to build them.
+    `len(ballots)` is the number of queries.
 
-    Documents beyond the depth are no candidates: they keep the base order, below.
+    Parameters
+    ----------
+    positions : ndarray of int of shape (n_rankers, n_candidates)
+        0 is a ranker's best candidate of the query; ABSENT (`kernels.voting.votes.ABSENT`) means
+        that the ranker does not list it.
+    offsets : ndarray of shape (n_queries + 1,)
+        Query `q` has the candidates `offsets[q]:offsets[q + 1]`.
+    documents : ndarray of shape (n_docs,)
+        The rows of all documents in base order, candidates first.
+    ends : ndarray of shape (n_queries + 1,)
+        Query `q` has the documents `ends[q]:ends[q + 1]`.
+    queries : Ids
+        The id of each query.
+    docids : Ids, optional
+        The id of each document, by row.
+    names : tuple of str, default=()
+        The names of the rankers.
+    missing : {"last", "silent"}, default="last"
+        "last": a ranker puts the documents it lists before those it does not; "silent": it does not
+        vote on these.  It never orders two documents that it does not list.
+
+    Attributes
+    ----------
+    n_rankers : int
+        The number of rankers.
+    lengths : ndarray of shape (n_queries,)
+        The number of candidates of each query.
+    longest : int
+        The largest number of candidates of a query.
+    vote_limit : int
+        Candidates at positions below this can lose a vote.
+
+    Raises
+    ------
+    DataError
+        If shapes do not agree, or a query has more than 10000 candidates.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> ballots = fp.Ballots.from_scores([[3, 2, 1], [1, 3, 2]], [0, 3])
+    >>> ballots
+    Ballots(2 rankers, 1 queries, 3 candidates of 3 documents)
+    >>> ballots.positions.tolist()
+    [[0, 1, 2], [2, 0, 1]]
     """
 
-    places: Ints
+    positions: Ints
     offsets: Ints
     documents: Ints
     ends: Ints
@@ -148,21 +198,21 @@ class Ballots:
         if self.missing not in get_args(Missing):
             raise DataError(f"missing must be last or silent; got {self.missing!r}.")
         longest = int(np.diff(self.offsets).max(initial=0))
-        if longest > MOST:
+        if longest > MAX_CANDIDATES:
             raise DataError(
-                f"a query has {longest} candidates, and {MOST} is the most; give a depth."
+                f"a query has {longest} candidates, and the limit is {MAX_CANDIDATES}; set a depth."
             )
-        check_groups(self.offsets, self.queries, self.places.shape[1], "ballots")
-        check_groups(self.ends, self.queries, len(self.documents), "ballots")
-        for name in ("places", "offsets", "documents", "ends"):  # the caller's own stay as they are
-            view = getattr(self, name).view()
+        check_offsets(self.offsets, self.queries, self.positions.shape[1], "ballots")
+        check_offsets(self.ends, self.queries, len(self.documents), "ballots")
+        for name in ("positions", "offsets", "documents", "ends"):
+            view = getattr(self, name).view()  # the caller's arrays stay writable
             view.setflags(write=False)
             object.__setattr__(self, name, view)
 
-    # --- making them
+    # --- construction
 
     @classmethod
-    def of_scores(
+    def from_scores(
         cls,
         scores: Any,
         offsets: Any,
@@ -174,39 +224,68 @@ class Ballots:
         docids: Iterable[object] | None = None,
         names: Sequence[str] = (),
     ) -> Ballots:
-        """From several scores of the same documents, one row a ranker.
+        """Return the ballots of several scorings of the same documents.
 
-        Base order is that of `mu_scores`, or the order of the rows; the rankers' equal scores keep
-        it.  `depth` makes the first so many of each query candidates; with `same_depth` no query
-        has more candidates than the shortest has documents.
+        Parameters
+        ----------
+        scores : array_like of shape (n_rankers, n_docs)
+            A row of scores per ranker; equal scores are ordered by base order.
+        offsets : array_like of shape (n_queries + 1,)
+            Query `q` has the documents `offsets[q]:offsets[q + 1]`.
+        mu_scores : array_like of shape (n_docs,), optional
+            Scores of the base order; by default it is the order of the documents.
+        depth : int, optional
+            The number of candidates per query; all documents by default.
+        same_depth : bool, default=False
+            Use one depth for all queries: at most the length of the shortest.
+        queries, docids : iterable, optional
+            Query and document ids; queries are numbered from 1 by default.
+        names : sequence of str, optional
+            Names of the rankers.
+
+        Returns
+        -------
+        Ballots
+            The ballots.
+
+        Raises
+        ------
+        DataError
+            If shapes do not agree, or a score is NaN.
+
+        Examples
+        --------
+        >>> import firstpage as fp
+        >>> fp.Ballots.from_scores([[3, 2, 1]], [0, 3], mu_scores=[1, 2, 3]).documents.tolist()
+        [2, 1, 0]
         """
         table = _score_table(scores)
-        given = np.asarray(offsets)
-        if given.ndim != 1 or not len(given) or given.dtype.kind not in "iu":
-            raise DataError("offsets must be whole numbers in one dimension, and start with 0.")
-        ends = given.astype(np.int64)
-        named = Ids.of(map(str, range(1, len(ends)))) if queries is None else Ids.of(queries)
-        check_groups(ends, named, table.shape[1], "scores")
+        bounds = np.asarray(offsets)
+        if bounds.ndim != 1 or not len(bounds) or bounds.dtype.kind not in "iu":
+            raise DataError("offsets must be a one-dimensional array of integers that starts at 0.")
+        ends = bounds.astype(np.int64)
+        query_ids = Ids.from_values(map(str, range(1, len(ends))) if queries is None else queries)
+        check_offsets(ends, query_ids, table.shape[1], "scores")
         documents = np.arange(table.shape[1])
         if mu_scores is not None:
             base = _score_table([mu_scores], "mu_scores")
             if base.shape[1] != table.shape[1]:
                 raise DataError(f"{base.shape[1]} mu_scores for {table.shape[1]} documents.")
-            documents, _ = ranked(base[0], ends)
-        ids = None if docids is None else Ids.of(docids)
+            documents, _ = sort_groups(base[0], ends)
+        ids = None if docids is None else Ids.from_values(docids)
         if ids is not None and len(ids) != table.shape[1]:
             raise DataError(f"{len(ids)} docids for {table.shape[1]} documents.")
         if names and len(names) != len(table):
             raise DataError(f"{len(names)} names for {len(table)} rankers.")
-        heads, rows = cut(ends, documents, depth, same_depth)
-        places = np.array([_places(row[rows], heads) for row in table], np.int64)
+        heads, rows = truncate(ends, documents, depth, same_depth)
+        positions = np.array([_positions(row[rows], heads) for row in table], np.int64)
         return cls(
-            places.reshape(len(table), -1), heads, documents, ends, named, ids,
+            positions.reshape(len(table), -1), heads, documents, ends, query_ids, ids,
             tuple(names) or tuple(f"ranker {a}" for a in range(1, len(table) + 1)),
         )  # fmt: skip
 
     @classmethod
-    def of_runs(
+    def from_runs(
         cls,
         runs: Sequence[Run],
         *,
@@ -215,29 +294,78 @@ class Ballots:
         same_depth: bool = False,
         missing: Missing = "last",
     ) -> Ballots:
-        """From several runs, joined by query and document; a run need not list every document.
+        """Return the ballots of several runs, joined by query and document.
 
-        Base order is that of `base`: a run, which votes only if it is among `runs` too; the number
-        of one of these; or "turns"; else the first.  What the base run does not list follows in
-        turns: the first of each run, then the second of each, without repetition.  Equal scores
-        keep base order, those of the base run the order of its file.
+        A run need not list every document.  Documents that the base run does not list follow in
+        turns: the first of each run, then the second of each, without repetition.  Equal scores are
+        ordered by base order, those of the base run by the order of its file.
+
+        Parameters
+        ----------
+        runs : sequence of Run
+            A run per ranker.
+        base : Run, int or "turns", optional
+            The base order: a run, which votes only if it is among `runs` too; the index of one of
+            these; or "turns".  By default the first run.
+        depth : int or None, default=100
+            The number of candidates per query, in base order; None for all documents.
+        same_depth : bool, default=False
+            Use one depth for all queries: at most the length of the shortest.
+        missing : {"last", "silent"}, default="last"
+            What a ranker says about documents that it does not list.
+
+        Returns
+        -------
+        Ballots
+            The ballots.
+
+        Raises
+        ------
+        DataError
+            If there is no run, a document occurs twice in a query, or an option is invalid.
         """
-        pool = pooled(runs, base)
-        documents, _ = ranked(-pool.key, pool.offsets)
-        heads, rows = cut(pool.offsets, documents, depth, same_depth)
-        places = np.empty((len(runs), len(rows)), np.int64)
-        for a, ties in enumerate(pool.ties):
+        merged = merge_runs(runs, base)
+        documents, _ = sort_groups(-merged.key, merged.offsets)
+        heads, rows = truncate(merged.offsets, documents, depth, same_depth)
+        positions = np.empty((len(runs), len(rows)), np.int64)
+        for a, ties in enumerate(merged.ties):
             key = ties[rows]
-            places[a] = _places(-key.astype(np.float64), heads)
-            places[a][key == ABSENT] = ABSENT
+            positions[a] = _positions(-key.astype(np.float64), heads)
+            positions[a][key == ABSENT] = ABSENT
         names = tuple(run.name or f"ranker {a}" for a, run in enumerate(runs, 1))
         return cls(
-            places, heads, documents, pool.offsets, pool.queries, pool.docids, names, missing
-        )
+            positions, heads, documents, merged.offsets, merged.queries, merged.docids, names,
+            missing,
+        )  # fmt: skip
 
     @classmethod
-    def of_lists(cls, lists: Sequence[Mapping[str, Sequence[str]]], **how: Any) -> Ballots:
-        """From one {query: [best document, second, ..]} a ranker; `how` as in `of_runs`."""
+    def from_lists(cls, lists: Sequence[Mapping[str, Sequence[str]]], **options: Any) -> Ballots:
+        """Return the ballots of ranked lists of documents.
+
+        Parameters
+        ----------
+        lists : sequence of mapping
+            A mapping {query: [best document, second, ..]} per ranker.
+        **options
+            Keyword arguments of `from_runs`.
+
+        Returns
+        -------
+        Ballots
+            The ballots.
+
+        Raises
+        ------
+        DataError
+            If a list is malformed, or a document occurs twice in one.
+
+        Examples
+        --------
+        >>> import firstpage as fp
+        >>> ballots = fp.Ballots.from_lists([{"q": ["a", "b"]}, {"q": ["b", "a"]}])
+        >>> ballots.positions.tolist()
+        [[0, 1], [1, 0]]
+        """
         for a, table in enumerate(lists, 1):
             if not isinstance(table, Mapping) or any(
                 isinstance(docs, str) or not isinstance(docs, Sequence) for docs in table.values()
@@ -249,74 +377,76 @@ class Ballots:
         ]
         for a, (run, table) in enumerate(zip(runs, lists, strict=True), 1):
             if len(run.docids) < sum(map(len, table.values())):
-                raise DataError(f"list {a}: a document stands twice in a query.")
-        return cls.of_runs(runs, **how)
+                raise DataError(f"list {a}: a document occurs twice in a query.")
+        return cls.from_runs(runs, **options)
 
-    # --- looking at them
+    # --- properties
 
     def __len__(self) -> int:
-        """The number of queries."""
+        """Return the number of queries."""
         return len(self.offsets) - 1
 
     @property
-    def rankers(self) -> int:
-        return len(self.places)
+    def n_rankers(self) -> int:
+        """The number of rankers."""
+        return len(self.positions)
 
     @cached_property
     def lengths(self) -> Ints:
-        """Candidates per query."""
+        """The number of candidates of each query."""
         return np.diff(self.offsets)
 
     @property
     def longest(self) -> int:
+        """The largest number of candidates of a query."""
         return int(self.lengths.max(initial=0))
 
     @property
-    def reach(self) -> int:
-        """The place up to which kernels let documents lose votes."""
+    def vote_limit(self) -> int:
+        """Candidates at positions below this can lose a vote."""
         return ABSENT + 1 if self.missing == "last" else ABSENT
 
     def __repr__(self) -> str:
         return (
-            f"Ballots({self.rankers} rankers, {len(self)} queries, {int(self.offsets[-1])} "
+            f"Ballots({self.n_rankers} rankers, {len(self)} queries, {int(self.offsets[-1])} "
             f"candidates of {len(self.documents)} documents)"
         )
 
 
-def cut(ends: Ints, documents: Ints, depth: int | None, same: bool) -> tuple[Ints, Ints]:
-    """Offsets and rows of the first `depth` documents of every query."""
+def truncate(ends: Ints, documents: Ints, depth: int | None, same: bool) -> tuple[Ints, Ints]:
+    """Return the offsets and rows of the first `depth` documents of every query."""
     lengths = np.diff(ends)
-    whole = isinstance(depth, (int, np.integer)) and not isinstance(depth, bool)
-    if depth is not None and (not whole or depth < 1):
-        raise DataError(f"depth must be a whole number from 1 on, or None for all; got {depth!r}.")
+    is_integer = isinstance(depth, (int, np.integer)) and not isinstance(depth, bool)
+    if depth is not None and (not is_integer or depth < 1):
+        raise DataError(f"depth must be an integer of at least 1, or None for all; got {depth!r}.")
     if same and (lengths > 0).any():
         shortest = int(lengths[lengths > 0].min())
         depth = shortest if depth is None else min(depth, shortest)
     if depth is None or depth >= len(documents):
         return ends, documents
     heads = offsets_from_lengths(np.minimum(lengths, depth))
-    place = np.arange(len(documents)) - np.repeat(ends[:-1], lengths)
-    return heads, documents[place < depth]
+    position = np.arange(len(documents)) - np.repeat(ends[:-1], lengths)
+    return heads, documents[position < depth]
 
 
-def _places(scores: Floats, offsets: Ints) -> Ints:
-    """The place of every row in its query by score, equal ones as they stand."""
-    order, _ = ranked(scores, offsets)
-    places = np.empty(len(order), np.int64)
-    places[order] = np.arange(len(order)) - np.repeat(offsets[:-1], np.diff(offsets))
-    return places
+def _positions(scores: Floats, offsets: Ints) -> Ints:
+    """Return the position of every row in its query by score; equal scores keep their order."""
+    order, _ = sort_groups(scores, offsets)
+    positions = np.empty(len(order), np.int64)
+    positions[order] = np.arange(len(order)) - np.repeat(offsets[:-1], np.diff(offsets))
+    return positions
 
 
-def _score_table(scores: Any, what: str = "scores") -> Floats:
+def _score_table(scores: Any, name: str = "scores") -> Floats:
     try:
         table: Array = np.asarray(scores, np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(
-            f"{what} must be one row of numbers a ranker, all of one length ({error})."
+            f"{name} must be one row of numbers per ranker, all of one length ({error})."
         ) from error
     if table.ndim != 2 or not len(table):
-        raise DataError(f"{what} must be rankers x documents, and have the shape {table.shape}.")
+        raise DataError(f"{name} must have the shape (rankers, documents); got {table.shape}.")
     if np.isnan(table).any():
         ranker, row = np.argwhere(np.isnan(table))[0].tolist()
-        raise DataError(f"{what}: ranker {ranker + 1} gives document {row + 1} no number (NaN).")
+        raise DataError(f"{name}: the score of document {row + 1} by ranker {ranker + 1} is NaN.")
     return np.ascontiguousarray(table)

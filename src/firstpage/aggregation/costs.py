@@ -1,4 +1,4 @@
-"""Kemeny's cost of an order: the weight of the votes that it contradicts, query by query."""
+"""Kemeny cost of an order: the weight of the votes that it contradicts, query by query."""
 
 from __future__ import annotations
 
@@ -10,18 +10,34 @@ import numpy as np
 
 from firstpage.aggregation.ballots import Ballots
 from firstpage.aggregation.methods import bit_rows, pair_table
-from firstpage.aggregation.weights import normalized
+from firstpage.aggregation.weights import normalize_weights
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError
 from firstpage.kernels.voting.kemeny import cost_bounds, order_costs
 from firstpage.types import Floats, Ints
 
-NOTHING = 1e-9  # a gap below this is rounding
+GAP_TOLERANCE = 1e-9  # a smaller gap is a rounding error
 
 
 @dataclass(frozen=True, eq=False)
 class CostReport:
-    """The cost of every query's order, and what no order of it can cost less than."""
+    """The Kemeny cost of every query's order, and a lower bound on it.
+
+    Attributes
+    ----------
+    queries : Ids
+        The queries.
+    cost : ndarray of shape (n_queries,)
+        The Kemeny cost of each order.
+    lower_bound : ndarray of shape (n_queries,)
+        A lower bound on the cost of any order of the query.
+    gap : ndarray of shape (n_queries,)
+        The optimality gap: an upper bound on the excess over the cost of the best order.
+    optimal : int
+        The number of queries whose order is proven optimal.
+    ratio : float
+        Total cost divided by total lower bound; 1 if both are 0.
+    """
 
     queries: Ids
     cost: Floats
@@ -29,22 +45,22 @@ class CostReport:
 
     @property
     def gap(self) -> Floats:
-        """How much more than the best order each one costs at most."""
+        """The optimality gap of each query."""
         return np.maximum(self.cost - self.lower_bound, 0.0)
 
     @property
     def optimal(self) -> int:
-        """The number of queries whose order is proven to cost least."""
-        return int(np.count_nonzero(self.gap <= NOTHING * np.maximum(1.0, self.cost)))
+        """The number of queries whose order is proven optimal."""
+        return int(np.count_nonzero(self.gap <= GAP_TOLERANCE * np.maximum(1.0, self.cost)))
 
     @property
     def ratio(self) -> float:
-        """Cost over lower bound, all queries together; 1 where both are 0."""
-        least, cost = float(self.lower_bound.sum()), float(self.cost.sum())
-        return cost / least if least > 0 else 1.0 if cost <= NOTHING else np.inf
+        """Total cost divided by total lower bound; 1 if both are 0."""
+        bound, cost = float(self.lower_bound.sum()), float(self.cost.sum())
+        return cost / bound if bound > 0 else 1.0 if cost <= GAP_TOLERANCE else np.inf
 
     def to_dict(self) -> dict[str, Any]:
-        """What `--json` prints."""
+        """Return the totals as JSON-serializable values, as `--json` prints them."""
         return {
             "cost": float(self.cost.sum()),
             "lower_bound": float(self.lower_bound.sum()),
@@ -64,44 +80,104 @@ class CostReport:
 
 
 def kemeny_cost(order: Any, ballots: Ballots, weights: Iterable[float] | None = None) -> Floats:
-    """What each query's order costs; `order` as `Method.order` gives it."""
-    given = normalized(weights, ballots.rankers)
-    checked = _checked(order, ballots)
+    """Return the Kemeny cost of each query's order: the weight of the votes it contradicts.
+
+    Parameters
+    ----------
+    order : array_like of shape (n_candidates,)
+        The candidates of each query from best to worst, by their numbers in base order, as
+        `Method.order` and `Aggregation.order` give them.
+    ballots : Ballots
+        The rankers' votes.
+    weights : iterable of float, optional
+        A weight per ranker; equal by default.  They are scaled to sum to 1.
+
+    Returns
+    -------
+    ndarray of shape (n_queries,)
+        The costs.
+
+    Raises
+    ------
+    DataError
+        If the order is not a permutation of the candidates of each query, or weights are invalid.
+
+    References
+    ----------
+    .. [1] J. G. Kemeny, "Mathematics without Numbers", Daedalus 88(4), 1959.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> ballots = fp.Ballots.from_scores([[3, 2, 1], [3, 1, 2]], [0, 3])
+    >>> fp.kemeny_cost([0, 1, 2], ballots).tolist()
+    [0.5]
+    """
+    normalized = normalize_weights(weights, ballots.n_rankers)
+    checked = _checked_order(order, ballots)
     costs = np.empty(len(ballots))
     order_costs(
-        ballots.places, given, ballots.offsets, ballots.reach, checked, pair_table(ballots), costs
-    )
+        ballots.positions, normalized, ballots.offsets, ballots.vote_limit, checked,
+        pair_table(ballots), costs,
+    )  # fmt: skip
     return np.maximum(costs, 0.0)
 
 
 def lower_bound(
     ballots: Ballots, weights: Iterable[float] | None = None, cycles: bool = True
 ) -> Floats:
-    """What no order of a query can cost less than.
+    """Return a lower bound on the Kemeny cost of any order of each query.
 
-    Of the votes on a pair the lesser side is always lost; `cycles` adds what circles of three
-    majorities must lose beyond that, no vote used twice.
+    Every order contradicts at least the minority of the votes on each pair.
+
+    Parameters
+    ----------
+    ballots : Ballots
+        The rankers' votes.
+    weights : iterable of float, optional
+        A weight per ranker; equal by default.
+    cycles : bool, default=True
+        Add what edge-disjoint majority cycles of length three must cost beyond that.
+
+    Returns
+    -------
+    ndarray of shape (n_queries,)
+        The bounds.
+
+    Raises
+    ------
+    DataError
+        If the weights are invalid.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> ballots = fp.Ballots.from_scores([[3, 2, 1], [3, 1, 2]], [0, 3])
+    >>> fp.lower_bound(ballots).tolist()
+    [0.5]
     """
-    given = normalized(weights, ballots.rankers)
+    normalized = normalize_weights(weights, ballots.n_rankers)
     bounds = np.empty(len(ballots))
     cost_bounds(
-        ballots.places, given, ballots.offsets, ballots.reach, int(cycles),
+        ballots.positions, normalized, ballots.offsets, ballots.vote_limit, int(cycles),
         pair_table(ballots), *bit_rows(ballots), bounds,
     )  # fmt: skip
     return np.maximum(bounds, 0.0)
 
 
-def _checked(order: Any, ballots: Ballots) -> Ints:
-    """Kernels trust an order to name each candidate of a query once; so it is held here."""
-    found = np.ascontiguousarray(order, np.int64)
-    size = ballots.places.shape[1]
+def _checked_order(order: Any, ballots: Ballots) -> Ints:
+    """Return the order; raise unless it has each candidate of a query once, as kernels require."""
+    checked = np.ascontiguousarray(order, np.int64)
+    size = ballots.positions.shape[1]
     start = np.repeat(ballots.offsets[:-1], ballots.lengths)
     if (
-        found.shape != (size,)
-        or (found < 0).any()
-        or (found >= np.repeat(ballots.lengths, ballots.lengths)).any()
+        checked.shape != (size,)
+        or (checked < 0).any()
+        or (checked >= np.repeat(ballots.lengths, ballots.lengths)).any()
     ):
-        raise DataError(f"an order must name the {size} candidates by their numbers in the query.")
-    if (np.bincount(start + found, minlength=size) != 1).any():
-        raise DataError("an order must name each candidate of a query once.")
-    return found
+        raise DataError(
+            f"an order must list the {size} candidates by their numbers within the query."
+        )
+    if (np.bincount(start + checked, minlength=size) != 1).any():
+        raise DataError("an order must list each candidate of a query once.")
+    return checked

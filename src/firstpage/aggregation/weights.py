@@ -1,4 +1,4 @@
-"""How much each ranker's vote weighs."""
+"""Weights of the rankers' votes."""
 
 from __future__ import annotations
 
@@ -11,21 +11,33 @@ import numpy as np
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.trec import Column, Qrels, Run
-from firstpage.data.groups import offsets_from_lengths, rows_of
-from firstpage.data.joins import partners
+from firstpage.data.groups import offsets_from_lengths, query_rows
+from firstpage.data.joins import match_queries
 from firstpage.errors import DataError, FirstpageWarning, MeasureError
 from firstpage.measures.evaluate import evaluate
 from firstpage.measures.registry import MeasureLike
 from firstpage.measures.registry import measure as parse
 from firstpage.types import Bools, Floats
 
-CLOSE = 1e-12
+SUM_TOLERANCE = 1e-12
 AnyColumn = TypeVar("AnyColumn", bound=Column)
 
 
 @dataclass(frozen=True, eq=False)
 class MeasuredWeights:
-    """Weights that sum to 1, and the means they are proportional to, over so many queries."""
+    """Weights proportional to each ranker's mean of a measure.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_rankers,)
+        The weights, which sum to 1.
+    means : ndarray of shape (n_rankers,)
+        The means of the measure.
+    measure : str
+        The measure.
+    queries : int
+        The number of queries that the means are taken over.
+    """
 
     weights: Floats
     means: Floats
@@ -33,87 +45,125 @@ class MeasuredWeights:
     queries: int
 
 
-def normalized(weights: Iterable[float] | None, rankers: int) -> Floats:
-    """Weights that sum to 1; None, or nothing but zeros, weighs all alike."""
+def normalize_weights(weights: Iterable[float] | None, n_rankers: int) -> Floats:
+    """Return weights scaled to sum to 1; None and all zeros give equal weights."""
     if weights is None:
-        return np.full(rankers, 1.0 / rankers)
+        return np.full(n_rankers, 1.0 / n_rankers)
     try:
-        given = np.array(list(weights), np.float64)
+        values = np.array(list(weights), np.float64)
     except (TypeError, ValueError) as error:
-        raise DataError(f"weights must be numbers, one a ranker ({error}).") from error
-    if given.shape != (rankers,):
-        raise DataError(f"there are {given.size} weights for {rankers} rankers; give one each.")
-    if not np.isfinite(given).all() or (given < 0).any():
-        bad = int(np.argmax(~(np.isfinite(given) & (given >= 0))))
-        raise DataError(f"weight {bad + 1} must be a number from 0 on; got {given[bad]}.")
-    largest = given.max()
-    if largest <= 1 and abs(given.sum() - 1) < CLOSE:  # they are what this function gave before
-        return given
+        raise DataError(f"weights must be numbers, one per ranker ({error}).") from error
+    if values.shape != (n_rankers,):
+        raise DataError(f"there are {values.size} weights for {n_rankers} rankers; give one each.")
+    if not np.isfinite(values).all() or (values < 0).any():
+        bad = int(np.argmax(~(np.isfinite(values) & (values >= 0))))
+        raise DataError(
+            f"weight {bad + 1} must be a finite number of at least 0; got {values[bad]}."
+        )
+    largest = values.max()
+    if largest <= 1 and abs(values.sum() - 1) < SUM_TOLERANCE:  # normalized already
+        return values
     if largest == 0:
         warnings.warn(
-            "every ranking has the weight 0; all weigh alike.", FirstpageWarning, stacklevel=3
+            "every ranker has the weight 0; all are weighted equally.",
+            FirstpageWarning,
+            stacklevel=3,
         )
-        return normalized(None, rankers)
-    given = given / largest  # so that even the greatest numbers can be added
-    shares: Floats = given / given.sum()
-    return shares
+        return normalize_weights(None, n_rankers)
+    values = values / largest  # so that the sum of huge weights does not overflow
+    normalized: Floats = values / values.sum()
+    return normalized
 
 
 def supervised_weights(
     systems: Sequence[Any],
     truth: Any,
-    measure: MeasureLike = "NDCG@10",
-    **how: Any,
+    measure: Named = "NDCG@10",
+    **options: Any,
 ) -> MeasuredWeights:
-    """Weights proportional to each system's mean of a measure on validation data.
+    """Return weights proportional to each system's mean of a measure on validation data.
 
-    `systems` are runs with judgments (Qrels) as `truth`, or scores with a Dataset.  Of the
-    judgments those queries count that at least one run has; a run without one of them gets 0 for
-    it.  A mean below 0 weighs nothing.  `how` goes to `evaluate` (convention, ties, rel, ..).
+    Parameters
+    ----------
+    systems : sequence of Run, dict or array_like
+        Runs (or {query: {document: score}}) if `truth` is judgments; scores if it is a dataset.
+    truth : Qrels, dict or Dataset
+        Judgments (or {query: {document: grade}}), or a dataset with labels.  Of the judgments
+        those queries count that at least one run has; a run without one of them gets 0 for it.
+    measure : str or Measure, default="NDCG@10"
+        A measure that is better when higher.  A mean below 0 counts as 0.
+    **options
+        Keyword arguments of `evaluate` (convention, ties, rel, ..).
+
+    Returns
+    -------
+    MeasuredWeights
+        The weights, which sum to 1, and the means.
+
+    Raises
+    ------
+    DataError
+        If `systems` is not a sequence, does not fit `truth`, or shares no query with it.
+    MeasureError
+        If the measure is better when lower.
+
+    References
+    ----------
+    .. [1] Cheng, Sun, Xie, "TopRank: A Novel Top-k Ranking Method Based on Rank Aggregation", 2014.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> good, bad = {"q": {"a": 2, "b": 1}}, {"q": {"a": 1, "b": 2}}
+    >>> fp.supervised_weights([good, bad], {"q": {"a": 1, "b": 0}}, "RR").weights.round(3).tolist()
+    [0.667, 0.333]
     """
     value = parse(measure)
     if isinstance(systems, (str, Mapping)) or not isinstance(systems, Sequence) or not systems:
-        raise DataError("weights are measured of a list of runs or scores, one a ranker.")
+        raise DataError("weights are measured on a list of runs or scores, one per ranker.")
     if value.lower_is_better:
-        raise MeasureError(f"{value} is better when lower; weights need a measure that rises.")
+        raise MeasureError(f"{value} is better when lower; weights need one better when higher.")
     if not isinstance(truth, Dataset):
         systems = [Run.from_dict(s) if isinstance(s, Mapping) else s for s in systems]
-        truth = _shared(systems, Qrels.from_dict(truth) if isinstance(truth, Mapping) else truth)
-        systems = [_restricted(s, partners(s.queries, truth.queries) >= 0) for s in systems]
-    means = np.array([evaluate(s, truth, measures=[value], **how)[str(value)] for s in systems])
+        qrels = Qrels.from_dict(truth) if isinstance(truth, Mapping) else truth
+        truth = _judgments_of_runs(systems, qrels)
+        systems = [
+            _select_queries(s, match_queries(s.queries, truth.queries) >= 0) for s in systems
+        ]
+    means = np.array([evaluate(s, truth, measures=[value], **options)[str(value)] for s in systems])
     return MeasuredWeights(
-        normalized(np.maximum(means, 0.0), len(means)),
+        normalize_weights(np.maximum(means, 0.0), len(means)),
         means,
         measure if isinstance(measure, str) else str(value),
         len(truth),
     )
 
 
-def _shared(runs: Sequence[Any], qrels: Any) -> Column:
-    """The judgments of the queries that some run has."""
+def _judgments_of_runs(runs: Sequence[Any], qrels: Any) -> Column:
+    """Return the judgments of the queries that at least one run has."""
     if not isinstance(qrels, Column) or not all(isinstance(run, Column) for run in runs):
         raise DataError(
-            "weights are measured on runs with judgments (Qrels), or scores with a Dataset."
+            "weights are measured on runs with judgments (Qrels), or on scores with a Dataset."
         )
-    there = np.zeros(len(qrels), bool)
+    shared = np.zeros(len(qrels), bool)
     for run in runs:
-        there |= partners(qrels.queries, run.queries) >= 0
-    if not there.any():
+        shared |= match_queries(qrels.queries, run.queries) >= 0
+    if not shared.any():
         raise DataError(
             f"the runs and {qrels.source or 'the judgments'} share no query, and weights are "
             "measured on the queries that both have: give judgments of these queries, or runs over "
             "the judged ones (valid=, --valid-run), one for each."
         )
-    return _restricted(qrels, there)
+    return _select_queries(qrels, shared)
 
 
-def _restricted(column: AnyColumn, chosen: Bools) -> AnyColumn:
-    """Return the chosen queries of a run or of judgments."""
-    picked = np.flatnonzero(chosen)
-    rows = rows_of(column.offsets, picked)
-    lengths = np.diff(column.offsets)[picked]
+def _select_queries(column: AnyColumn, mask: Bools) -> AnyColumn:
+    """Return the marked queries of a run or of judgments."""
+    queries = np.flatnonzero(mask)
+    rows = query_rows(column.offsets, queries)
+    lengths = np.diff(column.offsets)[queries]
     offsets = offsets_from_lengths(lengths)
     return replace(
-        column, queries=column.queries[picked], offsets=offsets, docids=column.docids[rows],
+        column, queries=column.queries[queries], offsets=offsets, docids=column.docids[rows],
         values=column.values[rows],
     )  # fmt: skip

@@ -71,7 +71,7 @@ def command(
     from firstpage.data.folds import write_folds
     from firstpage.data.formats.letor import read_scores
     from firstpage.data.formats.registry import format_of, read, write
-    from firstpage.data.formats.trec import qrels_of, run_of
+    from firstpage.data.formats.trec import to_qrels, to_run
 
     options.only_with("--truth top-k", truth == "top-k", "min_grade", "k")
     options.only_with("--truth binary", truth == "binary", "rel")

@@ -142,9 +142,9 @@ def write_text(text: str, output: Path | None) -> None:
     if output is None:
         print(text)
         return
-    from firstpage.data.ids import encoded
+    from firstpage.data.ids import encode_text
     from firstpage.data.io.files import write_bytes
 
     with write_bytes(output) as out:
-        out.write(encoded(text.rstrip("\n") + "\n"))
+        out.write(encode_text(text.rstrip("\n") + "\n"))
     print(f"wrote {output}", file=sys.stderr)

@@ -139,7 +139,7 @@ def read_scores_of(truth: Dataset | Column | Shards, path: Path) -> Any:
     if isinstance(truth, Column):
         raise click.UsageError("--scores goes with a data file, whose documents it scores.")
     scores = read_scores(path, truth.n_docs)
-    return truth.arranged(scores) if hasattr(truth, "arranged") else scores
+    return truth.to_row_order(scores) if hasattr(truth, "to_row_order") else scores
 
 
 def system_names(files: Sequence[Path]) -> list[str]:
@@ -185,7 +185,7 @@ def baseline_name(text: str | None, systems: dict[str, Any]) -> str | None:
 def as_qrels(truth: Dataset | Column | Shards) -> Column:
     """Return judgments for runs, also those of a data file with document ids."""
     from firstpage.data.dataset import Dataset
-    from firstpage.data.formats.trec import qrels_of
+    from firstpage.data.formats.trec import to_qrels
     from firstpage.data.shards.shards import Shards
 
     if isinstance(truth, Shards):
@@ -196,7 +196,7 @@ def as_qrels(truth: Dataset | Column | Shards) -> Column:
         raise FirstpageError(
             f"{truth.source}: has no document ids, so --run cannot be joined to it."
         )
-    return qrels_of(truth)
+    return to_qrels(truth)
 
 
 def ranker_from_options(

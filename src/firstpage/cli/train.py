@@ -126,7 +126,7 @@ def _check_usage(
 
     if tuned and valid is None:
         raise click.UsageError("--tune and --grid choose on validation data; give --valid.")
-    if train.is_dir() and not is_shards(train):
+    if train.is_dir() and not is_shard_folder(train):
         raise click.UsageError(
             f"{train} is a folder without data files or shards; `firstpage crossval` trains over "
             "folds."

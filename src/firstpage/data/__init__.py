@@ -1,1 +1,1 @@
-"""Data: what is in a collection, how its truth reads, and the files it comes in."""
+"""Collections of documents, their ground truth, and the files they are stored in."""

@@ -1,4 +1,4 @@
-"""Dataset: features, labels and names of documents, grouped by query.  Immutable."""
+"""Dataset: an immutable collection of documents grouped by query."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from firstpage.data.groups import (
-    check_groups,
+    check_offsets,
+    duplicate_rows,
     group_rows,
     offsets_from_lengths,
-    repeated_rows,
-    rows_of,
+    query_rows,
 )
 from firstpage.data.ids import Ids
 from firstpage.data.truth import Truth
@@ -29,18 +29,68 @@ if TYPE_CHECKING:
     Features = Array | csr_array
 
 
-HASHED = 1 << 16  # bytes of features that a digest covers
-INTERLEAVED = "{what}: the rows of some queries do not stand together; they were regrouped."
+HASHED_BYTES = 1 << 16  # bytes of features that a digest covers, at most
+INTERLEAVED = "{source}: the rows of some queries are not contiguous; they were regrouped."
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Documents of many queries.  Query q owns the rows offsets[q]:offsets[q+1].
+    """Features, labels and ids of documents, grouped by query.
 
-    `X` is a C-ordered float32 or float64 array, possibly memory-mapped, or a CSR array.  Labels
-    are float64, bigger is better.  `row_order` is there where rows had to be regrouped: the number
-    that each row had in its file.  `dataset[3]`, `dataset[2:8]`, `dataset[[5, 1]]` and
-    `dataset[mask]` pick queries; slices of neighboring queries share memory.
+    Query `q` owns the rows `offsets[q]:offsets[q + 1]`.  A dataset is immutable: every method
+    that changes something returns a new one.  `dataset[3]`, `dataset[2:8]`, `dataset[[5, 1]]` and
+    `dataset[mask]` select queries; a slice of adjacent queries shares memory with the dataset.
+    `len(dataset)` is the number of queries.  Use `Dataset.from_arrays` to build one from arrays.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_docs, n_features)
+        Features: a C-ordered float32 or float64 array, possibly memory-mapped, or a CSR array.
+    y : ndarray of shape (n_docs,)
+        Labels (float64); larger is better.
+    offsets : ndarray of shape (n_queries + 1,)
+        Where each query begins, and where the last one ends.
+    queries : Ids
+        The id of each query.
+    docids : Ids, optional
+        The id of each document.
+    feature_names : tuple of str, optional
+        The name of each feature; names must be distinct.
+    source : str, default="data"
+        What error messages call the data, usually the file they were read from.
+    row_order : ndarray of shape (n_docs,), optional
+        The original row number of each row, if rows had to be regrouped by query.
+
+    Attributes
+    ----------
+    n_docs : int
+        The number of documents.
+    n_features : int
+        The number of features.
+    is_sparse : bool
+        Whether the features are a CSR array.
+    lengths : ndarray of shape (n_queries,)
+        The number of documents of each query.
+    qid : ndarray of shape (n_docs,)
+        The query id of each row: int64 if all ids are integers, else strings.
+    docid : ndarray of shape (n_docs,) or None
+        The document id of each row as a string.
+    truth : Truth
+        The labels as a ground truth that can be converted.
+
+    Raises
+    ------
+    DataError
+        If the lengths of the arrays do not agree.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> data = fp.Dataset.from_arrays([[0.1, 1], [0.7, 0], [0.3, 1]], [0, 2, 1], ["a", "a", "b"])
+    >>> data
+    Dataset(data: 2 queries, 3 documents, 2 features, dense float64)
+    >>> data[0].y.tolist()
+    [0.0, 2.0]
     """
 
     X: Features
@@ -59,19 +109,19 @@ class Dataset:
                 f"{self.source}: {rows} rows of features, {len(self.y)} labels and "
                 f"{int(self.offsets[-1])} documents in queries; the three must be equal."
             )
-        check_groups(self.offsets, self.queries, rows, self.source)
+        check_offsets(self.offsets, self.queries, rows, self.source)
         if self.docids is not None and len(self.docids) != rows:
             raise DataError(f"{self.source}: {len(self.docids)} document ids for {rows} documents.")
         names = self.feature_names
         if names is not None and (len(names) != self.n_features or len(set(names)) < len(names)):
             raise DataError(
-                f"{self.source}: {self.n_features} features need as many different names; got "
+                f"{self.source}: {self.n_features} features need as many distinct names; got "
                 f"{len(names)}."
             )
-        for name in ("X", "y", "offsets"):  # views: the caller's own arrays stay as they are
+        for name in ("X", "y", "offsets"):  # views: the caller's arrays stay writable
             object.__setattr__(self, name, _read_only(getattr(self, name)))
 
-    # --- making one
+    # --- construction
 
     @classmethod
     def from_arrays(
@@ -83,51 +133,89 @@ class Dataset:
         feature_names: Iterable[str] | None = None,
         source: str = "data",
     ) -> Dataset:
-        """From one label and one query id a row; interleaved queries are regrouped."""
+        """Return a dataset of arrays with one entry per document.
+
+        Rows of one query need not be contiguous: they are regrouped, with a warning.
+
+        Parameters
+        ----------
+        X : array_like or sparse matrix of shape (n_docs, n_features)
+            Features.  Arrays other than float32 and float64 are converted to float64.
+        y : array_like of shape (n_docs,)
+            Labels; larger is better.
+        qid : array_like of shape (n_docs,)
+            The query id of each document: strings or numbers.
+        docid : iterable of length n_docs, optional
+            Document ids.
+        feature_names : iterable of str, optional
+            Names of the features.
+        source : str, default="data"
+            What error messages call the data.
+
+        Returns
+        -------
+        Dataset
+            The documents grouped by query, in order of first appearance.
+
+        Raises
+        ------
+        DataError
+            If lengths do not agree, or features or labels are not numbers.
+
+        Examples
+        --------
+        >>> import firstpage as fp
+        >>> data = fp.Dataset.from_arrays([[1.0], [2.0]], [0, 1], [7, 7], docid=["d1", "d2"])
+        >>> data.docid.tolist()
+        ['d1', 'd2']
+        """
         features = _as_features(X, source)
         labels = _as_labels(y, source)
         queries, offsets, order = group_rows(qid, features.shape[0])
-        ids = None if docid is None else Ids.of(docid)
+        ids = None if docid is None else Ids.from_values(docid)
         if ids is not None and len(ids) != features.shape[0]:
             raise DataError(f"{source}: {len(ids)} document ids for {features.shape[0]} documents.")
         if order is not None and len(labels) == len(order):
-            warnings.warn(INTERLEAVED.format(what=source), FirstpageWarning, stacklevel=2)
+            warnings.warn(INTERLEAVED.format(source=source), FirstpageWarning, stacklevel=2)
             features, labels = features[order], labels[order]
             ids = None if ids is None else ids[order]
         names = None if feature_names is None else tuple(feature_names)
         return cls(features, labels, offsets, queries, ids, names, source, order)
 
-    # --- looking at it
+    # --- properties
 
     def __len__(self) -> int:
-        """The number of queries."""
+        """Return the number of queries."""
         return len(self.queries)
 
     @property
     def n_docs(self) -> int:
+        """The number of documents."""
         return int(self.offsets[-1])
 
     @property
     def n_features(self) -> int:
+        """The number of features."""
         return int(self.X.shape[1])
 
     @property
     def is_sparse(self) -> bool:
+        """Whether the features are a CSR array."""
         return not isinstance(self.X, np.ndarray)
 
     @property
     def lengths(self) -> Ints:
-        """Documents per query."""
+        """The number of documents of each query."""
         return np.diff(self.offsets)
 
     @cached_property
     def qid(self) -> Array:
-        """The query id of every row: whole numbers as int64, else strings."""
+        """The query id of each row: int64 if all ids are integers, else strings."""
         return np.repeat(self.queries.to_array(), self.lengths)
 
     @cached_property
     def docid(self) -> Array | None:
-        """The document id of every row as strings, or None."""
+        """The document id of each row as a string, or None."""
         return None if self.docids is None else np.array(list(self.docids), object)
 
     @property
@@ -136,18 +224,35 @@ class Dataset:
         return Truth(self.y, self.offsets, self.queries)
 
     def sha256(self, *, with_names: bool = False) -> str:
-        """Return a digest of labels, (at most 64 KB of) features and, if asked, query ids."""
+        """Return a SHA-256 digest of the labels and of at most 64 KB of the features.
+
+        Parameters
+        ----------
+        with_names : bool, default=False
+            Also cover the query ids.
+
+        Returns
+        -------
+        str
+            The digest in hexadecimal.
+        """
         digest = hashlib.sha256(self.y.tobytes() + self.offsets.tobytes())
         if with_names:
             ids = self.queries.compact()
             digest.update(ids.data.tobytes() + ids.ends.tobytes())
         X: Any = self.X if isinstance(self.X, np.ndarray) else self.X.data.reshape(-1, 1)
-        step = max(1, -(-X.nbytes // HASHED))
+        step = max(1, -(-X.nbytes // HASHED_BYTES))
         digest.update(np.ascontiguousarray(X[::step]).tobytes())
         return digest.hexdigest()
 
     def fingerprint(self) -> dict[str, Any]:
-        """What a model file says of its training data."""
+        """Return what a model file records about its training data.
+
+        Returns
+        -------
+        dict
+            The source, the numbers of queries, documents and features, and a digest.
+        """
         return {
             "source": self.source.replace("\\", "/").rsplit("/", 1)[-1],
             "queries": len(self),
@@ -163,35 +268,38 @@ class Dataset:
             f"{self.n_features} features, {kind} {self.X.dtype})"
         )
 
-    # --- picking queries
+    # --- selecting queries
 
-    def __getitem__(self, which: int | np.integer | slice | Iterable[Any]) -> Dataset:
-        if isinstance(which, (int, np.integer)):
-            index = int(which) + (len(self) if which < 0 else 0)
+    def __getitem__(self, key: int | np.integer | slice | Iterable[Any]) -> Dataset:
+        """Return the selected queries: an index, a slice, indices or a boolean mask."""
+        if isinstance(key, (int, np.integer)):
+            index = int(key) + (len(self) if key < 0 else 0)
             if not 0 <= index < len(self):
-                raise IndexError(f"query {which} of {len(self)}")
-            which = slice(index, index + 1)
-        if isinstance(which, slice):
-            start, stop, step = which.indices(len(self))
+                raise IndexError(f"query {key} is out of range for {len(self)} queries")
+            key = slice(index, index + 1)
+        if isinstance(key, slice):
+            start, stop, step = key.indices(len(self))
             if step == 1:
-                return self._neighbors(start, max(start, stop))
-            which = range(start, stop, step)
-        picked = np.asarray(which if hasattr(which, "__array__") else list(which))
-        if picked.dtype == bool:
-            if len(picked) != len(self):
-                raise DataError(f"the mask has {len(picked)} entries for {len(self)} queries.")
-            picked = np.flatnonzero(picked)
-        if len(picked) and picked.dtype.kind not in "iu":
-            raise DataError(f"queries are picked by whole numbers or a mask; got {picked.dtype}.")
-        picked = picked.astype(np.int64)
-        if ((picked < -len(self)) | (picked >= len(self))).any():
-            raise IndexError(f"there are {len(self)} queries, numbered from 0")
-        return self._picked(np.where(picked < 0, picked + len(self), picked))
+                return self._slice(start, max(start, stop))
+            key = range(start, stop, step)
+        indices = np.asarray(key if hasattr(key, "__array__") else list(key))
+        if indices.dtype == bool:
+            if len(indices) != len(self):
+                raise DataError(f"the mask has {len(indices)} entries for {len(self)} queries.")
+            indices = np.flatnonzero(indices)
+        if len(indices) and indices.dtype.kind not in "iu":
+            raise DataError(f"queries are selected by integers or a mask; got {indices.dtype}.")
+        indices = indices.astype(np.int64)
+        if ((indices < -len(self)) | (indices >= len(self))).any():
+            raise IndexError(f"a query index is out of range for {len(self)} queries")
+        return self._take(np.where(indices < 0, indices + len(self), indices))
 
     def __iter__(self) -> Iterator[Dataset]:
+        """Iterate over the queries, each a dataset of its own."""
         return (self[q] for q in range(len(self)))
 
-    def _neighbors(self, start: int, stop: int) -> Dataset:
+    def _slice(self, start: int, stop: int) -> Dataset:
+        """Return adjacent queries, sharing memory."""
         lo, hi = int(self.offsets[start]), int(self.offsets[stop])
         return replace(
             self,
@@ -203,8 +311,9 @@ class Dataset:
             row_order=None,
         )
 
-    def _picked(self, queries: Ints) -> Dataset:
-        rows = rows_of(self.offsets, queries)
+    def _take(self, queries: Ints) -> Dataset:
+        """Return a copy of the queries of these numbers, in this order."""
+        rows = query_rows(self.offsets, queries)
         return replace(
             self,
             X=self.X[rows],
@@ -216,45 +325,111 @@ class Dataset:
         )
 
     def query(self, name: object) -> Dataset:
-        """The one query of this id."""
-        wanted = str(name)
-        for number, query in enumerate(self.queries):
-            if query == wanted:
-                return self[number]
-        raise DataError(f"{self.source}: there is no query {wanted!r}.")
+        """Return the query of this id.
 
-    def arranged(self, values: Any) -> Array:
-        """Values given in the order of the file, such as a file of scores, in the order of rows."""
+        Parameters
+        ----------
+        name : object
+            The query id, compared as a string.
+
+        Returns
+        -------
+        Dataset
+            The documents of that query.
+
+        Raises
+        ------
+        DataError
+            If there is no such query.
+        """
+        text = str(name)
+        for number, query in enumerate(self.queries):
+            if query == text:
+                return self[number]
+        raise DataError(f"{self.source}: there is no query {text!r}.")
+
+    def to_row_order(self, values: Any) -> Array:
+        """Return values that follow the file's line order in the order of the rows.
+
+        The two orders differ only if the rows had to be regrouped by query.
+
+        Parameters
+        ----------
+        values : array_like of shape (n_docs,)
+            Values in the order of the file, such as those of a score file.
+
+        Returns
+        -------
+        ndarray of shape (n_docs,)
+            The values in the order of the rows of this dataset.
+        """
         array = np.asarray(values)
         return array if self.row_order is None else array[self.row_order]
 
-    # --- changing it: always a new dataset
+    # --- modified copies
 
     def with_labels(self, y: Any) -> Dataset:
-        """The same documents under another truth."""
+        """Return the same documents with other labels.
+
+        Parameters
+        ----------
+        y : array_like of shape (n_docs,) or Truth
+            The new labels.
+
+        Returns
+        -------
+        Dataset
+            A dataset that shares the features.
+
+        Examples
+        --------
+        >>> import firstpage as fp
+        >>> data = fp.Dataset.from_arrays([[1.0], [2.0]], [0, 3], ["q", "q"])
+        >>> data.with_labels(data.truth.binary(2)).y.tolist()
+        [0.0, 1.0]
+        """
         labels = np.array(y.labels if hasattr(y, "labels") else y, np.float64)
         return replace(self, y=labels)
 
     def with_features(self, X: Any, feature_names: Iterable[str] | None = None) -> Dataset:
-        """The same documents under other features."""
+        """Return the same documents with other features.
+
+        Parameters
+        ----------
+        X : array_like or sparse matrix of shape (n_docs, n_features)
+            The new features.
+        feature_names : iterable of str, optional
+            Their names.
+
+        Returns
+        -------
+        Dataset
+            A dataset that shares the labels.
+        """
         names = None if feature_names is None else tuple(feature_names)
         return replace(self, X=_as_features(X, self.source), feature_names=names)
 
     def dense(self) -> Dataset:
-        """With a dense feature array."""
+        """Return the same documents with a dense feature array.
+
+        Returns
+        -------
+        Dataset
+            This object if it is dense already.
+        """
         return replace(self, X=self.X.toarray()) if self.is_sparse else self  # type: ignore[union-attr]
 
 
 def _read_only(array: Any) -> Any:
-    """A view that cannot be written through."""
+    """Return a view that cannot be written through."""
     if isinstance(array, np.ndarray):
-        view = array.view(np.ndarray)  # slices of a memmap are slow to make
+        view = array.view(np.ndarray)  # slicing a memmap object is slow
         view.setflags(write=False)
         return view
     from scipy.sparse import csr_array
 
-    parts = tuple(_read_only(a) for a in (array.data, array.indices, array.indptr))
-    return csr_array(parts, shape=array.shape, copy=False)
+    arrays = tuple(_read_only(a) for a in (array.data, array.indices, array.indptr))
+    return csr_array(arrays, shape=array.shape, copy=False)
 
 
 def _as_labels(y: Any, source: str) -> Floats:
@@ -265,14 +440,16 @@ def _as_labels(y: Any, source: str) -> Floats:
 
 
 def _as_features(X: Any, source: str) -> Features:
-    """A C-ordered float array or CSR array, without a copy where it already is one."""
+    """Return a C-ordered float array or a CSR array, without a copy where it already is one."""
     if hasattr(X, "tocsr"):
         from scipy.sparse import csr_array
 
         return csr_array(X) if X.dtype.kind == "f" else csr_array(X, dtype=np.float32)
     array = np.asarray(X)
     if array.ndim != 2:
-        raise DataError(f"{source}: features must be two-dimensional, and have {array.ndim}.")
+        raise DataError(
+            f"{source}: features must be a two-dimensional array; got {array.ndim} dimensions."
+        )
     if array.dtype not in (np.float32, np.float64):
         if array.dtype.kind == "c":
             raise DataError(f"{source}: features must be real numbers, not complex ones.")
@@ -283,29 +460,31 @@ def _as_features(X: Any, source: str) -> Features:
     return np.ascontiguousarray(array)
 
 
-def stacked(blocks: Sequence[Dataset]) -> Dataset:
-    """One below the other; rows of a query that is in several are brought together.
+def concat_datasets(blocks: Sequence[Dataset]) -> Dataset:
+    """Return datasets concatenated by rows; rows of a query that occurs in several are regrouped.
 
-    Narrower ones are filled with zeros on the right, as text leaves those out.
+    Narrower datasets are padded with zero columns on the right, since LETOR text omits zeros.
     """
     if len(blocks) == 1:
         return blocks[0]
     first = blocks[0]
-    X = stacked_rows([widened(b.X, max(c.n_features for c in blocks)) for b in blocks])
+    X = concat_features([pad_features(b.X, max(c.n_features for c in blocks)) for b in blocks])
     y = np.concatenate([b.y for b in blocks])
-    queries = reduce(Ids.chained, [b.queries.compact() for b in blocks])
+    queries = reduce(Ids.concatenate, [b.queries.compact() for b in blocks])
     lengths = np.concatenate([b.lengths for b in blocks])
     docids = None
     if all(b.docids is not None for b in blocks):
-        docids = reduce(Ids.chained, [b.docids.compact() for b in blocks if b.docids is not None])
-    _, where, inverse = np.unique(queries.hashes, return_index=True, return_inverse=True)
-    if len(where) < len(queries):
-        place = np.empty(len(where), np.int64)
-        place[np.argsort(where)] = np.arange(len(where))
-        number = np.repeat(place[inverse], lengths)
-        queries, lengths = queries[np.sort(where)], np.bincount(number, minlength=len(where))
+        columns = [b.docids.compact() for b in blocks if b.docids is not None]
+        docids = reduce(Ids.concatenate, columns)
+    _, first_index, inverse = np.unique(queries.hashes, return_index=True, return_inverse=True)
+    if len(first_index) < len(queries):
+        rank = np.empty(len(first_index), np.int64)
+        rank[np.argsort(first_index)] = np.arange(len(first_index))
+        number = np.repeat(rank[inverse], lengths)
+        queries = queries[np.sort(first_index)]
+        lengths = np.bincount(number, minlength=len(first_index))
         if (np.diff(number) < 0).any():
-            warnings.warn(INTERLEAVED.format(what=first.source), FirstpageWarning, stacklevel=3)
+            warnings.warn(INTERLEAVED.format(source=first.source), FirstpageWarning, stacklevel=3)
             order = np.argsort(number, kind="stable")
             X, y = X[order], y[order]
             docids = None if docids is None else docids[order]
@@ -313,17 +492,17 @@ def stacked(blocks: Sequence[Dataset]) -> Dataset:
     return Dataset(X, y, offsets, queries, docids, first.feature_names, first.source)
 
 
-def stacked_rows(parts: Sequence[Any]) -> Any:
-    """Feature arrays of one width, dense where all are."""
-    if all(isinstance(X, np.ndarray) for X in parts):
-        return np.concatenate(parts)
+def concat_features(blocks: Sequence[Any]) -> Any:
+    """Return feature arrays of equal width concatenated by rows, dense if all are dense."""
+    if all(isinstance(X, np.ndarray) for X in blocks):
+        return np.concatenate(blocks)
     from scipy.sparse import csr_array, vstack
 
-    return csr_array(vstack([csr_array(X) for X in parts], format="csr"))
+    return csr_array(vstack([csr_array(X) for X in blocks], format="csr"))
 
 
-def widened(X: Any, width: int) -> Any:
-    """With columns of zeros on the right."""
+def pad_features(X: Any, width: int) -> Any:
+    """Return features with columns of zeros appended up to `width`."""
     if X.shape[1] == width:
         return X
     if isinstance(X, np.ndarray):
@@ -335,36 +514,36 @@ def widened(X: Any, width: int) -> Any:
     return csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
 
 
-# --- what looks wrong in data that were read: one warning each, in every reader
+# --- warnings about suspicious data, the same in every reader
 
-FEW = 10  # queries: fewer may well have one document each
-ALMOST_ALL = 0.9  # of the queries
+MIN_QUERIES_TO_WARN = 10  # fewer queries may well have one document each
+SINGLE_DOCUMENT_FRACTION = 0.9
 
 
-def remarks_of(data: Dataset) -> list[str]:
-    """Return what looks wrong in the data, a sentence each, without the name of the file."""
-    found = []
+def data_warnings(data: Dataset) -> list[str]:
+    """Return a sentence about each suspicious property of the data, without the file name."""
+    messages = []
     if data.docids is not None:
         named = data.docids.ends > data.docids.starts
-        repeated = repeated_rows(data.docids.hashes, data.offsets, named)
-        if len(repeated):
-            row = int(repeated[0])
+        duplicates = duplicate_rows(data.docids.hashes, data.offsets, named)
+        if len(duplicates):
+            row = int(duplicates[0])
             query = data.queries[int(np.searchsorted(data.offsets, row, side="right")) - 1]
-            found.append(
-                f"holds {len(repeated)} second or later copies of documents in their queries, and "
+            messages.append(
+                f"{len(duplicates)} documents repeat an earlier document id of their query, and "
                 f"every copy counts; the first is {data.docids[row]!r} in query {query!r}. Drop "
-                "them if they are not meant."
+                "the copies if they are not intended."
             )
     single = int((data.lengths == 1).sum())
-    if len(data) >= FEW and single >= ALMOST_ALL * len(data):
-        found.append(
+    if len(data) >= MIN_QUERIES_TO_WARN and single >= SINGLE_DOCUMENT_FRACTION * len(data):
+        messages.append(
             f"{single} of {len(data)} queries have one document, where nothing can be ranked; are "
             "the ids of queries and documents swapped?"
         )
-    return found
+    return messages
 
 
-def warn_of(source: str, remarks: Iterable[str], stacklevel: int = 3) -> None:
-    """Warn of each remark on a file."""
-    for remark in remarks:
-        warnings.warn(f"{source}: {remark}", FirstpageWarning, stacklevel=stacklevel + 1)
+def warn_about(source: str, messages: Iterable[str], stacklevel: int = 3) -> None:
+    """Issue a warning about a file for each message."""
+    for message in messages:
+        warnings.warn(f"{source}: {message}", FirstpageWarning, stacklevel=stacklevel + 1)

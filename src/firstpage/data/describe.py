@@ -1,4 +1,4 @@
-"""What is in a file: counts, label histogram, list lengths, features worth a second look."""
+"""Describe a collection: counts, histograms of labels and list lengths, suspicious features."""
 
 from __future__ import annotations
 
@@ -9,17 +9,62 @@ import numpy as np
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.trec import Column, Run
-from firstpage.data.groups import repeated_rows
+from firstpage.data.groups import duplicate_rows
 from firstpage.kernels.hashing import hash_ids
 from firstpage.types import Array, Bools, Floats, Ints
 
-BAR = 32  # characters of the longest bar
+BAR_WIDTH = 32  # characters of the longest bar
 BINS = 8
 
 
 @dataclass(frozen=True)
 class Description:
-    """Numbers about a collection; `str()` draws them for a terminal."""
+    """Summary statistics of a collection; `str(description)` draws them for a terminal.
+
+    Feature numbers count from 1, as in LETOR files.
+
+    Attributes
+    ----------
+    source : str
+        Where the data come from.
+    kind : {"dataset", "qrels", "run"}
+        What was described.
+    queries, documents : int
+        The numbers of queries and documents.
+    labels : dict of str to int
+        The number of documents of each label, or of each range of labels; empty for a run.
+    lengths : dict of str to float
+        Minimum, median, mean and maximum of the documents per query.
+    length_bins : list of (str, int)
+        The number of queries in each range of lengths.
+    queries_without_relevant : int
+        Queries without a label above 0.
+    single_document_queries : int
+        Queries with one document.
+    features : int
+        The number of features; 0 for judgments and runs.
+    dtype : str
+        The type of the features.
+    density : float or None
+        The fraction of stored values, if the features are sparse.
+    constant_features : tuple of int
+        Features with one value over all documents.
+    nan_features, infinite_features : tuple of int
+        Features with missing or infinite values.
+    constant_in_every_query : tuple of int
+        Features that vary between queries only, and so cannot rank.
+    repeated_ids : int
+        Document ids that repeat an earlier one of their query.
+    repeated_rows : int
+        Documents that repeat the features of an earlier one of their query.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> description = fp.describe(fp.Qrels.from_dict({"q": {"a": 1, "b": 0}}))
+    >>> description.documents, description.labels
+    (2, {'0': 1, '1': 1})
+    """
 
     source: str
     kind: str
@@ -41,7 +86,13 @@ class Description:
     repeated_rows: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """For `--json`; features count from 1, as in the files."""
+        """Return the statistics as JSON-serializable values, as `--json` prints them.
+
+        Returns
+        -------
+        dict
+            A value per attribute; tuples become lists.
+        """
         return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
 
     def __str__(self) -> str:
@@ -49,13 +100,13 @@ class Description:
         lines = [
             f"{self.source}  ({self.kind})",
             f"  queries    {self.queries:>10,}",
-            f"  documents  {self.documents:>10,}   a query: {n['min']:g} to {n['max']:g}, "
+            f"  documents  {self.documents:>10,}   per query: {n['min']:g} to {n['max']:g}, "
             f"median {n['median']:g}, mean {n['mean']:.1f}",
         ]
         if self.features:
             density = "" if self.density is None else f", {100 * self.density:.2f} % filled"
             lines.append(f"  features   {self.features:>10,}   {self.dtype}{density}")
-        lines += ["", "  documents a query", *_bars(self.length_bins)]
+        lines += ["", "  documents per query", *_bars(self.length_bins)]
         if self.labels:
             lines += ["", "  labels", *_bars(list(self.labels.items()))]
         notes = self._notes()
@@ -66,18 +117,18 @@ class Description:
         if self.queries_without_relevant:
             notes.append(f"{self.queries_without_relevant} queries have no label above 0")
         if self.single_document_queries:
-            notes.append(f"{self.single_document_queries} queries have one document only")
-        for name, which in (
+            notes.append(f"{self.single_document_queries} queries have only one document")
+        for name, numbers in (
             ("constant over all documents", self.constant_features),
             ("constant inside every query (they cannot rank)", self.constant_in_every_query),
             ("with missing values (NaN)", self.nan_features),
             ("with infinite values", self.infinite_features),
         ):
-            if which:
-                shown = ", ".join(map(str, which[:12])) + (", .." if len(which) > 12 else "")
-                notes.append(f"{len(which)} features {name}: {shown}")
+            if numbers:
+                shown = ", ".join(map(str, numbers[:12])) + (", .." if len(numbers) > 12 else "")
+                notes.append(f"{len(numbers)} features {name}: {shown}")
         if self.repeated_ids:
-            notes.append(f"{self.repeated_ids} document ids stand more than once in their query")
+            notes.append(f"{self.repeated_ids} document ids occur more than once in their query")
         if self.repeated_rows:
             notes.append(
                 f"{self.repeated_rows} documents repeat the features of another in their query"
@@ -86,19 +137,37 @@ class Description:
 
 
 def _bars(rows: list[tuple[str, int]]) -> list[str]:
-    """`label  count  bar`, drawn in eighths of a character."""
-    most = max((count for _, count in rows), default=0) or 1
-    wide = max((len(label) for label, _ in rows), default=0)
+    """Return lines of label, count and bar; bars are drawn in eighths of a character."""
+    largest = max((count for _, count in rows), default=0) or 1
+    width = max((len(label) for label, _ in rows), default=0)
     lines = []
     for label, count in rows:
-        eighths = round(8 * BAR * count / most)
+        eighths = round(8 * BAR_WIDTH * count / largest)
         bar = "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
-        lines.append(f"  {label:>{wide + 2}} {count:>10,}  {bar or ('▏' if count else '')}")
+        lines.append(f"  {label:>{width + 2}} {count:>10,}  {bar or ('▏' if count else '')}")
     return lines
 
 
 def describe(data: Dataset | Column) -> Description:
-    """Look at a dataset, judgments or a run."""
+    """Return summary statistics of a dataset, judgments or a run.
+
+    Parameters
+    ----------
+    data : Dataset, Qrels or Run
+        The collection.
+
+    Returns
+    -------
+    Description
+        Counts, histograms and suspicious features; print it for a report.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> data = fp.Dataset.from_arrays([[1.0, 2.0], [1.0, 3.0]], [0, 1], ["q", "q"])
+    >>> fp.describe(data).constant_features
+    (1,)
+    """
     offsets = data.offsets
     values = data.y if isinstance(data, Dataset) else data.values
     lengths = np.diff(offsets)
@@ -106,7 +175,7 @@ def describe(data: Dataset | Column) -> Description:
     kind = type(data).__name__.lower()
     best = np.full(len(lengths), -np.inf)
     np.maximum.at(best, np.repeat(np.arange(len(lengths)), lengths), values)
-    common: dict[str, Any] = {
+    statistics: dict[str, Any] = {
         "source": data.source or kind,
         "kind": kind,
         "queries": len(lengths),
@@ -125,10 +194,10 @@ def describe(data: Dataset | Column) -> Description:
     ids = data.docids
     if ids is not None:
         named = ids.ends > ids.starts
-        common["repeated_ids"] = len(repeated_rows(ids.hashes, offsets, named))
+        statistics["repeated_ids"] = len(duplicate_rows(ids.hashes, offsets, named))
     if isinstance(data, Dataset):
-        common |= _features(data)
-    return Description(**common)
+        statistics |= _features(data)
+    return Description(**statistics)
 
 
 def _label_counts(labels: Floats) -> dict[str, int]:
@@ -142,57 +211,60 @@ def _label_counts(labels: Floats) -> dict[str, int]:
 
 
 def _bins(lengths: Ints) -> list[tuple[str, int]]:
-    """Lists by length, in about `BINS` classes with whole bounds."""
+    """Return the number of lists per length range, in about `BINS` ranges of integer bounds."""
     if not len(lengths):
         return []
     low, high = int(lengths.min()), int(lengths.max())
     step = max(1, -(-(high - low + 1) // BINS))
     counts = np.bincount((lengths - low) // step)
-    found = []
+    bins = []
     for first, count in zip(range(low, high + 1, step), counts.tolist(), strict=True):
         last = min(first + step - 1, high)
-        found.append((str(first) if first == last else f"{first}-{last}", count))
-    return found
+        bins.append((str(first) if first == last else f"{first}-{last}", count))
+    return bins
 
 
 def _features(data: Dataset) -> dict[str, Any]:
+    """Return the statistics of the features."""
     X = data.X
-    found: dict[str, Any] = {"features": data.n_features, "dtype": str(X.dtype)}
+    statistics: dict[str, Any] = {"features": data.n_features, "dtype": str(X.dtype)}
     if not isinstance(X, np.ndarray):
-        found["density"] = X.nnz / max(1, X.shape[0] * X.shape[1])
-        found["nan_features"] = _numbers(np.bincount(X.indices[np.isnan(X.data)]) > 0)
-        found["infinite_features"] = _numbers(np.bincount(X.indices[np.isinf(X.data)]) > 0)
-        return found
+        statistics["density"] = X.nnz / max(1, X.shape[0] * X.shape[1])
+        statistics["nan_features"] = _numbers(np.bincount(X.indices[np.isnan(X.data)]) > 0)
+        statistics["infinite_features"] = _numbers(np.bincount(X.indices[np.isinf(X.data)]) > 0)
+        return statistics
     low, high, nan, inf = _column_ranges(X)
-    found["constant_features"] = _numbers((low == high) & ~nan)
-    found["nan_features"], found["infinite_features"] = _numbers(nan), _numbers(inf)
+    statistics["constant_features"] = _numbers((low == high) & ~nan)
+    statistics["nan_features"], statistics["infinite_features"] = _numbers(nan), _numbers(inf)
     varies = np.zeros(data.n_features, bool)
     for lo, hi in zip(data.offsets[:-1].tolist(), data.offsets[1:].tolist(), strict=True):
         if hi - lo > 1 and not varies.all():
             varies |= (X[lo:hi] != X[lo]).any(axis=0)
-    found["constant_in_every_query"] = _numbers(~varies & (low != high) & ~nan)
+    statistics["constant_in_every_query"] = _numbers(~varies & (low != high) & ~nan)
     rows = np.ascontiguousarray(X)
     size = rows.itemsize * data.n_features
     starts = np.arange(data.n_docs, dtype=np.int64) * size
     hashes = np.empty(data.n_docs, np.uint64)
     hash_ids(rows.reshape(-1).view(np.uint8), starts, starts + size, hashes)
-    found["repeated_rows"] = len(repeated_rows(hashes, data.offsets, np.ones(data.n_docs, bool)))
-    return found
+    statistics["repeated_rows"] = len(
+        duplicate_rows(hashes, data.offsets, np.ones(data.n_docs, bool))
+    )
+    return statistics
 
 
 def _column_ranges(X: Array) -> tuple[Array, Array, Bools, Bools]:
-    """Least and greatest value of each column, and whether NaN or infinity occurs."""
+    """Return the minimum and maximum of each column, and whether NaN or infinity occurs."""
     d = X.shape[1]
     low, high = np.full(d, np.inf), np.full(d, -np.inf)
     nan, inf = np.zeros(d, bool), np.zeros(d, bool)
-    for at in range(0, len(X), 1 << 14):
-        part = X[at : at + (1 << 14)]
-        nan |= np.isnan(part).any(axis=0)
-        inf |= np.isinf(part).any(axis=0)
-        low, high = np.fmin(low, np.fmin.reduce(part)), np.fmax(high, np.fmax.reduce(part))
+    for start in range(0, len(X), 1 << 14):
+        rows = X[start : start + (1 << 14)]
+        nan |= np.isnan(rows).any(axis=0)
+        inf |= np.isinf(rows).any(axis=0)
+        low, high = np.fmin(low, np.fmin.reduce(rows)), np.fmax(high, np.fmax.reduce(rows))
     return low, high, nan, inf
 
 
-def _numbers(which: Bools) -> tuple[int, ...]:
-    """Feature numbers, from 1."""
-    return tuple((np.flatnonzero(which) + 1).tolist())
+def _numbers(mask: Bools) -> tuple[int, ...]:
+    """Return the numbers of the marked features, from 1."""
+    return tuple((np.flatnonzero(mask) + 1).tolist())

@@ -16,18 +16,47 @@ from firstpage.data.dataset import Dataset
 from firstpage.data.formats.letor import read_letor, write_letor
 from firstpage.errors import DataError
 
-# Both habits: LETOR 4 and MSLR say train, vali, test; LETOR 3 says trainingset and so on.
-NAMES = {
+# LETOR 4 and MSLR name their files train, vali and test; LETOR 3 trainingset and so on.
+SPLIT_NAMES = {
     "train": ("train", "trainingset", "training"),
-    "vali": ("vali", "validationset", "validation", "valid"),
+    "valid": ("vali", "validationset", "validation", "valid"),
     "test": ("test", "testset"),
 }
-ENDINGS = ("", ".txt", ".gz", ".xz", ".zst", ".txt.gz", ".txt.xz", ".txt.zst")
+SUFFIXES = ("", ".txt", ".gz", ".xz", ".zst", ".txt.gz", ".txt.xz", ".txt.zst")
 
 
 @dataclass(frozen=True)
 class Fold:
-    """One fold; its parts are read when they are looked at."""
+    """Training, validation and test data of one fold, each read on first access.
+
+    Parameters
+    ----------
+    number : int
+        The number of the fold, from 1.
+    paths : dict of str to Path
+        The files of the splits "train", "valid" (if there is one) and "test".
+    options : dict
+        Keyword arguments for `read_letor`.
+
+    Attributes
+    ----------
+    train : Dataset
+        The training data.
+    valid : Dataset
+        The validation data; a DataError is raised if the fold has none.
+    test : Dataset
+        The test data.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import firstpage as fp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     fp.write_folds(fp.Synthetic(queries=6, docs=3).dataset(), folder, count=3)
+    ...     fold = fp.read_folds(folder)[0]
+    ...     len(fold.train), len(fold.valid), len(fold.test)
+    (2, 2, 2)
+    """
 
     number: int
     paths: dict[str, Path]
@@ -35,66 +64,121 @@ class Fold:
 
     @cached_property
     def train(self) -> Dataset:
+        """The training data."""
         return read_letor(self.paths["train"], **self.options)
 
     @cached_property
-    def vali(self) -> Dataset:
-        if "vali" not in self.paths:
+    def valid(self) -> Dataset:
+        """The validation data."""
+        if "valid" not in self.paths:
             raise DataError(f"fold {self.number} has no validation data.")
-        return read_letor(self.paths["vali"], **self.options)
+        return read_letor(self.paths["valid"], **self.options)
 
     @cached_property
     def test(self) -> Dataset:
+        """The test data."""
         return read_letor(self.paths["test"], **self.options)
 
 
 def read_folds(folder: str | os.PathLike[str], **options: Any) -> list[Fold]:
-    """The folds of a folder, in order.  Options go to `read_letor`.
+    """Return the folds of a LETOR or MSLR folder.
 
-    A folder with train and test but no Fold1 is one fold of its own.
+    A folder with train.txt and test.txt but without Fold1 is a single fold.
+
+    Parameters
+    ----------
+    folder : path
+        A folder with Fold1, Fold2, .. in it, each with train.txt, vali.txt and test.txt, plain or
+        compressed; LETOR 3's names are recognized too.
+    **options
+        Keyword arguments for `read_letor`.
+
+    Returns
+    -------
+    list of Fold
+        The folds by number.  Their files are read when they are needed.
+
+    Raises
+    ------
+    DataError
+        If the folder does not exist or has no such files.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import firstpage as fp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     fp.write_folds(fp.Synthetic(queries=5, docs=3).dataset(), folder)
+    ...     [fold.number for fold in fp.read_folds(folder)]
+    [1, 2, 3, 4, 5]
     """
     base = Path(folder)
     if base.is_file():
         raise DataError(
-            f"{base}: is one file, and folds are a folder; `firstpage convert {base} FOLDER "
-            "--folds 5` cuts it into folds."
+            f"{base}: is a file, not a folder of folds; `firstpage convert {base} FOLDER "
+            "--folds 5` splits it into folds."
         )
     if not base.is_dir():
         raise DataError(f"{base}: no such folder.")
     folds = [_fold(number, path, options) for number, path in sorted(_fold_folders(base))]
     if folds:
         return folds
-    if _part(base, "train") is not None:
+    if _split_file(base, "train") is not None:
         return [_fold(1, base, options)]
     raise DataError(
-        f"{base}: holds neither Fold1, Fold2, .. nor train.txt and test.txt (LETOR and MSLR)."
+        f"{base}: contains neither Fold1, Fold2, .. nor train.txt and test.txt (LETOR and MSLR)."
     )
 
 
 def write_folds(
     data: Dataset, folder: str | os.PathLike[str], count: int = 5, seed: int | None = None
 ) -> None:
-    """Split a collection by query into LETOR folders: Fold1 .. with train, vali and test.
+    """Split a collection by query into LETOR folders: Fold1 .. with train, vali and test files.
 
-    As in LETOR, the queries are cut into `count` parts, shuffled first if there is a seed; each
-    fold tests on one part, validates on the one before it, and trains on the others.
+    As in LETOR, the queries are divided into `count` subsets; each fold tests on one subset,
+    validates on the one before it, and trains on the others.
+
+    Parameters
+    ----------
+    data : Dataset
+        The collection.
+    folder : path
+        Where to write; it is created if needed.
+    count : int, default=5
+        The number of folds: at least 3, and at most the number of queries.
+    seed : int, optional
+        Shuffle the queries first.  By default they are divided in their order.
+
+    Raises
+    ------
+    DataError
+        If there are too few or too many folds.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import firstpage as fp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     fp.write_folds(fp.Synthetic(queries=5, docs=3).dataset(), folder, count=3, seed=1)
+    ...     sorted(os.listdir(folder))
+    ['Fold1', 'Fold2', 'Fold3']
     """
     if not 3 <= count <= len(data):
         raise DataError(
-            f"{count} folds cannot be: there must be at least 3, and no more than the "
+            f"{count} folds are not possible: there must be at least 3, and at most as many as the "
             f"{len(data)} queries."
         )
     order = np.arange(len(data))
     if seed is not None:
         order = np.random.default_rng(seed).permutation(len(data))
-    parts = np.array_split(order, count)
+    subsets = np.array_split(order, count)
     for number in range(count):
-        rotated = [parts[(number + i) % count] for i in range(count)]
-        place = Path(folder) / f"Fold{number + 1}"
-        place.mkdir(parents=True, exist_ok=True)
-        write_letor(data[np.concatenate(rotated[:-2])], place / "train.txt")
-        write_letor(data[rotated[-2]], place / "vali.txt")
-        write_letor(data[rotated[-1]], place / "test.txt")
+        rotated = [subsets[(number + i) % count] for i in range(count)]
+        path = Path(folder) / f"Fold{number + 1}"
+        path.mkdir(parents=True, exist_ok=True)
+        write_letor(data[np.concatenate(rotated[:-2])], path / "train.txt")
+        write_letor(data[rotated[-2]], path / "vali.txt")
+        write_letor(data[rotated[-1]], path / "test.txt")
 
 
 def _fold_folders(base: Path) -> Iterator[tuple[int, Path]]:
@@ -106,20 +190,20 @@ def _fold_folders(base: Path) -> Iterator[tuple[int, Path]]:
 
 def _fold(number: int, folder: Path, options: dict[str, Any]) -> Fold:
     paths = {}
-    for part in NAMES:
-        path = _part(folder, part)
+    for split in SPLIT_NAMES:
+        path = _split_file(folder, split)
         if path is not None:
-            paths[part] = path
-        elif part != "vali":  # some collections have none; asking for it then fails
-            wanted = " or ".join(f"{name}.txt" for name in NAMES[part][:2])
-            raise DataError(f"{folder}: lacks {wanted}.")
+            paths[split] = path
+        elif split != "valid":  # some collections have none; accessing it then fails
+            expected = " or ".join(f"{name}.txt" for name in SPLIT_NAMES[split][:2])
+            raise DataError(f"{folder}: lacks {expected}.")
     return Fold(number, paths, options)
 
 
-def _part(folder: Path, part: str) -> Path | None:
+def _split_file(folder: Path, split: str) -> Path | None:
     files = {path.name.lower(): path for path in folder.iterdir() if path.is_file()}
-    for name in NAMES[part]:
-        for ending in ENDINGS:
-            if name + ending in files:
-                return files[name + ending]
+    for name in SPLIT_NAMES[split]:
+        for suffix in SUFFIXES:
+            if name + suffix in files:
+                return files[name + suffix]
     return None

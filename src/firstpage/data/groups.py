@@ -1,4 +1,4 @@
-"""Rows that belong to queries: from one query id a row to contiguous groups."""
+"""Rows grouped by query: from one query id per row to contiguous groups."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ def _workspace(offsets: Ints) -> tuple[Words, Words, Ints]:
     return np.empty(size, np.uint64), np.empty(size, np.uint64), np.empty(size, np.int64)
 
 
-def ranked(values: Floats, offsets: Ints) -> tuple[Ints, Floats]:
-    """Row numbers of every group, greatest value first and stable; and the values so."""
+def sort_groups(values: Floats, offsets: Ints) -> tuple[Ints, Floats]:
+    """Return the rows of each group by descending value (stable), and the sorted values."""
     values = np.ascontiguousarray(values, np.float64)
     order, keys = np.empty(len(values), np.int64), np.empty(len(values))
     kernel.rank(values, values.view(np.uint64), offsets, *_workspace(offsets), order, keys)
     return order, keys
 
 
-def ranked_labels(scores: Floats, labels: Floats, offsets: Ints) -> tuple[Floats, Ints, int]:
-    """Labels in the order of the scores, lengths of ties at their first place, the longest."""
-    words, spare_words, spare = _workspace(offsets)
-    out, block = np.empty(len(scores)), np.empty(len(scores), np.int64)
+def labels_by_score(scores: Floats, labels: Floats, offsets: Ints) -> tuple[Floats, Ints, int]:
+    """Return the labels by descending score, tie lengths at each tie's start, and their maximum."""
+    words, other_words, indices = _workspace(offsets)
+    sorted_labels, tie_lengths = np.empty(len(scores)), np.empty(len(scores), np.int64)
     longest = kernel.rank_labels(
         scores, scores.view(np.uint64), labels, offsets,
-        np.empty_like(spare), words, spare_words, spare, out, block,
+        np.empty_like(indices), words, other_words, indices, sorted_labels, tie_lengths,
     )  # fmt: skip
-    return out, block, longest
+    return sorted_labels, tie_lengths, longest
 
 
 def offsets_from_lengths(lengths: Iterable[int] | Ints | Bools) -> Ints:
-    """Return where each group begins and the last one ends, from the sizes of the groups."""
+    """Return where each group begins and the last one ends, given the sizes of the groups."""
     sizes = lengths if isinstance(lengths, np.ndarray) else np.fromiter(lengths, np.int64)
     offsets = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=offsets[1:])
@@ -45,53 +45,53 @@ def offsets_from_lengths(lengths: Iterable[int] | Ints | Bools) -> Ints:
 
 
 def group_rows(qid: Ids | Iterable[object], rows: int) -> tuple[Ids, Ints, Ints | None]:
-    """(query ids, offsets, permutation): queries in order of first appearance.
+    """Return query ids in order of first appearance, offsets, and a permutation of the rows.
 
-    The permutation regroups interleaved rows, keeping their order inside each query; it is
-    None where the rows already stand together.
+    The permutation makes the rows of each query contiguous and keeps their order; it is None
+    where they are contiguous already.
     """
-    names, number = _numbered(qid)
-    if len(number) != rows:
+    names, numbers = _factorize(qid)
+    if len(numbers) != rows:
         raise DataError(
-            f"qid has {len(number)} entries for {rows} documents; give one query id a document."
+            f"qid has {len(numbers)} entries for {rows} documents; give one query id per document."
         )
-    counts = np.bincount(number, minlength=len(names))
+    counts = np.bincount(numbers, minlength=len(names))
     offsets = offsets_from_lengths(counts)
-    together = bool(np.all(np.diff(number) >= 0)) if rows else True
-    return names, offsets, None if together else np.argsort(number, kind="stable")
+    contiguous = bool(np.all(np.diff(numbers) >= 0)) if rows else True
+    return names, offsets, None if contiguous else np.argsort(numbers, kind="stable")
 
 
-def _numbered(qid: Ids | Iterable[object]) -> tuple[Ids, Ints]:
-    """Distinct ids by first appearance, and for each row the number of its id."""
+def _factorize(qid: Ids | Iterable[object]) -> tuple[Ids, Ints]:
+    """Return the distinct ids by first appearance, and the number of each row's id."""
     if isinstance(qid, Ids):
         keys: np.ndarray[tuple[int], np.dtype[np.generic]] = np.array(list(qid), object)
     else:
         keys = np.asarray(qid if hasattr(qid, "__array__") else list(qid))
     if keys.ndim != 1:
-        raise DataError(f"qid must be one-dimensional, and has the shape {keys.shape}.")
+        raise DataError(f"qid must be one-dimensional; got the shape {keys.shape}.")
     if keys.dtype.kind == "f" and not np.isfinite(keys).all():
         raise DataError(f"qid of row {int(np.argmin(np.isfinite(keys)))} is missing or infinite.")
     if not len(keys):
-        return Ids.of([]), np.empty(0, np.int64)
+        return Ids.from_values([]), np.empty(0, np.int64)
     if keys.dtype == object and any(key is None or key != key for key in keys.tolist()):
         row = next(i for i, key in enumerate(keys.tolist()) if key is None or key != key)
         raise DataError(f"qid of row {row} is missing.")
-    if keys.dtype == object:  # np.unique would sort, and mixed types do not compare
-        seen: dict[object, int] = {}
-        number = np.array([seen.setdefault(key, len(seen)) for key in keys.tolist()], np.int64)
-        return Ids.of(seen), number
+    if keys.dtype == object:  # np.unique would sort, and mixed types cannot be compared
+        numbers: dict[object, int] = {}
+        codes = np.array([numbers.setdefault(key, len(numbers)) for key in keys.tolist()], np.int64)
+        return Ids.from_values(numbers), codes
     change = np.flatnonzero(keys[1:] != keys[:-1]) + 1
     starts = np.concatenate([[0], change])
     heads = keys[starts]
     _, first, inverse = np.unique(heads, return_index=True, return_inverse=True)
-    place = np.empty(len(first), np.int64)
-    place[np.argsort(first)] = np.arange(len(first))
+    rank = np.empty(len(first), np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
     lengths = np.diff(np.concatenate([starts, [len(keys)]]))
-    return Ids.of(heads[np.sort(first)]), np.repeat(place[inverse], lengths)
+    return Ids.from_values(heads[np.sort(first)]), np.repeat(rank[inverse], lengths)
 
 
-def check_groups(offsets: Ints, queries: Ids, rows: int, source: str) -> None:
-    """Kernels trust offsets; so they are held here: from 0, never falling, up to the rows."""
+def check_offsets(offsets: Ints, queries: Ids, rows: int, source: str) -> None:
+    """Refuse offsets that do not rise from 0 to the number of rows: kernels rely on them."""
     if (
         len(offsets) != len(queries) + 1
         or offsets[0] != 0
@@ -104,22 +104,22 @@ def check_groups(offsets: Ints, queries: Ids, rows: int, source: str) -> None:
         )
 
 
-def repeated_rows(hashes: Words, offsets: Ints, counted: Bools) -> Ints:
-    """Return the rows that equal an earlier row of their query (by a 64-bit hash), in order.
+def duplicate_rows(hashes: Words, offsets: Ints, included: Bools) -> Ints:
+    """Return, in order, the rows whose hash equals that of an earlier row of their query.
 
-    counted  rows that take part
+    Only the rows that `included` marks are compared.
     """
-    rows = np.flatnonzero(counted)
+    rows = np.flatnonzero(included)
     query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))[rows]
     order = np.lexsort((hashes[rows], query))  # stable: an earlier row comes first
     q, h = query[order], hashes[rows][order]
-    again = np.flatnonzero((q[1:] == q[:-1]) & (h[1:] == h[:-1])) + 1
-    found: Ints = np.sort(rows[order[again]])
-    return found
+    repeated = np.flatnonzero((q[1:] == q[:-1]) & (h[1:] == h[:-1])) + 1
+    duplicates: Ints = np.sort(rows[order[repeated]])
+    return duplicates
 
 
-def rows_of(offsets: Ints, queries: Ints) -> Ints:
-    """Row numbers of the given queries, one query after the other."""
+def query_rows(offsets: Ints, queries: Ints) -> Ints:
+    """Return the row numbers of these queries, one query after the other."""
     lengths = offsets[queries + 1] - offsets[queries]
     ends = np.cumsum(lengths)
     rows = np.arange(int(ends[-1]) if len(ends) else 0, dtype=np.int64)

@@ -1,8 +1,8 @@
-"""Identifiers of queries and documents, kept as bytes.
+"""Identifiers of queries and documents, stored as bytes.
 
-Millions of Python strings would cost more time and memory than the numbers they name, so a
-column of identifiers is one byte array with a start and an end for each.  An identifier
-becomes a `str` when somebody looks at it.
+Millions of Python strings would cost more time and memory than the numbers they label, so a
+column of identifiers is one byte array with the start and end of each.  An identifier is decoded
+to a `str` on access.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ from firstpage.types import Array, Bytes, Ints, Words
 
 @dataclass(frozen=True, eq=False)
 class Ids:
-    """A column of identifiers: `data[starts[i]:ends[i]]` is the i-th, in UTF-8."""
+    """A column of identifiers: `data[starts[i]:ends[i]]` is the i-th, encoded in UTF-8.
+
+    `known_hashes` holds the hashes of the identifiers where a parser has computed them already.
+    """
 
     data: Bytes
     starts: Ints
@@ -32,28 +35,28 @@ class Ids:
             array.setflags(write=False)
 
     @classmethod
-    def of(cls, names: Ids | Iterable[object]) -> Ids:
-        """From any iterable of strings or numbers; whole floats are written as integers."""
+    def from_values(cls, names: Ids | Iterable[object]) -> Ids:
+        """Return a column of strings or numbers; integral floats are written as integers."""
         if isinstance(names, Ids):
             return names
         names = names.tolist() if isinstance(names, np.ndarray) else list(names)
         if set(map(type, names)) == {str} and (joined := "".join(map(str, names))).isascii():
             ends = np.cumsum(np.fromiter(map(len, names), np.int64, len(names)))
-            return cls.packed(np.frombuffer(joined.encode(), np.uint8), ends)
-        raw = [name if isinstance(name, bytes) else encoded(_text(name)) for name in names]
+            return cls.from_packed(np.frombuffer(joined.encode(), np.uint8), ends)
+        raw = [name if isinstance(name, bytes) else encode_text(_text(name)) for name in names]
         ends = np.cumsum([len(b) for b in raw], dtype=np.int64)
-        return cls.packed(np.frombuffer(b"".join(raw), np.uint8), ends)
+        return cls.from_packed(np.frombuffer(b"".join(raw), np.uint8), ends)
 
     @classmethod
-    def packed(cls, data: Bytes, ends: Ints) -> Ids:
-        """From identifiers that stand one after the other without gaps."""
+    def from_packed(cls, data: Bytes, ends: Ints) -> Ids:
+        """Return a column of identifiers that follow each other without gaps."""
         starts = np.zeros_like(ends)
         starts[1:] = ends[:-1]
         return cls(data, starts, ends)
 
     @classmethod
-    def chained(cls, first: Ids, second: Ids) -> Ids:
-        """Two columns as one."""
+    def concatenate(cls, first: Ids, second: Ids) -> Ids:
+        """Return the identifiers of both columns, those of `first` first."""
         data = np.concatenate([first.data, second.data])
         starts = np.concatenate([first.starts, second.starts + len(first.data)])
         ends = np.concatenate([first.ends, second.ends + len(first.data)])
@@ -68,16 +71,16 @@ class Ids:
             yield data[start:end].decode("utf-8", "surrogateescape")
 
     @overload
-    def __getitem__(self, which: int | np.integer) -> str: ...
+    def __getitem__(self, key: int | np.integer) -> str: ...
     @overload
-    def __getitem__(self, which: slice | Ints) -> Ids: ...
+    def __getitem__(self, key: slice | Ints) -> Ids: ...
 
-    def __getitem__(self, which: int | np.integer | slice | Ints) -> str | Ids:
-        if isinstance(which, (int, np.integer)):
-            start, end = self.starts[which], self.ends[which]
+    def __getitem__(self, key: int | np.integer | slice | Ints) -> str | Ids:
+        if isinstance(key, (int, np.integer)):
+            start, end = self.starts[key], self.ends[key]
             return bytes(self.data[start:end]).decode("utf-8", "surrogateescape")
-        hashes = None if self.known_hashes is None else self.known_hashes[which]
-        return Ids(self.data, self.starts[which], self.ends[which], hashes)
+        hashes = None if self.known_hashes is None else self.known_hashes[key]
+        return Ids(self.data, self.starts[key], self.ends[key], hashes)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Ids):
@@ -92,7 +95,7 @@ class Ids:
 
     @cached_property
     def hashes(self) -> Words:
-        """A 64-bit hash of each identifier, the same in every process."""
+        """A 64-bit hash of each identifier, equal in every process."""
         if self.known_hashes is not None:
             return self.known_hashes
         out = np.empty(len(self), np.uint64)
@@ -100,26 +103,26 @@ class Ids:
         return out
 
     def compact(self) -> Ids:
-        """The same identifiers over a byte array that holds nothing else."""
+        """Return the same identifiers over a byte array without unused bytes."""
         ends = np.cumsum(self.ends - self.starts, dtype=np.int64)
         out = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
-        gather_bytes(self.data, self.starts, self.ends, out)
-        return Ids.packed(out, ends)
+        gather(self.data, self.starts, self.ends, out)
+        return Ids.from_packed(out, ends)
 
-    def repeated(self, times: Ints) -> Ids:
-        """Each identifier as often as `times` says, without copying its bytes."""
-        return Ids(self.data, np.repeat(self.starts, times), np.repeat(self.ends, times))
+    def repeat(self, counts: Ints) -> Ids:
+        """Return each identifier repeated `counts` times, without copying its bytes."""
+        return Ids(self.data, np.repeat(self.starts, counts), np.repeat(self.ends, counts))
 
     def to_array(self) -> Array:
-        """int64 where every identifier is a plain whole number, else Python strings."""
+        """Return an int64 array if every identifier is a plain integer, else one of strings."""
         names = list(self)
         if all(_is_plain_int(name) for name in names):
             return np.array([int(name) for name in names], np.int64)
         return np.array(names, object)
 
 
-def encoded(text: str) -> bytes:
-    """Text with identifiers as bytes: those that were no UTF-8 come back as they were."""
+def encode_text(text: str) -> bytes:
+    """Return the bytes of a text; identifiers that were not UTF-8 get their original bytes."""
     return text.encode("utf-8", "surrogateescape")
 
 

@@ -1,9 +1,9 @@
-"""Collections made from a known utility, at any size.
+"""Synthetic collections of any size with a known utility.
 
-A document has features x ~ N(0, 1) and a utility u(x), linear or not; what assessors see is
-u plus noise.  Labels are grades (cut at fixed levels, so that queries differ in how much
-they have) or the full order.  Every query depends on the seed and its number alone: a
-collection is the same however it is cut into blocks.
+A document has features x ~ N(0, 1) and a utility u(x), linear or not; assessors observe u plus
+noise.  Labels are grades (cut at fixed thresholds, so queries differ in how many relevant documents
+they have) or a full order.  Every query depends on the seed and its number alone: a collection is
+the same however it is divided into blocks.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from firstpage.data.ids import Ids
 from firstpage.errors import DataError
 from firstpage.types import Array, Floats, Ints
 
-CALIBRATION = 20_000  # documents drawn to place the grades' levels
-LENGTHS = {
-    "uniform": 2,  # least, greatest
+CALIBRATION_DOCS = 20_000  # drawn to set the thresholds of the grades
+LENGTHS = {  # distributions and their numbers of parameters
+    "uniform": 2,  # minimum, maximum
     "poisson": 1,  # mean
     "geometric": 1,  # mean
     "lognormal": 2,  # median, sigma
@@ -33,18 +33,61 @@ LENGTHS = {
 
 @dataclass(frozen=True)
 class Synthetic:
-    """A recipe; `dataset()` makes it, `blocks()` makes it piece by piece.
+    """Recipe of a synthetic collection; `dataset()` generates it.
 
-    docs      documents a query: a number, or "uniform(5, 200)", "poisson(30)",
-              "geometric(20)", "lognormal(100, 0.6)"
-    utility   "linear": w.x with unit w; "nonlinear": with products, waves and a threshold
-    noise     standard deviation of what assessors add to the utility (which has 1)
-    errors    "normal", or "gumbel": then full orders are Plackett-Luce draws from u/noise
-    grades    number of labels 0 .. grades-1
-    relevant  share of documents with a positive label; half of them reach 2, half of these 3, ..
-    labels    "grades", or "order": n-1 .. 0 down the list
-    tail      if given, only this share at the top is ordered by u; what lies below follows
-              another direction that features do not show on top (Lan et al.'s noisy tails)
+    Parameters
+    ----------
+    queries : int, default=100
+        The number of queries.
+    docs : int or str, default=50
+        Documents per query: a number, or a distribution such as "uniform(5, 200)",
+        "poisson(30)", "geometric(20)" or "lognormal(100, 0.6)" (median, sigma).
+    features : int, default=20
+        The number of features.
+    utility : {"linear", "nonlinear"}, default="linear"
+        "linear": u(x) = w.x with unit w; "nonlinear": with products, waves and a threshold.
+    noise : float, default=0.5
+        Standard deviation of the noise that assessors add to the utility (whose own is 1).
+    errors : {"normal", "gumbel"}, default="normal"
+        Distribution of the noise.  With "gumbel", full orders are Plackett-Luce draws from
+        u / noise.
+    grades : int, default=5
+        The number of grades: labels are 0 .. grades-1.
+    relevant : float, default=0.3
+        Fraction of documents with a positive label; half of them reach 2, half of these 3, ..
+    labels : {"grades", "order"}, default="grades"
+        "order" labels the documents of a query n-1 .. 0 from best to worst.
+    tail : float, optional
+        If given, only this fraction at the top is ordered by u; the documents below it follow
+        another direction, independent of the first (the noisy tails of Lan et al. 2013).
+    seed : int, default=0
+        Seed of all random numbers.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (features,)
+        The true direction, of length 1.
+    tail_weights : ndarray of shape (features,)
+        The direction that orders the tail, orthogonal to `weights`.
+    thresholds : ndarray of shape (grades - 1,)
+        Where the grades begin: an observed utility of at least `thresholds[g - 1]` has grade g or
+        more.
+
+    Raises
+    ------
+    DataError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    .. [1] Y. Lan, J. Guo, S. Niu, X. Cheng, "Is Top-k Sufficient for Ranking?", CIKM 2013.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> recipe = fp.Synthetic(queries=3, docs=10, features=4, seed=1)
+    >>> recipe.dataset()
+    Dataset(synthetic: 3 queries, 30 documents, 4 features, dense float32)
     """
 
     queries: int = 100
@@ -62,10 +105,10 @@ class Synthetic:
     def __post_init__(self) -> None:
         for name in ("queries", "features", "grades", "seed"):
             if not isinstance(getattr(self, name), int | np.integer):
-                raise DataError(f"{name} must be a whole number; got {getattr(self, name)!r}.")
-        for name, least in (("queries", 1), ("features", 1), ("grades", 2)):
-            if getattr(self, name) < least:
-                raise DataError(f"{name} must be at least {least}; got {getattr(self, name)}.")
+                raise DataError(f"{name} must be an integer; got {getattr(self, name)!r}.")
+        for name, minimum in (("queries", 1), ("features", 1), ("grades", 2)):
+            if getattr(self, name) < minimum:
+                raise DataError(f"{name} must be at least {minimum}; got {getattr(self, name)}.")
         for name, options in (
             ("utility", ("linear", "nonlinear")),
             ("errors", ("normal", "gumbel")),
@@ -83,9 +126,9 @@ class Synthetic:
             raise DataError(f"seed must not be negative; got {self.seed}.")
         if self.tail is not None and not 0 < self.tail < 1:
             raise DataError(f"tail must lie between 0 and 1; got {self.tail}.")
-        self._length(self._rng(-1))  # refuses a bad distribution before any work
+        self._length(self._rng(-1))  # raises if the distribution is invalid
 
-    # --- the known truth
+    # --- the true model
 
     @cached_property
     def weights(self) -> Floats:
@@ -95,41 +138,73 @@ class Synthetic:
 
     @cached_property
     def tail_weights(self) -> Floats:
-        """The direction that orders the tail: at right angles to the true one."""
+        """The direction that orders the tail, orthogonal to the true one."""
         v: Floats = self._rng(-3).normal(size=self.features)
         v = v - float(v @ self.weights) * self.weights
         return v / max(float(np.linalg.norm(v)), 1e-9)
 
     def true_utility(self, X: Array) -> Floats:
-        """u(x), what the best possible ranker would sort by."""
+        """Return u(x), by which the best possible ranker sorts.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_docs, features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_docs,)
+            The utility of each document.
+        """
         x = np.asarray(X, np.float64)
         linear: Floats = x @ self.weights
         if self.utility == "linear":
             return linear
         other = x @ self.tail_weights
-        curved = 0.6 * linear + np.sin(2 * other) + 0.7 * linear * other + 0.5 * (x[:, 0] > 0.5)
-        return np.asarray(curved / 1.15, np.float64)
+        nonlinear = 0.6 * linear + np.sin(2 * other) + 0.7 * linear * other + 0.5 * (x[:, 0] > 0.5)
+        return np.asarray(nonlinear / 1.15, np.float64)
 
     @cached_property
-    def levels(self) -> Floats:
-        """Where the grades begin: a document above levels[g-1] has at least grade g."""
+    def thresholds(self) -> Floats:
+        """The smallest observed utility of grades 1, 2, .."""
         rng = self._rng(-4)
-        X = rng.normal(size=(CALIBRATION, self.features)).astype(np.float32)
-        seen = self._seen(X, rng)
-        share = self.relevant * 0.5 ** np.arange(self.grades - 1)
-        return np.asarray(np.quantile(seen, 1 - share), np.float64)
+        X = rng.normal(size=(CALIBRATION_DOCS, self.features)).astype(np.float32)
+        observed = self._observed(X, rng)
+        fractions = self.relevant * 0.5 ** np.arange(self.grades - 1)
+        return np.asarray(np.quantile(observed, 1 - fractions), np.float64)
 
-    # --- making it
+    # --- generation
 
     def dataset(self) -> Dataset:
-        """All of it in memory."""
-        parts = list(self.blocks(self.queries))
-        return parts[0]
+        """Return the whole collection in memory.
+
+        Returns
+        -------
+        Dataset
+            All queries.
+        """
+        return next(self.blocks(self.queries))
 
     def blocks(self, size: int = 1000) -> Iterator[Dataset]:
-        """The same, `size` queries at a time: `write_letor(recipe.blocks(), path)` streams."""
+        """Generate the collection block by block: `write_letor(recipe.blocks(), path)` streams it.
+
+        Parameters
+        ----------
+        size : int, default=1000
+            Queries per block.
+
+        Yields
+        ------
+        Dataset
+            The next queries.
+
+        Raises
+        ------
+        DataError
+            If `size` is below 1.
+        """
         if size < 1:
-            raise DataError(f"a block has at least 1 query; got {size}.")
+            raise DataError(f"size must be at least 1; got {size}.")
         for start in range(0, self.queries, size):
             yield self._block(range(start, min(start + size, self.queries)))
 
@@ -145,14 +220,15 @@ class Synthetic:
         offsets = offsets_from_lengths(lengths)
         return Dataset(
             np.concatenate(features), np.concatenate(labels), offsets,
-            Ids.of(n + 1 for n in numbers), Ids.of(names), None, "synthetic",
+            Ids.from_values(n + 1 for n in numbers), Ids.from_values(names), None, "synthetic",
         )  # fmt: skip
 
     def _rng(self, number: int) -> np.random.Generator:
-        """A generator of its own for each query, and for each other need (below 0)."""
+        """Return the random generator of a query, or of another purpose (numbers below 0)."""
         return np.random.default_rng([self.seed, number + 10])
 
     def _length(self, rng: np.random.Generator) -> int:
+        """Draw the number of documents of a query."""
         if isinstance(self.docs, int | np.integer):
             if self.docs < 1:
                 raise DataError(f"docs must be at least 1; got {self.docs}.")
@@ -181,26 +257,27 @@ class Synthetic:
             return int(rng.geometric(1 / max(a, 1.0)))
         return max(1, round(float(rng.lognormal(np.log(max(a, 1.0)), b))))
 
-    def _seen(self, X: Array, rng: np.random.Generator) -> Floats:
-        """Utility as an assessor sees it."""
+    def _observed(self, X: Array, rng: np.random.Generator) -> Floats:
+        """Return the utilities as assessors observe them, with noise."""
         draw = rng.normal if self.errors == "normal" else rng.gumbel
-        seen = self.true_utility(X) + self.noise * draw(size=len(X))
-        return np.asarray(seen, np.float64)
+        observed = self.true_utility(X) + self.noise * draw(size=len(X))
+        return np.asarray(observed, np.float64)
 
     def _labels(self, X: Array, rng: np.random.Generator) -> Floats:
-        seen = self._seen(X, rng)
+        observed = self._observed(X, rng)
         if self.tail is not None:
-            seen = self._with_tail(seen, X)
+            observed = self._with_tail(observed, X)
         if self.labels == "order":
             labels = np.empty(len(X))
-            labels[np.argsort(-seen)] = np.arange(len(X) - 1, -1, -1)
+            labels[np.argsort(-observed)] = np.arange(len(X) - 1, -1, -1)
             return labels
-        return np.searchsorted(self.levels, seen, side="right").astype(np.float64)
+        return np.searchsorted(self.thresholds, observed, side="right").astype(np.float64)
 
-    def _with_tail(self, seen: Floats, X: Array) -> Floats:
+    def _with_tail(self, observed: Floats, X: Array) -> Floats:
+        """Replace the utilities below the top by those of the tail's direction."""
         assert self.tail is not None
-        top: Ints = np.argsort(-seen)[: max(1, round(self.tail * len(seen)))]
+        top: Ints = np.argsort(-observed)[: max(1, round(self.tail * len(observed)))]
         other = np.asarray(X, np.float64) @ self.tail_weights
-        mixed: Floats = other - other.max() + seen[top].min() - 1e-3
-        mixed[top] = seen[top]
+        mixed: Floats = other - other.max() + observed[top].min() - 1e-3
+        mixed[top] = observed[top]
         return mixed

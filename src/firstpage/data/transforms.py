@@ -1,7 +1,7 @@
 """Feature scaling that can be stored with a model: per query or over all documents.
 
-A transform is a frozen value: `MinMax()` scales each query by itself and needs no fitting;
-`MinMax(per="global").fit(train)` remembers the training data's range.  `to_dict` and
+A transform is an immutable value: `MinMax()` scales each query by itself and needs no fitting;
+`MinMax(per="global").fit(train)` stores the range of the training data.  `to_dict` and
 `transform_from_dict` carry it through a JSON model file.
 """
 
@@ -18,12 +18,12 @@ from firstpage.errors import DataError
 from firstpage.registry import lookup
 from firstpage.types import Array, Floats, Ints
 
-ROWS = 1 << 16  # fitted and applied this many rows at a time, for data larger than memory
+BLOCK_ROWS = 1 << 16  # rows per step of fitting and scaling, for data larger than memory
 Per = Literal["query", "global"]
 
 
-class Parts(Protocol):
-    """Data in parts, as a list of them or a folder of shards has them."""
+class DatasetSequence(Protocol):
+    """A sequence of datasets, such as a list or a folder of shards."""
 
     def __len__(self) -> int: ...
 
@@ -32,7 +32,7 @@ class Parts(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class _Scaling:
-    """Shared: values become (value - shift) / scale, column by column; NaN stays NaN."""
+    """Base of the transforms: (value - shift) / scale per column; NaN stays NaN."""
 
     per: Per = "query"
     shift: Floats | None = None
@@ -47,23 +47,77 @@ class _Scaling:
         fitted = "" if self.shift is None else f", fitted to {len(self.shift)} features"
         return f"{type(self).__name__}(per={self.per!r}{fitted})"
 
-    def fit(self, data: Dataset | Parts) -> Self:
-        """With the numbers of this data, or of all its parts; per query there is nothing to
-        remember."""
+    def fit(self, data: Dataset | DatasetSequence) -> Self:
+        """Return the transform with the statistics of the data.
+
+        Parameters
+        ----------
+        data : Dataset or sequence of Dataset
+            The training data, such as a dataset or `Shards`.
+
+        Returns
+        -------
+        transform
+            A fitted copy; this object itself if it scales per query, which needs no statistics.
+
+        Raises
+        ------
+        DataError
+            If the features are sparse.
+        """
         if self.per == "query":
             return self
-        parts: Parts = [data] if isinstance(data, Dataset) else data
-        shift, spread = self._over_all(lambda: _blocks(parts, self.name))
-        return replace(self, shift=shift, scale=_no_zero(spread))
+        datasets: DatasetSequence = [data] if isinstance(data, Dataset) else data
+        shift, scale = self._global_statistics(lambda: _blocks(datasets, self.name))
+        return replace(self, shift=shift, scale=_nonzero(scale))
 
     def apply(self, data: Dataset, out: Array | None = None) -> Dataset:
-        """The data with scaled features, written to `out` if given; the type of numbers stays."""
+        """Return the data with scaled features.
+
+        Parameters
+        ----------
+        data : Dataset
+            Data with dense features.
+        out : ndarray of shape (n_docs, n_features), optional
+            Where to write the features.
+
+        Returns
+        -------
+        Dataset
+            Features of the same dtype.
+
+        Raises
+        ------
+        DataError
+            If the transform must be fitted first, was fitted to another number of features, or
+            the features are sparse.
+        """
         return data.with_features(
-            self.transform(_dense(data, self.name), data.offsets, out), data.feature_names
+            self.transform(_dense_features(data, self.name), data.offsets, out), data.feature_names
         )
 
     def transform(self, X: Array, offsets: Ints, out: Array | None = None) -> Array:
-        """Scale an array whose rows are grouped by `offsets`."""
+        """Return the scaled features of documents grouped by query.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_docs, n_features)
+            Features.
+        offsets : ndarray of shape (n_queries + 1,)
+            Query `q` owns the rows `offsets[q]:offsets[q + 1]`.
+        out : ndarray of shape (n_docs, n_features), optional
+            Where to write the result.
+
+        Returns
+        -------
+        ndarray of shape (n_docs, n_features)
+            `out`, or a new array of the dtype of `X`.
+
+        Raises
+        ------
+        DataError
+            If the transform must be fitted first, or was fitted to another number of features.
+        """
         out = np.empty(X.shape, X.dtype) if out is None else out
         if self.per == "global":
             if self.shift is None or self.scale is None:
@@ -72,41 +126,70 @@ class _Scaling:
                 )
             if len(self.shift) != X.shape[1]:
                 raise DataError(
-                    f"{self.name} was fitted to {len(self.shift)} features; these data have "
+                    f"{self.name} was fitted to {len(self.shift)} features; the data have "
                     f"{X.shape[1]}."
                 )
-            for lo in range(0, len(X), ROWS):
-                out[lo : lo + ROWS] = (X[lo : lo + ROWS] - self.shift) / self.scale
+            for lo in range(0, len(X), BLOCK_ROWS):
+                out[lo : lo + BLOCK_ROWS] = (X[lo : lo + BLOCK_ROWS] - self.shift) / self.scale
             return out
         for lo, hi in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
             if hi > lo:
                 rows = X[lo:hi].astype(np.float64)
-                shift, spread = self._statistics(rows)
-                out[lo:hi] = (rows - shift) / _no_zero(spread)
+                shift, scale = self._statistics(rows)
+                out[lo:hi] = (rows - shift) / _nonzero(scale)
         return out
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON can hold it."""
-        found: dict[str, Any] = {"transform": self.name, "per": self.per}
+        """Return the transform as JSON-serializable values.
+
+        Returns
+        -------
+        dict
+            What `transform_from_dict` reads.
+        """
+        stored: dict[str, Any] = {"transform": self.name, "per": self.per}
         if self.shift is not None and self.scale is not None:
-            found |= {"shift": self.shift.tolist(), "scale": self.scale.tolist()}
-        return found
+            stored |= {"shift": self.shift.tolist(), "scale": self.scale.tolist()}
+        return stored
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self.to_dict() == other.to_dict()
 
     __hash__ = None  # type: ignore[assignment]
 
-    def _over_all(self, blocks: Callable[[], Iterator[Floats]]) -> tuple[Floats, Floats]:
-        raise AssertionError("a subclass says how")
+    def _global_statistics(self, blocks: Callable[[], Iterator[Floats]]) -> tuple[Floats, Floats]:
+        """Return the shift and the scale of all rows; each call of `blocks` yields them again."""
+        raise NotImplementedError
 
     def _statistics(self, rows: Floats) -> tuple[Floats, Floats]:
-        """(what to subtract, what to divide by) of some rows."""
-        raise AssertionError("a subclass says how")
+        """Return the shift and the scale of these rows."""
+        raise NotImplementedError
 
 
 class MinMax(_Scaling):
-    """To [0, 1]: smallest value 0, greatest 1.  A constant feature becomes 0."""
+    """Scale features to [0, 1]; a constant feature becomes 0.
+
+    Parameters
+    ----------
+    per : {"query", "global"}, default="query"
+        Scale each query by its own statistics, or all documents by those of the training data.
+    shift, scale : ndarray of shape (n_features,), optional
+        Statistics of a fitted global transform; `fit` sets them.
+
+    Raises
+    ------
+    DataError
+        If `per` is neither.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> data = fp.Dataset.from_arrays([[1.0], [3.0], [5.0]], [0, 1, 2], ["q", "q", "q"])
+    >>> fp.MinMax().apply(data).X.ravel().tolist()
+    [0.0, 0.5, 1.0]
+    >>> fp.MinMax(per="global").fit(data)
+    MinMax(per='global', fitted to 1 features)
+    """
 
     name = "minmax"
 
@@ -114,7 +197,7 @@ class MinMax(_Scaling):
         low, high = _quiet(np.fmin.reduce, rows), _quiet(np.fmax.reduce, rows)
         return low, high - low
 
-    def _over_all(self, blocks: Callable[[], Iterator[Floats]]) -> tuple[Floats, Floats]:
+    def _global_statistics(self, blocks: Callable[[], Iterator[Floats]]) -> tuple[Floats, Floats]:
         low, high = np.array(np.nan), np.array(np.nan)
         for rows in blocks():
             low = np.fmin(low, _quiet(np.fmin.reduce, rows))
@@ -123,7 +206,27 @@ class MinMax(_Scaling):
 
 
 class Standardize(_Scaling):
-    """To mean 0 and standard deviation 1 (of the population).  A constant feature becomes 0."""
+    """Scale features to mean 0 and (population) standard deviation 1; a constant one becomes 0.
+
+    Parameters
+    ----------
+    per : {"query", "global"}, default="query"
+        Scale each query by its own statistics, or all documents by those of the training data.
+    shift, scale : ndarray of shape (n_features,), optional
+        Statistics of a fitted global transform; `fit` sets them.
+
+    Raises
+    ------
+    DataError
+        If `per` is neither.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> data = fp.Dataset.from_arrays([[1.0], [3.0], [5.0]], [0, 1, 2], ["q", "q", "q"])
+    >>> fp.Standardize().apply(data).X.ravel().round(3).tolist()
+    [-1.225, 0.0, 1.225]
+    """
 
     name = "standardize"
 
@@ -132,8 +235,8 @@ class Standardize(_Scaling):
         mean = np.nansum(rows, axis=0) / count
         return mean, np.sqrt(np.nansum((rows - mean) ** 2, axis=0) / count)
 
-    def _over_all(self, blocks: Callable[[], Iterator[Floats]]) -> tuple[Floats, Floats]:
-        # Two passes: the sum of squares around the true mean keeps all digits.
+    def _global_statistics(self, blocks: Callable[[], Iterator[Floats]]) -> tuple[Floats, Floats]:
+        # Two passes: squares around the exact mean lose no digits.
         count, total, squares = np.array(0.0), np.array(0.0), np.array(0.0)
         for rows in blocks():
             count = count + np.count_nonzero(~np.isnan(rows), axis=0)
@@ -145,40 +248,64 @@ class Standardize(_Scaling):
         return mean, np.sqrt(squares / count)
 
 
-def _blocks(parts: Parts, who: str) -> Iterator[Floats]:
-    """The features of all parts, some rows at a time, in float64."""
-    for number in range(len(parts)):
-        X = _dense(parts[number], who)
-        for lo in range(0, max(len(X), 1), ROWS):
-            yield X[lo : lo + ROWS].astype(np.float64)
+def _blocks(datasets: DatasetSequence, name: str) -> Iterator[Floats]:
+    """Yield all rows in blocks, in float64."""
+    for number in range(len(datasets)):
+        X = _dense_features(datasets[number], name)
+        for lo in range(0, max(len(X), 1), BLOCK_ROWS):
+            yield X[lo : lo + BLOCK_ROWS].astype(np.float64)
 
 
 TRANSFORMS: dict[str, type[_Scaling]] = {"minmax": MinMax, "standardize": Standardize}
 
 
 def transform_from_dict(stored: dict[str, Any]) -> MinMax | Standardize:
-    """The transform that `to_dict` wrote."""
-    kind = lookup(str(stored.get("transform")), TRANSFORMS, "transform")
-    numbers = {
+    """Return the transform that `to_dict` wrote.
+
+    Parameters
+    ----------
+    stored : dict
+        The result of `to_dict`.
+
+    Returns
+    -------
+    MinMax or Standardize
+        An equal transform.
+
+    Raises
+    ------
+    DataError
+        If the transform is unknown.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> fp.transform_from_dict(fp.MinMax().to_dict())
+    MinMax(per='query')
+    """
+    cls = lookup(str(stored.get("transform")), TRANSFORMS, "transform")
+    statistics = {
         key: np.array(stored[key], np.float64) for key in ("shift", "scale") if key in stored
     }
-    return kind(per=stored.get("per", "query"), **numbers)  # type: ignore[return-value]
+    return cls(per=stored.get("per", "query"), **statistics)  # type: ignore[return-value]
 
 
 def _quiet(reduce: Any, rows: Floats) -> Floats:
+    """Reduce over the rows without warnings about NaN."""
     with np.errstate(invalid="ignore"):
-        found: Floats = reduce(rows, axis=0)
-    return found
+        reduced: Floats = reduce(rows, axis=0)
+    return reduced
 
 
-def _no_zero(spread: Floats) -> Floats:
-    """Divisors: a feature without spread is only shifted."""
-    return np.where(spread > 0, spread, 1.0)
+def _nonzero(scale: Floats) -> Floats:
+    """Return divisors: a constant feature, of scale 0, is only shifted."""
+    return np.where(scale > 0, scale, 1.0)
 
 
-def _dense(data: Dataset, name: str) -> Array:
+def _dense_features(data: Dataset, name: str) -> Array:
     if not isinstance(data.X, np.ndarray):
         raise DataError(
-            f"{name} would fill a sparse matrix; use data.dense() first, if it fits into memory."
+            f"{name} would make a sparse matrix dense; use data.dense() first, if it fits into "
+            "memory."
         )
     return data.X

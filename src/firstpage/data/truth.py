@@ -1,8 +1,8 @@
-"""Ground truth as an ordered partition: one number a document, bigger is better.
+"""Ground truth as an ordered partition: one label per document, larger is better.
 
-Grades, a full order and a top-k truth are the same thing read differently: equal numbers
-mean "no preference".  A top-k truth numbers its documents k, k-1, .. 1 and all others 0, so
-that the first document has the number k in every query, however short.
+Grades, full orders and top-k truths share one representation: documents of equal label are not
+ordered.  A top-k truth labels its documents k, k-1, .. 1 and all others 0, so the first document
+has the label k in every query, however short.
 """
 
 from __future__ import annotations
@@ -14,27 +14,72 @@ from typing import Any, Literal
 
 import numpy as np
 
-from firstpage.data.groups import check_groups, group_rows, ranked
+from firstpage.data.groups import check_offsets, group_rows, sort_groups
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError
 from firstpage.kernels.hashing import STEP, random_words
 from firstpage.kernels.sorting import order_ties_by_key
 from firstpage.types import Floats, Ints
 
-MOST = 10**9  # deeper than any list
-Kind = Literal["graded", "full order", "top-k"]
+MAX_K = 10**9
+TruthKind = Literal["graded", "full order", "top-k"]
 
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """Labels of the documents of many queries, with conversions that never change the input."""
+    """Labels of the documents of many queries, with conversions between kinds of truth.
+
+    Conversions return a new object.  Use `Truth.from_labels` to build one from arrays, or
+    `Dataset.truth` for the labels of a dataset.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_docs,)
+        Finite labels (float64); larger is better, equal labels are not ordered.
+    offsets : ndarray of shape (n_queries + 1,)
+        Query `q` owns the rows `offsets[q]:offsets[q + 1]`.
+    queries : Ids
+        The id of each query.
+
+    Attributes
+    ----------
+    lengths : ndarray of shape (n_queries,)
+        The number of documents of each query.
+    by_label : tuple of (ndarray, ndarray)
+        Row numbers sorted by descending label within each query, and the labels in this order.
+    depth : ndarray of shape (n_queries,)
+        The number of first positions that the labels decide.
+    kind : {"graded", "full order", "top-k"}
+        What the labels can be read as.
+    top_k_depth : int or None
+        k, if the labels are a top-k truth.
+
+    Raises
+    ------
+    DataError
+        If a label is not finite, or the offsets do not fit the labels.
+
+    References
+    ----------
+    .. [1] S. Niu, J. Guo, Y. Lan, X. Cheng, "Top-k Learning to Rank: Labeling, Ranking and
+       Evaluation", SIGIR 2012.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> truth = fp.Truth.from_labels([3, 0, 1, 0])
+    >>> truth.kind
+    'graded'
+    >>> truth.top_k(2).labels.tolist()
+    [2.0, 0.0, 1.0, 0.0]
+    """
 
     labels: Floats
     offsets: Ints
     queries: Ids
 
     def __post_init__(self) -> None:
-        check_groups(self.offsets, self.queries, len(self.labels), "truth")
+        check_offsets(self.offsets, self.queries, len(self.labels), "truth")
         bad = ~np.isfinite(self.labels)
         if bad.any():
             row = int(np.argmax(bad))
@@ -44,18 +89,38 @@ class Truth:
             )
 
     @classmethod
-    def of(cls, labels: Any, qid: Any = None) -> Truth:
-        """From one label and one query id a document, in grouped rows; no qid: one query."""
+    def from_labels(cls, labels: Any, qid: Any = None) -> Truth:
+        """Return the truth of arrays with one entry per document.
+
+        Parameters
+        ----------
+        labels : array_like of shape (n_docs,)
+            Labels; larger is better.
+        qid : array_like of shape (n_docs,), optional
+            The query id of each document; rows of one query must be contiguous.  Without it all
+            documents belong to one query.
+
+        Returns
+        -------
+        Truth
+            The labels, grouped by query.
+
+        Raises
+        ------
+        DataError
+            If rows of one query are not contiguous, or a label is not finite.
+        """
         values = np.array(labels, np.float64).ravel()
         ids = np.zeros(len(values), np.int64) if qid is None else qid
         queries, offsets, order = group_rows(ids, len(values))
         if order is not None:
             raise DataError(
-                "the rows of a query must stand together here; Dataset.from_arrays regroups them."
+                "the rows of a query must be contiguous here; Dataset.from_arrays regroups them."
             )
         return cls(values, offsets, queries)
 
     def __len__(self) -> int:
+        """Return the number of queries."""
         return len(self.queries)
 
     def __repr__(self) -> str:
@@ -67,32 +132,33 @@ class Truth:
     def _query_of(self, row: int) -> str:
         return self.queries[int(np.searchsorted(self.offsets, row, side="right")) - 1]
 
-    # --- reading it
+    # --- properties
 
     @property
     def lengths(self) -> Ints:
+        """The number of documents of each query."""
         return np.diff(self.offsets)
 
     @cached_property
     def by_label(self) -> tuple[Ints, Floats]:
-        """Documents by label, downward and in file order inside a label; the labels so."""
-        return ranked(self.labels, self.offsets)
+        """Rows by descending label, in file order among equals; and the labels in this order."""
+        return sort_groups(self.labels, self.offsets)
 
     @cached_property
     def depth(self) -> Ints:
-        """For each query, how many first places the labels decide one by one.
+        """The number of first positions of each query that the labels decide.
 
-        n for a full order, k for a top-k truth, 0 where the best grade is shared.
+        It is n for a full order, k for a top-k truth, and 0 where the best grade is shared.
         """
         keys = self.by_label[1]
         depth = np.empty(len(self), np.int64)
         for q, (lo, hi) in enumerate(self._bounds()):
-            same = keys[lo : hi - 1] == keys[lo + 1 : hi] if hi > lo else np.empty(0, bool)
-            depth[q] = int(np.argmax(same)) if same.any() else hi - lo
+            tied = keys[lo : hi - 1] == keys[lo + 1 : hi] if hi > lo else np.empty(0, bool)
+            depth[q] = int(np.argmax(tied)) if tied.any() else hi - lo
         return depth
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> TruthKind:
         """What the labels can be read as; a full order is also a top-k truth."""
         if (self.depth == self.lengths).all():
             return "full order"
@@ -103,48 +169,112 @@ class Truth:
         """k, if the labels of every query are k, k-1, .. followed by zeros; else None."""
         if not len(self.labels) or (top := self.labels.max()) < 1 or top != int(top):
             return None
-        place = np.arange(len(self.labels)) - np.repeat(self.offsets[:-1], self.lengths)
-        want = np.maximum(top - place, 0)
-        return int(top) if np.array_equal(self.by_label[1], want) else None
+        position = np.arange(len(self.labels)) - np.repeat(self.offsets[:-1], self.lengths)
+        expected = np.maximum(top - position, 0)
+        return int(top) if np.array_equal(self.by_label[1], expected) else None
 
-    # --- converting it
+    # --- conversions
 
     def full_order(self, seed: int = 0) -> Truth:
-        """Every document at a place of its own, labeled n-1 .. 0.
+        """Return a full order: labels n-1 .. 0 without ties.
 
-        Documents of equal label are put in a random order that depends on the seed and the
-        query's id alone, so that adding or removing other queries changes nothing.
+        Documents of equal label are put in a random order that depends on the seed and the query
+        id alone, so adding or removing other queries changes nothing.
+
+        Parameters
+        ----------
+        seed : int, default=0
+            Seed of the order of equal labels.
+
+        Returns
+        -------
+        Truth
+            A truth of kind "full order".
+
+        Examples
+        --------
+        >>> import firstpage as fp
+        >>> fp.Truth.from_labels([1, 5, 3]).full_order().labels.tolist()
+        [0.0, 2.0, 1.0]
         """
-        place = self._places(seed)
-        return self._with(np.repeat(self.lengths, self.lengths) - 1 - place)
+        positions = self._positions(seed)
+        return self._with(np.repeat(self.lengths, self.lengths) - 1 - positions)
 
     def top_k(self, k: int, seed: int = 0, min_grade: float | None = None) -> Truth:
-        """The first k documents labeled k .. 1, the rest 0; random among equals as above.
+        """Return a top-k truth: the first k documents labeled k .. 1, the others 0.
 
-        With `min_grade`, documents below it are never in the top, even if it stays short.
+        Parameters
+        ----------
+        k : int
+            The number of ordered documents, at least 1.
+        seed : int, default=0
+            Seed of the order of equal labels, as in `full_order`.
+        min_grade : float, optional
+            Documents with a smaller label are never among the top k, even if fewer than k remain.
+
+        Returns
+        -------
+        Truth
+            A truth of kind "top-k".
+
+        Raises
+        ------
+        DataError
+            If k is not a positive integer, or this is a top-k truth of a smaller depth.
         """
-        if not isinstance(k, (int, np.integer)) or not 1 <= k <= MOST:
-            raise DataError(f"k must be a whole number from 1 on, and is {k}.")
+        if not isinstance(k, (int, np.integer)) or not 1 <= k <= MAX_K:
+            raise DataError(f"k must be an integer of at least 1; got {k}.")
         known = self.top_k_depth
-        # Up to 2, 1, 0, 0 the labels may well be grades, of which a top k can be drawn.
+        # Labels up to 2, 1, 0, 0 may be grades, of which a deeper top k can be drawn.
         if known is not None and known > 2 and (self.depth < np.minimum(k, self.lengths)).any():
             raise DataError(
-                f"this truth knows the order of the top {known} only; it cannot give the top {k}."
+                f"this truth orders only the top {known}; a top {k} cannot be derived from it."
             )
-        labels = np.maximum(k - self._places(seed), 0).astype(np.float64)
+        labels = np.maximum(k - self._positions(seed), 0).astype(np.float64)
         if min_grade is not None:
             labels[self.labels < min_grade] = 0
         return self._with(labels)
 
     def binary(self, level: float = 1) -> Truth:
-        """1 for labels of at least `level`, 0 for the others."""
+        """Return binary labels: 1 for labels of at least `level`, else 0.
+
+        Parameters
+        ----------
+        level : float, default=1
+            The smallest relevant label.
+
+        Returns
+        -------
+        Truth
+            Labels 0 and 1.
+        """
         return self._with((self.labels >= level).astype(np.float64))
 
     def pairs(self, which: Literal["all", "cross"] = "all") -> tuple[Ints, Ints]:
-        """Row numbers (better, worse) of every preference.
+        """Return the row numbers of all preferences between documents of one query.
 
-        "all": each pair of one query with different labels.  "cross": only those between the
-        documents with a positive label and the others, FocusedRank's T x F.
+        Parameters
+        ----------
+        which : {"all", "cross"}, default="all"
+            "all" gives every pair with different labels; "cross" only the pairs of a document
+            with a positive label and one without, FocusedRank's T x F.
+
+        Returns
+        -------
+        better, worse : ndarray of int
+            The rows of the preferred documents and of the others.
+
+        Raises
+        ------
+        DataError
+            If `which` is neither.
+
+        Examples
+        --------
+        >>> import firstpage as fp
+        >>> better, worse = fp.Truth.from_labels([2, 0, 1]).pairs()
+        >>> better.tolist(), worse.tolist()
+        ([0, 0, 2], [1, 2, 1])
         """
         if which not in ("all", "cross"):
             raise DataError(f"which must be 'all' or 'cross'; got {which!r}.")
@@ -166,18 +296,18 @@ class Truth:
         ends = self.offsets.tolist()
         return list(itertools.pairwise(ends))
 
-    def _places(self, seed: int) -> Ints:
-        """The place of every document from 0, ties in seeded random order."""
+    def _positions(self, seed: int) -> Ints:
+        """Return the position of each document in its query, from 0; ties in seeded order."""
         order, keys = self.by_label[0].copy(), self.by_label[1]
         order_ties_by_key(keys, self.offsets, order, random_keys(self.queries, self.offsets, seed))
-        place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order)) - np.repeat(self.offsets[:-1], self.lengths)
-        return place
+        positions = np.empty(len(order), np.int64)
+        positions[order] = np.arange(len(order)) - np.repeat(self.offsets[:-1], self.lengths)
+        return positions
 
 
 def random_keys(queries: Ids, offsets: Ints, seed: int) -> Floats:
-    """A number in [0, 1) a document, from the seed and the id of its query."""
+    """Return a number in [0, 1) per document, derived from the seed and its query's id."""
     words = np.empty(int(offsets[-1]), np.uint64)
-    spread = np.uint64(int(seed) * int(STEP) % 2**64)  # neighboring seeds differ in every bit
-    random_words(queries.hashes ^ spread, offsets, words)
+    salt = np.uint64(int(seed) * int(STEP) % 2**64)  # neighboring seeds differ in every bit
+    random_words(queries.hashes ^ salt, offsets, words)
     return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -104,7 +104,7 @@ def _candidates(measure: DCGLearn | Utility, pool: Preferences) -> tuple[Floats,
         grades, table, unjudged = measure.preferences_.grades, measure.weights_, measure.unjudged_
     else:
         grades, table, unjudged = measure.grades, measure.table(), "worst"
-    left, right = pool.regraded(grades).encoded(len(table), unjudged)
+    left, right = pool.with_grades(grades).encode(len(table), unjudged)
     rows = np.flatnonzero((left != right).any(axis=1))
     kind = np.ones(len(rows), np.int8)
     pairs = Pairs(left[rows], right[rows], kind, np.ones(len(rows)), len(grades), rows)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from firstpage.data.preferences.utility import KINDS, Form, Utility
+from firstpage.data.preferences.utility import NAMED_GAINS, Form, Utility
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.validation import cross_validation_curve, folds, pair_accuracies
 from firstpage.errors import DataError

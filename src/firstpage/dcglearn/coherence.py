@@ -135,7 +135,7 @@ def list_agreement(
 def list_values(grades: Any, utility: Utility) -> Floats:
     """Return the DCG of every row of n x K grades; positions beyond the utility count nothing."""
     lists = np.asarray(grades)
-    if lists.ndim != 2 or lists.shape[1] < utility.places:
+    if lists.ndim != 2 or lists.shape[1] < utility.n_positions:
         raise DataError(
             f"grade lists must be rows of at least {utility.places} grades, one per position of "
             f"the measure; the shape is {lists.shape}."

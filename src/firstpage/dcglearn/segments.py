@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from firstpage.data.preferences.preferences import Preferences, spread
+from firstpage.data.preferences.preferences import Preferences, factorize
 from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.pairs import Pairs
 from firstpage.dcglearn.solver import Optimum

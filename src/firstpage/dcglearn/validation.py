@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from firstpage.data.preferences.preferences import Preferences, spread
+from firstpage.data.preferences.preferences import Preferences, factorize
 from firstpage.data.preferences.utility import Form
 from firstpage.dcglearn.pairs import Pairs, notes
 from firstpage.dcglearn.solver import Optimum, solve

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.data.preferences.utility import Utility, normalized
+from firstpage.data.preferences.utility import Utility, normalize_gains
 from firstpage.types import Floats
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firstpage.data.preferences.preferences import Preferences, spread
+from firstpage.data.preferences.preferences import Preferences, factorize
 from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.validation import folds
 from firstpage.dcglearn.weights import rank_one_factors

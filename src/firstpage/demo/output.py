@@ -17,7 +17,7 @@ from textwrap import wrap
 from typing import Any
 
 from firstpage.data.io.files import write_bytes
-from firstpage.data.io.json_files import Kind, write_json
+from firstpage.data.io.json_files import JsonFormat, write_json
 from firstpage.errors import DataError
 from firstpage.types import Progress
 
@@ -84,7 +84,7 @@ class StepPrinter:
         return time.perf_counter() - self._started
 
 
-KIND = Kind("firstpage-demo", 1, "demo summary")
+KIND = JsonFormat("firstpage-demo", 1, "demo summary")
 SUMMARY = "demo.json"
 DATABASE = ("firstpage.db", "firstpage.db-wal", "firstpage.db-shm")
 FILES = {

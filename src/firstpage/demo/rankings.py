@@ -17,7 +17,7 @@ from firstpage.aggregation.aggregate import aggregate
 from firstpage.aggregation.ballots import Ballots
 from firstpage.aggregation.weights import supervised_weights
 from firstpage.data.dataset import Dataset
-from firstpage.data.groups import rows_of
+from firstpage.data.groups import query_rows
 from firstpage.measures.compare import Comparison, Difference, compare
 from firstpage.measures.evaluate import evaluate
 from firstpage.rankers.ranker import Ranker

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from firstpage.data.groups import offsets_from_lengths
-from firstpage.data.preferences.utility import Source, names_file
+from firstpage.data.preferences.utility import MeasureSource, refers_to_file
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.kernels.losses import structural as kernel
@@ -113,7 +113,7 @@ def _read_delta(source: Source, cutoff: int | None) -> Delta:
     if source.form == "weights":
         raise DataError("delta needs gains and discounts: use form=gains, or no form.")
     utility = source.read()
-    if cutoff is not None and cutoff > utility.places:
+    if cutoff is not None and cutoff > utility.n_positions:
         raise DataError(
             f"the cutoff of delta is {cutoff}, and {source.file} has discounts of "
             f"{utility.places} ranks; choose a cutoff from 1 to {utility.places}."

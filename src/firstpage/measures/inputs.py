@@ -14,7 +14,7 @@ from firstpage.data.dataset import Dataset
 from firstpage.data.formats.trec import Column, Qrels, Run
 from firstpage.data.groups import group_rows, offsets_from_lengths
 from firstpage.data.ids import Ids
-from firstpage.data.joins import join_documents, partners
+from firstpage.data.joins import join_documents, match_queries
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.kernels.measures.binary import hits
@@ -137,7 +137,7 @@ def make_lists(
         if qid is None:
             raise DataError("scores and labels need qid: the query id of every document.")
         queries, offsets, order = group_rows(qid, len(labels))
-        ids = None if docid is None else Ids.of(docid)
+        ids = None if docid is None else Ids.from_values(docid)
     scores = _column(system, "scores")
     if len(scores) != len(labels):
         raise DataError(f"there are {len(scores)} scores for {len(labels)} documents.")

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from firstpage.data.preferences.utility import Form, Source, Utility
+from firstpage.data.preferences.utility import Form, MeasureSource, Utility
 from firstpage.errors import MeasureError
 from firstpage.kernels.measures.graded import count_grades, table_dcg
 from firstpage.measures.measure import AdditiveForm, Convention, Measure, RankedLists, ratio
@@ -24,7 +24,7 @@ class _Learned(Measure):
     """
 
     utility: Utility = field(compare=False)
-    source: Source = field(default_factory=Source)
+    source: MeasureSource = field(default_factory=MeasureSource)
     cutoff: int | None = None
     table: Floats = field(init=False, repr=False, compare=False)  # one row per rank that counts
     digest: str = field(init=False, repr=False)  # of the full table: files may change

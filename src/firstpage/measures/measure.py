@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 
-from firstpage.data.groups import offsets_from_lengths, ranked, ranked_labels
+from firstpage.data.groups import labels_by_score, offsets_from_lengths, sort_groups
 from firstpage.data.ids import Ids
 from firstpage.data.truth import random_keys
 from firstpage.errors import DataError, MeasureError
@@ -225,7 +225,7 @@ class RankedLists:
 
     def _sorted_pool(self, depth: int) -> tuple[Floats, Ints]:
         if depth == ALL:
-            _, best = ranked(self.pool, self.pool_offsets)
+            _, best = sort_groups(self.pool, self.pool_offsets)
             return best, self.pool_offsets
         offsets = offsets_from_lengths(np.minimum(np.diff(self.pool_offsets), depth))
         best = np.empty(int(offsets[-1]))

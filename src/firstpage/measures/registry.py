@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, get_args, get_origin, get_type_hints
 
-from firstpage.data.preferences.utility import Source, Utility, names_file
+from firstpage.data.preferences.utility import MeasureSource, Utility, refers_to_file
 from firstpage.errors import DataError, MeasureError
 from firstpage.measures.binary import (
     AP,
@@ -119,18 +119,18 @@ def _learned(text: str, of: Utility | str | os.PathLike[str] | None) -> Measure 
     match = FORM.fullmatch(text)
     cls = BY_NAME.get(_plain(match[1])) if match else None
     inside = (match[2] if match else None) or ""
-    if of is None and (cls is None or cls.__name__ not in LEARNED or not names_file(inside)):
+    if of is None and (cls is None or cls.__name__ not in LEARNED or not refers_to_file(inside)):
         return None
     if match is None or cls is None or cls.__name__ not in LEARNED:
         raise MeasureError(f"only DCG and NDCG can be made of a utility or its file; not {text!r}.")
     cutoff = None if match[3] is None else _parse_cutoff(match[3], text)
     try:
-        source = Source.parse(inside)
+        source = MeasureSource.parse(inside)
         if of is not None and source.file:
             raise DataError(f"{text!r} names a file itself; omit the file, or `of`.")
         if of is not None and not isinstance(of, Utility):
             source, of = replace(source, file=os.fspath(of)), None
-        utility = source.read() if of is None else source.pick(of)
+        utility = source.read() if of is None else source.select(of)
         return LEARNED[cls.__name__](utility, source, cutoff)
     except DataError as error:
         raise MeasureError(str(error)) from None

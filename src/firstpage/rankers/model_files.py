@@ -10,8 +10,8 @@ import numpy as np
 
 from firstpage.data.columns import match_columns
 from firstpage.data.dataset import Dataset
-from firstpage.data.io.json_files import Kind, digest, write_json
-from firstpage.data.preferences.utility import FILE as MEASURE
+from firstpage.data.io.json_files import JsonFormat, json_digest, write_json
+from firstpage.data.preferences.utility import MEASURE_FORMAT as MEASURE
 from firstpage.data.preferences.utility import Utility
 from firstpage.data.shards.shards import Shards
 from firstpage.data.transforms import MinMax, Standardize, transform_from_dict

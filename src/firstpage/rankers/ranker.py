@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from firstpage.data.dataset import Dataset
-from firstpage.data.groups import ranked
+from firstpage.data.groups import sort_groups
 from firstpage.data.shards.shards import Shards
 from firstpage.data.transforms import TRANSFORMS, Per
 from firstpage.data.truth import Truth

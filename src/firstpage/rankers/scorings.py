@@ -116,7 +116,7 @@ class Cascade(ScoringBase):
             return np.empty(0)
         base = self.first.predict(data, threads)
         votes = np.stack([voter.predict(data, threads) for voter in self.voters])
-        ballots = Ballots.of_scores(votes, data.offsets, base, depth=self.depth)
+        ballots = Ballots.from_scores(votes, data.offsets, base, depth=self.depth)
         method = SupervisedKemeny(credit=self.credit)
         return aggregate(ballots, method, weights=self.weights.tolist()).scores
 
@@ -165,7 +165,7 @@ def _unlabeled(X: Features, offsets: Ints | None) -> Dataset:
     """Return documents without labels, as one query where there are no offsets."""
     rows = X.shape[0]
     ends = np.array([0, rows]) if offsets is None else offsets
-    return Dataset(X, np.zeros(rows), ends, Ids.of(range(len(ends) - 1)))
+    return Dataset(X, np.zeros(rows), ends, Ids.from_values(range(len(ends) - 1)))
 
 
 def scoring_from_dict(stored: JsonObject) -> Scoring:

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from firstpage.aggregation.methods import SupervisedKemeny
-from firstpage.aggregation.weights import normalized
+from firstpage.aggregation.weights import normalize_weights
 from firstpage.data.dataset import Dataset
 from firstpage.errors import DataError
 from firstpage.measures.evaluate import evaluate
@@ -97,7 +97,7 @@ class TopRank(Ranker):
             if self.weights not in ("auto", "alike"):
                 raise DataError(f"weights must be 'auto', 'alike' or numbers; got {self.weights!r}")
         else:
-            normalized(self.weights, len(self._voters()))
+            normalize_weights(self.weights, len(self._voters()))
 
     def _voters(self) -> list[Component]:
         """Return the voters; a string such as "RankSVM + ListNet(k=10)" names several."""
@@ -182,11 +182,11 @@ class TopRank(Ranker):
     def _weights(self, measured: list[float | None]) -> Floats:
         """Return the weights of the voters, which sum to 1."""
         if not isinstance(self.weights, str):
-            return normalized(list(self.weights)[: len(measured)], len(measured))
+            return normalize_weights(list(self.weights)[: len(measured)], len(measured))
         known = [max(value, 0.0) for value in measured if value is not None]
         if self.weights == "alike" or len(known) < len(measured):
-            return normalized(None, len(measured))
-        return normalized(known, len(measured))
+            return normalize_weights(None, len(measured))
+        return normalize_weights(known, len(measured))
 
 
 def _measured(stage: Stage, data: Dataset, request: FitRequest) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.data.preferences.utility import KINDS, Utility
+from firstpage.data.preferences.utility import NAMED_GAINS, Utility
 from firstpage.dcglearn.intervals import Intervals
 from firstpage.report.draw import curves
 from firstpage.report.page import figure, page, paragraph

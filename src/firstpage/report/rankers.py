@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from firstpage.data.formats.row_reader import NO_LIMITS, csv_rows
+from firstpage.data.formats.row_reader import NO_LIMITS, read_csv_rows
 from firstpage.data.io.files import read_all
 from firstpage.errors import DataError
 from firstpage.rankers.explain import Explanation
@@ -168,7 +168,7 @@ def _read_table(file: Path, data: bytes) -> PublishedResults:
     """Return the results of a CSV table."""
     results: PublishedResults = {}
     head = ""
-    for where, row in csv_rows(str(file), io.BytesIO(data), NO_LIMITS):
+    for where, row in read_csv_rows(str(file), io.BytesIO(data), NO_LIMITS):
         cells = {name.lower(): cell for name, cell in row.items()}
         if {"trial", "measure"} & cells.keys():
             if missing := TRIAL_COLUMNS - cells.keys():

@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.json import encode
 from starlette.datastructures import Headers
 
-from firstpage.data.groups import ranked
+from firstpage.data.groups import sort_groups
 from firstpage.errors import DataError
 from firstpage.serving import binary_formats as binary
 from firstpage.serving import json_messages as messages
@@ -102,7 +102,7 @@ def _read(raw: RawRequest) -> tuple[RankRequest, str]:
 def _binary_answer(request: RankRequest, scores: Floats, answer: str, media_type: str) -> bytes:
     if answer == "scores" and media_type == NPY:
         return binary.write_npy(scores)
-    order = ranked(scores, request.offsets)[0]
+    order = sort_groups(scores, request.offsets)[0]
     if media_type == NPY:
         bounds = request.bounds
         return binary.write_npy(
@@ -115,7 +115,7 @@ def _binary_answer(request: RankRequest, scores: Floats, answer: str, media_type
 
 
 def _json_answer(model: ServedModel, request: RankRequest, scores: Floats, batch: bool) -> bytes:
-    order, ids, answers = ranked(scores, request.offsets)[0], request.ids, []
+    order, ids, answers = sort_groups(scores, request.offsets)[0], request.ids, []
     top_rows = [order[lo:hi][: request.top] for lo, hi in request.bounds]
     explained: str | UnsetType = UNSET
     if request.explain:

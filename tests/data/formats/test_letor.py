@@ -1,4 +1,4 @@
-"""LETOR files: every habit of writing them, every mistake, the cache."""
+"""LETOR files: formatting variants, errors, the cache."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def write(folder: Path, text: str | bytes, name: str = "data.txt") -> Path:
     return path
 
 
-def test_the_usual_file(tmp_path: Path) -> None:
+def test_plain_file_is_read(tmp_path: Path) -> None:
     data = fp.read_letor(write(tmp_path, PLAIN))
     assert data.X.dtype == np.float32
     assert data.X.tolist() == [[np.float32(0.03), np.float32(0.2), -1000], [0.5, 0, 2e8], [1, 2, 3]]
@@ -57,13 +57,13 @@ def test_the_usual_file(tmp_path: Path) -> None:
         lambda t: t.replace("1:0.5 3:2e8", "3:2e8 1:0.5"),  # features in any order
     ],
 )
-def test_habits_of_writing_make_no_difference(tmp_path: Path, change) -> None:
-    want = fp.read_letor(write(tmp_path, PLAIN))
+def test_formatting_variants_are_read_alike(tmp_path: Path, change) -> None:
+    expected = fp.read_letor(write(tmp_path, PLAIN))
     data = fp.read_letor(write(tmp_path, change(PLAIN), "other.txt"))
-    assert np.array_equal(data.X, want.X)
-    assert np.array_equal(data.y, want.y)
-    assert data.queries == want.queries
-    assert data.docids == want.docids
+    assert np.array_equal(data.X, expected.X)
+    assert np.array_equal(data.y, expected.y)
+    assert data.queries == expected.queries
+    assert data.docids == expected.docids
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
@@ -79,37 +79,37 @@ def test_compressed_files(tmp_path: Path, suffix: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "place", "says"),
+    ("text", "location", "message"),
     [
-        ("x qid:1 1:1\n", "1:1", "begin with a number, the label, and begins with 'x'"),
-        ("1 qid:1 1:1\n\n2 1:1\n", "3:3", "'qid:' must follow, and '1:1' does"),
-        ("1\n", "1:2", "'qid:' must follow, and the end of the line does"),
-        ("1 qid: 1:1\n", "1:7", "no id after it"),
-        ("1 qid:1 a:1\n", "1:9", "must read 'number:value', and reads 'a:1'"),
-        ("1 qid:1 1\n", "1:9", "must read 'number:value', and reads '1'"),
-        ("1 qid:1 1:x\n", "1:11", "must be a number, and is 'x'"),
+        ("x qid:1 1:1\n", "1:1", "begin with a number, the label; got 'x'"),
+        ("1 qid:1 1:1\n\n2 1:1\n", "3:3", "'qid:' must follow the label; got '1:1'"),
+        ("1\n", "1:2", "'qid:' must follow the label; got the end of the line"),
+        ("1 qid: 1:1\n", "1:7", "'qid:' must be followed by a query id"),
+        ("1 qid:1 a:1\n", "1:9", "must have the form 'number:value'; got 'a:1'"),
+        ("1 qid:1 1\n", "1:9", "must have the form 'number:value'; got '1'"),
+        ("1 qid:1 1:x\n", "1:11", "must be a number; got 'x'"),
         ("1 qid:1 1:\n", "1:11", "must be a number"),
-        ("1 qid:1 1:1.2.3\n", "1:11", "must be a number, and is '1.2.3'"),
-        ("1 qid:1 1:1 2:1 1:2\n", "1:17", "feature 1 stands twice"),
+        ("1 qid:1 1:1.2.3\n", "1:11", "must be a number; got '1.2.3'"),
+        ("1 qid:1 1:1 2:1 1:2\n", "1:17", "feature 1 occurs twice"),
         ("1 qid:1 99999999999:1\n", "1:9", "larger than 2147483647"),
-        ("1 qid:1 -1:1\n", "1:9", "must read 'number:value'"),
-        ("1 qid:1 1:1\nnan qid:1 1:1\n", "2:1", "label is nan, and must be finite"),
-        ("1 qid:1 1:1\n1e999 qid:1 1:1\n", "2:1", "label is inf"),
+        ("1 qid:1 -1:1\n", "1:9", "must have the form 'number:value'"),
+        ("1 qid:1 1:1\nnan qid:1 1:1\n", "2:1", "label must be finite; got nan"),
+        ("1 qid:1 1:1\n1e999 qid:1 1:1\n", "2:1", "label must be finite; got inf"),
         ("1 qid:1 1:1\n1 qid:1 2:1e300\n", "2:9", "does not fit into float32.*float64"),
-        ("1 qid:1 1:1_0\n", "1:11", "must be a number, and is '1_0'"),
+        ("1 qid:1 1:1_0\n", "1:11", "must be a number; got '1_0'"),
         ("1 qid:1 1:1\x002:2\n", "1:11", "must be a number"),
     ],
 )
-def test_mistakes_name_file_line_and_column(tmp_path: Path, text, place, says) -> None:
+def test_errors_name_file_line_and_column(tmp_path: Path, text, location, message) -> None:
     path = write(tmp_path, text)
-    with pytest.raises(fp.DataError, match=says) as caught:
+    with pytest.raises(fp.DataError, match=message) as caught:
         fp.read_letor(path)
-    assert str(caught.value).startswith(f"{path}:{place}: ")
+    assert str(caught.value).startswith(f"{path}:{location}: ")
     assert "\n" not in str(caught.value)
 
 
 def test_empty_missing_and_unreadable_files(tmp_path: Path) -> None:
-    with pytest.raises(fp.DataError, match="there is no document in it"):
+    with pytest.raises(fp.DataError, match="contains no documents"):
         fp.read_letor(write(tmp_path, "# nothing\n\n"))
     with pytest.raises(fp.DataError, match=r"no such file\. Did you mean .*data\.txt"):
         fp.read_letor(tmp_path / "dta.txt")
@@ -123,7 +123,7 @@ def test_missing_values_are_nan(tmp_path: Path) -> None:
     assert data.X[0, 2] == -np.inf
 
 
-def test_interleaved_queries_are_regrouped_stably_with_a_note(tmp_path: Path) -> None:
+def test_interleaved_queries_are_regrouped_stably_with_a_warning(tmp_path: Path) -> None:
     text = "".join(f"{i} qid:{q} 1:{i} # d{i}\n" for i, q in enumerate("abacbcab"))
     with pytest.warns(fp.FirstpageWarning, match="regrouped"):
         data = fp.read_letor(write(tmp_path, text))
@@ -141,18 +141,18 @@ def test_features_may_count_from_zero(tmp_path: Path) -> None:
     assert late.X.tolist() == [[0, 6]] * 3 + [[5, 0]]
     forced = fp.read_letor(write(tmp_path, "1 qid:1 1:6\n"), zero_based=True)
     assert forced.X.tolist() == [[0, 6]]
-    with pytest.raises(fp.DataError, match=r":2:9: there is a feature 0"):
+    with pytest.raises(fp.DataError, match=r":2:9: a feature 0 occurs"):
         fp.read_letor(write(tmp_path, "1 qid:1 1:6\n1 qid:1 0:5\n"), zero_based=False)
 
 
-def test_the_number_of_features_can_be_given(tmp_path: Path) -> None:
+def test_number_of_features_can_be_set(tmp_path: Path) -> None:
     path = write(tmp_path, PLAIN)
     assert fp.read_letor(path, n_features=5).X.shape == (3, 5)
-    with pytest.raises(fp.DataError, match=r":1:23: there is a feature 3, and n_features=2"):
+    with pytest.raises(fp.DataError, match=r":1:23: the feature number 3 exceeds n_features=2"):
         fp.read_letor(path, n_features=2)
 
 
-def test_sparse_reading(tmp_path: Path) -> None:
+def test_sparse_files_are_read_as_csr(tmp_path: Path) -> None:
     path = write(tmp_path, PLAIN)
     data = fp.read_letor(path, sparse=True)
     assert data.is_sparse
@@ -160,15 +160,15 @@ def test_sparse_reading(tmp_path: Path) -> None:
     wide = write(
         tmp_path, "".join(f"1 qid:{i // 9} {1 + i * 997}:1\n" for i in range(900)), "wide.txt"
     )
-    found = fp.read_letor(wide)
-    assert found.is_sparse  # 900 x 900,000 dense would be 3 GB
-    assert found.X.nnz == 900
+    data = fp.read_letor(wide)
+    assert data.is_sparse  # 900 x 900,000 dense would be 3 GB
+    assert data.X.nnz == 900
     with pytest.raises(fp.DataError, match="too many for a dense array"):
         fp.read_letor(wide, sparse=False)
 
 
 def test_lines_longer_than_a_chunk_and_rows_that_grow_wider(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(letor_reader, "CHUNK", 64)
+    monkeypatch.setattr(letor_reader, "CHUNK_BYTES", 64)
     rng = np.random.default_rng(0)
     rows = [np.round(rng.normal(size=1 + (i * 7) % 60), 4) for i in range(80)]
     lines = [
@@ -196,30 +196,30 @@ numbers = st.floats(allow_nan=False, allow_infinity=False, width=32)
                   min_size=1, max_size=12),
     sparse=st.booleans(),
 )  # fmt: skip
-def test_what_is_written_reads_back_to_the_last_bit(tmp_path: Path, rows, sparse) -> None:
+def test_written_data_round_trip_exactly(tmp_path: Path, rows, sparse) -> None:
     rows.sort(key=lambda r: r[1])
     labels, qid, X = zip(*rows, strict=True)
     ids = [f"d{i}" for i in range(len(rows))]
-    made = fp.Dataset.from_arrays(np.array(X, np.float32), labels, qid, ids)
+    original = fp.Dataset.from_arrays(np.array(X, np.float32), labels, qid, ids)
     if sparse:
         from scipy.sparse import csr_array
 
-        made = made.with_features(csr_array(made.X))
+        original = original.with_features(csr_array(original.X))
     path = tmp_path / "round.txt"
-    fp.write_letor(made, path)
+    fp.write_letor(original, path)
     data = fp.read_letor(path, n_features=3, zero_based=False)
-    assert np.array_equal(data.X, made.dense().X)
-    assert np.array_equal(data.y, made.y)
-    assert np.array_equal(data.offsets, made.offsets)
-    assert data.docids == made.docids
+    assert np.array_equal(data.X, original.dense().X)
+    assert np.array_equal(data.y, original.y)
+    assert np.array_equal(data.offsets, original.offsets)
+    assert data.docids == original.docids
 
 
-def test_scikit_learn_reads_the_same(tmp_path: Path) -> None:
+def test_scikit_learn_reads_equal_data(tmp_path: Path) -> None:
     from sklearn.datasets import load_svmlight_file
 
-    made = fp.Synthetic(queries=20, docs="uniform(1, 30)", features=7).dataset()
-    path = tmp_path / "made.txt"
-    fp.write_letor(made, path)
+    original = fp.Synthetic(queries=20, docs="uniform(1, 30)", features=7).dataset()
+    path = tmp_path / "data.txt"
+    fp.write_letor(original, path)
     X, y, qid = load_svmlight_file(str(path), query_id=True)
     for dtype in ("float32", "float64"):
         data = fp.read_letor(path, dtype=dtype)
@@ -233,7 +233,7 @@ def test_scikit_learn_reads_the_same(tmp_path: Path) -> None:
 
 @pytest.fixture
 def cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(letor, "CACHED_FROM", 0)
+    monkeypatch.setattr(letor, "MIN_CACHED_BYTES", 0)
     monkeypatch.setenv("FIRSTPAGE_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache" / "data"
 
@@ -246,22 +246,22 @@ def no_parsing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_the_second_reading_is_mapped(tmp_path, cached, monkeypatch, sparse) -> None:
+def test_second_read_is_memory_mapped(tmp_path, cached, monkeypatch, sparse) -> None:
     path = write(tmp_path, PLAIN)
     first = fp.read_letor(path, sparse=sparse)
     no_parsing(monkeypatch)
-    again = fp.read_letor(path, sparse=sparse)
-    assert np.array_equal(first.dense().X, again.dense().X)
-    assert again.docids == first.docids
-    assert again.queries == first.queries
+    reread = fp.read_letor(path, sparse=sparse)
+    assert np.array_equal(first.dense().X, reread.dense().X)
+    assert reread.docids == first.docids
+    assert reread.queries == first.queries
     if not sparse:
-        assert isinstance(again.X.base, np.memmap)
-        assert not again.X.flags.writeable
+        assert isinstance(reread.X.base, np.memmap)
+        assert not reread.X.flags.writeable
     with pytest.raises(AssertionError, match="cache should have"):
-        fp.read_letor(path, sparse=sparse, dtype="float64")  # another way of reading
+        fp.read_letor(path, sparse=sparse, dtype="float64")  # other options
 
 
-def test_a_changed_file_is_read_again_and_the_old_entry_goes(tmp_path, cached) -> None:
+def test_changed_file_replaces_its_cache_entry(tmp_path, cached) -> None:
     path = write(tmp_path, PLAIN)
     fp.read_letor(path)
     (old,) = cached.iterdir()
@@ -272,7 +272,7 @@ def test_a_changed_file_is_read_again_and_the_old_entry_goes(tmp_path, cached) -
     assert new != old
 
 
-def test_a_damaged_entry_is_made_again(tmp_path, cached) -> None:
+def test_damaged_cache_entry_is_rewritten(tmp_path, cached) -> None:
     path = write(tmp_path, PLAIN)
     fp.read_letor(path)
     (entry,) = cached.iterdir()
@@ -282,7 +282,7 @@ def test_a_damaged_entry_is_made_again(tmp_path, cached) -> None:
         (entry,) = cached.iterdir()
 
 
-def test_other_places_for_the_cache(tmp_path, cached) -> None:
+def test_cache_locations(tmp_path, cached) -> None:
     path = write(tmp_path, PLAIN)
     fp.read_letor(path, cache="beside")
     assert (tmp_path / ".firstpage").is_dir()
@@ -292,7 +292,7 @@ def test_other_places_for_the_cache(tmp_path, cached) -> None:
     assert not cached.exists()
 
 
-def test_a_cache_that_cannot_be_written_is_skipped_quietly(tmp_path, cached, monkeypatch) -> None:
+def test_unwritable_cache_is_skipped(tmp_path, cached, monkeypatch) -> None:
     blocked = write(tmp_path, "", "not a folder")
     monkeypatch.setenv("FIRSTPAGE_CACHE", str(blocked))
     with warnings.catch_warnings():
@@ -301,15 +301,15 @@ def test_a_cache_that_cannot_be_written_is_skipped_quietly(tmp_path, cached, mon
 
 
 @pytest.mark.slow
-def test_processes_may_write_one_entry_at_once(tmp_path, cached) -> None:
-    """Two of them, twice; one entry remains and is whole."""
-    made = fp.Synthetic(queries=50).dataset()
-    path = tmp_path / "made.txt"
-    fp.write_letor(made, path)
+def test_processes_can_write_one_entry_concurrently(tmp_path, cached) -> None:
+    """Two processes, twice: one complete entry remains."""
+    original = fp.Synthetic(queries=50).dataset()
+    path = tmp_path / "data.txt"
+    fp.write_letor(original, path)
     script = (
         "import sys, firstpage as fp\n"
         "from firstpage.data.formats import letor\n"
-        "letor.CACHED_FROM = 0\n"
+        "letor.MIN_CACHED_BYTES = 0\n"
         "print(sum(float(fp.read_letor(sys.argv[1]).X.sum()) for _ in range(3)))\n"
     )
     for _ in range(2):
@@ -318,16 +318,16 @@ def test_processes_may_write_one_entry_at_once(tmp_path, cached) -> None:
         started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
         printed = {p.communicate(timeout=PATIENCE)[0] for p in started}
         assert len(printed) == 1
-        assert float(printed.pop()) == pytest.approx(3 * float(made.X.sum()), rel=1e-4)
+        assert float(printed.pop()) == pytest.approx(3 * float(original.X.sum()), rel=1e-4)
         assert len([p for p in cached.iterdir() if not p.name.startswith(".")]) == 1
         assert not list(cached.glob(".draft-*"))
 
 
 @pytest.mark.slow
-def test_progress_runs_to_the_end(tmp_path: Path) -> None:
-    made = fp.Synthetic(queries=200, features=40).dataset()
-    path = tmp_path / "made.txt"
-    fp.write_letor(made, path)
+def test_progress_reaches_the_end(tmp_path: Path) -> None:
+    original = fp.Synthetic(queries=200, features=40).dataset()
+    path = tmp_path / "data.txt"
+    fp.write_letor(original, path)
     seen: list[tuple[int, int]] = []
     fp.read_letor(path, progress=lambda done, total: seen.append((done, total)), cache=False)
     size = path.stat().st_size
@@ -337,34 +337,34 @@ def test_progress_runs_to_the_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a b", "x\n9 qid:7 1:5", ""])
-def test_names_that_would_break_a_file_are_refused(tmp_path: Path, name: str) -> None:
+def test_ids_with_separators_are_refused(tmp_path: Path, name: str) -> None:
     data = fp.Dataset.from_arrays([[1.0]], [1], ["q"], [name or "x"])
     if name:
-        with pytest.raises(fp.DataError, match=r"document id .* cannot stand in a LETOR file"):
+        with pytest.raises(fp.DataError, match=r"document id .* cannot be written to a LETOR file"):
             fp.write_letor(data, tmp_path / "x.txt")
-    with pytest.raises(fp.DataError, match="cannot stand in a TREC file"):
+    with pytest.raises(fp.DataError, match="cannot be written to a TREC file"):
         fp.write_run(fp.Run.from_dict({"q": {name: 1}}), tmp_path / "x.run")
-    with pytest.raises(fp.DataError, match="cannot stand in a TREC file"):
+    with pytest.raises(fp.DataError, match="cannot be written to a TREC file"):
         fp.write_run(fp.Run.from_dict({"q": {"d": 1}}, name="two words"), tmp_path / "x.run")
 
 
-def test_features_in_descending_order_take_no_longer(tmp_path: Path) -> None:
+def test_descending_feature_order_is_not_slower(tmp_path: Path) -> None:
     path = tmp_path / "x.txt"
     path.write_text("1 qid:1 " + " ".join(f"{i}:1" for i in range(60_000, 0, -1)) + "\n")
     assert fp.read_letor(path).X.sum() == 60_000
     path.write_text("1 qid:1 3:1 2:1 1:1\n1 qid:1 2:1\t1:1\t02:5\n")
-    with pytest.raises(fp.DataError, match=r":2:17: the feature 2 stands twice"):
+    with pytest.raises(fp.DataError, match=r":2:17: the feature 2 occurs twice"):
         fp.read_letor(path)
 
 
-def test_the_first_value_that_does_not_fit_is_named(tmp_path: Path) -> None:
+def test_first_overflowing_value_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "x.txt"
     path.write_text("1 qid:1\t1:1\t2:1e99\t3:1e99\n")
     with pytest.raises(fp.DataError, match=r":1:13: 1e\+99 does not fit"):
         fp.read_letor(path)
 
 
-def test_extreme_exponents_are_left_to_python(tmp_path: Path) -> None:
+def test_extreme_exponents_are_parsed_by_python(tmp_path: Path) -> None:
     path = tmp_path / "x.txt"
     path.write_text(f"1 qid:1 1:0.{'0' * 200_000}1e200001\n")
     assert fp.read_letor(path).X.tolist() == [[1]]

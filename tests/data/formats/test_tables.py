@@ -29,7 +29,7 @@ def test_every_format_round_trips(tmp_path: Path, name: str) -> None:
     assert back.docids == MADE.docids
 
 
-def test_sparse_npz(tmp_path: Path) -> None:
+def test_sparse_npz_round_trips(tmp_path: Path) -> None:
     from scipy.sparse import csr_array
 
     fp.write(MADE.with_features(csr_array(MADE.X)), tmp_path / "x.npz")
@@ -38,7 +38,7 @@ def test_sparse_npz(tmp_path: Path) -> None:
     assert np.array_equal(back.dense().X, MADE.X)
 
 
-def test_tables_by_other_column_names(tmp_path: Path) -> None:
+def test_column_names_can_be_set(tmp_path: Path) -> None:
     import polars as pl
 
     frame = pl.DataFrame(
@@ -56,7 +56,7 @@ def test_tables_by_other_column_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "says"),
+    ("columns", "message"),
     [
         ({"a": [1.0]}, r"no column looks like the label .*there are a"),
         ({"label": [1], "a": [2]}, "no column looks like the query id"),
@@ -65,11 +65,11 @@ def test_tables_by_other_column_names(tmp_path: Path) -> None:
         ({"label": [1], "qid": [1], "a": ["x"]}, "column 'a' must be numeric"),
     ],
 )
-def test_tables_that_do_not_fit(tmp_path: Path, columns, says: str) -> None:
+def test_invalid_tables_are_refused(tmp_path: Path, columns, message: str) -> None:
     import polars as pl
 
     pl.DataFrame(columns).write_parquet(tmp_path / "t.parquet")
-    with pytest.raises(fp.DataError, match=says):
+    with pytest.raises(fp.DataError, match=message):
         fp.read(tmp_path / "t.parquet")
 
 
@@ -83,7 +83,7 @@ def test_broken_files_are_one_line_errors(tmp_path: Path) -> None:
         fp.read(tmp_path / "y.npz")
 
 
-def test_a_table_comes_through_a_pipe_and_compressed(tmp_path: Path) -> None:
+def test_tables_are_read_from_pipes_and_compressed_files(tmp_path: Path) -> None:
     text = b"label;qid;a\n1;1;0.5\n0;1;0.25\n"
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -96,7 +96,7 @@ def test_a_table_comes_through_a_pipe_and_compressed(tmp_path: Path) -> None:
     assert fp.read(packed).X.tolist() == [[0.5], [0.25]]
 
 
-def test_empty_last_columns_of_sparse_data_come_back(tmp_path: Path) -> None:
+def test_empty_last_columns_of_sparse_data_round_trip(tmp_path: Path) -> None:
     from scipy.sparse import csr_array
 
     X = csr_array(np.array([[1.0, 0, 0], [0, 2, 0]], np.float32))
@@ -105,7 +105,7 @@ def test_empty_last_columns_of_sparse_data_come_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
-def test_csv_is_read_as_a_plain_loop_reads_it(tmp_path: Path, separator: str) -> None:
+def test_csv_matches_a_plain_loop(tmp_path: Path, separator: str) -> None:
     path = tmp_path / "t.csv"
     fp.write(MADE, path)
     path.write_text(path.read_text().replace(",", separator))
@@ -122,32 +122,32 @@ def test_csv_is_read_as_a_plain_loop_reads_it(tmp_path: Path, separator: str) ->
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
-        ("label,qid,a,a\n1,1,2,3\n", "two columns are called 'a'"),
+        ("label,qid,a,a\n1,1,2,3\n", "two columns are named 'a'"),
         ("label;qid;a\n1;1;x\n", "column 'a' must be numeric"),
         ("label,qid,a\n1,1,2,3\n", "cannot be read as a table"),
         ("", "cannot be read as a table"),
-        ("label,qid,a\n", "there is no document in it"),
+        ("label,qid,a\n", "contains no documents"),
     ],
 )
-def test_csv_that_does_not_fit(tmp_path: Path, text: str, says: str) -> None:
+def test_invalid_csv_is_refused(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "t.csv").write_text(text)
-    with pytest.raises(DataError, match=says):
+    with pytest.raises(DataError, match=message):
         fp.read(tmp_path / "t.csv")
 
 
 @pytest.mark.parametrize(
-    ("arrays", "says"),
+    ("arrays", "message"),
     [
         ({"X": np.zeros((2, 1)), "y": [1, 0, 1], "qid": [1, 1]}, "2 rows|labels"),
         ({"X": np.zeros(2), "y": [1, 0], "qid": [1, 1]}, "two-dimensional|2-D|two dimensions"),
         ({"X": np.array([["a"], ["b"]]), "y": [1, 0], "qid": [1, 1]}, "number"),
         ({"data": [1.0], "indices": [0], "y": [1], "qid": [1]}, "lacks X"),
-        ({"X": np.zeros((0, 1)), "y": [], "qid": []}, "there is no document in it"),
+        ({"X": np.zeros((0, 1)), "y": [], "qid": []}, "contains no documents"),
     ],
 )
-def test_npz_that_does_not_fit(tmp_path: Path, arrays: dict[str, object], says: str) -> None:
+def test_invalid_npz_is_refused(tmp_path: Path, arrays: dict[str, object], message: str) -> None:
     np.savez(tmp_path / "x.npz", **arrays)  # type: ignore[arg-type]
-    with pytest.raises(DataError, match=says):
+    with pytest.raises(DataError, match=message):
         fp.read(tmp_path / "x.npz")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import firstpage as fp
 from firstpage.data.formats.row_reader import NO_LIMITS, ReadLimits
-from firstpage.data.formats.trec import uploaded_rows
+from firstpage.data.formats.trec import read_uploaded_rows
 from firstpage.errors import DataError
 
 QRELS = "1 0 a 2\n1 0 b 0\n2 0 a 1\n"
@@ -24,7 +24,7 @@ def write(folder: Path, text: str, name: str) -> Path:
     return path
 
 
-def test_reading(tmp_path: Path) -> None:
+def test_qrels_and_runs_are_read(tmp_path: Path) -> None:
     qrels = fp.read_qrels(write(tmp_path, QRELS, "q"))
     run = fp.read_run(write(tmp_path, RUN, "r"))
     assert qrels.to_dict() == {"1": {"a": 2, "b": 0}, "2": {"a": 1}}
@@ -35,7 +35,7 @@ def test_reading(tmp_path: Path) -> None:
     assert len(run) == 2
 
 
-def test_habits_of_writing(tmp_path: Path) -> None:
+def test_formatting_variants_are_read_alike(tmp_path: Path) -> None:
     odd = "\n\t1\tQ0  b 1 0.9 tag more junk\r\n1 Q0 a 2 0.5\r\n\n2 Q0 a 1 -1e-3 tag"
     assert (
         fp.read_run(write(tmp_path, odd, "r")).to_dict()
@@ -52,21 +52,21 @@ def test_interleaved_queries(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reader", "text", "says"),
+    ("reader", "text", "message"),
     [
-        ("read_qrels", "1 0 a\n", ":1:6: the line has 3 fields and must have 4: query iteration"),
-        ("read_qrels", "1 0 a 1\n1 0 b x\n", ":2:7: the grade must be a number, and is 'x'"),
-        ("read_qrels", "1 0 a 1x\n", ":1:7: the grade must be a number, and is '1x'"),
-        ("read_qrels", "\n\n", "there is no grade in it"),
-        ("read_run", "1 Q0 a 1\n", ":1:9: the line has 4 fields and must have 6"),
+        ("read_qrels", "1 0 a\n", ":1:6: the line has 3 fields instead of 4: query iteration"),
+        ("read_qrels", "1 0 a 1\n1 0 b x\n", ":2:7: the grade must be a number; got 'x'"),
+        ("read_qrels", "1 0 a 1x\n", ":1:7: the grade must be a number; got '1x'"),
+        ("read_qrels", "\n\n", "contains no grades"),
+        ("read_run", "1 Q0 a 1\n", ":1:9: the line has 4 fields instead of 6"),
         ("read_run", "1 Q0 a 1 nan t\n", ":1: the score is not a number"),
-        ("read_run", "1 Q0 a 1 . t\n", ":1:10: the score must be a number, and is '.'"),
+        ("read_run", "1 Q0 a 1 . t\n", ":1:10: the score must be a number; got '.'"),
         ("read_run", "1 Q0 a 1 1_0 t\n", "the score must be a number"),
     ],
 )
-def test_mistakes_name_their_place(tmp_path: Path, reader: str, text: str, says: str) -> None:
+def test_errors_name_their_location(tmp_path: Path, reader: str, text: str, message: str) -> None:
     path = write(tmp_path, text, "file")
-    with pytest.raises(fp.DataError, match=says):
+    with pytest.raises(fp.DataError, match=message):
         getattr(fp, reader)(path)
 
 
@@ -100,23 +100,23 @@ def test_qrels_round_trip(tmp_path: Path, table) -> None:
 def test_from_arrays_groups_rows() -> None:
     run = fp.Run.from_arrays(["b", "a", "b"], ["x", "y", "z"], [1, 2, 3])
     assert run.to_dict() == {"b": {"x": 1, "z": 3}, "a": {"y": 2}}
-    with pytest.raises(fp.DataError, match="one query id a document"):
+    with pytest.raises(fp.DataError, match="one query id per document"):
         fp.Run.from_arrays(["b"], ["x", "y"], [1, 2])
     with pytest.raises(fp.DataError, match="score of document 'x' in query 'b' is not a number"):
         fp.Run.from_arrays(["b"], ["x"], [np.nan])
 
 
-def test_documents_without_ids_are_called_by_their_place() -> None:
+def test_documents_without_ids_are_named_by_position() -> None:
     data = fp.Dataset.from_arrays([[1.0], [2.0], [3.0]], [1, 0, 2], [7, 7, 8])
-    from firstpage.data.formats.trec import qrels_of, run_of
+    from firstpage.data.formats.trec import to_qrels, to_run
 
     with pytest.warns(fp.FirstpageWarning, match="3 of 3 documents have no id"):
-        assert qrels_of(data).to_dict() == {"7": {"7-1": 1, "7-2": 0}, "8": {"8-1": 2}}
+        assert to_qrels(data).to_dict() == {"7": {"7-1": 1, "7-2": 0}, "8": {"8-1": 2}}
     with pytest.warns(fp.FirstpageWarning, match="no id"):
-        assert run_of(data, [3, 2, 1], "x").to_dict()["7"] == {"7-1": 3, "7-2": 2}
+        assert to_run(data, [3, 2, 1], "x").to_dict()["7"] == {"7-1": 3, "7-2": 2}
 
 
-def test_a_run_is_not_taken_for_judgments(tmp_path: Path) -> None:
+def test_run_is_not_read_as_judgments(tmp_path: Path) -> None:
     (tmp_path / "x.run").write_text("1 Q0 a 1 0.5 me\n")
     with pytest.raises(fp.DataError, match=r":1:10: the line has more than the 4 fields.*--run"):
         fp.read_qrels(tmp_path / "x.run")
@@ -133,36 +133,36 @@ WORDS = st.sampled_from(
     blank=st.sampled_from([" ", "\t", "  "]),
     end=st.sampled_from(["\n", "\r\n"]),
 )
-def test_uploads_and_files_take_the_same_lines(
+def test_uploads_and_files_accept_the_same_lines(
     kind: type, row: list[str], blank: str, end: str, tmp_path: Path
 ) -> None:
-    """Line by line or whole: the same values, or the same line is refused for the same reason."""
+    """Both readers give the same values, or refuse the same line for the same reason."""
     text = f"1 0 d 7{end}" * (kind is fp.Qrels) + blank.join(row) + end
     path = write(tmp_path, text, "f")
     reader = fp.read_qrels if kind is fp.Qrels else fp.read_run
-    told = []
+    messages = []
     try:
-        rows = list(uploaded_rows(kind, str(path), io.BytesIO(text.encode()), NO_LIMITS))
+        rows = list(read_uploaded_rows(kind, str(path), io.BytesIO(text.encode()), NO_LIMITS))
     except DataError as error:
-        told.append(str(error))
+        messages.append(str(error))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fp.FirstpageWarning)
         try:
             column = reader(path)
         except DataError as error:
-            told.append(str(error))
-    if not told:
+            messages.append(str(error))
+    if not messages:
         assert rows
         pairs = [(q, d, v) for q, docs in column.to_dict().items() for d, v in docs.items()]
         assert {(q, d): v for q, d, v in pairs} == {(q, d): v for _, q, d, v in rows}
-    elif len(told) == 1:  # infinite scores, and a file without a line
-        assert "must be a number, and is 'inf'" in told[0] or "there is no" in told[0]
+    elif len(messages) == 1:  # infinite scores and empty files
+        assert "must be a number; got 'inf'" in messages[0] or "contains no" in messages[0]
     else:
-        first, second = (text.removeprefix(str(path)).split(":")[1:] for text in told)
+        first, second = (text.removeprefix(str(path)).split(":")[1:] for text in messages)
         assert first[0] == second[0]  # the line
 
 
 def test_uploads_have_limits() -> None:
     stream = io.BytesIO(b"1 0 a 1\n" * 9)
     with pytest.raises(DataError, match="more than 5 lines"):
-        list(uploaded_rows(fp.Qrels, "g", stream, ReadLimits(lines=5)))
+        list(read_uploaded_rows(fp.Qrels, "g", stream, ReadLimits(lines=5)))

@@ -1,4 +1,4 @@
-"""Tables, npz, folds, conversion between all, synthetic data, descriptions, the collection."""
+"""File formats, atomic writes, pipes, encodings, and the embedded collection."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.patience import PATIENCE
 MADE = fp.Synthetic(queries=6, docs="uniform(1, 9)", features=4, grades=3).dataset()
 
 
-def test_text_files_are_told_apart_by_their_first_line(tmp_path: Path) -> None:
+def test_text_formats_are_detected_by_the_first_line(tmp_path: Path) -> None:
     for text, kind in (
         ("# hello\n1 qid:1 1:1\n", fp.Dataset),
         ("1 0 a 1\n", fp.Qrels),
@@ -30,9 +30,9 @@ def test_text_files_are_told_apart_by_their_first_line(tmp_path: Path) -> None:
         path = tmp_path / "file.txt"
         path.write_text(text)
         assert isinstance(fp.read(path), kind)
-    with pytest.raises(fp.DataError, match="does not say a format"):
+    with pytest.raises(fp.DataError, match="is not that of a known format"):
         fp.write(MADE, tmp_path / "file.xyz")
-    with pytest.raises(fp.DataError, match="no format 'excel'"):
+    with pytest.raises(fp.DataError, match="unknown format 'excel'"):
         fp.read(path, "excel")
     with pytest.raises(fp.DataError, match="a run needs scores"):
         fp.write(MADE, tmp_path / "x.run")
@@ -40,16 +40,16 @@ def test_text_files_are_told_apart_by_their_first_line(tmp_path: Path) -> None:
         fp.write(fp.Qrels.from_dict({"1": {"a": 1}}), tmp_path / "x.parquet")
 
 
-def test_a_failed_write_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_failed_write_leaves_no_file(tmp_path: Path) -> None:
     bad = fp.Dataset.from_arrays([[1.0]], [1], ["two words"])
-    with pytest.raises(fp.DataError, match="'two words' cannot stand in a LETOR file"):
+    with pytest.raises(fp.DataError, match="'two words' cannot be written to a LETOR file"):
         fp.write_letor(bad, tmp_path / "x.txt")
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(fp.DataError, match="cannot write there"):
         fp.write_letor(MADE, tmp_path / "no" / "x.txt")
 
 
-def test_scores(tmp_path: Path) -> None:
+def test_scores_round_trip(tmp_path: Path) -> None:
     path = tmp_path / "s"
     fp.write_scores([0.1 + 0.2, -1e-300, 5], path)
     assert fp.read_scores(path, 3).tolist() == [0.1 + 0.2, -1e-300, 5]
@@ -57,14 +57,14 @@ def test_scores(tmp_path: Path) -> None:
     assert fp.read_scores(path).tolist() == [1, 2.5, 3]
     with pytest.raises(fp.DataError, match="3 scores for 4 documents"):
         fp.read_scores(path, 4)
-    for text, says in (
-        ("1\n2 3\n", ":2:1: .*'2 3' is not one"),
+    for text, message in (
+        ("1\n2 3\n", ":2:1: .*got '2 3'"),
         ("1\nx\n", ":2:1: .*'x'"),
         ("1\nnan\n", "score of document 2 is NaN"),
         ("1\n1e\n", ":2:1: "),
     ):
         path.write_text(text)
-        with pytest.raises(fp.DataError, match=says):
+        with pytest.raises(fp.DataError, match=message):
             fp.read_scores(path)
 
 
@@ -78,28 +78,29 @@ def test_scores(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_embedded_collection() -> None:
-    found = fp.stdlib_collection()
-    assert len(found.documents) > 2000
-    assert 30 <= len(found.questions) == len(QUESTIONS) == len(found.data)
-    assert found.data.feature_names == FEATURES
-    assert np.isfinite(found.data.X).all()
-    assert (found.data.lengths >= CANDIDATES).all()
-    for query in found.data:
-        assert query.y.max() == 3, found.questions[query.queries[0]]
+def test_embedded_collection() -> None:
+    collection = fp.stdlib_collection()
+    assert len(collection.documents) > 2000
+    assert 30 <= len(collection.questions) == len(QUESTIONS) == len(collection.data)
+    assert collection.data.feature_names == FEATURES
+    assert np.isfinite(collection.data.X).all()
+    assert (collection.data.lengths >= CANDIDATES).all()
+    for query in collection.data:
+        assert query.y.max() == 3, collection.questions[query.queries[0]]
     answers = {name for _, grades in QUESTIONS for names in grades.values() for name in names}
-    assert len(answers - set(found.documents)) < 0.1 * len(answers)
-    assert "argparse.ArgumentParser" in found.documents
+    assert len(answers - set(collection.documents)) < 0.1 * len(answers)
+    assert "argparse.ArgumentParser" in collection.documents
     from firstpage.demo.collection import baselines
 
-    systems = baselines(found.data)
+    systems = baselines(collection.data)
     scores = {
-        n: fp.evaluate(s, found.data, measures="NDCG@10")["NDCG@10"] for n, s in systems.items()
+        n: fp.evaluate(s, collection.data, measures="NDCG@10")["NDCG@10"]
+        for n, s in systems.items()
     }
     assert scores["BM25 of name and text"] > 0.4 > 0.1 > scores["shortest first"]
 
 
-def test_links_and_pipes_are_written_through_never_replaced(tmp_path: Path) -> None:
+def test_links_and_pipes_are_written_through(tmp_path: Path) -> None:
     from firstpage.data.io.files import write_bytes
 
     file, link = tmp_path / "file", tmp_path / "link.gz"
@@ -122,14 +123,14 @@ def test_links_and_pipes_are_written_through_never_replaced(tmp_path: Path) -> N
     assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "link.gz", "pipe"]
 
 
-def test_a_folder_cannot_be_written(tmp_path: Path) -> None:
+def test_writing_to_a_folder_is_refused(tmp_path: Path) -> None:
     from firstpage.data.io.files import write_bytes
 
     with pytest.raises(DataError, match="is a folder"), write_bytes(tmp_path):
         pass
 
 
-def test_byte_order_marks_and_other_encodings(tmp_path: Path) -> None:
+def test_byte_order_marks_and_encodings(tmp_path: Path) -> None:
     path = tmp_path / "x.txt"
     path.write_bytes(b"\xef\xbb\xbf1 qid:1 1:5\n")
     assert fp.read_letor(path).X.tolist() == [[5]]
@@ -141,7 +142,7 @@ def test_byte_order_marks_and_other_encodings(tmp_path: Path) -> None:
     import gzip
 
     path.write_bytes(gzip.compress(b"1 qid:1 1:5\n"))
-    assert fp.read_letor(path).X.tolist() == [[5]]  # whatever it is called
+    assert fp.read_letor(path).X.tolist() == [[5]]  # despite its suffix
 
 
 @pytest.mark.slow
@@ -158,4 +159,4 @@ def test_pipes_can_be_read(tmp_path: Path) -> None:
             timeout=PATIENCE,
         )
         assert done.returncode == code, done.stderr
-    assert "name its format (--from)" in done.stderr
+    assert "give its format (--from)" in done.stderr

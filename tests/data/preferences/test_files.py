@@ -6,22 +6,24 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.data.preferences.files import write_rows
+from firstpage.data.preferences.files import write_json_lines
 from firstpage.errors import DataError
 
 
-def test_a_list_without_a_judged_document_comes_back(tmp_path):
+def test_list_without_judged_documents_round_trips(tmp_path):
     path = tmp_path / "p.jsonl"
-    given = fp.Preferences.of([[None, None], [1, 0]], [[1, 0], [0, 1]], grades=[0, 1])
-    fp.write_preferences(given, path)
+    preferences = fp.Preferences.from_grades(
+        [[None, None], [1, 0]], [[1, 0], [0, 1]], grades=[0, 1]
+    )
+    fp.write_preferences(preferences, path)
     assert np.array_equal(fp.read_preferences(path).left[0], [-1, -1])
 
 
-def test_rows_go_into_files_that_are_read_as_rows(tmp_path):
+def test_rows_are_written_as_json_lines_only(tmp_path):
     with pytest.raises(DataError, match="pairs are written as"):
-        write_rows([{"left": [1]}], tmp_path / "p.csv")
+        write_json_lines([{"left": [1]}], tmp_path / "p.csv")
     with pytest.raises(DataError, match="is a folder"):
-        fp.Utility.standard("exp", range(3), 2).save(tmp_path)
+        fp.Utility.from_dcg("exp", range(3), 2).save(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +32,7 @@ def test_rows_go_into_files_that_are_read_as_rows(tmp_path):
         {"grades": np.array(3)}, {"grades": np.array(["a", "b"])}, {"grades": np.array([np.nan, 1])},
     ],
 )  # fmt: skip
-def test_arrays_with_odd_grades(tmp_path, arrays):
+def test_arrays_with_invalid_grades(tmp_path, arrays):
     path = tmp_path / "p.npz"
     np.savez(
         path, left=np.array([[1, 0]]), right=np.array([[0, 1]]), outcome=np.array([1]), **arrays
@@ -39,17 +41,17 @@ def test_arrays_with_odd_grades(tmp_path, arrays):
         fp.read_preferences(path)
 
 
-def test_one_array_is_not_three(tmp_path):
+def test_single_array_is_refused(tmp_path):
     np.save(tmp_path / "p.npy", np.arange(3))
     (tmp_path / "p.npy").rename(tmp_path / "p.npz")
-    with pytest.raises(DataError, match="it is one array"):
+    with pytest.raises(DataError, match="it is a single array"):
         fp.read_preferences(tmp_path / "p.npz")
 
 
-def test_a_weight_of_four_hundred_digits(tmp_path):
+def test_huge_weight_is_refused(tmp_path):
     row = '{"left": [1], "right": [0], "outcome": 1, "weight": 1' + "0" * 400 + "}"
     (tmp_path / "p.jsonl").write_text(row)
-    with pytest.raises(DataError, match="a weight is a number from 0"):
+    with pytest.raises(DataError, match="a weight must be a number from 0"):
         fp.read_preferences(tmp_path / "p.jsonl")
-    with pytest.raises(DataError, match="a grade that is no number"):
-        fp.Preferences.of([[10**400]], [[1]])
+    with pytest.raises(DataError, match="a grade that is not a number"):
+        fp.Preferences.from_grades([[10**400]], [[1]])

@@ -1,4 +1,4 @@
-"""Preferences over rankings: from arrays, lists and files, with all that people leave out."""
+"""Preferences over rankings: from arrays, lists and files, with missing values."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from firstpage.errors import DataError
 
 
 def test_lists_of_any_length_with_unjudged_documents():
-    found = Preferences.of([[3, None, 1], [2]], [[0, 1, 2], [3, 3]], [1, -2])
-    assert found.grades == (0, 1, 2, 3)
-    assert found.left.tolist() == [[3, -1, 1], [2, -1, -1]]
-    assert found.right.tolist() == [[0, 1, 2], [3, 3, -1]]
-    assert found.outcome.tolist() == [1, -2]
+    preferences = Preferences.from_grades([[3, None, 1], [2]], [[0, 1, 2], [3, 3]], [1, -2])
+    assert preferences.grades == (0, 1, 2, 3)
+    assert preferences.left.tolist() == [[3, -1, 1], [2, -1, -1]]
+    assert preferences.right.tolist() == [[0, 1, 2], [3, 3, -1]]
+    assert preferences.outcome.tolist() == [1, -2]
 
 
 @pytest.mark.parametrize(
     ("unjudged", "left"),
     [("worst", [[3, 0, 1, 0], [2, 0, 0, 0]]), ("condense", [[3, 1, 0, 0], [2, 0, 0, 0]])],
 )
-def test_what_an_unjudged_document_counts(unjudged, left):
-    found = Preferences.of([[3, None, 1], [2]], [[0, 1, 2], [3, 3]])
-    assert found.encoded(4, unjudged)[0].tolist() == left
+def test_encoding_of_unjudged_documents(unjudged, left):
+    preferences = Preferences.from_grades([[3, None, 1], [2]], [[0, 1, 2], [3, 3]])
+    assert preferences.encode(4, unjudged)[0].tolist() == left
 
 
-def test_unjudged_documents_may_be_refused():
-    found = Preferences.of([[3, None, 1]], [[0, 1, 2]])
-    with pytest.raises(DataError, match="pair 1: the left list has no grade at place 2"):
-        found.encoded(3, "refuse")
+def test_unjudged_documents_can_be_refused():
+    preferences = Preferences.from_grades([[3, None, 1]], [[0, 1, 2]])
+    with pytest.raises(DataError, match="pair 1: the left list has no grade at position 2"):
+        preferences.encode(3, "refuse")
     with pytest.raises(DataError, match="worst, condense, refuse; got 'x'"):
-        found.encoded(3, "x")
+        preferences.encode(3, "x")
 
 
 @pytest.mark.parametrize(
@@ -49,58 +49,58 @@ def test_unjudged_documents_may_be_refused():
         ([[1, 1]], (1, 2)),
     ],
 )
-def test_grades_are_all_whole_numbers_that_occur(left, grades):
-    assert Preferences.of(left, left).grades == grades
-    assert Preferences.of(np.array(left), np.array(left)).grades == grades
+def test_default_grades_are_the_integers_between_those_that_occur(left, grades):
+    assert Preferences.from_grades(left, left).grades == grades
+    assert Preferences.from_grades(np.array(left), np.array(left)).grades == grades
 
 
-def test_grades_by_name_need_not_follow_each_other():
-    found = Preferences.of([[0, 10]], [[3, 0]], grades=[0, 3, 10])
-    assert found.left.tolist() == [[0, 2]]
-    assert found.regraded([0, 1, 3, 10]).left.tolist() == [[0, 3]]
+def test_listed_grades_need_not_be_contiguous():
+    preferences = Preferences.from_grades([[0, 10]], [[3, 0]], grades=[0, 3, 10])
+    assert preferences.left.tolist() == [[0, 2]]
+    assert preferences.with_grades([0, 1, 3, 10]).left.tolist() == [[0, 3]]
     with pytest.raises(DataError, match="has the grade 10; the grades are 0, 3"):
-        found.regraded([0, 3])
+        preferences.with_grades([0, 3])
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
-        ({"left": [[1.5]], "right": [[1]]}, "pair 1 has the grade 1.5 at place 1"),
-        ({"left": [[1]], "right": [[1]], "outcome": [3]}, "an outcome is 2, 1"),
-        ({"left": [[1]], "right": [[1]], "outcome": [np.nan]}, "an outcome is 2, 1"),
+        ({"left": [[1.5]], "right": [[1]]}, "pair 1 has the grade 1.5 at position 1"),
+        ({"left": [[1]], "right": [[1]], "outcome": [3]}, "an outcome must be 2, 1"),
+        ({"left": [[1]], "right": [[1]], "outcome": [np.nan]}, "an outcome must be 2, 1"),
         ({"left": [[1]], "right": [[1]], "weight": [np.nan]}, "the weight of pair 1 is nan"),
         ({"left": [[1]], "right": [[1]], "weight": [-1]}, "the weight of pair 1 is -1"),
         ({"left": [[1]], "right": [[1]], "weight": [np.inf]}, "the weight of pair 1 is inf"),
         (
             {"left": [[1]], "right": [[1]], "weight": [1, 1]},
-            "weight must be one a pair; there are 2 for 1",
+            "weight must have one entry per pair; got 2 for 1",
         ),
         (
             {"left": [[1]], "right": [[1]], "query": ["a", "b"]},
-            "query must be one a pair; there are 2 for 1",
+            "query must have one entry per pair; got 2 for 1",
         ),
-        ({"left": [[1], [1]], "right": [[1]]}, "one row a pair"),
+        ({"left": [[1], [1]], "right": [[1]]}, "one row per pair"),
         ({"left": [[None]], "right": [[None]]}, "no grade in any list"),
         ({"left": [1, 2], "right": [2, 1]}, "lists of rankings, each a list of grades"),
         ({"left": [[np.inf]], "right": [[1]]}, "a grade is infinite"),
-        ({"left": [["x"]], "right": [[1]]}, "pair 1 has a grade that is no number"),
-        ({"left": [[0]], "right": [[10**6]]}, "name those that there are"),
+        ({"left": [["x"]], "right": [[1]]}, "pair 1 has a grade that is not a number"),
+        ({"left": [[0]], "right": [[10**6]]}, "list the grades that exist"),
         (
             {"left": [[0]], "right": [[1]], "grades": [1, 0]},
-            "two or more (and at most 100), upward",
+            "2 to 100 integers in ascending order",
         ),
     ],
 )
-def test_what_cannot_be_is_told_in_one_line(arguments, words):
+def test_invalid_arguments_are_reported_in_one_line(arguments, message):
     with pytest.raises(DataError) as error:
-        Preferences.of(**arguments)
-    assert words in str(error.value)
+        Preferences.from_grades(**arguments)
+    assert message in str(error.value)
 
 
-def test_parts_and_sums_keep_names_and_grades():
-    one = Preferences.of([[0, 1]], [[1, 0]], [1], query=["q1"], segment=["s"])
-    two = Preferences.of([[5]], [[1]], [-1], query=["q2"], segment=["t"])
-    both = one + two
+def test_selection_and_concatenation_keep_names_and_grades():
+    first = Preferences.from_grades([[0, 1]], [[1, 0]], [1], query=["q1"], segment=["s"])
+    second = Preferences.from_grades([[5]], [[1]], [-1], query=["q2"], segment=["t"])
+    both = first + second
     assert both.grades == (0, 1, 2, 3, 4, 5)
     assert both.left.tolist() == [[0, 1], [5, -1]]
     assert list(both.query) == ["q1", "q2"]
@@ -118,27 +118,27 @@ def lines(path, rows) -> None:
 
 
 @pytest.mark.parametrize("name", ["p.jsonl", "p.jsonl.gz", "p.npz"])
-def test_files_give_back_what_was_written(tmp_path, name):
+def test_files_round_trip(tmp_path, name):
     first = tmp_path / "first.jsonl"
     lines(first, [{**row, "segment": "news"} for row in ROWS])
-    found = read_preferences(first)
-    write_preferences(found, tmp_path / name)
-    again = read_preferences(tmp_path / name)
-    assert again.grades == found.grades == (0, 1, 2, 3)
-    assert np.array_equal(again.left, found.left)
-    assert np.array_equal(again.right, found.right)
-    assert again.outcome.tolist() == [2, -1]
-    assert again.weight.tolist() == [0.5, 1.0]
-    assert list(again.query) == ["q1", "q2"]
-    assert list(again.segment) == ["news", "news"]
+    preferences = read_preferences(first)
+    write_preferences(preferences, tmp_path / name)
+    reread = read_preferences(tmp_path / name)
+    assert reread.grades == preferences.grades == (0, 1, 2, 3)
+    assert np.array_equal(reread.left, preferences.left)
+    assert np.array_equal(reread.right, preferences.right)
+    assert reread.outcome.tolist() == [2, -1]
+    assert reread.weight.tolist() == [0.5, 1.0]
+    assert list(reread.query) == ["q1", "q2"]
+    assert list(reread.segment) == ["news", "news"]
 
 
-def test_a_table_with_words(tmp_path):
+def test_tables_of_words_are_read(tmp_path):
     path = tmp_path / "p.csv"
     path.write_text('query,left,right,label\n1,"3 0 -","1,2",1\n2,0 1,1 0,3\n3,0,1,4\n')
-    found = read_preferences(path)
-    assert found.left.tolist() == [[3, 0, -1], [0, 1, -1], [0, -1, -1]]
-    assert found.outcome.tolist() == [2, 0, -1]
+    preferences = read_preferences(path)
+    assert preferences.left.tolist() == [[3, 0, -1], [0, 1, -1], [0, -1, -1]]
+    assert preferences.outcome.tolist() == [2, 0, -1]
 
 
 @pytest.mark.parametrize(
@@ -160,12 +160,12 @@ RUNS = {
 def test_documents_get_their_grades_from_judgments(tmp_path):
     path = tmp_path / "p.jsonl"
     lines(path, [{"query": "q1", "left": ["a", "x"], "right": "b a", "outcome": 1}])
-    found = read_preferences(path, qrels=QRELS)
-    assert found.left.tolist() == [[2, -1]]
-    assert found.right.tolist() == [[0, 2]]
+    preferences = read_preferences(path, qrels=QRELS)
+    assert preferences.left.tolist() == [[2, -1]]
+    assert preferences.right.tolist() == [[0, 2]]
 
 
-def test_rankings_come_from_runs(tmp_path):
+def test_rankings_are_read_from_runs(tmp_path):
     path = tmp_path / "p.jsonl"
     lines(
         path,
@@ -174,59 +174,59 @@ def test_rankings_come_from_runs(tmp_path):
             {"query": "q2", "left": "new", "right": "old", "outcome": -1},
         ],
     )
-    found = read_preferences(path, qrels=QRELS, runs=RUNS)
-    assert found.left.tolist() == [[-1, 0, 2], [-1, -1, -1]]
-    assert found.right.tolist() == [[2, -1, -1], [1, -1, -1]]
+    preferences = read_preferences(path, qrels=QRELS, runs=RUNS)
+    assert preferences.left.tolist() == [[-1, 0, 2], [-1, -1, -1]]
+    assert preferences.right.tolist() == [[2, -1, -1], [1, -1, -1]]
 
 
 @pytest.mark.parametrize(
-    ("row", "words"),
+    ("row", "message"),
     [
-        ({"left": [1], "right": [0]}, "there is no outcome"),
-        ({"left": [1], "right": [0], "outcome": 7}, "an outcome is 2, 1"),
-        ({"left": [1], "right": [0], "outcome": True}, "an outcome is 2, 1"),
-        ({"left": [1], "right": [0], "label": 9}, "a label is 1 (left much better) to 5"),
+        ({"left": [1], "right": [0]}, "the outcome is missing"),
+        ({"left": [1], "right": [0], "outcome": 7}, "an outcome must be 2, 1"),
+        ({"left": [1], "right": [0], "outcome": True}, "an outcome must be 2, 1"),
+        ({"left": [1], "right": [0], "label": 9}, "a label must be 1 (left much better) to 5"),
         ({"right": [0], "outcome": 1}, "'left' is missing"),
-        ({"left": 3, "right": [0], "outcome": 1}, "a side is a list of grades"),
-        ({"left": ["doc7"], "right": [0], "outcome": 1}, "Documents need the judgments"),
-        ({"left": [1.5], "right": [0], "outcome": 1}, "a grade is a whole number"),
+        ({"left": 3, "right": [0], "outcome": 1}, "a side must be a list of grades"),
+        ({"left": ["doc7"], "right": [0], "outcome": 1}, "Lists of documents need the judgments"),
+        ({"left": [1.5], "right": [0], "outcome": 1}, "a grade must be an integer"),
         (
             {"left": [1], "right": [0], "outcome": 1, "weight": "x"},
-            "a weight is a number from 0 to 1e+100",
+            "a weight must be a number from 0 to 1e+100",
         ),
     ],
 )
-def test_a_bad_row_is_named(tmp_path, row, words):
+def test_invalid_row_is_reported(tmp_path, row, message):
     path = tmp_path / "p.jsonl"
     lines(path, [ROWS[0], row])
     with pytest.raises(DataError) as error:
         read_preferences(path)
-    assert words in str(error.value)
+    assert message in str(error.value)
     assert "p.jsonl:2:" in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("row", "words"),
+    ("row", "message"),
     [
-        ({"outcome": 1}, "there is no query"),
+        ({"outcome": 1}, "the query is missing"),
         ({"query": "q9", "outcome": 1}, "query 'q9' has no judgments"),
-        ({"query": "q1", "left": 7, "outcome": 1}, "a list of documents, or a run"),
+        ({"query": "q1", "left": 7, "outcome": 1}, "a list of documents or a run"),
     ],
 )
-def test_a_bad_row_of_documents_is_named(tmp_path, row, words):
+def test_invalid_row_of_documents_is_reported(tmp_path, row, message):
     path = tmp_path / "p.jsonl"
     lines(path, [row])
     with pytest.raises(DataError) as error:
         read_preferences(path, qrels=QRELS, runs=RUNS)
-    assert words in str(error.value)
+    assert message in str(error.value)
 
 
-def test_files_that_are_none(tmp_path):
+def test_invalid_files_are_refused(tmp_path):
     empty = tmp_path / "p.jsonl"
     empty.write_text("\n")
-    with pytest.raises(DataError, match="holds no pair"):
+    with pytest.raises(DataError, match="contains no pairs"):
         read_preferences(empty)
-    with pytest.raises(DataError, match="rows come as"):
+    with pytest.raises(DataError, match="rows are read from"):
         (tmp_path / "p.txt").write_text("x")
         read_preferences(tmp_path / "p.txt")
     with pytest.raises(DataError, match="cannot be read as arrays"):
@@ -236,7 +236,7 @@ def test_files_that_are_none(tmp_path):
         read_preferences(empty, runs=RUNS)
 
 
-def test_a_pool_has_no_outcomes(tmp_path):
+def test_pool_has_no_outcomes(tmp_path):
     path = tmp_path / "p.jsonl"
     lines(path, [{"query": "q", "left": [1], "right": [0]}])
     assert read_preferences(path, pool=True).tied.all()
@@ -244,15 +244,15 @@ def test_a_pool_has_no_outcomes(tmp_path):
 
 def test_small_unsigned_arrays_and_lists_of_other_widths():
     left = np.array([[0, 1], [1, 2]], np.uint8)
-    found = fp.Preferences.of(left, left[::-1], grades=range(-1, 3))
-    assert found.left.tolist() == [[1, 2], [2, 3]]
-    wide = fp.Preferences.of(left, np.array([[0, 1, 2], [2, 1, 0]]))
+    preferences = fp.Preferences.from_grades(left, left[::-1], grades=range(-1, 3))
+    assert preferences.left.tolist() == [[1, 2], [2, 3]]
+    wide = fp.Preferences.from_grades(left, np.array([[0, 1, 2], [2, 1, 0]]))
     assert wide.left.tolist() == [[0, 1, -1], [1, 2, -1]]
 
 
-def test_names_survive_a_sum():
-    named = fp.Preferences.of([[1, 0]], [[0, 1]], query=["q"], segment=["s"])
-    plain = fp.Preferences.of([[1, 0]], [[0, 1]])
+def test_concatenation_keeps_names():
+    named = fp.Preferences.from_grades([[1, 0]], [[0, 1]], query=["q"], segment=["s"])
+    plain = fp.Preferences.from_grades([[1, 0]], [[0, 1]])
     both = named + plain
     assert list(both.query) == ["q", "pair 2"]
     assert list(both.segment) == ["s", ""]

@@ -1,4 +1,4 @@
-"""Shards: what is written is what is read, block by block, and nothing half-done is taken."""
+"""Shards: round trips, reading in blocks, and damaged folders."""
 
 from __future__ import annotations
 
@@ -10,107 +10,107 @@ import pytest
 from scipy.sparse import csr_array
 
 import firstpage as fp
-from firstpage.data.dataset import stacked
-from firstpage.data.shards.shards import is_shards
+from firstpage.data.dataset import concat_datasets
+from firstpage.data.shards.shards import is_shard_folder
 from firstpage.data.shards.writer import letor_blocks
 from firstpage.errors import DataError, FirstpageWarning
 
 DATA = fp.Synthetic(queries=30, docs="uniform(3, 25)", features=6).dataset()
 
 
-def same(one: fp.Dataset, other: fp.Dataset) -> None:
-    dense, wanted = (np.asarray(d.dense().X) for d in (one, other))
-    assert np.array_equal(dense, wanted)
-    assert np.array_equal(one.y, other.y)
-    assert np.array_equal(one.offsets, other.offsets)
-    assert one.queries == other.queries
-    assert one.feature_names == other.feature_names
-    assert (one.docids is None) == (other.docids is None)
-    assert one.docids is None or one.docids == other.docids
+def assert_same(first: fp.Dataset, second: fp.Dataset) -> None:
+    actual, expected = (np.asarray(d.dense().X) for d in (first, second))
+    assert np.array_equal(actual, expected)
+    assert np.array_equal(first.y, second.y)
+    assert np.array_equal(first.offsets, second.offsets)
+    assert first.queries == second.queries
+    assert first.feature_names == second.feature_names
+    assert (first.docids is None) == (second.docids is None)
+    assert first.docids is None or first.docids == second.docids
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 40, 100, 10**6])
-def test_shards_hold_what_was_written(tmp_path: Path, rows: int) -> None:
-    found = fp.write_shards(DATA, tmp_path / "s", rows=rows)
-    assert (found.n_docs, found.n_queries, found.n_features) == (DATA.n_docs, 30, 6)
-    assert found.labels == (DATA.y.min(), DATA.y.max())
-    same(stacked(list(found)), DATA)
-    assert len(found) == len(fp.read_shards(tmp_path / "s"))
-    for piece in found:
-        assert piece.n_docs <= rows or len(piece) == 1  # queries are never torn
-        assert not piece.X.flags.writeable
-    assert is_shards(tmp_path / "s")
+def test_shards_round_trip(tmp_path: Path, rows: int) -> None:
+    shards = fp.write_shards(DATA, tmp_path / "s", rows=rows)
+    assert (shards.n_docs, shards.n_queries, shards.n_features) == (DATA.n_docs, 30, 6)
+    assert shards.labels == (DATA.y.min(), DATA.y.max())
+    assert_same(concat_datasets(list(shards)), DATA)
+    assert len(shards) == len(fp.read_shards(tmp_path / "s"))
+    for shard in shards:
+        assert shard.n_docs <= rows or len(shard) == 1  # queries are never divided
+        assert not shard.X.flags.writeable
+    assert is_shard_folder(tmp_path / "s")
 
 
-def test_names_and_sparse_features_and_wide_types(tmp_path: Path) -> None:
+def test_names_sparse_features_and_float64_round_trip(tmp_path: Path) -> None:
     X = csr_array(np.where(DATA.X > 0.5, DATA.X, 0).astype(np.float64))
     names = [f"f{i}" for i in range(6)]
     data = DATA.with_features(X, names)
-    found = fp.write_shards([data[:10], data[10:11], data[11:]], tmp_path / "s", rows=60)
-    assert (found.is_sparse, found.dtype, found.feature_names) == (True, "float64", tuple(names))
-    same(stacked(list(found)), data)
+    shards = fp.write_shards([data[:10], data[10:11], data[11:]], tmp_path / "s", rows=60)
+    assert (shards.is_sparse, shards.dtype, shards.feature_names) == (True, "float64", tuple(names))
+    assert_same(concat_datasets(list(shards)), data)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 50, 200, 10**6])
-def test_text_is_read_block_by_block(tmp_path: Path, rows: int, monkeypatch) -> None:
-    monkeypatch.setattr("firstpage.data.formats.letor_reader.CHUNK", 2048)  # many chunks
+def test_letor_text_is_read_in_blocks(tmp_path: Path, rows: int, monkeypatch) -> None:
+    monkeypatch.setattr("firstpage.data.formats.letor_reader.CHUNK_BYTES", 2048)  # many chunks
     fp.write_letor(DATA, tmp_path / "a.txt.gz")
-    whole = fp.read_letor(tmp_path / "a.txt.gz")
+    data = fp.read_letor(tmp_path / "a.txt.gz")
     blocks = list(letor_blocks(tmp_path / "a.txt.gz", rows))
-    same(stacked(blocks), whole)
+    assert_same(concat_datasets(blocks), data)
     assert len(blocks) > 3 or rows > 100
-    found = fp.write_shards(tmp_path / "a.txt.gz", tmp_path / "s", rows=rows)
-    same(stacked(list(found)), whole)
-    assert found[0].source.endswith("00000")
+    shards = fp.write_shards(tmp_path / "a.txt.gz", tmp_path / "s", rows=rows)
+    assert_same(concat_datasets(list(shards)), data)
+    assert shards[0].source.endswith("00000")
 
 
-def test_features_that_come_late_widen_what_is_written(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("firstpage.data.formats.letor_reader.CHUNK", 64)
+def test_late_features_widen_earlier_shards(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("firstpage.data.formats.letor_reader.CHUNK_BYTES", 64)
     lines = [f"{i % 3} qid:{i // 4} 1:0.{i + 1}" for i in range(40)] + ["1 qid:99 5:2"]
     (tmp_path / "a.txt").write_text("\n".join(lines))
-    found = fp.write_shards(tmp_path / "a.txt", tmp_path / "s", rows=8)
-    assert {piece.n_features for piece in found} == {found.n_features} == {5}
-    same(stacked(list(found)), fp.read_letor(tmp_path / "a.txt"))
+    shards = fp.write_shards(tmp_path / "a.txt", tmp_path / "s", rows=8)
+    assert {shard.n_features for shard in shards} == {shards.n_features} == {5}
+    assert_same(concat_datasets(list(shards)), fp.read_letor(tmp_path / "a.txt"))
     (tmp_path / "b.txt").write_text("\n".join([*lines, "1 qid:100 0:1"]))
-    with pytest.raises(DataError, match="feature 0 comes late"):
+    with pytest.raises(DataError, match="a feature 0 occurs after"):
         fp.write_shards(tmp_path / "b.txt", tmp_path / "t", rows=8)
     assert not (tmp_path / "t").exists()
 
 
-def test_a_query_in_two_shards_is_refused(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("firstpage.data.formats.letor_reader.CHUNK", 64)
+def test_query_in_two_shards_is_refused(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("firstpage.data.formats.letor_reader.CHUNK_BYTES", 64)
     lines = [f"{i % 3} qid:{i // 4} 1:0.{i + 1}" for i in range(40)] + ["1 qid:0 1:2"]
     (tmp_path / "a.txt").write_text("\n".join(lines))
     with pytest.raises(DataError, match="the query '0' is in shard 00000 and in shard 000"):
         fp.write_shards(tmp_path / "a.txt", tmp_path / "s", rows=8)
-    with pytest.warns(FirstpageWarning, match="do not stand together"):
-        whole = fp.write_shards(fp.read_letor(tmp_path / "a.txt"), tmp_path / "s", rows=8)
-    assert whole.n_queries == 10
+    with pytest.warns(FirstpageWarning, match="are not contiguous"):
+        data = fp.write_shards(fp.read_letor(tmp_path / "a.txt"), tmp_path / "s", rows=8)
+    assert data.n_queries == 10
 
 
-def test_files_side_by_side_are_shards_as_they_are(tmp_path: Path) -> None:
+def test_files_of_a_folder_are_used_as_shards(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     for i in range(3):
         fp.write(DATA[10 * i : 10 * i + 10], tmp_path / "d" / f"{i}.parquet")
-    found = fp.read_shards(tmp_path / "d")
-    assert (len(found), found.n_docs, found.n_queries) == (3, DATA.n_docs, 30)
-    assert np.array_equal(found[1].y, DATA[10:20].y)
+    shards = fp.read_shards(tmp_path / "d")
+    assert (len(shards), shards.n_docs, shards.n_queries) == (3, DATA.n_docs, 30)
+    assert np.array_equal(shards[1].y, DATA[10:20].y)
     fp.write(DATA[5:12], tmp_path / "d" / "3.parquet")
     with pytest.raises(DataError, match=r"is in 0\.parquet and in 3\.parquet"):
         fp.read_shards(tmp_path / "d")
     (tmp_path / "e").mkdir()
     (tmp_path / "e" / "a.txt").write_text("1 qid:1 1:1\n0 qid:1 2:1\n")
     (tmp_path / "e" / "b.txt").write_text("1 qid:2 1:1\n0 qid:2 7:1\n")
-    with pytest.warns(fp.FirstpageWarning, match=r"has 7 features.* taken for 0: a\.txt \(2\)"):
-        assert {piece.n_features for piece in fp.read_shards(tmp_path / "e")} == {7}
-    with pytest.warns(fp.FirstpageWarning, match=r"taken for 0: .*a\.txt \(2\)"):
+    with pytest.warns(fp.FirstpageWarning, match=r"has 7 features.* read as 0: a\.txt \(2\)"):
+        assert {shard.n_features for shard in fp.read_shards(tmp_path / "e")} == {7}
+    with pytest.warns(fp.FirstpageWarning, match=r"read as 0: .*a\.txt \(2\)"):
         fp.write_shards(tmp_path / "e", tmp_path / "f", rows=2)
     assert fp.read_shards(tmp_path / "f").n_features == 7
 
 
-def test_a_fold_is_no_folder_of_shards(tmp_path: Path) -> None:
+def test_fold_is_not_a_folder_of_shards(tmp_path: Path) -> None:
     for name in ("train", "vali", "test"):
         fp.write_letor(DATA[:3], tmp_path / f"{name}.txt")
     with pytest.raises(DataError, match=r"different splits.*: test.txt, train.txt, vali.txt"):
@@ -136,23 +136,23 @@ def test_files_of_one_split_are_one_data_set(tmp_path: Path) -> None:
     assert fp.read_shards(tmp_path).n_queries == 9
 
 
-def test_half_written_and_damaged_folders_are_refused(tmp_path: Path) -> None:
+def test_incomplete_and_damaged_folders_are_refused(tmp_path: Path) -> None:
     fp.write_shards(DATA, tmp_path / "s", rows=100)
-    with pytest.raises(DataError, match="is there already"):
+    with pytest.raises(DataError, match="exists already"):
         fp.write_shards(DATA, tmp_path / "s")
     table = tmp_path / "s" / "shards.json"
     text = table.read_text()
-    held = json.loads(text)
-    table.write_text(json.dumps({**held, "features": 7}))
+    table_content = json.loads(text)
+    table.write_text(json.dumps({**table_content, "features": 7}))
     with pytest.raises(DataError, match="do not match its checksum"):
         fp.read_shards(tmp_path / "s")
     table.write_text(text)
     array = tmp_path / "s" / "00001" / "X.npy"
     array.write_bytes(array.read_bytes()[:-10])
-    with pytest.raises(DataError, match=r"X\.npy: has \d+ bytes instead of \d+: half-written"):
+    with pytest.raises(DataError, match=r"X\.npy: has \d+ bytes instead of \d+: incomplete"):
         fp.read_shards(tmp_path / "s")[1]
     table.unlink()
-    with pytest.raises(DataError, match="half-written, or damaged"):
+    with pytest.raises(DataError, match="incomplete or damaged"):
         fp.read_shards(tmp_path / "s")
     with pytest.raises(DataError, match="no such folder"):
         fp.read_shards(tmp_path / "nowhere")
@@ -168,7 +168,7 @@ def test_half_written_and_damaged_folders_are_refused(tmp_path: Path) -> None:
         fp.write_shards([], tmp_path / "t")
 
 
-def test_pages_can_be_let_go(tmp_path: Path) -> None:
+def test_pages_can_be_released(tmp_path: Path) -> None:
     opened = fp.write_shards(DATA, tmp_path / "s", rows=100).open(0)
     before = opened.data.X.sum()
     opened.release()
@@ -176,25 +176,27 @@ def test_pages_can_be_let_go(tmp_path: Path) -> None:
     assert opened.maps
 
 
-@pytest.mark.filterwarnings("ignore:.*taken for 0")
-def test_files_of_a_folder_count_features_alike(tmp_path: Path) -> None:
+@pytest.mark.filterwarnings("ignore:.*read as 0")
+def test_files_of_a_folder_share_the_first_feature_number(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
-    whole = ["1 qid:1 0:1 1:2", "0 qid:1 1:3", "1 qid:2 1:4", "0 qid:2 2:5"]
-    (tmp_path / "a.txt").write_text("\n".join(whole))
-    (tmp_path / "d" / "0.txt").write_text("\n".join(whole[:2]))
-    (tmp_path / "d" / "1.txt").write_text("\n".join(whole[2:]))  # no feature 0 here
+    lines = ["1 qid:1 0:1 1:2", "0 qid:1 1:3", "1 qid:2 1:4", "0 qid:2 2:5"]
+    (tmp_path / "a.txt").write_text("\n".join(lines))
+    (tmp_path / "d" / "0.txt").write_text("\n".join(lines[:2]))
+    (tmp_path / "d" / "1.txt").write_text("\n".join(lines[2:]))  # no feature 0 here
     data = fp.read_letor(tmp_path / "a.txt")
-    same(stacked(list(fp.read_shards(tmp_path / "d"))), data)
-    same(stacked(list(fp.write_shards(tmp_path / "d", tmp_path / "s", rows=2))), data)
+    assert_same(concat_datasets(list(fp.read_shards(tmp_path / "d"))), data)
+    assert_same(
+        concat_datasets(list(fp.write_shards(tmp_path / "d", tmp_path / "s", rows=2))), data
+    )
     (tmp_path / "e").mkdir()
-    (tmp_path / "e" / "0.txt").write_text("\n".join(whole[2:]))
-    (tmp_path / "e" / "1.txt").write_text("\n".join(whole[:2]))
+    (tmp_path / "e" / "0.txt").write_text("\n".join(lines[2:]))
+    (tmp_path / "e" / "1.txt").write_text("\n".join(lines[:2]))
     assert fp.read_shards(tmp_path / "e").n_features == 3
-    with pytest.raises(DataError, match="feature 0 comes late"):
+    with pytest.raises(DataError, match="a feature 0 occurs after"):
         fp.write_shards(tmp_path / "e", tmp_path / "t", rows=2)
 
 
-def test_parts_of_a_fold_in_several_files_are_not_joined(tmp_path: Path) -> None:
+def test_splits_in_several_files_are_not_joined(tmp_path: Path) -> None:
     for name in ("train-0", "train-1", "test_0"):
         fp.write_letor(DATA[:3], tmp_path / f"{name}.txt")
     with pytest.raises(DataError, match=r"different splits.*: test_0.txt, train-0.txt"):
@@ -211,26 +213,26 @@ def test_files_with_and_without_zeros_are_read_alike(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
-def test_arrays_of_the_right_size_that_were_changed_are_refused(tmp_path: Path, kind: str) -> None:
-    made = fp.Synthetic(queries=9, docs=10, features=4).dataset()
-    data = made if kind == "dense" else made.with_features(csr_array(made.X))
+def test_changed_arrays_of_the_right_size_are_refused(tmp_path: Path, kind: str) -> None:
+    dense = fp.Synthetic(queries=9, docs=10, features=4).dataset()
+    data = dense if kind == "dense" else dense.with_features(csr_array(dense.X))
     model = fp.ListNet().fit(data)
     for name in ("y", "X" if kind == "dense" else "data"):
         shards = fp.write_shards(data, tmp_path / name, rows=10)
-        one, other = (tmp_path / name / s / f"{name}.npy" for s in ("00000", "00001"))
-        assert one.stat().st_size == other.stat().st_size
-        one.write_bytes(other.read_bytes())
+        first, second = (tmp_path / name / s / f"{name}.npy" for s in ("00000", "00001"))
+        assert first.stat().st_size == second.stat().st_size
+        first.write_bytes(second.read_bytes())
         for use in (fp.ListNet().fit, model.predict, model.score):
             with pytest.raises(DataError, match="00000: changed since it was written"):
                 use(shards)
     shards = fp.write_shards(data, tmp_path / "s")
     file = tmp_path / "s" / "00000" / ("X.npy" if kind == "dense" else "indices.npy")
     raw = bytearray(file.read_bytes())
-    file.write_bytes(raw[:-2] + b"\xff\x7f")  # a column that is not there; NaN
+    file.write_bytes(raw[:-2] + b"\xff\x7f")  # a column that does not exist; NaN
     with pytest.raises(DataError, match=r"changed since|contains NaN or inf"):
         fp.ListNet().fit(shards)
     file.write_bytes(b"x" * len(raw))
-    with pytest.raises(DataError, match=r"npy: holds no array: half-written"):
+    with pytest.raises(DataError, match=r"npy: is not an array: incomplete"):
         shards[0]
     file.write_bytes(raw)
     (tmp_path / "s").rename(tmp_path / "moved")
@@ -238,7 +240,9 @@ def test_arrays_of_the_right_size_that_were_changed_are_refused(tmp_path: Path, 
         shards[0]
     fp.ListNet().fit(fp.read_shards(tmp_path / "moved"))
     (tmp_path / "moved" / "shards.json").unlink()
-    assert is_shards(tmp_path / "moved")  # meant as such, and `read_shards` says what is amiss
+    assert is_shard_folder(
+        tmp_path / "moved"
+    )  # recognized as shards, so that `read_shards` reports what is wrong
 
 
 def test_labels_must_be_finite(tmp_path: Path) -> None:
@@ -250,25 +254,25 @@ def test_labels_must_be_finite(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rows", [5, 1000])
 @pytest.mark.parametrize("kind", ["txt", "parquet"])
-def test_a_query_in_two_files_is_refused_however_they_are_cut(
+def test_query_in_two_files_is_refused_for_any_shard_size(
     tmp_path: Path, kind: str, rows: int
 ) -> None:
-    """Also where both would lie in one shard: half of a query is no copy to be joined."""
+    """Also if both would be in one shard: the rows of a query are never joined across inputs."""
     data = fp.Synthetic(queries=6, docs=4, features=3).dataset()
     folder = tmp_path / "files"
     folder.mkdir()
     fp.write(data[:4], folder / f"a.{kind}")
     fp.write(data[3:], folder / f"b.{kind}")  # the last of a is the first of b
-    told = rf"the query '4' is in a\.{kind} and in b\.{kind}; .* must all be in one file"
-    with pytest.raises(DataError, match=told):
+    message = rf"the query '4' is in a\.{kind} and in b\.{kind}; .* must all be in one file"
+    with pytest.raises(DataError, match=message):
         fp.write_shards(folder, tmp_path / "shards", rows=rows)
-    with pytest.raises(DataError, match=told):
+    with pytest.raises(DataError, match=message):
         fp.read_shards(folder)
     assert not (tmp_path / "shards").exists()
 
 
 @pytest.mark.parametrize("rows", [4, 1000])
-def test_a_query_in_two_blocks_is_refused_however_they_are_cut(tmp_path: Path, rows: int) -> None:
+def test_query_in_two_blocks_is_refused_for_any_shard_size(tmp_path: Path, rows: int) -> None:
     data = fp.Synthetic(queries=6, docs=4, features=3).dataset()
     for blocks in ([data[:4], data[3:]], [data[0], data[0]], [data, data]):
         with pytest.raises(DataError, match=r"is in block 0 and in block 1; .* in one block"):

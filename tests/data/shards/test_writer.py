@@ -1,4 +1,4 @@
-"""Folders appear whole or not at all, and what killed processes left goes."""
+"""Shard folders appear complete or not at all; drafts of killed processes are removed."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ fp.write_shards(blocks(), sys.argv[1], rows=50)
 
 
 @pytest.mark.slow
-def test_a_killed_process_leaves_no_shards_and_the_next_removes_its_draft(
-    tmp_path: Path, monkeypatch
-) -> None:
+def test_draft_of_a_killed_process_is_removed_by_the_next(tmp_path: Path, monkeypatch) -> None:
     done = subprocess.run([sys.executable, "-c", KILLED, tmp_path / "s"], check=False)
     assert done.returncode == -9
     left = [p.name for p in tmp_path.iterdir()]
@@ -35,9 +33,9 @@ def test_a_killed_process_leaves_no_shards_and_the_next_removes_its_draft(
     assert left[0].startswith(".s-")
     (tmp_path / ".s-mine").mkdir()
     (tmp_path / ".s-mine" / "notes").write_text("not a draft")
-    monkeypatch.setattr("firstpage.data.shards.writer.YOUNG", -1.0)
+    monkeypatch.setattr("firstpage.data.shards.writer.MIN_DRAFT_AGE", -1.0)
 
-    def blocks():  # a second writer does not touch the draft of one at work
+    def blocks():  # a second writer must not touch the draft of a running one
         yield DATA[:20]
         fp.write_shards(DATA, tmp_path / "s", rows=50)
         yield DATA[20:]
@@ -48,7 +46,7 @@ def test_a_killed_process_leaves_no_shards_and_the_next_removes_its_draft(
     assert fp.read_shards(tmp_path / "s").n_queries == 30
 
 
-def test_a_full_disk_and_bad_places_are_one_line(tmp_path: Path, monkeypatch) -> None:
+def test_full_disk_and_invalid_paths_are_reported(tmp_path: Path, monkeypatch) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match=r"cannot be written \("):
         fp.write_shards(DATA, tmp_path / "file" / "s")

@@ -140,7 +140,7 @@ def test_clicks_become_skip_above_pairs(tmp_path: Path, run) -> None:  # noqa: F
             '{"query": "q", "ranking": ["a"], "clicks": ["b"]}\n',
             "'b' was clicked but not",
         ),
-        ("c.jsonl", "{\n{", "c.jsonl:1: this is no JSON"),
+        ("c.jsonl", "{\n{", "c.jsonl:1: the line is not valid JSON"),
     ],
 )
 def test_invalid_clicks_are_rejected(tmp_path: Path, name: str, text: str, message: str) -> None:

@@ -152,7 +152,7 @@ def test_surrogates_are_the_losses(name: str) -> None:
     for at, order in enumerate(orders(4)):
         labels = np.empty(4)
         labels[order] = [3, 2, 1, 0]
-        value, grad = loss.value_grad(g, Truth.of(labels))
+        value, grad = loss.value_grad(g, Truth.from_labels(labels))
         assert phi.values(g)[at] == pytest.approx(value[0], abs=1e-12)
         np.testing.assert_allclose(phi.slopes(g)[at], grad, atol=1e-12)
     plain = OfFunction(lambda s, y: float(phi.values(s)[_row(y)]), 4)

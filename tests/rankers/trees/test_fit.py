@@ -32,5 +32,5 @@ def test_errors_of_the_libraries_are_one_line() -> None:
 
 def test_cost_of_long_lists_depends_on_k() -> None:
     loss = fp.RankNet(k=10)._loss()
-    truth = fp.Truth.of(RNG.random(100_000), np.zeros(100_000))
+    truth = fp.Truth.from_labels(RNG.random(100_000), np.zeros(100_000))
     assert np.isfinite(loss.curvature(np.zeros(100_000), truth)).all()  # O(n^2) would take minutes

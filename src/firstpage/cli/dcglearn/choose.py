@@ -59,7 +59,7 @@ def command(
     rows = choose(learned, pairs, count, strategy, seed)
     chosen = chosen_rows(pool, rows)
     if output is not None:
-        write_rows(chosen, output)
+        write_json_lines(chosen, output)
     if as_json:
         print(json.dumps({"rows": rows, "pairs": chosen, "advice": advice}, indent=1))
         return

@@ -1,1 +1,1 @@
-"""Readers and writers of files: LETOR, TREC, tables, rows, scores."""
+"""Readers and writers of file formats: LETOR, TREC, tables, rows and scores."""

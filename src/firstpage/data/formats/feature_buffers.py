@@ -1,4 +1,4 @@
-"""Where the values of a growing feature matrix go: a dense array or CSR parts."""
+"""Growing feature matrices: a dense array or CSR arrays."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from firstpage.types import Array, Floats, Ints
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-ROOMY = 64 << 20  # below this many bytes a dense array is always fine
+SMALL_DENSE_BYTES = 64 << 20  # a dense array of fewer bytes is always acceptable
 
 
 def too_wide(rows: int, width: int, values: int) -> bool:
-    """Whether a dense array would waste: large, and over ten times the CSR array."""
+    """Return whether a dense array is wasteful: large, and over ten times the CSR array."""
     dense = rows * width
-    return dense * 4 > ROOMY and dense > 20 * values
+    return dense * 4 > SMALL_DENSE_BYTES and dense > 20 * values
 
 
 class DenseSink:
-    """Rows of a C-ordered array that is enlarged in place, so that it never exists twice."""
+    """Collects rows in a C-ordered array that grows in place, so it is never held twice."""
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
         self.dtype = dtype
@@ -33,21 +33,21 @@ class DenseSink:
         self._flat: Array = np.empty(0, dtype)
 
     def expect(self, rows: int) -> None:
-        """A guess at the rows in all, to reserve once; a wrong guess costs only time."""
+        """Set the estimated number of rows, to reserve memory once; it need not be exact."""
         self._expected = rows + rows // 50
 
     def add(self, row_ends: Ints, columns: Ints, values: Floats, width: int) -> int | None:
-        """Append rows; returns the number of a value that overflows the type, if any."""
+        """Append rows; return the index of a value that overflows the dtype, or None."""
         if width > self.width:
             self._widen(width)
         self._reserve(self.rows + len(row_ends))
-        lost = scatter(self._flat, self.rows, self.width, row_ends, columns, values)
+        overflow = scatter(self._flat, self.rows, self.width, row_ends, columns, values)
         self.rows += len(row_ends)
         self.values += len(values)
-        return lost if lost >= 0 else None
+        return overflow if overflow >= 0 else None
 
     def shift(self) -> None:
-        """Put an empty column in front."""
+        """Insert a column of zeros in front."""
         if self.rows:
             old = self._matrix()
             self._flat = np.zeros(self.rows * (self.width + 1), self.dtype)
@@ -64,21 +64,22 @@ class DenseSink:
     def _reserve(self, rows: int) -> None:
         need = rows * self.width
         if need > self._flat.size:
-            room = max(need, min(self._expected * self.width, 4 * need), need + need // 4)
-            # realloc moves pages, not bytes; nobody else holds a reference
-            self._flat.resize(room, refcheck=False)
+            capacity = max(need, min(self._expected * self.width, 4 * need), need + need // 4)
+            # realloc moves pages, not bytes; there is no other reference to the array
+            self._flat.resize(capacity, refcheck=False)
 
     def _matrix(self) -> Array:
         return self._flat[: self.rows * self.width].reshape(self.rows, self.width)
 
     def finish(self, n_features: int | None) -> Array:
+        """Return the array, at least `n_features` wide."""
         if n_features is not None and n_features > self.width:
             self._widen(n_features)
         self._flat.resize(self.rows * self.width, refcheck=False)
         return self._flat.reshape(self.rows, self.width)
 
     def to_sparse(self) -> SparseSink:
-        """Go on as CSR with what there is."""
+        """Return a sparse sink with the rows so far."""
         from scipy.sparse import csr_array
 
         sink = SparseSink(self.dtype)
@@ -90,7 +91,7 @@ class DenseSink:
 
 
 class SparseSink:
-    """CSR parts, joined at the end."""
+    """Collects rows in CSR arrays that are concatenated at the end."""
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
         self.dtype = dtype
@@ -102,12 +103,12 @@ class SparseSink:
         self._data: list[Array] = []
 
     def add(self, row_ends: Ints, columns: Ints, values: Floats, width: int) -> int | None:
-        """Append rows; returns the number of a value that overflows the type, if any."""
+        """Append rows; return the index of a value that overflows the dtype, or None."""
         with np.errstate(over="ignore"):
             cast = values.astype(self.dtype)
-        lost = np.isinf(cast) & np.isfinite(values)
-        if lost.any():
-            return int(np.argmax(lost))
+        overflow = np.isinf(cast) & np.isfinite(values)
+        if overflow.any():
+            return int(np.argmax(overflow))
         self._ends.append(row_ends + self.values)
         self._columns.append(columns.astype(np.int32))
         self._data.append(cast)
@@ -117,19 +118,20 @@ class SparseSink:
         return None
 
     def shift(self) -> None:
-        """Put an empty column in front."""
+        """Insert a column of zeros in front."""
         if self.rows:
             for columns in self._columns:
                 columns += 1
             self.width += 1
 
     def finish(self, n_features: int | None) -> csr_array:
+        """Return the CSR array, at least `n_features` wide."""
         from scipy.sparse import csr_array
 
-        def joined(parts: list[Array]) -> Array:
-            whole = np.concatenate(parts)
-            parts.clear()  # so that only one column at a time exists twice
-            return whole
+        def joined(arrays: list[Array]) -> Array:
+            array = np.concatenate(arrays)
+            arrays.clear()  # so that only one of the three exists twice at a time
+            return array
 
         ends = joined(self._ends)
         indptr = np.concatenate([[0], ends])

@@ -1,7 +1,7 @@
 """LETOR text, also known as SVMlight with query ids: `2 qid:10 1:0.03 5:0.2 # docid = GX001`.
 
-The reader streams: a chunk of text becomes a chunk of values, which goes straight into the
-final array, so that reading needs little more memory than its result.
+The reader streams: each chunk of text is parsed straight into the final array, so reading needs
+little more memory than its result.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from typing import Any, Literal
 
 import numpy as np
 
-from firstpage.data.dataset import INTERLEAVED, Dataset, remarks_of, warn_of
+from firstpage.data.dataset import INTERLEAVED, Dataset, data_warnings, warn_about
 from firstpage.data.formats.letor_reader import LetorReader
-from firstpage.data.ids import Ids, encoded
+from firstpage.data.ids import Ids, encode_text
 from firstpage.data.io.files import read_all, write_bytes
-from firstpage.data.io.json_files import digest
-from firstpage.errors import DataError, FirstpageWarning, location
-from firstpage.folders import atomic_replace, cache_folder
+from firstpage.data.io.json_files import json_digest
+from firstpage.errors import DataError, FirstpageWarning, at
+from firstpage.folders import cache_folder, replacing
 from firstpage.kernels.parsing import letor as kernel
 from firstpage.kernels.parsing.numbers import fallback_number, powers
 from firstpage.types import Array, Bytes, Floats, Progress
 
-CACHED_FROM = 1 << 20  # smaller files parse faster than their cache entry is worth
+MIN_CACHED_BYTES = 1 << 20  # smaller files are not worth a cache entry
 CACHE_FORMAT = 4
-Where = bool | Literal["beside"] | str | os.PathLike[str]
-"""True: the cache folder; "beside": next to the file; a path: that folder; False: nowhere."""
+CacheLocation = bool | Literal["beside"] | str | os.PathLike[str]
+"""True: the cache folder; "beside": next to the file; a path: that folder; False: no cache."""
 BLANKS = " \t\n\r\x0b\x0c"
 
 
@@ -43,45 +43,83 @@ def read_letor(
     sparse: bool | None = None,
     n_features: int | None = None,
     zero_based: bool | None = None,
-    cache: Where = True,
+    cache: CacheLocation = True,
     progress: Progress | None = None,
 ) -> Dataset:
-    """Read a LETOR file: plain, `.gz`, `.xz` or `.zst`.
+    """Read a LETOR file, plain or compressed (`.gz`, `.xz`, `.zst`).
 
-    A feature that a line does not name is 0; `nan` and LETOR's `NULL` are NaN.  `sparse` None
-    chooses CSR where a dense array would be mostly zeros.  Features count from 1, or from 0
-    where `zero_based` says so or a feature 0 occurs.  Large files are cached and open at once the
-    next time: `cache` True in the cache folder, "beside" next to the file, a path in that folder,
-    False nowhere.
+    A feature that a line does not name is 0; `nan` and LETOR's `NULL` are NaN.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    dtype : {"float32", "float64"}, default="float32"
+        The type of the features.
+    sparse : bool, optional
+        Whether to return a CSR array.  By default one is chosen if a dense array would be mostly
+        zeros.
+    n_features : int, optional
+        The number of features.  By default it is the largest feature number in the file.
+    zero_based : bool, optional
+        Whether features count from 0.  By default they do if a feature 0 occurs.
+    cache : bool, "beside" or path, default=True
+        Where to store a parsed copy of a large file, which the next call opens at once: in the
+        cache folder (True), next to the file ("beside"), in this folder (a path), or nowhere
+        (False).
+    progress : callable, optional
+        Called with the number of bytes read so far and the size of the file.
+
+    Returns
+    -------
+    Dataset
+        The documents; ids are read from comments such as `# docid = GX001`.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read or a line is malformed; the message names file, line and column.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import firstpage as fp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "train.txt")
+    ...     with open(path, "w") as file:
+    ...         _ = file.write("2 qid:10 1:0.5 3:1 # docid = a\\n0 qid:10 2:0.25 # docid = b\\n")
+    ...     data = fp.read_letor(path)
+    >>> data.X.tolist()
+    [[0.5, 0.0, 1.0], [0.0, 0.25, 0.0]]
     """
     file = Path(path)
     try:
-        kind = np.dtype(dtype)
+        feature_type = np.dtype(dtype)
     except TypeError:
-        raise DataError(f"dtype must be float32 or float64, and is {dtype!r}.") from None
+        raise DataError(f"dtype must be float32 or float64; got {dtype!r}.") from None
     if n_features is not None and not isinstance(n_features, (int, np.integer)):
-        raise DataError(f"n_features must be a whole number, and is {n_features!r}.")
-    if kind not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise DataError(f"dtype must be float32 or float64, and is {kind}.")
+        raise DataError(f"n_features must be an integer; got {n_features!r}.")
+    if feature_type not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise DataError(f"dtype must be float32 or float64; got {feature_type}.")
     options = {
-        "dtype": kind.name,
+        "dtype": feature_type.name,
         "sparse": sparse,
         "n_features": n_features,
         "zero_based": zero_based,
     }
     entry = None
-    if cache is not False and file.is_file() and file.stat().st_size >= CACHED_FROM:
-        entry = Entry(file, cache, options)
+    if cache is not False and file.is_file() and file.stat().st_size >= MIN_CACHED_BYTES:
+        entry = CacheEntry(file, cache, options)
         if (arrays := entry.load()) is not None:
-            warn_of(str(file), json.loads(arrays["remarks"].tobytes()))
-            return from_arrays(arrays, str(file))
-    reader = LetorReader(file, kind, sparse, n_features, zero_based)
+            warn_about(str(file), json.loads(arrays["remarks"].tobytes()))
+            return dataset_from_arrays(arrays, str(file))
+    reader = LetorReader(file, feature_type, sparse, n_features, zero_based)
     dataset = reader.read(progress)
-    remarks = remarks_of(dataset)
-    warn_of(str(file), remarks)
+    messages = data_warnings(dataset)
+    warn_about(str(file), messages)
     if entry is not None:
-        held = json.dumps([*reader.remarks, *remarks]).encode()
-        entry.save(to_arrays(dataset) | {"remarks": np.frombuffer(held, np.uint8)})
+        remarks = json.dumps([*reader.warnings, *messages]).encode()
+        entry.save(dataset_to_arrays(dataset) | {"remarks": np.frombuffer(remarks, np.uint8)})
     return dataset
 
 
@@ -89,19 +127,42 @@ def read_letor(
 
 
 def write_letor(data: Dataset | Iterable[Dataset], path: str | os.PathLike[str]) -> None:
-    """Write LETOR text that reads back to the same numbers; compressed by its suffix.
+    """Write LETOR text that reads back to equal numbers; the suffix selects the compression.
 
-    Takes one dataset, or many one after the other, so that any size can be streamed.
+    Parameters
+    ----------
+    data : Dataset or iterable of Dataset
+        The documents; an iterable such as `Synthetic.blocks()` is streamed, so it may be larger
+        than memory.
+    path : path
+        The file, which appears when it is complete; `-` is standard output.
+
+    Raises
+    ------
+    DataError
+        If an id cannot be written to a LETOR file, or a label is not finite.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import firstpage as fp
+    >>> data = fp.Synthetic(queries=2, docs=3, features=2).dataset()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "data.txt.gz")
+    ...     fp.write_letor(data, path)
+    ...     bool((fp.read_letor(path).X == data.X).all())
+    True
     """
     with write_bytes(Path(path)) as out:
-        for part in [data] if isinstance(data, Dataset) else data:
-            for query in part:
-                out.write(encoded(_letor_lines(query)))
+        for block in [data] if isinstance(data, Dataset) else data:
+            for query in block:
+                out.write(encode_text(_letor_lines(query)))
 
 
 def _letor_lines(query: Dataset) -> str:
+    """Return the lines of one query."""
     name = query.queries[0]
-    check_name(name, "query id", "a LETOR file", BLANKS + "#")
+    check_identifier(name, "query id", "a LETOR file", BLANKS + "#")
     if not np.isfinite(query.y).all():
         raise DataError(f"a label of query {name!r} is missing or infinite; it cannot be written.")
     lines = []
@@ -109,27 +170,27 @@ def _letor_lines(query: Dataset) -> str:
     for row in range(query.n_docs):
         columns, values = _row(query.X, row)
         if ids is not None and ids[row]:
-            check_name(ids[row], "document id", "a LETOR file")
-        # A numpy float prints with as many digits as its own type needs, not more.
+            check_identifier(ids[row], "document id", "a LETOR file")
+        # A numpy float32 prints with no more digits than its type needs.
         texts = values.astype("U32") if values.dtype == np.float32 else map(repr, values.tolist())
         features = " ".join(f"{c + 1}:{_short(t)}" for c, t in zip(columns, texts, strict=True))
         if row == 0 and (not len(columns) or columns[-1] < query.n_features - 1):
-            features += f" {query.n_features}:0"  # so that empty last columns come back
+            features += f" {query.n_features}:0"  # preserves the number of columns
         comment = f" #docid = {ids[row]}" if ids is not None and ids[row] else ""
         lines.append(f"{_number(query.y[row])} qid:{name} {features}".rstrip() + comment + "\n")
     return "".join(lines)
 
 
-def check_name(name: str, what: str, where: str, separators: str = BLANKS) -> None:
-    """Refuse an identifier that would be read back as something else."""
+def check_identifier(name: str, kind: str, target: str, separators: str = BLANKS) -> None:
+    """Refuse an identifier that would not be read back unchanged."""
     if not name or any(c in separators for c in name):
         raise DataError(
-            f"the {what} {name!r} cannot stand in {where} (it is empty or would split)."
+            f"the {kind} {name!r} cannot be written to {target} (it is empty or has a separator)."
         )
 
 
 def _row(X: Any, row: int) -> tuple[Sequence[int], Any]:
-    """Columns and values of one document; a sparse one names only what it has."""
+    """Return the columns and values of one document; of a sparse one only those stored."""
     if isinstance(X, np.ndarray):
         return range(X.shape[1]), X[row]
     lo, hi = X.indptr[row], X.indptr[row + 1]
@@ -144,28 +205,29 @@ def _number(value: float) -> str:
     return str(int(value)) if float(value).is_integer() else repr(float(value))
 
 
-# --- parsed files, stored as `.npy` arrays that open in a millisecond by memory mapping
+# --- the cache of parsed files: `.npy` arrays that are opened by memory mapping
 #
-# An entry is a folder named after the file and all that its content depends on: the file's path,
-# size and time, the reading options, and the version of this format.  Two processes may make it at
-# once: one wins and both have it.  Where nothing can be written, nothing is.
+# An entry is a folder named after the file and everything its content depends on: the file's path,
+# size and modification time, the reading options, and the version of this format.  If two processes
+# write an entry at once, one succeeds and both can use it.  Where nothing can be written, the cache
+# is skipped.
 
 
-class Entry:
-    """The place in the cache for one file read with given options."""
+class CacheEntry:
+    """The cache entry of one file read with these options."""
 
-    def __init__(self, path: Path, where: Where, options: dict[str, Any]) -> None:
+    def __init__(self, path: Path, location: CacheLocation, options: dict[str, Any]) -> None:
         info = path.stat()
-        self._prefix = f"{path.name}.{digest([str(path.resolve()), options])[:12]}."
-        if where == "beside":
+        self._prefix = f"{path.name}.{json_digest([str(path.resolve()), options])[:12]}."
+        if location == "beside":
             base = path.parent / ".firstpage"
         else:
-            base = cache_folder() / "data" if where is True else Path(where or ".")
-        state = digest([CACHE_FORMAT, info.st_size, info.st_mtime_ns])
+            base = cache_folder() / "data" if location is True else Path(location or ".")
+        state = json_digest([CACHE_FORMAT, info.st_size, info.st_mtime_ns])
         self.folder = base / (self._prefix + state[:12])
 
     def load(self) -> dict[str, Array] | None:
-        """The arrays, mapped read-only, or None where they are absent or not whole."""
+        """Return the arrays, mapped read-only, or None if they are absent or incomplete."""
         try:
             sizes: dict[str, int] = json.loads((self.folder / "entry.json").read_text())
             arrays = {}
@@ -179,8 +241,8 @@ class Entry:
         return arrays
 
     def save(self, arrays: dict[str, Array]) -> None:
-        """Keep the arrays; stale entries of the same file go."""
-        with suppress(OSError):  # full or read-only disk, or another process was first
+        """Store the arrays, and delete stale entries of the same file."""
+        with suppress(OSError):  # full or read-only disk, or another process wrote it first
             self.folder.parent.mkdir(parents=True, exist_ok=True)
             with atomic_replace(self.folder) as draft:
                 draft.mkdir()
@@ -193,7 +255,8 @@ class Entry:
                     shutil.rmtree(old, ignore_errors=True)
 
 
-def to_arrays(data: Dataset) -> dict[str, Array]:
+def dataset_to_arrays(data: Dataset) -> dict[str, Array]:
+    """Return the arrays that represent a dataset in the cache and in shards."""
     queries = data.queries.compact()
     arrays: dict[str, Array] = {"y": data.y, "offsets": data.offsets}
     arrays |= {"queries": queries.data, "query_ends": queries.ends}
@@ -205,39 +268,65 @@ def to_arrays(data: Dataset) -> dict[str, Array]:
     if isinstance(data.X, np.ndarray):
         return arrays | {"X": data.X}
     shape = np.array(data.X.shape)
-    parts: dict[str, Any] = {
+    csr: dict[str, Any] = {
         "data": data.X.data,
         "indices": data.X.indices,
         "indptr": data.X.indptr,
     }
-    return arrays | parts | {"shape": shape}
+    return arrays | csr | {"shape": shape}
 
 
-def from_arrays(arrays: dict[str, Array], source: str) -> Dataset:
+def dataset_from_arrays(arrays: dict[str, Array], source: str) -> Dataset:
+    """Return the dataset of the arrays of `dataset_to_arrays`, without copying them."""
     if "X" in arrays:
         X: Any = arrays["X"]
     else:
         from scipy.sparse import csr_array
 
-        parts = (arrays["data"], arrays["indices"], arrays["indptr"])
-        X = csr_array(parts, shape=tuple(arrays["shape"].tolist()), copy=False)
-    queries = Ids.packed(arrays["queries"], arrays["query_ends"])
+        csr = (arrays["data"], arrays["indices"], arrays["indptr"])
+        X = csr_array(csr, shape=tuple(arrays["shape"].tolist()), copy=False)
+    queries = Ids.from_packed(arrays["queries"], arrays["query_ends"])
     ids = None
-    if "ids" in arrays:  # all mapped: nothing here may take longer for more documents
+    if "ids" in arrays:  # mapped: the cost must not depend on the number of documents
         ids = Ids(arrays["ids"], arrays["id_starts"], arrays["id_ends"])
     order = arrays.get("row_order")
     if order is not None:
-        warnings.warn(INTERLEAVED.format(what=source), FirstpageWarning, stacklevel=3)
+        warnings.warn(INTERLEAVED.format(source=source), FirstpageWarning, stacklevel=3)
     return Dataset(X, arrays["y"], arrays["offsets"], queries, ids, None, source, order)
 
 
-# --- files of scores: one per line, in the order of the documents they belong to
+# --- score files: one score per line, in the order of the documents
 
 
 def read_scores(path: str | os.PathLike[str], expected: int | None = None) -> Floats:
-    """One number a line; blank lines and what follows a # do not count.
+    """Read a score file: one number per line; blank lines and comments (#) are skipped.
 
-    `expected` is how many documents there are; another number of scores is an error.
+    Parameters
+    ----------
+    path : path
+        The file, plain or compressed.
+    expected : int, optional
+        The number of documents; another number of scores is an error.
+
+    Returns
+    -------
+    ndarray of float
+        The scores in the order of the lines.
+
+    Raises
+    ------
+    DataError
+        If a line is not a number, or the number of scores is wrong.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import firstpage as fp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "scores.txt")
+    ...     fp.write_scores([0.25, 3, -1.5], path)
+    ...     fp.read_scores(path, expected=3).tolist()
+    [0.25, 3.0, -1.5]
     """
     file = Path(path)
     raw = read_all(file)
@@ -258,7 +347,7 @@ def read_scores(path: str | os.PathLike[str], expected: int | None = None) -> Fl
             raise _not_a_number(file, text, start)
         values[row] = value
     if expected is not None and rows != expected:
-        raise DataError(f"{file}: {rows} scores for {expected} documents; give one a document.")
+        raise DataError(f"{file}: {rows} scores for {expected} documents; give one per document.")
     bad = np.isnan(values[:rows])
     if bad.any():
         raise DataError(f"{file}: the score of document {int(np.argmax(bad)) + 1} is NaN.")
@@ -270,12 +359,29 @@ def _not_a_number(file: Path, text: Bytes, pos: int) -> DataError:
     line, column = before.count(b"\n") + 1, pos - before.rfind(b"\n")
     got = bytes(text[pos : pos + 60]).split(b"\n")[0].decode("utf-8", "replace").strip()
     return DataError(
-        f"{location(file, line, column)}: a line must hold one number, the score; {got!r} is not "
-        "one."
+        f"{at(file, line, column)}: a line must contain one number, the score; got {got!r}."
     )
 
 
 def write_scores(scores: Iterable[float], path: str | os.PathLike[str]) -> None:
-    """One number a line, with all its digits."""
+    """Write a score file: one number per line, with all digits.
+
+    Parameters
+    ----------
+    scores : iterable of float
+        The scores.
+    path : path
+        The file; the suffix selects the compression, `-` is standard output.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import firstpage as fp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "scores.txt")
+    ...     fp.write_scores([0.5, 1.0], path)
+    ...     fp.read_scores(path).tolist()
+    [0.5, 1.0]
+    """
     with write_bytes(Path(path)) as out:
         out.write("".join(f"{float(s)!r}\n" for s in scores).encode())

@@ -1,4 +1,4 @@
-"""One door to all file formats: by what a file is called, and what its first line says."""
+"""Read and write files of any format, detected by suffix and first line."""
 
 from __future__ import annotations
 
@@ -25,27 +25,29 @@ SUFFIXES = {
 
 
 def format_of(path: str | os.PathLike[str], writing: bool = False) -> str:
-    """The format of a file.  Text files are told apart by their first line."""
+    """Return the format of a file; text files are distinguished by their first line."""
     file = Path(path)
     named = SUFFIXES.get(suffix_of(file)[0])
     if writing:
         if named in ("npz", "arrow", "parquet", "csv") and suffix_of(file)[1]:
-            raise DataError(f"{file}: a {named} file is not compressed once more; drop the suffix.")
+            raise DataError(f"{file}: a {named} file cannot be compressed again; drop the suffix.")
         if named is None:
             raise DataError(
-                f"{file}: its name does not say a format; end it in .txt (LETOR), .qrels, .run, "
-                ".parquet, .csv, .arrow or .npz, or name the format (--to)."
+                f"{file}: its suffix is not that of a known format; end it in .txt (LETOR), "
+                ".qrels, .run, .parquet, .csv, .arrow or .npz, or give the format (--to)."
             )
         return named
     check_readable(file)
     if not file.is_file():
-        raise DataError(f"{file}: is a pipe, which is read once only; name its format (--from).")
+        raise DataError(
+            f"{file}: is a pipe, which can be read only once; give its format (--from)."
+        )
     if named in ("npz", "arrow", "parquet", "csv"):
         return named
     with open_bytes(file) as (stream, _):
         words = _first_words(stream.read(1 << 16))
     if suffix_of(file)[0] == ".tsv" and words and not any(map(_is_number, words)):
-        return "csv"  # with a line of names
+        return "csv"  # the first line is a header
     if len(words) >= 2 and words[1].startswith(b"qid:"):
         return "letor"
     if len(words) >= 5 and words[1].upper() == b"Q0":
@@ -56,7 +58,7 @@ def format_of(path: str | os.PathLike[str], writing: bool = False) -> str:
         return "run"
     if named is None:
         raise DataError(
-            f"{file}: neither its name nor its first line says a format; name one of "
+            f"{file}: neither its suffix nor its first line is of a known format; give one of "
             f"{', '.join(FORMATS)} (--from)."
         )
     return named
@@ -81,11 +83,43 @@ def read(
     labeled: bool = True,
     **options: Any,
 ) -> Dataset | Qrels | Run:
-    """Read any file that Firstpage knows.
+    """Read a file of any supported format.
 
-    labeled  False: tables and npz files need no labels, to be ranked; LETOR text always has them
+    Parameters
+    ----------
+    path : path
+        The file.
+    format : {"letor", "qrels", "run", "parquet", "csv", "arrow", "npz"}, optional
+        The format.  By default it is detected from the suffix and the first line.
+    progress : callable, optional
+        Called with the number of bytes read so far and the size of the file (LETOR only).
+    labeled : bool, default=True
+        If False, tables and npz files need no labels, and the data can only be ranked.
+    **options
+        Keyword arguments of `read_letor`; of tables: `label`, `qid`, `docid` (names of columns)
+        and `dtype`.
+
+    Returns
+    -------
+    Dataset, Qrels or Run
+        What the file contains.
+
+    Raises
+    ------
+    DataError
+        If the format is unknown, or the file is missing or malformed.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import firstpage as fp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "data.npz")
+    ...     fp.write(fp.Synthetic(queries=2, docs=3, features=4).dataset(), path)
+    ...     fp.read(path).n_docs
+    6
     """
-    kind = _known(format) if format else format_of(path)
+    kind = _known_format(format) if format else format_of(path)
     if kind == "letor":
         return read_letor(path, progress=progress, **options)
     if kind == "qrels":
@@ -100,20 +134,45 @@ def read(
 def write(
     data: Dataset | Qrels | Run, path: str | os.PathLike[str], format: str | None = None
 ) -> None:
-    """Write in the format that the file's name, or `format`, says."""
-    kind = _known(format) if format else format_of(path, writing=True)
+    """Write data in the format of the file's suffix.
+
+    Parameters
+    ----------
+    data : Dataset, Qrels or Run
+        What to write.
+    path : path
+        The file, which appears when it is complete.
+    format : {"letor", "qrels", "run", "parquet", "csv", "arrow", "npz"}, optional
+        The format, if the suffix does not say.
+
+    Raises
+    ------
+    DataError
+        If the format is unknown or cannot represent the data.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import firstpage as fp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "judged.qrels")
+    ...     fp.write(fp.Qrels.from_dict({"q": {"d": 1}}), path)
+    ...     fp.read(path).to_dict()
+    {'q': {'d': 1.0}}
+    """
+    kind = _known_format(format) if format else format_of(path, writing=True)
     if kind == "run":
         if not isinstance(data, Run):
             raise DataError(
-                "a run needs scores, and these data hold labels; write qrels, or rank first."
+                "a run needs scores, and these data have labels; write qrels, or rank first."
             )
         return write_run(data, path)
     if kind == "qrels":
         if isinstance(data, Run):
-            raise DataError("a run holds scores, not judgments; it cannot be written as qrels.")
+            raise DataError("a run has scores, not judgments; it cannot be written as qrels.")
         return write_qrels(data, path)
     if not isinstance(data, Dataset):
-        raise DataError(f"{type(data).__name__} has no features, which {kind} files hold.")
+        raise DataError(f"{type(data).__name__} has no features, which {kind} files need.")
     if kind == "letor":
         return write_letor(data, path)
     if kind == "npz":
@@ -121,7 +180,7 @@ def write(
     return write_table(data, path, kind)
 
 
-def _known(name: str) -> str:
+def _known_format(name: str) -> str:
     if name.lower() not in FORMATS:
-        raise DataError(f"there is no format {name!r}; there are {', '.join(FORMATS)}.")
+        raise DataError(f"unknown format {name!r}; the formats are {', '.join(FORMATS)}.")
     return name.lower()

@@ -1,7 +1,7 @@
-"""Files as rows: JSON lines, tables separated by commas, semicolons or tabs, Parquet.
+"""Files of rows: JSON lines; tables separated by commas, semicolons or tabs; Parquet.
 
-One reader serves files of the user's own (`file_rows`, `file_cells`) and uploads, which are read
-with limits: they may be a trap.
+One reader serves local files (`read_file_rows`, `read_file_cells`) and uploads, which are read with
+limits since they may be malicious.
 """
 
 from __future__ import annotations
@@ -22,145 +22,149 @@ from typing import Any, Protocol
 from firstpage.data.io.files import open_bytes, suffix_of
 from firstpage.errors import DataError, location, missing_dependency
 
-Row = tuple[str, Mapping[str, Any]]  # where it stands (file:line), what it holds
+LocatedRow = tuple[str, Mapping[str, Any]]  # location (file:line), values by column
 
-LONGEST_LINE = 16 << 20
-PIECE = 1 << 16
-SLICE = 10_000  # rows of a Parquet file that are read at a time
+MAX_LINE_BYTES = 16 << 20
+CHUNK_BYTES = 1 << 16
+PARQUET_SLICE_ROWS = 10_000  # rows of a Parquet file read at a time
 SEPARATORS = (",", ";", "\t")
 
 
 class ByteStream(Protocol):
-    """What a file must do to be read here."""
+    """A readable and seekable binary stream."""
 
     def read(self, size: int = -1, /) -> bytes:
         """Return up to `size` bytes."""
 
     def seek(self, offset: int, /) -> int:
-        """Go to a position."""
+        """Move to a position."""
 
 
 @dataclass(frozen=True)
 class ReadLimits:
-    """How much of one file is read; bytes and lines are counted unpacked.
+    """Limits on what is read of one file; bytes and lines are counted after decompression.
 
-    A few hundred kilobytes of gzip can hold a thousand times as many blank lines, so bytes alone
-    bound neither time nor memory.
+    A few hundred kilobytes of gzip can contain a thousand times as many blank lines, so a limit on
+    compressed bytes would bound neither time nor memory.
     """
 
     bytes: int = 512 << 20
     lines: int = 5_000_000
     rows: int = 1_000_000
     columns: int = 1000
-    cells: int = 20_000_000  # of a Parquet file, where an empty cell takes no byte
+    cells: int = 20_000_000  # of a Parquet file, where an empty cell takes no space
 
 
-NO_LIMITS = ReadLimits(*[1 << 60] * 5)  # for files of the user's own
-Reader = Callable[[str, ByteStream, ReadLimits], Iterator[Row]]
+NO_LIMITS = ReadLimits(*[1 << 60] * 5)  # for local files
+Reader = Callable[[str, ByteStream, ReadLimits], Iterator[LocatedRow]]
 
 
-def rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[Row]:
-    """Yield the rows of a file, read as its name says."""
+def read_rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[LocatedRow]:
+    """Yield the rows of a file; its suffix selects the format."""
     plain = name.lower().removesuffix(".gz")
     for suffix, reader in READERS.items():
         if plain.endswith(suffix):
-            return _counted(name, reader(name, stream, limits), limits)
-    raise DataError(f"{name}: rows come as {', '.join(READERS)} (.gz too); rename or convert it.")
+            return _limited(name, reader(name, stream, limits), limits)
+    raise DataError(
+        f"{name}: rows are read from {', '.join(READERS)} files (also .gz); rename or convert it."
+    )
 
 
-def _counted(name: str, read: Iterator[Row], limits: ReadLimits) -> Iterator[Row]:
-    yield from islice(read, limits.rows)
-    if next(read, None) is not None:
-        raise _too_much(name, limits.rows, "rows")
+def _limited(name: str, rows: Iterator[LocatedRow], limits: ReadLimits) -> Iterator[LocatedRow]:
+    yield from islice(rows, limits.rows)
+    if next(rows, None) is not None:
+        raise _limit_error(name, limits.rows, "rows")
 
 
-def _too_much(name: str, most: int, what: str) -> DataError:
-    return DataError(f"{name}: holds more than {most:,} {what}; split it.")
+def _limit_error(name: str, limit: int, unit: str) -> DataError:
+    return DataError(f"{name}: contains more than {limit:,} {unit}; split it.")
 
 
-def unpacked(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[bytes]:
-    """Yield the file's bytes in pieces, decompressed where it is gzip; stops at the limit."""
+def decompressed_chunks(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[bytes]:
+    """Yield the file's bytes in chunks, decompressed if it is gzip; raise beyond the limit."""
     head, source = stream.read(2), stream
     if head == b"\x1f\x8b":
         stream.seek(0)
         head, source = b"", gzip.open(stream)  # noqa: SIM115
-    seen = 0
+    total = 0
     try:
-        for piece in chain([head] if head else [], iter(partial(source.read, PIECE), b"")):
-            seen += len(piece)
-            if seen > limits.bytes:
-                raise _too_much(name, limits.bytes, "bytes")
-            yield piece
+        for chunk in chain([head] if head else [], iter(partial(source.read, CHUNK_BYTES), b"")):
+            total += len(chunk)
+            if total > limits.bytes:
+                raise _limit_error(name, limits.bytes, "bytes")
+            yield chunk
     except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{name}: the .gz file is damaged or cut short ({error}).") from error
+        raise DataError(f"{name}: the .gz file is damaged or truncated ({error}).") from error
 
 
-def lines(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[tuple[int, str]]:
-    """Yield lines of UTF-8 text with their numbers, without ends or a byte-order mark."""
-    begun: list[bytes] = []  # pieces of a line that has not ended
+def read_lines(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[tuple[int, str]]:
+    """Yield the numbers and lines of UTF-8 text, without line ends or a byte-order mark."""
+    pending: list[bytes] = []  # chunks of an incomplete line
     number = size = 0
-    for piece in unpacked(name, stream, limits):
-        ends = piece.count(b"\n")
+    for chunk in decompressed_chunks(name, stream, limits):
+        ends = chunk.count(b"\n")
         if number + ends > limits.lines:
-            raise _too_much(name, limits.lines, "lines")
-        size = size + len(piece) if not ends else len(piece) - piece.rindex(b"\n") - 1
-        begun.append(piece)
+            raise _limit_error(name, limits.lines, "lines")
+        size = size + len(chunk) if not ends else len(chunk) - chunk.rindex(b"\n") - 1
+        pending.append(chunk)
         if ends:
-            *whole, rest = b"".join(begun).split(b"\n")
-            begun = [rest]
-            for raw in whole:
+            *complete, rest = b"".join(pending).split(b"\n")
+            pending = [rest]
+            for raw in complete:
                 number += 1
                 yield number, _decoded(name, number, raw)
-        if size > LONGEST_LINE:
-            raise DataError(f"{name}:{number + 1}: a line of over {LONGEST_LINE:,} bytes.")
+        if size > MAX_LINE_BYTES:
+            raise DataError(f"{name}:{number + 1}: a line is longer than {MAX_LINE_BYTES:,} bytes.")
     if size:
-        yield number + 1, _decoded(name, number + 1, b"".join(begun))
+        yield number + 1, _decoded(name, number + 1, b"".join(pending))
 
 
-def json_rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[Row]:
-    """Yield one JSON object per line."""
-    for number, line in lines(name, stream, limits):
+def read_json_rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[LocatedRow]:
+    """Yield the JSON objects of a file, one per line."""
+    for number, line in read_lines(name, stream, limits):
         if not line.strip():
             continue
         where = location(name, number)
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise DataError(f"{where}: this is no JSON ({error}).") from error
+            raise DataError(f"{where}: the line is not valid JSON ({error}).") from error
         if not isinstance(row, dict):
             raise DataError(f"{where}: a line must be one JSON object.")
         yield where, row
 
 
 def separator_of(name: str, first: str) -> str:
-    """Return what separates the columns of a table: comma, semicolon or tab.
+    """Return the separator of a table, given its first line: comma, semicolon or tab.
 
-    It is the one that makes the most names of the first line; a file called .tsv has tabs where its
-    first line has one.
+    It is the one that splits the first line into the most names; a .tsv file has tabs if its first
+    line has one.
     """
     if "\t" in first and suffix_of(Path(name))[0] == ".tsv":
         return "\t"
     line = first.replace("\r", " ")
-    return max(SEPARATORS, key=lambda by: len(next(csv.reader([line], delimiter=by), [])))
+    return max(SEPARATORS, key=lambda mark: len(next(csv.reader([line], delimiter=mark), [])))
 
 
-def cells(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[tuple[int, list[str]]]:
-    """Yield the cells of each row of a table, and the line where the row begins.
+def read_cells(
+    name: str, stream: ByteStream, limits: ReadLimits
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line where each row of a table begins, and its cells.
 
-    The first row is the header; blank lines are left out.
+    The first row is the header; blank lines are skipped.
     """
-    text = ((number, line) for number, line in lines(name, stream, limits))
-    begin, first = next(((number, line) for number, line in text if line.strip()), (1, ""))
+    numbered = ((number, line) for number, line in read_lines(name, stream, limits))
+    begin, first = next(((number, line) for number, line in numbered if line.strip()), (1, ""))
     end = begin
 
-    def given() -> Iterator[str]:
+    def text() -> Iterator[str]:
         nonlocal end
         yield first + "\n"
-        for end, line in text:  # noqa: B007 (told in errors)
+        for end, line in numbered:  # noqa: B007 (used in errors)
             yield line + "\n"
 
-    csv.field_size_limit(LONGEST_LINE)
-    reader = csv.reader(given(), delimiter=separator_of(name, first), strict=True)
+    csv.field_size_limit(MAX_LINE_BYTES)
+    reader = csv.reader(text(), delimiter=separator_of(name, first), strict=True)
     try:
         for row in reader:
             if row:
@@ -170,37 +174,37 @@ def cells(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[tuple[i
         raise DataError(f"{location(name, begin)}: cannot be read as a table ({error}).") from error
 
 
-def csv_rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[Row]:
-    """Yield the rows of a table with a header, without cells that are empty or left out."""
-    rows_ = cells(name, stream, limits)
-    _, first = next(rows_, (1, []))
+def read_csv_rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[LocatedRow]:
+    """Yield the rows of a table with a header, without empty or missing cells."""
+    rows = read_cells(name, stream, limits)
+    _, first = next(rows, (1, []))
     header = [column.strip() for column in first]
     _check_header(name, header, limits)
-    for number, row in rows_:
+    for number, row in rows:
         if len(row) > len(header):
-            raise DataError(f"{location(name, number)}: has more cells than the header.")
-        named = zip(header, row, strict=False)  # cells left out at the end are empty
-        yield location(name, number), {column: cell for column, cell in named if cell != ""}
+            raise DataError(f"{at(name, number)}: has more cells than the header.")
+        named = zip(header, row, strict=False)  # missing cells at the end are empty
+        yield at(name, number), {column: cell for column, cell in named if cell != ""}
 
 
 def _check_header(name: str, header: Sequence[str], limits: ReadLimits) -> None:
-    """Refuse too many columns, and a name that comes twice: it would hide a column."""
+    """Refuse too many columns, and a repeated name, which would hide a column."""
     if len(header) > limits.columns:
         raise DataError(
             f"{name}:1: has {len(header):,} columns; at most {limits.columns:,} are read."
         )
-    twice = next((c for c, count in Counter(header).items() if c and count > 1), None)
-    if twice is not None:
-        raise DataError(f"{name}:1: the column {twice!r} comes twice; rename or remove one.")
+    repeated = next((c for c, count in Counter(header).items() if c and count > 1), None)
+    if repeated is not None:
+        raise DataError(f"{name}:1: the column {repeated!r} occurs twice; rename or remove one.")
 
 
-def parquet_rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[Row]:
-    """Yield the rows of a Parquet file; what it says of its size is checked before it is read."""
+def read_parquet_rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[LocatedRow]:
+    """Yield the rows of a Parquet file; the size in its metadata is checked before reading."""
     try:
         import polars
     except ImportError as error:
-        raise missing_dependency("polars", "tables", f"Reading {name}") from error
-    data = io.BytesIO(b"".join(unpacked(name, stream, limits)))
+        raise need("polars", "tables", f"Reading {name}") from error
+    data = io.BytesIO(b"".join(decompressed_chunks(name, stream, limits)))
     try:
         table = _read_parquet(polars, name, data, limits)
     except polars.exceptions.PolarsError as error:
@@ -210,26 +214,26 @@ def parquet_rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[
 
 
 def _read_parquet(polars: Any, name: str, data: io.BytesIO, limits: ReadLimits) -> Any:
-    """Read in slices, so that a small file cannot become a huge table at once."""
+    """Return the table, read in slices so that a small file cannot expand to a huge one at once."""
     scanned = polars.scan_parquet(data)
     height, width = (
         int(scanned.select(polars.len()).collect().item()),
         len(scanned.collect_schema()),
     )
-    for count, most, what in (
+    for count, limit, unit in (
         (height, limits.rows, "rows"), (width, limits.columns, "columns"),
         (height * width, limits.cells, "cells"),
     ):  # fmt: skip
-        if count > most:
-            raise _too_much(name, most, what)
-    parts, size = [], 0
-    for start in range(0, height, SLICE):
-        part = scanned.slice(start, SLICE).collect()
-        size += int(part.estimated_size())
+        if count > limit:
+            raise _limit_error(name, limit, unit)
+    slices, size = [], 0
+    for start in range(0, height, PARQUET_SLICE_ROWS):
+        rows = scanned.slice(start, PARQUET_SLICE_ROWS).collect()
+        size += int(rows.estimated_size())
         if size > limits.bytes:
-            raise _too_much(name, limits.bytes, "bytes")
-        parts.append(part)
-    return polars.concat(parts) if parts else polars.DataFrame()
+            raise _limit_error(name, limits.bytes, "bytes")
+        slices.append(rows)
+    return polars.concat(slices) if slices else polars.DataFrame()
 
 
 def _decoded(name: str, number: int, raw: bytes) -> str:
@@ -241,23 +245,26 @@ def _decoded(name: str, number: int, raw: bytes) -> str:
 
 
 READERS: dict[str, Reader] = {
-    ".jsonl": json_rows, ".ndjson": json_rows, ".csv": csv_rows, ".tsv": csv_rows,
-    ".parquet": parquet_rows,
-}  # fmt: skip
+    ".jsonl": read_json_rows,
+    ".ndjson": read_json_rows,
+    ".csv": read_csv_rows,
+    ".tsv": read_csv_rows,
+    ".parquet": read_parquet_rows,
+}
 
 
-# --- files of the user's own: plain or compressed, of any size
+# --- local files: plain or compressed, of any size
 
 
-def file_rows(path: Path, reader: Reader = rows) -> Iterator[Row]:
-    """Yield the rows of a file, read as its name says or by `reader`."""
+def read_file_rows(path: Path, reader: Reader = read_rows) -> Iterator[LocatedRow]:
+    """Yield the rows of a local file; its suffix selects the format unless `reader` is given."""
     with open_bytes(path) as (stream, _):
         plain = str(path).removesuffix(suffix_of(path)[1])
         for where, row in reader(plain, stream, NO_LIMITS):
             yield where.replace(plain, str(path), 1), row
 
 
-def file_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the cells of each row of a table, and the line where the row begins."""
+def read_file_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line where each row of a local table begins, and its cells."""
     with open_bytes(path) as (stream, _):
-        yield from cells(str(path), stream, NO_LIMITS)
+        yield from read_cells(str(path), stream, NO_LIMITS)

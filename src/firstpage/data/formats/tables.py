@@ -1,10 +1,10 @@
-"""Parquet, CSV and Arrow files, and npz: one row a document.
+"""Parquet, CSV, Arrow and npz files: one row per document.
 
-CSV may be separated by commas, semicolons or tabs, as its first line is.
+CSV may be separated by commas, semicolons or tabs; the first line decides.
 
-Columns: a label (`label`, `relevance`, `grade`, `target`, `y`), a query id (`qid`,
-`query_id`, `query`), a document id if there is one (`docid`, `doc_id`, `document`), and every
-other numeric column is a feature.
+Columns: a label (`label`, `relevance`, `grade`, `target`, `y`), a query id (`qid`, `query_id`,
+`query`), optionally a document id (`docid`, `doc_id`, `document`); every other numeric column is a
+feature.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from firstpage.data.dataset import Dataset, remarks_of, warn_of
+from firstpage.data.dataset import Dataset, data_warnings, warn_about
 from firstpage.data.formats.row_reader import separator_of
 from firstpage.data.io.files import (
     BOM,
@@ -32,11 +32,11 @@ from firstpage.data.io.files import (
 )
 from firstpage.errors import DataError, FirstpageWarning, missing_dependency
 
-LABEL = ("label", "relevance", "grade", "target", "y")
-QUERY = ("qid", "query_id", "queryid", "query")
-DOCUMENT = ("docid", "doc_id", "document", "document_id", "docno")
-HEAD = 1 << 20  # bytes in which the first line of a CSV file ends
-NPZ = ("X", "data", "indices", "indptr", "shape", "y", "qid", "docid", "feature_names")
+LABEL_COLUMNS = ("label", "relevance", "grade", "target", "y")
+QUERY_COLUMNS = ("qid", "query_id", "queryid", "query")
+DOCUMENT_COLUMNS = ("docid", "doc_id", "document", "document_id", "docno")
+HEADER_BYTES = 1 << 20  # read to find the first line of a CSV file
+NPZ_ARRAYS = ("X", "data", "indices", "indptr", "shape", "y", "qid", "docid", "feature_names")
 
 
 def _polars(why: str) -> Any:
@@ -57,37 +57,56 @@ def read_table(
     kind: str | None = None,
     labeled: bool = True,
 ) -> Dataset:
-    """Read parquet, csv (tsv) or arrow; name the columns where they are not called as above.
+    """Read a Parquet, CSV (TSV) or Arrow file.
 
-    labeled  False: there need not be a label column; labels are NaN then, which only ranking takes
+    Parameters
+    ----------
+    path : path
+        The file.
+    label, qid, docid : str, optional
+        The columns of labels, query ids and document ids, if they have unusual names.
+    dtype : str, default="float32"
+        The type of the features.
+    kind : {"parquet", "csv", "tsv", "arrow"}, optional
+        The format; by default the suffix decides.
+    labeled : bool, default=True
+        If False, the label column may be missing; labels are then NaN, and the data can only be
+        ranked.
+
+    Returns
+    -------
+    Dataset
+        The documents.
     """
     file = Path(path)
     check_readable(file)
     pl = _polars(f"Reading {file}")
-    named = _kind(file, kind)
-    read, how = (pl.read_parquet if named == "parquet" else pl.read_ipc), {}
-    source: Any = file if file.is_file() else io.BytesIO(read_all(file))  # a pipe is read once
-    if named in ("csv", "tsv"):
-        head, separator = csv_header(file, source)
-        _check_distinct(head, str(file))
-        read, how = pl.read_csv, {"separator": separator}
+    format = _table_format(file, kind)
+    read, options = (pl.read_parquet if format == "parquet" else pl.read_ipc), {}
+    source: Any = (
+        file if file.is_file() else io.BytesIO(read_all(file))
+    )  # a pipe can be read only once
+    if format in ("csv", "tsv"):
+        header, separator = csv_header(file, source)
+        _check_distinct(header, str(file))
+        read, options = pl.read_csv, {"separator": separator}
     try:
-        frame = read(source, **how)
+        frame = read(source, **options)
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         raise DataError(f"{file}: cannot be read as a table ({_first_line(error)}).") from error
     columns = {"label": label, "qid": qid, "docid": docid}
     data = from_frame(frame, str(file), **columns, dtype=dtype, labeled=labeled)
-    warn_of(str(file), remarks_of(data))
+    warn_about(str(file), data_warnings(data))
     return data
 
 
 def csv_header(file: Path, source: Any) -> tuple[list[str], str]:
-    """Return the names in the first line of a CSV file, and what separates them."""
+    """Return the column names in the first line of a CSV file, and their separator."""
     if isinstance(source, io.BytesIO):
-        raw = source.getvalue()[:HEAD]
+        raw = source.getvalue()[:HEADER_BYTES]
     else:
         with open_bytes(file) as (stream, _):
-            raw = stream.read(HEAD)
+            raw = stream.read(HEADER_BYTES)
     lines = raw.removeprefix(BOM).decode("utf-8", "replace").splitlines()
     first = next((line for line in lines if line.strip()), "")
     separator = separator_of(str(file), first)
@@ -95,15 +114,15 @@ def csv_header(file: Path, source: Any) -> tuple[list[str], str]:
 
 
 def _check_distinct(columns: Iterable[str], source: str) -> None:
-    """Refuse two columns of one name."""
+    """Refuse two columns of the same name."""
     seen: set[str] = set()
     for name in columns:
         if name in seen:
-            raise DataError(f"{source}: two columns are called {name!r}; rename or drop one.")
+            raise DataError(f"{source}: two columns are named {name!r}; rename or drop one.")
         seen.add(name)
 
 
-def _kind(file: Path, kind: str | None) -> str:
+def _table_format(file: Path, kind: str | None) -> str:
     return kind or suffix_of(file)[0].lstrip(".")
 
 
@@ -117,18 +136,20 @@ def from_frame(
     dtype: str = "float32",
     labeled: bool = True,
 ) -> Dataset:
-    """From a polars or pandas frame, or an Arrow table."""
+    """Return the dataset of a polars or pandas frame or an Arrow table; options of `read_table`."""
     columns = list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
     _check_distinct(columns, source)
-    y = _find(columns, label, LABEL, "label", source, optional=not labeled)
-    q = _find(columns, qid, QUERY, "query id", source)
-    d = _find(columns, docid, DOCUMENT, "document id", source, optional=True)
+    y = _find(columns, label, LABEL_COLUMNS, "label", source, optional=not labeled)
+    q = _find(columns, qid, QUERY_COLUMNS, "query id", source)
+    d = _find(columns, docid, DOCUMENT_COLUMNS, "document id", source, optional=True)
     features = [c for c in columns if c not in (y, q, d)]
-    odd = [str(c) for c in features if str(c).lower() in (*LABEL, *QUERY, *DOCUMENT)]
-    if odd:
+    special = (*LABEL_COLUMNS, *QUERY_COLUMNS, *DOCUMENT_COLUMNS)
+    suspicious = [str(c) for c in features if str(c).lower() in special]
+    if suspicious:
         warnings.warn(
-            f"{source}: reads {', '.join(map(repr, odd))} as a feature, though {y!r} is the label, "
-            f"{q!r} the query and {d!r} the document; drop the column if it is none.",
+            f"{source}: {', '.join(map(repr, suspicious))} is read as a feature, since {y!r} is "
+            f"the label, {q!r} the query and {d!r} the document; drop the column if it is not a "
+            "feature.",
             FirstpageWarning,
             stacklevel=3,
         )
@@ -138,7 +159,7 @@ def from_frame(
         arrays.append(array.astype(dtype))
     rows = len(frame)
     if not rows:
-        raise DataError(f"{source}: there is no document in it.")
+        raise DataError(f"{source}: contains no documents.")
     X = np.column_stack(arrays) if arrays else np.empty((rows, 0), dtype)
     ids = None if d is None else _values(frame, d)
     names = _values(frame, q)
@@ -153,24 +174,25 @@ def from_frame(
 
 def _find(
     columns: list[str],
-    given: str | None,
-    usual: Iterable[str],
-    what: str,
+    name: str | None,
+    usual_names: Iterable[str],
+    role: str,
     source: str,
     optional: bool = False,
 ) -> Any:
-    if given is not None:
-        if given not in columns:
-            raise DataError(f"{source}: there is no column {given!r} (there are {_some(columns)}).")
-        return given
+    """Return the column of this name, or else the one of a usual name."""
+    if name is not None:
+        if name not in columns:
+            raise DataError(f"{source}: there is no column {name!r} (there are {_some(columns)}).")
+        return name
     lower = {str(c).lower(): c for c in columns}
-    for name in usual:
+    for name in usual_names:
         if name in lower:
             return lower[name]
     if optional:
         return None
     raise DataError(
-        f"{source}: no column looks like the {what} ({', '.join(usual)}); there are "
+        f"{source}: no column looks like the {role} ({', '.join(usual_names)}); there are "
         f"{_some(columns)}."
     )
 
@@ -204,28 +226,28 @@ def _first_line(error: Exception) -> str:
 
 
 def to_frame(data: Dataset) -> Any:
-    """One row a document: label, qid, docid if there is one, then the features."""
-    pl = _polars("Making a table")
+    """Return a polars frame: one row per document with label, qid, docid (if any) and features."""
+    pl = _polars("Creating a table")
     columns: dict[str, Any] = {"label": data.y, "qid": pl.Series(data.qid.tolist())}
     if data.docid is not None:
         columns["docid"] = pl.Series(data.docid.tolist())
     X = np.asarray(data.dense().X)
-    taken = {"label", "qid", "docid"} & set(data.feature_names or ())
-    if taken:
-        raise DataError(f"a feature cannot be called {', '.join(sorted(taken))} in a table.")
+    reserved = {"label", "qid", "docid"} & set(data.feature_names or ())
+    if reserved:
+        raise DataError(f"a feature cannot be named {', '.join(sorted(reserved))} in a table.")
     names = data.feature_names or [f"f{i + 1}" for i in range(data.n_features)]
     columns |= {name: np.ascontiguousarray(X[:, i]) for i, name in enumerate(names)}
     return pl.DataFrame(columns)
 
 
 def write_table(data: Dataset, path: str | os.PathLike[str], kind: str | None = None) -> None:
-    """Parquet, CSV or Arrow, by the suffix or as `kind` says."""
+    """Write a Parquet, CSV or Arrow file; the suffix or `kind` selects the format."""
     file = Path(path)
     frame = to_frame(data)
     with write_bytes(file) as out:
-        if _kind(file, kind) == "parquet":
+        if _table_format(file, kind) == "parquet":
             frame.write_parquet(out)
-        elif _kind(file, kind) == "csv":
+        elif _table_format(file, kind) == "csv":
             frame.write_csv(out)
         else:
             frame.write_ipc(out)
@@ -235,48 +257,48 @@ def write_table(data: Dataset, path: str | os.PathLike[str], kind: str | None = 
 
 
 def read_npz(path: str | os.PathLike[str], labeled: bool = True) -> Dataset:
-    """Arrays X (or data/indices/indptr/shape), y, qid and perhaps docid, feature_names.
+    """Read arrays X (or data, indices, indptr, shape), y, qid, and optionally docid, feature_names.
 
-    labeled  False: y may be missing; labels are NaN then, which only ranking takes
+    With `labeled` False, y may be missing; labels are then NaN, and the data can only be ranked.
     """
     file = Path(path)
     check_readable(file)
     try:
-        with np.load(file, allow_pickle=False) as arrays:
-            held = {name: arrays[name] for name in arrays.files}
+        with np.load(file, allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
     except (OSError, ValueError, EOFError, KeyError, BadZipFile) as error:
         raise DataError(f"{file}: cannot be read as npz ({_first_line(error)}).") from error
-    if not labeled and "y" not in held and "qid" in held:
-        held["y"] = np.full(len(held["qid"]), np.nan)
-    lacking = [name for name in ("y", "qid") if name not in held]
-    if "X" in held:
-        X: Any = held["X"]
-    elif {"data", "indices", "indptr", "shape"} <= set(held):
+    if not labeled and "y" not in arrays and "qid" in arrays:
+        arrays["y"] = np.full(len(arrays["qid"]), np.nan)
+    missing = [name for name in ("y", "qid") if name not in arrays]
+    if "X" in arrays:
+        X: Any = arrays["X"]
+    elif {"data", "indices", "indptr", "shape"} <= set(arrays):
         from scipy.sparse import csr_array
 
-        parts = (held["data"], held["indices"], held["indptr"])
-        X = csr_array(parts, shape=tuple(held["shape"].tolist()))
+        csr = (arrays["data"], arrays["indices"], arrays["indptr"])
+        X = csr_array(csr, shape=tuple(arrays["shape"].tolist()))
     else:
-        lacking.insert(0, "X")
-    odd = [name for name in held if name not in NPZ]
-    if odd:
+        missing.insert(0, "X")
+    unknown = [name for name in arrays if name not in NPZ_ARRAYS]
+    if unknown:
         warnings.warn(
-            f"{file}: leaves out {', '.join(odd)}; data are {', '.join(NPZ)}.",
+            f"{file}: ignores the arrays {', '.join(unknown)}; it reads {', '.join(NPZ_ARRAYS)}.",
             FirstpageWarning,
             stacklevel=3,
         )
-    if lacking:
-        raise DataError(f"{file}: lacks {', '.join(lacking)}; it has {', '.join(held)}.")
-    if not len(held["y"]):
-        raise DataError(f"{file}: there is no document in it.")
-    names = held["feature_names"].tolist() if "feature_names" in held else None
-    data = Dataset.from_arrays(X, held["y"], held["qid"], held.get("docid"), names, str(file))
-    warn_of(str(file), remarks_of(data))
+    if missing:
+        raise DataError(f"{file}: lacks {', '.join(missing)}; it has {', '.join(arrays)}.")
+    if not len(arrays["y"]):
+        raise DataError(f"{file}: contains no documents.")
+    names = arrays["feature_names"].tolist() if "feature_names" in arrays else None
+    data = Dataset.from_arrays(X, arrays["y"], arrays["qid"], arrays.get("docid"), names, str(file))
+    warn_about(str(file), data_warnings(data))
     return data
 
 
 def write_npz(data: Dataset, path: str | os.PathLike[str]) -> None:
-    """All arrays in one file."""
+    """Write all arrays to one npz file."""
     arrays: dict[str, Any] = {"y": data.y, "qid": np.array(data.qid.tolist())}
     if isinstance(data.X, np.ndarray):
         arrays["X"] = data.X

@@ -1,7 +1,7 @@
 """TREC files: `qrels` (query, iteration, document, grade) and `run` (.., rank, score, tag).
 
-A file is read whole into columns; an upload line by line, with limits.  Both take the same lines
-and say the same of others.
+Files are read at once into columns; uploads are read line by line, with limits.  Both accept the
+same lines and raise the same errors.
 """
 
 from __future__ import annotations
@@ -12,32 +12,59 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
 from firstpage.data.dataset import INTERLEAVED, Dataset
-from firstpage.data.formats.letor import check_name
-from firstpage.data.formats.row_reader import ByteStream, ReadLimits, lines
+from firstpage.data.formats.letor import check_identifier
+from firstpage.data.formats.row_reader import ByteStream, ReadLimits, read_lines
 from firstpage.data.groups import (
-    check_groups,
+    check_offsets,
+    duplicate_rows,
     group_rows,
     offsets_from_lengths,
-    repeated_rows,
 )
-from firstpage.data.ids import Ids, encoded
+from firstpage.data.ids import Ids, encode_text
 from firstpage.data.io.files import read_all, write_bytes
 from firstpage.errors import DataError, FirstpageWarning, location
 from firstpage.kernels.parsing import trec as kernel
 from firstpage.kernels.parsing.numbers import fallback_number, powers
 from firstpage.types import Bytes, Floats, Ints
 
-Self = TypeVar("Self", bound="Column")
+ColumnType = TypeVar("ColumnType", bound="Column")
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One number for each named document of each query, grouped by query."""
+    """One value per document of each query, grouped by query: the base of `Qrels` and `Run`.
+
+    Parameters
+    ----------
+    queries : Ids
+        The id of each query.
+    offsets : ndarray of shape (n_queries + 1,)
+        Query `q` owns the rows `offsets[q]:offsets[q + 1]`.
+    docids : Ids
+        The id of each document.
+    values : ndarray of shape (n_docs,)
+        The value of each document; NaN is an error.
+    name : str, default=""
+        The name of the system, a run's tag.
+    source : str, default=""
+        The file that the data were read from.
+
+    Raises
+    ------
+    DataError
+        If the lengths do not agree, or a value is NaN.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> fp.Run.from_dict({"q1": {"a": 0.5, "b": 2.0}}, name="bm25")
+    Run(bm25: 1 queries, 2 documents)
+    """
 
     queries: Ids
     offsets: Ints
@@ -46,8 +73,8 @@ class Column:
     name: str = ""
     source: str = field(default="", repr=False)
 
-    what: ClassVar[str] = "value"
-    fields: ClassVar[tuple[str, ...]] = ()  # of a line of its file
+    value_name: ClassVar[str] = "value"
+    fields: ClassVar[tuple[str, ...]] = ()  # fields of a line of the file
 
     def __post_init__(self) -> None:
         for name in ("offsets", "values"):
@@ -57,20 +84,21 @@ class Column:
         if not len(self.docids) == len(self.values) == int(self.offsets[-1]):
             raise DataError(
                 f"{self.source or self.name}: {len(self.docids)} documents, {len(self.values)} "
-                f"{self.what}s and {int(self.offsets[-1])} rows in queries; they must be equal."
+                f"{self.value_name}s and {int(self.offsets[-1])} rows in queries; the three must "
+                "be equal."
             )
-        check_groups(self.offsets, self.queries, len(self.values), self.source or self.what)
+        check_offsets(self.offsets, self.queries, len(self.values), self.source or self.value_name)
         bad = np.isnan(self.values)
         if bad.any():
             row = int(np.argmax(bad))
             query = self.queries[int(np.searchsorted(self.offsets, row, side="right")) - 1]
             raise DataError(
-                f"{self.source or self.what}: the {self.what} of document {self.docids[row]!r} in "
-                f"query {query!r} is not a number (NaN)."
+                f"{self.source or self.value_name}: the {self.value_name} of document "
+                f"{self.docids[row]!r} in query {query!r} is not a number (NaN)."
             )
 
     def __len__(self) -> int:
-        """The number of queries."""
+        """Return the number of queries."""
         return len(self.queries)
 
     def __repr__(self) -> str:
@@ -78,38 +106,88 @@ class Column:
         return f"{type(self).__name__}({label}: {len(self)} queries, {len(self.values)} documents)"
 
     @classmethod
-    def from_dict(
-        cls: type[Self], table: Mapping[str, Mapping[str, float]], name: str = ""
-    ) -> Self:
-        """From {query: {document: value}}, the form of pytrec_eval and ranx."""
+    def from_dict(cls, table: Mapping[str, Mapping[str, float]], name: str = "") -> Self:
+        """Return the column of nested mappings, the form of pytrec_eval and ranx.
+
+        Parameters
+        ----------
+        table : mapping of str to mapping of str to float
+            {query: {document: value}}.
+        name : str, default=""
+            The name of the system.
+
+        Returns
+        -------
+        Qrels or Run
+            An object of this class.
+
+        Raises
+        ------
+        DataError
+            If a value is not a number, or two keys denote one query.
+
+        Examples
+        --------
+        >>> import firstpage as fp
+        >>> fp.Qrels.from_dict({"q1": {"a": 2, "b": 0}}).labels.tolist()
+        [2.0, 0.0]
+        """
         if len({str(query) for query in table}) < len(table):
-            raise DataError("two keys read as the same query id, such as 1 and '1'.")
+            raise DataError("two keys denote the same query id, such as 1 and '1'.")
         for query, docs in table.items():
             if not isinstance(docs, Mapping):
                 raise DataError(f"query {query!r} must map documents to numbers; got {docs!r}.")
         lengths = [len(docs) for docs in table.values()]
         offsets = offsets_from_lengths(lengths)
-        docids = Ids.of(doc for docs in table.values() for doc in docs)
+        docids = Ids.from_values(doc for docs in table.values() for doc in docs)
         try:
             values = np.array([v for docs in table.values() for v in docs.values()], np.float64)
         except (TypeError, ValueError) as error:
-            raise DataError(f"every {cls.what} must be a number ({error}).") from error
-        return cls(Ids.of(table), offsets, docids, values, name)
+            raise DataError(f"every {cls.value_name} must be a number ({error}).") from error
+        return cls(Ids.from_values(table), offsets, docids, values, name)
 
     @classmethod
-    def from_arrays(cls: type[Self], qid: Any, docid: Any, values: Any, name: str = "") -> Self:
-        """From one query id, document id and value a row, in any order."""
+    def from_arrays(cls, qid: Any, docid: Any, values: Any, name: str = "") -> Self:
+        """Return the column of arrays with one entry per document, in any order.
+
+        Parameters
+        ----------
+        qid : array_like of shape (n_docs,)
+            Query ids.
+        docid : iterable of length n_docs
+            Document ids.
+        values : array_like of shape (n_docs,)
+            Grades or scores.
+        name : str, default=""
+            The name of the system.
+
+        Returns
+        -------
+        Qrels or Run
+            An object of this class.
+
+        Raises
+        ------
+        DataError
+            If the lengths do not agree.
+        """
         numbers = np.array(values, np.float64)
         queries, offsets, order = group_rows(qid, len(numbers))
-        ids = Ids.of(docid)
+        ids = Ids.from_values(docid)
         if len(ids) != len(numbers):
-            raise DataError(f"{len(ids)} document ids for {len(numbers)} {cls.what}s.")
+            raise DataError(f"{len(ids)} document ids for {len(numbers)} {cls.value_name}s.")
         if order is not None:
             numbers, ids = numbers[order], ids[order]
         return cls(queries, offsets, ids, numbers, name)
 
     def to_dict(self) -> dict[str, dict[str, float]]:
-        """{query: {document: value}}."""
+        """Return nested dictionaries, the form of pytrec_eval and ranx.
+
+        Returns
+        -------
+        dict
+            {query: {document: value}}.
+        """
         names, values = list(self.docids), self.values.tolist()
         ends = self.offsets.tolist()
         return {
@@ -119,70 +197,184 @@ class Column:
 
 
 class Qrels(Column):
-    """Relevance judgments: a grade for each judged document."""
+    """Relevance judgments: one grade per judged document.
 
-    what = "grade"
+    Parameters
+    ----------
+    queries : Ids
+        The id of each query.
+    offsets : ndarray of shape (n_queries + 1,)
+        Query `q` owns the rows `offsets[q]:offsets[q + 1]`.
+    docids : Ids
+        The id of each document.
+    values : ndarray of shape (n_docs,)
+        The grade of each document.
+    name : str, default=""
+        A name, optional.
+    source : str, default=""
+        The file that the judgments were read from.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_docs,)
+        The grades.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> qrels = fp.Qrels.from_dict({"q1": {"a": 2, "b": 0}})
+    >>> len(qrels), qrels.to_dict()
+    (1, {'q1': {'a': 2.0, 'b': 0.0}})
+    """
+
+    value_name = "grade"
     fields = ("query", "iteration", "document", "grade")
 
     @property
     def labels(self) -> Floats:
+        """The grades."""
         return self.values
 
 
 class Run(Column):
-    """What a system retrieved: a score for each document; `name` is its tag."""
+    """The result of a retrieval system: one score per retrieved document.
 
-    what = "score"
+    Parameters
+    ----------
+    queries : Ids
+        The id of each query.
+    offsets : ndarray of shape (n_queries + 1,)
+        Query `q` owns the rows `offsets[q]:offsets[q + 1]`.
+    docids : Ids
+        The id of each document.
+    values : ndarray of shape (n_docs,)
+        The score of each document; larger is better.
+    name : str, default=""
+        The name of the system, the run's tag.
+    source : str, default=""
+        The file that the run was read from.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_docs,)
+        The scores.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> run = fp.Run.from_dict({"q1": {"a": 0.5, "b": 2.0}})
+    >>> fp.evaluate(run, {"q1": {"a": 0, "b": 1}}, measures=["RR"])["RR"]
+    1.0
+    """
+
+    value_name = "score"
     fields = ("query", "Q0", "document", "rank", "score", "tag")
 
     @property
     def scores(self) -> Floats:
+        """The scores."""
         return self.values
 
 
 def read_qrels(path: str | os.PathLike[str]) -> Qrels:
-    """Read `query iteration document grade` lines; plain or compressed."""
+    """Read relevance judgments: lines of `query iteration document grade`.
+
+    Parameters
+    ----------
+    path : path
+        The file, plain or compressed.
+
+    Returns
+    -------
+    Qrels
+        The judgments.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read or a line is malformed; the message names file, line and column.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import firstpage as fp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "test.qrels")
+    ...     fp.write_qrels(fp.Qrels.from_dict({"q1": {"a": 2, "b": 1}}), path)
+    ...     fp.read_qrels(path).to_dict()
+    {'q1': {'a': 2.0, 'b': 1.0}}
+    """
     return _read(Qrels, Path(path))
 
 
 def read_run(path: str | os.PathLike[str]) -> Run:
-    """Read `query Q0 document rank score tag` lines; the order comes from the scores alone."""
+    """Read a run: lines of `query Q0 document rank score tag`.
+
+    The order comes from the scores alone, as in trec_eval; a warning says if the ranks contradict
+    them.
+
+    Parameters
+    ----------
+    path : path
+        The file, plain or compressed.
+
+    Returns
+    -------
+    Run
+        The run; its name is the tag of the first line.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read or a line is malformed; the message names file, line and column.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import firstpage as fp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "bm25.run")
+    ...     fp.write_run(fp.Run.from_dict({"q1": {"a": 2, "b": 1}}), path)
+    ...     fp.read_run(path).to_dict()
+    {'q1': {'a': 2.0, 'b': 1.0}}
+    """
     return _read(Run, Path(path))
 
 
-def uploaded_rows(
+def read_uploaded_rows(
     kind: type[Column], name: str, stream: ByteStream, limits: ReadLimits
 ) -> Iterator[tuple[str, str, str, float]]:
-    """Yield where each line stands (file:line), its query, its document and its finite value."""
-    at_value = kind.fields.index(kind.what)
-    for number, line in lines(name, stream, limits):
+    """Yield the location (file:line), query, document and finite value of each line."""
+    value_field = kind.fields.index(kind.value_name)
+    for number, line in read_lines(name, stream, limits):
         words = line.encode().split()
         if not words:
             continue
-        if len(words) <= at_value:
-            raise _too_few(kind, location(name, number), len(words))
+        if len(words) <= value_field:
+            raise _too_few_fields(kind, at(name, number), len(words))
         if kind is Qrels and len(words) > len(kind.fields):
-            raise _too_many(kind, location(name, number))
-        value = fallback_number(words[at_value])
+            raise _too_many_fields(kind, at(name, number))
+        value = spelled_number(words[value_field])
         if value is None or not math.isfinite(value):
-            raise _no_number(kind, location(name, number), words[at_value])
-        yield location(name, number), words[0].decode(), words[2].decode(), value
+            raise _not_a_number(kind, at(name, number), words[value_field])
+        yield at(name, number), words[0].decode(), words[2].decode(), value
 
 
-def _read(cls: type[Self], path: Path) -> Self:
+def _read(cls: type[ColumnType], path: Path) -> ColumnType:
+    """Return the column of a TREC file."""
     raw = read_all(path)
     text = np.frombuffer(raw if raw.endswith(b"\n") else raw + b"\n", np.uint8)
-    most = int(np.count_nonzero(text == 10))  # rows, one per line
-    query, starts, ends, values = (np.empty(most, t) for t in "qqqd")
-    ranks = np.empty(most, np.int64)
-    hashes = np.empty(most, np.uint64)
-    query_starts, query_ends = np.empty(most, np.int64), np.empty(most, np.int64)
-    table = np.full(max(16, 1 << (2 * most - 1).bit_length()), -1, np.int64)
+    n_lines = int(np.count_nonzero(text == 10))
+    query, starts, ends, values = (np.empty(n_lines, t) for t in "qqqd")
+    ranks = np.empty(n_lines, np.int64)
+    hashes = np.empty(n_lines, np.uint64)
+    query_starts, query_ends = np.empty(n_lines, np.int64), np.empty(n_lines, np.int64)
+    table = np.full(max(16, 1 << (2 * n_lines - 1).bit_length()), -1, np.int64)
     cell = np.zeros(1, np.uint64)
-    hards = np.empty(3 * most, np.int64)
+    hards = np.empty(3 * n_lines, np.int64)
     state = np.zeros(5, np.int64)
     code = kernel.parse_trec(
-        text, len(text), cls.fields.index(cls.what), int(cls is Qrels),
+        text, len(text), cls.fields.index(cls.value_name), int(cls is Qrels),
         *powers(), cell, cell.view(np.float64),
         query, starts, ends, hashes, values, ranks, query_starts, query_ends, table, hards, state,
     )  # fmt: skip
@@ -190,21 +382,21 @@ def _read(cls: type[Self], path: Path) -> Self:
         raise _error(cls, path, text, code, state)
     rows, queries = int(state[kernel.ROWS]), int(state[kernel.QUERIES])
     if not rows:
-        raise DataError(f"{path}: there is no {cls.what} in it.")
-    for row, start, end in hards[: state[kernel.FALLBACKS]].reshape(-1, 3).tolist():
-        value = fallback_number(bytes(text[start:end]))
+        raise DataError(f"{path}: contains no {cls.value_name}s.")
+    for row, start, end in hards[: state[kernel.HARDS]].reshape(-1, 3).tolist():
+        value = spelled_number(bytes(text[start:end]))
         if value is None:
             state[kernel.ERROR_AT] = start
             raise _error(cls, path, text, kernel.BAD_NUMBER, state)
         values[row] = value
-    _check_finite(path, text, values[:rows], starts, cls.what)
+    _check_not_nan(path, text, values[:rows], starts, cls.value_name)
     query = query[:rows]
     if cls is Run:
         _check_ranks(path, query, ranks[:rows], values[:rows])
     docids = Ids(text, starts[:rows], ends[:rows], hashes[:rows])
     values = values[:rows]
     if not np.all(query[1:] >= query[:-1]):
-        warnings.warn(INTERLEAVED.format(what=path), FirstpageWarning, stacklevel=3)
+        warnings.warn(INTERLEAVED.format(source=path), FirstpageWarning, stacklevel=3)
         order = np.argsort(query, kind="stable")
         docids, values = docids[order], values[order]
     offsets = offsets_from_lengths(np.bincount(query, minlength=queries))
@@ -214,7 +406,7 @@ def _read(cls: type[Self], path: Path) -> Self:
 
 
 def _check_ranks(path: Path, query: Ints, ranks: Ints, scores: Floats) -> None:
-    """Warn of ranks that say another order than the scores, which alone count (as in trec_eval)."""
+    """Warn if ranks contradict the scores, which alone decide the order (as in trec_eval)."""
     same = query[1:] == query[:-1]
     if (~same | ((ranks[1:] > ranks[:-1]) & (scores[1:] < scores[:-1]))).all():
         return
@@ -232,7 +424,7 @@ def _check_ranks(path: Path, query: Ints, ranks: Ints, scores: Floats) -> None:
         )
     elif later.any() and (scores[1:] == scores[:-1])[query[1:] == query[:-1]].all():
         warnings.warn(
-            f"{path}: all documents of a query have the same score, whatever their rank; the order "
+            f"{path}: all documents of a query have the same score, despite their ranks; the order "
             "comes from the scores, as in trec_eval, so all are tied.",
             FirstpageWarning,
             stacklevel=4,
@@ -240,7 +432,7 @@ def _check_ranks(path: Path, query: Ints, ranks: Ints, scores: Floats) -> None:
 
 
 def _tag(text: Bytes) -> str:
-    """The sixth field of the first line that has one."""
+    """Return the tag: the sixth field of the first line."""
     for line in bytes(text[:4096]).split(b"\n"):
         words = line.split()
         if words:
@@ -248,12 +440,12 @@ def _tag(text: Bytes) -> str:
     return ""
 
 
-def _check_finite(path: Path, text: Bytes, values: Floats, starts: Ints, what: str) -> None:
+def _check_not_nan(path: Path, text: Bytes, values: Floats, starts: Ints, name: str) -> None:
     bad = np.isnan(values)
     if bad.any():
         row = int(np.argmax(bad))
         line = int(np.count_nonzero(text[: starts[row]] == 10)) + 1
-        raise DataError(f"{location(path, line)}: the {what} is not a number (NaN).")
+        raise DataError(f"{at(path, line)}: the {name} is not a number (NaN).")
 
 
 def _error(kind: type[Column], path: Path, text: Bytes, code: int, state: Ints) -> DataError:
@@ -262,109 +454,159 @@ def _error(kind: type[Column], path: Path, text: Bytes, code: int, state: Ints) 
     line, column = before.count(b"\n") + 1, pos - (before.rfind(b"\n") + 1) + 1
     where = location(path, line, column)
     if code == kernel.TOO_FEW:
-        return _too_few(kind, where, int(state[kernel.FIELD]))
+        return _too_few_fields(kind, where, int(state[kernel.FIELD]))
     if code == kernel.TOO_MANY:
-        return _too_many(kind, where)
-    return _no_number(kind, where, bytes(text[pos : pos + 60]).split()[0])
+        return _too_many_fields(kind, where)
+    return _not_a_number(kind, where, bytes(text[pos : pos + 60]).split()[0])
 
 
-def _too_few(kind: type[Column], where: str, count: int) -> DataError:
+def _too_few_fields(kind: type[Column], where: str, count: int) -> DataError:
     return DataError(
-        f"{where}: the line has {count} field{'s' * (count != 1)} and must have "
+        f"{where}: the line has {count} field{'s' * (count != 1)} instead of "
         f"{len(kind.fields)}: {' '.join(kind.fields)}."
     )
 
 
-def _too_many(kind: type[Column], where: str) -> DataError:
+def _too_many_fields(kind: type[Column], where: str) -> DataError:
     return DataError(
         f"{where}: the line has more than the {len(kind.fields)} fields {' '.join(kind.fields)}; "
-        "is this a run (--run), not judgments?"
+        "is it a run (--run) instead of judgments?"
     )
 
 
-def _no_number(kind: type[Column], where: str, word: bytes) -> DataError:
+def _not_a_number(kind: type[Column], where: str, word: bytes) -> DataError:
     shown = word[:60].decode("utf-8", "replace")
-    return DataError(f"{where}: the {kind.what} must be a number, and is {shown!r}.")
+    return DataError(f"{where}: the {kind.value_name} must be a number; got {shown!r}.")
 
 
 # --- writing
 
 
 def write_qrels(qrels: Qrels | Dataset, path: str | os.PathLike[str]) -> None:
-    """Write judgments; a dataset needs document ids."""
-    table = qrels if isinstance(qrels, Column) else qrels_of(qrels)
+    """Write judgments: lines of `query 0 document grade`.
+
+    Parameters
+    ----------
+    qrels : Qrels or Dataset
+        The judgments, or a dataset whose labels are judgments; documents without ids are named
+        `query-position`, with a warning.
+    path : path
+        The file; the suffix selects the compression, `-` is standard output.
+
+    Raises
+    ------
+    DataError
+        If an id has a space in it, or a document occurs twice in a query.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import firstpage as fp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "test.qrels")
+    ...     fp.write_qrels(fp.Qrels.from_dict({"q1": {"a": 2}}), path)
+    ...     len(fp.read_qrels(path))
+    1
+    """
+    table = qrels if isinstance(qrels, Column) else to_qrels(qrels)
     ends = table.offsets.tolist()
     _check_names(table)
     with write_bytes(Path(path)) as out:
         for query, lo, hi in zip(table.queries, ends, ends[1:], strict=False):
             rows = zip(table.docids[slice(lo, hi)], table.values[lo:hi].tolist(), strict=True)
-            out.write(encoded("".join(f"{query} 0 {doc} {_plain(v)}\n" for doc, v in rows)))
+            out.write(encode_text("".join(f"{query} 0 {doc} {_plain(v)}\n" for doc, v in rows)))
 
 
 def write_run(run: Run, path: str | os.PathLike[str]) -> None:
-    """Write a run, best score first; tied documents in the order of their names, downward."""
+    """Write a run: lines of `query Q0 document rank score tag`, best score first.
+
+    Documents of equal score are written by descending id, trec_eval's order.
+
+    Parameters
+    ----------
+    run : Run
+        The run.
+    path : path
+        The file; the suffix selects the compression, `-` is standard output.
+
+    Raises
+    ------
+    DataError
+        If an id or the tag has a space in it, or a document occurs twice in a query.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import firstpage as fp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "bm25.run")
+    ...     fp.write_run(fp.Run.from_dict({"q1": {"a": 2.5}}, name="bm25"), path)
+    ...     fp.read_run(path).name
+    'bm25'
+    """
     ends = run.offsets.tolist()
     tag = run.name or "firstpage"
     _check_names(run)
-    check_name(tag, "tag", "a TREC file")
+    check_identifier(tag, "tag", "a TREC file")
     with write_bytes(Path(path)) as out:
         for query, lo, hi in zip(run.queries, ends, ends[1:], strict=False):
             rows = zip(run.values[lo:hi].tolist(), run.docids[slice(lo, hi)], strict=True)
-            ranked = (
+            lines = (
                 f"{query} Q0 {doc} {rank} {score!r} {tag}\n"
                 for rank, (score, doc) in enumerate(sorted(rows, reverse=True), 1)
             )
-            out.write(encoded("".join(ranked)))
+            out.write(encode_text("".join(lines)))
 
 
 def _check_names(table: Column) -> None:
-    """Refuse what a TREC file cannot hold: ids with spaces, a document twice in a query."""
-    repeated = repeated_rows(table.docids.hashes, table.offsets, np.ones(len(table.values), bool))
-    if len(repeated):
-        row = int(repeated[0])
+    """Refuse what a TREC file cannot represent: ids with spaces, repeated documents."""
+    duplicates = duplicate_rows(
+        table.docids.hashes, table.offsets, np.ones(len(table.values), bool)
+    )
+    if len(duplicates):
+        row = int(duplicates[0])
         query = table.queries[int(np.searchsorted(table.offsets, row, side="right")) - 1]
         raise DataError(
-            f"{table.source or table.name}: document {table.docids[row]!r} stands twice in query "
-            f"{query!r}, and a TREC file names it once; drop one."
+            f"{table.source or table.name}: document {table.docids[row]!r} occurs twice in query "
+            f"{query!r}, which a TREC file does not allow; drop one."
         )
-    for names, what in ((table.queries, "query id"), (table.docids, "document id")):
+    for names, kind in ((table.queries, "query id"), (table.docids, "document id")):
         for name in names:
-            check_name(name, what, "a TREC file")
+            check_identifier(name, kind, "a TREC file")
 
 
 def _plain(value: float) -> str:
     return str(int(value)) if value.is_integer() else repr(value)
 
 
-def qrels_of(data: Dataset) -> Qrels:
-    """The labels of a dataset as judgments."""
-    return Qrels(data.queries, data.offsets, named_documents(data), data.y, "", data.source)
+def to_qrels(data: Dataset) -> Qrels:
+    """Return the labels of a dataset as judgments."""
+    return Qrels(data.queries, data.offsets, complete_docids(data), data.y, "", data.source)
 
 
-def run_of(data: Dataset, scores: Iterable[float], name: str = "") -> Run:
-    """Scores for the documents of a dataset as a run."""
+def to_run(data: Dataset, scores: Iterable[float], name: str = "") -> Run:
+    """Return scores of the documents of a dataset as a run."""
     values = np.asarray(scores, np.float64)
-    return Run(data.queries, data.offsets, named_documents(data), values, name, data.source)
+    return Run(data.queries, data.offsets, complete_docids(data), values, name, data.source)
 
 
-def named_documents(data: Dataset) -> Ids:
-    """The document ids; documents without one are called by their place, `query-3`, with a
-    warning."""
-    bare = data.n_docs
+def complete_docids(data: Dataset) -> Ids:
+    """Return the document ids; documents without one are named `query-3`, with a warning."""
+    unnamed = data.n_docs
     if data.docids is not None:
-        bare = int((data.docids.ends == data.docids.starts).sum())
-    if not bare:
+        unnamed = int((data.docids.ends == data.docids.starts).sum())
+    if not unnamed:
         return data.docids  # type: ignore[return-value]
     warnings.warn(
-        f"{data.source}: {bare} of {data.n_docs} documents have no id; they are called by their "
-        "query and place, such as 1-3.",
+        f"{data.source}: {unnamed} of {data.n_docs} documents have no id; they are named by their "
+        "query and position, such as 1-3.",
         FirstpageWarning,
         stacklevel=3,
     )
     names = data.docids if data.docids is not None else [""] * data.n_docs
-    place = np.arange(data.n_docs) - np.repeat(data.offsets[:-1], data.lengths) + 1
-    queries = data.queries.repeated(data.lengths)
-    return Ids.of(
+    position = np.arange(data.n_docs) - np.repeat(data.offsets[:-1], data.lengths) + 1
+    queries = data.queries.repeat(data.lengths)
+    return Ids.from_values(
         name or f"{query}-{number}"
-        for name, query, number in zip(names, queries, place.tolist(), strict=True)
+        for name, query, number in zip(names, queries, position.tolist(), strict=True)
     )

@@ -1,1 +1,1 @@
-"""Files as bytes and JSON, the cache of parsed files, and folders written atomically."""
+"""Plain and compressed files, and JSON files with a header and a checksum."""

@@ -1,4 +1,4 @@
-"""Open what users have: plain or compressed files, one chunk at a time, with progress."""
+"""Read and write plain and compressed files."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ from firstpage.folders import atomic_replace
 
 MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 BOM = b"\xef\xbb\xbf"
-BROKEN = (OSError, EOFError, lzma.LZMAError, zlib.error)
+DECOMPRESSION_ERRORS = (OSError, EOFError, lzma.LZMAError, zlib.error)
 
 
 def suffix_of(path: Path) -> tuple[str, str]:
-    """(format, compression): `train.txt.gz` gives ('.txt', '.gz')."""
+    """Return the suffixes of format and compression: ('.txt', '.gz') of `train.txt.gz`."""
     if path.suffix.lower() in (".gz", ".xz", ".zst"):
         return Path(path.stem).suffix.lower(), path.suffix.lower()
     return path.suffix.lower(), ""
 
 
 def check_readable(path: Path) -> None:
-    """One clear line where a file is missing, a folder, or not ours to read."""
+    """Raise if a file is missing, a folder, or not readable."""
     if not path.exists():
-        near = _similar(path)
-        raise DataError(f"{path}: no such file." + (f" Did you mean {near}?" if near else ""))
+        similar = _similar(path)
+        hint = f" Did you mean {similar}?" if similar else ""
+        raise DataError(f"{path}: no such file.{hint}")
     if path.is_dir():
         raise DataError(f"{path}: is a folder; name a file in it.")
     if not os.access(path, os.R_OK):
@@ -40,6 +41,7 @@ def check_readable(path: Path) -> None:
 
 
 def _similar(path: Path) -> str:
+    """Return the file of the same folder with the most similar name, or an empty string."""
     from difflib import get_close_matches
 
     names = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
@@ -48,29 +50,29 @@ def _similar(path: Path) -> str:
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[tuple[Any, Callable[[], int]]]:
-    """The file's decompressed bytes, and how many of its bytes on disk were read so far."""
+    """Yield the decompressed stream, and a function that returns the bytes read from disk."""
     check_readable(path)
     with open(path, "rb") as raw:
         compression = _compression(path, raw)
         stream: Any = raw
         if compression == ".gz":
-            stream = gzip.open(raw)  # noqa: SIM115 (raw is what must be closed)
+            stream = gzip.open(raw)  # noqa: SIM115 (only raw must be closed)
         elif compression == ".xz":
             stream = lzma.open(raw)  # noqa: SIM115
         elif compression == ".zst":
             stream = io.BufferedReader(_ZstdReader(raw, _zstandard(f"Reading {path}")))
         try:
             yield stream, raw.tell if raw.seekable() else (lambda: 0)
-        except BROKEN as error:
+        except DECOMPRESSION_ERRORS as error:
             if compression:
                 raise DataError(
-                    f"{location(path)}: the {compression} file is damaged or cut short ({error})."
+                    f"{at(path)}: the {compression} file is damaged or truncated ({error})."
                 ) from error
             raise
 
 
 def _compression(path: Path, raw: IO[bytes]) -> str:
-    """By the first bytes, whatever the file is called; of a pipe, by its name."""
+    """Return the compression by the first bytes of the file, or by the name of a pipe."""
     if not raw.seekable():
         return suffix_of(path)[1]
     head = raw.read(6)
@@ -81,14 +83,14 @@ def _compression(path: Path, raw: IO[bytes]) -> str:
 
 
 def read_all(path: Path) -> bytes:
-    """The whole decompressed file, without a byte-order mark."""
+    """Return the decompressed file without its byte-order mark."""
     with open_bytes(path) as (stream, _):
         data: bytes = stream.read()
     return data.removeprefix(BOM)
 
 
 class _ZstdReader(io.RawIOBase):
-    """Decompressed bytes of all frames; unlike the library's reader it notices a missing end."""
+    """Decompresses all frames; unlike the library's reader it detects a truncated file."""
 
     def __init__(self, raw: IO[bytes], library: Any) -> None:
         self._raw = raw
@@ -102,15 +104,15 @@ class _ZstdReader(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         while not self._ready:
             rest = self._frame.unused_data if self._frame is not None and self._frame.eof else b""
-            packed = rest or self._raw.read(1 << 17)
-            if not packed:
+            chunk = rest or self._raw.read(1 << 17)
+            if not chunk:
                 if self._frame is not None and not self._frame.eof:
-                    raise EOFError("the last frame has no end")
+                    raise EOFError("the last frame is incomplete")
                 return 0
             if self._frame is None or self._frame.eof:
                 self._frame = self._library.ZstdDecompressor().decompressobj()
             try:
-                self._ready = self._frame.decompress(packed)
+                self._ready = self._frame.decompress(chunk)
             except self._library.ZstdError as error:
                 raise EOFError(str(error)) from error
         size = min(len(buffer), len(self._ready))
@@ -129,11 +131,10 @@ def _zstandard(why: str) -> Any:
 
 @contextmanager
 def write_bytes(path: Path, *, sync: bool = False) -> Iterator[IO[bytes]]:
-    """A file that appears under its name only when it is complete; compressed by its suffix.
+    """Yield a stream of a file that appears when it is complete; the suffix sets the compression.
 
-    `sync` waits until it is on the disk.  `-` writes to standard output.  Links, pipes and devices
-    are written through and never replaced: a file in the place of /dev/null would break the
-    machine.
+    With `sync` the file is flushed to disk first.  `-` writes to standard output.  Links, pipes and
+    devices are written through and never replaced: replacing /dev/null would break the machine.
     """
     if str(path) == "-":
         yield sys.stdout.buffer
@@ -152,7 +153,7 @@ def write_bytes(path: Path, *, sync: bool = False) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _compressed(path: Path, raw: IO[bytes]) -> Iterator[IO[bytes]]:
-    """What is written here reaches `raw` as the suffix of the path says."""
+    """Yield a stream that compresses to `raw` as the suffix of the path says."""
     compression = suffix_of(path)[1]
     if compression == ".gz":
         with gzip.GzipFile("", "wb", 6, raw, mtime=0) as out:

@@ -1,6 +1,6 @@
-"""Files of ours in JSON: what they are, of which version, and a checksum of what they hold.
+"""JSON files of Firstpage: a header with format, version and checksum, and the content.
 
-Model files and measure files are read and refused alike.
+Model files, measure files and checkpoints share the reader and its errors.
 """
 
 from __future__ import annotations
@@ -18,27 +18,38 @@ from firstpage.errors import DataError
 
 
 @dataclass(frozen=True)
-class Kind:
-    """A kind of file: its mark, the newest version that is read, and what people call it."""
+class JsonFormat:
+    """A JSON file format.
+
+    Attributes
+    ----------
+    format : str
+        The identifier in the file.
+    version : int
+        The newest version that can be read.
+    description : str
+        What error messages call such a file.
+    """
 
     format: str
     version: int
-    what: str
+    description: str
 
-    def marked(self, held: Mapping[str, Any]) -> dict[str, Any]:
-        """All that a file says: what it is, a checksum, and what it holds."""
-        mark = {"format": self.format, "version": self.version, "sha256": digest(held)}
-        return {**mark, **held}
+    def with_header(self, content: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the content preceded by format, version and checksum."""
+        header = {"format": self.format, "version": self.version, "sha256": json_digest(content)}
+        return {**header, **content}
 
     def read(self, path: str | os.PathLike[str]) -> dict[str, Any]:
-        """What a file says; a newer, foreign or damaged one is refused."""
+        """Return header and content of a file; refuse newer, foreign and damaged ones."""
         name = os.fspath(path)
-        held = self._parsed(name)
-        if not isinstance(held, dict) or held.get("format") != self.format:
+        stored = self._parsed(name)
+        if not isinstance(stored, dict) or stored.get("format") != self.format:
             raise DataError(
-                f"{name}: not a {self.what} of Firstpage (its format is not {self.format!r})."
+                f"{name}: not a {self.description} of Firstpage (its format is not "
+                f"{self.format!r})."
             )
-        version = held.get("version")
+        version = stored.get("version")
         if type(version) is not int or version < 1:
             raise DataError(f"{name}: damaged: its version is {version!r}.")
         if version > self.version:
@@ -46,7 +57,7 @@ class Kind:
                 f"{name}: written by a newer Firstpage (file version {version}, this one reads up "
                 f"to {self.version}). Upgrade Firstpage to read it."
             )
-        return held
+        return stored
 
     def _parsed(self, name: str) -> Any:
         try:
@@ -54,20 +65,20 @@ class Kind:
         except DataError:
             raise
         except (ValueError, RecursionError) as error:
-            line, said = getattr(error, "lineno", 1), str(error).splitlines()[0]
+            line, reason = getattr(error, "lineno", 1), str(error).splitlines()[0]
             raise DataError(
-                f"{name}:{line}: not a {self.what} file, or a damaged one ({said})."
+                f"{name}:{line}: not a {self.description} file, or a damaged one ({reason})."
             ) from None
         except OSError as error:
             raise DataError(f"{name}: cannot be read ({error.strerror}).") from None
 
 
-def digest(held: Any) -> str:
-    """Return the SHA-256 of a value as JSON: a flipped digit is noticed."""
-    return hashlib.sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()
+def json_digest(value: Any) -> str:
+    """Return the SHA-256 digest of a value as JSON."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
-def write_json(held: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
-    """In one step: a killed process, or a loss of power, leaves the old file or the new."""
+def write_json(value: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
+    """Write a JSON file atomically: after a crash there is the old file or the new one."""
     with write_bytes(Path(path), sync=True) as out:
-        out.write(json.dumps(held, indent=1, allow_nan=False).encode() + b"\n")
+        out.write(json.dumps(value, indent=1, allow_nan=False).encode() + b"\n")

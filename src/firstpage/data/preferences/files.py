@@ -1,14 +1,14 @@
 """Files of preferences: JSON lines, CSV, Parquet, or arrays (.npz).
 
-A row is a pair of rankings and what somebody said of it:
+A row is a pair of rankings and the preference between them:
 
     {"query": "q1", "left": [3, 0, null], "right": [1, 3, 0], "outcome": 1}
 
-`left` and `right` are grades from the first place on (null: unjudged); in a table, words such as
-`3 0 -`.  With judgments (qrels) they are documents instead, and with runs the name of a run, or
-are left out where there are just two.  `outcome` is 2, 1, 0, -1, -2 or left, tie, right; or
-`label` is 1 (left much better) to 5 (right much better), as in Zhou et al. (2013).  Also read:
-`weight`, `segment`.  A pool, of pairs that nobody judged yet, has no outcomes.
+`left` and `right` are grades from the first position on (null: unjudged); in a table, words such as
+`3 0 -`.  With judgments (qrels) they are documents instead, and with runs the name of a run; they
+may be omitted if there are exactly two runs.  `outcome` is 2, 1, 0, -1, -2 or left, tie, right; or
+`label` is 1 (left much better) to 5 (right much better), as in Zhou et al. (2013).  `weight` and
+`segment` are read too.  A pool, of pairs that nobody has judged yet, has no outcomes.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from firstpage.data.formats.row_reader import file_rows
+from firstpage.data.formats.row_reader import read_file_rows
 from firstpage.data.formats.trec import Column
-from firstpage.data.groups import ranked
+from firstpage.data.groups import sort_groups
 from firstpage.data.io.files import check_readable, suffix_of, write_bytes
-from firstpage.data.preferences.preferences import HEAVIEST, UNKNOWN, Preferences
+from firstpage.data.preferences.preferences import MAX_WEIGHT, UNKNOWN, Preferences
 from firstpage.errors import DataError
 
-WORDS = {
+OUTCOME_WORDS = {
     "left much better": 2, "left": 1, "a": 1, "tie": 0, "same": 0, "equal": 0, "both": 0,
     "right": -1, "b": -1, "right much better": -2, ">>": 2, ">": 1, "=": 0, "<": -1, "<<": -2,
 }  # fmt: skip
-NO_GRADE = ("-", "?", "null", "none", "nan", "")
-DEEPEST = 1000  # places of a list that are kept
-Grades = list[float | None]
-Lookup = Callable[[str, str, Any, int], Grades]
-"""(where, query, what the row has as a side, 0 for left or 1 for right) -> grades"""
+UNJUDGED_WORDS = ("-", "?", "null", "none", "nan", "")
+MAX_LIST_LENGTH = 1000  # positions of a list that are read
+GradeList = list[float | None]
+GradeLookup = Callable[[str, str, Any, int], GradeList]
+"""Maps location, query, content of a side and 0 (left) or 1 (right) to grades."""
 
 
 def read_preferences(
@@ -46,49 +46,82 @@ def read_preferences(
     runs: Mapping[str, Column] | None = None, grades: Sequence[int] | None = None,
     pool: bool = False,
 ) -> Preferences:  # fmt: skip
-    """Read pairs of rankings; with `qrels` (and `runs`) documents get their grades from there.
+    """Read pairs of rankings and the preferences between them.
 
-    `pool`: outcomes may be missing, and then are 0.
+    Parameters
+    ----------
+    path : path
+        A file of JSON lines, CSV, Parquet or arrays (.npz).  A row has `left` and `right` (lists
+        of grades), `outcome` (2, 1, 0, -1, -2 or left, tie, right), and optionally `query`,
+        `segment` and `weight`.
+    qrels : Qrels, optional
+        Judgments; `left` and `right` are then lists of documents, graded by these.
+    runs : mapping of str to Run, optional
+        Runs by name; `left` and `right` may then name a run.
+    grades : sequence of int, optional
+        All grades in ascending order; by default the integers between those that occur.
+    pool : bool, default=False
+        Outcomes may be missing, and are then 0.
+
+    Returns
+    -------
+    Preferences
+        The pairs.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read or a row is invalid; the message names file and line.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import firstpage as fp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "pairs.jsonl")
+    ...     with open(path, "w") as file:
+    ...         _ = file.write('{"left": [3, 0], "right": [0, 3], "outcome": "left"}')
+    ...     fp.read_preferences(path)
+    Preferences(1 pairs, 0 ties; 2 positions, grades 0 to 3)
     """
     file = Path(path)
     check_readable(file)
     if suffix_of(file)[0] == ".npz":
-        return _from_arrays(file, grades, pool)
-    lookup = _lookup(qrels, runs)
-    rows = [_Row(where, row, lookup, pool) for where, row in file_rows(file)]
+        return _read_arrays(file, grades, pool)
+    lookup = _grade_lookup(qrels, runs)
+    rows = [_PairRow(where, row, lookup, pool) for where, row in read_file_rows(file)]
     if not rows:
-        raise DataError(f"{file}: holds no pair.")
-    found = Preferences.of(
+        raise DataError(f"{file}: contains no pairs.")
+    return Preferences.from_grades(
         [r.left for r in rows], [r.right for r in rows], [r.outcome for r in rows],
         weight=[r.weight for r in rows], grades=grades, source=str(file),
-        query=_named(rows),
+        query=_query_names(rows),
         segment=[r.segment for r in rows] if any(r.segment for r in rows) else None,
     )  # fmt: skip
-    return found
 
 
-def _named(rows: Sequence[_Row]) -> list[str] | None:
-    """Queries, where any is named; a pair without one is a query of its own."""
+def _query_names(rows: Sequence[_PairRow]) -> list[str] | None:
+    """Return the queries if any is named; a pair without one is a query of its own."""
     if not any(row.query for row in rows):
         return None
     return [row.query or f"pair {number}" for number, row in enumerate(rows, 1)]
 
 
-def chosen_rows(path: str | os.PathLike[str], rows: Sequence[int]) -> list[dict[str, Any]]:
-    """Rows of a file as they stand in it, but for what somebody may have said of them."""
+def rows_to_judge(path: str | os.PathLike[str], rows: Sequence[int]) -> list[dict[str, Any]]:
+    """Return these rows of a file as they are written there, without their outcomes."""
     file = Path(path)
     if suffix_of(file)[0] == ".npz":
-        found = list(written(read_preferences(file, pool=True)))
+        contents = list(preference_rows(read_preferences(file, pool=True)))
     else:
-        found = [dict(row) for _, row in file_rows(file)]
-    said = ("outcome", "preference", "label")
-    return [{k: v for k, v in found[at].items() if k not in said} for at in rows]
+        contents = [dict(row) for _, row in read_file_rows(file)]
+    outcomes = ("outcome", "preference", "label")
+    return [{k: v for k, v in contents[row].items() if k not in outcomes} for row in rows]
 
 
-class _Row:
-    """One pair as read, checked."""
+class _PairRow:
+    """One pair of rankings as read from a row, checked."""
 
-    def __init__(self, where: str, row: Mapping[str, Any], lookup: Lookup, pool: bool) -> None:
+    def __init__(self, where: str, row: Mapping[str, Any], lookup: GradeLookup, pool: bool) -> None:
         self.query = _name(row, ("query", "qid", "query_id"))
         self.segment = _name(row, ("segment",))
         self.outcome = _outcome(where, row, pool)
@@ -105,29 +138,29 @@ def _name(row: Mapping[str, Any], names: Sequence[str]) -> str:
 def _outcome(where: str, row: Mapping[str, Any], pool: bool) -> int:
     value = row.get("outcome", row.get("preference"))
     if value is None and row.get("label") is not None:
-        number = _whole(row["label"])
+        number = _integer(row["label"])
         if number is None or not 1 <= number <= 5:
             raise DataError(
-                f"{where}: a label is 1 (left much better) to 5 (right much better); got "
+                f"{where}: a label must be 1 (left much better) to 5 (right much better); got "
                 f"{row['label']!r}."
             )
         return 3 - number
     if value is None and pool:
         return 0
     if value is None:
-        raise DataError(f"{where}: there is no outcome; write 1 (left is better), 0 or -1.")
-    if isinstance(value, str) and value.strip().lower() in WORDS:
-        return WORDS[value.strip().lower()]
-    number = _whole(value)
+        raise DataError(f"{where}: the outcome is missing; write 1 (left is better), 0 or -1.")
+    if isinstance(value, str) and value.strip().lower() in OUTCOME_WORDS:
+        return OUTCOME_WORDS[value.strip().lower()]
+    number = _integer(value)
     if number is None or not -2 <= number <= 2:
         raise DataError(
-            f"{where}: an outcome is 2, 1 (left is better), 0 (equal), -1 or -2 (right is), or "
-            f"left, tie, right; got {value!r}."
+            f"{where}: an outcome must be 2, 1 (left is better), 0 (equal), -1 or -2 (right is "
+            f"better), or left, tie, right; got {value!r}."
         )
     return number
 
 
-def _whole(value: Any) -> int | None:
+def _integer(value: Any) -> int | None:
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -140,40 +173,40 @@ def _weight(where: str, value: Any) -> float:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         number = np.nan
-    if not 0 <= number <= HEAVIEST:
+    if not 0 <= number <= MAX_WEIGHT:
         raise DataError(
-            f"{where}: a weight is a number from 0 to {HEAVIEST:g}; got {repr(value)[:40]}."
+            f"{where}: a weight must be a number from 0 to {MAX_WEIGHT:g}; got {repr(value)[:40]}."
         )
     return number
 
 
-def _lookup(qrels: Column | None, runs: Mapping[str, Column] | None) -> Lookup:
+def _grade_lookup(qrels: Column | None, runs: Mapping[str, Column] | None) -> GradeLookup:
+    """Return a function that gives the grades of a side: as listed, or by the judgments."""
     if qrels is None:
         if runs:
-            raise DataError("runs name documents only; give the judgments (qrels) with them.")
-        return _grades
+            raise DataError("runs contain no grades; give the judgments (qrels) with them.")
+        return _listed_grades
     judged = qrels.to_dict()
-    listed = {name: _rankings(run) for name, run in (runs or {}).items()}
+    rankings = {name: _rankings(run) for name, run in (runs or {}).items()}
 
-    def grades(where: str, query: str, side: Any, at: int) -> Grades:
+    def grades(where: str, query: str, side: Any, index: int) -> GradeList:
         if not query:
-            raise DataError(f"{where}: there is no query, and documents are judged for one.")
+            raise DataError(f"{where}: the query is missing, which judgments of documents need.")
         if query not in judged:
             raise DataError(f"{where}: query {query!r} has no judgments.")
-        documents = _documents(
-            where, query, _run(where, at, listed) if side is None else side, listed
-        )
+        content = _default_run(where, index, rankings) if side is None else side
+        documents = _documents(where, query, content, rankings)
         return [judged[query].get(document) for document in documents]
 
     return grades
 
 
 def _rankings(run: Column) -> dict[str, list[str]]:
-    """Documents of each query, the best first, as deep as anyone looks."""
-    order, _ = ranked(run.values, run.offsets)
+    """Return the first documents of each query, best first."""
+    order, _ = sort_groups(run.values, run.offsets)
     ends = run.offsets.tolist()
     return {
-        query: [run.docids[int(row)] for row in order[lo : min(hi, lo + DEEPEST)]]
+        query: [run.docids[int(row)] for row in order[lo : min(hi, lo + MAX_LIST_LENGTH)]]
         for query, lo, hi in zip(run.queries, ends, ends[1:], strict=False)
     }
 
@@ -181,7 +214,7 @@ def _rankings(run: Column) -> dict[str, list[str]]:
 def _documents(
     where: str, query: str, side: Any, runs: Mapping[str, Mapping[str, list[str]]]
 ) -> list[str]:
-    """Of a run by its name, or those that the row lists."""
+    """Return the documents of a side: those of the named run, or those listed."""
     if isinstance(side, str) and side in runs:
         if query not in runs[side]:
             raise DataError(f"{where}: the run {side!r} has no query {query!r}.")
@@ -189,50 +222,52 @@ def _documents(
     if isinstance(side, str):
         return side.split()
     if not isinstance(side, list):
-        raise DataError(f"{where}: a side is a list of documents, or a run; got {side!r}.")
+        raise DataError(f"{where}: a side must be a list of documents or a run; got {side!r}.")
     return [str(document) for document in side]
 
 
-def _run(where: str, at: int, runs: Mapping[str, Any]) -> str:
-    """The run that a row means which names none: the first is left, the second right."""
+def _default_run(where: str, index: int, runs: Mapping[str, Any]) -> str:
+    """Return the run of a side that a row omits: the first for left, the second for right."""
     if len(runs) != 2:
         raise DataError(
             f"{where}: 'left' or 'right' is missing; list documents, or name one of the runs "
             f"({', '.join(runs) or 'there are none'})."
         )
-    return list(runs)[at]
+    return list(runs)[index]
 
 
-def _grades(where: str, query: str, side: Any, at: int) -> Grades:
-    """Grades as the row lists them."""
+def _listed_grades(where: str, query: str, side: Any, index: int) -> GradeList:
+    """Return the grades that the row lists."""
     if side is None:
-        name = ("left", "right")[at]
-        raise DataError(f"{where}: {name!r} is missing; it is a list of grades such as [3, 0, 1].")
+        name = ("left", "right")[index]
+        raise DataError(f"{where}: {name!r} is missing; give a list of grades such as [3, 0, 1].")
     items = side.replace(",", " ").split() if isinstance(side, str) else side
-    if not isinstance(items, list):  # an empty one has nothing judged
-        raise DataError(f"{where}: a side is a list of grades such as [3, 0, 1]; got {side!r}.")
-    return [_grade(where, item) for item in items[:DEEPEST]]
+    if not isinstance(items, list):  # an empty list has nothing judged
+        raise DataError(
+            f"{where}: a side must be a list of grades such as [3, 0, 1]; got {side!r}."
+        )
+    return [_grade(where, item) for item in items[:MAX_LIST_LENGTH]]
 
 
 def _grade(where: str, item: Any) -> float | None:
-    if item is None or (isinstance(item, str) and item.lower() in NO_GRADE):
+    if item is None or (isinstance(item, str) and item.lower() in UNJUDGED_WORDS):
         return None
-    number = _whole(item)
+    number = _integer(item)
     if number is None:
         raise DataError(
-            f"{where}: a grade is a whole number, or - where there is none; got {item!r}. "
-            "Documents need the judgments (--qrels)."
+            f"{where}: a grade must be an integer, or - if there is none; got {item!r}. "
+            "Lists of documents need the judgments (--qrels)."
         )
     return number
 
 
-def _from_arrays(file: Path, grades: Sequence[int] | None, pool: bool) -> Preferences:
+def _read_arrays(file: Path, grades: Sequence[int] | None, pool: bool) -> Preferences:
     try:
-        held = np.load(file, allow_pickle=False)
-        if not isinstance(held, np.lib.npyio.NpzFile):
-            raise ValueError("it is one array; left, right and outcome are three")
-        with held:
-            arrays = {name: held[name] for name in held.files}
+        stored = np.load(file, allow_pickle=False)
+        if not isinstance(stored, np.lib.npyio.NpzFile):
+            raise ValueError("it is a single array; left, right and outcome are needed")
+        with stored:
+            arrays = {name: stored[name] for name in stored.files}
     except (OSError, ValueError, BadZipFile, EOFError) as error:
         raise DataError(f"{file}: cannot be read as arrays ({error}).") from None
     if pool and "left" in arrays:
@@ -240,103 +275,170 @@ def _from_arrays(file: Path, grades: Sequence[int] | None, pool: bool) -> Prefer
     for name in ("left", "right", "outcome"):
         if name not in arrays:
             raise DataError(f"{file}: has no array {name!r}; it needs left, right and outcome.")
-    kept = arrays.get("grades")
-    more = {name: arrays[name] for name in ("weight", "query", "segment") if name in arrays}
-    known = grades if grades is not None or kept is None else kept.ravel().tolist()
-    return Preferences.of(
-        arrays["left"], arrays["right"], arrays["outcome"], grades=known, source=str(file), **more
-    )
+    stored_grades = arrays.get("grades")
+    optional = {name: arrays[name] for name in ("weight", "query", "segment") if name in arrays}
+    if grades is None and stored_grades is not None:
+        grades = stored_grades.ravel().tolist()
+    return Preferences.from_grades(
+        arrays["left"], arrays["right"], arrays["outcome"], grades=grades, source=str(file),
+        **optional,
+    )  # fmt: skip
 
 
-def write_preferences(given: Preferences, path: str | os.PathLike[str]) -> None:
-    """As JSON lines, or as arrays where the name ends in .npz."""
+def write_preferences(preferences: Preferences, path: str | os.PathLike[str]) -> None:
+    """Write preferences as JSON lines, or as arrays if the name ends in .npz.
+
+    Parameters
+    ----------
+    preferences : Preferences
+        The pairs.
+    path : path
+        The file: .jsonl, .ndjson or .npz.
+
+    Raises
+    ------
+    DataError
+        If the file has another suffix.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import firstpage as fp
+    >>> pairs = fp.Preferences.from_grades([[3, 0]], [[0, 3]], [1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "pairs.npz")
+    ...     fp.write_preferences(pairs, path)
+    ...     len(fp.read_preferences(path))
+    1
+    """
     file = Path(path)
     if suffix_of(file)[0] == ".npz":
-        _write_arrays(given, file)
+        _write_arrays(preferences, file)
     else:
-        write_rows(written(given), file)
+        write_json_lines(preference_rows(preferences), file)
 
 
-def write_rows(rows: Iterable[Mapping[str, Any]], path: str | os.PathLike[str]) -> None:
-    """JSON lines; another kind of name would be read as something else."""
+def write_json_lines(rows: Iterable[Mapping[str, Any]], path: str | os.PathLike[str]) -> None:
+    """Write rows as JSON lines; other suffixes are refused, as they are read as other formats."""
     file = Path(path)
     if str(file) != "-" and suffix_of(file)[0] not in (".jsonl", ".ndjson"):
-        raise DataError(f"{file}: pairs are written as .jsonl; name it so.")
+        raise DataError(f"{file}: pairs are written as JSON lines; use the suffix .jsonl.")
     with write_bytes(file) as out:
         for row in rows:
             out.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
 
 
-def _graded(given: Preferences, side: Any) -> Any:
-    """Grades with NaN for what is unknown; whole numbers where nothing is."""
-    known = np.asarray(given.grades)[np.maximum(side, 0)]
-    return known if (side != UNKNOWN).all() else np.where(side == UNKNOWN, np.nan, known)
+def _grade_matrix(preferences: Preferences, levels: Any) -> Any:
+    """Return grades with NaN for unknown ones; integers if all are known."""
+    grades = np.asarray(preferences.grades)[np.maximum(levels, 0)]
+    return grades if (levels != UNKNOWN).all() else np.where(levels == UNKNOWN, np.nan, grades)
 
 
-def _write_arrays(given: Preferences, file: Path) -> None:
+def _write_arrays(preferences: Preferences, file: Path) -> None:
     arrays: dict[str, Any] = {
-        "left": _graded(given, given.left), "right": _graded(given, given.right),
-        "outcome": given.outcome, "weight": given.weight, "grades": np.array(given.grades),
+        "left": _grade_matrix(preferences, preferences.left),
+        "right": _grade_matrix(preferences, preferences.right),
+        "outcome": preferences.outcome, "weight": preferences.weight,
+        "grades": np.array(preferences.grades),
     }  # fmt: skip
-    for name, ids in (("query", given.query), ("segment", given.segment)):
+    for name, ids in (("query", preferences.query), ("segment", preferences.segment)):
         if ids is not None:
             arrays[name] = np.array(list(ids))
     with write_bytes(file) as out:
         np.savez_compressed(out, **arrays)
 
 
-def written(given: Preferences) -> Iterator[dict[str, Any]]:
-    """Rows as a file has them."""
+def preference_rows(preferences: Preferences) -> Iterator[dict[str, Any]]:
+    """Yield the pairs as rows of a JSON lines file."""
 
-    def side(levels: Any) -> list[int | None]:
-        found = [given.grades[v] if v != UNKNOWN else None for v in levels]
-        while found and found[-1] is None:
-            found.pop()
-        return found
+    def grades(levels: Any) -> list[int | None]:
+        side = [preferences.grades[v] if v != UNKNOWN else None for v in levels]
+        while side and side[-1] is None:
+            side.pop()
+        return side
 
-    for at in range(len(given)):
-        row: dict[str, Any] = {} if given.query is None else {"query": given.query[at]}
-        row |= {"left": side(given.left[at]), "right": side(given.right[at])}
-        row["outcome"] = int(given.outcome[at])
-        if given.weight[at] != 1.0:
-            row["weight"] = float(given.weight[at])
-        if given.segment is not None:
-            row["segment"] = given.segment[at]
+    for pair in range(len(preferences)):
+        query, segment = preferences.query, preferences.segment
+        row: dict[str, Any] = {} if query is None else {"query": query[pair]}
+        row |= {"left": grades(preferences.left[pair]), "right": grades(preferences.right[pair])}
+        row["outcome"] = int(preferences.outcome[pair])
+        if preferences.weight[pair] != 1.0:
+            row["weight"] = float(preferences.weight[pair])
+        if segment is not None:
+            row["segment"] = segment[pair]
         yield row
 
 
-KINDS = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".npz")
+PREFERENCE_SUFFIXES = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".npz")
 
 
 @dataclass(frozen=True)
 class PreferenceFiles:
-    """Files of preferences, in their order: a shard each."""
+    """Files of preferences, each of which is processed as a shard.
+
+    Use `PreferenceFiles.from_paths` for the files of a folder.
+
+    Parameters
+    ----------
+    paths : tuple of Path
+        The files in their order.
+    source : str
+        What error messages call them.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import firstpage as fp
+    >>> pairs = fp.Preferences.from_grades([[3, 0]], [[0, 3]], [1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("a.jsonl", "b.npz"):
+    ...         fp.write_preferences(pairs, os.path.join(folder, name))
+    ...     len(fp.PreferenceFiles.from_paths(folder))
+    2
+    """
 
     paths: tuple[Path, ...]
     source: str
 
     def __len__(self) -> int:
-        """The number of files."""
+        """Return the number of files."""
         return len(self.paths)
 
     @classmethod
-    def of(cls, given: str | os.PathLike[str] | Iterable[Path]) -> PreferenceFiles:
-        """Those of a folder, by name; or those that are listed."""
-        if not isinstance(given, (str, os.PathLike)):
-            paths = tuple(Path(path) for path in given)
-            return cls(paths, str(paths[0].parent) if paths else "no files")
-        place = Path(given)
-        if not place.is_dir():
-            raise DataError(f"{place}: no such folder of preferences.")
-        found = tuple(
-            sorted(f for f in place.iterdir() if f.is_file() and not f.name.startswith("."))
+    def from_paths(cls, paths: str | os.PathLike[str] | Iterable[Path]) -> PreferenceFiles:
+        """Return the preference files of a folder, or those listed.
+
+        Parameters
+        ----------
+        paths : path or iterable of Path
+            A folder, whose files are taken by name; or files.
+
+        Returns
+        -------
+        PreferenceFiles
+            The files.
+
+        Raises
+        ------
+        DataError
+            If the folder does not exist, is empty, or has other files.
+        """
+        if not isinstance(paths, (str, os.PathLike)):
+            listed = tuple(Path(path) for path in paths)
+            return cls(listed, str(listed[0].parent) if listed else "no files")
+        folder = Path(paths)
+        if not folder.is_dir():
+            raise DataError(f"{folder}: no such folder of preferences.")
+        files = tuple(
+            sorted(f for f in folder.iterdir() if f.is_file() and not f.name.startswith("."))
         )
-        other = [f.name for f in found if suffix_of(f)[0] not in KINDS]
-        if other:
+        suffixes = ", ".join(PREFERENCE_SUFFIXES)
+        others = [f.name for f in files if suffix_of(f)[0] not in PREFERENCE_SUFFIXES]
+        if others:
             raise DataError(
-                f"{place}: {other[0]} is no file of preferences; they end in {', '.join(KINDS)}, "
-                "and nothing else may be among them."
+                f"{folder}: {others[0]} is not a file of preferences; all files must end in "
+                f"{suffixes}."
             )
-        if not found:
-            raise DataError(f"{place}: holds no file of preferences ({', '.join(KINDS)}).")
-        return cls(found, str(place))
+        if not files:
+            raise DataError(f"{folder}: contains no file of preferences ({suffixes}).")
+        return cls(files, str(folder))

@@ -1,4 +1,4 @@
-"""Preferences over rankings: two lists of graded documents, and which one people like better."""
+"""Preferences over rankings: two lists of graded documents, and which of them people prefer."""
 
 from __future__ import annotations
 
@@ -15,22 +15,60 @@ from firstpage.types import Array, Bools, Floats, Ints
 
 Levels = NDArray[np.int8]
 Unjudged = Literal["worst", "condense", "refuse"]
-UNKNOWN = -1  # an unjudged document, or a place after the end of a list
-MOST_LEVELS = 100
-HEAVIEST = 1e100  # a weight beyond it would overflow in sums
-STRONGEST = 2  # "much better"
+UNKNOWN = -1  # the level of an unjudged document, or of a position after the end of a list
+MAX_LEVELS = 100
+MAX_WEIGHT = 1e100  # larger weights would overflow in sums
+OUTCOMES = (-2, -1, 0, 1, 2)
 
 
 @dataclass(frozen=True, eq=False)
 class Preferences:
-    """Pairs of rankings of the same query.
+    """Pairs of rankings of the same query, and which of each pair is preferred.
 
-    grades   whole numbers, upward; a level is a number among them
-    left     levels from the first place on, a row a pair; -1: unjudged, or the list has ended
-    right    likewise
-    outcome  1, 2: left is better, much better; 0: equally good; -1, -2: right is
-    weight   how much a pair counts
-    query, segment   names, where known: pairs of one query stay together in folds
+    A level is the index of a grade among `grades`.  `len(preferences)` is the number of pairs;
+    `preferences[rows]` selects pairs, and `a + b` concatenates.  Use `Preferences.from_grades` to
+    build one from lists of grades.
+
+    Parameters
+    ----------
+    grades : tuple of int
+        The grades in ascending order.
+    left, right : ndarray of int8 of shape (n_pairs, n_positions)
+        The levels of the left and right list from the first position on; -1 where a document is
+        unjudged or the list has ended.
+    outcome : ndarray of int8 of shape (n_pairs,)
+        1 or 2: left is better or much better; 0: equally good; -1 or -2: right is.
+    weight : ndarray of shape (n_pairs,)
+        The weight of each pair.
+    query : Ids, optional
+        The query of each pair; pairs of one query stay together in cross-validation.
+    segment : Ids, optional
+        The segment (kind of query) of each pair.
+    source : str, default="the preferences"
+        What error messages call the data.
+
+    Attributes
+    ----------
+    n_positions : int
+        The length of the longest list.
+    tied : ndarray of bool of shape (n_pairs,)
+        Which outcomes are 0.
+
+    Raises
+    ------
+    DataError
+        If shapes do not agree, or a weight or level is out of range.
+
+    References
+    ----------
+    .. [1] K. Zhou, H. Zha, Y. Chang, G.-R. Xue, "Learning the Gain Values and Discount Factors of
+       Discounted Cumulative Gains", 2013.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> fp.Preferences.from_grades([[3, 0], [1, 1]], [[0, 3], [2, 0]], [1, -1])
+    Preferences(2 pairs, 0 ties; 2 positions, grades 0 to 3)
     """
 
     grades: tuple[int, ...]
@@ -46,120 +84,195 @@ class Preferences:
         n = len(self.outcome)
         if self.left.shape != self.right.shape or self.left.ndim != 2 or len(self.left) != n:
             raise DataError(
-                f"{self.source}: left and right must have one row a pair and as many places; they "
-                f"have the shapes {self.left.shape} and {self.right.shape} for {n} outcomes."
+                f"{self.source}: left and right must have one row per pair and equally many "
+                f"positions; got the shapes {self.left.shape} and {self.right.shape} for {n} "
+                "outcomes."
             )
         for name in ("weight", "query", "segment"):
             value = getattr(self, name)
             if value is not None and len(value) != n:
                 raise DataError(
-                    f"{self.source}: {name} must be one a pair; there are {len(value)} for {n}."
+                    f"{self.source}: {name} must have one entry per pair; got {len(value)} for {n}."
                 )
         _check_numbers(self)
 
     def __len__(self) -> int:
+        """Return the number of pairs."""
         return len(self.outcome)
 
     def __repr__(self) -> str:
         return (
-            f"Preferences({len(self)} pairs, {int(self.tied.sum())} ties; {self.places} places, "
-            f"grades {self.grades[0]} to {self.grades[-1]})"
+            f"Preferences({len(self)} pairs, {int(self.tied.sum())} ties; {self.n_positions} "
+            f"positions, grades {self.grades[0]} to {self.grades[-1]})"
         )
 
     @property
-    def places(self) -> int:
+    def n_positions(self) -> int:
+        """The length of the longest list."""
         return int(self.left.shape[1])
 
     @property
     def tied(self) -> Bools:
-        found: Bools = self.outcome == 0
-        return found
+        """Which outcomes are 0."""
+        tied: Bools = self.outcome == 0
+        return tied
 
     def __getitem__(self, rows: slice | Ints | Bools) -> Preferences:
-        """Some of the pairs."""
-        at = np.arange(len(self))[rows]
-        names = (None if ids is None else ids[at] for ids in (self.query, self.segment))
+        """Return some of the pairs."""
+        indices = np.arange(len(self))[rows]
+        names = (None if ids is None else ids[indices] for ids in (self.query, self.segment))
         query, segment = names
         return replace(
-            self, left=self.left[at], right=self.right[at], outcome=self.outcome[at],
-            weight=self.weight[at], query=query, segment=segment,
+            self, left=self.left[indices], right=self.right[indices],
+            outcome=self.outcome[indices], weight=self.weight[indices], query=query,
+            segment=segment,
         )  # fmt: skip
 
     def __add__(self, other: Preferences) -> Preferences:
-        """Both, one after the other."""
-        grades = _upward(sorted({*self.grades, *other.grades}), self.source)
-        first, second = (_padded(p, grades, max(self.places, other.places)) for p in (self, other))
+        """Return the pairs of both, those of `other` last."""
+        grades = _checked_grades(sorted({*self.grades, *other.grades}), self.source)
+        width = max(self.n_positions, other.n_positions)
+        first, second = (_converted(p, grades, width) for p in (self, other))
         return Preferences(
             grades, np.concatenate([first[0], second[0]]), np.concatenate([first[1], second[1]]),
             np.concatenate([self.outcome, other.outcome]),
             np.concatenate([self.weight, other.weight]),
-            _chained(self, other, "query", "pair {}"), _chained(self, other, "segment", ""),
+            _concat_names(self, other, "query", "pair {}"),
+            _concat_names(self, other, "segment", ""),
             self.source,
         )  # fmt: skip
 
     @classmethod
-    def of(
+    def from_grades(
         cls, left: Any, right: Any, outcome: Any = None, *, weight: Any = None, query: Any = None,
         segment: Any = None, grades: Sequence[int] | None = None,
         source: str = "the preferences",
     ) -> Preferences:  # fmt: skip
-        """From lists of grades (None or NaN: unjudged), of any lengths, and outcomes.
+        """Return the preferences of lists of grades.
 
-        Without outcomes the left one is the better of each pair.
+        Parameters
+        ----------
+        left, right : sequence of sequences of int
+            For each pair, the grades of the left and right list from the first position on; None
+            and NaN are unjudged documents.  Lists may differ in length.
+        outcome : sequence of int, optional
+            1 or 2: left is better or much better; 0: equally good; -1 or -2: right is.  By default
+            the left list of every pair is better.
+        weight : sequence of float, optional
+            Weights of the pairs; 1 by default.
+        query, segment : iterable, optional
+            The query and the segment of each pair.
+        grades : sequence of int, optional
+            All grades in ascending order; by default the integers between those that occur.
+        source : str, default="the preferences"
+            What error messages call the data.
+
+        Returns
+        -------
+        Preferences
+            The pairs.
+
+        Raises
+        ------
+        DataError
+            If lengths do not agree, or a grade, outcome or weight is invalid.
+
+        Examples
+        --------
+        >>> import firstpage as fp
+        >>> fp.Preferences.from_grades([[2, None, 1]], [[0, 1]]).left.tolist()
+        [[2, -1, 1]]
         """
         width = max(_width(side, source) for side in (left, right))
         first, second = (_matrix(side, width, source) for side in (left, right))
         n = len(first)
-        kept = _grades(grades, first, second, source)
-        if len(kept) > MOST_LEVELS:
-            raise DataError(f"{source}: {len(kept)} grades are too many; at most {MOST_LEVELS}.")
-        given = np.ones(n) if outcome is None else _numbers(outcome, "outcomes", source)
-        if not np.isin(given, (-2, -1, 0, 1, 2)).all():
-            bad = given[~np.isin(given, (-2, -1, 0, 1, 2))][0]
+        all_grades = _resolved_grades(grades, first, second, source)
+        if len(all_grades) > MAX_LEVELS:
+            raise DataError(f"{source}: {len(all_grades)} grades exceed the limit of {MAX_LEVELS}.")
+        outcomes = np.ones(n) if outcome is None else _numbers(outcome, "outcomes", source)
+        if not np.isin(outcomes, OUTCOMES).all():
+            bad = outcomes[~np.isin(outcomes, OUTCOMES)][0]
             raise DataError(
-                f"{source}: an outcome is 2, 1 (left is better), 0 (equal), -1 or -2 (right is); "
-                f"got {bad:g}."
+                f"{source}: an outcome must be 2, 1 (left is better), 0 (equal), -1 or -2 (right "
+                f"is better); got {bad:g}."
             )
         weights = np.ones(n) if weight is None else _numbers(weight, "weights", source)
         return cls(
-            kept, _levels(first, kept, source), _levels(second, kept, source),
-            given.astype(np.int8), weights, None if query is None else Ids.of(query),
-            None if segment is None else Ids.of(segment), source,
+            all_grades, _levels(first, all_grades, source), _levels(second, all_grades, source),
+            outcomes.astype(np.int8), weights, None if query is None else Ids.from_values(query),
+            None if segment is None else Ids.from_values(segment), source,
         )  # fmt: skip
 
-    def seen(self) -> list[int]:
-        """Grades that occur in some list."""
+    def observed_grades(self) -> list[int]:
+        """Return the grades that occur in some list.
+
+        Returns
+        -------
+        list of int
+            In ascending order.
+        """
         return [
             grade
             for level, grade in enumerate(self.grades)
             if (self.left == level).any() or (self.right == level).any()
         ]
 
-    def regraded(self, grades: Sequence[int]) -> Preferences:
-        """The same among other grades, which must have all that occur."""
-        kept = _upward(grades, self.source)
-        if kept == self.grades:
+    def with_grades(self, grades: Sequence[int]) -> Preferences:
+        """Return the same pairs over another set of grades.
+
+        Parameters
+        ----------
+        grades : sequence of int
+            Grades in ascending order, which must include all that occur.
+
+        Returns
+        -------
+        Preferences
+            This object if the grades are equal.
+
+        Raises
+        ------
+        DataError
+            If a grade that occurs is not included.
+        """
+        new_grades = _checked_grades(grades, self.source)
+        if new_grades == self.grades:
             return self
-        lost = [grade for grade in self.seen() if grade not in kept]
-        if lost:
+        missing = [grade for grade in self.observed_grades() if grade not in new_grades]
+        if missing:
             raise DataError(
-                f"{self.source}: a list has the grade {lost[0]}; the grades are "
-                f"{', '.join(map(str, kept))}."
+                f"{self.source}: a list has the grade {missing[0]}; the grades are "
+                f"{', '.join(map(str, new_grades))}."
             )
-        left, right = _padded(self, kept, self.places)
-        return replace(self, grades=kept, left=left, right=right)
+        left, right = _converted(self, new_grades, self.n_positions)
+        return replace(self, grades=new_grades, left=left, right=right)
 
-    def encoded(self, places: int, unjudged: Unjudged = "worst") -> tuple[Levels, Levels]:
-        """Levels of the first `places` with nothing unknown: what is not judged is the worst.
+    def encode(self, n_positions: int, unjudged: Unjudged = "worst") -> tuple[Levels, Levels]:
+        """Return the levels of the first positions, with unjudged documents at the worst level.
 
-        "condense" leaves unjudged documents out first, so that those below move up; "refuse" is
-        an error where there are any.
+        Parameters
+        ----------
+        n_positions : int
+            The number of positions.
+        unjudged : {"worst", "condense", "refuse"}, default="worst"
+            "condense" first removes unjudged documents, so those below move up; "refuse" raises if
+            there is one.
+
+        Returns
+        -------
+        left, right : ndarray of int8 of shape (n_pairs, n_positions)
+            Levels of at least 0.
+
+        Raises
+        ------
+        DataError
+            If `unjudged` is unknown, or "refuse" and there is an unjudged document.
         """
         if unjudged not in get_args(Unjudged):
-            known = ", ".join(get_args(Unjudged))
-            raise DataError(f"unjudged must be one of {known}; got {unjudged!r}.")
+            options = ", ".join(get_args(Unjudged))
+            raise DataError(f"unjudged must be one of {options}; got {unjudged!r}.")
         first, second = (
-            _first(condensed(side) if unjudged == "condense" else side, places)
+            _resized(condense(side) if unjudged == "condense" else side, n_positions)
             for side in (self.left, self.right)
         )
         if unjudged == "refuse":
@@ -167,47 +280,47 @@ class Preferences:
         return np.maximum(first, 0), np.maximum(second, 0)
 
 
-def condensed(levels: Levels) -> Levels:
-    """Known levels moved up, in their order; unknown ones after them."""
+def condense(levels: Levels) -> Levels:
+    """Return known levels moved up in their order, followed by the unknown ones."""
     order = np.argsort(levels == UNKNOWN, axis=1, kind="stable")
     return np.take_along_axis(levels, order, axis=1)
 
 
-def _first(levels: Levels, places: int) -> Levels:
-    """As many places, filled up with unknown ones."""
-    short = places - levels.shape[1]
+def _resized(levels: Levels, n_positions: int) -> Levels:
+    """Return the first positions, padded with unknown levels."""
+    short = n_positions - levels.shape[1]
     if short > 0:
         return np.pad(levels, ((0, 0), (0, short)), constant_values=UNKNOWN)
-    return np.ascontiguousarray(levels[:, :places])
+    return np.ascontiguousarray(levels[:, :n_positions])
 
 
-def _refuse_unknown(given: Preferences, first: Levels, second: Levels) -> None:
+def _refuse_unknown(preferences: Preferences, first: Levels, second: Levels) -> None:
     for name, side in (("left", first), ("right", second)):
-        at = np.argwhere(side == UNKNOWN)
-        if len(at):
-            row, place = at[0] + 1
+        indices = np.argwhere(side == UNKNOWN)
+        if len(indices):
+            pair, position = indices[0] + 1
             raise DataError(
-                f"{given.source}: pair {row}: the {name} list has no grade at place {place}; judge "
-                "it, or let unjudged='worst' count it as the worst."
+                f"{preferences.source}: pair {pair}: the {name} list has no grade at position "
+                f"{position}; judge it, or use unjudged='worst' to count it as the worst."
             )
 
 
-def _check_numbers(given: Preferences) -> None:
-    bad = ~((given.weight >= 0) & (given.weight <= HEAVIEST))
+def _check_numbers(preferences: Preferences) -> None:
+    bad = ~((preferences.weight >= 0) & (preferences.weight <= MAX_WEIGHT))
     if bad.any():
         row = int(np.argmax(bad))
         raise DataError(
-            f"{given.source}: the weight of pair {row + 1} is {given.weight[row]}; weights are "
-            f"numbers from 0 to {HEAVIEST:g}."
+            f"{preferences.source}: the weight of pair {row + 1} is {preferences.weight[row]}; "
+            f"weights must be numbers from 0 to {MAX_WEIGHT:g}."
         )
-    top = len(given.grades)
-    for side in (given.left, given.right):
+    top = len(preferences.grades)
+    for side in (preferences.left, preferences.right):
         if side.size and (int(side.max()) >= top or int(side.min()) < UNKNOWN):
-            raise DataError(f"{given.source}: levels must be from -1 to {top - 1}.")
+            raise DataError(f"{preferences.source}: levels must be from -1 to {top - 1}.")
 
 
 def _width(side: Any, source: str) -> int:
-    """Places of the longest list."""
+    """Return the length of the longest list."""
     if isinstance(side, np.ndarray) and side.ndim == 2:
         return int(side.shape[1])
     try:
@@ -219,28 +332,28 @@ def _width(side: Any, source: str) -> int:
 
 
 def _matrix(side: Any, width: int, source: str) -> Array:
-    """Grades with NaN for what is unknown; whole numbers stay as they are."""
+    """Return a matrix of grades with NaN for unknown ones; integer arrays stay as they are."""
     if isinstance(side, np.ndarray) and side.ndim == 2 and side.dtype.kind in "iuf":
         short = width - side.shape[1]
         if not short:
             return side
         return np.pad(side.astype(np.float64), ((0, 0), (0, short)), constant_values=np.nan)
-    found = np.full((len(side), width), np.nan)
+    matrix = np.full((len(side), width), np.nan)
     for row, grades in enumerate(side):
         try:
             values = [np.nan if g is None else float(g) for g in grades]
         except (TypeError, ValueError, OverflowError):
-            raise DataError(f"{source}: pair {row + 1} has a grade that is no number.") from None
-        found[row, : len(values)] = values
-    return found
+            raise DataError(f"{source}: pair {row + 1} has a grade that is not a number.") from None
+        matrix[row, : len(values)] = values
+    return matrix
 
 
-def _grades(
-    given: Sequence[int] | None, first: Array, second: Array, source: str
+def _resolved_grades(
+    grades: Sequence[int] | None, first: Array, second: Array, source: str
 ) -> tuple[int, ...]:
-    """Those given, or all whole numbers from the least (at most 1) to the greatest seen."""
-    if given is not None:
-        return _upward(given, source)
+    """Return the grades, by default all integers from the smallest (at most 1) to the largest."""
+    if grades is not None:
+        return _checked_grades(grades, source)
     low, high = np.inf, -np.inf
     for side in (first, second):
         known = side if side.dtype.kind != "f" else side[~np.isnan(side)]
@@ -249,80 +362,82 @@ def _grades(
     if low > high:
         raise DataError(f"{source}: there is no grade in any list; judge the documents first.")
     if not np.isfinite([low, high]).all():
-        raise DataError(f"{source}: a grade is infinite; grades are whole numbers.")
-    least, most = int(np.floor(min(low, 1.0))), int(np.ceil(high))
-    if most - least >= MOST_LEVELS:
+        raise DataError(f"{source}: a grade is infinite; grades are integers.")
+    smallest, largest = int(np.floor(min(low, 1.0))), int(np.ceil(high))
+    if largest - smallest >= MAX_LEVELS:
         raise DataError(
-            f"{source}: the grades go from {low:g} to {high:g}; name those that there are "
-            f"(grades=), at most {MOST_LEVELS}."
+            f"{source}: the grades range from {low:g} to {high:g}; list the grades that exist "
+            f"(grades=), at most {MAX_LEVELS}."
         )
-    return tuple(range(least, max(most, least + 1) + 1))
+    return tuple(range(smallest, max(largest, smallest + 1) + 1))
 
 
-def _upward(grades: Sequence[int], source: str) -> tuple[int, ...]:
-    """Grades by name, checked."""
+def _checked_grades(grades: Sequence[int], source: str) -> tuple[int, ...]:
     try:
-        kept = tuple(int(g) for g in grades)
+        checked = tuple(int(g) for g in grades)
     except (TypeError, ValueError, OverflowError):
-        raise DataError(f"{source}: grades must be whole numbers; got {grades!r}.") from None
-    if not 2 <= len(kept) <= MOST_LEVELS or list(kept) != sorted(set(kept)):
+        raise DataError(f"{source}: grades must be integers; got {grades!r}.") from None
+    if not 2 <= len(checked) <= MAX_LEVELS or list(checked) != sorted(set(checked)):
         raise DataError(
-            f"{source}: grades must be two or more (and at most {MOST_LEVELS}), upward; got "
-            f"{list(kept)}."
+            f"{source}: grades must be 2 to {MAX_LEVELS} integers in ascending order; got "
+            f"{list(checked)}."
         )
-    return kept
+    return checked
 
 
 def _levels(side: Array, grades: tuple[int, ...], source: str) -> Levels:
-    """Numbers among the grades; every grade must be one of them."""
+    """Return the index of each grade; every known one must be among the grades."""
     low, high = grades[0], grades[-1]
-    whole = side.dtype.kind != "f" and high - low + 1 == len(grades)
-    if whole and side.size and low <= side.min() and side.max() <= high:
+    contiguous = side.dtype.kind != "f" and high - low + 1 == len(grades)
+    if contiguous and side.size and low <= side.min() and side.max() <= high:
         fits = np.iinfo(side.dtype).min <= low <= np.iinfo(side.dtype).max
         levels = side - side.dtype.type(low) if fits else side.astype(np.int64) - low
-        return levels.astype(np.int8)  # millions of pairs come this way
-    at = np.searchsorted(grades, side)  # NaN goes to the end
+        return levels.astype(np.int8)  # the fast path, for millions of pairs
+    indices = np.searchsorted(grades, side)  # NaN goes to the end
     known = ~np.isnan(side)
-    fits = np.asarray(grades)[np.minimum(at, len(grades) - 1)] == side
+    fits = np.asarray(grades)[np.minimum(indices, len(grades) - 1)] == side
     if (known & ~fits).any():
-        row, place = np.argwhere(known & ~fits)[0]
+        row, column = np.argwhere(known & ~fits)[0]
         raise DataError(
-            f"{source}: pair {row + 1} has the grade {side[row, place]:g} at place {place + 1}; "
-            f"the grades are {', '.join(map(str, grades))}."
+            f"{source}: pair {row + 1} has the grade {side[row, column]:g} at position "
+            f"{column + 1}; the grades are {', '.join(map(str, grades))}."
         )
-    return np.where(known, at, UNKNOWN).astype(np.int8)
+    return np.where(known, indices, UNKNOWN).astype(np.int8)
 
 
-def _numbers(values: Any, what: str, source: str) -> Floats:
+def _numbers(values: Any, name: str, source: str) -> Floats:
     try:
         return np.asarray(values, np.float64).ravel()
     except (TypeError, ValueError) as error:
-        raise DataError(f"{source}: {what} must be numbers ({error}).") from None
+        raise DataError(f"{source}: {name} must be numbers ({error}).") from None
 
 
-def _padded(given: Preferences, grades: tuple[int, ...], places: int) -> tuple[Levels, Levels]:
-    """Levels among other grades, as many places."""
-    number = np.searchsorted(grades, given.grades).astype(np.int8)
-    table = np.append(number, np.int8(UNKNOWN))  # the unknown level, -1, takes the last
-    return _first(table[given.left], places), _first(table[given.right], places)
+def _converted(
+    preferences: Preferences, grades: tuple[int, ...], n_positions: int
+) -> tuple[Levels, Levels]:
+    """Return the levels of both sides among other grades, resized to `n_positions`."""
+    new_levels = np.searchsorted(grades, preferences.grades).astype(np.int8)
+    table = np.append(new_levels, np.int8(UNKNOWN))  # UNKNOWN is -1 and so indexes the last entry
+    left, right = table[preferences.left], table[preferences.right]
+    return _resized(left, n_positions), _resized(right, n_positions)
 
 
-def _chained(first: Preferences, second: Preferences, name: str, other: str) -> Ids | None:
-    """Names of both; where one has none, each pair of it is called by `other`."""
-    ids = [getattr(part, name) for part in (first, second)]
-    if ids[0] is None and ids[1] is None:
+def _concat_names(first: Preferences, second: Preferences, field: str, default: str) -> Ids | None:
+    """Return the names of both; where one has none, its pairs are named after `default`."""
+    columns = [getattr(preferences, field) for preferences in (first, second)]
+    if columns[0] is None and columns[1] is None:
         return None
-    sizes = (range(len(first)), range(len(first), len(first) + len(second)))
+    ranges = (range(len(first)), range(len(first), len(first) + len(second)))
     named = [
-        Ids.of([other.format(at + 1) for at in rows]) if found is None else found
-        for found, rows in zip(ids, sizes, strict=True)
+        Ids.from_values([default.format(row + 1) for row in rows]) if ids is None else ids
+        for ids, rows in zip(columns, ranges, strict=True)
     ]
-    return Ids.chained(*named)
+    return Ids.concatenate(*named)
 
 
-def spread(ids: Ids | Iterable[object] | None, n: int) -> Array:
-    """A number for each name, the same for the same; without names everyone is alone."""
+def factorize(ids: Ids | Iterable[object] | None, n: int) -> Array:
+    """Return an integer per name, equal for equal names; without names all are distinct."""
     if ids is None:
         return np.arange(n)
-    seen: dict[str, int] = {}
-    return np.array([seen.setdefault(str(name), len(seen)) for name in ids], np.int64)
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(str(name), len(numbers)) for name in ids], np.int64)

@@ -1,8 +1,8 @@
-"""What a document of each grade is worth at each place: gains and discounts, or weights.
+"""Utility of a document of each grade at each position: gains and discounts, or weights.
 
-A DCG is such a utility (Zhou et al. 2013): the sum over places of a weight that depends on the
-place and on the grade there.  Where the weight is a discount of the place times a gain of the
-grade, it is a DCG as everybody knows it.  Files hold both forms.
+A DCG is such a utility (Zhou et al. 2013): the sum over positions of a weight that depends on the
+position and on the grade there.  If the weight is a discount of the position times a gain of the
+grade, it is the standard DCG.  Files contain both forms.
 """
 
 from __future__ import annotations
@@ -15,28 +15,61 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from firstpage.data.io.json_files import Kind, digest, write_json
+from firstpage.data.io.json_files import JsonFormat, json_digest, write_json
 from firstpage.errors import DataError
 from firstpage.types import Floats
 
-FILE = Kind("firstpage-measure", 1, "measure")
-MOST_LABEL = 1000  # whose 2^label - 1 is still a number
+MEASURE_FORMAT = JsonFormat("firstpage-measure", 1, "measure")
+MAX_EXP_LABEL = 1000  # 2^label - 1 is still finite
 Form = Literal["gains", "weights"]
-KINDS = ("exp", "linear")  # gains that have a name
-NOTHING = 1e-9  # of the greatest discount: less than this is rounding
+NAMED_GAINS = ("exp", "linear")
+ROUNDING_EPS = 1e-9  # relative to the largest discount; smaller ones are rounding errors
 
 
 @dataclass(frozen=True, eq=False)
 class Utility:
-    """Weights of grades at places, and the gains and discounts nearest to them.
+    """Weights of grades at positions, and the gains and discounts closest to them.
 
-    grades     whole numbers, upward; the first is the worst, and worth nothing
-    weights    a row a place, a column a grade
-    gains      of the grades: 0 for the worst, 1 for the best
-    discounts  of the places: 1 for the first (or for the greatest, where the first has none)
-    form       which of the two a measure uses that does not say
-    about      how it came to be: pairs, C, accuracy, intervals, ..
-    segments   utilities of kinds of queries, by name
+    Use `Utility.from_gains` for gains and discounts, `Utility.from_dcg` for the standard ones, and
+    `read_utility` for a learned measure.
+
+    Parameters
+    ----------
+    grades : sequence of int
+        The grades in ascending order; the first is the worst, and worth nothing.
+    weights : array_like of shape (n_positions, n_grades)
+        The weight of each grade at each position.
+    gains : array_like of shape (n_grades,)
+        The gain of each grade: 0 for the worst, 1 for the best.
+    discounts : array_like of shape (n_positions,)
+        The discount of each position: 1 for the first, or for the largest if the first is 0.
+    form : {"gains", "weights"}, default="gains"
+        Which form a measure uses by default.
+    about : mapping, optional
+        How the utility was learned: pairs, C, accuracy, intervals, ..
+    segments : mapping of str to Utility, optional
+        Utilities of segments (kinds of queries), by name.
+
+    Attributes
+    ----------
+    n_positions : int
+        K: the number of positions that count.
+
+    Raises
+    ------
+    DataError
+        If shapes do not agree, a number is not finite, or grades are not in ascending order.
+
+    References
+    ----------
+    .. [1] K. Zhou, H. Zha, Y. Chang, G.-R. Xue, "Learning the Gain Values and Discount Factors of
+       Discounted Cumulative Gains", 2013.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> fp.Utility.from_gains([0, 1, 3], [1, 0.5])
+    Utility(gains, 2 positions, gains by grade {0: 0, 1: 0.333, 2: 1})
     """
 
     grades: tuple[int, ...]
@@ -57,12 +90,15 @@ class Utility:
 
     def _check(self) -> None:
         if len(self.grades) < 2 or list(self.grades) != sorted(set(self.grades)):
-            raise DataError(f"grades must be two or more, upward; got {list(self.grades)}.")
-        places, levels = len(self.discounts), len(self.grades)
-        if self.weights.shape != (places, levels) or self.gains.shape != (levels,) or not places:
             raise DataError(
-                f"weights must have a row a place and a column a grade ({places} x {levels}), and "
-                f"gains be one a grade; the shapes are {self.weights.shape}, {self.gains.shape}."
+                f"grades must be two or more integers in ascending order; got {list(self.grades)}."
+            )
+        rows, columns = len(self.discounts), len(self.grades)
+        if self.weights.shape != (rows, columns) or self.gains.shape != (columns,) or not rows:
+            raise DataError(
+                f"weights must have one row per position and one column per grade ({rows} x "
+                f"{columns}), and gains one entry per grade; the shapes are {self.weights.shape}, "
+                f"{self.gains.shape}."
             )
         for name in ("weights", "gains", "discounts"):
             if not np.isfinite(getattr(self, name)).all():
@@ -75,142 +111,309 @@ class Utility:
             f"{g}: {gain:.3g}" for g, gain in zip(self.grades, self.gains, strict=True)
         )
         segments = f", {len(self.segments)} segments" if self.segments else ""
-        return f"Utility({self.form}, {self.places} places, gains by grade {{{gains}}}{segments})"
+        return (
+            f"Utility({self.form}, {self.n_positions} positions, gains by grade "
+            f"{{{gains}}}{segments})"
+        )
 
     @property
-    def places(self) -> int:
-        """K: the places that count."""
+    def n_positions(self) -> int:
+        """K: the number of positions that count."""
         return len(self.discounts)
 
     @classmethod
-    def of(
+    def from_gains(
         cls, gains: Sequence[float] | Floats, discounts: Sequence[float] | Floats,
-        grades: Sequence[int] | None = None, **more: Any,
+        grades: Sequence[int] | None = None, **options: Any,
     ) -> Utility:  # fmt: skip
-        """From gains upward (of grades 0, 1, .. unless given) and discounts, however scaled."""
+        """Return the utility of gains and discounts, which are normalized.
+
+        Parameters
+        ----------
+        gains : array_like of shape (n_grades,)
+            The gain of each grade, in the order of the grades.
+        discounts : array_like of shape (n_positions,)
+            The discount of each position.
+        grades : sequence of int, optional
+            The grades; 0, 1, .. by default.
+        **options
+            `form`, `about` and `segments` of `Utility`.
+
+        Returns
+        -------
+        Utility
+            Its weights are the products of discounts and gains above the worst, unscaled.
+
+        Raises
+        ------
+        DataError
+            If there are fewer than two gains, or no discounts.
+        """
         g, c = np.asarray(gains, np.float64), np.asarray(discounts, np.float64)
         if g.ndim != 1 or c.ndim != 1 or len(g) < 2 or not len(c):
-            raise DataError("give the gains of two or more grades, and the discounts of places.")
+            raise DataError("give the gains of two or more grades, and the discounts of positions.")
         weights = np.outer(c, g - g[0])
-        g, c = normalized(g, c)
-        return cls(tuple(range(len(g)) if grades is None else grades), weights, g, c, **more)
+        g, c = normalize_gains(g, c)
+        return cls(tuple(range(len(g)) if grades is None else grades), weights, g, c, **options)
 
     @classmethod
-    def standard(cls, gain: str, grades: Iterable[int], places: int) -> Utility:
-        """The usual ones: gains 2^grade - 1 (`exp`) or the grade (`linear`), 1/log2(1 + place)."""
-        if gain not in KINDS:
-            raise DataError(f"gains with a name are {' and '.join(KINDS)}; got {gain!r}.")
-        kept = tuple(grades)
-        number = np.asarray(kept, np.float64)
-        values = np.exp2(number) - 1.0 if gain == "exp" else number
-        return cls.of(values, 1.0 / np.log2(np.arange(2.0, places + 2.0)), kept)
+    def from_dcg(cls, gain: str, grades: Iterable[int], n_positions: int) -> Utility:
+        """Return the utility of the standard DCG, with discounts 1 / log2(1 + position).
+
+        Parameters
+        ----------
+        gain : {"exp", "linear"}
+            Gains 2^grade - 1 ("exp"), or the grades themselves ("linear").
+        grades : iterable of int
+            The grades in ascending order.
+        n_positions : int
+            The number of positions.
+
+        Returns
+        -------
+        Utility
+            Normalized gains and discounts.
+
+        Raises
+        ------
+        DataError
+            If `gain` is neither.
+
+        Examples
+        --------
+        >>> import firstpage as fp
+        >>> fp.Utility.from_dcg("exp", range(3), 10).gains.round(3).tolist()
+        [0.0, 0.333, 1.0]
+        """
+        if gain not in NAMED_GAINS:
+            raise DataError(f"gain must be {' or '.join(NAMED_GAINS)}; got {gain!r}.")
+        all_grades = tuple(grades)
+        numbers = np.asarray(all_grades, np.float64)
+        gains = np.exp2(numbers) - 1.0 if gain == "exp" else numbers
+        return cls.from_gains(gains, 1.0 / np.log2(np.arange(2.0, n_positions + 2.0)), all_grades)
 
     def table(self, form: Form | None = None) -> Floats:
-        """Weights in a form: as they are, or as discounts times gains."""
+        """Return the weight of each grade at each position.
+
+        Parameters
+        ----------
+        form : {"gains", "weights"}, optional
+            Discounts times gains, or the weights; by default the form of this utility.
+
+        Returns
+        -------
+        ndarray of shape (n_positions, n_grades)
+            The weights.
+        """
         chosen = form or self.form
         return self.weights if chosen == "weights" else np.outer(self.discounts, self.gains)
 
     def label_gain(self, top: float | None = None) -> list[float]:
-        """A gain for every label 0, 1, .. up to the best grade, as LightGBM's `label_gain` wants.
+        """Return the gains of the labels 0, 1, .. up to the best grade, as LightGBM takes them.
 
-        Labels between or below the grades have the gain of the next lower grade; the best has
-        `top` (2^best - 1 if None).
+        Labels between or below the grades have the gain of the next lower grade.
+
+        Parameters
+        ----------
+        top : float, optional
+            The gain of the best grade; 2^best - 1 by default.
+
+        Returns
+        -------
+        list of float
+            A gain per label, for LightGBM's parameter `label_gain`.
+
+        Raises
+        ------
+        DataError
+            If all grades are negative, or the gain of the best is not positive and finite.
+
+        Examples
+        --------
+        >>> import firstpage as fp
+        >>> fp.Utility.from_gains([0, 1, 3], [1, 0.5]).label_gain()
+        [0.0, 1.0, 3.0]
         """
         best = self.grades[-1]
         if best < 0:
-            raise DataError("label_gain is for grades from 0 on; all of these are below.")
-        if top is None and best > MOST_LABEL:
-            raise DataError(f"2^{best} - 1 is no gain that anyone can use; say what the best has.")
+            raise DataError("label_gain needs grades of at least 0; all of these are negative.")
+        if top is None and best > MAX_EXP_LABEL:
+            raise DataError(f"2^{best} - 1 is too large; give the gain of the best label.")
         scale = (2.0**best - 1.0 if best else 1.0) if top is None else float(top)
         if not (np.isfinite(scale) and scale > 0):
             raise DataError(f"the gain of the best label must be above 0 and finite; got {top}.")
-        at = np.searchsorted(self.grades, np.arange(best + 1), side="right") - 1
-        return [float(v) for v in scale * self.gains[np.maximum(at, 0)]]
+        levels = np.searchsorted(self.grades, np.arange(best + 1), side="right") - 1
+        return [float(v) for v in scale * self.gains[np.maximum(levels, 0)]]
 
     def segment(self, name: str) -> Utility:
-        """The utility of one kind of queries."""
+        """Return the utility of a segment.
+
+        Parameters
+        ----------
+        name : str
+            The name of the segment.
+
+        Returns
+        -------
+        Utility
+            The utility of these queries.
+
+        Raises
+        ------
+        DataError
+            If there is no such segment.
+        """
         if name not in self.segments:
-            known = ", ".join(self.segments) or "none"
-            raise DataError(f"there is no segment {name!r} in this measure; there are: {known}.")
+            names = ", ".join(self.segments) or "none"
+            raise DataError(f"there is no segment {name!r} in this measure; there are: {names}.")
         return self.segments[name]
 
     def to_dict(self) -> dict[str, Any]:
-        return FILE.marked(self._plain())
+        """Return the content of a measure file.
+
+        Returns
+        -------
+        dict
+            JSON-serializable values, with the format, its version and a checksum.
+        """
+        return MEASURE_FORMAT.with_header(self._content())
 
     @classmethod
-    def from_dict(cls, held: Mapping[str, Any]) -> Utility:
-        """Of what `to_dict` gave."""
-        return _from_plain(held)
+    def from_dict(cls, stored: Mapping[str, Any]) -> Utility:
+        """Return the utility that `to_dict` wrote.
 
-    def _plain(self) -> dict[str, Any]:
+        Parameters
+        ----------
+        stored : mapping
+            The result of `to_dict`.
+
+        Returns
+        -------
+        Utility
+            An equal utility.
+        """
+        return _from_content(stored)
+
+    def _content(self) -> dict[str, Any]:
         return {
             "grades": list(self.grades), "gains": self.gains.tolist(),
             "discounts": self.discounts.tolist(), "weights": self.weights.tolist(),
             "form": self.form, "about": dict(self.about),
-            "segments": {name: part._plain() for name, part in self.segments.items()},
+            "segments": {name: segment._content() for name, segment in self.segments.items()},
         }  # fmt: skip
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write as JSON, in one step."""
+        """Write a measure file (JSON), atomically.
+
+        Parameters
+        ----------
+        path : path
+            The file, which `read_utility` and measures such as `DCG(measure.json)@10` read.
+        """
         write_json(self.to_dict(), path)
 
     def with_form(self, form: Form) -> Utility:
+        """Return the same utility with another default form.
+
+        Parameters
+        ----------
+        form : {"gains", "weights"}
+            The form that a measure uses by default.
+
+        Returns
+        -------
+        Utility
+            A copy.
+        """
         return replace(self, form=form)
 
 
-def normalized(gains: Floats, discounts: Floats) -> tuple[Floats, Floats]:
-    """Gains from 0 to 1; discounts with 1 at the first place, or, where that one is worth nothing
-    (but for rounding), at the one that is worth most."""
+def normalize_gains(gains: Floats, discounts: Floats) -> tuple[Floats, Floats]:
+    """Return gains scaled to 0 .. 1, and discounts scaled to 1 at the first position.
+
+    If the first discount is 0 (but for rounding), the largest one becomes 1 instead.
+    """
     span = gains[-1] - gains[0]
     g = (gains - gains[0]) / span if span else np.zeros_like(gains)
     top = float(np.abs(discounts).max())
-    if abs(discounts[0]) > NOTHING * top:
+    if abs(discounts[0]) > ROUNDING_EPS * top:
         return g, discounts / discounts[0]
-    c = np.where(np.abs(discounts) > NOTHING * top, discounts, 0.0)
+    c = np.where(np.abs(discounts) > ROUNDING_EPS * top, discounts, 0.0)
     return g, c / top if top else c
 
 
 def read_utility(path: str | os.PathLike[str]) -> Utility:
-    """The utility of a file that `save` wrote; a newer, foreign or damaged one is refused."""
-    name, held = os.fspath(path), FILE.read(path)
+    """Read a measure file that `Utility.save` wrote.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    Utility
+        The utility.
+
+    Raises
+    ------
+    DataError
+        If the file is missing, damaged, of another kind, or written by a newer version.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import firstpage as fp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "measure.json")
+    ...     fp.Utility.from_dcg("linear", range(3), 5).save(path)
+    ...     fp.read_utility(path).n_positions
+    5
+    """
+    name, stored = os.fspath(path), MEASURE_FORMAT.read(path)
     try:
-        found = _from_plain(held)
+        utility = _from_content(stored)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        said = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-        raise DataError(f"{name}: damaged ({said}).") from None
-    if held.get("sha256", (own := digest(found._plain()))) != own:
+        reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        raise DataError(f"{name}: damaged ({reason}).") from None
+    if stored.get("sha256", (own := json_digest(utility._content()))) != own:
         raise DataError(
             f"{name}: its numbers are not those that were written (the checksum differs); if you "
             "changed them by hand, remove the line with sha256."
         )
-    return found
+    return utility
 
 
-def _from_plain(held: Mapping[str, Any]) -> Utility:
-    parts = {str(name): _from_plain(part) for name, part in held["segments"].items()}
+def _from_content(stored: Mapping[str, Any]) -> Utility:
+    segments = {str(name): _from_content(segment) for name, segment in stored["segments"].items()}
     return Utility(
-        tuple(held["grades"]), np.array(held["weights"], np.float64),
-        np.array(held["gains"], np.float64), np.array(held["discounts"], np.float64),
-        held["form"], dict(held["about"]), parts,
+        tuple(stored["grades"]), np.array(stored["weights"], np.float64),
+        np.array(stored["gains"], np.float64), np.array(stored["discounts"], np.float64),
+        stored["form"], dict(stored["about"]), segments,
     )  # fmt: skip
 
 
 OPTIONS = ("file", "form", "segment")
-NAMES = "(?:file|form|segment|gain|discount)"
-# A comma parts items only before a name: those in file names, in names of segments and between
-# quotes do not.
+OPTION_NAMES = "(?:file|form|segment|gain|discount)"
+# A comma separates items only before a name, not in file names, segment names or quotes.
 ITEM = re.compile(
-    rf"\s*(?:({NAMES})\s*=\s*)?(\"[^\"]*\"|'[^']*'|.*?)\s*(?:,\s*(?={NAMES}\s*=)|\Z)", re.DOTALL
+    rf"\s*(?:({OPTION_NAMES})\s*=\s*)?(\"[^\"]*\"|'[^']*'|.*?)\s*(?:,\s*(?={OPTION_NAMES}\s*=)|\Z)",
+    re.DOTALL,
 )
 
 
 @dataclass(frozen=True)
-class Source:
-    """A measure file, and what is meant of it.
+class MeasureSource:
+    """A reference to a measure file, such as `measure.json, segment=news`.
 
-    file     its path; empty where a Utility is at hand
-    form     gains or weights; None: what the file says
-    segment  a kind of queries; None: all
+    Attributes
+    ----------
+    file : str
+        The path; empty if a Utility is used directly.
+    form : {"gains", "weights"} or None
+        The form to use; None for that of the file.
+    segment : str or None
+        A segment of the utility; None for all queries.
     """
 
     file: str = ""
@@ -218,70 +421,71 @@ class Source:
     segment: str | None = None
 
     @classmethod
-    def parse(cls, text: str) -> Source:
-        """From the text between the brackets; `file=` may be left out."""
-        given: dict[str, str] = {}
+    def parse(cls, text: str) -> MeasureSource:
+        """Return the reference that a text (between brackets) denotes; `file=` may be omitted."""
+        options: dict[str, str] = {}
         for name, value in _items(text):
             if name not in OPTIONS:
-                raise DataError(f"{name} does not go with a measure file, which has its own.")
-            if name in given:
+                raise DataError(
+                    f"{name} cannot be combined with a measure file, which has its own."
+                )
+            if name in options:
                 raise DataError(f"{name} is given twice.")
-            given[name] = _bare(value)
-        form = given.get("form")
+            options[name] = _unquoted(value)
+        form = options.get("form")
         if form not in (None, *get_args(Form)):
             raise DataError(f"form must be gains or weights; got {form!r}.")
-        return cls(given.get("file", ""), form, given.get("segment"))  # type: ignore[arg-type]
+        return cls(options.get("file", ""), form, options.get("segment"))  # type: ignore[arg-type]
 
     def __str__(self) -> str:
-        """What `parse` reads back, in the plainest way."""
+        """Return the shortest text that `parse` reads back."""
         form = [] if self.form is None else [f"form={self.form}"]
         files = [self.file, f"file={self.file}", f'file="{self.file}"'] if self.file else [""]
-        parts = ["", ""]
+        segments = ["", ""]
         if self.segment is not None:
-            parts = [f"segment={self.segment}", f'segment="{self.segment}"']
-        texts = [", ".join(filter(None, [f, *form, part])) for part in parts for f in files]
-        return next((text for text in texts if self._is(text)), texts[-1])
+            segments = [f"segment={self.segment}", f'segment="{self.segment}"']
+        texts = [", ".join(filter(None, [f, *form, s])) for s in segments for f in files]
+        return next((text for text in texts if self._denoted_by(text)), texts[-1])
 
-    def _is(self, text: str) -> bool:
+    def _denoted_by(self, text: str) -> bool:
         try:
-            return (not self.file or names_file(text)) and Source.parse(text) == self
+            return (not self.file or refers_to_file(text)) and MeasureSource.parse(text) == self
         except DataError:
             return False
 
     def read(self) -> Utility:
-        """The utility of the file, or of its segment."""
+        """Return the utility of the file, or of its segment."""
         if not self.file:
-            raise DataError("no measure file is named, as in DCG(measure.json)@10.")
-        return self.pick(read_utility(self.file), f"{self.file}: ")
+            raise DataError("no measure file is named; write for example DCG(measure.json)@10.")
+        return self.select(read_utility(self.file), f"{self.file}: ")
 
-    def pick(self, utility: Utility, where: str = "") -> Utility:
-        """The segment's part of a utility."""
+    def select(self, utility: Utility, where: str = "") -> Utility:
+        """Return the utility, or that of its segment; `where` precedes an error message."""
         try:
             return utility if self.segment is None else utility.segment(self.segment)
         except DataError as error:
             raise DataError(f"{where}{error}") from None
 
 
-def names_file(inside: str) -> bool:
-    """Whether the text between the brackets of a measure names a file, or speaks of one.
+def refers_to_file(inside: str) -> bool:
+    """Return whether the text between the brackets of a measure refers to a measure file.
 
-    A name alone does so if it could not be anything else: by a point, a slash or quotes.
+    A bare name does so only if it has a point, a slash or quotes.
     """
-    if re.match(rf"\s*(?!{NAMES}\s*=)\w+\s*=", inside):
+    if re.match(rf"\s*(?!{OPTION_NAMES}\s*=)\w+\s*=", inside):
         return False  # another parameter
-    given = [(match[1], match[2]) for match in ITEM.finditer(inside)]
-    return any(name in OPTIONS for name, _ in given) or (
-        given[0][0] is None and any(mark in given[0][1] for mark in "./\\\"'")
+    items = [(match[1], match[2]) for match in ITEM.finditer(inside)]
+    return any(name in OPTIONS for name, _ in items) or (
+        items[0][0] is None and any(mark in items[0][1] for mark in "./\\\"'")
     )
 
 
 def _items(text: str) -> list[tuple[str, str]]:
-    """Names and values; the first needs no name."""
-    found = [(match[1] or "file", match[2]) for match in ITEM.finditer(text)]
-    return [item for item in found if item != ("file", "")]
+    """Return names and values; the first value needs no name."""
+    items = [(match[1] or "file", match[2]) for match in ITEM.finditer(text)]
+    return [item for item in items if item != ("file", "")]
 
 
-def _bare(value: str) -> str:
-    """Without the quotes around it."""
+def _unquoted(value: str) -> str:
     quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
     return value[1:-1] if quoted else value

@@ -1,1 +1,1 @@
-"""Data in shards of whole queries: read, written, checked."""
+"""Shards of complete queries: reading, writing and checking."""

@@ -1,8 +1,8 @@
-"""Shards: data cut into pieces of whole queries, that lie in a folder and never all in memory.
+"""Shards: data divided into blocks of complete queries, stored in a folder.
 
-A folder that `write_shards` made holds `shards.json`, which says what there is, and a folder of
-`.npy` arrays for each shard, which open at once by memory mapping.  A folder of several LETOR or
-Parquet files is taken as it is, each file for a shard.
+A folder that `write_shards` wrote has `shards.json`, the table of the shards, and a folder of
+`.npy` arrays per shard, which are opened by memory mapping.  A folder of several LETOR or Parquet
+files is used directly, with each file as a shard.
 """
 
 from __future__ import annotations
@@ -21,40 +21,79 @@ from typing import Any
 import numpy as np
 
 from firstpage.data.dataset import Dataset
-from firstpage.data.folds import NAMES
-from firstpage.data.formats.letor import from_arrays
+from firstpage.data.folds import SPLIT_NAMES
+from firstpage.data.formats.letor import dataset_from_arrays
 from firstpage.data.formats.letor_reader import FeatureZero
 from firstpage.data.formats.registry import SUFFIXES, read
 from firstpage.data.ids import Ids
 from firstpage.data.io.files import suffix_of
-from firstpage.data.io.json_files import Kind, digest
+from firstpage.data.io.json_files import JsonFormat, json_digest
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.types import Array, Words
 
-AGAIN = "half-written, or damaged; write the shards again."
-FILE = Kind("firstpage-shards", 1, "table of shards")
-TABLE = "shards.json"
-SPLITS = {name: split for split, names in NAMES.items() for name in names}
-SPLITS |= {"dev": "vali", "eval": "test", "heldout": "test", "holdout": "test"}
-AS_THEY_ARE = ("letor", "parquet")  # files that are shards without being written anew
+DAMAGED = "incomplete or damaged; write the shards again."
+SHARDS_FORMAT = JsonFormat("firstpage-shards", 1, "table of shards")
+TABLE_FILE = "shards.json"
+SPLITS = {name: split for split, names in SPLIT_NAMES.items() for name in names}
+SPLITS |= {"dev": "valid", "eval": "test", "heldout": "test", "holdout": "test"}
+SHARD_FORMATS = ("letor", "parquet")  # files that can be used directly as shards
 
 
 @dataclass(frozen=True)
 class Shard:
-    """One piece: a folder of arrays, or a file; and what it holds."""
+    """The entry of one shard, a folder of arrays or a file, in the table of shards."""
 
     name: str
     rows: int
     queries: int
-    sha256: str  # of labels, queries and some features
+    sha256: str  # of labels, query ids and some features
     sizes: dict[str, int] = field(default_factory=dict, repr=False)  # bytes of each array's file
 
 
 @dataclass(frozen=True, eq=False)
 class Shards:
-    """All pieces of a folder.  `shards[2]` is the third as a Dataset, memory-mapped.
+    """The shards of a folder.
 
-    labels   the least and the greatest
+    `shards[2]` is the third shard as a memory-mapped Dataset, `len(shards)` the number of shards,
+    and iteration yields all of them.  Use `read_shards` or `write_shards` to get an object.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+    shards : tuple of Shard
+        The entries of the shards.
+    n_features : int
+        The number of features.
+    dtype : str
+        The type of the features.
+    is_sparse : bool
+        Whether the features are CSR arrays.
+    feature_names : tuple of str or None
+        The names of the features.
+    labels : tuple of (float, float)
+        The smallest and the largest label.
+    zero_based : bool, default=False
+        Whether features of LETOR files count from 0.
+
+    Attributes
+    ----------
+    n_docs, n_queries : int
+        The numbers of documents and queries.
+    source : str
+        The folder as a string.
+    sha256 : str
+        A digest of all shards.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import firstpage as fp
+    >>> data = fp.Synthetic(queries=4, docs=5, features=3).dataset()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     shards = fp.write_shards(data, os.path.join(folder, "shards"), rows=10)
+    ...     [shard.n_docs for shard in shards]
+    [10, 10]
     """
 
     folder: Path
@@ -64,22 +103,25 @@ class Shards:
     is_sparse: bool
     feature_names: tuple[str, ...] | None
     labels: tuple[float, float]
-    zero_based: bool = False  # of LETOR files that are taken as they are
+    zero_based: bool = False
 
     def __len__(self) -> int:
-        """The number of shards."""
+        """Return the number of shards."""
         return len(self.shards)
 
     @property
     def source(self) -> str:
+        """The folder as a string."""
         return str(self.folder)
 
     @property
     def n_docs(self) -> int:
+        """The number of documents."""
         return sum(shard.rows for shard in self.shards)
 
     @property
     def n_queries(self) -> int:
+        """The number of queries."""
         return sum(shard.queries for shard in self.shards)
 
     def __repr__(self) -> str:
@@ -90,49 +132,86 @@ class Shards:
         )
 
     def __getitem__(self, number: int) -> Dataset:
+        """Return a shard as a dataset."""
         return self.open(number).data
 
     def __iter__(self) -> Iterator[Dataset]:
+        """Iterate over the shards as datasets."""
         return (self[number] for number in range(len(self)))
 
-    def alone(self, number: int) -> Shards:
-        """One shard, as if there were no others, by its full path: what is sent to machines."""
+    def single(self, number: int) -> Shards:
+        """Return one shard as a collection of its own, with an absolute path, for another machine.
+
+        Parameters
+        ----------
+        number : int
+            The index of the shard.
+
+        Returns
+        -------
+        Shards
+            A collection of one shard.
+        """
         return replace(self, folder=self.folder.resolve(), shards=(self.shards[number],))
 
-    def open(self, number: int, check: bool = False) -> Opened:
-        """A shard, and a way to let go of its pages; `check` that it is the one written."""
+    def open(self, number: int, check: bool = False) -> OpenShard:
+        """Open a shard, such that its memory can be released.
+
+        Parameters
+        ----------
+        number : int
+            The index of the shard.
+        check : bool, default=False
+            Also check that the arrays are those that were written.
+
+        Returns
+        -------
+        OpenShard
+            The data, and a method to release the pages.
+
+        Raises
+        ------
+        DataError
+            If the shard is missing, damaged or changed.
+        """
         shard = self.shards[number]
-        place = self.folder / shard.name
+        path = self.folder / shard.name
         if not self.folder.is_dir():
             raise DataError(f"{self.folder}: no such folder of shards on this machine.")
         if not shard.sizes:
-            return Opened(self._file(place))
-        arrays = {name: mapped(place / f"{name}.npy", n) for name, n in shard.sizes.items()}
+            return OpenShard(self._read_file(path))
+        arrays = {name: map_array(path / f"{name}.npy", n) for name, n in shard.sizes.items()}
         maps = [a._mmap for a in arrays.values() if isinstance(a, np.memmap) and a.size]  # type: ignore[attr-defined]
         try:
-            data = replace(from_arrays(arrays, str(place)), feature_names=self.feature_names)
+            data = replace(dataset_from_arrays(arrays, str(path)), feature_names=self.feature_names)
         except (ValueError, TypeError, IndexError):
-            raise DataError(f"{place}: its arrays do not fit together: {AGAIN}") from None
+            raise DataError(f"{path}: its arrays are inconsistent: {DAMAGED}") from None
         if (data.n_features, str(data.X.dtype)) != (self.n_features, self.dtype):
-            raise DataError(f"{place}: its features are not those of the table: {AGAIN}")
+            raise DataError(f"{path}: its features differ from the table: {DAMAGED}")
         if check:
-            check_same(data, shard.sha256)
-        return Opened(data, maps)
+            check_unchanged(data, shard.sha256)
+        return OpenShard(data, maps)
 
-    def _file(self, path: Path) -> Dataset:
+    def _read_file(self, path: Path) -> Dataset:
         options: dict[str, Any] = {"dtype": self.dtype}
-        if _kind(path) == "letor":
+        if _format_by_suffix(path) == "letor":
             options |= {"sparse": self.is_sparse, "n_features": self.n_features}
             options["zero_based"] = self.zero_based
-        return _dataset(path, **options)
+        return _read_dataset(path, **options)
 
     @cached_property
     def sha256(self) -> str:
-        """Of all shards, in their order."""
+        """A digest of all shards, in their order."""
         return hashlib.sha256("".join(s.sha256 for s in self.shards).encode()).hexdigest()
 
     def fingerprint(self) -> dict[str, Any]:
-        """What a model file says of its training data."""
+        """Return what a model file records about its training data.
+
+        Returns
+        -------
+        dict
+            The source, the numbers of queries, documents, features and shards, and a digest.
+        """
         return {
             "source": self.folder.resolve().name,
             "queries": self.n_queries,
@@ -144,208 +223,238 @@ class Shards:
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
-    """A shard at work."""
+class OpenShard:
+    """An opened shard: its data and their memory maps."""
 
     data: Dataset
     maps: list[mmap.mmap] = field(default_factory=list, repr=False)
 
     def release(self) -> None:
-        """Let the system take back pages that were read: a process shall not seem to own them.
+        """Release the pages that were read, so that they do not count as memory of the process.
 
-        They stay in the system's cache while there is room, so reading them again is cheap.
+        They remain in the system's page cache if there is memory, so reading them again is cheap.
         """
         if hasattr(mmap, "MADV_DONTNEED"):
-            for one in self.maps:
-                one.madvise(mmap.MADV_DONTNEED)
+            for memory_map in self.maps:
+                memory_map.madvise(mmap.MADV_DONTNEED)
 
 
 def read_shards(folder: str | os.PathLike[str]) -> Shards:
-    """The shards of a folder: those of `write_shards`, or its LETOR or Parquet files."""
-    place = Path(folder)
-    if not place.is_dir():
-        raise DataError(f"{place}: no such folder." if not place.exists() else NO_FOLDER % place)
-    if (place / TABLE).is_file():
-        return _table(place)
-    files = data_files(place)
+    """Return the shards of a folder: those of `write_shards`, or its LETOR or Parquet files.
+
+    Parameters
+    ----------
+    folder : path
+        A folder that `write_shards` wrote, or one with LETOR or Parquet files of one data set.
+
+    Returns
+    -------
+    Shards
+        The shards; their data are read when they are needed.
+
+    Raises
+    ------
+    DataError
+        If there are no shards in the folder, or they are damaged or do not belong together.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import firstpage as fp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     data = fp.Synthetic(queries=4, docs=5).dataset()
+    ...     fp.write_letor(data[:2], os.path.join(folder, "a.txt"))
+    ...     fp.write_letor(data[2:], os.path.join(folder, "b.txt"))
+    ...     fp.read_shards(folder).n_queries
+    4
+    """
+    path = Path(folder)
+    if not path.is_dir():
+        raise DataError(f"{path}: no such folder." if not path.exists() else NOT_A_FOLDER % path)
+    if (path / TABLE_FILE).is_file():
+        return _read_table(path)
+    files = data_files(path)
     if files:
-        return _files(place, files)
-    if has_arrays(place):
-        raise DataError(f"{place}: {TABLE} is missing: half-written, or damaged; write it again.")
+        return _shards_of_files(path, files)
+    if has_arrays(path):
+        raise DataError(f"{path}: {TABLE_FILE} is missing: {DAMAGED}")
     raise DataError(
-        f"{place}: no folder of shards: neither {TABLE} nor LETOR or Parquet files that belong "
-        "together are in it."
+        f"{path}: is not a folder of shards: it has neither {TABLE_FILE} nor LETOR or Parquet "
+        "files that belong together."
     )
 
 
-NO_FOLDER = "%s: is a file, not a folder of shards; `firstpage shard` makes one of it."
+NOT_A_FOLDER = "%s: is a file, not a folder of shards; `firstpage shard` converts it."
 
 
-def is_shards(path: str | os.PathLike[str]) -> bool:
-    """Whether this is meant as one: with a table, arrays, or data files side by side."""
-    place = Path(path)
-    return place.is_dir() and (
-        (place / TABLE).is_file()
-        or has_arrays(place)
-        or any(f.is_file() and _kind(f) in AS_THEY_ARE for f in place.iterdir())
+def is_shard_folder(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is meant as shards: a folder with a table, arrays or data files."""
+    folder = Path(path)
+    return folder.is_dir() and (
+        (folder / TABLE_FILE).is_file()
+        or has_arrays(folder)
+        or any(f.is_file() and _format_by_suffix(f) in SHARD_FORMATS for f in folder.iterdir())
     )
 
 
 def data_files(folder: Path) -> list[Path]:
-    """LETOR and Parquet files, by name; files of different splits are refused, not mixed."""
-    found = sorted(f for f in folder.iterdir() if f.is_file() and _kind(f) in AS_THEY_ARE)
+    """Return the LETOR and Parquet files of a folder by name; refuse files of different splits."""
+    files = sorted(
+        f for f in folder.iterdir() if f.is_file() and _format_by_suffix(f) in SHARD_FORMATS
+    )
     splits: dict[str, str] = {}
-    for file in found:
+    for file in files:
         splits.setdefault(_split(file), file.name)
     if len(splits) > 1:
-        first = found[0].name if "train" not in splits else splits["train"]
+        first = files[0].name if "train" not in splits else splits["train"]
         raise DataError(
-            f"{folder}: is a folder of different splits, which are not one data set: "
+            f"{folder}: contains different splits, which are not one data set: "
             f"{', '.join(splits.values())}. Name one file, such as {folder / first}; "
             "`firstpage crossval` trains and tests over the splits of a folder."
         )
-    return found
+    return files
 
 
 def _split(path: Path) -> str:
-    """`train`, `vali` or `test`, where a word of the name says so."""
+    """Return `train`, `valid` or `test` if a word of the file name says so, else ""."""
     words = re.split(r"[^a-z]+", path.name.lower())
     return next((SPLITS[word] for word in words if word in SPLITS), "")
 
 
-def _kind(path: Path) -> str | None:
+def _format_by_suffix(path: Path) -> str | None:
     return None if path.name.startswith(".") else SUFFIXES.get(suffix_of(path)[0])
 
 
-def _table(place: Path) -> Shards:
-    path = place / TABLE
-    held = FILE.read(path)
-    held = {k: v for k, v in held.items() if k not in ("format", "version")}
-    if digest({k: v for k, v in held.items() if k != "sha256"}) != held.get("sha256"):
+def _read_table(folder: Path) -> Shards:
+    path = folder / TABLE_FILE
+    stored = SHARDS_FORMAT.read(path)
+    stored = {k: v for k, v in stored.items() if k not in ("format", "version")}
+    if json_digest({k: v for k, v in stored.items() if k != "sha256"}) != stored.get("sha256"):
         raise DataError(f"{path}: damaged: its contents do not match its checksum.")
-    names = held["feature_names"]
-    low, high = held["labels"]
+    names = stored["feature_names"]
+    low, high = stored["labels"]
     return Shards(
-        place, tuple(Shard(**one) for one in held["shards"]), int(held["features"]),
-        str(held["dtype"]), bool(held["sparse"]), None if names is None else tuple(names),
+        folder, tuple(Shard(**entry) for entry in stored["shards"]), int(stored["features"]),
+        str(stored["dtype"]), bool(stored["sparse"]), None if names is None else tuple(names),
         (float(low), float(high)),
     )  # fmt: skip
 
 
-# --- files as they are
+# --- files used directly
 
 
-def _dataset(path: Path, **options: Any) -> Dataset:
+def _read_dataset(path: Path, **options: Any) -> Dataset:
     data = read(path, **options)
     if not isinstance(data, Dataset):
         raise DataError(f"{path}: has no features, which a shard must have.")
     return data
 
 
-def _files(place: Path, files: list[Path]) -> Shards:
-    """Features count from 0 in all files where one of them has a feature 0, else from 1."""
+def _shards_of_files(folder: Path, files: list[Path]) -> Shards:
+    """Return files as shards; features count from 0 in all of them if one has a feature 0."""
     try:
-        return _looked(place, files, False)
+        return _scan_files(folder, files, False)
     except FeatureZero:
-        return _looked(place, files, True)
+        return _scan_files(folder, files, True)
 
 
-def _looked(place: Path, files: list[Path], zero_based: bool) -> Shards:
-    """Every file is read once, to know what there is; the readers' cache makes the next cheap."""
-    found, names, dtype, sparse = [], None, "float32", False
+def _scan_files(folder: Path, files: list[Path], zero_based: bool) -> Shards:
+    """Read every file once to describe it; the reader's cache makes the next read cheap."""
+    shards, names, dtype, sparse = [], None, "float32", False
     widths: dict[str, int] = {}
     width, low, high = 0, np.inf, -np.inf
-    once = Once("file")
+    unique_queries = UniqueQueries("file")
     for number, path in enumerate(files):
-        options = {"zero_based": zero_based} if _kind(path) == "letor" else {}
-        data = _dataset(path, **options)
+        options = {"zero_based": zero_based} if _format_by_suffix(path) == "letor" else {}
+        data = _read_dataset(path, **options)
         if not data.n_docs:
-            raise DataError(f"{path}: there is no document in it.")
-        once.add(data, path.name)
+            raise DataError(f"{path}: contains no documents.")
+        unique_queries.add(data, path.name)
         if number and data.feature_names != names:
             raise DataError(f"{path}: its features are not those of {files[0].name}.")
         names, sparse = data.feature_names, sparse or data.is_sparse
         width = max(width, data.n_features)
         low, high = min(low, float(data.y.min())), max(high, float(data.y.max()))
-        found.append(Shard(path.name, data.n_docs, len(data), data.sha256(with_names=True)))
+        shards.append(Shard(path.name, data.n_docs, len(data), data.sha256(with_names=True)))
         widths[path.name] = data.n_features
-    warn_of_widths(str(place), widths)
-    return Shards(place, tuple(found), width, dtype, sparse, names, (low, high), zero_based)
+    warn_about_widths(str(folder), widths)
+    return Shards(folder, tuple(shards), width, dtype, sparse, names, (low, high), zero_based)
 
 
-def warn_of_widths(place: str, widths: dict[str, int]) -> None:
-    """Warn where files of one data set have different numbers of features: zeros are filled in."""
-    most = max(widths.values(), default=0)
-    narrow = [f"{name} ({width})" for name, width in widths.items() if width < most]
+def warn_about_widths(source: str, widths: dict[str, int]) -> None:
+    """Warn if files of one data set have different numbers of features: zeros are filled in."""
+    largest = max(widths.values(), default=0)
+    narrow = [f"{name} ({width})" for name, width in widths.items() if width < largest]
     if narrow:
         shown = ", ".join(narrow[:5]) + ", .." * (len(narrow) > 5)
         warnings.warn(
-            f"{place}: has {most} features; those that a file lacks are taken for 0: {shown}.",
+            f"{source}: has {largest} features; those that a file lacks are read as 0: {shown}.",
             FirstpageWarning,
             stacklevel=5,
         )
 
 
-# --- what shards are checked for: no query in two of them, and arrays that are those written
+# --- checks: no query in two shards, and arrays that are those written
 
 
-class Once:
-    """Every query in one shard (file, block) only: whatever sums over queries relies on it."""
+class UniqueQueries:
+    """Checks that every query is in one shard (file, block) only, as sums over queries require."""
 
-    def __init__(self, what: str) -> None:
-        self._what = what
-        self._known: Words = np.empty(0, np.uint64)  # hashes, sorted
+    def __init__(self, unit: str) -> None:
+        self._unit = unit
+        self._hashes: Words = np.empty(0, np.uint64)  # sorted
         self._added: list[tuple[str, Ids]] = []
 
     def add(self, data: Dataset, name: str) -> None:
-        """One more shard, file or block; a query of another is refused, naming both."""
+        """Add a shard, file or block; raise if another one has one of its queries."""
         hashes = data.queries.hashes
-        at = np.searchsorted(self._known, hashes)
-        if (np.append(self._known, np.uint64(0))[at] == hashes)[at < len(self._known)].any():
-            mine = set(data.queries)
+        slots = np.searchsorted(self._hashes, hashes)
+        equal = np.append(self._hashes, np.uint64(0))[slots] == hashes
+        if equal[slots < len(self._hashes)].any():
+            queries = set(data.queries)
             for other, ids in self._added:
                 if other == name:
                     continue
-                twice = next((query for query in ids if query in mine), None)
-                if twice is not None:
+                shared = next((query for query in ids if query in queries), None)
+                if shared is not None:
                     raise DataError(
-                        f"the query {twice!r} is in {other} and in {name}; the rows of a query "
-                        f"must all be in one {self._what}."
+                        f"the query {shared!r} is in {other} and in {name}; the rows of a query "
+                        f"must all be in one {self._unit}."
                     )
-        self._known = np.sort(np.concatenate([self._known, hashes]), kind="stable")
+        self._hashes = np.sort(np.concatenate([self._hashes, hashes]), kind="stable")
         self._added.append((name, data.queries.compact()))
 
 
 def has_arrays(folder: Path) -> bool:
-    """Whether features lie there as in shards, be there a table or not."""
+    """Return whether a folder contains arrays of shards, with or without a table."""
     return any(folder.glob("[0-9]*/X.npy")) or any(folder.glob("[0-9]*/indptr.npy"))
 
 
-def mapped(file: Path, size: int) -> Array:
-    """An array of a shard, mapped; a file that is missing, cut short or no array is refused."""
-    found = file.stat().st_size if file.is_file() else None
-    if found != size:
-        what = "is missing" if found is None else f"has {found} bytes instead of {size}"
-        raise DataError(f"{file}: {what}: {AGAIN}")
+def map_array(file: Path, size: int) -> Array:
+    """Return a memory-mapped array; refuse a file that is missing, truncated or no array."""
+    actual = file.stat().st_size if file.is_file() else None
+    if actual != size:
+        problem = "is missing" if actual is None else f"has {actual} bytes instead of {size}"
+        raise DataError(f"{file}: {problem}: {DAMAGED}")
     try:
         array: Array = np.load(file, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError):
-        raise DataError(f"{file}: holds no array: {AGAIN}") from None
+        raise DataError(f"{file}: is not an array: {DAMAGED}") from None
     except OSError as error:
         raise DataError(f"{file}: cannot be read ({error.strerror}).") from error
     return array
 
 
-def check_same(data: Dataset, sha256: str) -> None:
-    """Refuse arrays of the right size that are not those which were written.
+def check_unchanged(data: Dataset, sha256: str) -> None:
+    """Refuse arrays of the right size that are not those that were written.
 
-    Labels and queries are looked at whole, of features what the hash looks at; and that sparse
-    ones lie in the matrix, for kernels trust them.
+    The digest covers all labels and query ids and some features; the indices of sparse features
+    are checked as well, since kernels rely on them.
     """
-    same = data.sha256(with_names=True) == sha256
-    if same and not isinstance(data.X, np.ndarray):
+    unchanged = data.sha256(with_names=True) == sha256
+    if unchanged and not isinstance(data.X, np.ndarray):
         ends, columns = data.X.indptr, data.X.indices
-        same = bool(ends[0] == 0 and ends[-1] == len(columns) and (np.diff(ends) >= 0).all())
-        same &= not len(columns) or (columns.min() >= 0 and columns.max() < data.n_features)
-    if not same:
+        unchanged = bool(ends[0] == 0 and ends[-1] == len(columns) and (np.diff(ends) >= 0).all())
+        unchanged &= not len(columns) or (columns.min() >= 0 and columns.max() < data.n_features)
+    if not unchanged:
         raise DataError(f"{data.source}: changed since it was written; write the shards again.")

@@ -1,4 +1,4 @@
-"""Write shards: any data, as they come, in one step."""
+"""Write shards of data of any size, atomically."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.data.dataset import Dataset, stacked, widened
-from firstpage.data.formats.letor import to_arrays
+from firstpage.data.dataset import Dataset, concat_datasets, pad_features
+from firstpage.data.formats.letor import dataset_to_arrays
 from firstpage.data.formats.letor_reader import LetorReader
 from firstpage.data.formats.registry import format_of, read
 from firstpage.data.shards.shards import (
-    FILE,
-    TABLE,
-    Once,
+    SHARDS_FORMAT,
+    TABLE_FILE,
     Shard,
     Shards,
+    UniqueQueries,
     data_files,
     read_shards,
-    warn_of_widths,
+    warn_about_widths,
 )
 from firstpage.errors import DataError
 from firstpage.folders import atomic_replace
@@ -34,7 +34,7 @@ from firstpage.types import Progress
 
 try:
     import fcntl
-except ImportError:  # not on this system: drafts of killed processes stay
+except ImportError:  # not on this system: drafts of killed processes remain
     fcntl = None  # type: ignore[assignment]
 
 
@@ -42,11 +42,11 @@ def letor_blocks(
     path: Path, rows: int, progress: Progress | None = None, sparse: bool | None = None,
     first: int | None = None,
 ) -> Generator[Dataset, None, int]:  # fmt: skip
-    """Datasets of about so many rows; the query at a block's end is kept for the next.
+    """Yield datasets of about `rows` rows; the last query of a block moves to the next.
 
-    Whether features are sparse, and whether they count from 0 or 1 (`first`), is decided by the
-    first block, or by the file before; later ones are read alike.  A block has the features that
-    were seen so far: later ones may have more.  At the end the number of the first feature is told.
+    The first block, or the file before, decides whether features are sparse and whether they count
+    from 0 or 1 (`first`); later blocks are read alike.  A block has the features seen so far:
+    later ones may have more.  The generator returns the number of the first feature.
     """
     reader = LetorReader(path, np.dtype("float32"), sparse, None, True if first == 0 else None)
     rest: Dataset | None = None
@@ -54,63 +54,92 @@ def letor_blocks(
         if reader.rows < rows or len(reader.segments) < 2:
             continue
         name = list(reader.queries)[reader.segments[-1][0]].decode("utf-8", "surrogateescape")
-        block = _taken(reader, rest)
-        first = _same_first(reader, first)
+        block = _take_block(reader, rest)
+        first = _check_first(reader, first)
         unfinished = list(block.queries).index(name)
         rest = block[[unfinished]]
-        last = unfinished == len(block) - 1  # as in any file that is sorted: nothing is copied
+        last = unfinished == len(block) - 1  # as in any sorted file: nothing is copied
         yield block[:-1] if last else block[np.arange(len(block)) != unfinished]
         reader.sparse = block.is_sparse
     if reader.rows:
-        rest = _taken(reader, rest)
-        first = _same_first(reader, first)
+        rest = _take_block(reader, rest)
+        first = _check_first(reader, first)
     if rest is None or first is None:
-        raise DataError(f"{path}: there is no document in it.")
+        raise DataError(f"{path}: contains no documents.")
     yield rest
     return first
 
 
-def _taken(reader: LetorReader, rest: Dataset | None) -> Dataset:
-    found = reader.take()
-    return found if rest is None else stacked([rest, found])
+def _take_block(reader: LetorReader, rest: Dataset | None) -> Dataset:
+    block = reader.take()
+    return block if rest is None else concat_datasets([rest, block])
 
 
-def _same_first(reader: LetorReader, first: int | None) -> int:
+def _check_first(reader: LetorReader, first: int | None) -> int:
     if first is not None and reader.first != first:
         raise DataError(
-            f"{reader.path}: a feature 0 comes late, when others were taken to count from 1; "
+            f"{reader.path}: a feature 0 occurs after features were assumed to count from 1; "
             "number features from 1."
         )
     return reader.first
 
 
-ROWS = 1_000_000  # documents a shard
+ROWS_PER_SHARD = 1_000_000
 
 
 def write_shards(
     data: Dataset | Iterable[Dataset] | str | os.PathLike[str],
     folder: str | os.PathLike[str],
-    rows: int = ROWS,
+    rows: int = ROWS_PER_SHARD,
     progress: Progress | None = None,
 ) -> Shards:
-    """Cut data into shards of whole queries, about `rows` documents each.
+    """Write data as shards of complete queries.
 
-    data   a Dataset; an iterable of such, as `Synthetic.blocks`; a file; or a folder of LETOR or
-           Parquet files.  LETOR text is read block by block, so it may be larger than memory;
-           other files are read whole, one after the other.
+    Parameters
+    ----------
+    data : Dataset, iterable of Dataset, or path
+        A dataset; an iterable such as `Synthetic.blocks()`; a file; or a folder of LETOR or
+        Parquet files.  LETOR text is read block by block, so it may be larger than memory; other
+        files are read one at a time.
+    folder : path
+        Where to write; it must not exist yet, or be empty.  It appears when it is complete.
+    rows : int, default=1_000_000
+        Documents per shard, about.
+    progress : callable, optional
+        Called with the number of bytes read so far and the size of the file.
+
+    Returns
+    -------
+    Shards
+        The shards.
+
+    Raises
+    ------
+    DataError
+        If the folder exists, or the data are invalid or inconsistent.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import firstpage as fp
+    >>> recipe = fp.Synthetic(queries=100, docs=5)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     len(fp.write_shards(recipe.blocks(10), os.path.join(folder, "shards"), rows=250))
+    2
     """
-    place = Path(folder)
+    path = Path(folder)
     if rows < 1:
         raise DataError(f"rows must be at least 1; got {rows}.")
-    with appearing(place) as draft:
+    with atomic_folder(path) as draft:
         writer = _Writer(draft)
-        for block in _cut(_blocks(data, rows, progress), rows):
+        for block in _resize_blocks(_blocks(data, rows, progress), rows):
             writer.add(block)
         writer.finish()
-    return read_shards(place)
+    return read_shards(path)
 
 
 def _blocks(data: Any, rows: int, progress: Progress | None) -> Iterator[Dataset]:
+    """Yield the data block by block."""
     if isinstance(data, Dataset):
         yield data
     elif isinstance(data, (str, os.PathLike)):
@@ -118,27 +147,27 @@ def _blocks(data: Any, rows: int, progress: Progress | None) -> Iterator[Dataset
         files = data_files(path) if path.is_dir() else [path]
         if not files:
             raise DataError(f"{path}: has no LETOR or Parquet files that belong together.")
-        sparse = first = None  # all files are read as the first one
-        once = Once("file")
+        sparse = first = None  # all files are read like the first one
+        unique_queries = UniqueQueries("file")
         for file in files:
             if format_of(file) == "letor":
                 blocks = letor_blocks(file, rows, progress, sparse, first)
-                sparse, first = yield from _told(blocks, once, file.name)
+                sparse, first = yield from _checked_blocks(blocks, unique_queries, file.name)
             else:
-                data = _featured(read(file), file)
-                once.add(data, file.name)
+                data = _check_dataset(read(file), file)
+                unique_queries.add(data, file.name)
                 yield data
     else:
-        once = Once("block")
+        unique_queries = UniqueQueries("block")
         for number, block in enumerate(data):
-            once.add(_featured(block, f"block {number}"), f"block {number}")
+            unique_queries.add(_check_dataset(block, f"block {number}"), f"block {number}")
             yield block
 
 
-def _told(
-    blocks: Generator[Dataset, None, int], once: Once, name: str
+def _checked_blocks(
+    blocks: Generator[Dataset, None, int], unique_queries: UniqueQueries, name: str
 ) -> Generator[Dataset, None, tuple[bool, int]]:
-    """The same blocks; at the end, whether they are sparse and the number of the first feature."""
+    """Yield the blocks; return whether they are sparse and the number of the first feature."""
     sparse = False
     while True:
         try:
@@ -146,163 +175,169 @@ def _told(
         except StopIteration as end:
             return sparse, end.value
         sparse = block.is_sparse
-        once.add(block, name)
+        unique_queries.add(block, name)
         yield block
 
 
-def _featured(data: Any, name: object) -> Dataset:
+def _check_dataset(data: Any, name: object) -> Dataset:
     if not isinstance(data, Dataset):
         raise DataError(f"{name}: has no features, which shards must have.")
     return data
 
 
-def _cut(blocks: Iterator[Dataset], rows: int) -> Iterator[Dataset]:
-    """Pieces of at least one query and, if they can, of about `rows` documents.
+def _resize_blocks(blocks: Iterator[Dataset], rows: int) -> Iterator[Dataset]:
+    """Yield blocks of at least one query and, where possible, of about `rows` documents.
 
-    Small blocks are joined, large ones cut; a query is never torn.
+    Small blocks are joined and large ones divided; a query is never divided.
     """
-    held: list[Dataset] = []
+    pending: list[Dataset] = []
     for block in blocks:
-        held.append(block)
-        while sum(b.n_docs for b in held) >= rows:
-            whole = stacked(held)
-            end = max(int(np.searchsorted(whole.offsets, rows, side="right")) - 1, 1)
-            yield whole[:end]
-            held = [whole[end:]] if end < len(whole) else []
-    if sum(len(b) for b in held):
-        yield stacked(held)
+        pending.append(block)
+        while sum(b.n_docs for b in pending) >= rows:
+            joined = concat_datasets(pending)
+            end = max(int(np.searchsorted(joined.offsets, rows, side="right")) - 1, 1)
+            yield joined[:end]
+            pending = [joined[end:]] if end < len(joined) else []
+    if sum(len(b) for b in pending):
+        yield concat_datasets(pending)
 
 
 class _Writer:
-    """Writes shard after shard, and the table at the end."""
+    """Writes the shards one by one, and the table at the end."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.shards: list[Shard] = []
         self.widths: list[int] = []
-        self.files: dict[str, int] = {}  # the features of each source, as text tells them
-        self.once = Once("shard")
+        self.source_widths: dict[str, int] = {}  # the number of features of each source
+        self.unique_queries = UniqueQueries("shard")
         self.first: Dataset | None = None
         self.low, self.high = np.inf, -np.inf
 
     def add(self, data: Dataset) -> None:
+        """Write a shard."""
         if self.first is None:
             self.first = replace(data[:0], docids=None)
         if data.feature_names != self.first.feature_names or data.X.dtype != self.first.X.dtype:
-            raise DataError(f"{data.source}: its features or their type are not those before.")
+            raise DataError(
+                f"{data.source}: its features or their type differ from those of earlier data."
+            )
         if not np.isfinite(data.y).all():
             raise DataError(f"{data.source}: a label is not a finite number.")
         if data.is_sparse != self.first.is_sparse:
             raise DataError(f"{data.source}: sparse features after dense ones, or the reverse.")
         name = f"{len(self.shards):05d}"
-        self.once.add(data, f"shard {name}")
+        self.unique_queries.add(data, f"shard {name}")
         self.low = min(self.low, float(data.y.min(initial=np.inf)))
         self.high = max(self.high, float(data.y.max(initial=-np.inf)))
         self.widths.append(data.n_features)
-        width = max(self.files.get(data.source, 0), data.n_features)
-        self.files[data.source] = width
+        width = max(self.source_widths.get(data.source, 0), data.n_features)
+        self.source_widths[data.source] = width
         self.shards.append(self._write(data, name))
 
     def _write(self, data: Dataset, name: str) -> Shard:
-        place = self.folder / name
-        place.mkdir(exist_ok=True)
+        path = self.folder / name
+        path.mkdir(exist_ok=True)
         sizes = {}
-        arrays = to_arrays(replace(data, row_order=None))
+        arrays = dataset_to_arrays(replace(data, row_order=None))
         if data.docids is not None:
-            ids = data.docids.compact()  # slices of a file point into all of its names
+            ids = data.docids.compact()  # a slice refers to the names of the whole file
             arrays |= {"ids": ids.data, "id_starts": ids.starts, "id_ends": ids.ends}
         for key, array in arrays.items():
-            file = place / f"{key}.npy"
+            file = path / f"{key}.npy"
             np.save(file, array, allow_pickle=False)
             sizes[key] = file.stat().st_size
         return Shard(name, data.n_docs, len(data), data.sha256(with_names=True), sizes)
 
     def finish(self) -> None:
+        """Give all shards the same width, and write the table."""
         if self.first is None or not sum(s.rows for s in self.shards):
-            raise DataError("there is no document to write.")
+            raise DataError("there are no documents to write.")
         width = max(self.widths)
-        warn_of_widths("the data", self.files)
-        held = {
+        warn_about_widths("the data", self.source_widths)
+        content = {
             "features": width,
             "dtype": str(self.first.X.dtype),
             "sparse": self.first.is_sparse,
             "feature_names": self.first.feature_names,
             "labels": [self.low, self.high],
         }
-        for number, found in enumerate(self.widths):
-            if found < width:  # text leaves out zeros: the last features came late
+        for number, shard_width in enumerate(self.widths):
+            if shard_width < width:  # text omits zeros: the last features came late
                 self._widen(number, width)
-        held["shards"] = [asdict(s) for s in self.shards]
-        (self.folder / TABLE).write_text(json.dumps(FILE.marked(held), indent=1) + "\n")
+        content["shards"] = [asdict(s) for s in self.shards]
+        (self.folder / TABLE_FILE).write_text(
+            json.dumps(SHARDS_FORMAT.with_header(content), indent=1) + "\n"
+        )
 
     def _widen(self, number: int, width: int) -> None:
-        """Beside it first: what is read is mapped, and must not change."""
+        """Write a wider copy of a shard and replace it: mapped files must not change."""
         assert self.first is not None
         shard, names = self.shards[number], self.first.feature_names
-        kind, sparse = str(self.first.X.dtype), self.first.is_sparse
-        was, labels = self.widths[number], (self.low, self.high)
-        now = Shards(self.folder, (shard,), was, kind, sparse, names, labels)[0]
-        new = self._write(replace(now, X=widened(now.X, width)), f"{shard.name}-wide")
+        dtype, sparse = str(self.first.X.dtype), self.first.is_sparse
+        old_width, labels = self.widths[number], (self.low, self.high)
+        data = Shards(self.folder, (shard,), old_width, dtype, sparse, names, labels)[0]
+        new = self._write(replace(data, X=pad_features(data.X, width)), f"{shard.name}-wide")
         shutil.rmtree(self.folder / shard.name)
         os.replace(self.folder / new.name, self.folder / shard.name)
         self.shards[number] = replace(new, name=shard.name)
 
 
-# --- a folder that appears in one step, when all of it is written
+# --- atomic folders
 
 
-YOUNG = 2.0  # seconds in which a draft may not be locked yet by who makes it
+MIN_DRAFT_AGE = 2.0  # seconds; a younger draft may not be locked yet by the process that writes it
 
 
 @contextmanager
-def appearing(place: Path) -> Iterator[Path]:
-    """A draft beside the place, which takes its name at the end; a failure leaves nothing.
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """Yield a draft folder that takes the name `path` at the end; a failure removes it.
 
-    A process that is killed leaves its draft, whose name begins with a dot; the next that writes
-    to the same place removes it.
+    A process that is killed leaves its draft, whose name begins with a dot; the next process that
+    writes to the same path removes it.
     """
     lock = None
     try:
-        if place.exists() and (not place.is_dir() or any(place.iterdir())):
-            raise DataError(f"{place}: is there already; remove it, or name another folder.")
-        final = place.resolve()  # a link to an empty folder stays one
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise DataError(f"{path}: exists already; remove it, or choose another folder.")
+        final = path.resolve()  # a link to an empty folder remains a link
         final.parent.mkdir(parents=True, exist_ok=True)
-        _clean(final)
-        with atomic_replace(final) as draft:
+        _remove_stale_drafts(final)
+        with replacing(final) as draft:
             draft.mkdir()
-            lock = _locked(draft)
+            lock = _try_lock(draft)
             yield draft
     except OSError as error:
-        raise DataError(f"{place}: cannot be written ({error.strerror or error}).") from error
+        raise DataError(f"{path}: cannot be written ({error.strerror or error}).") from error
     finally:
         if lock is not None:
             os.close(lock)
 
 
-def _clean(final: Path) -> None:
-    """Remove drafts of the same place that nobody works on any more."""
+def _remove_stale_drafts(final: Path) -> None:
+    """Remove drafts of the same path that no process is writing any more."""
     if fcntl is None:
         return
     for old in final.parent.iterdir():
         if not old.name.startswith(f".{final.name}-") or not _is_draft(old):
             continue
-        lock = _locked(old)
+        lock = _try_lock(old)
         if lock is not None:
             shutil.rmtree(old, ignore_errors=True)
             os.close(lock)
 
 
 def _is_draft(folder: Path) -> bool:
-    """Folders of arrays, and nothing else, that nobody began just now."""
+    """Return whether a folder contains only shards, and was not created just now."""
     with suppress(OSError):
-        names = [one.name for one in folder.iterdir()]
-        ours = all(name == "shards.json" or name[:5].isdigit() for name in names)
-        return ours and time.time() - folder.stat().st_mtime > YOUNG
+        names = [entry.name for entry in folder.iterdir()]
+        only_shards = all(name == "shards.json" or name[:5].isdigit() for name in names)
+        return only_shards and time.time() - folder.stat().st_mtime > MIN_DRAFT_AGE
     return False
 
 
-def _locked(folder: Path) -> int | None:
-    """Hold a folder while this process lives; None where another does, or nobody can."""
+def _try_lock(folder: Path) -> int | None:
+    """Lock a folder while this process lives; return None if it is locked or cannot be locked."""
     if fcntl is None:
         return None
     try:

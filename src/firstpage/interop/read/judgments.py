@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from firstpage.data.formats.trec import Qrels
-from firstpage.data.ids import encoded
+from firstpage.data.ids import encode_text
 from firstpage.data.io.files import suffix_of, write_bytes
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.interop.read.rows import Json, Names, json_values, name_of, table
@@ -143,7 +143,7 @@ def write_pairs(pairs: list[Pair], path: str | os.PathLike[str]) -> None:
     with write_bytes(Path(path)) as out:
         out.write(b"topic,arg1,arg2,vote\n")
         for pair in pairs:
-            out.write(encoded(",".join([*map(_quoted, pair), "a1"]) + "\n"))
+            out.write(encode_text(",".join([*map(_quoted, pair), "a1"]) + "\n"))
 
 
 def _quoted(text: str) -> str:

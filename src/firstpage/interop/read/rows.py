@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeAlias
 
-from firstpage.data.formats.row_reader import NO_LIMITS, file_cells, json_rows
+from firstpage.data.formats.row_reader import NO_LIMITS, read_file_cells, read_json_rows
 from firstpage.data.io.files import read_all
 from firstpage.errors import DataError, location
 
@@ -22,7 +22,7 @@ def table(path: Path, columns: dict[str, tuple[str, ...]]) -> Iterator[tuple[str
     The line is the one where a row begins; quoted fields may span several.  `columns` gives the
     possible headings of each field.
     """
-    rows = file_cells(path)
+    rows = read_file_cells(path)
     header = [name.strip().lower() for name in next(rows, (1, []))[1]]
     indices = {key: _column(path, header, names) for key, names in columns.items()}
     for line, row in rows:
@@ -54,7 +54,7 @@ def json_values(path: Path) -> Iterator[tuple[str, Json]]:
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
-        yield from json_rows(str(path), io.BytesIO(data), NO_LIMITS)
+        yield from read_json_rows(str(path), io.BytesIO(data), NO_LIMITS)
     else:
         yield location(path, 1), value
 

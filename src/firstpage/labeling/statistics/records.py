@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from firstpage.data.formats.row_reader import file_rows, json_rows
+from firstpage.data.formats.row_reader import read_file_rows, read_json_rows
 from firstpage.errors import DataError
 
 TOOLS = ("pairs", "grades", "lists")

@@ -38,7 +38,7 @@ class Data:
 
     @property
     def truth(self) -> Truth:
-        return Truth.of(self.y, self.qid)
+        return Truth.from_labels(self.y, self.qid)
 
     @property
     def longest(self) -> float:

@@ -98,7 +98,7 @@ def compared(rng: np.random.Generator, data: str, target: str, fold: int, folder
         for row in _tested(ranker.predict(on.test), on.test, aim, {"data": data, "model": name})
     ]
     for variant, how in VARIANTS.items():
-        scores = voted(tops["TopSlack"], voters, how, on.vali, on.test, aim.chosen_by)
+        scores = voted(tops["TopSlack"], voters, how, on.valid, on.test, aim.chosen_by)
         labels = {"data": data, "model": "TopRank"}
         if variant == PRINTED:
             rows += _tested(scores, on.test, aim, labels)
@@ -145,7 +145,7 @@ def voted(
     if not how.alike:
         weights = supervised_weights([v.predict(valid) for v in every], valid, measure).weights
     votes = np.stack([voter.predict(data) for voter in every])
-    ballots = Ballots.of_scores(
+    ballots = Ballots.from_scores(
         votes, data.offsets, first.predict(data), depth=how.depth, same_depth=how.same_depth
     )
     method = SupervisedKemeny(credit=how.credit, k_agg=how.k_agg)

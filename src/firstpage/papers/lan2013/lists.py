@@ -50,12 +50,12 @@ def listed(
 ) -> list[Row]:  # fmt: skip
     """Figures 1 and 2: one fold of a folder whose labels are full orders, larger is nearer the
     top."""
-    train, vali, test = _ordered(folder, fold, 0)
+    train, valid, test = _ordered(folder, fold, 0)
     return [
         row
         for k in ks
         for row in rows_of(
-            tested(trained(model, k, grid, train, vali), test), _labels(data, model, k)
+            tested(trained(model, k, grid, train, valid), test), _labels(data, model, k)
         )
     ]
 
@@ -66,10 +66,10 @@ def graded(
 ) -> list[Row]:  # fmt: skip
     """One fold of graded data, equal grades in a random order; tested on this order, and on the
     grades."""
-    train, vali, test = _ordered(folder, fold, seed_of(rng))
+    train, valid, test = _ordered(folder, fold, seed_of(rng))
     rows = list[Row]()
     for k in ks:
-        ranker = trained(model, k, grid, train, vali, normalize)
+        ranker = trained(model, k, grid, train, valid, normalize)
         found = tested(ranker, test)
         found["NDCG@10, grades"] = tested(ranker, _fold(folder, fold).test)["NDCG@10"]
         rows += rows_of(found, _labels(data, model, k))
@@ -77,15 +77,15 @@ def graded(
 
 
 def trained(
-    model: str, k: Depth, grid: Grid, train: Dataset, vali: Dataset,
+    model: str, k: Depth, grid: Grid, train: Dataset, valid: Dataset,
     normalize: str | None = None,
 ) -> Ranker:  # fmt: skip
     """On the top-k truth, with the parameters that are best on validation data."""
     depth = None if k == FULL else k
     ranker = create_ranker(model, k=depth, normalize=normalize, threads=1, **RULES.get(model, {}))
     if grid:
-        return tune(ranker, train, vali, grid).best
-    return ranker.fit(train, valid=vali)
+        return tune(ranker, train, valid, grid).best
+    return ranker.fit(train, valid=valid)
 
 
 def tested(ranker: Ranker, test: Dataset) -> Values:
@@ -100,10 +100,10 @@ def _labels(data: str, model: str, k: Depth) -> dict[str, Any]:
 def _ordered(folder: str, number: int, seed: int) -> tuple[Dataset, Dataset, Dataset]:
     """Training, validation and test data as full orders; equal labels as the seed has it."""
     of = _fold(folder, number)
-    train, vali, test = (
-        each.with_labels(each.truth.full_order(seed)) for each in (of.train, of.vali, of.test)
+    train, valid, test = (
+        each.with_labels(each.truth.full_order(seed)) for each in (of.train, of.valid, of.test)
     )
-    return train, vali, test
+    return train, valid, test
 
 
 Tail = Literal["clean", "random", "other"]
@@ -116,11 +116,11 @@ def curves(
     rng: np.random.Generator, tail: Tail, n: int, ks: Sequence[Depth], grids: Mapping[str, Grid]
 ) -> list[Row]:
     """Means over test queries, a grid a ranker; runs differ in all their lists."""
-    train, vali, test = lists(seed_of(rng), tail, n)
+    train, valid, test = lists(seed_of(rng), tail, n)
     rows = list[Row]()
     for model, grid in grids.items():
         for k in ks:
-            found = tested(trained(model, k, grid, train, vali), test)
+            found = tested(trained(model, k, grid, train, valid), test)
             rows += [
                 {"data": f"synthetic, n = {n}", "model": model, "k": k, "measure": m,
                  "value": float(values.mean())}
@@ -141,8 +141,8 @@ def lists(
     if tail == "random":
         data = data.with_labels(shuffled(data.truth, seed))
     ends = np.cumsum([0, *parts])
-    train, vali, test = (data[np.arange(a, b)] for a, b in pairwise(ends.tolist()))
-    return train, vali, test
+    train, valid, test = (data[np.arange(a, b)] for a, b in pairwise(ends.tolist()))
+    return train, valid, test
 
 
 def shuffled(truth: Truth, seed: int) -> Truth:

@@ -101,7 +101,7 @@ def values(loss: Loss, z: Floats) -> Floats:
     """A loss of the package on scores in true order."""
     rows, n = z.shape
     labels = np.tile(np.arange(n - 1, -1, -1.0), rows)
-    truth = Truth.of(labels, np.repeat(np.arange(rows), n))
+    truth = Truth.from_labels(labels, np.repeat(np.arange(rows), n))
     return loss.value_grad(z.ravel(), truth)[0]
 
 

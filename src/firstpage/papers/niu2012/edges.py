@@ -100,7 +100,7 @@ def on_letor(
             10, beta, weak=weak, edge="adjusted" if rule == ADJUSTED else "printed",
             search=rule == SEARCHED, measure="kNDCG@10", ties="random", seed=seed, threads=1,
         )  # fmt: skip
-        ranker.fit(parts.train.top_k, valid=parts.vali.top_k)
+        ranker.fit(parts.train.top_k, valid=parts.valid.top_k)
         values = _tested(ranker, parts.test.top_k)
         own = {**labels, "beta": beta}
         rows += rows_of(values, own)

@@ -18,7 +18,7 @@ from statistics import median
 
 import numpy as np
 
-from firstpage.data.formats.row_reader import NO_LIMITS, csv_rows
+from firstpage.data.formats.row_reader import NO_LIMITS, read_csv_rows
 from firstpage.errors import DataError
 from firstpage.labeling.planning.assignment import make_assignment
 from firstpage.labeling.planning.tasks import Assignment
@@ -269,7 +269,7 @@ def seconds(rng: np.random.Generator, folder: str) -> list[Row]:
     path = Path(folder) / "votes.csv"
     sheets: dict[tuple[str, ...], int] = {}
     with path.open("rb") as stream:
-        for where, row in csv_rows(str(path), stream, NO_LIMITS):
+        for where, row in read_csv_rows(str(path), stream, NO_LIMITS):
             if any(name not in row for name in TIMES):
                 raise DataError(f"{where}: lacks {', '.join(TIMES)}.")
             key = tuple(row[name] for name in TIMES)

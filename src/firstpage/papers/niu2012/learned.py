@@ -64,7 +64,7 @@ class Parts:
     """A fold."""
 
     train: Both
-    vali: Both
+    valid: Both
     test: Both
 
 
@@ -78,12 +78,12 @@ def called(folder: str, beside: str | None) -> str:
 def letor_parts(folder: str, beside: str | None, number: int, seed: int) -> Parts:
     """A fold of MQ2007, joined with MQ2007-list where that is there; else with orders drawn."""
     read = fold(folder, number)
-    if "vali" not in read.paths:
+    if "valid" not in read.paths:
         raise DataError(f"{folder}: fold {number} has no validation data to choose parameters on.")
     ordered = None
     if beside is not None and called(folder, beside) == "MQ2007":
         ordered = _orders(beside)
-    return Parts(*(_both(part, ordered, seed) for part in (read.train, read.vali, read.test)))
+    return Parts(*(_both(part, ordered, seed) for part in (read.train, read.valid, read.test)))
 
 
 def _both(data: Dataset, ordered: Dataset | None, seed: int) -> Both:
@@ -109,7 +109,7 @@ def _orders(folder: str) -> Dataset:
     return Dataset(
         np.zeros((len(y), 1), np.float32), y,
         offsets_from_lengths(lengths),
-        Ids.of(queries), Ids.of(docids), None, folder,
+        Ids.from_values(queries), Ids.from_values(docids), None, folder,
     )  # fmt: skip
 
 
@@ -244,12 +244,12 @@ def _rows(
     chosen: list[Values] = []
     swept: dict[float, list[Values]] = {}
     for parts in folds:
-        train, vali = parts.train.under(truth), parts.vali.under(truth)
+        train, valid = parts.train.under(truth), parts.valid.under(truth)
         best = -np.inf
         for beta in betas if method.focused else [None]:
             more = {} if beta is None else {"beta": beta}
             candidate = method.made(truth, seed, normalize=normalize, **more)
-            tuned = tune(candidate, train, vali, grid=method.grid or {"seed": [seed]})
+            tuned = tune(candidate, train, valid, grid=method.grid or {"seed": [seed]})
             values = tested(tuned.best, parts.test, truth)
             if beta is not None:
                 swept.setdefault(beta, []).append(values)

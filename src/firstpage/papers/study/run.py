@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.data.io.json_files import digest
+from firstpage.data.io.json_files import json_digest
 from firstpage.errors import FirstpageError, FirstpageWarning
 from firstpage.folders import atomic_replace, cache_folder
 from firstpage.papers.study.registry import SOURCES, fingerprint, missing
@@ -62,7 +62,7 @@ class Shelf:
     folder: Path
 
     def path(self, key: Sequence[Any]) -> Path:
-        return self.folder / f"{digest(key)[:32]}.json"
+        return self.folder / f"{json_digest(key)[:32]}.json"
 
     def load(self, key: Sequence[Any]) -> dict[str, Any] | None:
         """What is kept under a key; None where there is nothing, or something damaged."""

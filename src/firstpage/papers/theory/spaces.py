@@ -239,7 +239,7 @@ class OfLoss(Surrogate):
         self.convex = loss.traits.convex
         count = len(orders(n))
         labels = (n - 1 - places(n)).astype(np.float64).ravel()
-        truth = Truth.of(labels, np.repeat(np.arange(count), n))
+        truth = Truth.from_labels(labels, np.repeat(np.arange(count), n))
         self._scores, self._grad = np.empty(count * n), np.empty(count * n)
         self._values = np.empty(count)
         target = loss.target(truth)

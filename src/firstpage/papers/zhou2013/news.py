@@ -48,7 +48,7 @@ class Editors:
 
     @property
     def truth(self) -> Utility:
-        return Utility.of(self.gains, self.discounts, GRADES)
+        return Utility.from_gains(self.gains, self.discounts, GRADES)
 
     def judged(self, rng: np.random.Generator, queries: int = QUERIES) -> Preferences:
         """Two lists a query, and what an editor says: 2, 1, 0, -1, -2 for the labels 1 to 5."""
@@ -61,7 +61,7 @@ class Editors:
         outcome = np.sign(felt) * (
             (np.abs(felt) > self.same).astype(int) + (np.abs(felt) > self.much)
         )
-        return Preferences.of(one, two, outcome, grades=GRADES, source="simulated editors")
+        return Preferences.from_grades(one, two, outcome, grades=GRADES, source="simulated editors")
 
     def _grades(self, rng: np.random.Generator, queries: int) -> Array:
         shares = rng.dirichlet(np.array(self.mix) * self.alike, queries).cumsum(axis=1)
@@ -148,7 +148,7 @@ def methods(rng: np.random.Generator) -> list[Row]:
 
 def usual(gain: str, pairs: Preferences) -> Floats:
     """Differences by a measure that everybody knows."""
-    return _by(Utility.standard(gain, GRADES, PLACES), pairs)
+    return _by(Utility.from_dcg(gain, GRADES, PLACES), pairs)
 
 
 def _by(measure: Utility, pairs: Preferences) -> Floats:
@@ -267,7 +267,7 @@ def curve(
 ) -> dict[int, float]:  # fmt: skip
     """Accuracy after so many answers."""
     have, left = np.arange(START), np.arange(START, len(pool))
-    blank = DCGLearn(truth.places, C=cost, grades=truth.grades, threads=1)
+    blank = DCGLearn(truth.n_positions, C=cost, grades=truth.grades, threads=1)
     found: dict[int, float] = {}
     for m in sizes:
         while len(have) < m:

@@ -33,7 +33,7 @@ def theorem_1(rng: np.random.Generator, samples: int) -> Result:
     for _ in range(max(samples // 10, 10)):
         places = int(rng.integers(1, 11))
         fall = _falling(rng, places)
-        one, two = (Utility.of(_rising(rng, 2), fall) for _ in range(2))
+        one, two = (Utility.from_gains(_rising(rng, 2), fall) for _ in range(2))
         a, b = rng.integers(0, 2, (2, 100, places))
         found = list_agreement(a, b, one, two)
         agree, ties, pairs = agree + found.agree, ties + found.both_tie, pairs + found.pairs
@@ -70,7 +70,7 @@ def proposition_1(rng: np.random.Generator, samples: int) -> Result:
     rng, rounds = np.random.default_rng(int(rng.integers(2**31))), max(samples // 20, 10)
     beaten, margin = 0, np.inf
     for _ in range(rounds):
-        utility = Utility.of(_rising(rng, 4), _falling(rng, 5))
+        utility = Utility.from_gains(_rising(rng, 4), _falling(rng, 5))
         best = np.sort(rng.integers(0, 4, 5))[::-1]
         every = np.array(sorted(set(permutations(best.tolist())), reverse=True))
         values = list_values(every, utility)

@@ -102,7 +102,7 @@ def bins_of(
     truth: Utility, tables: dict[str, Floats], test: Preferences, edges: list[float]
 ) -> list[Row]:
     """Accuracies of several weights in bins of the true difference (natural logarithm)."""
-    every = encode(test.regraded(truth.grades), truth.places, len(truth.grades))
+    every = encode(test.with_grades(truth.grades), truth.n_positions, len(truth.grades))
     size = np.abs(differences(every, truth.weights)) * TO_NATURAL
     return [
         {"method": name, DIFFERENCE: middle, "value": value}
@@ -219,7 +219,7 @@ class Lists:
         )
         kept = rng.permutation(np.flatnonzero(np.abs(apart) > DIFFERENCE_TOLERANCE))
         left, right = (np.concatenate(side)[kept] for side in seen)
-        return Preferences.of(left, right, np.sign(apart[kept]), grades=GRADES)
+        return Preferences.from_grades(left, right, np.sign(apart[kept]), grades=GRADES)
 
 
 def read_lists(folder: str, name: str) -> Lists:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.data.dataset import Dataset
-from firstpage.data.io.json_files import Kind, digest, write_json
+from firstpage.data.io.json_files import JsonFormat, json_digest, write_json
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.rankers.fit.progress import Step, Watcher
 from firstpage.rankers.fit.record import Record, versions
@@ -23,7 +23,7 @@ from firstpage.rankers.fit.training_data import TrainingData
 from firstpage.solvers.solver import AnySolver, Objective, Resume, SolverResult, SolverState
 from firstpage.types import Floats
 
-FILE = Kind("firstpage-checkpoint", 1, "checkpoint")
+FILE = JsonFormat("firstpage-checkpoint", 1, "checkpoint")
 Json = Any
 """A JSON value."""
 WRITE_INTERVAL = 10.0  # seconds

@@ -11,7 +11,7 @@ import numpy as np
 from firstpage.data.dataset import Dataset
 from firstpage.data.groups import group_rows
 from firstpage.data.ids import Ids
-from firstpage.data.joins import partners
+from firstpage.data.joins import match_queries
 from firstpage.data.shards.shards import Shards
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.kernels.scoring import zero_if_finite
@@ -68,7 +68,7 @@ def group_by_query(
     rows = X.shape[0]
     if qid is None:
         offsets = np.array([0, rows], np.int64)
-        return Dataset(X, y, offsets, Ids.of(["1"]), None, names, "X")
+        return Dataset(X, y, offsets, Ids.from_values(["1"]), None, names, "X")
     queries, offsets, order = group_rows(qid, rows)
     if order is not None:
         X, y = X[order], y[order]

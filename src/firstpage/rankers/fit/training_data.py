@@ -396,7 +396,7 @@ def with_weights(data: Dataset, sample_weight: object) -> InMemory:
             f"there are {len(weight)} weights; give one per document ({data.n_docs}) or one per "
             f"query ({len(data)})."
         )
-    weight = data.arranged(weight)
+    weight = data.to_row_order(weight)
     filled = lengths > 0
     starts = data.offsets[:-1][filled]
     low, high = np.zeros(len(data)), np.zeros(len(data))

@@ -107,7 +107,7 @@ class ShardedData:
 
         With `needs_preferences`, queries with equal labels have weight 0.
         """
-        job = engine.job([StoredTask(shards.alone(n)) for n in range(len(shards))])
+        job = engine.job([StoredTask(shards.single(n)) for n in range(len(shards))])
         try:
             surveys = tuple(job.map(survey))
         finally:
@@ -185,7 +185,7 @@ class ShardedData:
             from scipy.sparse import csr_array
 
             X = csr_array(shape, dtype=kind)
-        return Dataset(X, np.empty(0), np.zeros(1, np.int64), Ids.of([]))
+        return Dataset(X, np.empty(0), np.zeros(1, np.int64), Ids.from_values([]))
 
     # --- for fits
 

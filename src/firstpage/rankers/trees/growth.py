@@ -126,7 +126,7 @@ class TreeObjective:
         weights = np.empty(0) if weight is None else np.asarray(weight, np.float64)
         key = (y.tobytes(), weights.tobytes(), offsets.tobytes())
         if self._gradients is None or key != self._key:
-            queries = Ids.of([str(q) for q in range(len(offsets) - 1)])
+            queries = Ids.from_values([str(q) for q in range(len(offsets) - 1)])
             truth: Truth = self._order(Truth(y, offsets, queries))
             query_weights = None
             if len(weights) == len(offsets) - 1 and len(weights) != len(y):

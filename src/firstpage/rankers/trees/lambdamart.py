@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from firstpage.data.preferences.utility import Source, Utility
+from firstpage.data.preferences.utility import MeasureSource, Utility
 from firstpage.engine.engine import Engine
 from firstpage.errors import DataError
 from firstpage.rankers.fit.fit import fit_trees, growth_options
@@ -93,7 +93,9 @@ def gains_of(gain: object) -> list[float] | None:
     if gain is None:
         return None
     if isinstance(gain, (str, os.PathLike)):
-        source = Source.parse(gain) if isinstance(gain, str) else Source(os.fspath(gain))
+        source = (
+            MeasureSource.parse(gain) if isinstance(gain, str) else MeasureSource(os.fspath(gain))
+        )
         gain = source.read()
     if isinstance(gain, Utility):
         best = gain.grades[-1]

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from firstpage.data.formats.letor import BLANKS, check_name
+from firstpage.data.formats.letor import BLANKS, check_identifier
 from firstpage.errors import DataError
 from firstpage.report.labeling import study_page
 from firstpage.web.analysis.figures import project_study
@@ -101,18 +101,18 @@ def preferences(tx: Tx, project: Project) -> Iterator[str]:
 def truth_letor(truths: Sequence[QueryTruth]) -> Iterator[str]:
     """Yield lines `label qid:query # docid = document`, without features."""
     for truth in truths:
-        check_name(truth.query, "query id", "a LETOR file", BLANKS + "#")
+        check_identifier(truth.query, "query id", "a LETOR file", BLANKS + "#")
         for key in truth.documents:
-            check_name(key, "document id", "a LETOR file")
+            check_identifier(key, "document id", "a LETOR file")
             yield f"{truth.labels[key]} qid:{truth.query} # docid = {key}\n"
 
 
 def truth_qrels(truths: Sequence[QueryTruth]) -> Iterator[str]:
     """Yield lines `query 0 document label`."""
     for truth in truths:
-        check_name(truth.query, "query id", "a qrels file")
+        check_identifier(truth.query, "query id", "a qrels file")
         for key in truth.documents:
-            check_name(key, "document id", "a qrels file")
+            check_identifier(key, "document id", "a qrels file")
             yield f"{truth.query} 0 {key} {truth.labels[key]}\n"
 
 

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from firstpage.data.formats.row_reader import Row
+from firstpage.data.formats.row_reader import LocatedRow
 from firstpage.errors import DataError
 from firstpage.labeling.planning.tasks import format_names
 from firstpage.labeling.strategies.exhaustive import GRADES

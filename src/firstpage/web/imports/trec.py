@@ -8,13 +8,13 @@ from html import unescape
 from itertools import islice
 
 from firstpage.data.formats.row_reader import (
-    LONGEST_LINE,
+    MAX_LINE_BYTES,
     ByteStream,
     ReadLimits,
-    json_rows,
-    lines,
+    read_json_rows,
+    read_lines,
 )
-from firstpage.data.formats.trec import Qrels, Run, uploaded_rows
+from firstpage.data.formats.trec import Qrels, Run, read_uploaded_rows
 from firstpage.errors import DataError
 from firstpage.web.imports.pictures import Pictures
 from firstpage.web.imports.rows import (
@@ -48,7 +48,7 @@ def topics(name: str, stream: ByteStream, limits: ReadLimits) -> dict[str, Query
     if queries:
         return queries
     stream.seek(0)
-    for number, line in lines(name, stream, limits):
+    for number, line in read_lines(name, stream, limits):
         if line.strip():
             key, tab, text = line.partition("\t")
             if not tab or not key.strip():
