@@ -11,7 +11,7 @@ import pytest
 import firstpage as fp
 from firstpage.cli import app
 from firstpage.cli.outputs import DATA, FOREIGN_SUFFIXES, SUFFIXES, OutputFile, suffixes
-from firstpage.data.formats.trec import run_of
+from firstpage.data.formats.trec import to_run
 
 ALL_SUFFIXES = sorted(
     {*FOREIGN_SUFFIXES, *(s for name in (*DATA, *SUFFIXES) for s in suffixes(name))}
@@ -95,7 +95,7 @@ def test_error_names_the_suffixes_of_the_format(
     monkeypatch.chdir(tmp_path)
     fp.write(SYNTHETIC, "d.txt")
     fp.write_scores(range(SYNTHETIC.n_docs), "s")
-    fp.write_run(run_of(SYNTHETIC, range(SYNTHETIC.n_docs)), "a.run")
+    fp.write_run(to_run(SYNTHETIC, range(SYNTHETIC.n_docs)), "a.run")
     fp.RankNet().fit(SYNTHETIC).save("m.json")
     before = sorted(Path().iterdir())
     result = run(*args)

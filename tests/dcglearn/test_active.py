@@ -239,7 +239,7 @@ def test_invalid_simulation_options_raise(options, message):
 
 
 def test_chosen_rows_keep_all_fields_but_the_outcome(tmp_path, monkeypatch):
-    from firstpage.data.preferences.files import chosen_rows
+    from firstpage.data.preferences.files import rows_to_judge
 
     monkeypatch.chdir(tmp_path)
     row = {"query": "q", "left": ["d1", "d2"], "right": "old", "outcome": 0, "note": "kept"}
@@ -248,4 +248,4 @@ def test_chosen_rows_keep_all_fields_but_the_outcome(tmp_path, monkeypatch):
         {"query": "q", "left": ["d1", "d2"], "right": "old", "note": "kept"}
     ]
     fp.write_preferences(zhou_simulator(1).pairs(3, np.random.default_rng(0)), "pool.npz")
-    assert set(chosen_rows("pool.npz", [2])[0]) == {"left", "right"}
+    assert set(rows_to_judge("pool.npz", [2])[0]) == {"left", "right"}

@@ -10,7 +10,7 @@ import pytest
 
 import firstpage as fp
 from firstpage.data.preferences.preferences import Preferences
-from firstpage.data.preferences.utility import Utility, normalized, read_utility
+from firstpage.data.preferences.utility import Utility, normalize_gains, read_utility
 from firstpage.dcglearn.intervals import JudgmentNoise, intervals, position_test
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.pairs import contradicted, encode, fingerprints
@@ -374,7 +374,7 @@ def quiet(learner: fp.DCGLearn, *args, **kwargs) -> fp.DCGLearn:
 
 
 def test_normalization_ignores_rounding_error():
-    _, discounts = normalized(np.array([0.0, 1.0]), np.array([1e-16, 2.0, 1.0]))
+    _, discounts = normalize_gains(np.array([0.0, 1.0]), np.array([1e-16, 2.0, 1.0]))
     assert discounts.tolist() == [0.0, 1.0, 0.5]
 
 

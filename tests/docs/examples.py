@@ -14,7 +14,7 @@ from unittest import mock
 import numpy as np
 
 import firstpage as fp
-from firstpage.data.formats.trec import run_of
+from firstpage.data.formats.trec import to_run
 from firstpage.dcglearn.simulation import zhou_simulator
 from firstpage.demo import loop
 from tests.demo import small

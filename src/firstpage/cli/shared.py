@@ -96,9 +96,9 @@ def read_data(path: Path, **read_options: Any) -> Dataset:
 
 def read_data_or_shards(path: Path, **read_options: Any) -> Dataset | Shards:
     """Read a dataset, or the shards of a folder; a note lists the files used as shards."""
-    from firstpage.data.shards.shards import is_shards, read_shards
+    from firstpage.data.shards.shards import is_shard_folder, read_shards
 
-    if not is_shards(path):
+    if not is_shard_folder(path):
         return read_data(path, **read_options)
     shards = read_shards(path)
     if not shards.shards[0].sizes:  # plain data files, not written by `firstpage shard`

@@ -122,7 +122,7 @@ def _check_usage(
     output: Path,
 ) -> None:  # fmt: skip
     """Refuse options that do not go together, before any file is read."""
-    from firstpage.data.shards.shards import is_shards
+    from firstpage.data.shards.shards import is_shard_folder
 
     if tuned and valid is None:
         raise click.UsageError("--tune and --grid choose on validation data; give --valid.")

@@ -22,9 +22,9 @@ from firstpage.data.preferences.utility import Utility
 from firstpage.errors import DataError, MeasureError
 from firstpage.kernels.sorting import number_ties
 from firstpage.measures.graded import DCG, NDCG, discounts
-from firstpage.measures.inputs import DEPTH, make_lists
+from firstpage.measures.inputs import DEFAULT_DEPTH, make_lists
 from firstpage.measures.learned import LearnedDCG, LearnedNDCG
-from firstpage.measures.measure import Convention, Lists
+from firstpage.measures.measure import Convention, RankedLists
 from firstpage.measures.registry import measure
 from firstpage.types import Floats, Ints
 
@@ -68,7 +68,7 @@ class Wanted:
     @property
     def depth(self) -> int:
         """How many documents of a list the measure looks at."""
-        places = DEPTH if self.utility is None else self.utility.n_positions
+        places = DEFAULT_DEPTH if self.utility is None else self.utility.n_positions
         return self.asked.cutoff or places
 
     def on(self, grades: Sequence[int], longest: int, how: Convention) -> Scale:
@@ -172,14 +172,14 @@ class Ranked:
 
     names: tuple[str, ...]
     queries: Ids
-    lists: tuple[Lists, ...]
+    lists: tuple[RankedLists, ...]
     rows: tuple[Ints, ...]
     how: Convention
 
     @classmethod
     def of(
         cls, systems: Mapping[str, Any], truth: Any, how: Convention, qid: Any = None,
-        docid: Any = None, depth: int = DEPTH,
+        docid: Any = None, depth: int = DEFAULT_DEPTH,
     ) -> Ranked:  # fmt: skip
         """Rank every system against one truth; all that `evaluate` takes will do.
 
@@ -210,7 +210,7 @@ class Ranked:
     def longest(self) -> int:
         return max(int(one.lengths[rows].max()) for one, rows in self._each())
 
-    def _each(self) -> Iterable[tuple[Lists, Ints]]:
+    def _each(self) -> Iterable[tuple[RankedLists, Ints]]:
         return zip(self.lists, self.rows, strict=True)
 
     def scale(self, wanted: Wanted) -> Scale:
@@ -283,7 +283,7 @@ def _levels(labels: Floats, grades: Sequence[int]) -> Ints:
     return np.maximum(np.searchsorted(grades, known, side="right") - 1, 0)
 
 
-def _reached(lists: Lists, grades: Sequence[int], places: int, strict: bool) -> Floats:
+def _reached(lists: RankedLists, grades: Sequence[int], places: int, strict: bool) -> Floats:
     """By query, place and step, for one system."""
     steps = np.arange(1, len(grades))
     share = (_levels(lists.labels, grades)[:, None] >= steps).astype(np.float64)
@@ -300,7 +300,7 @@ def _reached(lists: Lists, grades: Sequence[int], places: int, strict: bool) -> 
     return out
 
 
-def _averaged(share: Floats, lists: Lists) -> Floats:
+def _averaged(share: Floats, lists: RankedLists) -> Floats:
     """Documents with equal scores share what they have."""
     tie = np.empty(len(share), np.int64)
     number_ties(lists.block, lists.offsets, tie)
@@ -311,7 +311,7 @@ def _averaged(share: Floats, lists: Lists) -> Floats:
     return found
 
 
-def _shared(lists: Sequence[Lists]) -> list[str]:
+def _shared(lists: Sequence[RankedLists]) -> list[str]:
     """Queries to compare on, in the first one's order."""
     common = set.intersection(*(set(one.queries) for one in lists))
     answered = [
@@ -323,6 +323,6 @@ def _shared(lists: Sequence[Lists]) -> list[str]:
     return [q for q in lists[0].queries if q in common]
 
 
-def _rows(one: Lists, shared: Sequence[str]) -> Ints:
+def _rows(one: RankedLists, shared: Sequence[str]) -> Ints:
     row = {query: number for number, query in enumerate(one.queries)}
     return np.array([row[query] for query in shared], np.int64)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from firstpage.data.formats.letor import write_letor
-from firstpage.data.formats.trec import run_of, write_qrels, write_run
+from firstpage.data.formats.trec import to_run, write_qrels, write_run
 from firstpage.demo import sentences
 from firstpage.demo.collection import Collection, baselines, stdlib_collection
 from firstpage.demo.labeling import (
@@ -207,5 +207,5 @@ def _evaluate(
         )  # fmt: skip
         printer.note(sentences.combination(results))
     for name, scores in {**untrained, **all_systems}.items():
-        write_run(run_of(data, scores, slug(name)), folder.run(name))
+        write_run(to_run(data, scores, slug(name)), folder.run(name))
     return results

@@ -51,13 +51,13 @@ def command(
     options.only_with("--prefs", prefs is not None, "depth")
     if (measure is None) == (prefs is None):
         raise click.UsageError("give either --measure or --prefs.")
-    from firstpage.data.preferences.files import chosen_rows, write_rows
+    from firstpage.data.preferences.files import rows_to_judge, write_json_lines
     from firstpage.dcglearn.active import choose
 
     pairs = inputs.read(pool, qrels, runs, grades, pool=True)
     learned, advice = _learned(measure, prefs, (qrels, runs, grades), seed, pairs, depth)
     rows = choose(learned, pairs, count, strategy, seed)
-    chosen = chosen_rows(pool, rows)
+    chosen = rows_to_judge(pool, rows)
     if output is not None:
         write_json_lines(chosen, output)
     if as_json:

@@ -23,8 +23,8 @@ from firstpage.data.formats.letor_reader import LetorReader
 from firstpage.data.ids import Ids, encode_text
 from firstpage.data.io.files import read_all, write_bytes
 from firstpage.data.io.json_files import json_digest
-from firstpage.errors import DataError, FirstpageWarning, at
-from firstpage.folders import cache_folder, replacing
+from firstpage.errors import DataError, FirstpageWarning, location
+from firstpage.folders import cache_folder, atomic_replace
 from firstpage.kernels.parsing import letor as kernel
 from firstpage.kernels.parsing.numbers import fallback_number, powers
 from firstpage.types import Array, Bytes, Floats, Progress
@@ -359,7 +359,7 @@ def _not_a_number(file: Path, text: Bytes, pos: int) -> DataError:
     line, column = before.count(b"\n") + 1, pos - before.rfind(b"\n")
     got = bytes(text[pos : pos + 60]).split(b"\n")[0].decode("utf-8", "replace").strip()
     return DataError(
-        f"{at(file, line, column)}: a line must contain one number, the score; got {got!r}."
+        f"{location(file, line, column)}: a line must contain one number, the score; got {got!r}."
     )
 
 

@@ -202,7 +202,7 @@ class LetorReader:
         if code:
             self._fail(code, b.text, size)
         rows, values = int(state[kernel.ROWS]), int(state[kernel.VALUES])
-        self._parse_hard_numbers(b, int(state[kernel.HARDS]))
+        self._parse_hard_numbers(b, int(state[kernel.FALLBACKS]))
         self._check_labels(b, size, rows)
         self.labels.append(b.labels[:rows].copy())
         self._add_queries(b, int(state[kernel.QUERIES]))
@@ -217,7 +217,7 @@ class LetorReader:
         self.lines += int(state[kernel.LINES])
 
     def _add_features(self, b: _Buffers, size: int, rows: int, values: int) -> None:
-        smallest, largest = int(self.state[kernel.LEAST]), int(self.state[kernel.GREATEST])
+        smallest, largest = int(self.state[kernel.MIN_INDEX]), int(self.state[kernel.MAX_INDEX])
         if smallest < self.first:
             if self.zero_based is False:
                 self._raise_value(
@@ -343,7 +343,7 @@ class LetorReader:
 
     def _fail(self, code: int, text: Bytes, size: int) -> NoReturn:
         """Raise the error that the kernel reported."""
-        pos, start = int(self.state[kernel.TROUBLE]), int(self.state[kernel.USED])
+        pos, start = int(self.state[kernel.ERROR_AT]), int(self.state[kernel.USED])
         line = self.lines + int(self.state[kernel.LINES]) + 1
         line_start = bytes(text[start : min(start + 200, size)]).lstrip()
         if code in (kernel.BAD_LABEL, kernel.NO_QID) and line_start.startswith(b"qid:"):

@@ -383,7 +383,7 @@ def _read(cls: type[ColumnType], path: Path) -> ColumnType:
     rows, queries = int(state[kernel.ROWS]), int(state[kernel.QUERIES])
     if not rows:
         raise DataError(f"{path}: contains no {cls.value_name}s.")
-    for row, start, end in hards[: state[kernel.HARDS]].reshape(-1, 3).tolist():
+    for row, start, end in hards[: state[kernel.FALLBACKS]].reshape(-1, 3).tolist():
         value = spelled_number(bytes(text[start:end]))
         if value is None:
             state[kernel.ERROR_AT] = start

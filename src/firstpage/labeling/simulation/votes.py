@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from firstpage.data.formats.row_reader import file_cells
+from firstpage.data.formats.row_reader import read_file_cells
 from firstpage.errors import DataError, location
 from firstpage.labeling.belief.utilities import bradley_terry
 from firstpage.labeling.strategies.strategy import Answer, Compare, Question
@@ -130,7 +130,7 @@ def read_votes(path: Path | str) -> list[Votes]:
     (('x', 'y'), {(0, 1): (1, 0)})
     """
     queries: dict[str, dict[tuple[str, str], list[int]]] = defaultdict(lambda: defaultdict(list))
-    for query, left, right, outcome in _rows(file_cells(Path(path)), path):
+    for query, left, right, outcome in _rows(read_file_cells(Path(path)), path):
         if right < left:
             left, right, outcome = right, left, -outcome
         queries[query][left, right].append(outcome)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
-from firstpage.data.dataset import stacked_rows
+from firstpage.data.dataset import concat_features
 from firstpage.registry import ParameterError, Registry, check_number
 from firstpage.solvers.boosting.pools import (
     Allocator,
@@ -191,7 +191,7 @@ class Stumps:
         list of array
             The ascending thresholds of every feature.
         """
-        rows = stacked_rows(samples)
+        rows = concat_features(samples)
         return thresholds_of(rows, np.ones(rows.shape[0]), int(self.bins))
 
     def build_pool(

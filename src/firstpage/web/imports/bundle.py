@@ -200,5 +200,5 @@ def _documents(
     return trec.join_documents(queries, wanted, texts, collection.name), notes
 
 
-def _rows(file: File, limits: ReadLimits, unread: rows.UnreadColumns) -> Iterator[row_reader.Row]:
+def _rows(file: File, limits: ReadLimits, unread: rows.UnreadColumns) -> Iterator[row_reader.LocatedRow]:
     return unread.tracked(file.name, row_reader.rows(file.name, file.stream, limits))
