@@ -284,7 +284,7 @@ def _weights(
     runs: Sequence[Run] | None,
     valid: Sequence[Any] | None,
     qrels: Any,
-    measure: Named,
+    measure: MeasureLike,
     n_rankers: int,
 ) -> tuple[Floats, MeasuredWeights | None]:
     """Return the normalized weights, and how they were measured, if they were."""

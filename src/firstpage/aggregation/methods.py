@@ -220,7 +220,7 @@ class Copeland(Method):
 
     def _order(self, ballots: Ballots, weights: Floats) -> Ints:
         points = np.empty(ballots.positions.shape[1])
-        count_duels(ballots.positions, weights, ballots.offsets, *vote_limits(ballots), points)
+        copeland_scores(ballots.positions, weights, ballots.offsets, *vote_limits(ballots), points)
         return order_by_points(points, ballots)
 
 
@@ -300,7 +300,7 @@ class Kemeny(Method):
 def _quick_sorted(ballots: Ballots, weights: Floats, top: Ints, limit: Ints) -> Ints:
     """Sort by votes in which positions below `top` win and positions below `limit` lose."""
     order = np.empty(ballots.positions.shape[1], np.int64)
-    quick_sort(
+    majority_quick_sort(
         ballots.positions,
         weights,
         ballots.offsets,
@@ -406,7 +406,7 @@ class LocalKemeny(Method):
 
     def _order(self, ballots: Ballots, weights: Floats) -> Ints:
         order = self.start.order(ballots, weights)
-        swap_neighbors(ballots.positions, weights, ballots.offsets, *vote_limits(ballots), order)
+        local_kemenization(ballots.positions, weights, ballots.offsets, *vote_limits(ballots), order)
         return order
 
 
@@ -478,7 +478,7 @@ class ExactKemeny(Method):
     summary: ClassVar[str] = "the order of minimal Kemeny cost, where majority cycles are small"
 
     def __post_init__(self) -> None:
-        number(self, "limit", low=1, whole=True)
+        check_number(self, "limit", minimum=1, integer=True)
         if self.limit > MAX_COMPONENT:
             raise ParameterError(
                 f"limit of ExactKemeny must be at most {MAX_COMPONENT}; got {self.limit}."
@@ -564,7 +564,7 @@ def method(text: str | Method, **parameters: Any) -> Method:
         return text
     if not isinstance(text, str):
         raise ParameterError(f"a method must be a name such as skr or Borda; got {text!r}.")
-    name, inside = split(text)
+    name, inside = parse_call(text)
     parameters = {**inside, **parameters}
     if isinstance(parameters.get("start"), str):
         parameters["start"] = method(parameters["start"])

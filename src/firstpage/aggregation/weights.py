@@ -78,7 +78,7 @@ def normalize_weights(weights: Iterable[float] | None, n_rankers: int) -> Floats
 def supervised_weights(
     systems: Sequence[Any],
     truth: Any,
-    measure: Named = "NDCG@10",
+    measure: MeasureLike = "NDCG@10",
     **options: Any,
 ) -> MeasuredWeights:
     """Return weights proportional to each system's mean of a measure on validation data.

@@ -179,7 +179,7 @@ def _aggregate_scores(data: Dataset, settings: dict[str, Any]) -> Aggregation:
 
     files, weights = settings["scores"], settings["weights"]
     base = files[0] if settings["base"] is None else Path(settings["base"])
-    ballots = Ballots.of_scores(
+    ballots = Ballots.from_scores(
         [shared.read_scores_of(data, file) for file in files],
         data.offsets,
         shared.read_scores_of(data, base),

@@ -101,12 +101,12 @@ def command(
         data = _relabeled(data, labels)
     if scores is not None:
         documents = _dataset(data, source)
-        row_scores = documents.arranged(read_scores(scores, documents.n_docs))
+        row_scores = documents.to_row_order(read_scores(scores, documents.n_docs))
         _note_dropped(target, "a run has scores", "labels", documents)
-        data = run_of(documents, row_scores, scores.stem)
+        data = to_run(documents, row_scores, scores.stem)
     if to == "qrels" and isinstance(data, Dataset):
         _note_dropped(target, "qrels have labels", "", data)
-        data = qrels_of(data)
+        data = to_qrels(data)
     if to == "letor" and isinstance(data, Dataset) and data.feature_names is not None:
         shared.note(f"{target}: LETOR text has no feature names; features are numbered in order.")
     if folds:

@@ -60,6 +60,6 @@ def command(
     if trec:
         if documents.docids is None:
             raise DataError(f"{data}: has no document ids, which a run needs; leave out --trec.")
-        write_run(run_of(documents, scores, tag or scoring_model.ranker), output)
+        write_run(to_run(documents, scores, tag or scoring_model.ranker), output)
     else:
         write_scores(restore_row_order(scores, documents.row_order), output)

@@ -106,7 +106,7 @@ class Ids:
         """Return the same identifiers over a byte array without unused bytes."""
         ends = np.cumsum(self.ends - self.starts, dtype=np.int64)
         out = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
-        gather(self.data, self.starts, self.ends, out)
+        gather_bytes(self.data, self.starts, self.ends, out)
         return Ids.from_packed(out, ends)
 
     def repeat(self, counts: Ints) -> Ids:

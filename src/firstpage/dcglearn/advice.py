@@ -130,12 +130,12 @@ def compare_with_dcg(learner: DCGLearn, form: Form = "gains") -> DCGComparison:
                 learned_scores[test] = pair_accuracies(pairs[test], table)
     counted = (pairs.kind > 0) & np.isfinite(learned_scores)
     if not counted.any():
-        return DCGComparison(math.nan, math.nan, KINDS[0], (math.nan, math.nan), 0)
+        return DCGComparison(math.nan, math.nan, NAMED_GAINS[0], (math.nan, math.nan), 0)
     dcg_scores = {
         gains: pair_accuracies(
-            pairs, Utility.standard(gains, learner.grades_, learner.positions_).table()
+            pairs, Utility.from_dcg(gains, learner.grades_, learner.positions_).table()
         )
-        for gains in KINDS
+        for gains in NAMED_GAINS
     }
     weight = pairs.weight * counted
     means = {

@@ -137,10 +137,10 @@ def list_values(grades: Any, utility: Utility) -> Floats:
     lists = np.asarray(grades)
     if lists.ndim != 2 or lists.shape[1] < utility.n_positions:
         raise DataError(
-            f"grade lists must be rows of at least {utility.places} grades, one per position of "
+            f"grade lists must be rows of at least {utility.n_positions} grades, one per position of "
             f"the measure; the shape is {lists.shape}."
         )
-    positions = np.arange(utility.places)
+    positions = np.arange(utility.n_positions)
     lists = lists[:, positions]
     unknown = ~np.isin(lists, utility.grades)
     if unknown.any():

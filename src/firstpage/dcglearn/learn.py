@@ -225,7 +225,7 @@ class DCGLearn:
         elif isinstance(data, Preferences):
             fresh._fit_in_memory(data, valid, progress)
         else:
-            fresh._fit_in_memory(Preferences.of(data, right, outcome, **more), valid, progress)
+            fresh._fit_in_memory(Preferences.from_grades(data, right, outcome, **more), valid, progress)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         vars(self).update({k: v for k, v in vars(fresh).items() if k.endswith("_")})
@@ -236,7 +236,7 @@ class DCGLearn:
     ) -> None:
         if not len(preferences):
             raise DataError(f"{preferences.source}: there are no pairs to learn from.")
-        self.preferences_ = preferences.regraded(
+        self.preferences_ = preferences.with_grades(
             self._resolve_grades(preferences.grades, preferences.source)
         )
         self.spec_ = self._spec(self.preferences_.grades)
@@ -325,7 +325,7 @@ class DCGLearn:
 
     def _encode(self, preferences: Preferences) -> Pairs:
         """Encode other preferences like those that were learned from."""
-        regraded = preferences.regraded(self.grades_)
+        regraded = preferences.with_grades(self.grades_)
         return encode(regraded, self.positions_, len(regraded.grades), self.unjudged_)
 
     def _validate(
@@ -493,8 +493,8 @@ class DCGLearn:
         ndarray
             A difference per pair.
         """
-        regraded = preferences.regraded(self.grades_)
-        left, right = regraded.encoded(self.positions_, self.unjudged_)
+        regraded = preferences.with_grades(self.grades_)
+        left, right = regraded.encode(self.positions_, self.unjudged_)
         kind = np.zeros(len(left), np.int8)
         pairs = Pairs(
             left, right, kind, regraded.weight, len(regraded.grades), np.arange(len(left))
@@ -563,7 +563,7 @@ class DCGLearn:
 
 def open_preferences(path: str | os.PathLike[str]) -> Preferences | PreferenceFiles:
     """Read a file of preferences, or list the files of a folder without reading them."""
-    return PreferenceFiles.of(path) if os.path.isdir(path) else read_preferences(path)
+    return PreferenceFiles.from_paths(path) if os.path.isdir(path) else read_preferences(path)
 
 
 def _check_problem(problem: LearningProblem, positions: int) -> None:

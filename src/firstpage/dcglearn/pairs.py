@@ -106,7 +106,7 @@ def encode(
             f"{preferences.source}: there are {len(grades)} grades ({grades[0]} to {grades[-1]}), "
             f"and the measure has {levels} levels."
         )
-    left, right = preferences.encoded(positions, unjudged)
+    left, right = preferences.encode(positions, unjudged)
     kind = np.abs(preferences.outcome)
     informative = preferences.weight > 0
     informative &= (left != right).any(axis=1)
@@ -178,7 +178,7 @@ def _is_integer(value: object, minimum: int) -> bool:
 
 def notes(preferences: Preferences, pairs: Pairs) -> Iterator[str]:
     """Yield what the user should know about the preferences, a sentence each."""
-    yield from missing_grade_notes(preferences.grades, preferences.seen())
+    yield from missing_grade_notes(preferences.grades, preferences.observed_grades())
     yield from undetermined_notes((pairs.left == pairs.right).all(axis=0))
     count = float(contradicted(pairs).sum())
     fraction = count / max(1, int((pairs.kind != TIE).sum()))
@@ -191,9 +191,9 @@ def notes(preferences: Preferences, pairs: Pairs) -> Iterator[str]:
 
 def truncation_notes(preferences: Preferences, positions: int) -> Iterator[str]:
     """Yield a note where lists are longer than the positions that count."""
-    if preferences.places > positions:
+    if preferences.n_positions > positions:
         yield (
-            f"some lists have {preferences.places} positions; only the first {positions} count in "
+            f"some lists have {preferences.n_positions} positions; only the first {positions} count in "
             "the measure."
         )
 

@@ -52,7 +52,7 @@ def learn_segments(
     if preferences.segment is None:
         return {}
     names = list(preferences.segment[pairs.rows])
-    number = spread(names, len(names))
+    number = factorize(names, len(names))
     shrinkage = _Shrinkage(spec, c, pooling)
     own_accuracy, pooled_accuracy = _cross_validate(shrinkage, pairs, number, splits)
     segments = {}

@@ -129,8 +129,8 @@ class PreferenceShard:
         """Return the contents of the file."""
         preferences = self._read()
         return FileSurvey(
-            len(preferences), int(preferences.tied.sum()), preferences.places, preferences.grades,
-            tuple(preferences.seen()), preferences.segment is not None,
+            len(preferences), int(preferences.tied.sum()), preferences.n_positions, preferences.grades,
+            tuple(preferences.observed_grades()), preferences.segment is not None,
         )  # fmt: skip
 
     def summary(self, options: ShardOptions) -> ShardSummary:
@@ -247,7 +247,7 @@ class PreferenceShard:
 
     def _encoded(self, options: ShardOptions) -> Pairs:
         if self._options != options:
-            preferences = self._read().regraded(options.grades)
+            preferences = self._read().with_grades(options.grades)
             self._pairs = encode(
                 preferences, options.positions, len(options.grades), options.unjudged
             )

@@ -59,7 +59,7 @@ class PreferenceSimulator:
         difference = self.values(left) - self.values(right)
         distinct = np.abs(difference) > DIFFERENCE_TOLERANCE
         outcome = np.sign(difference[distinct])
-        return Preferences.of(left[distinct], right[distinct], outcome, grades=self.truth.grades)
+        return Preferences.from_grades(left[distinct], right[distinct], outcome, grades=self.truth.grades)
 
     def pairs(self, count: int, rng: np.random.Generator) -> Preferences:
         """Return preferences between random orders."""
@@ -91,7 +91,7 @@ def zhou_simulator(data: int) -> PreferenceSimulator:
     """
     if data not in (1, 2):
         raise DataError(f"data must be 1 or 2 (Data 1 and Data 2 of the paper); got {data}.")
-    return PreferenceSimulator(Utility.standard(("linear", "exp")[data - 1], GRADES, len(LIST)))
+    return PreferenceSimulator(Utility.from_dcg(("linear", "exp")[data - 1], GRADES, len(LIST)))
 
 
 def reverse_pairs(
@@ -199,11 +199,11 @@ def fit_learner(
     truth: Utility, train: Preferences, valid: Preferences, threads: int | None = None
 ) -> DCGLearn:
     """Fit DCGLearn with the positions and grades of the truth, and C by validation pairs."""
-    learner = DCGLearn(truth.places, grades=truth.grades, threads=threads)
+    learner = DCGLearn(truth.n_positions, grades=truth.grades, threads=threads)
     return learner.fit(train, valid=valid)
 
 
 def utility_accuracy(utility: Utility, preferences: Preferences) -> float:
     """Return the fraction of preferences that a known measure agrees with."""
-    pairs = encode(preferences.regraded(utility.grades), utility.places, len(utility.grades))
+    pairs = encode(preferences.with_grades(utility.grades), utility.n_positions, len(utility.grades))
     return preference_agreement(pairs, utility.weights).accuracy

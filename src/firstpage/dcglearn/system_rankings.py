@@ -62,7 +62,7 @@ class BoundDCG:
 
     @property
     def positions(self) -> int:
-        return self.utility.places
+        return self.utility.n_positions
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ class DCGSpec:
     @property
     def depth(self) -> int:
         """Number of documents of a list that the measure depends on."""
-        positions = DEFAULT_DEPTH if self.utility is None else self.utility.places
+        positions = DEFAULT_DEPTH if self.utility is None else self.utility.n_positions
         return self.measure.cutoff or positions
 
     def bind(self, grades: Sequence[int], longest: int, convention: Convention) -> BoundDCG:
@@ -107,17 +107,17 @@ class DCGSpec:
         if isinstance(gain, str):
             levels = tuple(sorted({0, *(g for g in grades if g > 0)}))
             levels = levels if len(levels) > 1 else (0, 1)
-            standard = Utility.standard(gain, levels, 1)
+            standard = Utility.from_dcg(gain, levels, 1)
             unit = float(standard.weights[0, -1])
         else:
             levels, unit = tuple(range(len(gain))), float(gain[-1] - gain[0])
-            standard = Utility.of(gain, [1.0])
+            standard = Utility.from_gains(gain, [1.0])
             if gain[0] != 0:
                 raise MeasureError(f"{self.text}: the gain of the worst grade must be 0.")
         discount = discounts(
             self.measure.discount or convention.discount, self.measure.cutoff or longest
         )
-        utility = Utility.of(standard.gains, discount, levels)
+        utility = Utility.from_gains(standard.gains, discount, levels)
         return BoundDCG(self.text, utility, normalized, unit * float(discount[0]))
 
 
@@ -147,11 +147,11 @@ def parse_dcg(text: str | Utility) -> DCGSpec:
 
 def truncate(utility: Utility, positions: int | None, text: str = "the measure") -> Utility:
     """Return the first positions of a utility; all of them if None."""
-    if positions is None or positions == utility.places:
+    if positions is None or positions == utility.n_positions:
         return utility
-    if positions > utility.places:
+    if positions > utility.n_positions:
         raise MeasureError(
-            f"{text}: the measure has discounts for {utility.places} positions; use a cutoff of at "
+            f"{text}: the measure has discounts for {utility.n_positions} positions; use a cutoff of at "
             "most that."
         )
     return replace(

@@ -330,7 +330,7 @@ class InMemoryProblem:
     def groups(self) -> Array:
         """Query of each pair: the pairs of one query stay together in folds and resampling."""
         rows, query = self.pairs.rows, self.preferences.query
-        return spread(None if query is None else query[rows], len(rows))
+        return factorize(None if query is None else query[rows], len(rows))
 
     @property
     def never_differs(self) -> Bools:

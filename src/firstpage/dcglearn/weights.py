@@ -116,7 +116,7 @@ def rank_one_factors(table: Floats) -> RankOneFactors:
     if total == 0.0:
         return RankOneFactors(np.zeros(table.shape[1]), np.zeros(table.shape[0]), 1.0)
     sign = 1.0 if u[:, 0].sum() >= 0.0 else -1.0
-    gains, discounts = normalized(sign * v[0], sign * u[:, 0])
+    gains, discounts = normalize_gains(sign * v[0], sign * u[:, 0])
     # adding 0.0 turns -0.0 into 0.0
     return RankOneFactors(gains + 0.0, discounts + 0.0, float(sizes[0] ** 2) / total)
 

@@ -108,9 +108,9 @@ def learn_measure(
         pairs = preferences(list(list_judgments(tx, project)), utility.grades)
         for name in ("preferences.jsonl", "measure.json"):
             folder.write(name, "".join(export(tx, project, name)))
-    learned_measure = measure(MAIN_MEASURE, of=utility)
+    learned_ndcg = measure(MAIN_MEASURE, of=utility)
     comparison = compare(
-        systems, collection.data, measures=[learned_measure], baseline=compared.baseline
+        systems, collection.data, measures=[learned_ndcg], baseline=compared.baseline
     )
     means = {
         name: comparison.values(comparison.texts[0])[row].mean()
@@ -158,11 +158,11 @@ def held_out_accuracy(pairs: Preferences, depth: int) -> tuple[float, float, flo
     The third value is the p-value of the difference, over questions.  Pages with equal grades are
     left out: no measure can distinguish them.
     """
-    left, right = pairs.encoded(depth)
+    left, right = pairs.encode(depth)
     strict = pairs[(pairs.outcome != 0) & (left != right).any(axis=1)]
     assert strict.query is not None
-    groups = spread(strict.query, len(strict))
-    standard = Utility.standard(STANDARD_GAINS, pairs.grades, depth).table()
+    groups = factorize(strict.query, len(strict))
+    standard = Utility.from_dcg(STANDARD_GAINS, pairs.grades, depth).table()
     hits = np.empty((2, len(strict)))
     for train, test in folds(groups, FOLDS, 0):
         learner = MeasureLearner(depth, threads=1).fit(strict[train])
@@ -178,7 +178,7 @@ def held_out_accuracy(pairs: Preferences, depth: int) -> tuple[float, float, flo
 def _hits(table: Floats, pairs: Preferences) -> Floats:
     """Return 1 where a measure agrees, 0 where it disagrees, 1/2 where it has no preference."""
     rank = np.arange(len(table))
-    left, right = (table[rank, side].sum(axis=1) for side in pairs.encoded(len(table)))
+    left, right = (table[rank, side].sum(axis=1) for side in pairs.encode(len(table)))
     sign = np.sign(np.round(left - right, 12)) * np.sign(pairs.outcome)
     hits: Floats = (sign + 1) / 2
     return hits

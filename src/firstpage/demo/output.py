@@ -132,7 +132,7 @@ class Folder:
 
     def write_summary(self, figures: Mapping[str, Any]) -> None:
         """Write all figures; the file also marks the folder as the demo's."""
-        write_json(KIND.marked({"figures": dict(figures)}), self / SUMMARY)
+        write_json(KIND.with_header({"figures": dict(figures)}), self / SUMMARY)
 
     def write(self, name: str, text: str) -> Path:
         """Write a text file; return its path."""

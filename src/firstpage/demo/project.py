@@ -33,7 +33,7 @@ BAD_THRESHOLD = 0.5  # documents perceived below it are called clearly irrelevan
 TIME_LOG_SD = 0.5  # of the logarithm of the seconds per answer
 # The utility of the users for whom editors judge: every correct answer helps, and few users read
 # beyond the first ranks.
-EDITOR_UTILITY = Utility.of([0.0, 0.6, 0.85, 1.0], [1.0, 0.55, 0.3, 0.15, 0.1])
+EDITOR_UTILITY = Utility.from_gains([0.0, 0.6, 0.85, 1.0], [1.0, 0.55, 0.3, 0.15, 0.1])
 EDITOR_ERROR_SD = 0.1  # of a difference; a page with one perfect first result has utility 1
 TIE_THRESHOLD = 0.03  # smaller perceived differences are called ties
 

@@ -47,7 +47,7 @@ def cross_validated_scores(judged: Dataset, progress: Progress | None = None) ->
         scores = np.empty(judged.n_docs)
         for fold, (train, test) in enumerate(folds(len(judged))):
             model = fit_ranker(name, judged[train])
-            scores[rows_of(judged.offsets, test)] = model.predict(judged[test])
+            scores[query_rows(judged.offsets, test)] = model.predict(judged[test])
             if progress is not None:
                 progress(number * FOLDS + fold + 1, FOLDS * len(RANKERS))
         systems[name] = scores
@@ -71,13 +71,13 @@ def combine_rankings(systems: Mapping[str, Floats], judged: Dataset) -> Combined
     scores = np.empty(judged.n_docs)
     weights = []
     for train, test in folds(len(judged)):
-        train_rows, test_rows = (rows_of(judged.offsets, fold) for fold in (train, test))
+        train_rows, test_rows = (query_rows(judged.offsets, fold) for fold in (train, test))
         learned = supervised_weights(
             [s[train_rows] for s in systems.values()], judged[train], WEIGHT_MEASURE
         )
         votes = [s[test_rows] for s in systems.values()]
         base = votes[int(np.argmax(learned.weights))]
-        ballots = Ballots.of_scores(votes, judged[test].offsets, base, names=list(systems))
+        ballots = Ballots.from_scores(votes, judged[test].offsets, base, names=list(systems))
         scores[test_rows] = aggregate(ballots, "skr", weights=learned).scores
         weights.append(learned.weights)
     means = np.mean(weights, axis=0).tolist()

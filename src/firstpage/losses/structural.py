@@ -97,7 +97,7 @@ def parse_delta(text: str) -> Delta:
     """Parse the name of a measure; a measure file is read here."""
     match = DELTA_PATTERN.fullmatch(text) if isinstance(text, str) else None
     argument = (match[2] or "").strip() if match else ""
-    if match is None or (argument and (match[1].lower() != "ndcg" or not names_file(argument))):
+    if match is None or (argument and (match[1].lower() != "ndcg" or not refers_to_file(argument))):
         raise DataError(
             "delta must be NDCG or Precision, as in 'NDCG@10', or of a measure file, as in "
             f"'NDCG(measure.json)@10'; got {text!r}."
@@ -105,10 +105,10 @@ def parse_delta(text: str) -> Delta:
     cutoff = int(match[3]) if match[3] else None
     if match[1].lower() != "ndcg":
         return Delta("precision", cutoff or DEFAULT_PRECISION_CUTOFF)
-    return _read_delta(Source.parse(argument), cutoff) if argument else Delta("ndcg", cutoff)
+    return _read_delta(MeasureSource.parse(argument), cutoff) if argument else Delta("ndcg", cutoff)
 
 
-def _read_delta(source: Source, cutoff: int | None) -> Delta:
+def _read_delta(source: MeasureSource, cutoff: int | None) -> Delta:
     """Read the gains and discounts of a measure file."""
     if source.form == "weights":
         raise DataError("delta needs gains and discounts: use form=gains, or no form.")
@@ -116,7 +116,7 @@ def _read_delta(source: Source, cutoff: int | None) -> Delta:
     if cutoff is not None and cutoff > utility.n_positions:
         raise DataError(
             f"the cutoff of delta is {cutoff}, and {source.file} has discounts of "
-            f"{utility.places} ranks; choose a cutoff from 1 to {utility.places}."
+            f"{utility.n_positions} ranks; choose a cutoff from 1 to {utility.n_positions}."
         )
     gains, discounts = utility.gains - utility.gains[0], utility.discounts[:cutoff]
     if (gains < 0).any() or not gains.any():

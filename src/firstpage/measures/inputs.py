@@ -169,7 +169,7 @@ def from_run(
     run: Column, qrels: Column, convention: Convention, k: int | None = None
 ) -> tuple[RankedLists, Coverage]:
     """Join a run with judgments by query and document; return the lists and their coverage."""
-    partner = partners(run.queries, qrels.queries)
+    partner = match_queries(run.queries, qrels.queries)
     if not (partner >= 0).any():
         raise DataError(
             f"{run.source or 'the run'} and {qrels.source or 'the judgments'} share no query: "
@@ -218,7 +218,7 @@ def from_dicts(
     )
     lists = _joined(
         (_column(scores, "scores"), offsets, names),
-        (_column(pool, "grades"), pool_offsets, Ids.of(queries)),
+        (_column(pool, "grades"), pool_offsets, Ids.from_values(queries)),
         np.array(pool_rows, np.int64), convention, k,
     )  # fmt: skip
     missing = [query for query in qrels if query not in run]
@@ -256,7 +256,7 @@ def _joined(
         pool_rows = np.append(new_row, -1)[pool_rows]
         pool_offsets = offsets_from_lengths(judged)[pool_offsets].astype(np.int64)
         labels = labels[judged]
-    ids = None if docids is None else Ids.of(docids)
+    ids = None if docids is None else Ids.from_values(docids)
     run_labels = np.append(labels, np.nan)[pool_rows]  # row -1 selects the NaN
     return rank_lists(
         scores, run_labels, offsets, queries, convention, ids, (labels, pool_offsets, pool_rows)

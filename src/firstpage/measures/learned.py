@@ -32,7 +32,7 @@ class _Learned(Measure):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        ranks = self.utility.places
+        ranks = self.utility.n_positions
         if self.cutoff is not None and self.cutoff > ranks:
             origin = self.source.file or "this utility"
             raise MeasureError(

@@ -284,7 +284,7 @@ def rank_lists(
             scores = scores.astype(np.float32).astype(np.float64)
     if convention.ties in ("average", "file") and convention.depth is None and pool is None:
         return _rank_labels(scores, labels, offsets, queries, convention)
-    order, keys = ranked(scores, offsets)
+    order, keys = sort_groups(scores, offsets)
     if convention.ties == "docid":
         if docids is None:
             raise MeasureError(
@@ -315,7 +315,7 @@ def _rank_labels(
     scores: Floats, labels: Floats, offsets: Ints, queries: Ids, convention: Convention
 ) -> RankedLists:
     """Rank lists for which labels are enough: no document identity, depth or pool is needed."""
-    ordered, tie_sizes, longest = ranked_labels(scores, labels, offsets)
+    ordered, tie_sizes, longest = labels_by_score(scores, labels, offsets)
     if convention.ties == "file":
         tie_sizes[:], longest = 1, 1
     return RankedLists(queries, offsets, ordered, tie_sizes, longest, offsets, labels, None)

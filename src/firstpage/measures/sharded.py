@@ -79,7 +79,7 @@ def predict_shards(model: Predictor, shards: Shards, engine: Engine) -> Floats:
 
 
 def _open_job(shards: Shards, engine: Engine) -> ShardJob[StoredShard]:
-    return engine.job([StoredTask(shards.alone(n)) for n in range(len(shards))])
+    return engine.job([StoredTask(shards.single(n)) for n in range(len(shards))])
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +121,7 @@ def shard_values(
     scores = [np.empty(0)] * len(shards) if model is not None else list(_split(system, shards))
     with closing(_open_job(shards, engine)) as job:
         results = job.map_own(measure_shard, scores, MeasureRequest(model, measures, convention, k))
-    queries = reduce(Ids.chained, [ids for _, ids in results])
+    queries = reduce(Ids.concatenate, [ids for _, ids in results])
     return np.concatenate([values for values, _ in results], axis=1), queries
 
 

@@ -23,7 +23,7 @@ from firstpage.rankers.scorings import Stage, scoring_from_dict
 from firstpage.scorers.scorer import JsonObject, Scoring
 from firstpage.types import Floats
 
-FILE = Kind("firstpage-model", 1, "model")
+FILE = JsonFormat("firstpage-model", 1, "model")
 FIELDS: dict[str, type | tuple[type, ...]] = {  # of a model file, with their types
     "ranker": str, "parameters": dict, "features": dict, "normalize": (dict, type(None)),
     "scorer": dict, "training": dict,
@@ -99,7 +99,7 @@ class Model:
             "scorer": self.scoring.to_dict(),
             "training": self.training,
         }
-        return FILE.marked(contents)
+        return FILE.with_header(contents)
 
 
 class FittedRanker(Protocol):
@@ -168,7 +168,7 @@ def read_model(path: str | os.PathLike[str]) -> Model:
     for key, kind in FIELDS.items():
         if key not in contents or not isinstance(contents[key], kind):
             raise DataError(f"{name}: damaged: {key!r} is missing or of a wrong type.")
-    if digest({key: contents[key] for key in FIELDS}) != contents.get("sha256"):
+    if json_digest({key: contents[key] for key in FIELDS}) != contents.get("sha256"):
         raise DataError(f"{name}: damaged: its contents do not match its checksum.")
     try:
         return _model(contents, name)

@@ -442,9 +442,9 @@ class Ranker(ValidatingEstimator):
             raise DataError("rank takes one shard at a time: rank(shards[0]), ..")
         scores = self.predict(X, qid=qid)
         if isinstance(X, Dataset):
-            return ranked(scores, X.offsets)[0]
+            return sort_groups(scores, X.offsets)[0]
         data = group_by_query(np.zeros((len(scores), 1)), scores, qid, None)
-        order = ranked(np.asarray(data.y), data.offsets)[0]
+        order = sort_groups(np.asarray(data.y), data.offsets)[0]
         return order if data.row_order is None else data.row_order[order]
 
     def score(self, X: Any, y: Any = None, *, qid: Any = None, sample_weight: Any = None) -> float:

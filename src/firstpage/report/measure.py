@@ -63,8 +63,8 @@ def _listed(positions: Sequence[int]) -> str:
 def gains(utility: Utility, intervals: Intervals | None = None) -> str:
     """Return a drawing of the learned gains beside the two standard ones."""
     standard = {
-        GAIN_NAMES[kind]: Utility.standard(kind, utility.grades, utility.places).gains
-        for kind in KINDS
+        GAIN_NAMES[kind]: Utility.from_dcg(kind, utility.grades, utility.n_positions).gains
+        for kind in NAMED_GAINS
     }
     bounds = None if intervals is None else intervals.gains
     labels = ("grade", "gain")
@@ -74,10 +74,10 @@ def gains(utility: Utility, intervals: Intervals | None = None) -> str:
 def discounts(utility: Utility, intervals: Intervals | None = None) -> str:
     """Return a drawing of the learned discounts beside the standard one."""
     standard = {
-        "1 / log2(1 + position)": Utility.standard("exp", utility.grades, utility.places).discounts
+        "1 / log2(1 + position)": Utility.from_dcg("exp", utility.grades, utility.n_positions).discounts
     }
     bounds = None if intervals is None else intervals.discounts
-    positions = range(1, utility.places + 1)
+    positions = range(1, utility.n_positions + 1)
     labels = ("position", "discount")
     return _drawing(
         "Discounts of positions", labels, positions, utility.discounts, bounds, standard
@@ -175,7 +175,7 @@ def _quantities(utility: Utility) -> list[tuple[str, list[str], Floats]]:
     """Return heading, names and values of the gains and of the discounts."""
     relative = utility.about.get("discounts", "").startswith("relative")
     heading = "Discounts (relative to the last position)" if relative else "Discounts"
-    positions = [f"position {k + 1}" for k in range(utility.places)]
+    positions = [f"position {k + 1}" for k in range(utility.n_positions)]
     return [
         ("Gains", [f"grade {g}" for g in utility.grades], utility.gains),
         (heading, positions, utility.discounts),

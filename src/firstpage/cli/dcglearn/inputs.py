@@ -58,7 +58,7 @@ def read_folder(
             "the files of a folder must have grades in their rows; leave out --qrels and --run."
         )
     parsed = None if grades is None else _parse_grades(grades)
-    return PreferenceFiles.of(path), learner.with_params(grades=parsed)
+    return PreferenceFiles.from_paths(path), learner.with_params(grades=parsed)
 
 
 def _parse_grades(text: str) -> list[int]:

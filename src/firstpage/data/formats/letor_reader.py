@@ -277,7 +277,7 @@ class LetorReader:
                 column = start - before.rfind(b"\n")
                 message = ERROR_MESSAGES[kernel.BAD_LABEL if target < 0 else kernel.BAD_VALUE]
                 got = repr(word[:40].decode("utf-8", "replace"))
-                raise DataError(f"{at(self.path, line, column)}: {message.format(got=got)}")
+                raise DataError(f"{location(self.path, line, column)}: {message.format(got=got)}")
             if target < 0:
                 b.labels[-1 - target] = value
             else:
@@ -313,7 +313,7 @@ class LetorReader:
             raw = bytes(b.text[start:size]).split(b"\n", 1)[0]
             column = len(raw) - len(raw.lstrip()) + 1
             raise DataError(
-                f"{at(self.path, line, column)}: the label must be finite; got {b.labels[row]}."
+                f"{location(self.path, line, column)}: the label must be finite; got {b.labels[row]}."
             )
 
     def _locate_row(self, text: Bytes, size: int, row: int) -> tuple[int, int]:
@@ -339,7 +339,7 @@ class LetorReader:
         raw = bytes(b.text[start:size]).split(b"\n", 1)[0].split(b"#", 1)[0]
         matches = list(re.finditer(rb"(?<=\s)0*%d:" % int(b.indices[value]), raw))
         column = matches[-1 if last else 0].start() + 1 if matches else 1
-        raise error(f"{at(self.path, line, column)}: {message}")
+        raise error(f"{location(self.path, line, column)}: {message}")
 
     def _fail(self, code: int, text: Bytes, size: int) -> NoReturn:
         """Raise the error that the kernel reported."""
@@ -351,7 +351,7 @@ class LetorReader:
         got = bytes(text[pos : min(pos + 200, size)]).split(b"\n", 1)[0].split()
         word = repr(got[0][:40].decode("utf-8", "replace")) if got else "the end of the line"
         raise DataError(
-            f"{at(self.path, line, pos - start + 1)}: {ERROR_MESSAGES[code].format(got=word)}"
+            f"{location(self.path, line, pos - start + 1)}: {ERROR_MESSAGES[code].format(got=word)}"
         )
 
     # --- the result

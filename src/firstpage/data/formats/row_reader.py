@@ -182,9 +182,9 @@ def read_csv_rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator
     _check_header(name, header, limits)
     for number, row in rows:
         if len(row) > len(header):
-            raise DataError(f"{at(name, number)}: has more cells than the header.")
+            raise DataError(f"{location(name, number)}: has more cells than the header.")
         named = zip(header, row, strict=False)  # missing cells at the end are empty
-        yield at(name, number), {column: cell for column, cell in named if cell != ""}
+        yield location(name, number), {column: cell for column, cell in named if cell != ""}
 
 
 def _check_header(name: str, header: Sequence[str], limits: ReadLimits) -> None:
@@ -203,7 +203,7 @@ def read_parquet_rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iter
     try:
         import polars
     except ImportError as error:
-        raise need("polars", "tables", f"Reading {name}") from error
+        raise missing_dependency("polars", "tables", f"Reading {name}") from error
     data = io.BytesIO(b"".join(decompressed_chunks(name, stream, limits)))
     try:
         table = _read_parquet(polars, name, data, limits)

@@ -351,13 +351,13 @@ def read_uploaded_rows(
         if not words:
             continue
         if len(words) <= value_field:
-            raise _too_few_fields(kind, at(name, number), len(words))
+            raise _too_few_fields(kind, location(name, number), len(words))
         if kind is Qrels and len(words) > len(kind.fields):
-            raise _too_many_fields(kind, at(name, number))
-        value = spelled_number(words[value_field])
+            raise _too_many_fields(kind, location(name, number))
+        value = fallback_number(words[value_field])
         if value is None or not math.isfinite(value):
-            raise _not_a_number(kind, at(name, number), words[value_field])
-        yield at(name, number), words[0].decode(), words[2].decode(), value
+            raise _not_a_number(kind, location(name, number), words[value_field])
+        yield location(name, number), words[0].decode(), words[2].decode(), value
 
 
 def _read(cls: type[ColumnType], path: Path) -> ColumnType:
@@ -384,7 +384,7 @@ def _read(cls: type[ColumnType], path: Path) -> ColumnType:
     if not rows:
         raise DataError(f"{path}: contains no {cls.value_name}s.")
     for row, start, end in hards[: state[kernel.FALLBACKS]].reshape(-1, 3).tolist():
-        value = spelled_number(bytes(text[start:end]))
+        value = fallback_number(bytes(text[start:end]))
         if value is None:
             state[kernel.ERROR_AT] = start
             raise _error(cls, path, text, kernel.BAD_NUMBER, state)
@@ -445,7 +445,7 @@ def _check_not_nan(path: Path, text: Bytes, values: Floats, starts: Ints, name: 
     if bad.any():
         row = int(np.argmax(bad))
         line = int(np.count_nonzero(text[: starts[row]] == 10)) + 1
-        raise DataError(f"{at(path, line)}: the {name} is not a number (NaN).")
+        raise DataError(f"{location(path, line)}: the {name} is not a number (NaN).")
 
 
 def _error(kind: type[Column], path: Path, text: Bytes, code: int, state: Ints) -> DataError:

@@ -66,7 +66,7 @@ def open_bytes(path: Path) -> Iterator[tuple[Any, Callable[[], int]]]:
         except DECOMPRESSION_ERRORS as error:
             if compression:
                 raise DataError(
-                    f"{at(path)}: the {compression} file is damaged or truncated ({error})."
+                    f"{location(path)}: the {compression} file is damaged or truncated ({error})."
                 ) from error
             raise
 

@@ -303,7 +303,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         final = path.resolve()  # a link to an empty folder remains a link
         final.parent.mkdir(parents=True, exist_ok=True)
         _remove_stale_drafts(final)
-        with replacing(final) as draft:
+        with atomic_replace(final) as draft:
             draft.mkdir()
             lock = _try_lock(draft)
             yield draft

@@ -161,7 +161,7 @@ class SystemContrast:
         else:
             discount_steps, gain_steps = discount_steps * columns, self.gain_steps
         gains = np.concatenate([[0.0], np.cumsum(gain_steps)])
-        return Utility.of(gains, self._cumulate(discount_steps[:, None])[:, 0], grades)
+        return Utility.from_gains(gains, self._cumulate(discount_steps[:, None])[:, 0], grades)
 
     def _cumulate(self, steps: Floats) -> Floats:
         return np.cumsum(steps[::-1], axis=0)[::-1] if self.decreasing else steps

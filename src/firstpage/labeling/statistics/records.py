@@ -127,7 +127,7 @@ def counted_records(records: Iterable[Record]) -> Iterator[Record]:
 
 def read_records(path: str | Path) -> list[Record]:
     """Read the records of a JSON-lines file, plain or compressed, as `write_records` writes it."""
-    return [_record(row, where) for where, row in file_rows(Path(path), json_rows)]
+    return [_record(row, where) for where, row in read_file_rows(Path(path), read_json_rows)]
 
 
 def write_records(path: str | Path, records: Iterable[Record]) -> None:
@@ -142,7 +142,7 @@ def write_records(path: str | Path, records: Iterable[Record]) -> None:
 def read_results(path: str | Path) -> dict[tuple[str, str, str], dict[str, float]]:
     """Read final results from a JSON-lines file: query, assessor, tool, and labels by document."""
     results: dict[tuple[str, str, str], dict[str, float]] = {}
-    for where, row in file_rows(Path(path), json_rows):
+    for where, row in read_file_rows(Path(path), read_json_rows):
         try:
             key = str(row["query"]), str(row["assessor"]), str(row["tool"])
             labels = {str(doc): float(label) for doc, label in row["labels"].items()}

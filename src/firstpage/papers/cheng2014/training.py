@@ -155,11 +155,11 @@ def voted(
 
 def _tuned(name: str, aim: Target, on: Fold, **given: Any) -> Any:
     ranker = create_ranker(name, measure=aim.chosen_by, normalize="minmax", threads=1, **given)
-    return tune(ranker, on.train, on.vali, grid=GRIDS[name]).best
+    return tune(ranker, on.train, on.valid, grid=GRIDS[name]).best
 
 
 def _fitted(name: str, on: Fold, **given: Any) -> Any:
-    return create_ranker(name, normalize="minmax", threads=1, **given).fit(on.train, valid=on.vali)
+    return create_ranker(name, normalize="minmax", threads=1, **given).fit(on.train, valid=on.valid)
 
 
 def _tested(scores: Floats, test: Dataset, aim: Target, labels: dict[str, Any]) -> list[Row]:

@@ -72,7 +72,7 @@ class Checkpoint:
         """Return the stored state; raise an error if it belongs to another fit."""
         contents = FILE.read(self.path)
         checked = {key: contents.get(key) for key in ("belongs", "state")}
-        if digest(checked) != contents.get("sha256"):
+        if json_digest(checked) != contents.get("sha256"):
             raise DataError(f"{self.path}: damaged: its contents do not match its checksum.")
         for key, value in self._identity.items():
             if contents["belongs"].get(key) != value and key == "version":
@@ -101,7 +101,7 @@ class Checkpoint:
         contents = {"belongs": self._identity, "state": _to_json(self._last())}
         self._written = time.monotonic()
         try:
-            write_json(FILE.marked(contents), self.path)
+            write_json(FILE.with_header(contents), self.path)
         except (OSError, DataError) as error:
             self._warn(f"{self.path}: the checkpoint cannot be written ({_reason(error)}).")
 
@@ -170,8 +170,8 @@ def fit_identity(
         "version": versions()["firstpage"],
         "ranker": name,
         "parameters": {k: v for k, v in parameters.items() if k not in IRRELEVANT},
-        "data": [training.fingerprint()["sha256"], *[digest({"w": w.tolist()}) for w in weights]],
-        "warm start": None if start is None else digest({"w": np.asarray(start).tolist()}),
+        "data": [training.fingerprint()["sha256"], *[json_digest({"w": w.tolist()}) for w in weights]],
+        "warm start": None if start is None else json_digest({"w": np.asarray(start).tolist()}),
         "validation data": None if valid is None else valid.sha256(),
     }
 

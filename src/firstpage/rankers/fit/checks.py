@@ -131,7 +131,7 @@ def warn_of_overlap(train: Dataset, valid: Dataset) -> None:
 
 def shared_queries(train: Dataset, valid: Dataset) -> list[int]:
     """Return the validation queries with the id and the features of a training query."""
-    partner = partners(valid.queries, train.queries)
+    partner = match_queries(valid.queries, train.queries)
     matched = np.flatnonzero(partner >= 0)
     size = train.lengths[partner[matched]]
     candidates = matched[(valid.lengths[matched] == size) & (size > 0)].tolist()

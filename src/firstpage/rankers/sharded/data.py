@@ -161,7 +161,7 @@ class ShardedData:
         """Return one task per shard, to be sent to a worker."""
         return [
             TrainingTask(
-                self.shards.alone(n), self.transform, self.convert, self.drop_uninformative,
+                self.shards.single(n), self.transform, self.convert, self.drop_uninformative,
                 self.by_length, self.total, setup,
             )
             for n in range(len(self.shards))

@@ -100,7 +100,7 @@ class Metric:
             offsets = offsets_from_lengths(group)
         y = check_labels(labels, int(offsets[-1]))
         default = resolve_convention("default")
-        queries = Ids.of([str(q) for q in range(len(offsets) - 1)])
+        queries = Ids.from_values([str(q) for q in range(len(offsets) - 1)])
         lists = rank_lists(np.asarray(scores, np.float64).ravel(), y, offsets, queries, default)
         value = float(self.measure.values(lists, default).mean())
         if not hasattr(data, "get_uint_info"):  # LightGBM: and whether higher is better

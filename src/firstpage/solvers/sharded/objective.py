@@ -195,7 +195,7 @@ class ShardedObjective:
         curvatures = np.concatenate([curvature for _, _, curvature, _ in samples]) / total
         lengths = np.concatenate([lengths for _, lengths, _, _ in samples])
         ends = offsets_from_lengths(lengths)
-        bound = BoundLinear(stacked_rows([rows for rows, *_ in samples]))
+        bound = BoundLinear(concat_features([rows for rows, *_ in samples]))
         return bound.preconditioner([ends], curvatures, self.l2)
 
 

@@ -255,9 +255,9 @@ def learn(judgments: list[ListJudgment], lists: Lists) -> LearnedMeasure:
     if all(grade is None for grades in all_grades for grade in grades):
         return LearnedMeasure(len(judgments), NO_GRADES)
     try:
-        grades = Preferences.of(all_grades, all_grades, source=SOURCE).grades
+        grades = Preferences.from_grades(all_grades, all_grades, source=SOURCE).grades
         data = preferences(judgments, grades)
-        ranks = min(MAX_RANKS, data.places)
+        ranks = min(MAX_RANKS, data.n_positions)
         enough = len(judgments) >= MIN_ADAPTIVE_PAIRS
         learner = MeasureLearner(ranks, C="cv" if enough else DEFAULT_C, threads=1, decreasing=True)
         learner.fit(data)
@@ -272,7 +272,7 @@ def preferences(
     judgments: list[ListJudgment], grades: tuple[int, ...] | None = None
 ) -> Preferences:
     """Return judgments as preferences of weight one, grouped by query."""
-    return Preferences.of(
+    return Preferences.from_grades(
         [j.left for j in judgments], [j.right for j in judgments], [j.outcome for j in judgments],
         query=[j.query for j in judgments], grades=grades, source=SOURCE,
     )  # fmt: skip

@@ -201,4 +201,4 @@ def _documents(
 
 
 def _rows(file: File, limits: ReadLimits, unread: rows.UnreadColumns) -> Iterator[row_reader.LocatedRow]:
-    return unread.tracked(file.name, row_reader.rows(file.name, file.stream, limits))
+    return unread.tracked(file.name, row_reader.read_rows(file.name, file.stream, limits))

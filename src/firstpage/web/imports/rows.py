@@ -65,7 +65,7 @@ class UnreadColumns:
     def __init__(self) -> None:
         self._columns: dict[str, Counter[str]] = {}
 
-    def tracked(self, source: str, rows: Iterable[Row]) -> Iterator[tuple[str, TrackedRow]]:
+    def tracked(self, source: str, rows: Iterable[LocatedRow]) -> Iterator[tuple[str, TrackedRow]]:
         """Yield the rows of a file; columns that the caller does not read are counted."""
         for where, row in rows:
             tracked = TrackedRow(row)
@@ -86,7 +86,7 @@ class UnreadColumns:
                 yield f"{source}: columns that are not read: {names}."
 
 
-def queries_from(rows: Iterable[Row]) -> dict[str, QueryRecord]:
+def queries_from(rows: Iterable[LocatedRow]) -> dict[str, QueryRecord]:
     """Return the queries of a file by id; their texts may be empty."""
     queries: dict[str, QueryRecord] = {}
     for where, row in rows:
@@ -104,7 +104,7 @@ def description_of(where: str, row: Mapping[str, Any]) -> str:
     return " ".join(text for text in texts if text)
 
 
-def documents_from(rows: Iterable[Row], pictures: Pictures) -> dict[str, list[DocumentRecord]]:
+def documents_from(rows: Iterable[LocatedRow], pictures: Pictures) -> dict[str, list[DocumentRecord]]:
     """Return the documents of a file by query."""
     by_query: dict[str, dict[str, DocumentRecord]] = {}
     for where, row in rows:
@@ -304,7 +304,7 @@ class KnownAnswer:
     own: QueryRecord | None = None
 
 
-def golds_from(rows: Iterable[Row]) -> list[KnownAnswer]:
+def golds_from(rows: Iterable[LocatedRow]) -> list[KnownAnswer]:
     """Return gold questions.
 
     Columns: `query`, `left`, `right` (documents), `outcome` (1, 0, -1) or `grade`, `explanation`.
@@ -321,7 +321,7 @@ def golds_from(rows: Iterable[Row]) -> list[KnownAnswer]:
 
 
 def training_from(
-    source: str, rows: Iterable[Row], pictures: Pictures, unread: UnreadColumns
+    source: str, rows: Iterable[LocatedRow], pictures: Pictures, unread: UnreadColumns
 ) -> list[KnownAnswer]:
     """Return practice questions.
 

@@ -62,7 +62,7 @@ def topics(name: str, stream: ByteStream, limits: ReadLimits) -> dict[str, Query
 def run(name: str, stream: ByteStream, limits: ReadLimits) -> Wanted:
     """Return the documents of each query, the best first, with their scores as priors."""
     wanted: Wanted = {}
-    for where, query, document, score in uploaded_rows(Run, name, stream, limits):
+    for where, query, document, score in read_uploaded_rows(Run, name, stream, limits):
         scores = _of_query(wanted, where, query)
         if document in scores:
             raise DataError(f"{where}: document {document!r} occurs twice in this query.")
@@ -87,7 +87,7 @@ def _of_query(wanted: Wanted, where: str, query: str) -> dict[str, float | None]
 def qrels(name: str, stream: ByteStream, limits: ReadLimits) -> dict[str, dict[str, int]]:
     """Return grades by query and document, for the items of lists."""
     grades: dict[str, dict[str, int]] = {}
-    for where, query, document, value in uploaded_rows(Qrels, name, stream, limits):
+    for where, query, document, value in read_uploaded_rows(Qrels, name, stream, limits):
         of_query, grade = grades.setdefault(query, {}), grade_of(where, value)
         if of_query.setdefault(document, grade) != grade:
             raise DataError(f"{where}: document {document!r} has two grades in this query.")
@@ -97,7 +97,7 @@ def qrels(name: str, stream: ByteStream, limits: ReadLimits) -> dict[str, dict[s
 def letor(name: str, stream: ByteStream, limits: ReadLimits) -> Wanted:
     """Return the documents that a LETOR file names after `#`; labels and features are ignored."""
     wanted: Wanted = {}
-    for number, line in lines(name, stream, limits):
+    for number, line in read_lines(name, stream, limits):
         data, hash_, comment = line.partition("#")
         words = data.split()
         if not words:
@@ -133,7 +133,7 @@ def _collected(
     unread: UnreadColumns,
 ) -> Iterator[tuple[str, DocumentRecord]]:  # fmt: skip
     if name.lower().removesuffix(".gz").endswith((".jsonl", ".ndjson")):
-        for where, row in json_rows(name, stream, limits):
+        for where, row in read_json_rows(name, stream, limits):
             tracked = TrackedRow(row)
             key = str(next((tracked[name] for name in COLLECTED_IDS if name in row), ""))
             if key in wanted:
@@ -250,14 +250,14 @@ def _blocks(
     """Yield the texts between two tags, which start and end lines."""
     block: list[str] | None = None
     first_line = size = 0
-    for number, line in lines(name, stream, limits):
+    for number, line in read_lines(name, stream, limits):
         plain = line.strip().lower()
         if block is None and plain.startswith(start.lower()):
             block, first_line, size = [], number, 0
         if block is not None:
             block.append(line)
             size += len(line)
-            if size > LONGEST_LINE:
+            if size > MAX_LINE_BYTES:
                 raise DataError(f"{name}:{first_line}: this {start} has no {end}, or is too long.")
             if plain.endswith(end.lower()):
                 yield f"{name}:{first_line}", "\n".join(block).strip()[len(start) : -len(end)]
