@@ -78,8 +78,8 @@ def test_preference_files_and_a_killed_worker(cluster, tmp_path: Path) -> None:
     )
     assert killed
     assert np.array_equal(remote.weights_, local_model.weights_)
-    assert np.array_equal(remote.path_.accuracies, local_model.path_.accuracies)
-    assert remote.matches_ == local_model.matches_
+    assert np.array_equal(remote.validation_curve_.accuracies, local_model.validation_curve_.accuracies)
+    assert remote.agreements_ == local_model.agreements_
     assert cluster.run_on_workers(open_shard_count) == [0] * len(cluster.workers)
 
 

@@ -79,7 +79,7 @@ def command(
     if baseline is not None and baseline not in by_name:
         raise click.UsageError(f"--baseline must be one of the rankers: {', '.join(by_name)}.")
     folds = read_folds(folder)
-    validated = any("vali" in fold.paths for fold in folds)
+    validated = any("valid" in fold.paths for fold in folds)
     for ranker in by_name.values():
         shared.refuse_without_validation(ranker, "folds that have validation data", validated)
     if pad and (width := _padded_width(folds)):

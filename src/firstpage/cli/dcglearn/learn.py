@@ -143,9 +143,9 @@ def _about(learner: DCGLearn, rounds: int, tests: int, form: Any) -> dict[str, A
     about = learner.about()
     notes = list[str]()
     if not options.on_command_line("depth"):
-        notes += truncation_notes(learner.given_, learner.places_)
+        notes += truncation_notes(learner.preferences_, learner.positions_)
     if not options.on_command_line("unjudged"):
-        notes += unjudged_notes(learner.given_, learner.places_, learner.unjudged_)
+        notes += unjudged_notes(learner.preferences_, learner.positions_, learner.unjudged_)
     single_query = len(set(learner.groups_.tolist())) < 2
     if rounds and single_query:
         notes.append("all pairs belong to one query: no intervals.")

@@ -24,7 +24,7 @@ from firstpage.interop.read.rows import Json, Names, json_values, name_of, table
 RATING_COLUMNS = {
     "query": ("query", "query_text", "query text"),
     "document": ("docid", "doc_id", "doc id"),
-    "rating": ("rating", "judgment", "judgment", "grade"),
+    "rating": ("rating", "judgement", "judgment", "grade"),
 }
 
 

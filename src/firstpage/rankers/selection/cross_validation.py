@@ -331,7 +331,7 @@ class _FoldData:
     @classmethod
     def from_fold(cls, fold: Fold, k: int | None) -> _FoldData:
         """Read the datasets of a fold, with the top-k truth of the labels if there is a k."""
-        valid = fold.valid if "vali" in fold.paths else None
+        valid = fold.valid if "valid" in fold.paths else None
         datasets = [fold.train, valid, fold.test]
         if k is not None:
             datasets = [None if d is None else d.with_labels(d.truth.top_k(k)) for d in datasets]

@@ -103,6 +103,6 @@ def _most_informative(learned: LearnedMeasure, pairs: Sequence[Pair], method: An
     if not pairs or learned.learner is None:
         return None
     left, right = ([pair[side] for pair in pairs] for side in (0, 1))
-    pool = Preferences.from_grades(left, right, grades=learned.learner.given_.grades)
+    pool = Preferences.from_grades(left, right, grades=learned.learner.preferences_.grades)
     rows = choose(learned.learner, pool, 1, method)
     return rows[0] if rows else None
