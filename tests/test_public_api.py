@@ -45,7 +45,9 @@ def test_no_public_name_is_a_submodule(namespace: ModuleType) -> None:
     ],
 )
 def test_a_misspelled_name_gets_a_suggestion(name: str, suggestion: str) -> None:
-    with pytest.raises(AttributeError, match=f"has no attribute '{name}'. Did you mean '{suggestion}'"):
+    with pytest.raises(
+        AttributeError, match=f"has no attribute '{name}'. Did you mean '{suggestion}'"
+    ):
         getattr(fp, name)
 
 
