@@ -45,6 +45,7 @@ settings.register_profile(
     derandomize=True,
     database=None,
 )
+settings.register_profile("emulated", settings.get_profile("default"), max_examples=8)
 settings.load_profile("default")
 
 

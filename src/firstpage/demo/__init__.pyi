@@ -1,0 +1,2 @@
+from firstpage.demo.collection import stdlib_collection as stdlib_collection
+from firstpage.demo.loop import run_demo as run_demo

@@ -1,0 +1,70 @@
+"""Results that are tables: data frames, and HTML for notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from firstpage.errors import need
+from firstpage.table import Table
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+
+class Tabular:
+    """Base of results that can be shown in a notebook and converted to data frames.
+
+    Subclasses define `_columns`, the values of each column, and `_table`, a short summary.
+    """
+
+    def _columns(self) -> Mapping[str, Any]:
+        """Return the columns of the data frame by name."""
+        raise AssertionError(f"{type(self).__name__} has no columns")  # each subclass has its own
+
+    def _table(self) -> Table:
+        """Return a short table for people."""
+        raise AssertionError(f"{type(self).__name__} has no table")  # each subclass has its own
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return the values as a pandas data frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns that the class describes.
+
+        Raises
+        ------
+        MissingDependency
+            If pandas is not installed.
+        """
+        try:
+            import pandas
+        except ModuleNotFoundError as error:
+            raise need("pandas", "pandas", "to_pandas") from error
+        return pandas.DataFrame(dict(self._columns()))
+
+    def to_polars(self) -> polars.DataFrame:
+        """Return the values as a polars data frame.
+
+        Returns
+        -------
+        polars.DataFrame
+            The columns that the class describes.
+
+        Raises
+        ------
+        MissingDependency
+            If polars is not installed.
+        """
+        try:
+            import polars
+        except ModuleNotFoundError as error:
+            raise need("polars", "tables", "to_polars") from error
+        return polars.DataFrame(dict(self._columns()))
+
+    def _repr_html_(self) -> str:
+        """Return the short table as HTML, which notebooks show."""
+        return self._table().html()
