@@ -44,20 +44,22 @@ def supervised_kemeny() -> None:
     weights = [0.25, 0.22, 0.2, 0.18, 0.15]
 
     def whole() -> np.ndarray:
-        return fp.aggregate(fp.Ballots.from_scores(scores, offsets, mu), weights=weights).scores
+        return fp.aggregation.aggregate(
+            fp.aggregation.Ballots.from_scores(scores, offsets, mu), weights=weights
+        ).scores
 
-    ballots = fp.Ballots.from_scores(scores, offsets, mu)
+    ballots = fp.aggregation.Ballots.from_scores(scores, offsets, mu)
     skr = method("skr")
     runs = [run_of(row, f"r{a}") for a, row in enumerate(scores)]
     rows = [
         ["all: scores of 5 rankers to scores", cpu_seconds(whole), "200 ms"],
         ["  of that, ballots (6 x 100,000 scores sorted)",
-         cpu_seconds(lambda: fp.Ballots.from_scores(scores, offsets, mu)), ""],
+         cpu_seconds(lambda: fp.aggregation.Ballots.from_scores(scores, offsets, mu)), ""],
         ["  of that, votes and quick sort", cpu_seconds(lambda: skr.order(ballots, weights)), ""],
         ["its cost and lower bound, if asked for",
-         cpu_seconds(lambda: fp.aggregate(ballots, weights=weights).report), ""],
+         cpu_seconds(lambda: fp.aggregation.aggregate(ballots, weights=weights).report), ""],
         ["all, from 5 runs joined by document id",
-         cpu_seconds(lambda: fp.aggregate(runs, weights=weights).scores), ""],
+         cpu_seconds(lambda: fp.aggregation.aggregate(runs, weights=weights).scores), ""],
     ]  # fmt: skip
     show(
         "Supervised Kemeny, 1,000 queries x 100 candidates x 5 rankers",
@@ -76,24 +78,26 @@ def against_peers(rankers: int, queries: int) -> None:
     """Every method: time a query, and cost over the plain lower bound, on the same lists."""
     scores, mu, offsets = rankings(queries, rankers)
     # Candidates are documents, for the peer's sake.
-    ballots = fp.Ballots.from_scores(scores, offsets)
-    based = fp.Ballots.from_scores(scores, offsets, mu)
-    bound = fp.lower_bound(ballots, cycles=False).sum()
+    ballots = fp.aggregation.Ballots.from_scores(scores, offsets)
+    based = fp.aggregation.Ballots.from_scores(scores, offsets, mu)
+    bound = fp.aggregation.lower_bound(ballots, cycles=False).sum()
     lists = np.argsort(-scores.reshape(rankers, queries, DOCS), axis=2, kind="stable")
     found = peers(np.ascontiguousarray(lists.transpose(1, 0, 2)))
     theirs, rows = {}, []
     for name in PEERS if found is not None else ():
         theirs[name] = found[name]["cpu"]
-        cost = fp.kemeny_cost(np.concatenate(found[name]["orders"]), ballots).sum() / bound
+        cost = (
+            fp.aggregation.kemeny_cost(np.concatenate(found[name]["orders"]), ballots).sum() / bound
+        )
         rows.append([f"corankco {name}", seconds(theirs[name]), f"{cost:.4f}", "", ""])
     texts = ["skr", f"skr(k_agg={DOCS})", *list(METHODS)[1:]]
     for text in texts:
         chosen = method(text + "(larger=search)" if text == "ExactKemeny" else text)
         took = cpu_seconds(lambda m=chosen: m.order(based)) / queries
-        cost = fp.kemeny_cost(chosen.order(based), based).sum() / bound
+        cost = fp.aggregation.kemeny_cost(chosen.order(based), based).sum() / bound
         times = [f"{theirs[name] / took:.0f}" if name in theirs else "" for name in PEERS]
         rows.append([str(chosen), f"{1e6 * took:.0f} us", f"{cost:.4f}", *times])
-    circles = fp.lower_bound(ballots).sum() / bound
+    circles = fp.aggregation.lower_bound(ballots).sum() / bound
     show(
         f"{queries} queries x {DOCS} candidates x {rankers} rankers, equal weights",
         ["", "CPU a query", "cost / bound", "KwikSort /", "BioConsert /"],
@@ -111,9 +115,9 @@ def growth() -> None:
     rows = []
     for times in (1, 10, 100):
         scores, mu, offsets = rankings(100 * times, 5)
-        ballots = fp.Ballots.from_scores(scores, offsets, mu)
+        ballots = fp.aggregation.Ballots.from_scores(scores, offsets, mu)
         jobs = (
-            lambda s=scores, o=offsets, m=mu: fp.Ballots.from_scores(s, o, m),
+            lambda s=scores, o=offsets, m=mu: fp.aggregation.Ballots.from_scores(s, o, m),
             lambda b=ballots: method("skr").order(b),
             lambda b=ballots: method("BestInsertion").order(b),
         )

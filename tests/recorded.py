@@ -63,10 +63,10 @@ def measures() -> Iterator[Entry]:
 def dcglearn() -> Iterator[Entry]:
     for seed in range(4):
         pairs = random_preferences(150, seed=seed, ties=0.2, strong=0.3)
-        learner = fp.DCGLearn(K=5, grid=(0.1, 1.0, 10.0), folds=3).fit(pairs)
+        learner = fp.dcglearn.DCGLearn(K=5, grid=(0.1, 1.0, 10.0), folds=3).fit(pairs)
         yield f"dcglearn/{seed}/weights", learner.weights_
         yield f"dcglearn/{seed}/scores", learner.decision_function(pairs)
-        bands = fp.intervals(learner, rounds=10)
+        bands = fp.dcglearn.intervals(learner, rounds=10)
         for name in ("gains", "discounts", "weights"):
             yield f"dcglearn/{seed}/intervals of {name}", getattr(bands, name)
 
@@ -75,7 +75,7 @@ def aggregations() -> Iterator[Entry]:
     rng = np.random.default_rng(5)
     queries = [random_query(rng, 4, int(rng.integers(1, 9)), True) for _ in range(30)]
     for text in AGGREGATIONS:
-        merged = fp.aggregate(ballots_of(queries), method=text)
+        merged = fp.aggregation.aggregate(ballots_of(queries), method=text)
         yield f"aggregate/{text}", np.asarray(merged.scores)
 
 

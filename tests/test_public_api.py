@@ -41,7 +41,7 @@ def test_no_public_name_is_a_submodule(namespace: ModuleType) -> None:
         ("listmle", "firstpage.ListMLE"),
         ("read_leter", "firstpage.read_letor"),
         ("DCGLearn", "firstpage.dcglearn.DCGLearn"),
-        ("aggregate", "firstpage.aggregation.aggregate"),
+        ("aggregate", "firstpage.aggregation.aggregation"),
     ],
 )
 def test_a_misspelled_name_gets_a_suggestion(name: str, suggestion: str) -> None:
@@ -52,7 +52,7 @@ def test_a_misspelled_name_gets_a_suggestion(name: str, suggestion: str) -> None
 
 
 def test_an_unknown_name_gets_no_suggestion() -> None:
-    with pytest.raises(AttributeError, match="has no attribute 'qwertz'$"):
+    with pytest.raises(AttributeError, match=r"has no attribute 'qwertz'$"):
         fp.qwertz  # type: ignore[attr-defined]  # noqa: B018
 
 

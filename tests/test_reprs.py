@@ -30,9 +30,9 @@ def results(folder: Path) -> dict[str, Any]:
     grades = np.array([0, 0, 1, 1, 2, 2, 3, 3, 4, 4])
     left, right = (np.array([RNG.permutation(grades)[:5] for _ in range(60)]) for _ in "ab")
     outcome = np.sign((left - right) @ np.array([1, 0.6, 0.5, 0.4, 0.3])).astype(int)
-    preferences = fp.Preferences.from_grades(left, right, outcome)
-    learner = fp.DCGLearn(5, C=1.0).fit(preferences)
-    aggregation = fp.aggregate([to_run(DATA, s, n) for n, s in SYSTEMS.items()])
+    preferences = fp.dcglearn.Preferences.from_grades(left, right, outcome)
+    learner = fp.dcglearn.DCGLearn(5, C=1.0).fit(preferences)
+    aggregation = fp.aggregation.aggregate([to_run(DATA, s, n) for n, s in SYSTEMS.items()])
     return {
         "dataset": DATA,
         "truth": DATA.truth,
@@ -55,17 +55,17 @@ def results(folder: Path) -> dict[str, Any]:
         "shards": fp.write_shards(DATA, folder / "shards", 1000),
         "aggregation": aggregation,
         "ballots": aggregation.ballots,
-        "weights": fp.supervised_weights(list(SYSTEMS.values()), DATA),
+        "weights": fp.aggregation.supervised_weights(list(SYSTEMS.values()), DATA),
         "preferences": preferences,
         "learner": learner,
         "utility": learner.utility_,
-        "intervals": fp.intervals(learner, 3),
-        "advice": fp.advice(learner),
-        "coherence": fp.coherence(SYSTEMS, DATA, "NDCG@10", "DCG@10"),
-        "verdict": fp.verdicts(TWO, DATA, "DCG@3")[0],
-        "sensitivity": fp.order_sensitive("ListMLE", samples=3),
-        "consistency": fp.consistency("ListMLE", samples=3, spaces=2),
-        "collection": fp.stdlib_collection(),
+        "intervals": fp.dcglearn.intervals(learner, 3),
+        "advice": fp.dcglearn.advice(learner),
+        "coherence": fp.dcglearn.coherence(SYSTEMS, DATA, "NDCG@10", "DCG@10"),
+        "verdict": fp.dcglearn.verdicts(TWO, DATA, "DCG@3")[0],
+        "sensitivity": fp.papers.order_sensitive("ListMLE", samples=3),
+        "consistency": fp.papers.consistency("ListMLE", samples=3, spaces=2),
+        "collection": fp.demo.stdlib_collection(),
     }  # fmt: skip
 
 

@@ -65,9 +65,9 @@ from firstpage.rankers.smooth import ListNet as ListNet
 from firstpage.rankers.smooth import RankCosine as RankCosine
 from firstpage.rankers.smooth import RankNet as RankNet
 from firstpage.rankers.smooth import Regression as Regression
+from firstpage.rankers.svm import SVMMAP as SVMMAP
 from firstpage.rankers.svm import FocusedSVM as FocusedSVM
 from firstpage.rankers.svm import RankSVM as RankSVM
-from firstpage.rankers.svm import SVMMAP as SVMMAP
 from firstpage.rankers.svm import TopMargin as TopMargin
 from firstpage.rankers.svm import TopSlack as TopSlack
 from firstpage.rankers.toprank import TopRank as TopRank

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,8 @@ def lazy_namespace(
         return value
 
     def _hint(name: str) -> str:
-        if name.startswith("_"):
-            return ""
+        if name.startswith("_") or find_spec(f"{package}.{name}") is not None:
+            return ""  # the import system asks for a submodule in this way
         from difflib import get_close_matches
 
         names = dict(_paths(package, module_of))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from firstpage.errors import need
+from firstpage.errors import missing_dependency
 from firstpage.table import Table
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Tabular:
         try:
             import pandas
         except ModuleNotFoundError as error:
-            raise need("pandas", "pandas", "to_pandas") from error
+            raise missing_dependency("pandas", "pandas", "to_pandas") from error
         return pandas.DataFrame(dict(self._columns()))
 
     def to_polars(self) -> polars.DataFrame:
@@ -62,7 +62,7 @@ class Tabular:
         try:
             import polars
         except ModuleNotFoundError as error:
-            raise need("polars", "tables", "to_polars") from error
+            raise missing_dependency("polars", "tables", "to_polars") from error
         return polars.DataFrame(dict(self._columns()))
 
     def _repr_html_(self) -> str:

@@ -30,7 +30,7 @@ QRELS = fp.Qrels(DATA.queries, DATA.offsets, RUNS[0].docids, DATA.y)
 
 def test_borda_matches_hand_computation() -> None:
     runs = [{"q": {"a": 3, "b": 2, "c": 1}}, {"q": {"b": 3, "a": 2, "c": 1}}, {"q": {"b": 1}}]
-    result = fp.aggregate(runs, "Borda")
+    result = fp.aggregation.aggregate(runs, "Borda")
     assert ranked(result.run) == {"q": ["b", "a", "c"]}
     assert result.run.to_dict() == {"q": {"b": 3.0, "a": 2.0, "c": 1.0}}
     assert result.run.name == "Borda"
@@ -40,9 +40,11 @@ def test_borda_matches_hand_computation() -> None:
 
 
 def test_scores_and_run_give_the_same_order() -> None:
-    ballots = fp.Ballots.from_scores(SCORES, DATA.offsets, SCORES[2], depth=6, queries=DATA.queries)
-    result = fp.aggregate(ballots, "Copeland")
-    from_runs = fp.aggregate(RUNS, "Copeland", base=2, depth=6)
+    ballots = fp.aggregation.Ballots.from_scores(
+        SCORES, DATA.offsets, SCORES[2], depth=6, queries=DATA.queries
+    )
+    result = fp.aggregation.aggregate(ballots, "Copeland")
+    from_runs = fp.aggregation.aggregate(RUNS, "Copeland", base=2, depth=6)
     same = to_run(DATA, result.scores)
     assert ranked(same) == ranked(from_runs.run)
     for lo, hi in zip(DATA.offsets, DATA.offsets[1:], strict=False):
@@ -52,7 +54,7 @@ def test_scores_and_run_give_the_same_order() -> None:
 
 
 def test_aggregated_run_round_trips_and_evaluates(tmp_path) -> None:
-    result = fp.aggregate(RUNS, name="joined")
+    result = fp.aggregation.aggregate(RUNS, name="joined")
     fp.write_run(result.run, tmp_path / "x.run")
     again = fp.read_run(tmp_path / "x.run")
     assert again.name == "joined"
@@ -64,26 +66,28 @@ def test_weights_are_the_means_of_the_measure() -> None:
     for measure in ("NDCG@10", "P@5"):
         means = np.array([fp.evaluate(r, QRELS, measures=measure)[measure] for r in RUNS])
         for weights in (None, "auto"):
-            result = fp.aggregate(RUNS, weights=weights, qrels=QRELS, measure=measure)
+            result = fp.aggregation.aggregate(RUNS, weights=weights, qrels=QRELS, measure=measure)
             assert result.weights == pytest.approx(means / means.sum())
             assert result.measured.queries == 20
             assert result.measured.means == pytest.approx(means)
-    arrays = fp.supervised_weights(list(SCORES), DATA, "P@5")
+    arrays = fp.aggregation.supervised_weights(list(SCORES), DATA, "P@5")
     assert arrays.weights == pytest.approx(means / means.sum())
-    assert (fp.aggregate(RUNS, weights=arrays).order == result.order).all()
+    assert (fp.aggregation.aggregate(RUNS, weights=arrays).order == result.order).all()
 
 
 def test_weights_are_measured_on_queries_with_judgments_and_runs() -> None:
     dicts = [run.to_dict() for run in RUNS]
     some = {q: docs for i, (q, docs) in enumerate(QRELS.to_dict().items()) if i < 7}
     judged = {**some, "elsewhere": {"d": 1.0}}
-    result = fp.aggregate(dicts, qrels=judged)
+    result = fp.aggregation.aggregate(dicts, qrels=judged)
     means = np.array([fp.evaluate(run, some, measures="NDCG@10")["NDCG@10"] for run in dicts])
     assert result.measured.queries == 7
     assert result.weights == pytest.approx(means / means.sum())
     short = [{q: d for q, d in dicts[0].items() if q != "1"}, *dicts[1:]]
     with pytest.warns(fp.FirstpageWarning, match="lacks 1 of 20 queries|1 of 7 judged"):
-        less = fp.aggregate(short, qrels=judged)  # a run without a judged query gets 0 for it
+        less = fp.aggregation.aggregate(
+            short, qrels=judged
+        )  # a run without a judged query gets 0 for it
     assert less.measured.means[0] < result.measured.means[0]
     assert less.measured.queries == 7
 
@@ -95,18 +99,18 @@ def test_validation_runs_replace_runs_over_other_queries() -> None:
     valid, test = over(slice(0, 12)), over(slice(12, None))
     judged = dict(list(QRELS.to_dict().items())[:12])
     with pytest.raises(DataError, match=r"share no query.*valid"):
-        fp.aggregate(test, qrels=judged)
-    result = fp.aggregate(test, qrels=judged, valid=valid)
-    expected = fp.supervised_weights([fp.Run.from_dict(r) for r in valid], judged)
+        fp.aggregation.aggregate(test, qrels=judged)
+    result = fp.aggregation.aggregate(test, qrels=judged, valid=valid)
+    expected = fp.aggregation.supervised_weights([fp.Run.from_dict(r) for r in valid], judged)
     assert result.weights == pytest.approx(expected.weights)
     assert len(result.ballots) == 8
     with pytest.raises(DataError, match="2 validation rankings for 3"):
-        fp.aggregate(test, qrels=judged, valid=valid[:2])
+        fp.aggregation.aggregate(test, qrels=judged, valid=valid[:2])
 
 
 def test_better_weights_make_better_rankings() -> None:
-    plain = fp.aggregate(RUNS, "Borda", weights=[1, 1, 1])
-    weighted = fp.aggregate(RUNS, "Borda", weights=[4, 1, 0])
+    plain = fp.aggregation.aggregate(RUNS, "Borda", weights=[1, 1, 1])
+    weighted = fp.aggregation.aggregate(RUNS, "Borda", weights=[4, 1, 0])
     values = [fp.evaluate(result.run, QRELS)["NDCG@10"] for result in (plain, weighted)]
     assert values[1] > values[0]
 
@@ -140,39 +144,39 @@ def test_weights_sum_to_one(weights, expected) -> None:
 )
 def test_bad_weights_are_refused(weights, message: str) -> None:
     with pytest.raises(DataError, match=message):
-        fp.aggregate(RUNS, weights=weights)
+        fp.aggregation.aggregate(RUNS, weights=weights)
 
 
 def test_invalid_input_is_refused() -> None:
     with pytest.raises(DataError, match="not both"):
-        fp.aggregate(RUNS, weights=[1, 1, 1], qrels=QRELS)
+        fp.aggregation.aggregate(RUNS, weights=[1, 1, 1], qrels=QRELS)
     with pytest.raises(DataError, match="have no scores"):
-        fp.aggregate(fp.Ballots.from_runs(RUNS), qrels=QRELS)
+        fp.aggregation.aggregate(fp.aggregation.Ballots.from_runs(RUNS), qrels=QRELS)
     for single in (RUNS[0], RUNS[0].to_dict(), "a.run", 3):
         with pytest.raises(DataError, match="a list of runs"):
-            fp.aggregate(single)
+            fp.aggregation.aggregate(single)
     with pytest.raises(MeasureError, match="better when lower"):
-        fp.aggregate(RUNS, qrels=QRELS, measure="WKT@5")
+        fp.aggregation.aggregate(RUNS, qrels=QRELS, measure="WKT@5")
     with pytest.raises(DataError, match="no document ids"):
-        fp.aggregate(fp.Ballots.from_scores(SCORES, DATA.offsets)).run  # noqa: B018
+        fp.aggregation.aggregate(fp.aggregation.Ballots.from_scores(SCORES, DATA.offsets)).run  # noqa: B018
 
 
 def test_scores_cannot_be_measured_by_judgments() -> None:
     with pytest.raises(DataError, match="runs with judgments"):
-        fp.supervised_weights(list(SCORES), QRELS)
+        fp.aggregation.supervised_weights(list(SCORES), QRELS)
     with pytest.raises(DataError, match="runs with judgments"):
-        fp.supervised_weights(RUNS, DATA.y)
+        fp.aggregation.supervised_weights(RUNS, DATA.y)
 
 
 def test_negative_mean_gives_weight_zero() -> None:
     upside_down = to_run(DATA, -TRUE, "down")
-    measured = fp.supervised_weights([RUNS[0], upside_down], QRELS, "Tau")
+    measured = fp.aggregation.supervised_weights([RUNS[0], upside_down], QRELS, "Tau")
     assert measured.means[1] < 0
     assert measured.weights.tolist() == [1.0, 0.0]
 
 
 def test_summary_lists_rankers_weights_and_costs() -> None:
-    result = fp.aggregate(RUNS, "rrf(c=10)", qrels=QRELS, depth=10)
+    result = fp.aggregation.aggregate(RUNS, "rrf(c=10)", qrels=QRELS, depth=10)
     text = str(result)
     assert text.startswith("RRF(c=10): 20 queries, 200 candidates of 300 documents")
     assert "weights by NDCG@10 on 20 judged queries" in text
@@ -190,8 +194,8 @@ def test_summary_lists_rankers_weights_and_costs() -> None:
 def test_silent_rankers_change_the_winner() -> None:
     lists = [{"q": ["a", "b"]}, {"q": ["c"]}, {"q": ["c"]}, {"q": ["b", "a"]}, {"q": ["b", "a"]}]
     runs = [as_run(table) for table in lists]
-    last = fp.aggregate(runs, "Borda")
-    silent = fp.aggregate(runs, "Borda", missing="silent")
+    last = fp.aggregation.aggregate(runs, "Borda")
+    silent = fp.aggregation.aggregate(runs, "Borda", missing="silent")
     assert ranked(last.run)["q"] == ["b", "a", "c"]  # three rankers put c last
     assert ranked(silent.run)["q"] == ["b", "c", "a"]  # no ranker compared c with another document
 
@@ -201,12 +205,12 @@ def test_malformed_rankings_raise_firstpage_errors() -> None:
     runs = [{"q": {"a": 1.0, "b": 0.5}}, {"q": {"a": 0.5, "b": 1.0}}]
     qrels = {"q": {"a": 1}}
     for wrong in (
-        lambda: fp.Ballots.from_lists([["a", "b"]]),
-        lambda: fp.Ballots.from_lists([{"q": 5}]),
-        lambda: fp.Ballots.from_lists([{"q": "ab"}]),
-        lambda: fp.supervised_weights([], qrels),
-        lambda: fp.aggregate(runs, qrels=qrels, valid=5),
+        lambda: fp.aggregation.Ballots.from_lists([["a", "b"]]),
+        lambda: fp.aggregation.Ballots.from_lists([{"q": 5}]),
+        lambda: fp.aggregation.Ballots.from_lists([{"q": "ab"}]),
+        lambda: fp.aggregation.supervised_weights([], qrels),
+        lambda: fp.aggregation.aggregate(runs, qrels=qrels, valid=5),
     ):
         with pytest.raises(FirstpageError):
             wrong()
-    assert fp.aggregate(runs, qrels=qrels).weights[0] > 0.5
+    assert fp.aggregation.aggregate(runs, qrels=qrels).weights[0] > 0.5

@@ -34,7 +34,7 @@ def test_from_scores_sorts_every_query(depth: int | None) -> None:
     scores = rng.integers(0, 4, (3, n)).astype(float)  # many ties
     mu = rng.integers(0, 3, n).astype(float)
     for base in (mu, None):
-        ballots = fp.Ballots.from_scores(scores, offsets, base, depth=depth)
+        ballots = fp.aggregation.Ballots.from_scores(scores, offsets, base, depth=depth)
         order = np.zeros(n) if base is None else base
         documents, positions, heads = plain_ballots(scores, offsets.tolist(), order, depth)
         assert ballots.documents.tolist() == documents
@@ -46,14 +46,18 @@ def test_from_scores_sorts_every_query(depth: int | None) -> None:
 def test_same_depth_is_that_of_the_shortest_nonempty_query() -> None:
     scores = np.arange(9.0)[None]
     offsets = [0, 4, 4, 6, 9]
-    ballots = fp.Ballots.from_scores(scores, offsets, same_depth=True)
+    ballots = fp.aggregation.Ballots.from_scores(scores, offsets, same_depth=True)
     assert ballots.lengths.tolist() == [2, 0, 2, 2]
-    assert fp.Ballots.from_scores(scores, offsets, same_depth=True, depth=1).longest == 1
-    assert fp.Ballots.from_scores(scores, offsets, same_depth=True, depth=3).longest == 2
+    assert (
+        fp.aggregation.Ballots.from_scores(scores, offsets, same_depth=True, depth=1).longest == 1
+    )
+    assert (
+        fp.aggregation.Ballots.from_scores(scores, offsets, same_depth=True, depth=3).longest == 2
+    )
 
 
 def test_infinite_scores_are_ranked() -> None:
-    ballots = fp.Ballots.from_scores([[-np.inf, 0, np.inf]], [0, 3])
+    ballots = fp.aggregation.Ballots.from_scores([[-np.inf, 0, np.inf]], [0, 3])
     assert ballots.positions.tolist() == [[2, 1, 0]]
 
 
@@ -73,19 +77,19 @@ def test_infinite_scores_are_ranked() -> None:
 )
 def test_invalid_scores_are_refused(scores, offsets, message: str) -> None:
     with pytest.raises(DataError, match=message):
-        fp.Ballots.from_scores(scores, offsets)
+        fp.aggregation.Ballots.from_scores(scores, offsets)
 
 
 def test_invalid_options_are_refused() -> None:
     with pytest.raises(DataError, match="3 mu_scores for 2"):
-        fp.Ballots.from_scores([[1, 2]], [0, 2], [1, 2, 3])
+        fp.aggregation.Ballots.from_scores([[1, 2]], [0, 2], [1, 2, 3])
     for depth in (0, 1.5, "ten"):
         with pytest.raises(DataError, match="depth must be an integer"):
-            fp.Ballots.from_scores([[1, 2]], [0, 2], depth=depth)
+            fp.aggregation.Ballots.from_scores([[1, 2]], [0, 2], depth=depth)
     with pytest.raises(DataError, match="last or silent"):
-        fp.Ballots.from_lists([{"q": ["a"]}], missing="ignore")
+        fp.aggregation.Ballots.from_lists([{"q": ["a"]}], missing="ignore")
     with pytest.raises(DataError, match="10001 candidates"):
-        fp.Ballots.from_scores(np.zeros((1, 10_001)), [0, 10_001])
+        fp.aggregation.Ballots.from_scores(np.zeros((1, 10_001)), [0, 10_001])
 
 
 # --- runs
@@ -94,7 +98,7 @@ ONE = {"q1": ["a", "b", "c"], "q2": ["x", "y"]}
 TWO = {"q2": ["y", "z"], "q1": ["d", "a", "e", "f"], "q3": ["w"]}
 
 
-def named(ballots: fp.Ballots) -> dict[str, list[str]]:
+def named(ballots: fp.aggregation.Ballots) -> dict[str, list[str]]:
     """Return the documents of each query in base order."""
     assert ballots.docids is not None
     ids = list(ballots.docids[ballots.documents])
@@ -102,7 +106,7 @@ def named(ballots: fp.Ballots) -> dict[str, list[str]]:
     return {q: ids[lo:hi] for q, lo, hi in zip(ballots.queries, ends, ends[1:], strict=False)}
 
 
-def listed(ballots: fp.Ballots, ranker: int) -> dict[str, list[str]]:
+def listed(ballots: fp.aggregation.Ballots, ranker: int) -> dict[str, list[str]]:
     """Return the candidates that a ranker lists, best first."""
     lists = {}
     for q, (query, docs) in enumerate(named(ballots).items()):
@@ -114,7 +118,7 @@ def listed(ballots: fp.Ballots, ranker: int) -> dict[str, list[str]]:
 
 
 def test_runs_are_joined_by_query_and_document() -> None:
-    ballots = fp.Ballots.from_lists([ONE, TWO])
+    ballots = fp.aggregation.Ballots.from_lists([ONE, TWO])
     # the first run, then the documents it lacks, in turns
     assert named(ballots) == {
         "q1": ["a", "b", "c", "d", "e", "f"],
@@ -126,17 +130,17 @@ def test_runs_are_joined_by_query_and_document() -> None:
 
 
 def test_base_is_any_run_or_turns() -> None:
-    other = fp.Ballots.from_lists([ONE, TWO], base=1)
+    other = fp.aggregation.Ballots.from_lists([ONE, TWO], base=1)
     assert named(other) == {
         "q2": ["y", "z", "x"],
         "q1": ["d", "a", "e", "f", "b", "c"],
         "q3": ["w"],
     }
     assert listed(other, 0) == {**ONE, "q3": []}
-    turns = fp.Ballots.from_lists([ONE, TWO], base="turns")
+    turns = fp.aggregation.Ballots.from_lists([ONE, TWO], base="turns")
     assert named(turns)["q1"] == ["a", "d", "b", "c", "e", "f"]
     third = fp.Run.from_dict({"q1": {"c": 2.0, "new": 1.0}, "q9": {"z": 1.0}})
-    beside = fp.Ballots.from_lists([ONE, TWO], base=third)
+    beside = fp.aggregation.Ballots.from_lists([ONE, TWO], base=third)
     assert beside.n_rankers == 2  # it does not vote
     assert named(beside)["q1"] == ["c", "new", "a", "d", "b", "e", "f"]
     assert named(beside)["q9"] == ["z"]
@@ -145,7 +149,9 @@ def test_base_is_any_run_or_turns() -> None:
 
 def test_documents_below_depth_keep_base_order() -> None:
     with pytest.warns(fp.FirstpageWarning, match="queries, and has no vote there"):
-        result = fp.aggregate([as_run(ONE), as_run(TWO)], "Borda", depth=2, base="turns")
+        result = fp.aggregation.aggregate(
+            [as_run(ONE), as_run(TWO)], "Borda", depth=2, base="turns"
+        )
     assert result.ballots.lengths.tolist() == [2, 2, 1]
     assert listed(result.ballots, 1)["q1"] == ["d", "a"]
     order = ranked(result.run)
@@ -166,7 +172,7 @@ def ranked(run: fp.Run) -> dict[str, list[str]]:
 def test_equal_scores_keep_base_order() -> None:
     base = fp.Run.from_dict({"q": {"a": 1.0, "b": 1.0, "c": 2.0}})
     tied = fp.Run.from_dict({"q": {"b": 5.0, "c": 5.0, "a": 5.0, "d": 6.0}})
-    ballots = fp.Ballots.from_runs([base, tied])
+    ballots = fp.aggregation.Ballots.from_runs([base, tied])
     assert named(ballots) == {"q": ["c", "a", "b", "d"]}  # ties of the base run in file order
     assert listed(ballots, 1) == {"q": ["d", "c", "a", "b"]}
 
@@ -183,7 +189,7 @@ def test_random_runs_are_joined_like_dictionaries() -> None:
                 for q in queries
             }
         )
-    ballots = fp.Ballots.from_lists(runs, depth=None)
+    ballots = fp.aggregation.Ballots.from_lists(runs, depth=None)
     for a, run in enumerate(runs):
         assert {q: ds for q, ds in listed(ballots, a).items() if ds} == run
     for query, documents in named(ballots).items():
@@ -197,36 +203,36 @@ def test_repeated_documents_are_refused_by_name() -> None:
     once = as_run(ONE)
     for runs in ([twice], [twice, once], [once, twice]):
         with pytest.raises(DataError, match="document 'a' occurs twice in query 'q'"):
-            fp.Ballots.from_runs(runs)
+            fp.aggregation.Ballots.from_runs(runs)
     with pytest.raises(DataError, match="list 2: a document occurs twice"):
-        fp.Ballots.from_lists([ONE, {"q1": ["a", "a"]}])
+        fp.aggregation.Ballots.from_lists([ONE, {"q1": ["a", "a"]}])
 
 
 @pytest.mark.parametrize("base", [2, -1, "first", 0.5])
 def test_invalid_bases_are_refused(base) -> None:
     with pytest.raises(DataError, match="base must be a run"):
-        fp.Ballots.from_lists([ONE, TWO], base=base)
+        fp.aggregation.Ballots.from_lists([ONE, TWO], base=base)
 
 
 def test_missing_runs_are_refused() -> None:
     with pytest.raises(DataError, match="at least one run"):
-        fp.Ballots.from_runs([])
+        fp.aggregation.Ballots.from_runs([])
     with pytest.raises(DataError, match="at least one run"):
-        fp.Ballots.from_runs([[1, 2]])
+        fp.aggregation.Ballots.from_runs([[1, 2]])
 
 
 def test_ballots_are_immutable() -> None:
-    ballots = fp.Ballots.from_lists([ONE, TWO])
+    ballots = fp.aggregation.Ballots.from_lists([ONE, TWO])
     with pytest.raises(ValueError, match="read-only"):
         ballots.positions[0, 0] = 7
     assert repr(ballots) == "Ballots(2 rankers, 3 queries, 10 candidates of 10 documents)"
     positions, offsets, rows = np.zeros((1, 1), np.int64), np.array([0, 1]), np.array([0])
-    fp.Ballots(positions, offsets, rows, offsets, ballots.queries[:1])
+    fp.aggregation.Ballots(positions, offsets, rows, offsets, ballots.queries[:1])
     offsets[1] = 1  # the caller's array stays writable
     with pytest.raises(DataError, match="rise from 0 to the 1 documents"):
-        fp.Ballots(positions, np.array([0, 2]), rows, offsets, ballots.queries[:1])
+        fp.aggregation.Ballots(positions, np.array([0, 2]), rows, offsets, ballots.queries[:1])
     with pytest.raises(DataError, match="rise from 0 to the 1 documents"):
-        fp.Ballots(positions, offsets, rows, np.array([0, 2]), ballots.queries[:1])
+        fp.aggregation.Ballots(positions, offsets, rows, np.array([0, 2]), ballots.queries[:1])
 
 
 @pytest.mark.parametrize(
@@ -240,5 +246,5 @@ def test_ballots_are_immutable() -> None:
 )
 def test_invalid_ballots_are_refused(options, message) -> None:
     with pytest.raises(DataError, match=message):
-        fp.Ballots.from_scores(np.ones((1, 2)), **options)
-    assert len(fp.Ballots.from_scores(np.ones((1, 2)), [0, 2], depth=10**25)) == 1
+        fp.aggregation.Ballots.from_scores(np.ones((1, 2)), **options)
+    assert len(fp.aggregation.Ballots.from_scores(np.ones((1, 2)), [0, 2], depth=10**25)) == 1

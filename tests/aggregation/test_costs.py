@@ -24,9 +24,9 @@ def test_cost_and_bounds_of_random_orders(partial: bool, missing: str) -> None:
         queries = [random_query(rng, rankers, int(rng.integers(0, 7)), partial) for _ in range(40)]
         ballots, weights = ballots_of(queries, missing), some_weights(rng, rankers)
         orders = [rng.permutation(q.n).tolist() for q in queries]
-        costs = fp.kemeny_cost(np.concatenate(orders).astype(int), ballots, weights)
-        plain = fp.lower_bound(ballots, weights, cycles=False)
-        strong = fp.lower_bound(ballots, weights)
+        costs = fp.aggregation.kemeny_cost(np.concatenate(orders).astype(int), ballots, weights)
+        plain = fp.aggregation.lower_bound(ballots, weights, cycles=False)
+        strong = fp.aggregation.lower_bound(ballots, weights)
         for q, query in enumerate(queries):
             m = ref.votes(query.lists, weights.tolist(), query.n, silent=missing == "silent")
             assert costs[q] == pytest.approx(ref.cost(orders[q], m), abs=1e-9)
@@ -37,9 +37,9 @@ def test_cost_and_bounds_of_random_orders(partial: bool, missing: str) -> None:
 def test_disjoint_cycles_make_the_bound_exact() -> None:
     lists = [[0, 1, 2, 3, 4, 5], [1, 2, 0, 4, 5, 3], [2, 0, 1, 5, 3, 4]]
     ballots = ballots_of([Query(6, lists)])
-    assert fp.lower_bound(ballots, cycles=False)[0] == pytest.approx(6 / 3)
-    assert fp.lower_bound(ballots)[0] == pytest.approx(8 / 3)  # a lead of 1/3 per cycle
-    best = fp.kemeny_cost(method("exact").order(ballots), ballots)[0]
+    assert fp.aggregation.lower_bound(ballots, cycles=False)[0] == pytest.approx(6 / 3)
+    assert fp.aggregation.lower_bound(ballots)[0] == pytest.approx(8 / 3)  # a lead of 1/3 per cycle
+    best = fp.aggregation.kemeny_cost(method("exact").order(ballots), ballots)[0]
     assert best == pytest.approx(8 / 3)
 
 
@@ -47,9 +47,12 @@ def test_cycles_close_most_of_the_gap_of_large_queries() -> None:
     rng = np.random.default_rng(1)
     size = 90  # more than one word of bits
     scores = rng.normal(size=size) + rng.normal(size=(3, size))
-    ballots = fp.Ballots.from_scores(scores, [0, size])
-    best = fp.kemeny_cost(method("BestInsertion").order(ballots), ballots)[0]
-    plain, strong = fp.lower_bound(ballots, cycles=False)[0], fp.lower_bound(ballots)[0]
+    ballots = fp.aggregation.Ballots.from_scores(scores, [0, size])
+    best = fp.aggregation.kemeny_cost(method("BestInsertion").order(ballots), ballots)[0]
+    plain, strong = (
+        fp.aggregation.lower_bound(ballots, cycles=False)[0],
+        fp.aggregation.lower_bound(ballots)[0],
+    )
     assert plain < strong <= best
     assert best - strong < 0.3 * (best - plain)
 
@@ -73,19 +76,19 @@ def test_report_totals() -> None:
 def test_invalid_orders_are_refused(order: list) -> None:
     ballots = ballots_of([Query(3, [[0, 1, 2]])])
     with pytest.raises(DataError, match="an order must list"):
-        fp.kemeny_cost(order, ballots)
+        fp.aggregation.kemeny_cost(order, ballots)
 
 
 def test_order_refers_to_candidates_of_its_query() -> None:
     ballots = ballots_of([Query(2, [[0, 1]]), Query(1, [[0]])])
     with pytest.raises(DataError):
-        fp.kemeny_cost([0, 0, 1], ballots)
-    assert fp.kemeny_cost([1, 0, 0], ballots).tolist() == [1.0, 0.0]
+        fp.aggregation.kemeny_cost([0, 0, 1], ballots)
+    assert fp.aggregation.kemeny_cost([1, 0, 0], ballots).tolist() == [1.0, 0.0]
 
 
 def test_infinite_ratio_is_null_in_json() -> None:
     scores = np.array([[3.0, 2.0, 1.0]])
-    ballots = fp.Ballots.from_scores(scores, [0, 3], mu_scores=-scores[0])
-    result = fp.aggregate(ballots, "skr")
+    ballots = fp.aggregation.Ballots.from_scores(scores, [0, 3], mu_scores=-scores[0])
+    result = fp.aggregation.aggregate(ballots, "skr")
     summary = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     assert summary["kemeny"]["ratio"] is None or summary["kemeny"]["ratio"] >= 1

@@ -101,7 +101,7 @@ def test_supervised_kemeny_costs_at_most_twice_the_optimum() -> None:
     rng = np.random.default_rng(5)
     queries = [random_query(rng, int(rng.integers(3, 4)), 7) for _ in range(200)]
     ballots = ballots_of(queries)
-    ratio = fp.kemeny_cost(method("skr", k_agg=7).order(ballots), ballots) / [
+    ratio = fp.aggregation.kemeny_cost(method("skr", k_agg=7).order(ballots), ballots) / [
         ref.cheapest(ref.votes(q.lists, [1 / 3] * 3, q.n)) for q in queries
     ]
     assert ratio.max() <= 2
@@ -116,7 +116,7 @@ def test_exact_cost_is_the_minimum_over_permutations(partial: bool, missing: str
         queries = queries_for(rng, rankers, partial, count=30, most=7)
         ballots, weights = ballots_of(queries, missing), some_weights(rng, rankers)
         order = method("exact").order(ballots, weights)
-        costs = fp.kemeny_cost(order, ballots, weights)
+        costs = fp.aggregation.kemeny_cost(order, ballots, weights)
         for query, cost in zip(queries, costs, strict=True):
             m = ref.votes(query.lists, weights.tolist(), query.n, silent=missing == "silent")
             assert cost == pytest.approx(ref.cheapest(m), abs=1e-9)
@@ -139,7 +139,7 @@ def test_exact_orders_cycles_up_to_the_limit() -> None:
             range(size + 70)
         )  # among equal orders the first in base order
         expected = ref.cost(order.tolist(), ref.votes(query.lists, [1 / size] * size, query.n))
-        assert fp.kemeny_cost(order, ballots)[0] == pytest.approx(expected)
+        assert fp.aggregation.kemeny_cost(order, ballots)[0] == pytest.approx(expected)
     ballots = ballots_of([majority_cycle(17)])
     with pytest.raises(DataError, match="query '0': 17 documents are on common majority cycles"):
         method("exact").order(ballots)
@@ -151,8 +151,8 @@ def test_exact_searches_large_cycles_on_request() -> None:
     queries = [random_query(rng, 3, 30), majority_cycle(3), random_query(rng, 3, 7)]
     ballots = ballots_of(queries)
     chosen = method("exact(limit=8, larger=search)")
-    cost = fp.kemeny_cost(chosen.order(ballots), ballots)
-    searched = fp.kemeny_cost(method("best-insertion").order(ballots), ballots)
+    cost = fp.aggregation.kemeny_cost(chosen.order(ballots), ballots)
+    searched = fp.aggregation.kemeny_cost(method("best-insertion").order(ballots), ballots)
     assert (cost <= searched + 1e-9).all()
     small = ref.votes(queries[2].lists, [1 / 3] * 3, 7)
     assert cost[2] == pytest.approx(ref.cheapest(small))
@@ -168,7 +168,7 @@ def test_best_insertion_is_a_local_optimum(partial: bool) -> None:
         ballots, weights = ballots_of(queries), some_weights(rng, rankers)
         w = weights.tolist()
         order = method("BestInsertion").order(ballots, weights)
-        costs = fp.kemeny_cost(order, ballots, weights)
+        costs = fp.aggregation.kemeny_cost(order, ballots, weights)
         for query, ordered, cost in zip(queries, split(ballots, order), costs, strict=True):
             m = ref.votes(query.lists, w, query.n)
             assert cost == pytest.approx(ref.cost(ordered, m), abs=1e-9)
@@ -184,8 +184,8 @@ def test_best_insertion_finds_the_optimum_of_small_queries() -> None:
     rng = np.random.default_rng(6)
     queries = [random_query(rng, 3, 7) for _ in range(100)]
     ballots = ballots_of(queries)
-    costs = fp.kemeny_cost(method("BestInsertion").order(ballots), ballots)
-    best = fp.kemeny_cost(method("exact").order(ballots), ballots)
+    costs = fp.aggregation.kemeny_cost(method("BestInsertion").order(ballots), ballots)
+    best = fp.aggregation.kemeny_cost(method("exact").order(ballots), ballots)
     assert np.isclose(costs, best).mean() > 0.9
     assert (costs >= best - 1e-9).all()
 
@@ -196,7 +196,7 @@ def test_kwik_sort_returns_the_best_repeat_and_is_seeded() -> None:
     ballots = ballots_of(queries)
 
     def costs(**how) -> np.ndarray:
-        return fp.kemeny_cost(method("KwikSort", **how).order(ballots), ballots)
+        return fp.aggregation.kemeny_cost(method("KwikSort", **how).order(ballots), ballots)
 
     once, often = costs(repeats=1), costs(repeats=30)
     assert (often <= once + 1e-9).all()
@@ -240,12 +240,12 @@ class TestEveryMethod:
         assert method(name).order(ballots).tolist() == [0, 1, 2, 3, 0]
 
     def test_no_query(self, name: str) -> None:
-        ballots = fp.Ballots.from_scores(np.zeros((2, 0)), [0])
+        ballots = fp.aggregation.Ballots.from_scores(np.zeros((2, 0)), [0])
         assert method(name).order(ballots).tolist() == []
 
     def test_opposites_leave_base_order(self, name: str) -> None:
         ballots = ballots_of([Query(4, [[0, 1, 2, 3], [3, 2, 1, 0]])])
-        cost = fp.kemeny_cost(method(name).order(ballots), ballots)
+        cost = fp.aggregation.kemeny_cost(method(name).order(ballots), ballots)
         assert cost[0] == pytest.approx(3.0)  # every order contradicts half of the votes
         if name not in (
             "SupervisedKemeny",

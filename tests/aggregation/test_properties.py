@@ -25,7 +25,7 @@ def make_run(scores: list[int], names: list[str]) -> fp.Run:
 
 
 def order(runs: list[fp.Run], name: str, weights: list[float] | None = None) -> list[str]:
-    return list(fp.aggregate(runs, name, weights=weights).run.docids)
+    return list(fp.aggregation.aggregate(runs, name, weights=weights).run.docids)
 
 
 @pytest.mark.slow
@@ -53,8 +53,12 @@ def test_order_is_invariant_to_row_order_given_a_base(
     n = scores.shape[1]
     mu = np.random.default_rng(seed).permutation(n).astype(float)
     moved = np.random.default_rng(seed + 1).permutation(n)
-    first = fp.aggregate(fp.Ballots.from_scores(scores, [0, n], mu), name).scores
-    second = fp.aggregate(fp.Ballots.from_scores(scores[:, moved], [0, n], mu[moved]), name).scores
+    first = fp.aggregation.aggregate(
+        fp.aggregation.Ballots.from_scores(scores, [0, n], mu), name
+    ).scores
+    second = fp.aggregation.aggregate(
+        fp.aggregation.Ballots.from_scores(scores[:, moved], [0, n], mu[moved]), name
+    ).scores
     assert first[moved].tolist() == second.tolist()
 
 
@@ -71,7 +75,7 @@ def test_order_is_invariant_to_the_scale_of_weights(
 ) -> None:
     scores = np.array(table, float)
     weights = np.array(integers[: len(scores)], float)
-    ballots = fp.Ballots.from_scores(scores, [0, scores.shape[1]])
+    ballots = fp.aggregation.Ballots.from_scores(scores, [0, scores.shape[1]])
     chosen = method(name)
     expected = chosen.order(ballots, weights)
     assert (chosen.order(ballots, weights * 2.0**power) == expected).all()
@@ -85,8 +89,8 @@ def test_duplicate_ranker_equals_double_weight(name: str, table: list[list[int]]
     scores = np.array(table, float)
     offsets = [0, scores.shape[1]]
     weights = [2.0, *[1.0] * (len(scores) - 1)]
-    twice = fp.Ballots.from_scores(np.concatenate([scores[:1], scores]), offsets)
-    once = fp.Ballots.from_scores(scores, offsets)
+    twice = fp.aggregation.Ballots.from_scores(np.concatenate([scores[:1], scores]), offsets)
+    once = fp.aggregation.Ballots.from_scores(scores, offsets)
     assert (method(name).order(twice) == method(name).order(once, weights)).all()
 
 
@@ -96,20 +100,22 @@ def test_duplicate_ranker_equals_double_weight(name: str, table: list[list[int]]
 def test_unanimous_order_is_returned(name: str, table: list[list[int]]) -> None:
     scores = np.array([table[0]] * 3, float)
     n = scores.shape[1]
-    ballots = fp.Ballots.from_scores(scores, [0, n])
+    ballots = fp.aggregation.Ballots.from_scores(scores, [0, n])
     chosen = method(name, k_agg=n) if name == "SupervisedKemeny" else method(name)
     expected = sorted(range(n), key=lambda i: (-scores[0, i], i))
     assert chosen.order(ballots).tolist() == expected
-    assert fp.kemeny_cost(expected, ballots)[0] == 0
+    assert fp.aggregation.kemeny_cost(expected, ballots)[0] == 0
 
 
 @pytest.mark.slow
 @given(table=tables)
 def test_bound_optimum_and_search_costs_are_ordered(table: list[list[int]]) -> None:
     scores = np.array(table, float)
-    ballots = fp.Ballots.from_scores(scores, [0, scores.shape[1]])
-    cost = {name: fp.kemeny_cost(method(name).order(ballots), ballots)[0] for name in NAMES}
-    assert fp.lower_bound(ballots)[0] <= cost["ExactKemeny"] + 1e-9
+    ballots = fp.aggregation.Ballots.from_scores(scores, [0, scores.shape[1]])
+    cost = {
+        name: fp.aggregation.kemeny_cost(method(name).order(ballots), ballots)[0] for name in NAMES
+    }
+    assert fp.aggregation.lower_bound(ballots)[0] <= cost["ExactKemeny"] + 1e-9
     assert all(cost["ExactKemeny"] <= c + 1e-9 for c in cost.values())
     assert cost["BestInsertion"] <= min(cost["Borda"], cost["Kemeny"]) + 1e-9
     assert cost["LocalKemeny"] <= cost["Borda"] + 1e-9
@@ -123,8 +129,8 @@ def test_queries_are_independent(name: str, table: list[list[int]], seed: int) -
     rankers, n = scores.shape
     rng = np.random.default_rng(seed)
     before, after = rng.random((rankers, 3)), rng.random((rankers, 11))
-    alone = fp.Ballots.from_scores(scores, [0, n], queries=["q"])
-    among = fp.Ballots.from_scores(
+    alone = fp.aggregation.Ballots.from_scores(scores, [0, n], queries=["q"])
+    among = fp.aggregation.Ballots.from_scores(
         np.concatenate([before, scores, after], axis=1),
         [0, 3, 3 + n, 14 + n],
         queries=["a", "q", "b"],

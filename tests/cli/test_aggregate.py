@@ -45,7 +45,7 @@ def test_run_goes_to_standard_output_and_summary_to_standard_error(run, files) -
     code, out, err = run("aggregate", *RUNS)
     assert code == 0
     Path("out.run").write_text(out)
-    expected = fp.aggregate([fp.read_run(r) for r in RUNS])
+    expected = fp.aggregation.aggregate([fp.read_run(r) for r in RUNS])
     assert order("out.run") == {q: list(expected.run.to_dict()[q]) for q in expected.run.queries}
     assert len(out.splitlines()) == DATA.n_docs
     assert out.split()[5] == "SupervisedKemeny"
@@ -57,11 +57,11 @@ def test_weights_are_learned_on_queries_shared_by_judgments_and_runs(run, files)
     code, out, err = run("aggregate", *RUNS, "--qrels", "vali.qrels", "-m", "P@3", "-o", "o.run")
     assert (code, out) == (0, "")
     runs = [fp.read_run(r) for r in RUNS]
-    expected = fp.supervised_weights(runs, fp.read_qrels("vali.qrels"), "P@3")
+    expected = fp.aggregation.supervised_weights(runs, fp.read_qrels("vali.qrels"), "P@3")
     assert "weights by P@3 on 5 judged queries" in err
     for i in range(3):
         assert f"{i}.run  {expected.weights[i]:.4f}  ({expected.means[i]:.4f})" in err
-    aggregation = fp.aggregate(runs, weights=expected.weights)
+    aggregation = fp.aggregation.aggregate(runs, weights=expected.weights)
     assert order("o.run") == {q: list(d) for q, d in aggregation.run.to_dict().items()}
 
 
@@ -103,9 +103,12 @@ def test_scores_of_a_data_file_are_aggregated(run, files) -> None:
     assert code == 0
     got = np.array([float(line) for line in out.split()])
     cut = DATA[:5].n_docs
-    weights = fp.supervised_weights([s[:cut] for s in SCORES], DATA[:5])
-    ballots = fp.Ballots.from_scores(SCORES, DATA.offsets, SCORES[2], depth=4)
-    assert got.tolist() == fp.aggregate(ballots, "copeland", weights=weights).scores.tolist()
+    weights = fp.aggregation.supervised_weights([s[:cut] for s in SCORES], DATA[:5])
+    ballots = fp.aggregation.Ballots.from_scores(SCORES, DATA.offsets, SCORES[2], depth=4)
+    assert (
+        got.tolist()
+        == fp.aggregation.aggregate(ballots, "copeland", weights=weights).scores.tolist()
+    )
     assert "on 5 judged queries" in err
 
 
@@ -121,8 +124,8 @@ def test_scores_have_the_order_of_an_interleaved_file(run, files) -> None:
     )  # fmt: skip
     assert code == 0
     got = np.array([float(line) for line in out.split()])
-    ballots = fp.Ballots.from_scores(SCORES[:2], DATA.offsets, SCORES[0])
-    assert got.tolist() == fp.aggregate(ballots, "Borda").scores[mixed].tolist()
+    ballots = fp.aggregation.Ballots.from_scores(SCORES[:2], DATA.offsets, SCORES[0])
+    assert got.tolist() == fp.aggregation.aggregate(ballots, "Borda").scores[mixed].tolist()
 
 
 def test_base_is_a_ranking_another_run_or_turns(run, files) -> None:
@@ -134,7 +137,7 @@ def test_base_is_a_ranking_another_run_or_turns(run, files) -> None:
     ):
         code, _, err = run("aggregate", *arguments, "-o", "o.run", "--depth", "3")
         assert code == 0, err
-        expected = fp.aggregate(voters, base=base, depth=3).run.to_dict()
+        expected = fp.aggregation.aggregate(voters, base=base, depth=3).run.to_dict()
         assert order("o.run") == {q: list(docs) for q, docs in expected.items()}
 
 
@@ -143,7 +146,7 @@ def test_credit_and_missing_reach_the_method(run, files) -> None:
     runs = [fp.read_run("0.run"), fp.read_run("1.run"), fp.read_run("part.run")]
     arguments = ("0.run", "1.run", "part.run", "--credit", "paper", "--missing", "silent")
     assert run("aggregate", *arguments, "-o", "o.run").returncode == 0
-    expected = fp.aggregate(runs, "skr(credit=paper)", missing="silent").run.to_dict()
+    expected = fp.aggregation.aggregate(runs, "skr(credit=paper)", missing="silent").run.to_dict()
     assert order("o.run") == {q: list(docs) for q, docs in expected.items()}
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
+from firstpage.data.formats.trec import to_run
 from tests.patience import PATIENCE
 
 SYNTHETIC = fp.Synthetic(queries=25, docs="uniform(3, 20)", features=4, grades=3).dataset()
@@ -22,7 +23,6 @@ UTILITY = RECIPE.true_utility(SYNTHETIC.X)
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    from firstpage.data.formats.trec import to_run
 
     fp.write_letor(SYNTHETIC, tmp_path / "data.txt")
     fp.write_qrels(SYNTHETIC, tmp_path / "data.qrels")
@@ -33,7 +33,7 @@ def files(tmp_path: Path) -> Path:
         ("good2", UTILITY + 1),
     ):
         fp.write_scores(scores, tmp_path / f"{name}.scores")
-        fp.write_run(run_of(SYNTHETIC, scores, name), tmp_path / f"{name}.run")
+        fp.write_run(to_run(SYNTHETIC, scores, name), tmp_path / f"{name}.run")
     return tmp_path
 
 

@@ -109,7 +109,7 @@ def test_cutoff_beyond_all_lists_equals_evaluate(files, monkeypatch) -> None:
     monkeypatch.chdir(files)
     data = fp.read_letor("data.txt")
     systems = {name: fp.read_scores(f"{name}.scores") for name in ("good", "fair")}
-    coherence = fp.coherence(systems, data, "NDCG@50", "DCG@50")
+    coherence = fp.dcglearn.coherence(systems, data, "NDCG@50", "DCG@50")
     for name, scores in systems.items():
         evaluation = fp.evaluate(scores, data, measures=["NDCG@50", "DCG@50"])
         assert coherence.means[0][name] == pytest.approx(evaluation["NDCG@50"])

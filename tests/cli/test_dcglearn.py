@@ -16,8 +16,8 @@ from firstpage.dcglearn.simulation import zhou_simulator
 def files(tmp_path: Path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
-    fp.write_preferences(zhou_simulator(2).pairs(150, rng), "prefs.jsonl")
-    fp.write_preferences(zhou_simulator(2).pairs(30, rng), "pool.jsonl")
+    fp.dcglearn.write_preferences(zhou_simulator(2).pairs(150, rng), "prefs.jsonl")
+    fp.dcglearn.write_preferences(zhou_simulator(2).pairs(30, rng), "pool.jsonl")
     return tmp_path
 
 
@@ -32,7 +32,7 @@ def test_learn_writes_and_prints_a_measure(run, files):
     assert "grade 5   1.0000" in out
     assert "Discounts (relative to the last position)" in out
     assert "use it as DCG(m.json)@10" in out
-    utility = fp.read_utility("m.json")
+    utility = fp.dcglearn.read_utility("m.json")
     assert len(utility.about["intervals"]["gains"]) == 5
     assert 0 < utility.about["position_test"]["p"] <= 1
     assert utility.about["advice"]["pairs"] == 150
@@ -112,7 +112,7 @@ def test_learn_from_two_runs_and_preferences_of_editors(run, files):
 
 
 def test_show_writes_a_page_and_label_gains(run, files):
-    fp.Utility.standard("exp", range(4), 5).save("m.json")
+    fp.dcglearn.Utility.standard("exp", range(4), 5).save("m.json")
     code, out, _ = run("dcglearn", "show", "m.json")
     assert code == 0
     assert "grade 3   1.0000" in out
@@ -129,13 +129,13 @@ def test_show_writes_a_page_and_label_gains(run, files):
 
 @pytest.mark.slow
 def test_choose_uses_a_measure_or_preferences(run, files):
-    known = fp.DCGLearn(10, 5, 10.0).fit(fp.read_preferences("prefs.jsonl"))
+    known = fp.dcglearn.DCGLearn(10, 5, 10.0).fit(fp.dcglearn.read_preferences("prefs.jsonl"))
     known.utility_.save("m.json")
-    pool = fp.read_preferences("pool.jsonl", pool=True)
+    pool = fp.dcglearn.read_preferences("pool.jsonl", pool=True)
     code, out, _ = run("dcglearn", "choose", "pool.jsonl", "--measure", "m.json", "--json")
     assert code == 0
     record = json.loads(out)
-    assert record["rows"] == fp.choose(known.utility_, pool)
+    assert record["rows"] == fp.dcglearn.choose(known.utility_, pool)
     assert set(record["pairs"][0]) == {"left", "right"}
     code, out, _ = run(
         "dcglearn", "choose", "pool.jsonl", "--prefs", "prefs.jsonl", "--strategy", "diverse",
@@ -144,7 +144,7 @@ def test_choose_uses_a_measure_or_preferences(run, files):
     assert code == 0
     assert out.splitlines()[3].startswith("4. row ")
     assert "expected accuracy" in out.splitlines()[-1]
-    assert len(fp.read_preferences("next.jsonl", pool=True)) == 4
+    assert len(fp.dcglearn.read_preferences("next.jsonl", pool=True)) == 4
 
 
 def test_simulate_prints_means_and_standard_errors(run, files):
@@ -179,7 +179,7 @@ def test_simulate_prints_means_and_standard_errors(run, files):
     ],
 )  # fmt: skip
 def test_errors_are_one_line(run, files, arguments, words):
-    fp.Utility.standard("exp", range(1, 6), 10).save("m.json")
+    fp.dcglearn.Utility.standard("exp", range(1, 6), 10).save("m.json")
     code, out, err = run("dcglearn", *arguments)
     assert code == 1
     assert words in err
@@ -197,15 +197,17 @@ def test_choose_needs_either_a_measure_or_preferences(run, files):
 def test_learn_from_a_folder(run, files):
     Path("many").mkdir()
     for at in range(2):
-        fp.write_preferences(fp.read_preferences("prefs.jsonl")[at::2], f"many/{at}.npz")
+        fp.dcglearn.write_preferences(
+            fp.dcglearn.read_preferences("prefs.jsonl")[at::2], f"many/{at}.npz"
+        )
     code, out, _ = run("dcglearn", "learn", "many", "--C", "1", "--engine", "threads", "--json")
     assert code == 0
-    from_file = fp.DCGLearn(C=1).fit("prefs.jsonl").utility_
+    from_file = fp.dcglearn.DCGLearn(C=1).fit("prefs.jsonl").utility_
     assert np.array(json.loads(out)["weights"]) == pytest.approx(from_file.weights)
     code, out, _ = run("dcglearn", "learn", "many", "-o", "m.json", "--grades", "0,1,2,3,4,5")
     assert code == 0
     assert "use it as DCG(m.json)@10" in out
-    assert fp.read_utility("m.json").grades == (0, 1, 2, 3, 4, 5)
+    assert fp.dcglearn.read_utility("m.json").grades == (0, 1, 2, 3, 4, 5)
 
 
 def test_options_refused_with_a_folder(run, files):
@@ -238,7 +240,7 @@ def test_undetermined_discounts_are_not_printed(run, tmp_path: Path, monkeypatch
     assert "-0.000" not in shown
     assert "not determined, as no pair differs there: places 6, 7, 8, 9, 10" in shown
     assert "place 6 " not in shown
-    utility = fp.read_utility("m.json")
+    utility = fp.dcglearn.read_utility("m.json")
     assert utility.about["undetermined_places"] == [6, 7, 8, 9, 10]
     assert np.max(utility.about["intervals"]["discounts"]) > 3  # the file has all digits
     assert "> 3]" in shown

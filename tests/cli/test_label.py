@@ -85,8 +85,10 @@ def judge_all(where: str, taste: dict[str, int]) -> None:
                 outcome = 1 if (left > right) != bool(swapped) else -1
                 span = {"kind": "active", "ms": 2000}
                 key = f"{login}-{task.id}-{state.seq}"
-                answer = Given(state.seq, key, left, right, outcome, timing=Timing(spans=(span,)))
-                state = desk.answer(task.id, person, answer)
+                answer = SubmittedAnswer(
+                    state.seq, key, left, right, outcome, timing=Timing(spans=(span,))
+                )
+                state = service.answer(task.id, person, answer)
     store.close()
 
 

@@ -20,9 +20,9 @@ def files(tmp_path: Path, monkeypatch) -> Path:
     fp.write_folds(data, "letor", 3)
     fp.write_scores(data[22:].y, "good.txt")
     fp.write_scores(-data[22:].y, "bad.txt")
-    fp.Utility.from_dcg("exp", range(3), 5).save("measure.json")
-    fp.Utility.from_gains(
-        [0, 1, 9], [1, 0.1], segments={"a, b": fp.Utility.from_gains([0, 1, 2], [1])}
+    fp.dcglearn.Utility.from_dcg("exp", range(3), 5).save("measure.json")
+    fp.dcglearn.Utility.from_gains(
+        [0, 1, 9], [1, 0.1], segments={"a, b": fp.dcglearn.Utility.from_gains([0, 1, 2], [1])}
     ).save("my measure.json")
     return tmp_path
 
@@ -110,8 +110,13 @@ def test_measures_lists_the_form_with_a_file(run) -> None:
 
 
 def test_commas_inside_brackets_do_not_separate() -> None:
-    assert pieces("a, f(b, g(c, d)), [1, 2], e") == ["a", " f(b, g(c, d))", " [1, 2]", " e"]
-    name, parameters = split(
+    assert split_arguments("a, f(b, g(c, d)), [1, 2], e") == [
+        "a",
+        " f(b, g(c, d))",
+        " [1, 2]",
+        " e",
+    ]
+    name, parameters = parse_call(
         "TopRank(first=TopSlack(C=3, delta=NDCG(m.json, form=gains)@10), depth=5)"
     )
     assert name == "TopRank"

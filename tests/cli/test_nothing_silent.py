@@ -23,11 +23,11 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in "ab":
         scores = np.random.default_rng(ord(name)).random(SYNTHETIC.n_docs)
         fp.write_scores(scores, f"{name}.scores")
-        fp.write_run(run_of(SYNTHETIC, scores, name), f"{name}.run")
-    fp.write_run(run_of(SYNTHETIC[:10], np.arange(SYNTHETIC[:10].n_docs)), "short.run")
+        fp.write_run(to_run(SYNTHETIC, scores, name), f"{name}.run")
+    fp.write_run(to_run(SYNTHETIC[:10], np.arange(SYNTHETIC[:10].n_docs)), "short.run")
     fp.write(SYNTHETIC.with_features(SYNTHETIC.X, ["x", "y1", "z"]), "named.csv")
     fp.write_folds(SYNTHETIC, "folds", 3)
-    fp.Utility.of(gains=[0, 1, 2], discounts=[1, 0.5]).save("m.json")
+    fp.dcglearn.Utility.of(gains=[0, 1, 2], discounts=[1, 0.5]).save("m.json")
     return tmp_path
 
 

@@ -50,7 +50,7 @@ def test_train_rank_and_evaluate_agree_with_python(files: Path, run) -> None:
     test = fp.read_letor("test.txt")
     assert scores.tolist() == fp.load("m.json").predict(test).tolist()
     assert run("rank", "m.json", "test.txt", "--trec", "-o", "s.run").returncode == 0
-    evaluation = fp.evaluate(fp.read_run("s.run"), qrels_of(test), measures="NDCG@10")
+    evaluation = fp.evaluate(fp.read_run("s.run"), to_qrels(test), measures="NDCG@10")
     assert evaluation["NDCG@10"] == pytest.approx(
         fp.evaluate(scores, test, measures="NDCG@10")["NDCG@10"], abs=1e-3
     )

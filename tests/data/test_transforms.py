@@ -79,7 +79,7 @@ def test_transforms_are_stored_as_json() -> None:
         fp.Standardize(per="global").fit(DATA),
         fp.MinMax(per="global").fit(DATA),
     ):
-        restored = fp.transform_from_dict(json.loads(json.dumps(transform.to_dict())))
+        restored = transform_from_dict(json.loads(json.dumps(transform.to_dict())))
         assert restored == transform
         assert np.array_equal(restored.apply(DATA).X, transform.apply(DATA).X)
         assert restored.apply(DATA).feature_names == DATA.feature_names
@@ -94,7 +94,7 @@ def test_invalid_transforms_are_refused() -> None:
     with pytest.raises(fp.DataError, match="'query' or 'global'"):
         fp.MinMax(per="document")  # type: ignore[arg-type]
     with pytest.raises(fp.DataError, match=r"no transform 'minmaxx'\. Did you mean 'minmax'"):
-        fp.transform_from_dict({"transform": "minmaxx"})
+        transform_from_dict({"transform": "minmaxx"})
     from scipy.sparse import csr_array
 
     with pytest.raises(fp.DataError, match=r"use data.dense\(\) first"):

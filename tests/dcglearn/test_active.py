@@ -10,7 +10,7 @@ import pytest
 import firstpage as fp
 from firstpage.data.preferences.preferences import Preferences
 from firstpage.dcglearn.active import STRATEGIES, choose
-from firstpage.dcglearn.advice import MIN_PAIRS, MIN_QUERIES, Advice, _fit_power_law, advice
+from firstpage.dcglearn.advisor import MIN_PAIRS, MIN_QUERIES, Advice, _fit_power_law, advice
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.simulation import (
     OTHER_LIST,
@@ -247,5 +247,5 @@ def test_chosen_rows_keep_all_fields_but_the_outcome(tmp_path, monkeypatch):
     assert rows_to_judge("pool.jsonl", [0]) == [
         {"query": "q", "left": ["d1", "d2"], "right": "old", "note": "kept"}
     ]
-    fp.write_preferences(zhou_simulator(1).pairs(3, np.random.default_rng(0)), "pool.npz")
+    fp.dcglearn.write_preferences(zhou_simulator(1).pairs(3, np.random.default_rng(0)), "pool.npz")
     assert set(rows_to_judge("pool.npz", [2])[0]) == {"left", "right"}

@@ -10,7 +10,7 @@ import pytest
 
 from firstpage.data.preferences.preferences import Preferences
 from firstpage.data.preferences.utility import Utility
-from firstpage.dcglearn.advice import compare_with_dcg
+from firstpage.dcglearn.advisor import compare_with_dcg
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.types import Floats
 

@@ -7,7 +7,12 @@ import pytest
 
 import firstpage as fp
 from firstpage.data.preferences.utility import Utility
-from firstpage.dcglearn.coherence import coherence, list_agreement, list_values, measure_agreement
+from firstpage.dcglearn.measure_coherence import (
+    coherence,
+    list_agreement,
+    list_values,
+    measure_agreement,
+)
 from firstpage.dcglearn.system_rankings import SystemRankings, parse_dcg
 from firstpage.errors import DataError, FirstpageError, MeasureError
 from firstpage.measures.measure import resolve_convention
@@ -180,7 +185,7 @@ def test_ndcg_with_increasing_discounts_matches_evaluate(tmp_path) -> None:
     recipe = fp.Synthetic(queries=20, docs="uniform(1, 12)", features=3, grades=4, seed=1)
     data = recipe.dataset()
     path = tmp_path / "rising.json"
-    fp.Utility.from_gains([0, 0.3, 0.5, 1.0], [0.4, 1.0, 0.6, 0.9, 0.2]).save(path)
+    fp.dcglearn.Utility.from_gains([0, 0.3, 0.5, 1.0], [0.4, 1.0, 0.6, 0.9, 0.2]).save(path)
     systems = {name: rng.random(data.n_docs) for name in "ab"}
     rankings = SystemRankings.from_systems(systems, data, resolve_convention("default"))
     for text in (f"NDCG({path})@4", f"NDCG({path}, form=weights)", "NDCG@3", f"DCG({path})"):
@@ -188,4 +193,4 @@ def test_ndcg_with_increasing_discounts_matches_evaluate(tmp_path) -> None:
         for row, scores in zip(values, systems.values(), strict=True):
             assert row == pytest.approx(fp.evaluate(scores, data, measures=text).values[0])
     with pytest.raises(MeasureError, match="use DCG, or require decreasing discounts"):
-        fp.verdicts(systems, data, f"NDCG({path})@4", decreasing=False)
+        fp.dcglearn.verdicts(systems, data, f"NDCG({path})@4", decreasing=False)

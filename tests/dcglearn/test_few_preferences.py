@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from firstpage.data.preferences.preferences import Preferences
-from firstpage.dcglearn.advice import advice, compare_with_dcg
+from firstpage.dcglearn.advisor import advice, compare_with_dcg
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.errors import FirstpageWarning
 

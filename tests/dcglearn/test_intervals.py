@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.dcglearn.intervals import intervals
+from firstpage.dcglearn.confidence import intervals
 from firstpage.errors import DataError, FirstpageWarning
 from tests.dcglearn.test_learn import varied
 
 
-def quiet(learner: fp.DCGLearn, *args, **kwargs) -> fp.DCGLearn:
+def quiet(learner: fp.dcglearn.DCGLearn, *args, **kwargs) -> fp.dcglearn.DCGLearn:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FirstpageWarning)
         return learner.fit(*args, **kwargs)
@@ -25,7 +25,7 @@ def test_first_position_without_differences_has_discount_zero(seed):
     left, right = rng.integers(0, 4, (200, 4)), rng.integers(0, 4, (200, 4))
     right[:, 0] = left[:, 0]
     outcome = np.where((left - right) @ [3, 2, 1, 0.5] + rng.logistic(size=200) > 0, 1, -1)
-    learner = quiet(fp.DCGLearn(K=4, C=1.0), left, right, outcome)
+    learner = quiet(fp.dcglearn.DCGLearn(K=4, C=1.0), left, right, outcome)
     assert learner.discounts_[0] == 0
     assert learner.discounts_.max() == pytest.approx(1.0)
     assert np.isfinite(intervals(learner, 20).weights).all()
@@ -34,13 +34,13 @@ def test_first_position_without_differences_has_discount_zero(seed):
 
 def test_one_query_cannot_be_resampled():
     preferences = varied(40)
-    single_query = fp.Preferences.of(
+    single_query = fp.dcglearn.Preferences.of(
         preferences.left, preferences.right, preferences.outcome, query=["q"] * 40, grades=range(5)
     )
-    learner = fp.DCGLearn(10, C=1.0).fit(single_query)
+    learner = fp.dcglearn.DCGLearn(10, C=1.0).fit(single_query)
     with pytest.raises(DataError, match="all pairs are of one query"):
         intervals(learner)
-    assert "queries" in str(fp.advice(learner))
+    assert "queries" in str(fp.dcglearn.advice(learner))
 
 
 def test_fixed_gains_have_no_interval():
@@ -48,7 +48,7 @@ def test_fixed_gains_have_no_interval():
     rng = np.random.default_rng(0)
     left, right = rng.integers(0, 2, (12, 2)), rng.integers(0, 2, (12, 2))
     outcome = rng.choice([-1, 1], 12)
-    learner = quiet(fp.DCGLearn(K=2, C=0.001), left, right, outcome)
+    learner = quiet(fp.dcglearn.DCGLearn(K=2, C=0.001), left, right, outcome)
     bounds = intervals(learner, 50).gains
     assert (bounds[[0, -1], 0] == bounds[[0, -1], 1]).all()
     assert (bounds[[0, -1], 0] == learner.gains_[[0, -1]]).all()

@@ -11,7 +11,7 @@ import pytest
 import firstpage as fp
 from firstpage.data.preferences.preferences import Preferences
 from firstpage.data.preferences.utility import Utility, normalize_gains, read_utility
-from firstpage.dcglearn.intervals import JudgmentNoise, intervals, position_test
+from firstpage.dcglearn.confidence import JudgmentNoise, intervals, position_test
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.pairs import contradicted, encode, fingerprints
 from firstpage.dcglearn.simulation import randomize_grades, reverse_pairs, zhou_simulator
@@ -367,7 +367,7 @@ def test_zero_weights_have_zero_factors():
     assert similarity(np.zeros((2, 2)), np.ones((2, 2))) == 0.0
 
 
-def quiet(learner: fp.DCGLearn, *args, **kwargs) -> fp.DCGLearn:
+def quiet(learner: fp.dcglearn.DCGLearn, *args, **kwargs) -> fp.dcglearn.DCGLearn:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FirstpageWarning)
         return learner.fit(*args, **kwargs)
@@ -383,13 +383,13 @@ def test_validation_curve_covers_both_forms():
     rng = np.random.default_rng(0)
     table = np.array([[0, 3, 3, 3], [0, 0, 0, 3], [0, 2, 2, 2], [0, 0, 2, 2]], float)
 
-    def judged(count: int) -> fp.Preferences:
+    def judged(count: int) -> fp.dcglearn.Preferences:
         left, right = rng.integers(0, 4, (2, count, 4))
         difference = (table[range(4), left] - table[range(4), right]).sum(axis=1)
-        preferences = fp.Preferences.of(left, right, np.sign(difference))
+        preferences = fp.dcglearn.Preferences.of(left, right, np.sign(difference))
         return preferences[preferences.outcome != 0]
 
-    learner = fp.DCGLearn(K=4).fit(judged(600))
+    learner = fp.dcglearn.DCGLearn(K=4).fit(judged(600))
     path, test = learner.validation_curve_, judged(5000)
     assert path.accuracy("weights") > path.accuracy("gains") + 0.03
     for form in ("weights", "gains"):
@@ -398,7 +398,7 @@ def test_validation_curve_covers_both_forms():
 
 
 def test_failed_fit_keeps_the_previous_one():
-    learner = fp.DCGLearn(10, C=1.0).fit(varied(100))
+    learner = fp.dcglearn.DCGLearn(10, C=1.0).fit(varied(100))
     before = learner.about()
     with pytest.raises(DataError, match="all pairs are ties"):
         learner.fit([[1, 0]], [[0, 1]], [0])
@@ -410,18 +410,18 @@ def test_failed_fit_keeps_the_previous_one():
 
 def test_unfitted_attributes_raise():
     with pytest.raises(AttributeError, match="no weights_ before it is fitted; call fit first"):
-        _ = fp.DCGLearn().weights_
+        _ = fp.dcglearn.DCGLearn().weights_
     with pytest.raises(AttributeError, match="has no 'nonsense'"):
-        _ = fp.DCGLearn().nonsense
-    learner = pickle.loads(pickle.dumps(fp.DCGLearn(10, C=1.0).fit(varied(30))))
+        _ = fp.dcglearn.DCGLearn().nonsense
+    learner = pickle.loads(pickle.dumps(fp.dcglearn.DCGLearn(10, C=1.0).fit(varied(30))))
     assert learner.weights_.shape == (10, 5)
 
 
 def test_validation_pairs_need_a_preference():
     preferences = varied(60)
-    ties = fp.Preferences.of([[1, 0]], [[0, 1]], [0], grades=range(5))
+    ties = fp.dcglearn.Preferences.of([[1, 0]], [[0, 1]], [0], grades=range(5))
     with pytest.warns(FirstpageWarning, match="C = 1: the validation pairs contain no preference"):
-        learner = fp.DCGLearn(10).fit(preferences, valid=ties)
+        learner = fp.dcglearn.DCGLearn(10).fit(preferences, valid=ties)
     assert learner.C_ == 1.0
 
 
@@ -430,15 +430,15 @@ def test_validation_pairs_need_a_preference():
 )
 def test_grades_must_be_ascending(grades):
     with pytest.raises(DataError, match="grades must be"):
-        fp.DCGLearn(10, C=1.0, grades=grades).fit(varied(20))
+        fp.dcglearn.DCGLearn(10, C=1.0, grades=grades).fit(varied(20))
 
 
 def test_extreme_weights_raise_or_stay_finite():
     preferences = varied(40)
     with pytest.raises(DataError, match="numbers from 0 to 1e\\+100"):
-        fp.Preferences.of(preferences.left, preferences.right, weight=np.full(40, 1e308))
+        fp.dcglearn.Preferences.of(preferences.left, preferences.right, weight=np.full(40, 1e308))
     rng = np.random.default_rng(0)
-    wild = fp.Preferences.of(
+    wild = fp.dcglearn.Preferences.of(
         preferences.left,
         preferences.right,
         preferences.outcome,
@@ -446,7 +446,7 @@ def test_extreme_weights_raise_or_stay_finite():
         grades=range(5),
     )
     try:
-        learner = quiet(fp.DCGLearn(10, C=1e8), wild)
+        learner = quiet(fp.dcglearn.DCGLearn(10, C=1e8), wild)
     except DataError as error:
         assert "too large or too unequal" in str(error)
     else:
@@ -455,14 +455,14 @@ def test_extreme_weights_raise_or_stay_finite():
 
 def test_pairs_without_a_segment_name_have_no_segment():
     preferences = varied(60)
-    some = fp.Preferences.of(
+    some = fp.dcglearn.Preferences.of(
         preferences.left,
         preferences.right,
         preferences.outcome,
         segment=["a"] * 30 + [""] * 30,
         grades=range(5),
     )
-    learner = fp.DCGLearn(10, C=1.0).fit(some)
+    learner = fp.dcglearn.DCGLearn(10, C=1.0).fit(some)
     assert list(learner.segments_) == ["a"]
 
 
@@ -473,4 +473,4 @@ def test_pairs_without_a_segment_name_have_no_segment():
 )  # fmt: skip
 def test_parameters_of_the_wrong_type_raise(parameters, message):
     with pytest.raises(DataError, match=message):
-        fp.DCGLearn(**{"K": 10, "C": 1.0, **parameters}).fit(varied(20))
+        fp.dcglearn.DCGLearn(**{"K": 10, "C": 1.0, **parameters}).fit(varied(20))

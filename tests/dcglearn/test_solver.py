@@ -155,7 +155,7 @@ def test_loose_gap_gives_a_warning(monkeypatch):
 def test_uncertified_optimum_gives_a_warning():
     preferences = varied(200, noise=3.0)
     rng = np.random.default_rng(1)
-    wild = fp.Preferences.of(
+    wild = fp.dcglearn.Preferences.of(
         preferences.left,
         preferences.right,
         preferences.outcome,
@@ -164,6 +164,6 @@ def test_uncertified_optimum_gives_a_warning():
     )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", FirstpageWarning)
-        learner = fp.DCGLearn(10, C=1.0).fit(wild)
+        learner = fp.dcglearn.DCGLearn(10, C=1.0).fit(wild)
     warned = any("certified gap" in str(w.message) for w in caught)
     assert warned == (learner.gap_ > 1e-8 * learner.objective_)

@@ -272,7 +272,7 @@ def test_sum_of_ratios_at_a_point() -> None:
 def test_rounding_does_not_make_a_verdict_undecided():
     labels = np.array([[3, 3, 0, 2], [1, 2, 0, 2]])
     a, b = np.array([[3.0, 2, 1, 0]] * 2), np.array([[2.0, 1, 3, 0], [1, 2, 0, 3]])
-    (verdict,) = fp.verdicts(
+    (verdict,) = fp.dcglearn.verdicts(
         {"A": a.ravel(), "B": b.ravel()}, labels.ravel().astype(float), "DCG@3",
         qid=np.repeat([0, 1], 4), vary="discounts",
     )  # fmt: skip

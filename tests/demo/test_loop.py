@@ -57,7 +57,9 @@ def test_figures_match_an_evaluation_of_the_files(done: Path, figures: dict) -> 
         reported = figures["comparison"]["systems"][name]
         assert evaluation["NDCG@5"] == pytest.approx(reported["NDCG@5"])
         by_learned = fp.evaluate(
-            run, qrels, measures=fp.measure("NDCG@5", of=fp.read_utility(done / "measure.json"))
+            run,
+            qrels,
+            measures=fp.measure("NDCG@5", of=fp.dcglearn.read_utility(done / "measure.json")),
         )
         reported = figures["measure"]["comparison"]["systems"][name]
         assert by_learned.values.mean() == pytest.approx(next(iter(reported.values())))

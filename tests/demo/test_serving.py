@@ -75,7 +75,7 @@ def test_the_demo_continues_with_the_questions_that_the_reader_judged(
     with store.read() as tx:
         from firstpage.web.analysis.truth import truths
 
-        judged = {t.query: t for t in truths(tx, the_project(tx, "questions"))}
+        judged = {t.query: t for t in truths(tx, find_project(tx, "questions"))}
     store.close()
     assert len(judged) == QUESTIONS
     assert all(

@@ -20,7 +20,7 @@ from firstpage.demo import loop
 from tests.demo import small
 from tests.demo.small import small_collection
 
-whole_collection = cache(fp.stdlib_collection)
+whole_collection = cache(fp.demo.stdlib_collection)
 
 
 @contextmanager
@@ -52,7 +52,7 @@ def write_examples(folder: Path) -> None:
     fp.write_scores(good, folder / "scores.txt")
     fp.write_run(to_run(data, good, "ours"), folder / "ours.run")
     fp.write_run(to_run(data, other, "bm25"), folder / "bm25.run")
-    fp.Utility.from_dcg("exp", range(3), 10).save(folder / "measure.json")
+    fp.dcglearn.Utility.from_dcg("exp", range(3), 10).save(folder / "measure.json")
     for_labeling(folder)
     for_dcglearn(folder)
     for_import(folder)
@@ -109,11 +109,13 @@ def for_import(folder: Path) -> None:
 def for_dcglearn(folder: Path) -> None:
     """Preferences over rankings, a pool, and a measure."""
     rng = np.random.default_rng(0)
-    fp.write_preferences(zhou_simulator(2).pairs(60, rng), folder / "prefs.jsonl")
-    fp.write_preferences(zhou_simulator(2).pairs(10, rng), folder / "pool.jsonl")
+    fp.dcglearn.write_preferences(zhou_simulator(2).pairs(60, rng), folder / "prefs.jsonl")
+    fp.dcglearn.write_preferences(zhou_simulator(2).pairs(10, rng), folder / "pool.jsonl")
     (folder / "many").mkdir()
     for part in range(2):
-        fp.write_preferences(zhou_simulator(2).pairs(60, rng), folder / "many" / f"{part}.npz")
-    fp.Utility.standard("exp", range(3), 10).save(folder / "measure.json")
+        fp.dcglearn.write_preferences(
+            zhou_simulator(2).pairs(60, rng), folder / "many" / f"{part}.npz"
+        )
+    fp.dcglearn.Utility.standard("exp", range(3), 10).save(folder / "measure.json")
     said = [{"query": str(q), "outcome": int(rng.integers(-2, 3))} for q in range(1, 16)]
     (folder / "said.jsonl").write_text("".join(json.dumps(row) + "\n" for row in said))

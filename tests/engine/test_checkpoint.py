@@ -22,7 +22,7 @@ class Interrupted(Exception):
 
 
 def interrupt_at(iteration: int):
-    def callback(step) -> None:
+    def progress(step) -> None:
         if step.iteration == iteration:
             raise Interrupted
 
@@ -178,7 +178,7 @@ def test_a_read_only_folder_is_reported_before_the_fit(tmp_path: Path, monkeypat
 
 def test_infinite_numbers_survive_a_round_trip() -> None:
     state = {"losses": [1.0, np.inf, -np.inf], "x": np.float64(2), "w": np.arange(3.0)}
-    resumed = _unpacked(json.loads(json.dumps(_packed(state), allow_nan=False)))
+    resumed = _from_json(json.loads(json.dumps(_to_json(state), allow_nan=False)))
     assert resumed["losses"] == state["losses"]
     assert np.array_equal(resumed["w"], state["w"])
 

@@ -64,8 +64,8 @@ def test_preference_files_and_a_killed_worker(cluster, tmp_path: Path) -> None:
     cluster.require_workers(max(2, len(cluster.workers)))
     for at in range(5):
         pairs = random_preferences(200, seed=at, ties=0.2, strong=0.3)
-        fp.write_preferences(pairs, tmp_path / f"{at}.npz")
-    local_model = fp.DCGLearn(K=5, grid=(0.1, 1.0), folds=3).fit(tmp_path)
+        fp.dcglearn.write_preferences(pairs, tmp_path / f"{at}.npz")
+    local_model = fp.dcglearn.DCGLearn(K=5, grid=(0.1, 1.0), folds=3).fit(tmp_path)
     killed = []
 
     def kill(done: int, total: int) -> None:
@@ -73,12 +73,14 @@ def test_preference_files_and_a_killed_worker(cluster, tmp_path: Path) -> None:
             cluster.kill_worker()
             killed.append(done)
 
-    remote = fp.DCGLearn(K=5, grid=(0.1, 1.0), folds=3).fit(
+    remote = fp.dcglearn.DCGLearn(K=5, grid=(0.1, 1.0), folds=3).fit(
         tmp_path, engine=cluster.engine, progress=kill
     )
     assert killed
     assert np.array_equal(remote.weights_, local_model.weights_)
-    assert np.array_equal(remote.validation_curve_.accuracies, local_model.validation_curve_.accuracies)
+    assert np.array_equal(
+        remote.validation_curve_.accuracies, local_model.validation_curve_.accuracies
+    )
     assert remote.agreements_ == local_model.agreements_
     assert cluster.run_on_workers(open_shard_count) == [0] * len(cluster.workers)
 

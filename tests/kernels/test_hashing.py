@@ -79,7 +79,7 @@ lists = st.dictionaries(
 @given(lists, lists)
 def test_join_matches_a_join_by_dictionary(left, right) -> None:
     run, qrels = fp.Run.from_dict(left), fp.Qrels.from_dict(right)
-    rows = join_documents(run, qrels, partners(run.queries, qrels.queries))
+    rows = join_documents(run, qrels, match_queries(run.queries, qrels.queries))
     expected = [right.get(query, {}).get(doc) for query, docs in left.items() for doc in docs]
     assert [None if row < 0 else qrels.values[row] for row in rows.tolist()] == expected
 
@@ -93,4 +93,4 @@ def test_duplicate_documents_raise_an_error_on_both_sides(side_name: str) -> Non
         for kind, side in zip((fp.Run, fp.Qrels), sides, strict=True)
     )
     with pytest.raises(DataError, match=f"the {side_name}: document 'b' stands twice in query 'q'"):
-        join_documents(run, qrels, partners(run.queries, qrels.queries))
+        join_documents(run, qrels, match_queries(run.queries, qrels.queries))

@@ -71,7 +71,7 @@ def test_signed_zeros_tie_and_infinities_rank() -> None:
 @given(groups, st.randoms(use_true_random=False))
 def test_ties_are_detected_and_reordered_by_key(lists, random) -> None:
     values, offsets = flat(lists)
-    order, keys = ranked(values, offsets)
+    order, keys = sort_groups(values, offsets)
     tie_sizes = np.ones(len(values), np.int64)
     longest = tie_blocks(keys, offsets, tie_sizes)
     tie_key = np.array(random.sample(range(len(values)), len(values)), float)

@@ -26,9 +26,9 @@ DISCOUNTS = {
 def measure_files(tmp_path: Path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
     for name, discounts in DISCOUNTS.items():
-        fp.Utility.from_gains([0, 1, 1.5, 5], discounts).save(f"{name}.json")
-    fp.Utility.from_dcg("exp", range(5), 10).save("usual.json")
-    fp.Utility.from_gains([0, 1, 2], [0.5, 1.0, 0.2, -0.4]).save("rising.json")
+        fp.dcglearn.Utility.from_gains([0, 1, 1.5, 5], discounts).save(f"{name}.json")
+    fp.dcglearn.Utility.from_dcg("exp", range(5), 10).save("usual.json")
+    fp.dcglearn.Utility.from_gains([0, 1, 2], [0.5, 1.0, 0.2, -0.4]).save("rising.json")
     return tmp_path
 
 
@@ -58,7 +58,7 @@ def rankings(gain, s, discounts):
 def test_margin_rescaling_is_the_maximum_over_all_rankings(
     measure_files: Path, name: str, cutoff: str
 ):
-    utility = fp.read_utility(f"{name}.json")
+    utility = fp.dcglearn.read_utility(f"{name}.json")
     loss = StructuralHinge(f"NDCG({name}.json){cutoff}")
     cases = 0
     for y, s in lists(1, 4):
@@ -78,7 +78,7 @@ def test_margin_rescaling_is_the_maximum_over_all_rankings(
 @pytest.mark.parametrize("name", DISCOUNTS)
 @pytest.mark.parametrize("search", ["chords", "golden"])
 def test_slack_rescaling_finds_nearly_all_and_never_misses_a_violation(measure_files, name, search):
-    utility = fp.read_utility(f"{name}.json")
+    utility = fp.dcglearn.read_utility(f"{name}.json")
     loss = StructuralHinge(f"NDCG({name}.json)", "slack", search=search)
     missed, cases = 0, 0
     for y, s in lists(2, 4):
@@ -137,7 +137,7 @@ def test_the_projection_is_the_nearest_nonincreasing_sequence(measure_files: Pat
     for _ in range(20):
         discounts = np.round(rng.uniform(-0.5, 2, 3), 1)
         discounts[0] = max(discounts[0], 0.5)
-        fp.Utility((0, 1), np.ones((3, 2)), [0, 1], discounts).save("any.json")
+        fp.dcglearn.Utility((0, 1), np.ones((3, 2)), [0, 1], discounts).save("any.json")
         projected = np.zeros(3)
         positive = parse_delta("NDCG(any.json)").discounts
         projected[: len(positive)] = positive
@@ -155,7 +155,7 @@ def test_long_lists_with_equal_discounts(measure_files: Path) -> None:
     """The longest violated ranking is one exchange away from an ideal order, whose partner may be inside
     the next level."""
     discounts = np.repeat([1.0, 0.6, 0.3, 0.1], [3, 5, 2, 6])
-    fp.Utility.from_gains([0, 1, 2], discounts).save("long.json")
+    fp.dcglearn.Utility.from_gains([0, 1, 2], discounts).save("long.json")
     loss = StructuralHinge("NDCG(long.json)")
     rng = np.random.default_rng(11)
     a = np.concatenate([discounts, np.zeros(14)])
@@ -198,8 +198,8 @@ def test_long_lists_with_equal_discounts(measure_files: Path) -> None:
 def test_a_measure_that_cannot_be_trained_for_is_refused(
     measure_files: Path, text: str, message: str
 ) -> None:
-    fp.Utility((0, 1, 2), np.ones((1, 3)), [0, -1, 1], [1]).save("down.json")
-    fp.Utility((0, 1), np.ones((2, 2)), [0, 1], [-1, -2]).save("nothing.json")
+    fp.dcglearn.Utility((0, 1, 2), np.ones((1, 3)), [0, -1, 1], [1]).save("down.json")
+    fp.dcglearn.Utility((0, 1), np.ones((2, 2)), [0, 1], [-1, -2]).save("nothing.json")
     with pytest.raises(DataError, match=message):
         StructuralHinge(text)
     with pytest.raises(DataError, match=message):

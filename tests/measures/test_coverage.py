@@ -80,7 +80,7 @@ def test_comparison_warns_once_per_run() -> None:
     }
     lines = messages(lambda: fp.compare(systems, QRELS, rounds=100))
     assert [line.split(":")[0] for line in lines] == ["half", "none"]
-    lines = messages(lambda: fp.coherence(systems, QRELS, "NDCG@10", "DCG@10"))
+    lines = messages(lambda: fp.dcglearn.coherence(systems, QRELS, "NDCG@10", "DCG@10"))
     assert [line.split(":")[0] for line in lines] == ["half", "none"]
 
 

@@ -23,12 +23,12 @@ from tests.measures.reference import orders
 # Runs and judgments with different queries or documents warn; `test_coverage` tests that.
 pytestmark = pytest.mark.filterwarnings("ignore:.*judged:firstpage.errors.FirstpageWarning")
 
-STANDARD = fp.Utility.from_dcg("exp", range(5), 10)
-RISING = fp.Utility.from_gains([0, 1, 4], [0.2, 1.0, 0.7, -0.3])
-SEGMENTED = fp.Utility.from_gains(
-    [0, 1, 3], [1, 0.5, 0.2], segments={"news": fp.Utility.from_gains([0, 2, 3], [1, 0.9])}
+STANDARD = fp.dcglearn.Utility.from_dcg("exp", range(5), 10)
+RISING = fp.dcglearn.Utility.from_gains([0, 1, 4], [0.2, 1.0, 0.7, -0.3])
+SEGMENTED = fp.dcglearn.Utility.from_gains(
+    [0, 1, 3], [1, 0.5, 0.2], segments={"news": fp.dcglearn.Utility.from_gains([0, 2, 3], [1, 0.9])}
 )
-FREE = fp.Utility(
+FREE = fp.dcglearn.Utility(
     (0, 1, 2),
     np.array([[0, 1.0, 1.1], [0, 0.2, 3.0], [0, 0.9, 0.95]]),
     np.array([0, 0.4, 1.0]),
@@ -80,7 +80,7 @@ def test_any_file_name_round_trips_through_the_text(working_folder: Path, name: 
     result = fp.measure("NDCG(form=gains)@2", of=name)
     again = fp.measure(str(result))
     assert again == result
-    assert again.source == Source(name, "gains")
+    assert again.source == MeasureSource(name, "gains")
 
 
 @pytest.mark.slow
@@ -90,8 +90,8 @@ def test_any_file_name_round_trips_through_the_text(working_folder: Path, name: 
     segment=st.none() | st.text("ab,. ()'", max_size=6),
 )
 def test_sources_round_trip_through_their_text(file: str, form, segment) -> None:
-    source = Source(file, form, segment)
-    assert Source.parse(str(source)) == source
+    source = MeasureSource(file, form, segment)
+    assert MeasureSource.parse(str(source)) == source
 
 
 def test_a_utility_is_a_measure() -> None:
@@ -116,7 +116,7 @@ def test_measures_can_be_copied_and_pickled() -> None:
 
 def test_changed_file_is_read_again(working_folder: Path) -> None:
     first = fp.measure("DCG(measure.json)@1")
-    fp.Utility.from_gains([0, 1, 2], [1, 0.5, 0.2]).save("measure.json")
+    fp.dcglearn.Utility.from_gains([0, 1, 2], [1, 0.5, 0.2]).save("measure.json")
     second = fp.measure("DCG(measure.json)@1")
     assert first != second
     assert str(first) == str(second)
@@ -228,7 +228,7 @@ def test_value_is_the_mean_over_all_orders_of_ties(docs, utility, cutoff) -> Non
 def test_ideal_is_the_maximum_over_all_orders(pool, numbers, form) -> None:
     """It is, for any weights: increasing discounts, decreasing gains, negative ones."""
     gains, weights = np.array(numbers[:4], float), np.array(numbers, float).reshape(4, 4)
-    utility = fp.Utility((0, 1, 2, 3), weights, gains, np.array(numbers[4:8], float), form)
+    utility = fp.dcglearn.Utility((0, 1, 2, 3), weights, gains, np.array(numbers[4:8], float), form)
     lists = make_lists(
         np.zeros(len(pool)), pool, resolve_convention("default"), np.zeros(len(pool)), None
     )
@@ -294,13 +294,15 @@ def test_labels_that_are_not_grades_raise_an_error(label: float, text: str, name
 
 
 def test_grades_need_not_start_at_0_or_be_consecutive() -> None:
-    utility = fp.Utility.of([-1, 0, 3], [1, 0.5], grades=[1, 2, 5])
+    utility = fp.dcglearn.Utility.of([-1, 0, 3], [1, 0.5], grades=[1, 2, 5])
     result = fp.evaluate([3, 2, 1], [0, 5, 1], qid=[1] * 3, measures=fp.measure("NDCG", of=utility))
     assert result.values[0, 0] == pytest.approx(0.5)
 
 
 def test_weights_are_relative_to_the_lowest_grade() -> None:
-    utility = fp.Utility((0, 1), [[2.0, 3.0], [1.0, 4.0]], [0.5, 1.5], [1.0, 0.5], "weights")
+    utility = fp.dcglearn.Utility(
+        (0, 1), [[2.0, 3.0], [1.0, 4.0]], [0.5, 1.5], [1.0, 0.5], "weights"
+    )
     result = fp.evaluate([2, 1], [0, 1], qid=[1, 1], measures=utility)
     assert result.values[0, 0] == 3.0
 
@@ -344,7 +346,7 @@ def test_grade_counts_of_many_grades_are_distinguished() -> None:
     """There are so many that the counts of a query do not fit into one integer."""
     rng = np.random.default_rng(2)
     labels, qid = rng.integers(0, 40, 600), np.repeat(np.arange(30), 20)
-    utility = fp.Utility.standard("linear", range(40), 50)
+    utility = fp.dcglearn.Utility.standard("linear", range(40), 50)
     result = fp.evaluate(
         rng.normal(size=600), labels, qid=qid,
         measures=[fp.measure("NDCG", of=utility), "NDCG(gain=linear)@50"],

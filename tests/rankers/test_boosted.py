@@ -218,7 +218,7 @@ def test_focused_boost_with_beta_0_or_1_is_rankboost_or_adarank(weak, ties, k, v
 
 def top_term(adjusted: bool, X) -> tuple[ListTerm, object]:
     """Return the list term of the tops of SMALL, with features as weak rankers."""
-    judge = Judge(fp.measure("NDCG@3"), TOP.truth, np.flatnonzero(TOP.y > 0))
+    judge = QueryMeasure(fp.measure("NDCG@3"), TOP.truth, np.flatnonzero(TOP.y > 0))
     pool = Features().pool(X, np.ones(len(X)))
     return ListTerm(judge, pool, np.ones(len(TOP)), adjusted), pool
 
@@ -323,7 +323,7 @@ def test_partial_sorting_measures_as_full_sorting(lists, cutoff: int) -> None:
     scores = np.array([s for documents in lists for s, _ in documents], float)
     labels = np.array([y for documents in lists for _, y in documents], float)
     qid = np.repeat(np.arange(len(lists)), [len(documents) for documents in lists])
-    judge = Judge(fp.measure(f"NDCG@{cutoff}"), fp.Truth.of(labels, qid))
+    judge = QueryMeasure(fp.measure(f"NDCG@{cutoff}"), fp.Truth.of(labels, qid))
     data = fp.Dataset.from_arrays(np.zeros((len(labels), 1)), labels, qid)
     expected = fp.evaluate(scores, data, measures=f"NDCG@{cutoff}").per_query(f"NDCG@{cutoff}")
     assert judge(scores) == pytest.approx(expected, abs=1e-12)
@@ -435,8 +435,10 @@ def test_rejected_steps_leave_the_state_unchanged() -> None:
     scores, loss, edges = state.scores.copy(), state.loss, state.edges()
     refused = [h for h in range(pool.count) if state.take(h, -0.99, halvings=1) == 0]
     assert best in refused  # the best feature, reversed
-    fresh = _State(pool, [(1.0, ListTerm(judge, pool, np.ones(len(TRAIN))))], scores.copy())
-    again = _State(pool, state.parts, scores.copy())
+    fresh = InMemoryBoostingState(
+        pool, [(1.0, ListTerm(judge, pool, np.ones(len(TRAIN))))], scores.copy()
+    )
+    again = InMemoryBoostingState(pool, state.parts, scores.copy())
     again.edges()
     assert again.try_step(best, -0.99, halvings=1) == 0
     assert (again.scores.tolist(), again.loss) == (scores.tolist(), loss)

@@ -166,7 +166,7 @@ def older(path, **changes: Any) -> None:
     contents["training"] = {
         k: v for k, v in {**contents["training"], **changes}.items() if v is not ...
     }
-    contents["sha256"] = digest({name: contents[name] for name in FIELDS})
+    contents["sha256"] = json_digest({name: contents[name] for name in FIELDS})
     path.write_text(json.dumps(contents))
 
 

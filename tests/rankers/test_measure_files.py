@@ -16,8 +16,8 @@ from firstpage.errors import DataError, FirstpageError, FirstpageWarning
 
 DATA = fp.Synthetic(queries=60, docs=15, features=5, grades=4, noise=1.0, seed=4).dataset()
 TRAIN, VALID, TEST = DATA[:30], DATA[30:45], DATA[45:]
-USUAL = fp.Utility.from_dcg("exp", range(4), 10)
-STEEP = fp.Utility.from_gains([0, 0.1, 0.2, 30], [1, 0.3, 0.1])
+USUAL = fp.dcglearn.Utility.from_dcg("exp", range(4), 10)
+STEEP = fp.dcglearn.Utility.from_gains([0, 0.1, 0.2, 30], [1, 0.3, 0.1])
 TREES = "trees(count=15, leaves=7)"
 
 
@@ -86,7 +86,7 @@ def test_models_store_their_gains(here: Path, gain) -> None:
         ({"a": 1}, "gain must be numbers for the labels"),
         ("none.json", "none.json: no such file"),
         ("usual.json, segment=news", "there is no segment 'news'"),
-        (fp.Utility.from_gains([0, 1], [1], grades=[0, 99_999]), "labels up to 10000"),
+        (fp.dcglearn.Utility.from_gains([0, 1], [1], grades=[0, 99_999]), "labels up to 10000"),
     ],
 )
 def test_invalid_gains_are_rejected(here: Path, gain, message: str) -> None:
@@ -176,7 +176,7 @@ def test_metrics_of_lightgbm_and_xgboost_with_a_measure_file(here: Path) -> None
 
 
 def test_increasing_discounts_cause_one_warning(here: Path) -> None:
-    fp.Utility.of([0, 1, 2, 3], [0.5, 1, 0.2]).save("rising.json")
+    fp.dcglearn.Utility.of([0, 1, 2, 3], [0.5, 1, 0.2]).save("rising.json")
     with pytest.warns(FirstpageWarning, match="its discounts rise") as warned:
         fp.TopMargin(delta="NDCG(rising.json)").fit(TRAIN)
     assert len([w for w in warned if "discounts rise" in str(w.message)]) == 1
@@ -185,6 +185,6 @@ def test_increasing_discounts_cause_one_warning(here: Path) -> None:
 def test_weights_of_an_aggregation_by_a_utility() -> None:
     rng = np.random.default_rng(0)
     systems = [TEST.y + rng.normal(size=TEST.n_docs) * scale for scale in (0.1, 5.0)]
-    result = fp.supervised_weights(systems, TEST, fp.measure("NDCG", of=STEEP))
+    result = fp.aggregation.supervised_weights(systems, TEST, fp.measure("NDCG", of=STEEP))
     assert result.weights[0] > result.weights[1]
-    assert fp.supervised_weights(systems, TEST, STEEP).measure == str(fp.measure(STEEP))
+    assert fp.aggregation.supervised_weights(systems, TEST, STEEP).measure == str(fp.measure(STEEP))

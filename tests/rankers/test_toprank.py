@@ -28,7 +28,9 @@ def test_toprank_equals_the_cascade_of_the_paper() -> None:
     ballots = Ballots.of_scores(
         np.stack([v.predict(TEST) for v in voters]), TEST.offsets, first.predict(TEST), depth=10
     )
-    expected = fp.aggregate(ballots, "skr(credit=paper)", weights=weights.tolist()).scores
+    expected = fp.aggregation.aggregate(
+        ballots, "skr(credit=paper)", weights=weights.tolist()
+    ).scores
     assert ranker.predict(TEST).tolist() == expected.tolist()
     for lo, hi in zip(TEST.offsets[:-1], TEST.offsets[1:], strict=True):
         below = np.argsort(-first.predict(TEST)[lo:hi], kind="stable")[10:]

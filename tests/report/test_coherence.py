@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import firstpage as fp
 from firstpage.dcglearn.certificates.verdicts import verdicts
-from firstpage.dcglearn.coherence import coherence
+from firstpage.dcglearn.measure_coherence import coherence
 from firstpage.report.coherence import coherence_page, coherence_text, verdict_lines
 from tests.report.test_report import Checker
 

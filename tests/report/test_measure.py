@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from firstpage.data.preferences.utility import Utility
-from firstpage.dcglearn.intervals import Intervals
+from firstpage.dcglearn.confidence import Intervals
 from firstpage.report.measure import discounts, gains, utility_figures, utility_text
 
 UTILITY = Utility.from_gains([0.0, 1.0, 4.0], [2.0, 1.0, -0.5, 0.0], (0, 1, 3))

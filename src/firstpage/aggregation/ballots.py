@@ -178,7 +178,7 @@ class Ballots:
     Examples
     --------
     >>> import firstpage as fp
-    >>> ballots = fp.Ballots.from_scores([[3, 2, 1], [1, 3, 2]], [0, 3])
+    >>> ballots = fp.aggregation.Ballots.from_scores([[3, 2, 1], [1, 3, 2]], [0, 3])
     >>> ballots
     Ballots(2 rankers, 1 queries, 3 candidates of 3 documents)
     >>> ballots.positions.tolist()
@@ -256,7 +256,8 @@ class Ballots:
         Examples
         --------
         >>> import firstpage as fp
-        >>> fp.Ballots.from_scores([[3, 2, 1]], [0, 3], mu_scores=[1, 2, 3]).documents.tolist()
+        >>> ballots = fp.aggregation.Ballots.from_scores([[3, 2, 1]], [0, 3], mu_scores=[1, 2, 3])
+        >>> ballots.documents.tolist()
         [2, 1, 0]
         """
         table = _score_table(scores)
@@ -362,7 +363,7 @@ class Ballots:
         Examples
         --------
         >>> import firstpage as fp
-        >>> ballots = fp.Ballots.from_lists([{"q": ["a", "b"]}, {"q": ["b", "a"]}])
+        >>> ballots = fp.aggregation.Ballots.from_lists([{"q": ["a", "b"]}, {"q": ["b", "a"]}])
         >>> ballots.positions.tolist()
         [[0, 1], [1, 0]]
         """

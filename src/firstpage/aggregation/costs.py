@@ -109,8 +109,8 @@ def kemeny_cost(order: Any, ballots: Ballots, weights: Iterable[float] | None = 
     Examples
     --------
     >>> import firstpage as fp
-    >>> ballots = fp.Ballots.from_scores([[3, 2, 1], [3, 1, 2]], [0, 3])
-    >>> fp.kemeny_cost([0, 1, 2], ballots).tolist()
+    >>> ballots = fp.aggregation.Ballots.from_scores([[3, 2, 1], [3, 1, 2]], [0, 3])
+    >>> fp.aggregation.kemeny_cost([0, 1, 2], ballots).tolist()
     [0.5]
     """
     normalized = normalize_weights(weights, ballots.n_rankers)
@@ -152,8 +152,8 @@ def lower_bound(
     Examples
     --------
     >>> import firstpage as fp
-    >>> ballots = fp.Ballots.from_scores([[3, 2, 1], [3, 1, 2]], [0, 3])
-    >>> fp.lower_bound(ballots).tolist()
+    >>> ballots = fp.aggregation.Ballots.from_scores([[3, 2, 1], [3, 1, 2]], [0, 3])
+    >>> fp.aggregation.lower_bound(ballots).tolist()
     [0.5]
     """
     normalized = normalize_weights(weights, ballots.n_rankers)

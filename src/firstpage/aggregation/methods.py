@@ -133,7 +133,7 @@ class Borda(Method):
     --------
     >>> import firstpage as fp
     >>> from firstpage.aggregation.methods import Borda
-    >>> ballots = fp.Ballots.from_scores([[3, 2, 1], [1, 3, 2], [2, 3, 1]], [0, 3])
+    >>> ballots = fp.aggregation.Ballots.from_scores([[3, 2, 1], [1, 3, 2], [2, 3, 1]], [0, 3])
     >>> Borda().order(ballots).tolist()
     [1, 0, 2]
     """
@@ -184,7 +184,7 @@ class RRF(Method):
     --------
     >>> import firstpage as fp
     >>> from firstpage.aggregation.methods import RRF
-    >>> ballots = fp.Ballots.from_scores([[3, 2, 1], [1, 3, 2], [2, 3, 1]], [0, 3])
+    >>> ballots = fp.aggregation.Ballots.from_scores([[3, 2, 1], [1, 3, 2], [2, 3, 1]], [0, 3])
     >>> RRF(c=20).order(ballots).tolist()
     [1, 0, 2]
     """
@@ -211,7 +211,7 @@ class Copeland(Method):
     --------
     >>> import firstpage as fp
     >>> from firstpage.aggregation.methods import Copeland
-    >>> ballots = fp.Ballots.from_scores([[3, 2, 1], [1, 3, 2], [2, 3, 1]], [0, 3])
+    >>> ballots = fp.aggregation.Ballots.from_scores([[3, 2, 1], [1, 3, 2], [2, 3, 1]], [0, 3])
     >>> Copeland().order(ballots).tolist()
     [1, 0, 2]
     """
@@ -255,7 +255,7 @@ class SupervisedKemeny(Method):
     --------
     >>> import firstpage as fp
     >>> from firstpage.aggregation.methods import SupervisedKemeny
-    >>> ballots = fp.Ballots.from_scores([[3, 2, 1], [1, 3, 2], [2, 3, 1]], [0, 3])
+    >>> ballots = fp.aggregation.Ballots.from_scores([[3, 2, 1], [1, 3, 2], [2, 3, 1]], [0, 3])
     >>> SupervisedKemeny().order(ballots, [0.2, 0.2, 0.6]).tolist()
     [1, 0, 2]
     """
@@ -286,7 +286,7 @@ class Kemeny(Method):
     --------
     >>> import firstpage as fp
     >>> from firstpage.aggregation.methods import Kemeny
-    >>> ballots = fp.Ballots.from_scores([[3, 2, 1], [1, 3, 2], [2, 3, 1]], [0, 3])
+    >>> ballots = fp.aggregation.Ballots.from_scores([[3, 2, 1], [1, 3, 2], [2, 3, 1]], [0, 3])
     >>> Kemeny().order(ballots).tolist()
     [1, 0, 2]
     """
@@ -338,7 +338,7 @@ class KwikSort(Method):
     --------
     >>> import firstpage as fp
     >>> from firstpage.aggregation.methods import KwikSort
-    >>> ballots = fp.Ballots.from_scores([[3, 2, 1], [1, 3, 2], [2, 3, 1]], [0, 3])
+    >>> ballots = fp.aggregation.Ballots.from_scores([[3, 2, 1], [1, 3, 2], [2, 3, 1]], [0, 3])
     >>> KwikSort(repeats=5).order(ballots).tolist()
     [1, 0, 2]
     """
@@ -392,7 +392,7 @@ class LocalKemeny(Method):
     --------
     >>> import firstpage as fp
     >>> from firstpage.aggregation.methods import LocalKemeny
-    >>> ballots = fp.Ballots.from_scores([[3, 2, 1], [1, 3, 2], [2, 3, 1]], [0, 3])
+    >>> ballots = fp.aggregation.Ballots.from_scores([[3, 2, 1], [1, 3, 2], [2, 3, 1]], [0, 3])
     >>> LocalKemeny().order(ballots).tolist()
     [1, 0, 2]
     """
@@ -406,7 +406,9 @@ class LocalKemeny(Method):
 
     def _order(self, ballots: Ballots, weights: Floats) -> Ints:
         order = self.start.order(ballots, weights)
-        local_kemenization(ballots.positions, weights, ballots.offsets, *vote_limits(ballots), order)
+        local_kemenization(
+            ballots.positions, weights, ballots.offsets, *vote_limits(ballots), order
+        )
         return order
 
 
@@ -421,7 +423,7 @@ class BestInsertion(Method):
     --------
     >>> import firstpage as fp
     >>> from firstpage.aggregation.methods import BestInsertion
-    >>> ballots = fp.Ballots.from_scores([[3, 2, 1], [1, 3, 2], [2, 3, 1]], [0, 3])
+    >>> ballots = fp.aggregation.Ballots.from_scores([[3, 2, 1], [1, 3, 2], [2, 3, 1]], [0, 3])
     >>> BestInsertion().order(ballots).tolist()
     [1, 0, 2]
     """
@@ -468,7 +470,7 @@ class ExactKemeny(Method):
     --------
     >>> import firstpage as fp
     >>> from firstpage.aggregation.methods import ExactKemeny
-    >>> ballots = fp.Ballots.from_scores([[3, 2, 1], [1, 3, 2], [2, 3, 1]], [0, 3])
+    >>> ballots = fp.aggregation.Ballots.from_scores([[3, 2, 1], [1, 3, 2], [2, 3, 1]], [0, 3])
     >>> ExactKemeny().order(ballots).tolist()
     [1, 0, 2]
     """

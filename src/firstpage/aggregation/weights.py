@@ -115,7 +115,8 @@ def supervised_weights(
     --------
     >>> import firstpage as fp
     >>> good, bad = {"q": {"a": 2, "b": 1}}, {"q": {"a": 1, "b": 2}}
-    >>> fp.supervised_weights([good, bad], {"q": {"a": 1, "b": 0}}, "RR").weights.round(3).tolist()
+    >>> qrels = {"q": {"a": 1, "b": 0}}
+    >>> fp.aggregation.supervised_weights([good, bad], qrels, "RR").weights.round(3).tolist()
     [0.667, 0.333]
     """
     value = parse(measure)

@@ -15,7 +15,7 @@ from firstpage.cli import options, outputs, shared
 from firstpage.cli.help import documented_command
 
 if TYPE_CHECKING:
-    from firstpage.aggregation.aggregate import Aggregation
+    from firstpage.aggregation.aggregation import Aggregation
     from firstpage.data.dataset import Dataset
 
 REPEATED_FILE: dict[str, Any] = {"type": options.FILE, "multiple": True}
@@ -154,7 +154,7 @@ def _parse_weights(text: str, count: int) -> list[float]:
 
 
 def _aggregate_runs(files: Sequence[Path], settings: dict[str, Any]) -> Aggregation:
-    from firstpage.aggregation.aggregate import aggregate
+    from firstpage.aggregation.aggregation import aggregate
     from firstpage.data.formats.trec import read_qrels, read_run
 
     base, qrels = settings["base"], settings["qrels"]
@@ -173,7 +173,7 @@ def _aggregate_runs(files: Sequence[Path], settings: dict[str, Any]) -> Aggregat
 
 
 def _aggregate_scores(data: Dataset, settings: dict[str, Any]) -> Aggregation:
-    from firstpage.aggregation.aggregate import aggregate
+    from firstpage.aggregation.aggregation import aggregate
     from firstpage.aggregation.ballots import Ballots
     from firstpage.aggregation.weights import supervised_weights
 

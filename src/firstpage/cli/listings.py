@@ -25,7 +25,11 @@ def measures_command(as_json: bool) -> None:
         return
     settings = list(next(iter(by_name.values())))
     rows = [[s, *(str(by_name[name][s]) for name in by_name)] for s in settings]
-    print(Table(["measure", "what it is"], [list(f) for f in measure_signatures()], left_aligned=2).text())
+    print(
+        Table(
+            ["measure", "what it is"], [list(f) for f in measure_signatures()], left_aligned=2
+        ).text()
+    )
     print()
     print(Table(["setting", *by_name], rows, left_aligned=4).text())
 

@@ -204,7 +204,7 @@ def ranker_from_options(
 ) -> Ranker:
     """Return the ranker that the command line describes, with its parameters checked."""
     from firstpage.rankers.registry import ranker as ranker_by_name
-    from firstpage.registry import parse_literal, parse_call
+    from firstpage.registry import parse_call, parse_literal
 
     parameters: dict[str, Any] = {"measure": measure, "seed": seed}
     if normalize != "none":

@@ -16,7 +16,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from firstpage.data.preferences.preferences import Preferences
 from firstpage.data.preferences.utility import Utility
-from firstpage.dcglearn.intervals import resampled_tables
+from firstpage.dcglearn.confidence import resampled_tables
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.pairs import Pairs, fingerprints
 from firstpage.dcglearn.validation import differences
@@ -71,9 +71,9 @@ def choose(
     Examples
     --------
     >>> import firstpage as fp
-    >>> dcg = fp.Utility.standard("exp", range(3), 2)
-    >>> pool = fp.Preferences.of([[2, 0], [1, 0], [2, 2]], [[0, 2], [0, 1], [0, 0]])
-    >>> fp.choose(dcg, pool)
+    >>> dcg = fp.dcglearn.Utility.standard("exp", range(3), 2)
+    >>> pool = fp.dcglearn.Preferences.of([[2, 0], [1, 0], [2, 2]], [[0, 2], [0, 1], [0, 0]])
+    >>> fp.dcglearn.choose(dcg, pool)
     [1]
     """
     if strategy not in STRATEGIES:

@@ -152,7 +152,7 @@ class DCGLearn:
     >>> import firstpage as fp
     >>> better = [[2, 0], [1, 0], [2, 1], [2, 0], [0, 2]]  # grades by position
     >>> worse = [[0, 2], [0, 1], [1, 2], [1, 1], [1, 0]]
-    >>> learner = fp.DCGLearn(K=2, C=100.0).fit(better, worse)
+    >>> learner = fp.dcglearn.DCGLearn(K=2, C=100.0).fit(better, worse)
     >>> learner.accuracy_
     1.0
     >>> [round(float(gain), 1) for gain in learner.gains_]
@@ -225,7 +225,9 @@ class DCGLearn:
         elif isinstance(data, Preferences):
             fresh._fit_in_memory(data, valid, progress)
         else:
-            fresh._fit_in_memory(Preferences.from_grades(data, right, outcome, **more), valid, progress)
+            fresh._fit_in_memory(
+                Preferences.from_grades(data, right, outcome, **more), valid, progress
+            )
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         vars(self).update({k: v for k, v in vars(fresh).items() if k.endswith("_")})
@@ -258,7 +260,10 @@ class DCGLearn:
         progress: Progress | None,
         engine: Any,
     ) -> None:
-        with open_engine(engine, self.threads) as backend, closing(shard_job(files, backend)) as job:
+        with (
+            open_engine(engine, self.threads) as backend,
+            closing(shard_job(files, backend)) as job,
+        ):
             surveys, seen = survey_files(job)
             grades = self._resolve_grades(seen, files.source)
             self.spec_ = self._spec(grades)

@@ -193,7 +193,8 @@ def truncation_notes(preferences: Preferences, positions: int) -> Iterator[str]:
     """Yield a note where lists are longer than the positions that count."""
     if preferences.n_positions > positions:
         yield (
-            f"some lists have {preferences.n_positions} positions; only the first {positions} count in "
+            f"some lists have {preferences.n_positions} positions; only the first {positions} "
+            "count in "
             "the measure."
         )
 

@@ -129,7 +129,8 @@ class PreferenceShard:
         """Return the contents of the file."""
         preferences = self._read()
         return FileSurvey(
-            len(preferences), int(preferences.tied.sum()), preferences.n_positions, preferences.grades,
+            len(preferences), int(preferences.tied.sum()), preferences.n_positions,
+            preferences.grades,
             tuple(preferences.observed_grades()), preferences.segment is not None,
         )  # fmt: skip
 

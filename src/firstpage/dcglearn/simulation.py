@@ -59,7 +59,9 @@ class PreferenceSimulator:
         difference = self.values(left) - self.values(right)
         distinct = np.abs(difference) > DIFFERENCE_TOLERANCE
         outcome = np.sign(difference[distinct])
-        return Preferences.from_grades(left[distinct], right[distinct], outcome, grades=self.truth.grades)
+        return Preferences.from_grades(
+            left[distinct], right[distinct], outcome, grades=self.truth.grades
+        )
 
     def pairs(self, count: int, rng: np.random.Generator) -> Preferences:
         """Return preferences between random orders."""
@@ -205,5 +207,7 @@ def fit_learner(
 
 def utility_accuracy(utility: Utility, preferences: Preferences) -> float:
     """Return the fraction of preferences that a known measure agrees with."""
-    pairs = encode(preferences.with_grades(utility.grades), utility.n_positions, len(utility.grades))
+    pairs = encode(
+        preferences.with_grades(utility.grades), utility.n_positions, len(utility.grades)
+    )
     return preference_agreement(pairs, utility.weights).accuracy

@@ -151,7 +151,8 @@ def truncate(utility: Utility, positions: int | None, text: str = "the measure")
         return utility
     if positions > utility.n_positions:
         raise MeasureError(
-            f"{text}: the measure has discounts for {utility.n_positions} positions; use a cutoff of at "
+            f"{text}: the measure has discounts for {utility.n_positions} positions; use a cutoff "
+            "of at "
             "most that."
         )
     return replace(

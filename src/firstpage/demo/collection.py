@@ -92,7 +92,7 @@ def stdlib_collection() -> Collection:
     Examples
     --------
     >>> import firstpage as fp
-    >>> collection = fp.stdlib_collection()
+    >>> collection = fp.demo.stdlib_collection()
     >>> len(collection.questions), collection.questions["2"]
     (48, 'read the rows of a csv file')
     """

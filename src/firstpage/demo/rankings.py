@@ -13,7 +13,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from firstpage.aggregation.aggregate import aggregate
+from firstpage.aggregation.aggregation import aggregate
 from firstpage.aggregation.ballots import Ballots
 from firstpage.aggregation.weights import supervised_weights
 from firstpage.data.dataset import Dataset

@@ -124,9 +124,11 @@ class Function:
     --------
     >>> import firstpage as fp
     >>> texts = {"a": "short", "b": "much longer", "c": "tiny"}
-    >>> session = fp.Session(list(texts), fp.Setting("tournament", k=1))
-    >>> longer = fp.Function(lambda query, a, b: "left" if len(a.body) > len(b.body) else "right")
-    >>> for judgment, record in fp.label(session, longer, "long texts", texts):
+    >>> session = fp.labeling.Session(list(texts), fp.labeling.Setting("tournament", k=1))
+    >>> def longer_text(query, a, b):
+    ...     return "left" if len(a.body) > len(b.body) else "right"
+    >>> longer = fp.labeling.Function(longer_text)
+    >>> for judgment, record in fp.labeling.label(session, longer, "long texts", texts):
     ...     pass
     >>> session.order
     ('b',)
@@ -234,7 +236,7 @@ class Chat:
     Examples
     --------
     >>> import firstpage as fp
-    >>> fp.Chat("http://localhost:8000/v1", "some-model", prices=(0.2, 0.8)).conflicts
+    >>> fp.labeling.Chat("http://localhost:8000/v1", "some-model", prices=(0.2, 0.8)).conflicts
     'tie'
     """
 
@@ -442,9 +444,12 @@ def label(
     --------
     >>> import firstpage as fp
     >>> texts = {"a": "short", "b": "much longer", "c": "tiny"}
-    >>> longer = fp.Function(lambda query, a, b: "left" if len(a.body) > len(b.body) else "right")
-    >>> session = fp.Session(list(texts), fp.Setting("tournament", k=1))
-    >>> judgments = [judgment for judgment, _ in fp.label(session, longer, "long texts", texts)]
+    >>> def longer_text(query, a, b):
+    ...     return "left" if len(a.body) > len(b.body) else "right"
+    >>> longer = fp.labeling.Function(longer_text)
+    >>> session = fp.labeling.Session(list(texts), fp.labeling.Setting("tournament", k=1))
+    >>> answers = fp.labeling.label(session, longer, "long texts", texts)
+    >>> judgments = [judgment for judgment, _ in answers]
     >>> session.order
     ('b',)
     """

@@ -247,7 +247,9 @@ class _LogisticTarget(_PairwiseTarget):
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
         workspace = [np.empty(self._longest(lo, hi)) for _ in range(3)]
-        return kernel.pairwise_logistic_curvature.bind(scores, *self._kernel_inputs(lo, hi), *workspace, out)
+        return kernel.pairwise_logistic_curvature.bind(
+            scores, *self._kernel_inputs(lo, hi), *workspace, out
+        )
 
 
 class _ExponentialTarget(_PairwiseTarget):

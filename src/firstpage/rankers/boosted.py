@@ -20,9 +20,15 @@ from firstpage.rankers.fit.request import FitRequest, FitResult
 from firstpage.rankers.fit.training_data import InMemory
 from firstpage.rankers.ranker import Ranker
 from firstpage.registry import check_number
-from firstpage.solvers.boosting.boosting import BoostingResult, BoostingRules, BoostingState, InMemoryBoostingState, boost
+from firstpage.solvers.boosting.boosting import (
+    BoostingResult,
+    BoostingRules,
+    BoostingState,
+    InMemoryBoostingState,
+    boost,
+)
 from firstpage.solvers.boosting.pools import QueryMeasure, WeakRankerPool
-from firstpage.solvers.boosting.statistics import ListTerm, PairTerm, BoostingTerm, WeightedTerms
+from firstpage.solvers.boosting.statistics import BoostingTerm, ListTerm, PairTerm, WeightedTerms
 from firstpage.solvers.boosting.weak_rankers import WeakRankers, weak_rankers
 from firstpage.solvers.solver import SolverState as SolverState
 from firstpage.types import Floats
@@ -259,7 +265,12 @@ class FocusedBoost(Boosting):
 
 
 def list_term(
-    training: InMemory, pool: WeakRankerPool, measure: Measure, k: int | None, on: On, adjusted: bool = False
+    training: InMemory,
+    pool: WeakRankerPool,
+    measure: Measure,
+    k: int | None,
+    on: On,
+    adjusted: bool = False,
 ) -> ListTerm:
     """Return the term of a measure of complete lists, or of the documents of the top k."""
     truth = training.truth
@@ -291,11 +302,14 @@ def _checkpoint_state(ensemble: BoostingResult) -> Callable[[], SolverState]:
     rounds, aside, vain = len(ensemble.chosen), ensemble.excluded, ensemble.stalled_rounds
     return lambda: {
         "iterations": rounds, "chosen": ensemble.chosen[:rounds],
-        "losses": ensemble.losses[:rounds], "before": ensemble.initial_loss, "aside": aside, "vain": vain,
+        "losses": ensemble.losses[:rounds], "before": ensemble.initial_loss,
+        "aside": aside, "vain": vain,
     }  # fmt: skip
 
 
-def _boost(request: FitRequest, state: BoostingState, rules: BoostingRules, ensemble: BoostingResult) -> FitResult:
+def _boost(
+    request: FitRequest, state: BoostingState, rules: BoostingRules, ensemble: BoostingResult
+) -> FitResult:
     """Boost, and keep the rounds with the best validation measure or the least training loss."""
     pool = state.pool
     X: Any = None if request.valid is None else request.valid.X

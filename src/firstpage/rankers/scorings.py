@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from firstpage.aggregation.aggregate import aggregate
+from firstpage.aggregation.aggregation import aggregate
 from firstpage.aggregation.ballots import Ballots
 from firstpage.aggregation.methods import SupervisedKemeny
 from firstpage.data.columns import ColumnMatch

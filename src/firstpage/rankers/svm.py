@@ -257,7 +257,8 @@ class TopMargin(SVM):
         if composition.scorer != Linear() or not solver.linear:
             return fit_composition(request, composition)  # descents re-sort in every step
         composition = replace(
-            composition, solver=ConcaveConvexProcedure(solver, self.rounds, self.reference == "resort")
+            composition,
+            solver=ConcaveConvexProcedure(solver, self.rounds, self.reference == "resort"),
         )
         if request.start is None:
             request = replace(request, start=_least_squares_start(request, self.k))

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
@@ -25,7 +25,7 @@ from firstpage.registry import check_number, parse_call
 from firstpage.types import Floats
 
 MAX_CANDIDATES = 10_000  # per query
-Component = str | Ranker
+Component: TypeAlias = str | Ranker
 """The name of a ranker, or a ranker, which may be fitted and frozen."""
 VOTERS = ("Regression", "RankSVM", "ListNet")
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.certificates.verdicts import Certificate, Verdict, Witness
-from firstpage.dcglearn.coherence import Coherence
+from firstpage.dcglearn.measure_coherence import Coherence
 from firstpage.report.draw import curves
 from firstpage.report.page import figure, page, paragraph
 from firstpage.table import Table
@@ -100,7 +100,9 @@ def worst_table(coherence: Coherence) -> Table:
          f"{d.second:+.4f}"]
         for d in coherence.worst_disagreements
     ]  # fmt: skip
-    return Table(head, rows, left_aligned=5, note="Worst disagreements; - marks an unjudged document.")
+    return Table(
+        head, rows, left_aligned=5, note="Worst disagreements; - marks an unjudged document."
+    )
 
 
 def _grades(grades: Sequence[int | None]) -> str:

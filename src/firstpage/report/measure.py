@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.data.preferences.utility import NAMED_GAINS, Utility
-from firstpage.dcglearn.intervals import Intervals
+from firstpage.dcglearn.confidence import Intervals
 from firstpage.report.draw import curves
 from firstpage.report.page import figure, page, paragraph
 from firstpage.table import Table
@@ -74,7 +74,9 @@ def gains(utility: Utility, intervals: Intervals | None = None) -> str:
 def discounts(utility: Utility, intervals: Intervals | None = None) -> str:
     """Return a drawing of the learned discounts beside the standard one."""
     standard = {
-        "1 / log2(1 + position)": Utility.from_dcg("exp", utility.grades, utility.n_positions).discounts
+        "1 / log2(1 + position)": Utility.from_dcg(
+            "exp", utility.grades, utility.n_positions
+        ).discounts
     }
     bounds = None if intervals is None else intervals.discounts
     positions = range(1, utility.n_positions + 1)

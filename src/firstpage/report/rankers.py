@@ -254,7 +254,9 @@ def folds_csv(
     str
         The CSV text.
     """
-    tests = {} if baseline is None else {m: results.differences(baseline, m) for m in results.measures}
+    tests = (
+        {} if baseline is None else {m: results.differences(baseline, m) for m in results.measures}
+    )
     rows = []
     for name in results.values:
         for m in results.measures:

@@ -208,7 +208,9 @@ def means_table(comparison: Comparison) -> Table:
     for column, text in enumerate(comparison.texts, 1):
         means = [e[text] for e in evaluations]
         best = means[comparison.systems.index(comparison.best(text))]
-        bold |= {(row, column) for row, mean in enumerate(means) if abs(mean - best) <= TIE_TOLERANCE}
+        bold |= {
+            (row, column) for row, mean in enumerate(means) if abs(mean - best) <= TIE_TOLERANCE
+        }
     head = ["system", *comparison.texts]
     return Table(head, rows, bold=frozenset(bold), bold_legend=BEST, bold_mark="◂")
 
@@ -259,7 +261,9 @@ def queries_table(comparison: Comparison, text: str) -> Table:
         if len(differences) > MAX_PAIRS
         else ""
     )
-    return Table(["system", "against", "query", f"difference in {text}"], rows, note=note, left_aligned=3)
+    return Table(
+        ["system", "against", "query", f"difference in {text}"], rows, note=note, left_aligned=3
+    )
 
 
 def _differences_in(comparison: Comparison, text: str) -> list[Difference]:

@@ -109,7 +109,9 @@ def load(path: str | os.PathLike[str]) -> ServedModel:
         raise DataError(f"{name}: changed while it was being read.")
     served = ServedModel(model, digest)
     _check_serializable(served, name)
-    rows = MAX_INTERPRETED // model.n_features + 2  # enough to compile the kernels now, not during a request
+    rows = (
+        MAX_INTERPRETED // model.n_features + 2
+    )  # enough to compile the kernels now, not during a request
     for dtype in (np.float32, np.float64):
         X = np.zeros((rows, model.n_features), dtype)
         if not np.isfinite(served.scores(X, np.array([0, rows]))).all():

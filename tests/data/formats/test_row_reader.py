@@ -99,7 +99,9 @@ def test_preferences_votes_and_quepid_accept_all_separators(separator: str, tmp_
         (tmp_path / "a.csv").write_text(text_of(separator, rows))
         return tmp_path / "a.csv"
 
-    pairs = fp.read_preferences(file([["left", "right", "outcome"], ["2 1", "1 2", "left"]]))
+    pairs = fp.dcglearn.read_preferences(
+        file([["left", "right", "outcome"], ["2 1", "1 2", "left"]])
+    )
     assert len(pairs) == 1
     (votes,) = read_votes(file([["topic", "arg1", "arg2", "vote"], ["q", "b", "a", "a1"]]))
     assert votes.documents == ("a", "b")

@@ -79,7 +79,7 @@ def test_scores_round_trip(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_embedded_collection() -> None:
-    collection = fp.stdlib_collection()
+    collection = fp.demo.stdlib_collection()
     assert len(collection.documents) > 2000
     assert 30 <= len(collection.questions) == len(QUESTIONS) == len(collection.data)
     assert collection.data.feature_names == FEATURES

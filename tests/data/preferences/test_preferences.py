@@ -244,15 +244,15 @@ def test_pool_has_no_outcomes(tmp_path):
 
 def test_small_unsigned_arrays_and_lists_of_other_widths():
     left = np.array([[0, 1], [1, 2]], np.uint8)
-    preferences = fp.Preferences.from_grades(left, left[::-1], grades=range(-1, 3))
+    preferences = fp.dcglearn.Preferences.from_grades(left, left[::-1], grades=range(-1, 3))
     assert preferences.left.tolist() == [[1, 2], [2, 3]]
-    wide = fp.Preferences.from_grades(left, np.array([[0, 1, 2], [2, 1, 0]]))
+    wide = fp.dcglearn.Preferences.from_grades(left, np.array([[0, 1, 2], [2, 1, 0]]))
     assert wide.left.tolist() == [[0, 1, -1], [1, 2, -1]]
 
 
 def test_concatenation_keeps_names():
-    named = fp.Preferences.from_grades([[1, 0]], [[0, 1]], query=["q"], segment=["s"])
-    plain = fp.Preferences.from_grades([[1, 0]], [[0, 1]])
+    named = fp.dcglearn.Preferences.from_grades([[1, 0]], [[0, 1]], query=["q"], segment=["s"])
+    plain = fp.dcglearn.Preferences.from_grades([[1, 0]], [[0, 1]])
     both = named + plain
     assert list(both.query) == ["q", "pair 2"]
     assert list(both.segment) == ["s", ""]

@@ -99,7 +99,7 @@ def test_invalid_numbers_are_refused():
 
 
 def test_unusable_gain_is_refused():
-    wide = fp.Utility.from_gains([0, 1], [1.0], grades=(0, 2000))
+    wide = fp.dcglearn.Utility.from_gains([0, 1], [1.0], grades=(0, 2000))
     with pytest.raises(DataError, match="give the gain of the best label"):
         wide.label_gain()
     for top in (np.nan, np.inf, 0.0):

@@ -88,7 +88,7 @@ def network(normalize: str | None = None) -> Model:
     transform = (
         None
         if normalize is None
-        else fp.transform_from_dict({"transform": normalize, "per": "query"})
+        else transform_from_dict({"transform": normalize, "per": "query"})
     )
     return Model("RankNet", {}, scoring, transform, None, {})
 

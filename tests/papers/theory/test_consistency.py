@@ -62,21 +62,21 @@ def test_a_top_1_loss_serves_deeper_tops_and_not_the_other_way_round() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("phi", [hinge(1.0), squared, full])
 def test_functions_that_miss_the_top_are_caught(phi) -> None:
-    found = fp.consistency(phi, n=3, k=1, samples=10, spaces=10)
+    found = fp.papers.consistency(phi, n=3, k=1, samples=10, spaces=10)
     assert not found
     assert found.verdict.startswith("not consistent with the top-1 true loss")
 
 
 @pytest.mark.slow
 def test_a_function_that_is_fine_is_said_to_be() -> None:
-    found = fp.consistency(top_one, n=3, k=1, samples=10, spaces=6)
+    found = fp.papers.consistency(top_one, n=3, k=1, samples=10, spaces=6)
     assert found
     assert found.verdict == "consistent with the top-1 true loss, as far as enumeration can tell"
     assert found.to_dict()["agreement"]["agree"] == 6
 
 
 def test_what_has_no_least_risk_is_not_called_consistent() -> None:
-    found = fp.consistency(lambda g, y: -float(g[y[0]]), n=3, k=1, samples=5, spaces=4)
+    found = fp.papers.consistency(lambda g, y: -float(g[y[0]]), n=3, k=1, samples=5, spaces=4)
     assert not found
     assert (found.agreement.unsure, found.agreement.wrong) == (4, 0)
     assert "no counter-example in 0 spaces" in found.verdict

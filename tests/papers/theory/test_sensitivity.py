@@ -63,13 +63,13 @@ MUTANTS = {
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("name", [*LISTS, *PAIRS])
 def test_full_forms_fail_by_the_subgroup_clause_alone(name: str, k: int) -> None:
-    assert fp.order_sensitive(name, n=4, k=k).broken == ("subgroup",)
+    assert fp.papers.order_sensitive(name, n=4, k=k).broken == ("subgroup",)
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
 @pytest.mark.parametrize("name", [*LISTS, *PAIRS])
 def test_top_k_forms_are_sensitive(name: str, k: int) -> None:
-    found = fp.order_sensitive(f"{name}(k={k})", n=4, k=k)
+    found = fp.papers.order_sensitive(f"{name}(k={k})", n=4, k=k)
     assert found
     assert found.broken == ()
 
@@ -77,14 +77,14 @@ def test_top_k_forms_are_sensitive(name: str, k: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*LISTS, *PAIRS])
 def test_full_forms_are_sensitive_where_the_top_says_all(name: str) -> None:
-    assert fp.order_sensitive(name, n=4, k=3)
-    assert fp.order_sensitive(name, n=4, k=4)
+    assert fp.papers.order_sensitive(name, n=4, k=3)
+    assert fp.papers.order_sensitive(name, n=4, k=4)
 
 
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("name", HINGES)
 def test_top_k_hinges_fail_by_their_corners_alone(name: str, k: int) -> None:
-    assert fp.order_sensitive(f"{name}(k={k})", n=4, k=k).broken == ("differentiable",)
+    assert fp.papers.order_sensitive(f"{name}(k={k})", n=4, k=k).broken == ("differentiable",)
 
 
 @pytest.mark.slow
@@ -97,13 +97,13 @@ def test_top_k_hinges_fail_by_their_corners_alone(name: str, k: int) -> None:
     ],
 )  # fmt: skip
 def test_focused_net(k: int, beta: float, broken: tuple[str, ...]) -> None:
-    assert fp.order_sensitive(focused_net(k, beta), n=4, k=k).broken == broken
+    assert fp.papers.order_sensitive(focused_net(k, beta), n=4, k=k).broken == broken
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("clause", MUTANTS)
 def test_a_mutant_is_caught_by_its_clause(clause: str) -> None:
-    found = fp.order_sensitive(MUTANTS[clause], n=3, k=1, samples=15)
+    found = fp.papers.order_sensitive(MUTANTS[clause], n=3, k=1, samples=15)
     assert clause in found.broken
     if clause != "symmetric":  # which drags the order clauses along
         assert found.broken == (clause,)
@@ -113,17 +113,17 @@ def test_a_mutant_is_caught_by_its_clause(clause: str) -> None:
 
 
 def test_a_loss_turned_round_is_caught() -> None:
-    found = fp.order_sensitive(lambda g, y: top_one(-g, y), n=3, k=1, samples=15)
+    found = fp.papers.order_sensitive(lambda g, y: top_one(-g, y), n=3, k=1, samples=15)
     assert {"ordered", "strict", "slope"} <= set(found.broken)
     assert not found
-    nothing = fp.order_sensitive(lambda g, y: 0.0, n=3, k=1, samples=5)
+    nothing = fp.papers.order_sensitive(lambda g, y: 0.0, n=3, k=1, samples=5)
     assert nothing.broken == ("strict", "slope")
 
 
 @pytest.mark.slow
 def test_examples_are_true() -> None:
     """The example of the subgroup clause, worked out by hand."""
-    found = {c.name: c for c in fp.order_sensitive(full, n=3, k=1, samples=3).clauses}
+    found = {c.name: c for c in fp.papers.order_sensitive(full, n=3, k=1, samples=3).clauses}
     text = found["subgroup"].example
     g = np.array([float(x) for x in text[text.index("(") + 1 : text.index(")")].split(", ")])
     y = tuple(int(x) - 1 for x in text[text.index("order ") + 6 :][:3])
@@ -170,9 +170,9 @@ def test_k_factors_of_one_and_of_all_are_the_known_forms() -> None:
         ours = surrogate(name, 4)
         np.testing.assert_allclose(KFactor(4, k).values(g), ours.values(g), atol=1e-12)
         np.testing.assert_allclose(KFactor(4, k).slopes(g), ours.slopes(g), atol=1e-12)
-    assert fp.order_sensitive(KFactor(4, 2), 4, 2).broken == ("subgroup",)
-    assert fp.order_sensitive(KFactor(4, 2), 4, 4)
-    assert fp.order_sensitive(KFactor(4, 2, level=2), 4, 2)
+    assert fp.papers.order_sensitive(KFactor(4, 2), 4, 2).broken == ("subgroup",)
+    assert fp.papers.order_sensitive(KFactor(4, 2), 4, 4)
+    assert fp.papers.order_sensitive(KFactor(4, 2, level=2), 4, 2)
 
 
 def test_places_and_orders_are_inverse() -> None:
@@ -184,7 +184,7 @@ def test_names_and_forms() -> None:
     assert written(focused_net(2, 0.5)) == "Focused(k=2, beta=0.5)"
     assert list(forms(named("ListMLE"), "ListMLE", 2)) == ["ListMLE, full order", "ListMLE, top 2"]
     assert list(forms(named("ListMLE(k=1)"), "x", 2)) == ["x"]
-    assert set(fp.order_sensitive("ListMLE", 3, 1, samples=1).to_dict()) == {
+    assert set(fp.papers.order_sensitive("ListMLE", 3, 1, samples=1).to_dict()) == {
         "loss", "n", "k", "holds", "clauses",
     }  # fmt: skip
     assert len(CLAUSES) == 7
@@ -192,12 +192,12 @@ def test_names_and_forms() -> None:
 
 def test_wrong_losses_are_refused_in_one_line() -> None:
     with pytest.raises(DataError, match=r"<lambda>: phi\(scores, order\) must give a number"):
-        fp.order_sensitive(lambda g: 0.0)  # type: ignore[arg-type]
+        fp.papers.order_sensitive(lambda g: 0.0)  # type: ignore[arg-type]
     with pytest.raises(DataError, match="is not finite at scores"):
-        fp.order_sensitive(lambda g, y: float("nan"))
+        fp.papers.order_sensitive(lambda g, y: float("nan"))
     with pytest.raises(
         DataError, match=r"a loss is a name, a Loss, or phi\(scores, order\); got 5"
     ):
-        fp.order_sensitive(5)  # type: ignore[arg-type]
+        fp.papers.order_sensitive(5)  # type: ignore[arg-type]
     with pytest.raises(DataError, match="k must be from 1 to the number of objects, 4; got 5"):
-        fp.order_sensitive("ListMLE", k=5)
+        fp.papers.order_sensitive("ListMLE", k=5)

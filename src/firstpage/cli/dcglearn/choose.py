@@ -84,7 +84,7 @@ def _learned(
         from firstpage.data.preferences.utility import read_utility
 
         return read_utility(measure), None
-    from firstpage.dcglearn.advice import advice
+    from firstpage.dcglearn.advisor import advice
     from firstpage.dcglearn.learn import DCGLearn
 
     assert prefs is not None

@@ -97,13 +97,15 @@ def _read(files: list[Path], settings: dict[str, Any]) -> tuple[dict[str, Any], 
 def _compare(measures: Any, systems: dict[str, Any], truth: Any, settings: dict[str, Any]) -> Any:
     """Return the coherence of the two measures, and the verdicts of the first."""
     from firstpage.dcglearn.certificates.verdicts import verdicts_of_rankings
-    from firstpage.dcglearn.coherence import coherence_of_rankings
+    from firstpage.dcglearn.measure_coherence import coherence_of_rankings
     from firstpage.dcglearn.system_rankings import SystemRankings
     from firstpage.measures.measure import resolve_convention
 
     overrides = {name: settings[name] for name in ("ties", "queries", "seed")}
     depth = max(measure.depth for measure in measures)
-    ranked = SystemRankings.from_systems(systems, truth, resolve_convention(settings["convention"], **overrides), depth=depth)
+    ranked = SystemRankings.from_systems(
+        systems, truth, resolve_convention(settings["convention"], **overrides), depth=depth
+    )
     first, second = (ranked.bind(measure) for measure in measures)
     with shared.progress_bar("certificates") as progress:
         verdicts = verdicts_of_rankings(

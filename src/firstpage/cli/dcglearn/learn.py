@@ -136,8 +136,8 @@ def _parse_cost(text: str) -> Any:
 
 def _about(learner: DCGLearn, rounds: int, tests: int, form: Any) -> dict[str, Any]:
     """Return the record of a fit: intervals, tests, and advice on whether more would pay."""
-    from firstpage.dcglearn.advice import advice, compare_with_dcg
-    from firstpage.dcglearn.intervals import intervals, position_test
+    from firstpage.dcglearn.advisor import advice, compare_with_dcg
+    from firstpage.dcglearn.confidence import intervals, position_test
     from firstpage.dcglearn.pairs import truncation_notes, unjudged_notes
 
     about = learner.about()

@@ -133,7 +133,9 @@ def _simulate(
     simulated = strategy(name)
     if settings["refine"]:
         simulated = Refined(simulated, settings["refine"])
-    queries = SimulatedQueries(*(settings[key] for key in ("n", "noise", "ties", "grades", "prior_tau")))
+    queries = SimulatedQueries(
+        *(settings[key] for key in ("n", "noise", "ties", "grades", "prior_tau"))
+    )
     return simulate(
         simulated, settings["k"], queries=queries, votes=votes, runs=runs, budgets=budgets,
         equal=settings["equal"], seed=settings["seed"], progress=progress, name=name,

@@ -67,7 +67,7 @@ def command(
 
 def _project_study(location: str, name: str | None, symmetrize: bool) -> StudyAndProfiles:
     with open_store(location) as store, store.read() as tx:
-        from firstpage.web.analysis.figures import skipped_questions, project_study
+        from firstpage.web.analysis.figures import project_study, skipped_questions
         from firstpage.web.store.projects import find_project
 
         project = find_project(tx, name)

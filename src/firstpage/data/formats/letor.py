@@ -24,7 +24,7 @@ from firstpage.data.ids import Ids, encode_text
 from firstpage.data.io.files import read_all, write_bytes
 from firstpage.data.io.json_files import json_digest
 from firstpage.errors import DataError, FirstpageWarning, location
-from firstpage.folders import cache_folder, atomic_replace
+from firstpage.folders import atomic_replace, cache_folder
 from firstpage.kernels.parsing import letor as kernel
 from firstpage.kernels.parsing.numbers import fallback_number, powers
 from firstpage.types import Array, Bytes, Floats, Progress

@@ -313,7 +313,8 @@ class LetorReader:
             raw = bytes(b.text[start:size]).split(b"\n", 1)[0]
             column = len(raw) - len(raw.lstrip()) + 1
             raise DataError(
-                f"{location(self.path, line, column)}: the label must be finite; got {b.labels[row]}."
+                f"{location(self.path, line, column)}: the label must be finite; got "
+                f"{b.labels[row]}."
             )
 
     def _locate_row(self, text: Bytes, size: int, row: int) -> tuple[int, int]:

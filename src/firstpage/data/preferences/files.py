@@ -81,7 +81,7 @@ def read_preferences(
     ...     path = os.path.join(folder, "pairs.jsonl")
     ...     with open(path, "w") as file:
     ...         _ = file.write('{"left": [3, 0], "right": [0, 3], "outcome": "left"}')
-    ...     fp.read_preferences(path)
+    ...     fp.dcglearn.read_preferences(path)
     Preferences(1 pairs, 0 ties; 2 positions, grades 0 to 3)
     """
     file = Path(path)
@@ -304,11 +304,11 @@ def write_preferences(preferences: Preferences, path: str | os.PathLike[str]) ->
     --------
     >>> import os, tempfile
     >>> import firstpage as fp
-    >>> pairs = fp.Preferences.from_grades([[3, 0]], [[0, 3]], [1])
+    >>> pairs = fp.dcglearn.Preferences.from_grades([[3, 0]], [[0, 3]], [1])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "pairs.npz")
-    ...     fp.write_preferences(pairs, path)
-    ...     len(fp.read_preferences(path))
+    ...     fp.dcglearn.write_preferences(pairs, path)
+    ...     len(fp.dcglearn.read_preferences(path))
     1
     """
     file = Path(path)
@@ -389,11 +389,11 @@ class PreferenceFiles:
     --------
     >>> import os, tempfile
     >>> import firstpage as fp
-    >>> pairs = fp.Preferences.from_grades([[3, 0]], [[0, 3]], [1])
+    >>> pairs = fp.dcglearn.Preferences.from_grades([[3, 0]], [[0, 3]], [1])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name in ("a.jsonl", "b.npz"):
-    ...         fp.write_preferences(pairs, os.path.join(folder, name))
-    ...     len(fp.PreferenceFiles.from_paths(folder))
+    ...         fp.dcglearn.write_preferences(pairs, os.path.join(folder, name))
+    ...     len(fp.dcglearn.PreferenceFiles.from_paths(folder))
     2
     """
 

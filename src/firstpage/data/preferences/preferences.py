@@ -67,7 +67,7 @@ class Preferences:
     Examples
     --------
     >>> import firstpage as fp
-    >>> fp.Preferences.from_grades([[3, 0], [1, 1]], [[0, 3], [2, 0]], [1, -1])
+    >>> fp.dcglearn.Preferences.from_grades([[3, 0], [1, 1]], [[0, 3], [2, 0]], [1, -1])
     Preferences(2 pairs, 0 ties; 2 positions, grades 0 to 3)
     """
 
@@ -180,7 +180,7 @@ class Preferences:
         Examples
         --------
         >>> import firstpage as fp
-        >>> fp.Preferences.from_grades([[2, None, 1]], [[0, 1]]).left.tolist()
+        >>> fp.dcglearn.Preferences.from_grades([[2, None, 1]], [[0, 1]]).left.tolist()
         [[2, -1, 1]]
         """
         width = max(_width(side, source) for side in (left, right))

@@ -68,7 +68,7 @@ class Utility:
     Examples
     --------
     >>> import firstpage as fp
-    >>> fp.Utility.from_gains([0, 1, 3], [1, 0.5])
+    >>> fp.dcglearn.Utility.from_gains([0, 1, 3], [1, 0.5])
     Utility(gains, 2 positions, gains by grade {0: 0, 1: 0.333, 2: 1})
     """
 
@@ -182,7 +182,7 @@ class Utility:
         Examples
         --------
         >>> import firstpage as fp
-        >>> fp.Utility.from_dcg("exp", range(3), 10).gains.round(3).tolist()
+        >>> fp.dcglearn.Utility.from_dcg("exp", range(3), 10).gains.round(3).tolist()
         [0.0, 0.333, 1.0]
         """
         if gain not in NAMED_GAINS:
@@ -231,7 +231,7 @@ class Utility:
         Examples
         --------
         >>> import firstpage as fp
-        >>> fp.Utility.from_gains([0, 1, 3], [1, 0.5]).label_gain()
+        >>> fp.dcglearn.Utility.from_gains([0, 1, 3], [1, 0.5]).label_gain()
         [0.0, 1.0, 3.0]
         """
         best = self.grades[-1]
@@ -366,8 +366,8 @@ def read_utility(path: str | os.PathLike[str]) -> Utility:
     >>> import firstpage as fp
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "measure.json")
-    ...     fp.Utility.from_dcg("linear", range(3), 5).save(path)
-    ...     fp.read_utility(path).n_positions
+    ...     fp.dcglearn.Utility.from_dcg("linear", range(3), 5).save(path)
+    ...     fp.dcglearn.read_utility(path).n_positions
     5
     """
     name, stored = os.fspath(path), MEASURE_FORMAT.read(path)

@@ -20,7 +20,7 @@ from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.certificates import proofs
 from firstpage.dcglearn.certificates.problem import SystemContrast, Vary, contrast
 from firstpage.dcglearn.certificates.proofs import MAX_BOXES, Point, Radius, State
-from firstpage.dcglearn.coherence import signs
+from firstpage.dcglearn.measure_coherence import signs
 from firstpage.dcglearn.system_rankings import BoundDCG, SystemRankings, parse_dcg
 from firstpage.engine.threads import single_threaded_blas
 from firstpage.errors import DataError, MeasureError
@@ -124,7 +124,7 @@ class Verdict:
     >>> import firstpage as fp
     >>> qrels = {"q": {"a": 2, "b": 1, "c": 0}}
     >>> runs = {"x": {"q": {"a": 2.0, "c": 1.0}}, "y": {"q": {"b": 2.0, "c": 1.0}}}
-    >>> fp.verdicts(runs, qrels, "DCG@2")
+    >>> fp.dcglearn.verdicts(runs, qrels, "DCG@2")
     (Verdict(x beats y by +2.0000 in DCG@2; proven),)
     """
 
@@ -251,7 +251,7 @@ def verdicts(
     ...     "good": {"q": {"a": 3.0, "b": 2.0, "c": 1.0}},
     ...     "bad": {"q": {"c": 3.0, "b": 2.0, "a": 1.0}},
     ... }
-    >>> (verdict,) = fp.verdicts(runs, qrels, "DCG@2")
+    >>> (verdict,) = fp.dcglearn.verdicts(runs, qrels, "DCG@2")
     >>> verdict.better, verdict.unrestricted.state
     ('good', 'proven')
     """

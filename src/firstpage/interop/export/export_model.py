@@ -242,7 +242,8 @@ class ExportModel:
         depth = max(tree.depth() for tree in forest.trees)
         if depth > MAX_TREE_DEPTH:
             raise DataError(
-                f"{self.source} has a tree of depth {depth}, and at most {MAX_TREE_DEPTH} can be written; "
+                f"{self.source} has a tree of depth {depth}, and at most {MAX_TREE_DEPTH} can be "
+                "written; "
                 "grow shallower trees: "
                 "scorer='trees(options={\"max_depth\": 12})'."
             )
@@ -293,7 +294,9 @@ def _check_scores(forest: Forest, scoring: Scoring, source: str) -> None:
         if len(known):
             rows = rng.random(len(X)) < 0.7
             X[rows, feature] = rng.choice(known, int(rows.sum()))
-    wrong = np.abs(forest.scores(X) - scoring.predict(X)) > TOLERANCE * (forest.leaf_magnitudes(X) + 1e-300)
+    wrong = np.abs(forest.scores(X) - scoring.predict(X)) > TOLERANCE * (
+        forest.leaf_magnitudes(X) + 1e-300
+    )
     if wrong.any():
         raise DataError(
             f"{source}: its trees were grown with options that cannot be exported (scores differ); "

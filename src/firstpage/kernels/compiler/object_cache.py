@@ -24,7 +24,7 @@ import numpy as np
 
 from firstpage import kernels
 from firstpage.errors import FirstpageError, FirstpageWarning
-from firstpage.folders import cache_folder, atomic_replace
+from firstpage.folders import atomic_replace, cache_folder
 from firstpage.kernels.compiler.functions import Subroutine, fingerprint, jitted
 from firstpage.types import Floats, Ints
 

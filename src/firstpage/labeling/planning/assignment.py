@@ -127,7 +127,7 @@ def rebalance(assignment: Assignment, fixed: Collection[Key] = frozenset()) -> A
     >>> from dataclasses import replace
     >>> import firstpage as fp
     >>> from firstpage.labeling.planning.assignment import rebalance
-    >>> assignment = fp.make_assignment(["q1", "q2", "q3"], ["ada"], tools=["pairs"])
+    >>> assignment = fp.labeling.make_assignment(["q1", "q2", "q3"], ["ada"], tools=["pairs"])
     >>> rebalance(replace(assignment, assessors=("ada", "ben", "cleo"))).load()
     {'ada': 1, 'ben': 1, 'cleo': 1}
     """
@@ -373,7 +373,7 @@ def make_assignment(
     --------
     >>> import firstpage as fp
     >>> queries = [f"q{i}" for i in range(10)]
-    >>> assignment = fp.make_assignment(queries, ["ada", "ben", "cleo"], tools=["pairs"])
+    >>> assignment = fp.labeling.make_assignment(queries, ["ada", "ben", "cleo"], tools=["pairs"])
     >>> sorted(assignment.load().values())
     [3, 3, 4]
     """

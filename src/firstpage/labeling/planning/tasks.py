@@ -60,7 +60,7 @@ class Assignment:
     Examples
     --------
     >>> import firstpage as fp
-    >>> assignment = fp.make_assignment(["q1", "q2"], ["ada", "ben"], tools=["pairs"])
+    >>> assignment = fp.labeling.make_assignment(["q1", "q2"], ["ada", "ben"], tools=["pairs"])
     >>> assignment.load()
     {'ada': 1, 'ben': 1}
     """

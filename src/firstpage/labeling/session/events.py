@@ -46,7 +46,7 @@ class Setting:
     Examples
     --------
     >>> import firstpage as fp
-    >>> fp.Setting("heap", k=5).strategy
+    >>> fp.labeling.Setting("heap", k=5).strategy
     'heap'
     """
 

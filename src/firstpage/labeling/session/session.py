@@ -202,7 +202,7 @@ class Session:
     Examples
     --------
     >>> import firstpage as fp
-    >>> session = fp.Session(["a", "b", "c", "d"], fp.Setting("tournament", k=2))
+    >>> session = fp.labeling.Session(["a", "b", "c", "d"], fp.labeling.Setting("tournament", k=2))
     >>> while (question := session.question) is not None:
     ...     _ = session.answer(1 if question.left < question.right else -1)
     >>> session.order

@@ -160,7 +160,8 @@ def _rows(
         if outcome is None or left == right:
             problem = "a document against itself" if left == right else f"the vote {vote!r}"
             raise DataError(
-                f"{location(path, number)}: {problem}; a vote must be a1, a2 or equal, on two documents."
+                f"{location(path, number)}: {problem}; a vote must be a1, a2 or equal, on two "
+                "documents."
             )
         yield query, left, right, outcome
 

@@ -83,7 +83,7 @@ class Study:
     >>> records = [
     ...     Record("q", "ada", "pairs", left, right, 1) for left, right in ("ab", "bc", "ca")
     ... ]
-    >>> result = fp.study(records, {}, rounds=10)
+    >>> result = fp.labeling.study(records, {}, rounds=10)
     >>> result.triads.circular, result.triads.complete
     (1, 1)
     """
@@ -182,7 +182,7 @@ def study(
     >>> records = [
     ...     Record("q", assessor, "pairs", "a", "b", 1, active=5.0) for assessor in ("ada", "ben")
     ... ]
-    >>> result = fp.study(records, {}, rounds=10)
+    >>> result = fp.labeling.study(records, {}, rounds=10)
     >>> result.shared["pairs"].overall, result.effort["pairs"].seconds.mean
     (1.0, 5.0)
     """

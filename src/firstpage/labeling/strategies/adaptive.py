@@ -171,7 +171,8 @@ class Adaptive:
     Examples
     --------
     >>> import firstpage as fp
-    >>> session = fp.Session(list("abcdefgh"), fp.Setting("adaptive(budget=12)", k=2))
+    >>> setting = fp.labeling.Setting("adaptive(budget=12)", k=2)
+    >>> session = fp.labeling.Session(list("abcdefgh"), setting)
     >>> while (question := session.question) is not None:
     ...     _ = session.answer(1 if question.left < question.right else -1)
     >>> session.order
@@ -311,7 +312,8 @@ class Refined:
     Examples
     --------
     >>> import firstpage as fp
-    >>> session = fp.Session(list("abcdefgh"), fp.Setting("tournament", k=1, refine=3))
+    >>> setting = fp.labeling.Setting("tournament", k=1, refine=3)
+    >>> session = fp.labeling.Session(list("abcdefgh"), setting)
     >>> while (question := session.question) is not None:
     ...     _ = session.answer(1 if question.left < question.right else -1)
     >>> len(session.judgments)  # 7 of the tournament and 3 more

@@ -45,7 +45,7 @@ class FiveGrade:
     Examples
     --------
     >>> import firstpage as fp
-    >>> session = fp.Session(["a", "b", "c"], fp.Setting("five-grade", k=1))
+    >>> session = fp.labeling.Session(["a", "b", "c"], fp.labeling.Setting("five-grade", k=1))
     >>> while (question := session.question) is not None:
     ...     _ = session.answer({"a": 0, "b": 4, "c": 2}[question.left])
     >>> session.order
@@ -102,7 +102,7 @@ class EveryPair(Sorting):
     Examples
     --------
     >>> import firstpage as fp
-    >>> session = fp.Session(["a", "b", "c"], fp.Setting("pairs", k=1))
+    >>> session = fp.labeling.Session(["a", "b", "c"], fp.labeling.Setting("pairs", k=1))
     >>> len(session.choices)
     3
     """

@@ -254,7 +254,7 @@ class Tournament(Sorting):
     Examples
     --------
     >>> import firstpage as fp
-    >>> session = fp.Session(list("abcdefgh"), fp.Setting("tournament", k=1))
+    >>> session = fp.labeling.Session(list("abcdefgh"), fp.labeling.Setting("tournament", k=1))
     >>> while (question := session.question) is not None:
     ...     _ = session.answer(1 if question.left < question.right else -1)
     >>> session.order, len(session.judgments)
@@ -282,7 +282,8 @@ class Insertion(Sorting):
     --------
     >>> import firstpage as fp
     >>> prior = [8, 7, 6, 5, 4, 3, 2, 1]
-    >>> session = fp.Session(list("abcdefgh"), fp.Setting("insertion", k=2), prior=prior)
+    >>> setting = fp.labeling.Setting("insertion", k=2)
+    >>> session = fp.labeling.Session(list("abcdefgh"), setting, prior=prior)
     >>> while (question := session.question) is not None:
     ...     _ = session.answer(1 if question.left < question.right else -1)
     >>> session.order, len(session.judgments)

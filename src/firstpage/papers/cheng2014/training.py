@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.aggregation.aggregate import aggregate
+from firstpage.aggregation.aggregation import aggregate
 from firstpage.aggregation.ballots import Ballots
 from firstpage.aggregation.methods import Credit, SupervisedKemeny
 from firstpage.aggregation.weights import supervised_weights

@@ -7,7 +7,7 @@ from itertools import permutations
 import numpy as np
 
 from firstpage.data.preferences.utility import Utility
-from firstpage.dcglearn.coherence import list_agreement, list_values
+from firstpage.dcglearn.measure_coherence import list_agreement, list_values
 from firstpage.papers.theory.checks import Check, Result
 from firstpage.types import Floats
 

@@ -170,7 +170,10 @@ def fit_identity(
         "version": versions()["firstpage"],
         "ranker": name,
         "parameters": {k: v for k, v in parameters.items() if k not in IRRELEVANT},
-        "data": [training.fingerprint()["sha256"], *[json_digest({"w": w.tolist()}) for w in weights]],
+        "data": [
+            training.fingerprint()["sha256"],
+            *[json_digest({"w": w.tolist()}) for w in weights],
+        ],
         "warm start": None if start is None else json_digest({"w": np.asarray(start).tolist()}),
         "validation data": None if valid is None else valid.sha256(),
     }

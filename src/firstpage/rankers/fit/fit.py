@@ -43,7 +43,11 @@ def fit_composition(request: FitRequest, composition: Composition) -> FitResult:
         return fit_trees(request, composition.trees, growth)
     assert composition.scorer is not None
     limit = nullcontext() if composition.scorer.linear else torch_threads(request.threads)
-    with limit, single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):  # it may diverge
+    with (
+        limit,
+        single_threaded_blas(),
+        np.errstate(over="ignore", invalid="ignore"),
+    ):  # it may diverge
         return _fit_scorer(request, composition, composition.scorer)
 
 

@@ -15,7 +15,7 @@ from firstpage.data.truth import Truth
 from firstpage.errors import DataError
 from firstpage.losses.loss import Loss
 from firstpage.rankers.fit.checks import check_labels
-from firstpage.scorers.trees import TreeCallback, LightGBM, Trees, import_lightgbm, library_errors
+from firstpage.scorers.trees import LightGBM, TreeCallback, Trees, import_lightgbm, library_errors
 from firstpage.types import Floats, Ints
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Any
 
 from firstpage.data.preferences.preferences import Preferences
 from firstpage.dcglearn.active import choose
-from firstpage.dcglearn.advice import MIN_ADAPTIVE_PAIRS
+from firstpage.dcglearn.advisor import MIN_ADAPTIVE_PAIRS
 from firstpage.web.analysis.measure import Grades, LearnedMeasure, learned_measure, lists_of
 from firstpage.web.store import projects
 from firstpage.web.store.connect import Tx
@@ -62,7 +62,10 @@ def fallback_reason(project: Project, learned: LearnedMeasure) -> str | None:
     if learned.learner is None:
         return learned.why
     if learned.pairs < MIN_ADAPTIVE_PAIRS:
-        return f"there are {learned.pairs} informative judgments; choosing starts at {MIN_ADAPTIVE_PAIRS}."
+        return (
+            f"there are {learned.pairs} informative judgments; choosing starts at "
+            f"{MIN_ADAPTIVE_PAIRS}."
+        )
     return None
 
 

@@ -84,7 +84,8 @@ def _not_judged_problem(keys: Sequence[str]) -> list[str]:
         return []
     return [
         f"In {len(keys)} finished queries every question was skipped, so they have no truth: "
-        f"{format_names(map(repr, keys))}. Their assessors can still answer (Review), or others can "
+        f"{format_names(map(repr, keys))}. Their assessors can still answer (Review), or others "
+        "can "
         "judge them."
     ]
 
@@ -177,7 +178,9 @@ def agreement(tx: Tx, project: Project, symmetrize: bool = False) -> dict[str, A
 def disagreements(tx: Tx, project: Project, most: int = 5) -> dict[str, Any]:
     """Return queries with several assessors, the lowest agreement first, with disputed pairs."""
     tasks = task_judgments(tx, project)
-    profiles = query_profiles(records(tx, project, tasks), results(tx, project, tasks), max_pairs=most)
+    profiles = query_profiles(
+        records(tx, project, tasks), results(tx, project, tasks), max_pairs=most
+    )
     return nan_to_none({"queries": [profile.to_dict() for profile in profiles]})
 
 

@@ -16,14 +16,14 @@ from sqlalchemy import RowMapping, and_, func, select
 
 from firstpage.data.preferences.preferences import Preferences
 from firstpage.data.preferences.utility import Utility
-from firstpage.dcglearn.advice import (
+from firstpage.dcglearn.advisor import (
     MIN_ADAPTIVE_PAIRS,
     Advice,
     DCGComparison,
     advice,
     compare_with_dcg,
 )
-from firstpage.dcglearn.intervals import Intervals, intervals
+from firstpage.dcglearn.confidence import Intervals, intervals
 from firstpage.dcglearn.learn import DEFAULT_C, DCGLearn
 from firstpage.dcglearn.pairs import truncation_notes, unjudged_notes
 from firstpage.errors import DataError

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from firstpage.labeling.belief.posterior_ranks import consensus
-from firstpage.labeling.strategies.strategy import Answer, AnsweredQuestion, Compare, Grade, Question
+from firstpage.labeling.strategies.strategy import (
+    Answer,
+    AnsweredQuestion,
+    Compare,
+    Grade,
+    Question,
+)
 from firstpage.web.analysis.records import TaskJudgments, keys_by_query, task_judgments
 from firstpage.web.store import texts
 from firstpage.web.store.connect import Tx

@@ -200,5 +200,7 @@ def _documents(
     return trec.join_documents(queries, wanted, texts, collection.name), notes
 
 
-def _rows(file: File, limits: ReadLimits, unread: rows.UnreadColumns) -> Iterator[row_reader.LocatedRow]:
+def _rows(
+    file: File, limits: ReadLimits, unread: rows.UnreadColumns
+) -> Iterator[row_reader.LocatedRow]:
     return unread.tracked(file.name, row_reader.read_rows(file.name, file.stream, limits))

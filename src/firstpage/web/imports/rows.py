@@ -104,7 +104,9 @@ def description_of(where: str, row: Mapping[str, Any]) -> str:
     return " ".join(text for text in texts if text)
 
 
-def documents_from(rows: Iterable[LocatedRow], pictures: Pictures) -> dict[str, list[DocumentRecord]]:
+def documents_from(
+    rows: Iterable[LocatedRow], pictures: Pictures
+) -> dict[str, list[DocumentRecord]]:
     """Return the documents of a file by query."""
     by_query: dict[str, dict[str, DocumentRecord]] = {}
     for where, row in rows:

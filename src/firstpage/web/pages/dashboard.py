@@ -195,5 +195,7 @@ def measure_page(request: Request, member: Lead) -> Response:
         descriptions={name: text for name, _, text in CHOICES}, verdicts=ADVICE,
         advice=sentence(learned.advice) if learned.advice else None,
         comparison=sentence(learned.comparison) if learned.comparison else None,
-        plots=Markup(utility_figures(learned.utility, learned.intervals)) if learned.utility else None,
+        plots=(
+            Markup(utility_figures(learned.utility, learned.intervals)) if learned.utility else None
+        ),
     )  # fmt: skip

@@ -268,7 +268,8 @@ def _named(assignment: Assignment, names: Mapping[str, str]) -> Assignment:
 
     return replace(
         assignment, assessors=tuple(names.get(p, p) for p in assignment.assessors),
-        departed=tuple(names.get(p, p) for p in assignment.departed), tasks=renamed(assignment.tasks),
+        departed=tuple(names.get(p, p) for p in assignment.departed),
+        tasks=renamed(assignment.tasks),
         abandoned=renamed(assignment.abandoned),
     )  # fmt: skip
 

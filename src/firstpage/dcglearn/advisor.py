@@ -49,7 +49,7 @@ class DCGComparison:
 
     Examples
     --------
-    >>> from firstpage.dcglearn.advice import DCGComparison
+    >>> from firstpage.dcglearn.advisor import DCGComparison
     >>> DCGComparison(0.9, 0.8, "exp", (0.04, 0.16), 200).verdict
     'better'
     """
@@ -220,7 +220,7 @@ class Advice:
 
     Examples
     --------
-    >>> from firstpage.dcglearn.advice import Advice
+    >>> from firstpage.dcglearn.advisor import Advice
     >>> advice = Advice(300, 0.9, 1.0, 1.0, (), (0.0002, 0.0015), 60)
     >>> advice.verdict
     'stop'
@@ -307,7 +307,8 @@ class Advice:
         low, high = self.interval
         return (
             f"expected accuracy {self.accuracy():.3f} with {self.pairs} pairs; the next "
-            f"{ADDITIONAL_PAIRS} are expected to add {self.gain:+.3f} ({CONFIDENCE_LEVEL:.0%} interval "
+            f"{ADDITIONAL_PAIRS} are expected to add {self.gain:+.3f} "
+            f"({CONFIDENCE_LEVEL:.0%} interval "
             f"{low:+.3f} to {high:+.3f}): {VERDICT_TEXTS[self.verdict]}."
         )
 
@@ -355,8 +356,9 @@ def advice(learner: DCGLearn, repeats: int = 3, form: Form = "gains") -> Advice:
     Examples
     --------
     >>> import firstpage as fp
-    >>> learner = fp.DCGLearn(K=2, C=1.0).fit([[2, 0], [1, 0], [2, 1]], [[0, 2], [0, 1], [1, 2]])
-    >>> fp.advice(learner).verdict
+    >>> left, right = [[2, 0], [1, 0], [2, 1]], [[0, 2], [0, 1], [1, 2]]
+    >>> learner = fp.dcglearn.DCGLearn(K=2, C=1.0).fit(left, right)
+    >>> fp.dcglearn.advice(learner).verdict
     'too few'
     """
     count = len(learner.pairs_)

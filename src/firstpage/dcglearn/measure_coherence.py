@@ -137,7 +137,8 @@ def list_values(grades: Any, utility: Utility) -> Floats:
     lists = np.asarray(grades)
     if lists.ndim != 2 or lists.shape[1] < utility.n_positions:
         raise DataError(
-            f"grade lists must be rows of at least {utility.n_positions} grades, one per position of "
+            f"grade lists must be rows of at least {utility.n_positions} grades, one per position "
+            "of "
             f"the measure; the shape is {lists.shape}."
         )
     positions = np.arange(utility.n_positions)
@@ -219,7 +220,7 @@ class Coherence:
     >>> import firstpage as fp
     >>> qrels = {"q": {"a": 2, "b": 1, "c": 0}}
     >>> runs = {"x": {"q": {"a": 2.0, "c": 1.0}}, "y": {"q": {"b": 2.0, "a": 1.0}}}
-    >>> fp.coherence(runs, qrels, "DCG@1", "DCG@2")
+    >>> fp.dcglearn.coherence(runs, qrels, "DCG@1", "DCG@2")
     Coherence(DCG@1 and DCG@2: 1 queries, 2 systems, agree on 100.0% of 1 pairs of lists)
     """
 
@@ -306,7 +307,8 @@ def coherence(
     ...     "top": {"q": {"a": 3.0, "c": 2.0, "b": 1.0}},
     ...     "wide": {"q": {"b": 3.0, "d": 2.0, "c": 1.0}},
     ... }
-    >>> result = fp.coherence(runs, qrels, "DCG(gain=[0, 1, 9])@2", "DCG(gain=[0, 1, 1.1])@2")
+    >>> measures = "DCG(gain=[0, 1, 9])@2", "DCG(gain=[0, 1, 1.1])@2"
+    >>> result = fp.dcglearn.coherence(runs, qrels, *measures)
     >>> result.orders
     (('top', 'wide'), ('wide', 'top'))
     >>> result.agreement.oppose

@@ -44,7 +44,7 @@ class PositionTest:
 
     Examples
     --------
-    >>> from firstpage.dcglearn.intervals import PositionTest
+    >>> from firstpage.dcglearn.confidence import PositionTest
     >>> PositionTest(0.97, 0.99, 0.01, 99).to_dict()["p"]
     0.01
     """
@@ -98,8 +98,8 @@ def position_test(
     >>> import firstpage as fp
     >>> better = [[2, 0], [1, 0], [2, 1], [1, 1], [2, 0]]
     >>> worse = [[0, 2], [0, 1], [1, 2], [0, 1], [1, 1]]
-    >>> learner = fp.DCGLearn(K=2, C=1.0).fit(better, worse)
-    >>> test = fp.position_test(learner, rounds=9)
+    >>> learner = fp.dcglearn.DCGLearn(K=2, C=1.0).fit(better, worse)
+    >>> test = fp.dcglearn.position_test(learner, rounds=9)
     >>> 0.0 < test.p <= 1.0
     True
     """
@@ -200,7 +200,7 @@ class Intervals:
     Examples
     --------
     >>> import numpy as np
-    >>> from firstpage.dcglearn.intervals import Intervals
+    >>> from firstpage.dcglearn.confidence import Intervals
     >>> bounds = np.array([[0.0, 0.0], [0.2, 0.6], [1.0, 1.0]])
     >>> weights = np.zeros((2, 3, 2))
     >>> Intervals(bounds, bounds[1:], weights, np.array([0.9, 1.0]), 200, 0.95)
@@ -312,8 +312,8 @@ def intervals(
     >>> import firstpage as fp
     >>> better = [[2, 0], [1, 0], [2, 1], [1, 1], [2, 0]]
     >>> worse = [[0, 2], [0, 1], [1, 2], [0, 1], [1, 1]]
-    >>> learner = fp.DCGLearn(K=2, C=1.0).fit(better, worse)
-    >>> fp.intervals(learner, rounds=20)
+    >>> learner = fp.dcglearn.DCGLearn(K=2, C=1.0).fit(better, worse)
+    >>> fp.dcglearn.intervals(learner, rounds=20)
     Intervals(95%, 20 rounds: 3 gains, 2 discounts)
     """
     if len(np.unique(learner.groups_)) < 2:

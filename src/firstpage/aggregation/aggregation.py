@@ -58,7 +58,8 @@ class Aggregation:
     Examples
     --------
     >>> import firstpage as fp
-    >>> result = fp.aggregate([{"q": {"a": 2, "b": 1}}, {"q": {"a": 3, "b": 1}}], "Borda")
+    >>> runs = [{"q": {"a": 2, "b": 1}}, {"q": {"a": 3, "b": 1}}]
+    >>> result = fp.aggregation.aggregate(runs, "Borda")
     >>> result.run.to_dict()
     {'q': {'a': 2.0, 'b': 1.0}}
     >>> result.cost
@@ -240,7 +241,7 @@ def aggregate(
     ...     {"q": {"a": 1, "b": 3, "c": 2}},
     ...     {"q": {"a": 2, "b": 3, "c": 1}},
     ... ]
-    >>> list(fp.aggregate(runs, "Copeland").run.docids)
+    >>> list(fp.aggregation.aggregate(runs, "Copeland").run.docids)
     ['b', 'a', 'c']
     """
     parsed = parse_method(method)
