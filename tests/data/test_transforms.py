@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import firstpage as fp
+from firstpage.data.transforms import transform_from_dict
 
 RNG = np.random.default_rng(0)
 DATA = fp.Dataset.from_arrays(

@@ -279,8 +279,7 @@ def transform_from_dict(stored: dict[str, Any]) -> MinMax | Standardize:
 
     Examples
     --------
-    >>> import firstpage as fp
-    >>> fp.transform_from_dict(fp.MinMax().to_dict())
+    >>> transform_from_dict(MinMax().to_dict())
     MinMax(per='query')
     """
     cls = lookup(str(stored.get("transform")), TRANSFORMS, "transform")

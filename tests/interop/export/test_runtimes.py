@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
+from firstpage.data.transforms import transform_from_dict
 from firstpage.rankers.model_files import Model, model_of
 from firstpage.scorers.mlp import MLPScoring
 from firstpage.scorers.stumps import StumpsScoring
