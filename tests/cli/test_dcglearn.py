@@ -112,7 +112,7 @@ def test_learn_from_two_runs_and_preferences_of_editors(run, files):
 
 
 def test_show_writes_a_page_and_label_gains(run, files):
-    fp.dcglearn.Utility.standard("exp", range(4), 5).save("m.json")
+    fp.dcglearn.Utility.from_dcg("exp", range(4), 5).save("m.json")
     code, out, _ = run("dcglearn", "show", "m.json")
     assert code == 0
     assert "grade 3   1.0000" in out
@@ -179,7 +179,7 @@ def test_simulate_prints_means_and_standard_errors(run, files):
     ],
 )  # fmt: skip
 def test_errors_are_one_line(run, files, arguments, words):
-    fp.dcglearn.Utility.standard("exp", range(1, 6), 10).save("m.json")
+    fp.dcglearn.Utility.from_dcg("exp", range(1, 6), 10).save("m.json")
     code, out, err = run("dcglearn", *arguments)
     assert code == 1
     assert words in err

@@ -27,7 +27,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     fp.write_run(to_run(SYNTHETIC[:10], np.arange(SYNTHETIC[:10].n_docs)), "short.run")
     fp.write(SYNTHETIC.with_features(SYNTHETIC.X, ["x", "y1", "z"]), "named.csv")
     fp.write_folds(SYNTHETIC, "folds", 3)
-    fp.dcglearn.Utility.of(gains=[0, 1, 2], discounts=[1, 0.5]).save("m.json")
+    fp.dcglearn.Utility.from_gains(gains=[0, 1, 2], discounts=[1, 0.5]).save("m.json")
     return tmp_path
 
 

@@ -23,7 +23,7 @@ def random_preferences(
     outcome = np.where(value >= 0, 1, -1) * np.where(rng.random(n) < strong, 2, 1)
     outcome = np.where(rng.random(n) < noise, -outcome, outcome)
     close = np.abs(value) <= np.quantile(np.abs(value), ties) if ties else np.zeros(n, bool)
-    return Preferences.of(
+    return Preferences.from_grades(
         left, right, np.where(close, 0, outcome), weight=rng.choice([1.0, 1.0, 0.5, 2.0], n),
         grades=range(levels),
     )  # fmt: skip

@@ -38,7 +38,7 @@ def test_simple_margin_chooses_the_smallest_differences():
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_batch_has_distinct_pairs_with_a_difference(strategy):
     pool = zhou_simulator(2).pairs(40, np.random.default_rng(1))
-    same = Preferences.of([[5, 4, 3]], [[5, 4, 3]], [0], grades=pool.grades)
+    same = Preferences.from_grades([[5, 4, 3]], [[5, 4, 3]], [0], grades=pool.grades)
     back = Preferences(pool.grades, pool.right, pool.left, pool.outcome, pool.weight)
     rows = choose(learner(), same + pool + pool + back, 60, strategy)
     assert len(rows) == 40
@@ -106,7 +106,7 @@ def test_committee_needs_a_fitted_learner():
 
 
 def test_pool_without_differences_gives_no_pairs():
-    same = Preferences.of([[5, 4]], [[5, 4]], [0], grades=range(1, 6))
+    same = Preferences.from_grades([[5, 4]], [[5, 4]], [0], grades=range(1, 6))
     assert choose(learner(), same, 3) == []
 
 

@@ -23,13 +23,13 @@ def judged(table: Floats, count: int, error: float, seed: int = 0) -> Preference
     at = np.arange(positions)
     difference = table[at, left].sum(axis=1) - table[at, right].sum(axis=1)
     outcome = np.where(difference > 0, 1, -1) * np.where(rng.random(count) < error, -1, 1)
-    return Preferences.of(
+    return Preferences.from_grades(
         left, right, outcome, query=[f"q{i}" for i in range(count)], grades=range(grades)
     )
 
 
 def test_judgments_by_dcg_give_no_better_measure() -> None:
-    table = Utility.standard("exp", range(4), 5).table()
+    table = Utility.from_dcg("exp", range(4), 5).table()
     comparison = compare_with_dcg(DCGLearn(5, C=1.0).fit(judged(table, 60, 0.1)))
     assert comparison.verdict == "not better"
     assert comparison.pairs == 60
@@ -47,14 +47,14 @@ def test_judgments_by_another_measure_give_a_better_one() -> None:
 
 
 def test_dcg_is_measured_on_the_same_pairs() -> None:
-    table = Utility.standard("linear", range(4), 5).table()
+    table = Utility.from_dcg("linear", range(4), 5).table()
     comparison = compare_with_dcg(DCGLearn(5, C=1.0).fit(judged(table, 80, 0.0)))
     assert (comparison.dcg, comparison.gains) == (1.0, "linear")
 
 
 def test_one_query_cannot_be_held_out() -> None:
-    preferences = judged(Utility.standard("exp", range(4), 5).table(), 30, 0.1)
-    single_query = Preferences.of(
+    preferences = judged(Utility.from_dcg("exp", range(4), 5).table(), 30, 0.1)
+    single_query = Preferences.from_grades(
         preferences.left, preferences.right, preferences.outcome, query=["q"] * 30, grades=range(4)
     )
     comparison = compare_with_dcg(DCGLearn(5, C=1.0).fit(single_query))
@@ -68,7 +68,7 @@ def test_c_is_chosen_without_the_held_out_pairs() -> None:
     """With random answers the best of eight C is optimistic; the nested choice is not."""
     optimistic, nested = [], []
     for seed in range(12):
-        preferences = judged(Utility.standard("exp", range(4), 5).table(), 40, 0.5, seed)
+        preferences = judged(Utility.from_dcg("exp", range(4), 5).table(), 40, 0.5, seed)
         learner = DCGLearn(5).fit(preferences)
         assert learner.validation_curve_ is not None
         optimistic.append(learner.validation_curve_.accuracy("weights"))
@@ -79,7 +79,7 @@ def test_c_is_chosen_without_the_held_out_pairs() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_few_ordinary_judgments_give_no_solver_warning(seed: int) -> None:
-    preferences = judged(Utility.standard("exp", range(4), 10).table(), 39, 0.2, seed)
+    preferences = judged(Utility.from_dcg("exp", range(4), 10).table(), 39, 0.2, seed)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         learner = DCGLearn(10, decreasing=True).fit(preferences)

@@ -83,8 +83,8 @@ def test_agreement_increases_with_the_difference() -> None:
     grades = np.repeat([5, 4, 3, 2, 1], 2)
     a, b = (rng.permuted(np.tile(grades, (4000, 1)), axis=1) for _ in range(2))
     discounts = 1 / np.log2(np.arange(2, 12))
-    exp = Utility.of(2.0 ** np.arange(1, 6), discounts, range(1, 6))
-    linear = Utility.of(np.arange(1, 6), discounts, range(1, 6))
+    exp = Utility.from_gains(2.0 ** np.arange(1, 6), discounts, range(1, 6))
+    linear = Utility.from_gains(np.arange(1, 6), discounts, range(1, 6))
     result = list_agreement(a, b, exp, linear, bins=6)
     rates = [bin.rate for bin in result.bins if bin.pairs > 50]
     assert rates == sorted(rates)
@@ -94,7 +94,7 @@ def test_agreement_increases_with_the_difference() -> None:
 
 
 def test_list_values_are_sums_over_positions() -> None:
-    utility = Utility.of([0, 1, 3], [1.0, 0.5])
+    utility = Utility.from_gains([0, 1, 3], [1.0, 0.5])
     assert list_values([[2, 1, 0], [0, 2, 2]], utility) == pytest.approx([1 + 0.5 / 3, 0.5])
     for wrong, message in (([[2]], "at least 2"), ([[7, 0]], "no gain for the grade 7")):
         with pytest.raises(DataError, match=message):
@@ -132,7 +132,7 @@ def test_one_system_and_disjoint_queries_raise() -> None:
 
 def test_measures_are_parsed_from_names_and_files(tmp_path) -> None:
     path = tmp_path / "measure.json"
-    Utility.of([0, 1, 3], [1, 0.5, 0.25]).save(path)
+    Utility.from_gains([0, 1, 3], [1, 0.5, 0.25]).save(path)
     name = resolve_convention()
     assert parse_dcg(f"DCG({path})@2").bind([0], 9, name).positions == 2
     assert parse_dcg(f"NDCG({path})").bind([0], 9, name).normalized

@@ -35,7 +35,7 @@ def random_pairs(weighted: bool = False, with_queries: bool = True) -> Preferenc
     left = preferences.left.copy()
     left[::9, 2] = -1  # unjudged
     sides = (np.where(side < 0, np.nan, side) for side in (left, preferences.right))
-    return Preferences.of(
+    return Preferences.from_grades(
         *sides,
         preferences.outcome,
         weight=weight,
@@ -103,7 +103,7 @@ def test_hard_margin_problems_are_solved_over_files(tmp_path: Path) -> None:
     weights = np.outer(1 / np.log2(np.arange(2, 12)), 2.0 ** np.arange(5) - 1)
     at = np.arange(10)
     differences = (weights[at, left] - weights[at, right]).sum(axis=1)
-    pairs = Preferences.of(left, right, np.sign(differences))
+    pairs = Preferences.from_grades(left, right, np.sign(differences))
     in_memory, over_files = DCGLearn(C=1e7), DCGLearn(C=1e7)
     in_memory.fit(pairs)
     over_files.fit(write_files(pairs, tmp_path / "files"))
@@ -157,7 +157,7 @@ def test_single_file_is_read_into_memory(tmp_path: Path) -> None:
 
 def test_list_of_files_matches_folder(tmp_path: Path) -> None:
     folder = write_files(random_pairs(), tmp_path / "files")
-    listed = PreferenceFiles.of(sorted(folder.iterdir()))
+    listed = PreferenceFiles.from_paths(sorted(folder.iterdir()))
     assert same_bits(DCGLearn(C=1.0).fit(listed), DCGLearn(C=1.0).fit(folder))
 
 

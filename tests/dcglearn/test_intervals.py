@@ -34,7 +34,7 @@ def test_first_position_without_differences_has_discount_zero(seed):
 
 def test_one_query_cannot_be_resampled():
     preferences = varied(40)
-    single_query = fp.dcglearn.Preferences.of(
+    single_query = fp.dcglearn.Preferences.from_grades(
         preferences.left, preferences.right, preferences.outcome, query=["q"] * 40, grades=range(5)
     )
     learner = fp.dcglearn.DCGLearn(10, C=1.0).fit(single_query)

@@ -34,12 +34,12 @@ def varied(n: int, seed: int = 0, truth: Utility = TRUE, noise: float = 0.0) -> 
     at = np.arange(truth.places)
     difference = (truth.weights[at, left] - truth.weights[at, right]).sum(axis=1)
     noisy_difference = difference + noise * rng.logistic(size=n)
-    return Preferences.of(left, right, np.sign(noisy_difference), grades=truth.grades)
+    return Preferences.from_grades(left, right, np.sign(noisy_difference), grades=truth.grades)
 
 
 def test_encoding_matches_example_2_of_the_paper():
     """Example 2: Perfect, Bad, Good with five grades, the best first."""
-    preferences = Preferences.of([[5, 1, 3]], [[1, 1, 1]], grades=range(1, 6))
+    preferences = Preferences.from_grades([[5, 1, 3]], [[1, 1, 1]], grades=range(1, 6))
     pairs = encode(preferences, 3, 5)
     ones = np.flatnonzero(delta(pairs)[0] == 1)
     best_first = [5 * (at // 5) + 5 - at % 5 for at in ones]
@@ -63,7 +63,7 @@ def test_differences_and_agreement_match_a_plain_loop():
 
 
 def test_better_ranking_is_encoded_left():
-    preferences = Preferences.of([[0, 1], [1, 1], [1, 0]], [[1, 0], [1, 1], [0, 1]], [-2, 1, 0])
+    preferences = Preferences.from_grades([[0, 1], [1, 1], [1, 0]], [[1, 0], [1, 1], [0, 1]], [-2, 1, 0])
     pairs = encode(preferences, 2, 2)
     assert pairs.left.tolist() == [[1, 0], [1, 0]]
     assert pairs.kind.tolist() == [2, 0]
@@ -110,7 +110,7 @@ def test_cost_of_ties_reduces_their_differences():
     near = np.flatnonzero(
         (difference < np.quantile(difference, 0.12)) & (pool[0] != pool[1]).any(axis=1)
     )[:400]
-    ties = Preferences.of(
+    ties = Preferences.from_grades(
         *(side[near] for side in pool), np.zeros(400), grades=simulator.truth.grades
     )
     preferences = simulator.pairs(150, rng) + ties
@@ -235,9 +235,9 @@ def test_judgment_noise_has_its_lapse_rate():
 
 
 def test_segments_are_shrunk_toward_the_pooled_measure():
-    flat = Utility.of(TRUE.gains, np.ones(10))
+    flat = Utility.from_gains(TRUE.gains, np.ones(10))
     many, few = varied(900, seed=1), varied(60, seed=2, truth=flat)
-    preferences = Preferences.of(
+    preferences = Preferences.from_grades(
         np.vstack([many.left, few.left]), np.vstack([many.right, few.right]),
         np.concatenate([many.outcome, few.outcome]), segment=["web"] * 900 + ["shop"] * 60,
     )  # fmt: skip
@@ -386,7 +386,7 @@ def test_validation_curve_covers_both_forms():
     def judged(count: int) -> fp.dcglearn.Preferences:
         left, right = rng.integers(0, 4, (2, count, 4))
         difference = (table[range(4), left] - table[range(4), right]).sum(axis=1)
-        preferences = fp.dcglearn.Preferences.of(left, right, np.sign(difference))
+        preferences = fp.dcglearn.Preferences.from_grades(left, right, np.sign(difference))
         return preferences[preferences.outcome != 0]
 
     learner = fp.dcglearn.DCGLearn(K=4).fit(judged(600))
@@ -419,7 +419,7 @@ def test_unfitted_attributes_raise():
 
 def test_validation_pairs_need_a_preference():
     preferences = varied(60)
-    ties = fp.dcglearn.Preferences.of([[1, 0]], [[0, 1]], [0], grades=range(5))
+    ties = fp.dcglearn.Preferences.from_grades([[1, 0]], [[0, 1]], [0], grades=range(5))
     with pytest.warns(FirstpageWarning, match="C = 1: the validation pairs contain no preference"):
         learner = fp.dcglearn.DCGLearn(10).fit(preferences, valid=ties)
     assert learner.C_ == 1.0
@@ -436,9 +436,9 @@ def test_grades_must_be_ascending(grades):
 def test_extreme_weights_raise_or_stay_finite():
     preferences = varied(40)
     with pytest.raises(DataError, match="numbers from 0 to 1e\\+100"):
-        fp.dcglearn.Preferences.of(preferences.left, preferences.right, weight=np.full(40, 1e308))
+        fp.dcglearn.Preferences.from_grades(preferences.left, preferences.right, weight=np.full(40, 1e308))
     rng = np.random.default_rng(0)
-    wild = fp.dcglearn.Preferences.of(
+    wild = fp.dcglearn.Preferences.from_grades(
         preferences.left,
         preferences.right,
         preferences.outcome,
@@ -455,7 +455,7 @@ def test_extreme_weights_raise_or_stay_finite():
 
 def test_pairs_without_a_segment_name_have_no_segment():
     preferences = varied(60)
-    some = fp.dcglearn.Preferences.of(
+    some = fp.dcglearn.Preferences.from_grades(
         preferences.left,
         preferences.right,
         preferences.outcome,

@@ -155,7 +155,7 @@ def test_loose_gap_gives_a_warning(monkeypatch):
 def test_uncertified_optimum_gives_a_warning():
     preferences = varied(200, noise=3.0)
     rng = np.random.default_rng(1)
-    wild = fp.dcglearn.Preferences.of(
+    wild = fp.dcglearn.Preferences.from_grades(
         preferences.left,
         preferences.right,
         preferences.outcome,

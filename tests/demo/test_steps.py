@@ -129,7 +129,7 @@ def test_learned_measure_is_more_accurate_on_held_out_questions() -> None:
     difference = np.array(
         [page_utility(a) - page_utility(b) for a, b in zip(left, right, strict=True)]
     )
-    pairs = fp.dcglearn.Preferences.of(
+    pairs = fp.dcglearn.Preferences.from_grades(
         left, right, np.sign(np.round(difference, 9)), query=np.arange(400) // 4
     )
     accuracy, standard, p = held_out_accuracy(pairs, 5)

@@ -107,7 +107,7 @@ def test_sparse_shards_give_nearly_the_same_model(cluster, tmp_path: Path) -> No
 
 def test_library_parameters_and_a_shard_without_documents(cluster, tmp_path: Path) -> None:
     cluster.require_workers(2)
-    empty = replace(TRAIN[:0], offsets=np.zeros(4, int), queries=Ids.of(["x", "y", "z"]))
+    empty = replace(TRAIN[:0], offsets=np.zeros(4, int), queries=Ids.from_values(["x", "y", "z"]))
     tree_shards = fp.write_shards(iter([TRAIN, empty]), tmp_path / "s", rows=TRAIN.n_docs)
     assert [shard.rows for shard in tree_shards.shards] == [TRAIN.n_docs, 0]
     trees = Trees(count=5, options={"verbosity": -1, "max_depth": 1, "deterministic": False})

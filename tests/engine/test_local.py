@@ -37,7 +37,7 @@ def exact(tmp_path_factory) -> fp.Shards:
 def test_the_objective_over_shards_is_that_in_memory(exact: fp.Shards, name: str) -> None:
     ranker = fp.ranker(name)
     loss, scorer = ranker._composition().loss, Linear()
-    sharded = ShardedData.of(exact, LocalEngine(1), None, ranker._truth, True)
+    sharded = ShardedData.from_shards(exact, LocalEngine(1), None, ranker._truth, True)
     in_memory = InMemory(EXACT, convert=ranker._truth).without_uninformative()
     sharded_objective, objective = (
         data.objective(loss, scorer, data.bind(scorer), 0.3, LBFGS(), 1)
@@ -218,7 +218,7 @@ def test_operations_that_shards_do_not_support_are_refused(
 def test_devices_and_rankers_in_memory_refuse_shards(shards: fp.Shards) -> None:
     with pytest.raises(DataError, match="worked through by CPUs"):
         fp.RankNet(device="cuda").fit(shards)
-    data = ShardedData.of(shards, LocalEngine(1), None, fp.RankNet()._truth, True)
+    data = ShardedData.from_shards(shards, LocalEngine(1), None, fp.RankNet()._truth, True)
     with pytest.raises(DataError, match="TopRank trains on data in memory, not on shards"):
         data.in_memory("TopRank")
 

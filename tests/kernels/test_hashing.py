@@ -62,7 +62,7 @@ def test_random_words_depend_on_their_own_seed_only() -> None:
 
 @given(st.lists(st.text(max_size=9), max_size=9))
 def test_identifiers_are_hashed_and_copied_as_bytes(names: list[str]) -> None:
-    ids = Ids.of(names)
+    ids = Ids.from_values(names)
     assert ids.hashes.tolist() == [reference_hash(name.encode()) for name in names]
     picked = ids[np.arange(len(names))[::-2]]
     assert list(picked.compact()) == names[::-2]

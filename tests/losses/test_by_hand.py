@@ -16,7 +16,7 @@ from firstpage.losses.permutation import PermutationCrossEntropy, reach_table
 
 
 def one_query(labels: list[float]) -> Truth:
-    return Truth.of(labels, [1] * len(labels))
+    return Truth.from_labels(labels, [1] * len(labels))
 
 
 def value(loss, scores: list[float], labels: list[float]) -> float:

@@ -82,7 +82,7 @@ def test_slack_rescaling_finds_nearly_all_and_never_misses_a_violation(measure_f
     loss = StructuralHinge(f"NDCG({name}.json)", "slack", search=search)
     missed, cases = 0, 0
     for y, s in lists(2, 4):
-        target, value, grad = loss.target(Truth.of(y)), np.empty(1), np.empty(len(s))
+        target, value, grad = loss.target(Truth.from_labels(y)), np.empty(1), np.empty(len(s))
         target.bind_slice(0, 1, s, value, grad)()
         gain = utility.gains[y.astype(int)]
         violated, true_score = rankings(gain, s, utility.discounts) if gain.any() else ([], 0.0)
@@ -123,7 +123,7 @@ def test_increasing_discounts_are_replaced_with_a_warning(measure_files: Path) -
     with pytest.warns(
         FirstpageWarning, match=r"rising.json: its discounts increase .* 1.5, 1.5, 0.4"
     ):
-        value, _ = loss.value_grad(np.array([0.0, 1.0, 2.0]), Truth.of([2, 1, 0]))
+        value, _ = loss.value_grad(np.array([0.0, 1.0, 2.0]), Truth.from_labels([2, 1, 0]))
     violated, true_score = rankings(np.array([1, 0.5, 0]), np.array([0.0, 1, 2]), [1.5, 1.5, 0.4])
     assert value[0] == pytest.approx(max(loss + score - true_score for loss, score in violated))
     assert not parse_delta("NDCG(rising.json)@1").note
@@ -175,7 +175,7 @@ def test_long_lists_with_equal_discounts(measure_files: Path) -> None:
                 loss_of = 1 - (a * gain[other]).sum()
                 if loss_of > 1e-12:
                     expected = max(expected, loss_of + (a * s[other]).sum() - true_score)
-        assert loss.value_grad(s, Truth.of(y))[0][0] == pytest.approx(expected, abs=1e-9)
+        assert loss.value_grad(s, Truth.from_labels(y))[0][0] == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -208,9 +208,9 @@ def test_a_measure_that_cannot_be_trained_for_is_refused(
 
 def test_labels_without_a_grade_are_refused(measure_files: Path) -> None:
     with pytest.raises(DataError, match="grades 0, 1, 2, 3, 4, and the data have a label 5"):
-        StructuralHinge("NDCG(usual.json)").target(Truth.of([5, 0]))
-    below = StructuralHinge("NDCG(usual.json)").value_grad(np.zeros(2), Truth.of([1, -1]))[0]
-    assert below == StructuralHinge("NDCG(usual.json)").value_grad(np.zeros(2), Truth.of([1, 0]))[0]
+        StructuralHinge("NDCG(usual.json)").target(Truth.from_labels([5, 0]))
+    below = StructuralHinge("NDCG(usual.json)").value_grad(np.zeros(2), Truth.from_labels([1, -1]))[0]
+    assert below == StructuralHinge("NDCG(usual.json)").value_grad(np.zeros(2), Truth.from_labels([1, 0]))[0]
 
 
 @pytest.mark.slow

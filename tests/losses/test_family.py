@@ -218,7 +218,7 @@ def test_queries_without_a_preference_have_no_loss_and_no_gradient(loss: Loss) -
     numbers = (Cosine, SquaredError, SoftmaxCrossEntropy, PermutationCrossEntropy)
     if isinstance(loss, numbers):
         pytest.skip("compares numbers, not orders: the target of equal labels is equal scores")
-    truth = Truth.of([1, 1, 1, 1, 5], [1, 1, 1, 1, 2])
+    truth = Truth.from_labels([1, 1, 1, 1, 5], [1, 1, 1, 1, 2])
     values, grad = loss.value_grad(np.array([3.0, -1.0, 0.5, 2.0, 9.0]), truth)
     assert values.tolist() == [0, 0]
     assert grad.tolist() == [0] * 5
@@ -251,7 +251,7 @@ def test_a_weight_counts_as_a_number_of_copies(loss: Loss) -> None:
     scores = np.array([0.3, -1.0, 5.0, 0.7, 0.1])
     value, grad = loss.value_grad(scores, Truth.from_labels(y, [1] * 5), weights.astype(float))
     rows = np.repeat(np.arange(5), weights)
-    copied, gradient = loss.value_grad(scores[rows], Truth.of(y[rows], [1] * len(rows)))
+    copied, gradient = loss.value_grad(scores[rows], Truth.from_labels(y[rows], [1] * len(rows)))
     assert value == pytest.approx(copied)
     assert [gradient[rows == i].sum() for i in range(5)] == pytest.approx(grad.tolist())
 

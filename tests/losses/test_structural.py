@@ -138,7 +138,7 @@ def test_slack_rescaling_is_exact_by_chords_and_bounded_by_any_search(kind, sear
         loss = StructuralHinge(f"{kind}@{depth}", "slack", search=search)
         of_query = np.repeat(np.arange(len(cases)), [len(y) for y, _ in cases])
         labels, scores = (np.concatenate([case[side] for case in cases]) for side in (0, 1))
-        target = loss.target(Truth.of(labels, of_query))
+        target = loss.target(Truth.from_labels(labels, of_query))
         computed, grad = np.empty(len(cases)), np.empty(len(scores))
         target.bind_slice(0, len(cases), scores, computed, grad)()
         for (y, s), value, bound in zip(cases, computed, target.bounds, strict=True):
@@ -193,7 +193,7 @@ def test_the_reference_chooses_the_true_ranking_of_ties() -> None:
     }
     delta, score, _ = rankings(y, s, "NDCG", 4)
     for reference, true_score in true_scores.items():
-        value, _ = StructuralHinge(reference=reference).value_grad(s, Truth.of(y))
+        value, _ = StructuralHinge(reference=reference).value_grad(s, Truth.from_labels(y))
         assert value[0] == pytest.approx(float((delta + score).max()) - true_score)
 
 
@@ -239,8 +239,8 @@ def test_gradients_are_subgradients(loss: Loss) -> None:
     for _ in range(200):
         y = rng.integers(0, 3, 8).astype(float)
         first, second = rng.normal(size=8) * 2, rng.normal(size=8) * 2
-        value, gradient = loss.value_grad(first, Truth.of(y))
-        target = loss.target(Truth.of(y))
+        value, gradient = loss.value_grad(first, Truth.from_labels(y))
+        target = loss.target(Truth.from_labels(y))
         other, ignored = np.empty(1), np.empty(8)
         target.bind_slice(0, 1, second, other, ignored)()
         above = getattr(target, "bounds", other)[0]
@@ -258,7 +258,7 @@ def test_long_lists_are_sorted_with_the_same_result(n: int, kind: str) -> None:
     weights = rng.integers(0, 3, n).astype(float)
     for document_weights in (None, weights):
         w = np.ones(n) if document_weights is None else document_weights
-        value, grad = PairwiseHinge().value_grad(s, Truth.of(y), document_weights)
+        value, grad = PairwiseHinge().value_grad(s, Truth.from_labels(y), document_weights)
         t = 1 - s[:, None] + s[None, :]
         pair_weight = w[:, None] * w[None, :] * (y[:, None] > y[None, :])
         assert value[0] == pytest.approx((pair_weight * np.maximum(t, 0)).sum(), rel=1e-11)
@@ -267,7 +267,7 @@ def test_long_lists_are_sorted_with_the_same_result(n: int, kind: str) -> None:
 
 
 def test_document_weights_and_wrong_parameters_are_refused() -> None:
-    truth = Truth.of([1, 0, 0])
+    truth = Truth.from_labels([1, 0, 0])
     for loss in (AveragePrecisionHinge(), StructuralHinge()):
         with pytest.raises(DataError, match="weights of documents"):
             loss.target(truth, np.array([1.0, 2.0, 1.0]))

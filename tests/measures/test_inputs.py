@@ -25,7 +25,7 @@ def test_lengths_are_validated() -> None:
 
 def test_any_integer_is_a_valid_seed() -> None:
     for seed in (-1, np.int64(3), 10**30):
-        assert sorted(fp.Truth.of([0, 0]).full_order(seed).labels) == [0, 1]  # type: ignore[arg-type]
+        assert sorted(fp.Truth.from_labels([0, 0]).full_order(seed).labels) == [0, 1]  # type: ignore[arg-type]
         evaluation = fp.evaluate([1, 1], [0, 1], qid=[1, 1], seed=seed, ties="shuffle", ci=True)  # type: ignore[arg-type]
         assert evaluation["NDCG@10"] in (1.0, pytest.approx(1 / np.log2(3)))
 

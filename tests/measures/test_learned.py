@@ -294,7 +294,7 @@ def test_labels_that_are_not_grades_raise_an_error(label: float, text: str, name
 
 
 def test_grades_need_not_start_at_0_or_be_consecutive() -> None:
-    utility = fp.dcglearn.Utility.of([-1, 0, 3], [1, 0.5], grades=[1, 2, 5])
+    utility = fp.dcglearn.Utility.from_gains([-1, 0, 3], [1, 0.5], grades=[1, 2, 5])
     result = fp.evaluate([3, 2, 1], [0, 5, 1], qid=[1] * 3, measures=fp.measure("NDCG", of=utility))
     assert result.values[0, 0] == pytest.approx(0.5)
 
@@ -346,7 +346,7 @@ def test_grade_counts_of_many_grades_are_distinguished() -> None:
     """There are so many that the counts of a query do not fit into one integer."""
     rng = np.random.default_rng(2)
     labels, qid = rng.integers(0, 40, 600), np.repeat(np.arange(30), 20)
-    utility = fp.dcglearn.Utility.standard("linear", range(40), 50)
+    utility = fp.dcglearn.Utility.from_dcg("linear", range(40), 50)
     result = fp.evaluate(
         rng.normal(size=600), labels, qid=qid,
         measures=[fp.measure("NDCG", of=utility), "NDCG(gain=linear)@50"],

@@ -296,5 +296,5 @@ def test_every_work_is_a_function_that_processes_find() -> None:
 
 def test_true_measures_are_the_papers() -> None:
     assert zhou_simulator(1).truth.weights == pytest.approx(
-        Utility.standard("linear", range(1, 6), 10).weights
+        Utility.from_dcg("linear", range(1, 6), 10).weights
     )

@@ -180,7 +180,7 @@ def test_edges_with_query_weights_are_derivatives_of_the_loss() -> None:
 
 
 def test_weights_of_correctly_ordered_pairs_decrease() -> None:
-    truth = fp.Truth.of([1, 0, 1, 0], [1, 1, 2, 2])
+    truth = fp.Truth.from_labels([1, 0, 1, 0], [1, 1, 2, 2])
     term = PairTerm(PairwiseExponential(average=True), truth, None, np.ones(2))
     term.look(np.zeros(4))
     assert term.potential.tolist() == [0.5, -0.5, 0.5, -0.5]
@@ -323,7 +323,7 @@ def test_partial_sorting_measures_as_full_sorting(lists, cutoff: int) -> None:
     scores = np.array([s for documents in lists for s, _ in documents], float)
     labels = np.array([y for documents in lists for _, y in documents], float)
     qid = np.repeat(np.arange(len(lists)), [len(documents) for documents in lists])
-    judge = QueryMeasure(fp.measure(f"NDCG@{cutoff}"), fp.Truth.of(labels, qid))
+    judge = QueryMeasure(fp.measure(f"NDCG@{cutoff}"), fp.Truth.from_labels(labels, qid))
     data = fp.Dataset.from_arrays(np.zeros((len(labels), 1)), labels, qid)
     expected = fp.evaluate(scores, data, measures=f"NDCG@{cutoff}").per_query(f"NDCG@{cutoff}")
     assert judge(scores) == pytest.approx(expected, abs=1e-12)
@@ -331,7 +331,7 @@ def test_partial_sorting_measures_as_full_sorting(lists, cutoff: int) -> None:
 
 def test_queries_with_equal_labels_are_dropped() -> None:
     y = np.array([2, 1, 0, 0, 1, 1, 2, 1, 3])
-    truth = fp.Truth.of(y, [1, 1, 2, 2, 3, 3, 4, 4, 5])
+    truth = fp.Truth.from_labels(y, [1, 1, 2, 2, 3, 3, 4, 4, 5])
     assert QueryMeasure(fp.measure("NDCG@10"), truth).informative.tolist() == [
         True,
         False,

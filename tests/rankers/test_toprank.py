@@ -25,7 +25,7 @@ def test_toprank_equals_the_cascade_of_the_paper() -> None:
     means = [fp.evaluate(v.predict(VALID), VALID, measures="NDCG@10")["NDCG@10"] for v in voters]
     weights = np.array(means) / sum(means)
     assert [weight for _, weight in ranker.training_["voters"]] == pytest.approx(weights.tolist())
-    ballots = Ballots.of_scores(
+    ballots = Ballots.from_scores(
         np.stack([v.predict(TEST) for v in voters]), TEST.offsets, first.predict(TEST), depth=10
     )
     expected = fp.aggregation.aggregate(

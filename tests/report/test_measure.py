@@ -64,7 +64,7 @@ def test_all_coordinates_lie_inside_the_drawing() -> None:
 
 
 def test_large_discounts_are_drawn_at_the_upper_edge() -> None:
-    undetermined = Utility.of([0.0, 1.0, 4.0], [0.001, 1.0, 2.3, 0.0], (0, 1, 3))
+    undetermined = Utility.from_gains([0.0, 1.0, 4.0], [0.001, 1.0, 2.3, 0.0], (0, 1, 3))
     picture = discounts(undetermined)
     assert "3: 2300.00" in picture, "the title contains the number"
     assert ">2000<" not in picture, "but the axis bounds where it can be read"

@@ -52,7 +52,7 @@ def unsure(site: Site, project: Project, pairs: list[tuple[Any, Any]]) -> list[f
         found = learned_measure(tx, project)
     assert found.learner is not None
     left, right = ([pair[side] for pair in pairs] for side in (0, 1))
-    pool = Preferences.of(left, right, grades=found.learner.preferences_.grades)
+    pool = Preferences.from_grades(left, right, grades=found.learner.preferences_.grades)
     return [abs(float(z)) for z in found.learner.decision_function(pool)]
 
 

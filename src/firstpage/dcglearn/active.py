@@ -71,8 +71,8 @@ def choose(
     Examples
     --------
     >>> import firstpage as fp
-    >>> dcg = fp.dcglearn.Utility.standard("exp", range(3), 2)
-    >>> pool = fp.dcglearn.Preferences.of([[2, 0], [1, 0], [2, 2]], [[0, 2], [0, 1], [0, 0]])
+    >>> dcg = fp.dcglearn.Utility.from_dcg("exp", range(3), 2)
+    >>> pool = fp.dcglearn.Preferences.from_grades([[2, 0], [1, 0], [2, 2]], [[0, 2], [0, 1], [0, 0]])
     >>> fp.dcglearn.choose(dcg, pool)
     [1]
     """

@@ -128,7 +128,29 @@ def utility_from_weights(grades: tuple[int, ...], table: Floats, about: dict[str
 
 
 def similarity(first: Floats, second: Floats) -> float:
-    """Return the cosine of two tables of weights, each relative to its worst grade."""
+    """Return the cosine of two tables of weights, each relative to its worst grade.
+
+    Parameters
+    ----------
+    first, second : ndarray of shape (n_positions, n_grades)
+        Weights per position and grade, such as `Utility.table` returns them.
+
+    Returns
+    -------
+    float
+        The cosine; 0 where one of the tables is constant in every position.
+
+    References
+    ----------
+    Zhou, Zha, Chang and Xue, "Learning the gain values and discount factors of DCG", 2013, eq. (4).
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> dcg = fp.dcglearn.Utility.from_dcg("exp", range(3), 2)
+    >>> round(fp.dcglearn.similarity(dcg.table(), 2 * dcg.table()), 6)
+    1.0
+    """
     a, b = ((w - w[:, :1]).ravel() for w in (first, second))
     norm = float(np.linalg.norm(a) * np.linalg.norm(b))
     return float(a @ b) / norm if norm else 0.0

@@ -210,7 +210,7 @@ class LearnedDCG(_Learned):
     Examples
     --------
     >>> import firstpage as fp
-    >>> utility = fp.dcglearn.Utility.of(gains=[0, 1, 3], discounts=[1.0, 0.5])
+    >>> utility = fp.dcglearn.Utility.from_gains(gains=[0, 1, 3], discounts=[1.0, 0.5])
     >>> measure = fp.measure("DCG", of=utility)
     >>> result = fp.evaluate([2, 1], [1, 2], qid=[1, 1], measures=measure)
     >>> round(result[str(measure)], 4)
@@ -265,7 +265,7 @@ class LearnedNDCG(_Learned):
     Examples
     --------
     >>> import firstpage as fp
-    >>> utility = fp.dcglearn.Utility.of(gains=[0, 1, 3], discounts=[1.0, 0.5])
+    >>> utility = fp.dcglearn.Utility.from_gains(gains=[0, 1, 3], discounts=[1.0, 0.5])
     >>> measure = fp.measure("NDCG", of=utility)
     >>> result = fp.evaluate([2, 1], [1, 2], qid=[1, 1], measures=measure)
     >>> round(result[str(measure)], 4)

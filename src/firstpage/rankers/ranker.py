@@ -133,6 +133,14 @@ class Ranker(ValidatingEstimator):
         One entry per iteration: loss and validation measure.
     training_ : dict
         The training record of the model file: data, versions, and the values above.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> data = fp.Synthetic(queries=20, docs=10, features=3, seed=0).dataset()
+    >>> ranker = fp.ranker("ListMLE(k=5)").fit(data)
+    >>> isinstance(ranker, fp.Ranker), ranker.predict(data).shape
+    (True, (200,))
     """
 
     _paper = ""  # the reference, for listings

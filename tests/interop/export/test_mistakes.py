@@ -191,7 +191,7 @@ def test_models_with_infinite_numbers_are_rejected(
 
 @pytest.mark.parametrize("step", [1e39, 3e38, 1e-31])
 def test_leaves_out_of_the_float32_range_are_rejected(step: float) -> None:
-    scoring = StumpsScoring.of(2, [0, 1], [0.5, 0.5], [step, step])
+    scoring = StumpsScoring.from_stumps(2, [0, 1], [0.5, 0.5], [step, step])
     model = Model("RankBoost", {}, scoring, None, None, {})
     for target in TARGETS:
         if target in ("numpy", "vespa", "lightgbm", "xgboost"):
@@ -204,7 +204,7 @@ def test_leaves_out_of_the_float32_range_are_rejected(step: float) -> None:
 
 def test_thresholds_out_of_the_float32_range_split_nothing() -> None:
     """They must not be written as infinities, which JSON lacks, nor be rejected."""
-    scoring = StumpsScoring.of(2, [0, 1, 1], [1e300, -1e300, 0.0], [1.0, 2.0, 4.0])
+    scoring = StumpsScoring.from_stumps(2, [0, 1, 1], [1e300, -1e300, 0.0], [1.0, 2.0, 4.0])
     model = Model("RankBoost", {}, scoring, None, None, {})
     X = np.array([[3e38, -3e38], [0, 1]], np.float32)
     for target, engine in ENGINES.items():

@@ -87,9 +87,7 @@ def network(normalize: str | None = None) -> Model:
         rng.normal(0, 1, 8).astype(np.float32), rng.normal(0, 1, 8).astype(np.float32), 0.25,
     )  # fmt: skip
     transform = (
-        None
-        if normalize is None
-        else transform_from_dict({"transform": normalize, "per": "query"})
+        None if normalize is None else transform_from_dict({"transform": normalize, "per": "query"})
     )
     return Model("RankNet", {}, scoring, transform, None, {})
 
@@ -112,7 +110,7 @@ def test_onnx_contains_names_and_supports_empty_models() -> None:
     exported = fp.export(ranker("linear"), "onnx")
     contents = runtime.InferenceSession(exported.files["model.onnx"]).get_modelmeta()
     assert json.loads(contents.custom_metadata_map["features"]) == NAMES
-    empty = Model("RankBoost", {}, StumpsScoring.of(6, [], [], []), None, None, {})
+    empty = Model("RankBoost", {}, StumpsScoring.from_stumps(6, [], [], []), None, None, {})
     assert (run_onnx(fp.export(empty, "onnx"), [dataset().X]) == 0).all()
     assert (module(fp.export(empty, "numpy"))["score"](dataset().X) == 0).all()
 

@@ -132,6 +132,24 @@ def self_consistency(records: Iterable[Record]) -> SelfConsistency:
     """Compare hidden repeats of pairs with the same assessor's first answer to the pair.
 
     A repeat whose first answer is not among the records does not count.
+
+    Parameters
+    ----------
+    records : iterable of Record
+        The answers, in the order in which they were given.
+
+    Returns
+    -------
+    SelfConsistency
+        How often the answers are equal, for the same and for swapped sides.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> first = fp.labeling.Record("q", "ann", "pairs", "a", "b", outcome=1)
+    >>> again = fp.labeling.Record("q", "ann", "pairs", "b", "a", outcome=-1, kind="repeat")
+    >>> fp.labeling.self_consistency([first, again]).overall.value
+    1.0
     """
     counts: Counter[tuple[str, bool]] = Counter()
     first: dict[tuple[str, str, str, str], Record] = {}
@@ -157,7 +175,27 @@ def self_consistency(records: Iterable[Record]) -> SelfConsistency:
 
 
 def position_bias(records: Iterable[Record]) -> PositionBias:
-    """Return the position bias of all answers to pairs but training; sides must be random."""
+    """Return the position bias of all answers to pairs but training; sides must be random.
+
+    Parameters
+    ----------
+    records : iterable of Record
+        The answers, in the order in which they were given.
+
+    Returns
+    -------
+    PositionBias
+        How often each side was chosen, and a test that both are equally likely.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> first = fp.labeling.Record("q", "ann", "pairs", "a", "b", outcome=1)
+    >>> again = fp.labeling.Record("q", "ann", "pairs", "b", "a", outcome=-1, kind="repeat")
+    >>> bias = fp.labeling.position_bias([first, again])
+    >>> bias.left, bias.right
+    (1, 1)
+    """
     counts: Counter[int | None] = Counter()
     runs: list[int] = []  # answers for the left minus those for the right, per run
     last: dict[tuple[str, str], tuple[Record, int]] = {}  # the previous question and its run

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from firstpage.data.formats.row_reader import read_file_rows, read_json_rows
+from firstpage.data.io.files import write_bytes
 from firstpage.errors import DataError
 
 TOOLS = ("pairs", "grades", "lists")
@@ -56,6 +57,13 @@ class Record:
     ------
     DataError
         If a field has the wrong type or value.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> record = fp.labeling.Record("q1", "ann", "pairs", left="b", right="a", outcome=1)
+    >>> record.pair
+    ('a', 'b', -1)
     """
 
     query: str
@@ -126,21 +134,71 @@ def counted_records(records: Iterable[Record]) -> Iterator[Record]:
 
 
 def read_records(path: str | Path) -> list[Record]:
-    """Read the records of a JSON-lines file, plain or compressed, as `write_records` writes it."""
+    """Read the records of a JSON-lines file, plain or compressed.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; one object per line, with the fields of `Record`.
+
+    Returns
+    -------
+    list of Record
+        The answers, in the order of the file.
+
+    Raises
+    ------
+    DataError
+        If a line is no record; the message names the line.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> with open("records.jsonl", "w") as file:
+    ...     line = '{"query": "q", "assessor": "ann", "tool": "grades", "left": "a", "grade": 3}'
+    ...     _ = file.write(line)
+    >>> fp.labeling.read_records("records.jsonl")[0].grade
+    3
+    """
     return [_record(row, where) for where, row in read_file_rows(Path(path), read_json_rows)]
 
 
 def write_records(path: str | Path, records: Iterable[Record]) -> None:
-    """Write one JSON object per line; fields with their default value are left out."""
+    """Write one JSON object per line; fields with their default value are omitted."""
     defaults = {f.name: f.default for f in fields(Record)}
-    with open(path, "w", encoding="utf-8") as out:
+    with write_bytes(Path(path)) as out:
         for record in records:
             row = {k: v for k, v in asdict(record).items() if v != defaults[k]}
-            out.write(json.dumps(row, ensure_ascii=False) + "\n")
+            out.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
 
 
 def read_results(path: str | Path) -> dict[tuple[str, str, str], dict[str, float]]:
-    """Read final results from a JSON-lines file: query, assessor, tool, and labels by document."""
+    """Read final results from a JSON-lines file: query, assessor, tool, and labels by document.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; one object per line, ``{"query", "assessor", "tool", "labels": {document: label}}``.
+
+    Returns
+    -------
+    dict
+        The label per document of each (query, assessor, tool).
+
+    Raises
+    ------
+    DataError
+        If a line is no result, or a result occurs twice; the message names the line.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> with open("results.jsonl", "w") as file:
+    ...     line = '{"query": "q", "assessor": "ann", "tool": "pairs", "labels": {"a": 1, "b": 0}}'
+    ...     _ = file.write(line)
+    >>> fp.labeling.read_results("results.jsonl")
+    {('q', 'ann', 'pairs'): {'a': 1.0, 'b': 0.0}}
+    """
     results: dict[tuple[str, str, str], dict[str, float]] = {}
     for where, row in read_file_rows(Path(path), read_json_rows):
         try:
