@@ -158,7 +158,7 @@ def _about(learner: DCGLearn, rounds: int, tests: int, form: Any) -> dict[str, A
             ).to_dict()
     if tests:
         with shared.progress_bar("test of gains") as progress:
-            about["position_test"] = vars(position_test(learner, tests, learner.seed, progress))
+            about["position_test"] = position_test(learner, tests, learner.seed, progress).to_dict()
     about["against_dcg"] = compare_with_dcg(learner, form).to_dict()
     about["advice"] = advice(learner, form=form).to_dict()
     return about
