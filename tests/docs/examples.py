@@ -117,10 +117,5 @@ def for_dcglearn(folder: Path) -> None:
             zhou_simulator(2).pairs(60, rng), folder / "many" / f"{part}.npz"
         )
     fp.dcglearn.Utility.from_dcg("exp", range(3), 10).save(folder / "measure.json")
-<<<<<<< HEAD
     outcomes = [{"query": str(q), "outcome": int(rng.integers(-2, 3))} for q in range(1, 16)]
     (folder / "outcomes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in outcomes))
-=======
-    said = [{"query": str(q), "outcome": int(rng.integers(-2, 3))} for q in range(1, 16)]
-    (folder / "said.jsonl").write_text("".join(json.dumps(row) + "\n" for row in said))
->>>>>>> docs-6
