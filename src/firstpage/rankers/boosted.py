@@ -64,7 +64,7 @@ class Boosting(Ranker):
     _supports_shards: ClassVar = True
 
     _: KW_ONLY
-    weak_rankers: str | WeakRankers = "stumps"
+    weak: str | WeakRankers = "stumps"
     rounds: int = 300
     halvings: int | None = 2
     stall: int | None = 50
@@ -183,7 +183,7 @@ class AdaRank(Boosting):
     _: KW_ONLY
     maximize: str | None = None
     on: On = "list"
-    weak_rankers: str | WeakRankers = "features"
+    weak: str | WeakRankers = "features"
 
     def _terms(self, training: InMemory, pool: WeakRankerPool) -> WeightedTerms:
         measure = (
