@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 class Tabular:
     """Base of results that can be shown in a notebook and converted to data frames.
 
-    Subclasses define `_columns`, the values of each column, and `_table`, a short summary.
+    Subclasses define `_frame_columns`, the values of each column, and `_summary_table`, a short summary.
     """
 
-    def _columns(self) -> Mapping[str, Any]:
+    def _frame_columns(self) -> Mapping[str, Any]:
         """Return the columns of the data frame by name."""
         raise AssertionError(f"{type(self).__name__} has no columns")  # each subclass has its own
 
-    def _table(self) -> Table:
+    def _summary_table(self) -> Table:
         """Return a short table for people."""
         raise AssertionError(f"{type(self).__name__} has no table")  # each subclass has its own
 
@@ -44,7 +44,7 @@ class Tabular:
             import pandas
         except ModuleNotFoundError as error:
             raise missing_dependency("pandas", "pandas", "to_pandas") from error
-        return pandas.DataFrame(dict(self._columns()))
+        return pandas.DataFrame(dict(self._frame_columns()))
 
     def to_polars(self) -> polars.DataFrame:
         """Return the values as a polars data frame.
@@ -63,8 +63,8 @@ class Tabular:
             import polars
         except ModuleNotFoundError as error:
             raise missing_dependency("polars", "tables", "to_polars") from error
-        return polars.DataFrame(dict(self._columns()))
+        return polars.DataFrame(dict(self._frame_columns()))
 
     def _repr_html_(self) -> str:
         """Return the short table as HTML, which notebooks show."""
-        return self._table().html()
+        return self._summary_table().html()

@@ -63,7 +63,9 @@ def test_differences_and_agreement_match_a_plain_loop():
 
 
 def test_better_ranking_is_encoded_left():
-    preferences = Preferences.from_grades([[0, 1], [1, 1], [1, 0]], [[1, 0], [1, 1], [0, 1]], [-2, 1, 0])
+    preferences = Preferences.from_grades(
+        [[0, 1], [1, 1], [1, 0]], [[1, 0], [1, 1], [0, 1]], [-2, 1, 0]
+    )
     pairs = encode(preferences, 2, 2)
     assert pairs.left.tolist() == [[1, 0], [1, 0]]
     assert pairs.kind.tolist() == [2, 0]
@@ -436,7 +438,9 @@ def test_grades_must_be_ascending(grades):
 def test_extreme_weights_raise_or_stay_finite():
     preferences = varied(40)
     with pytest.raises(DataError, match="numbers from 0 to 1e\\+100"):
-        fp.dcglearn.Preferences.from_grades(preferences.left, preferences.right, weight=np.full(40, 1e308))
+        fp.dcglearn.Preferences.from_grades(
+            preferences.left, preferences.right, weight=np.full(40, 1e308)
+        )
     rng = np.random.default_rng(0)
     wild = fp.dcglearn.Preferences.from_grades(
         preferences.left,

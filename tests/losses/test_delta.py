@@ -209,8 +209,13 @@ def test_a_measure_that_cannot_be_trained_for_is_refused(
 def test_labels_without_a_grade_are_refused(measure_files: Path) -> None:
     with pytest.raises(DataError, match="grades 0, 1, 2, 3, 4, and the data have a label 5"):
         StructuralHinge("NDCG(usual.json)").target(Truth.from_labels([5, 0]))
-    below = StructuralHinge("NDCG(usual.json)").value_grad(np.zeros(2), Truth.from_labels([1, -1]))[0]
-    assert below == StructuralHinge("NDCG(usual.json)").value_grad(np.zeros(2), Truth.from_labels([1, 0]))[0]
+    below = StructuralHinge("NDCG(usual.json)").value_grad(np.zeros(2), Truth.from_labels([1, -1]))[
+        0
+    ]
+    assert (
+        below
+        == StructuralHinge("NDCG(usual.json)").value_grad(np.zeros(2), Truth.from_labels([1, 0]))[0]
+    )
 
 
 @pytest.mark.slow

@@ -19,12 +19,17 @@ from firstpage.data.formats.trec import Run
 from firstpage.data.joins import match_queries
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.measures.registry import MeasureLike
+from firstpage.table import Table
+from firstpage.tabular import Tabular
 from firstpage.types import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
-class Aggregation:
+class Aggregation(Tabular):
     """An aggregated ranking: the result of `aggregate`.
+
+    As a data frame (`to_pandas`, `to_polars`) it has one row per document, best first in each
+    query: query, document, rank and score.
 
     Parameters
     ----------
@@ -169,6 +174,28 @@ class Aggregation:
         return "\n".join([*lines, str(self.report)])
 
     __repr__ = __str__
+
+    def _frame_columns(self) -> dict[str, Any]:
+        """Return query, document, rank and score of every document, best first."""
+        run, lengths = self.run, np.diff(self.ballots.ends)
+        ranks = np.arange(1, len(self.documents) + 1) - np.repeat(self.ballots.ends[:-1], lengths)
+        queries = np.repeat(np.array([str(query) for query in run.queries], object), lengths)
+        documents = [str(document) for document in run.docids]
+        return {
+            "query": queries.tolist(),
+            "document": documents,
+            "rank": ranks,
+            "score": run.values,
+        }
+
+    def _summary_table(self) -> Table:
+        """Return the weights of the rankers."""
+        rows = [
+            [name, f"{weight:.4f}"]
+            for name, weight in zip(self.ballots.names, self.weights, strict=True)
+        ]
+        title = f"{self.method}: {len(self.ballots)} queries"
+        return Table(["ranker", "weight"], rows, title, note=str(self.report))
 
 
 def aggregate(

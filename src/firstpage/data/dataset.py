@@ -21,6 +21,8 @@ from firstpage.data.groups import (
 from firstpage.data.ids import Ids
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError, FirstpageWarning
+from firstpage.table import Table
+from firstpage.tabular import Tabular
 from firstpage.types import Array, Floats, Ints
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ INTERLEAVED = "{source}: the rows of some queries are not contiguous; they were 
 
 
 @dataclass(frozen=True, eq=False)
-class Dataset:
+class Dataset(Tabular):
     """Features, labels and ids of documents, grouped by query.
 
     Query `q` owns the rows `offsets[q]:offsets[q + 1]`.  A dataset is immutable: every method
@@ -267,6 +269,24 @@ class Dataset:
             f"Dataset({self.source}: {len(self)} queries, {self.n_docs} documents, "
             f"{self.n_features} features, {kind} {self.X.dtype})"
         )
+
+    def _frame_columns(self) -> dict[str, Any]:
+        """Return label, qid, docid (if there are any) and features, one row per document."""
+        columns: dict[str, Any] = {"label": self.y, "qid": self.qid.tolist()}
+        if self.docid is not None:
+            columns["docid"] = self.docid.tolist()
+        reserved = {"label", "qid", "docid"} & set(self.feature_names or ())
+        if reserved:
+            raise DataError(f"a feature cannot be named {', '.join(sorted(reserved))} in a table.")
+        X = np.asarray(self.dense().X)
+        names = self.feature_names or [f"f{i + 1}" for i in range(self.n_features)]
+        return columns | {name: np.ascontiguousarray(X[:, i]) for i, name in enumerate(names)}
+
+    def _summary_table(self) -> Table:
+        """Return the numbers of queries, documents and features."""
+        kind = f"{'CSR' if self.is_sparse else 'dense'} {self.X.dtype}"
+        counts = [str(len(self)), str(self.n_docs), str(self.n_features), kind]
+        return Table(["queries", "documents", "features", "storage"], [counts], self.source)
 
     # --- selecting queries
 

@@ -72,7 +72,8 @@ def choose(
     --------
     >>> import firstpage as fp
     >>> dcg = fp.dcglearn.Utility.from_dcg("exp", range(3), 2)
-    >>> pool = fp.dcglearn.Preferences.from_grades([[2, 0], [1, 0], [2, 2]], [[0, 2], [0, 1], [0, 0]])
+    >>> left, right = [[2, 0], [1, 0], [2, 2]], [[0, 2], [0, 1], [0, 0]]
+    >>> pool = fp.dcglearn.Preferences.from_grades(left, right)
     >>> fp.dcglearn.choose(dcg, pool)
     [1]
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, get_args
 
@@ -24,6 +24,8 @@ from firstpage.measures.significance import (
     p_value,
     randomized_tukey,
 )
+from firstpage.table import Table
+from firstpage.tabular import Tabular
 from firstpage.types import Floats
 
 MAX_PRINTED = 20  # differences that are printed
@@ -92,8 +94,11 @@ class Difference:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Tabular):
     """The result of `fp.compare`: systems side by side, with tests of their differences.
+
+    As a data frame (`to_pandas`, `to_polars`) it has one row per difference, with the fields of
+    `Difference`.
 
     Attributes
     ----------
@@ -309,6 +314,28 @@ class Comparison:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _frame_columns(self) -> dict[str, Any]:
+        """Return the fields of the differences, one row per difference."""
+        return {
+            field.name: [getattr(difference, field.name) for difference in self.differences]
+            for field in fields(Difference)
+        }
+
+    def _summary_table(self) -> Table:
+        """Return the mean of every measure by system, the best ones in bold."""
+        rows = [
+            [evaluation.name, *(f"{evaluation[text]:.4f}" for text in self.texts)]
+            for evaluation in self.evaluations
+        ]
+        bold = {
+            (self.systems.index(self.best(text)), column)
+            for column, text in enumerate(self.texts, start=1)
+        }
+        title = f"{len(self.queries)} queries"
+        return Table(
+            ["system", *self.texts], rows, title, bold=frozenset(bold), bold_legend="best mean"
+        )
 
 
 def compare(

@@ -17,17 +17,20 @@ from firstpage.measures.measure import Convention, Measure, Queries, Ties, resol
 from firstpage.measures.registry import MeasureLike, measures_by_text
 from firstpage.measures.sharded import shard_values
 from firstpage.measures.significance import mean_intervals
+from firstpage.table import Table
+from firstpage.tabular import Tabular
 from firstpage.types import Floats
 
 DEFAULT_MEASURES = ("NDCG@10", "AP", "P@10", "RR")
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
+class Evaluation(Tabular):
     """The result of `fp.evaluate`: means of measures and values per query.
 
     ``evaluation["NDCG@10"]`` is the mean of a measure over the queries.  Keys are the texts that
-    the measures were requested by.
+    the measures were requested by.  As a data frame (`to_pandas`, `to_polars`) it has one row per
+    query: its id, and a column per measure.
 
     Attributes
     ----------
@@ -126,6 +129,21 @@ class Evaluation:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _frame_columns(self) -> dict[str, Any]:
+        """Return the query ids and the values of every measure, one row per query."""
+        values = dict(zip(self.texts, self.values, strict=True))
+        return {"query": [str(query) for query in self.queries], **values}
+
+    def _summary_table(self) -> Table:
+        """Return the means, with their intervals where these were computed."""
+        rows = [[text, f"{mean:.4f}"] for text, mean in self.means.items()]
+        if self.intervals:
+            for row in rows:
+                row.append("[{:.4f}, {:.4f}]".format(*self.intervals[row[0]]))
+        head = ["measure", "mean", "95 % interval"][: 3 if self.intervals else 2]
+        title = f"{len(self.queries)} queries, convention {self.convention.name}"
+        return Table(head, rows, title)
 
 
 def evaluate(

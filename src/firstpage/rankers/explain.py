@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from firstpage.rankers.model_files import Model, read_model
+from firstpage.rankers.model_files import FittedRanker, Model, model_of, read_model
 from firstpage.scorers.scorer import JsonObject
 from firstpage.types import Floats
 
@@ -91,7 +91,7 @@ class Explanation:
         return {"thresholds": thresholds.tolist(), "levels": levels.tolist()}
 
 
-def explain(model: str | os.PathLike[str] | Model) -> Explanation:
+def explain(model: str | os.PathLike[str] | Model | FittedRanker) -> Explanation:
     """Return the importance of each feature of a model.
 
     The numbers are the weights of a linear model; the strength of the paths from a feature to the
@@ -100,8 +100,8 @@ def explain(model: str | os.PathLike[str] | Model) -> Explanation:
 
     Parameters
     ----------
-    model : path or Model
-        A model file, or a model that was read.
+    model : Ranker, path or Model
+        A fitted ranker, a model file, or a model that was read.
 
     Returns
     -------
@@ -115,16 +115,15 @@ def explain(model: str | os.PathLike[str] | Model) -> Explanation:
 
     Examples
     --------
-    >>> import tempfile
     >>> import firstpage as fp
     >>> ranker = fp.Regression().fit([[1.0], [2.0], [3.0]], [0, 1, 2], qid=[7, 7, 7])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     ranker.save(f"{folder}/model.json")
-    ...     explanation = fp.explain(f"{folder}/model.json")
-    >>> explanation.names
+    >>> fp.explain(ranker).names
     ('1',)
     """
-    model = model if isinstance(model, Model) else read_model(model)
+    if isinstance(model, str | os.PathLike):
+        model = read_model(model)
+    elif not isinstance(model, Model):
+        model = model_of(model)
     importances = model.scoring.explain()
     features = model.feature_names or tuple(str(i + 1) for i in range(model.n_features))
     steps = {features[number]: function for number, function in importances.steps.items()}

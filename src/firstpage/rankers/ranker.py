@@ -26,6 +26,7 @@ from firstpage.errors import DataError, FirstpageWarning
 from firstpage.measures.evaluate import evaluate
 from firstpage.measures.registry import measure as parse_measure
 from firstpage.measures.sharded import predict_shards
+from firstpage.rankers.explain import explain
 from firstpage.rankers.fit.checkpoint import Checkpoint, fit_identity
 from firstpage.rankers.fit.checks import (
     check_has_features,
@@ -44,6 +45,7 @@ from firstpage.rankers.sharded.data import IN_MEMORY, ShardedData
 from firstpage.rankers.trees.growth import TreeObjective
 from firstpage.registry import check_number, lookup
 from firstpage.scorers.scorer import Scoring
+from firstpage.tabular import Tabular
 from firstpage.types import Floats, Ints
 
 if TYPE_CHECKING:
@@ -65,10 +67,12 @@ NORMALIZERS: dict[str, tuple[str, Per]] = {
 
 
 @dataclass(eq=False, repr=False)
-class Ranker(ValidatingEstimator):
+class Ranker(ValidatingEstimator, Tabular):
     """Base class of all rankers: a scikit-learn estimator for documents grouped by query.
 
-    The parameters are the fields of a dataclass, whose `__init__` only stores them.
+    The parameters are the fields of a dataclass, whose `__init__` only stores them.  As a data
+    frame (`to_pandas`, `to_polars`) a fitted ranker has one row per feature: its name and its
+    importance, as `fp.explain` computes it.
 
     Parameters
     ----------
@@ -192,6 +196,12 @@ class Ranker(ValidatingEstimator):
     def _truth(self, truth: Truth) -> Truth:
         """Return the truth to train on: with ties="random", equal labels in a random order."""
         return truth.top_k(self.k, self.seed) if self.ties == "random" and self.k else truth
+
+    def _frame_columns(self) -> dict[str, Any]:
+        """Return the features and their importances."""
+        check_is_fitted(self, "model_")
+        explanation = explain(self)
+        return {"feature": list(explanation.names), "importance": explanation.values}
 
     # --- scikit-learn's interface
 

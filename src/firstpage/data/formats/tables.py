@@ -225,25 +225,11 @@ def _first_line(error: Exception) -> str:
     return text.splitlines()[0][:200] if text else type(error).__name__
 
 
-def to_frame(data: Dataset) -> Any:
-    """Return a polars frame: one row per document with label, qid, docid (if any) and features."""
-    pl = _polars("Creating a table")
-    columns: dict[str, Any] = {"label": data.y, "qid": pl.Series(data.qid.tolist())}
-    if data.docid is not None:
-        columns["docid"] = pl.Series(data.docid.tolist())
-    X = np.asarray(data.dense().X)
-    reserved = {"label", "qid", "docid"} & set(data.feature_names or ())
-    if reserved:
-        raise DataError(f"a feature cannot be named {', '.join(sorted(reserved))} in a table.")
-    names = data.feature_names or [f"f{i + 1}" for i in range(data.n_features)]
-    columns |= {name: np.ascontiguousarray(X[:, i]) for i, name in enumerate(names)}
-    return pl.DataFrame(columns)
-
-
 def write_table(data: Dataset, path: str | os.PathLike[str], kind: str | None = None) -> None:
     """Write a Parquet, CSV or Arrow file; the suffix or `kind` selects the format."""
     file = Path(path)
-    frame = to_frame(data)
+    _polars("Creating a table")
+    frame = data.to_polars()
     with write_bytes(file) as out:
         if _table_format(file, kind) == "parquet":
             frame.write_parquet(out)

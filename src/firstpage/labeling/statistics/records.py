@@ -178,7 +178,7 @@ def read_results(path: str | Path) -> dict[tuple[str, str, str], dict[str, float
     Parameters
     ----------
     path : str or Path
-        The file; one object per line, ``{"query", "assessor", "tool", "labels": {document: label}}``.
+        The file; one object per line with the keys query, assessor, tool and labels.
 
     Returns
     -------

@@ -18,14 +18,19 @@ from firstpage.measures.significance import adjust_p_values, randomization
 from firstpage.rankers.fit.record import Record
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.selection.tuning import tune
+from firstpage.table import Table
+from firstpage.tabular import Tabular
 from firstpage.types import Floats
 
 DEFAULT_MEASURES = ("NDCG@1", "NDCG@3", "NDCG@10", "AP")
 
 
 @dataclass(frozen=True, eq=False)
-class CrossValidation:
+class CrossValidation(Tabular):
     """The test values of every query, by ranker and measure.
+
+    As a data frame (`to_pandas`, `to_polars`) it has one row per ranker and measure: mean,
+    standard error over queries, and standard deviation between seeds.
 
     Attributes
     ----------
@@ -174,6 +179,32 @@ class CrossValidation:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _frame_columns(self) -> dict[str, Any]:
+        """Return mean, standard error and seed deviation per ranker and measure."""
+        cells = [(name, measure) for name in self.values for measure in self.measures]
+        return {
+            "ranker": [name for name, _ in cells],
+            "measure": [measure for _, measure in cells],
+            "mean": [self.mean(*cell) for cell in cells],
+            "standard_error": [self.standard_error(*cell) for cell in cells],
+            "seed_deviation": [self.seed_deviation(*cell) for cell in cells],
+        }
+
+    def _summary_table(self) -> Table:
+        """Return the means with their standard errors, one row per ranker."""
+        rows = [
+            [
+                name,
+                *(
+                    f"{self.mean(name, m):.4f} ± {self.standard_error(name, m):.4f}"
+                    for m in self.measures
+                ),
+            ]
+            for name in self.values
+        ]
+        title = f"{len(self.queries)} test queries, convention {self.convention}"
+        return Table(["ranker", *self.measures], rows, title)
 
     def to_dict(self, baseline: str | None = None) -> dict[str, Any]:
         """Return the results as JSON.
