@@ -30,7 +30,7 @@ def page_folder(folder: Path) -> Iterator[None]:
         chdir(folder),
         mock.patch.object(loop, "stdlib_collection", small_collection),
         mock.patch.object(small, "stdlib_collection", whole_collection),
-        mock.patch.object(fp, "stdlib_collection", whole_collection),
+        mock.patch.object(fp.demo, "stdlib_collection", whole_collection),
     ):
         yield
     sys.modules.pop("taste", None)  # a file of this folder
@@ -116,6 +116,6 @@ def for_dcglearn(folder: Path) -> None:
         fp.dcglearn.write_preferences(
             zhou_simulator(2).pairs(60, rng), folder / "many" / f"{part}.npz"
         )
-    fp.dcglearn.Utility.standard("exp", range(3), 10).save(folder / "measure.json")
+    fp.dcglearn.Utility.from_dcg("exp", range(3), 10).save(folder / "measure.json")
     said = [{"query": str(q), "outcome": int(rng.integers(-2, 3))} for q in range(1, 16)]
     (folder / "said.jsonl").write_text("".join(json.dumps(row) + "\n" for row in said))
