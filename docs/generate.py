@@ -1,4 +1,4 @@
-"""Write the pages that are made from the code: `make docs`.  Tests hold them up to date."""
+"""Write the pages that are generated from the code: `make docs`.  A test checks them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ PAGES = {
 
 
 def main() -> None:
-    for name, make in PAGES.items():
-        (Path(__file__).parent / name).write_text(make())
+    for name, generate in PAGES.items():
+        (Path(__file__).parent / name).write_text(generate())
         print(f"wrote docs/{name}")
 
 

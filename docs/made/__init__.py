@@ -1,1 +1,1 @@
-"""Pages that are made from the code."""
+"""Generators of the pages that are made from the code."""

@@ -1,4 +1,4 @@
-"""docs/commands.md: every verb of the command line, as `--help` has it."""
+"""docs/commands.md: every command, from its `--help`."""
 
 from __future__ import annotations
 
@@ -12,22 +12,30 @@ WIDTH = 100
 
 
 def commands_page() -> str:
-    lines = ["# Command line", "", "Made by `make docs` from `firstpage VERB --help`.", ""]
-    for context in _verbs(app, "firstpage", None):
+    lines = [
+        "# Command line",
+        "",
+        "Every command with its arguments and options. In the shell, `firstpage COMMAND --help` prints",
+        "the same text.",
+        "",
+        "`make docs` generates this page.",
+        "",
+    ]
+    for context in _contexts(app, "firstpage", None):
         path = context.command_path
         level = min(len(path.split()) + 1, 4)
         lines += [f"{'#' * level} `{path}`", "", "```text", context.get_help(), "```", ""]
     return "\n".join(lines)
 
 
-def _verbs(
+def _contexts(
     command: click.Command, name: str, parent: click.Context | None
 ) -> Iterator[click.Context]:
-    """Contexts as a call would make them: a verb has the settings of its group."""
+    """Yield a context per command, as a call would create it, with the settings of its group."""
     context = click.Context(command, parent, name, terminal_width=WIDTH, **command.context_settings)
     yield context
     if isinstance(command, click.Group):
-        for each in command.list_commands(context):
-            found = command.get_command(context, each)
-            if found is not None and not found.hidden:
-                yield from _verbs(found, each, context)
+        for child_name in command.list_commands(context):
+            child = command.get_command(context, child_name)
+            if child is not None and not child.hidden:
+                yield from _contexts(child, child_name, context)

@@ -2,37 +2,38 @@
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 
 from firstpage.measures.measure import Convention
 from firstpage.measures.registry import conventions
 from firstpage.table import Table
+from made.markdown import Docstring
 
 HERE = Path(__file__).parent
 
 
 def conventions_page() -> str:
-    found = conventions()
-    settings = list(next(iter(found.values())))
-    rows = [[f"`{s}`", *(f"`{found[name][s]}`" for name in found)] for s in settings]
-    meaning = inspect.cleandoc(Convention.__doc__ or "").split("\n\n", 1)[1]
+    values = conventions()
+    settings = list(next(iter(values.values())))
+    rows = [[f"`{s}`", *(f"`{values[name][s]}`" for name in values)] for s in settings]
+    entries = [e for e in Docstring.of(Convention).entries("Parameters") if e.name in settings]
     return "\n".join(
         [
             "# Conventions",
             "",
-            "Made by `make docs` from `firstpage.measures.measure`.",
+            "Tools define measures of the same name differently. A convention fixes these definitions:",
+            "choose one with `--convention` or `convention=`. Options replace single settings of it",
+            "(`--ties file --rel 2`).",
             "",
-            "Tools mean different things by one name. Say which you mean with `--convention` or",
-            "`convention=`; single settings can be changed beside it (`--ties file --rel 2`).",
+            Table(["setting", *values], rows, left_aligned=4).markdown(),
             "",
-            Table(["setting", *found], rows, left_aligned=4).markdown(),
-            "",
-            "```text",
-            meaning,
-            "```",
+            "`make docs` generates the table above and the list of settings from `fp.Convention`.",
             "",
             (HERE / "conventions.in.md").read_text().rstrip(),
+            "",
+            "## Settings",
+            "",
+            *(line for entry in entries for line in entry.markdown()),
             "",
         ]
     )

@@ -6,6 +6,23 @@ from tempfile import TemporaryDirectory
 
 from firstpage.table import Table
 
+HEADER = """\
+# HTTP API of the labeling application
+
+A running server describes its API at `/api/v1/openapi.json`, and shows the table below at
+`/api/v1/docs`.
+
+- **Sign in** with `POST /api/v1/login`, which sets the session cookie. Every change must send the
+  header `X-CSRF-Token` with the token that `login` and `me` return.
+- **Fields** marked with * are required, and those with ? are query parameters.
+- **Access.** A resource that you may not see returns 404.
+- **Answers** have a sequence number and a key. A sequence number that is already used returns 409
+  and the current state. Sending the same key again returns 200, and the answer is stored once.
+
+`make docs` generates this page from the OpenAPI description.
+
+"""
+
 
 def api_page() -> str:
     from firstpage.web.api.reference import HEAD, rows
@@ -14,15 +31,7 @@ def api_page() -> str:
 
     with TemporaryDirectory() as folder:
         store = Store(folder)
-        found = list(rows(create_app(store).openapi()))
+        routes = list(rows(create_app(store).openapi()))
         store.close()
-    table = [(f"`{route}`", *rest) for route, *rest in found]
-    return (
-        "# The HTTP API of the labeling application\n\n"
-        "Made by `make docs` from its OpenAPI description, which a running server tells at `/api/v1/openapi.json`; "
-        "`/api/v1/docs` shows this table.\n\n"
-        "Sign in by `POST login`: the cookie is the session, and every change carries the header `X-CSRF-Token` that `login` and `me` tell. "
-        "A star marks what must be sent. What one may not see is not there (404). An answer with a sequence number that is used gets 409 and the present state; the same key again gets 200 and is kept once.\n\n"
-        + Table(HEAD, table, left_aligned=len(HEAD)).markdown()
-        + "\n"
-    )
+    table = [(f"`{route}`", *rest) for route, *rest in routes]
+    return HEADER + Table(HEAD, table, left_aligned=len(HEAD)).markdown() + "\n"

@@ -2,66 +2,90 @@
 
 from __future__ import annotations
 
-import inspect
+from dataclasses import replace
 
 from firstpage.measures.learned import LEARNED
+from firstpage.measures.measure import Measure
 from firstpage.measures.registry import ALIASES, MEASURES, measure_signatures
+from firstpage.table import Table
+from made.markdown import Docstring, Entry, item, listed
+
+HEAD = """\
+# Measures
+
+A measure is written `Name(parameter=value)@cutoff`, as in `NDCG(gain=linear)@10`. Case, hyphens and
+underscores do not matter, and the names of `trec_eval` (`ndcg_cut_10`, `P_5`, `map`, `recip_rank`)
+work too. `firstpage measures` lists all measures in the shell.
+
+Higher is better unless noted otherwise. `rel` is the smallest label that counts as relevant.
+"""
+MEASURE_FILES = """\
+## Measure files
+
+A measure file contains gains of grades and discounts of positions, and a table of weights of grades
+at positions. [`firstpage dcglearn learn`](dcglearn.md) writes one from preferences. To use numbers
+of your own, save a utility: `fp.dcglearn.Utility.from_gains(gains, discounts).save(path)`.
+
+Write the file where the parameters go: `NDCG(measure.json)@10`, or
+`DCG(my files/news.json, form=weights, segment=news)@5`. A file name without a period or a slash
+needs `file=`, and one with special characters needs quotes. On the command line, quote the entire
+measure, because parentheses have a meaning in shells.
+
+- `form=gains` multiplies discounts and gains; `form=weights` reads the table of weights. The
+  default is the `form` of the file.
+- `segment` selects a kind of queries for which the file has its own weights.
+- Without a cut-off, all positions of the file count. A larger cut-off is an error.
+- Values are relative to the lowest grade. The lowest grade, labels below it, unjudged documents and
+  positions beyond the end of a list have the value 0. Any other label that is not a grade of the
+  file is an error.
+- The gain and discount of a convention do not apply; its other settings do.
+- The file is read each time the text is parsed, so changes of the file take effect at once.
+- Where discounts increase with the position, an unjudged document can move a judged one to a
+  position of larger discount. NDCG can then exceed 1, because the ideal order contains only judged
+  documents.
+
+In Python, `fp.measure(utility)` is the DCG of a `Utility`, and `fp.measure("NDCG@10", of=utility)`
+is its NDCG; `of` may also be a path.
+"""
 
 
 def measures_page() -> str:
-    lines = [
-        "# Measures",
-        "",
-        "Made by `make docs` from `firstpage.measures`; `firstpage measures` prints the short form.",
-        "",
-        "A measure is written `Name(parameter=value)@cut-off`. Case, hyphens and underscores do not",
-        "matter, and the names of `trec_eval` (`ndcg_cut_10`, `P_5`, `map`, `recip_rank`) work too.",
-        "Higher is better unless said. `rel` is the label from which on a document is relevant.",
-        "",
+    signatures = measure_signatures()
+    of_file = len(signatures) - len(LEARNED)
+    signature_of = {c.__name__: s for c, (s, _) in zip(MEASURES, signatures, strict=False)}
+    rows = [
+        [f"[`{signature}`](#{cls.__name__.lower()})", about]
+        for cls, (signature, about) in zip(MEASURES, signatures, strict=False)
     ]
-    other: dict[str, list[str]] = {}
-    for alias, name in ALIASES.items():
-        other.setdefault(name, []).append(alias)
-    written = {form.split("(")[0].split("@")[0]: form for form, _ in reversed(measure_signatures())}
+    rows += [
+        [f"[`{signature}`](#measure-files)", about] for signature, about in signatures[of_file:]
+    ]
+    lines = [HEAD, Table(["measure", "description"], rows, left_aligned=2).markdown(), ""]
+    lines += ["`make docs` generates this page from the docstrings of the measures.", ""]
     for cls in MEASURES:
-        lines += [f"## {cls.__name__}", "", f"`{written[cls.__name__]}`: {cls.about}."]
-        if cls.lower_is_better:
-            lines += ["**Lower is better.**"]
-        lines += ["", inspect.cleandoc(cls.__doc__ or "")]
-        if cls.__name__ in other:
-            lines += ["", "Also called: " + ", ".join(f"`{a}`" for a in other[cls.__name__]) + "."]
-        lines.append("")
-    return "\n".join([*lines, *learned_part()])
+        lines += _measure(cls, signature_of[cls.__name__])
+    return "\n".join([*lines, *_measure_files()])
 
 
-def learned_part() -> list[str]:
-    lines = ["## Measure files", ""]
-    lines += [f"- `{form}`: {about}." for form, about in measure_signatures() if "(file" in form]
+def _measure(cls: type[Measure], signature: str) -> list[str]:
+    docstring = Docstring.of(cls)
+    lines = [f"## {cls.__name__}", "", f"`{signature}`", "", *docstring.paragraphs()]
+    if cls.lower_is_better and "ower is better" not in docstring.text:
+        lines += ["Lower is better.", ""]
+    lines += listed("Parameters", map(_with_cutoff, docstring.entries("Parameters")))
+    if references := docstring.references():
+        lines += ["**References**", "", *(line for each in references for line in item(each)), ""]
+    if aliases := [f"`{alias}`" for alias, name in ALIASES.items() if name == cls.__name__]:
+        lines += [f"Also called {', '.join(aliases)}.", ""]
+    return lines
+
+
+def _with_cutoff(entry: Entry) -> Entry:
+    return replace(entry, name="@n") if entry.name == "cutoff" else entry
+
+
+def _measure_files() -> list[str]:
+    lines = [MEASURE_FILES]
     for name, cls in LEARNED.items():
-        lines += ["", f"`{name}`: {inspect.cleandoc(cls.__doc__ or '')}"]
-    return [
-        *lines,
-        "",
-        "A measure file holds gains of grades and discounts of places, and weights of grades at",
-        "places: learned ones, or numbers of your own (`Utility.from_gains(gains, discounts).save(path)`).",
-        "It is written in the place of the parameters: `NDCG(measure.json)@10`,",
-        "`DCG(my files/news.json, form=weights, segment=news)@5`. A name without a point or a slash",
-        "needs `file=`; one with odd characters goes into quotes. On the command line, quote the",
-        "whole: brackets mean something to shells.",
-        "",
-        "- `form=gains` multiplies discounts and gains, `form=weights` takes the table of weights;",
-        "  where neither is said, the file's own `form` counts. `segment` is a kind of queries that",
-        "  the file has weights for.",
-        "- Without a cut-off all places of the file count; there is none beyond them.",
-        "- Worth is counted from the worst grade on: that one, unjudged documents, labels below it",
-        "  and places that a list does not have are worth 0. Any other label that is not a grade of",
-        "  the file is an error.",
-        "- A convention's gain and discount do not apply; its other settings do.",
-        "- The file is read whenever the text is, so a changed file counts at once.",
-        "- Where discounts rise, an unjudged document can lift a judged one to a better place, and",
-        "  NDCG go beyond 1: the best order is that of the judged documents.",
-        "",
-        'In Python `measure(utility)` is the DCG of a `Utility`, and `measure("NDCG@10", of=utility)`',
-        "its NDCG; `of` may also be a path.",
-        "",
-    ]
+        lines += [f"### {name} of a measure file", "", *Docstring.of(cls).paragraphs()]
+    return lines

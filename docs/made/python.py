@@ -1,156 +1,186 @@
-"""docs/python.md: every public name, with what its docstring says."""
+"""docs/python.md: the public names, from their docstrings."""
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
+from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
 
-import firstpage as fp
+from firstpage.lazy import stub_imports
 from firstpage.rankers.ranker import Ranker
+from made.markdown import Docstring, Entry, item, listed, paragraph
+
+
+class Group(NamedTuple):
+    """A section of the page: the names of a namespace, or of a package below `firstpage`."""
+
+    title: str
+    about: str
+    namespace: str = "firstpage"
+    package: str = ""
+
 
 # In the order of the loop.
-PARTS = {
-    "Data and truth": ("data", "Files of the field as one `Dataset`, and what is known of its documents."),
-    "A collection to try": ("demo", "Real texts and questions, without a download."),
-    "Label": ("labeling", "Few questions, and the ordered top k of each query."),
-    "Train": ("rankers", "All take `fit(train, valid=None)` or `fit(X, y, qid=qid)`."),
-    "Export": ("interop.export", "Models in search engines and elsewhere: [the manual](export.md)."),
-    "Import": ("interop.read", "Models, judgments, feature logs and clicks of other programs."),
-    "Losses": ("losses", "What rankers minimize, by name."),
-    "Evaluate and compare": ("measures", "[All measures](measures.md), [conventions](conventions.md)."),
-    "Learn the measure": ("dcglearn", "Gains and discounts from preferences over rankings."),
-    "Aggregate": ("aggregation", "Several rankings into one."),
-    "Theory": ("papers.theory", "Is a loss top-k order sensitive, and consistent?"),
-    "Errors": ("errors", "One line for a person each; all are `FirstpageError`."),
-}  # fmt: skip
-LONG = 88  # characters from which on a signature has a line for each parameter
+GROUPS = (
+    Group("Data and truth", "Files, datasets and ground truth ([guide](data.md)).", package="data"),
+    Group("Demo", "A collection of real texts and questions that needs no download ([guide](loop.md)).", "firstpage.demo"),
+    Group("Label", "Few questions per query, and its ordered top k as a result ([guide](label-strategies.md)).", "firstpage.labeling"),
+    Group("Train", "Rankers, their selection and their explanation ([guide](train.md)).", package="rankers"),
+    Group("Export", "Models for search engines and other programs ([guide](export.md)).", package="interop.export"),
+    Group("Import", "Models, judgments, feature logs and clicks of other programs ([guide](export.md)).", package="interop.read"),
+    Group("Losses", "What rankers minimize.", package="losses"),
+    Group("Evaluate and compare", "Measures, conventions and significance tests ([guide](evaluate.md), [all measures](measures.md), [conventions](conventions.md)).", package="measures"),
+    Group("Learn the measure", "Gains and discounts from preferences over rankings ([guide](dcglearn.md)).", "firstpage.dcglearn"),
+    Group("Aggregate", "Several rankings into one ([guide](aggregate.md)).", "firstpage.aggregation"),
+    Group("Theory", "Order sensitivity and consistency of losses ([guide](theory.md)).", "firstpage.papers"),
+    Group("Errors", "All errors that a user's input causes are a `FirstpageError` with a message of one line.", package="errors"),
+)  # fmt: skip
+MAX_SIGNATURE = 88  # characters; a longer signature has one line per parameter
 
 
 def python_page() -> str:
     lines = [
         "# Python",
         "",
-        "Made by `make docs` from the docstrings. `import firstpage as fp` loads nothing; each name is fetched when it is first used.",
+        "Every public name, with its parameters and an example. In Python, `help(fp.ListMLE)` shows the",
+        "same text. `import firstpage as fp` loads nothing; a name is imported when it is first used.",
         "",
-        " · ".join(f"[{title}](#{title.lower().replace(' ', '-')})" for title in PARTS),
+        *(line for group in GROUPS for line in item(f"[{group.title}]({_anchor(group.title)})")),
+        "",
+        "`make docs` generates this page from the docstrings.",
+        "",
+        "<!-- fmt: off -->",  # the formatter leaves the examples as they are in the docstrings
         "",
     ]
-    for title, (package, about) in PARTS.items():
-        lines += [f"## {title}", "", about, ""]
-        if package == "rankers":
-            lines += _class("Ranker", Ranker, "What all rankers share.")
-        for name in _names(package):
-            lines += _described(name, getattr(fp, name))
+    used = Counter[str]()
+    for group in GROUPS:
+        namespace, names = import_module(group.namespace), _names(group)
+        prefix = group.namespace.replace("firstpage", "fp")
+        index = [f"[`{name}`]({_anchor(f'{prefix}.{name}', used)})" for name in names]
+        lines += [
+            f"## {group.title}",
+            "",
+            paragraph(group.about),
+            "",
+            paragraph(", ".join(index)),
+            "",
+        ]
+        for name in names:
+            lines += _described(f"{prefix}.{name}", getattr(namespace, name))
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _names(package: str) -> list[str]:
-    """Classes first, then functions, by name."""
-    found = [n for n, where in fp._MODULE_OF.items() if f"{where}.".startswith(f"{package}.")]
-    return sorted(found, key=lambda n: (not inspect.isclass(getattr(fp, n)), n.casefold()))
+def _anchor(heading: str, used: Counter[str] | None = None) -> str:
+    """Return the link to a heading as GitHub forms it: headings of equal text are numbered."""
+    anchor = "#" + heading.lower().replace(" ", "-").replace(".", "")
+    earlier = 0 if used is None else used[anchor]
+    if used is not None:
+        used[anchor] += 1
+    return f"{anchor}-{earlier}" if earlier else anchor
 
 
-def _described(name: str, found: Any) -> list[str]:
-    if inspect.isclass(found):
-        return _class(name, found)
-    return [f"### `fp.{name}`", "", *_code(_signature(name, found)), *_doc(found)]
-
-
-def _class(name: str, found: type, about: str = "") -> list[str]:
-    head = f"### `fp.{name}`" if name in fp.__all__ else f"### {name}"
-    lines = [head, ""]
-    if not issubclass(found, Exception | Warning) and name in fp.__all__:
-        lines += _code(_signature(name, found))
-    lines += [about, ""] if about else []
-    lines += _doc(found)
-    rows = [f"- {row}" for row in _members(found)]
-    return [*lines, *rows, ""] if rows else lines
-
-
-def _members(found: type) -> Iterator[str]:
-    """What the class itself adds: methods with their first lines, and properties."""
-    fields = (
-        {f.name for f in dataclasses.fields(found)} if dataclasses.is_dataclass(found) else set()
+def _names(group: Group) -> list[str]:
+    """Return the names of a group: classes first, then functions, each by name."""
+    namespace = import_module(group.namespace)
+    module_of = stub_imports(Path(str(namespace.__file__)).with_suffix(".pyi"))
+    names = [
+        name
+        for name, module in module_of.items()
+        if f"{module}.".startswith(f"firstpage.{group.package}.") or not group.package
+    ]
+    first = Ranker.__name__  # the base class documents what all rankers share
+    return sorted(
+        names,
+        key=lambda n: (n != first, not inspect.isclass(getattr(namespace, n)), n.casefold()),
     )
-    for name, member in vars(found).items():
-        if (
-            name.startswith("_")
-            or name in fields
-            or (name.startswith("set_") and "request" in name)
-        ):
-            continue
-        plain = member.__func__ if isinstance(member, classmethod | staticmethod) else member
-        said = _first_line(plain)
-        if inspect.isfunction(plain):
-            yield f"`{_signature(name, plain, method=not isinstance(member, staticmethod))}`" + said
-        elif isinstance(member, property) or hasattr(member, "func"):
-            yield f"`{name}`" + _first_line(getattr(member, "func", member))
 
 
-def _first_line(member: Any) -> str:
-    said = inspect.getdoc(member) or ""
-    whole = said.split("\n\n")[0].replace("\n", " ").strip()
-    return f": {whole}" if whole else ""
+def _described(path: str, value: Any) -> list[str]:
+    docstring = Docstring.of(value)
+    lines = [f"### `{path}`", ""]
+    if not inspect.isclass(value) or "Parameters" in docstring.sections:  # others are results
+        lines += ["```text", _signature(path, value), "```", ""]
+    lines += docstring.paragraphs()
+    shared = Docstring.of(Ranker) if _is_ranker(value) else Docstring()
+    for title in ("Parameters", "Attributes"):
+        inherited = shared.entries(title)
+        own = [entry for entry in docstring.entries(title) if entry not in inherited]
+        lines += listed(title, own)
+    if shared.sections:
+        lines += [
+            "All rankers share the parameters, attributes and methods of [`fp.Ranker`](#fpranker).",
+            "",
+        ]
+    for title in ("Returns", "Yields", "Raises"):
+        lines += listed(title, docstring.entries(title))
+    if inspect.isclass(value):
+        entries = docstring.entries("Attributes")
+        documented = {name for entry in entries for name in entry.name.split(", ")}
+        lines += listed("Properties", _properties(value, documented))
+        methods = list(_methods(value))
+        lines += ["**Methods**", "", *methods, ""] if methods else []
+    references = [line for each in docstring.references() for line in item(each)]
+    lines += ["**References**", "", *references, ""] if references else []
+    example = docstring.example()
+    return lines + (["**Example**", "", *example] if example else [])
 
 
-def _doc(found: Any) -> list[str]:
-    """The first paragraph as it is; lists of parameters and the rest keep their lines."""
-    said = (found.__doc__ and inspect.cleandoc(found.__doc__)) or ""
-    if not said or said.startswith(f"{getattr(found, '__name__', '')}("):  # a dataclass's own
-        return []
-    first, _, rest = said.partition("\n\n")
-    return [first, "", *(["```text", rest, "```", ""] if rest else [])]
+def _is_ranker(value: Any) -> bool:
+    return inspect.isclass(value) and issubclass(value, Ranker) and value is not Ranker
 
 
-def _code(text: str) -> list[str]:
-    return ["```text", text, "```", ""]
+def _members(cls: type) -> Iterator[tuple[str, Any]]:
+    """Yield what a class itself defines for its users."""
+    for name, member in vars(cls).items():
+        added_by_sklearn = name.startswith("set_") and name.endswith("_request")
+        if not name.startswith("_") and not added_by_sklearn:
+            yield name, member
 
 
-def _signature(name: str, found: Any, method: bool = False) -> str:
-    signature = inspect.signature(found)
-    parameters = list(signature.parameters.values())[1 if method else 0 :]
-    parts = list[str]()
-    for p in parameters:
-        if (
-            p.kind is p.KEYWORD_ONLY
-            and "*" not in parts
-            and not any(x.startswith("*") for x in parts)
-        ):
-            parts.append("*")
-        parts.append(_parameter(p))
-    back = signature.return_annotation
-    arrow = "" if back is signature.empty or inspect.isclass(found) else f" -> {_type(back)}"
-    line = f"{name}({', '.join(parts)}){arrow}"
-    if method or len(line) <= LONG:
+def _properties(cls: type, documented: set[str]) -> Iterator[Entry]:
+    """Yield the properties that the docstring of a class does not list."""
+    fields = {f.name for f in dataclasses.fields(cls)} if dataclasses.is_dataclass(cls) else set()
+    for name, member in _members(cls):
+        is_property = isinstance(member, property | cached_property)
+        if is_property and name not in documented | fields:
+            function = member.func if isinstance(member, cached_property) else member
+            yield Entry(name, "", Docstring.of(function).summary)
+
+
+def _methods(cls: type) -> Iterator[str]:
+    """Yield items of a list: methods, each above its parameters."""
+    for name, member in _members(cls):
+        function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
+        if inspect.isfunction(function):
+            docstring = Docstring.of(function)
+            signature = _signature(name, function, is_bound=not isinstance(member, staticmethod))
+            yield from Entry(signature, "", docstring.summary).markdown()
+            for entry in docstring.entries("Parameters"):
+                yield from entry.markdown("  ")
+
+
+def _signature(name: str, function: Any, is_bound: bool = False) -> str:
+    """Return a signature without annotations, which the list of parameters describes."""
+    shown = list[str]()
+    for p in list(inspect.signature(function).parameters.values())[1 if is_bound else 0 :]:
+        starred = any(text.startswith("*") for text in shown)
+        if p.kind is p.KEYWORD_ONLY and not starred:
+            shown.append("*")
+        star = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
+        default = "" if p.default is p.empty else f"={_default(p.default)}"
+        shown.append(f"{star}{p.name}{default}")
+    line = f"{name}({', '.join(shown)})"
+    if is_bound or len(line) <= MAX_SIGNATURE:
         return line
-    return f"{name}(\n" + "".join(f"    {part},\n" for part in parts) + f"){arrow}"
-
-
-def _parameter(p: inspect.Parameter) -> str:
-    star = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
-    text = star + p.name
-    if p.annotation is not p.empty:
-        text += f": {_type(p.annotation)}"
-    if p.default is not p.empty:
-        text += (
-            f" = {_default(p.default)}"
-            if p.annotation is not p.empty
-            else f"={_default(p.default)}"
-        )
-    return text
-
-
-def _type(annotation: Any) -> str:
-    return (
-        annotation
-        if isinstance(annotation, str)
-        else getattr(annotation, "__name__", str(annotation))
-    )
+    return f"{name}(\n" + "".join(f"    {text},\n" for text in shown) + ")"
 
 
 def _default(value: Any) -> str:
-    """Defaults that have no short text of their own are told by their kind."""
+    """Return a default value, or dots where it has no short text of its own."""
     text = repr(value)
     return "..." if " at 0x" in text or "<factory>" in text else text
