@@ -259,7 +259,7 @@ class TestEveryMethod:
         queries = [random_query(rng, 3, n, partial=True) for n in (1, 5, 7)]
         ballots, weights = ballots_of(queries), [0.5, 0.3, 0.2]
         for heavy in (best_insertion, kwik_sort, order_components):
-            monkeypatch.setattr(heavy, "heavy", False)
+            monkeypatch.setattr(heavy, "always_compile", False)
         got = method(name).order(ballots, weights)
         monkeypatch.setattr(decorators, "MAX_INTERPRETED", 0)
         assert (method(name).order(ballots, weights) == got).all()

@@ -269,7 +269,7 @@ def test_unreadable_answers_are_skipped_and_many_stop_the_run(
     monkeypatch.chdir(tmp_path)
     setup(run, "--assessor", "robot")
     with served() as stub:
-        stub.reply = lambda body: "I would rather not say" if len(stub.asked) < 3 else "A"
+        stub.reply = lambda body: "I would rather not say" if len(stub.requests) < 3 else "A"
         result = judge_by_model(run, stub)
         assert result.returncode == 0, result.stderr
         assert "1 of " in result.stderr
@@ -453,4 +453,4 @@ def test_conflicts_tie_needs_a_project_with_ties(run, tmp_path: Path, monkeypatc
         result = judge_by_model(run, stub, "--conflicts", "tie")
     assert result.returncode == 2
     assert "has no ties" in result.stderr
-    assert not stub.asked
+    assert not stub.requests

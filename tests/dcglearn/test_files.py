@@ -88,7 +88,9 @@ def test_shard_answers_do_not_depend_on_earlier_calls(weighted: bool, tmp_path: 
     """Shards that are opened again for every call, with other threads, give the same bits."""
     folder = write_files(random_pairs(weighted), tmp_path / "files")
     cached = DCGLearn(K=5, grid=(0.1, 10.0), folds=3).fit(folder)
-    reopened = DCGLearn(K=5, grid=(0.1, 10.0), folds=3).fit(folder, engine=LocalEngine(1, keep=0))
+    reopened = DCGLearn(K=5, grid=(0.1, 10.0), folds=3).fit(
+        folder, engine=LocalEngine(1, cache_bytes=0)
+    )
     assert same_bits(cached, reopened)
     assert np.array_equal(
         cached.validation_curve_.accuracies, reopened.validation_curve_.accuracies

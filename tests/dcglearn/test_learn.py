@@ -28,10 +28,10 @@ def varied(n: int, seed: int = 0, truth: Utility = TRUE, noise: float = 0.0) -> 
     rng = np.random.default_rng(seed)
     frequencies = np.array([0.4, 0.3, 0.15, 0.1, 0.05])[: len(truth.grades)]
     left, right = (
-        rng.choice(len(frequencies), (n, truth.places), p=frequencies / frequencies.sum())
+        rng.choice(len(frequencies), (n, truth.n_positions), p=frequencies / frequencies.sum())
         for _ in range(2)
     )
-    at = np.arange(truth.places)
+    at = np.arange(truth.n_positions)
     difference = (truth.weights[at, left] - truth.weights[at, right]).sum(axis=1)
     noisy_difference = difference + noise * rng.logistic(size=n)
     return Preferences.from_grades(left, right, np.sign(noisy_difference), grades=truth.grades)

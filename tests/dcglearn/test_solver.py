@@ -31,7 +31,7 @@ COSTS = [1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1e3]
 
 def problem(n: int, **options):
     preferences = random_preferences(n, **options)
-    return encode(preferences, preferences.places, len(preferences.grades))
+    return encode(preferences, preferences.n_positions, len(preferences.grades))
 
 
 @pytest.mark.parametrize("c", COSTS)

@@ -135,4 +135,4 @@ def test_learned_measure_is_more_accurate_on_held_out_questions() -> None:
     accuracy, standard, p = held_out_accuracy(pairs, 5)
     assert accuracy > 0.93 > standard
     assert p < 0.05
-    assert EDITOR_UTILITY.places == 5
+    assert EDITOR_UTILITY.n_positions == 5

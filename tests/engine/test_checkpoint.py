@@ -42,11 +42,11 @@ def test_an_interrupted_fit_resumes(name: str, where: str, shards, tmp_path: Pat
         warnings.simplefilter("ignore", FirstpageWarning)
         uninterrupted = fp.ranker(name).fit(data)
     with pytest.raises(Interrupted):
-        fp.ranker(name).fit(data, checkpoint=file, callback=interrupt_at(4))
+        fp.ranker(name).fit(data, checkpoint=file, progress=interrupt_at(4))
     assert file.exists()
     steps = []
     with pytest.warns(FirstpageWarning, match=r"going on from .*fit\.ckpt, where [34] iterations"):
-        resumed = fp.ranker(name).fit(data, checkpoint=file, callback=steps.append)
+        resumed = fp.ranker(name).fit(data, checkpoint=file, progress=steps.append)
     assert not file.exists()  # it is done
     if name in EXACTLY:
         assert np.array_equal(resumed.predict(DATA), uninterrupted.predict(DATA))
@@ -63,7 +63,7 @@ def test_the_best_iteration_is_restored(tmp_path: Path) -> None:
     name = "ListNet(solver='gd(max_iter=20, rate=5)')"
     uninterrupted = fp.ranker(name).fit(DATA, valid=valid)
     with pytest.raises(Interrupted):
-        fp.ranker(name).fit(DATA, valid=valid, checkpoint=file, callback=interrupt_at(15))
+        fp.ranker(name).fit(DATA, valid=valid, checkpoint=file, progress=interrupt_at(15))
     with pytest.warns(FirstpageWarning, match="going on"):
         resumed = fp.ranker(name).fit(DATA, valid=valid, checkpoint=file)
     assert (resumed.best_iteration_, resumed.best_score_) == (
@@ -76,7 +76,7 @@ def test_the_best_iteration_is_restored(tmp_path: Path) -> None:
 def test_a_checkpoint_of_another_fit_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "fit.ckpt"
     with pytest.raises(Interrupted):
-        fp.RankNet(k=5).fit(DATA, checkpoint=file, callback=interrupt_at(3))
+        fp.RankNet(k=5).fit(DATA, checkpoint=file, progress=interrupt_at(3))
     for ranker, data, difference in (
         (fp.RankNet(k=6), DATA, "parameters"), (fp.ListNet(k=5), DATA, "ranker"),
         (fp.RankNet(k=5), DATA[:50], "data"),
@@ -98,10 +98,10 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_is_written_periodically(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("firstpage.rankers.fit.checkpoint.EVERY", 0.0)
+    monkeypatch.setattr("firstpage.rankers.fit.checkpoint.WRITE_INTERVAL", 0.0)
     file, existed = tmp_path / "fit.ckpt", []
     fp.RankNet().fit(
-        DATA, checkpoint=file, callback=lambda step: existed.append(file.exists()) and None
+        DATA, checkpoint=file, progress=lambda step: existed.append(file.exists()) and None
     )
     assert existed[0] is False
     assert all(existed[1:])
@@ -112,7 +112,7 @@ def test_a_checkpoint_depends_on_the_warm_start(tmp_path: Path) -> None:
     file = tmp_path / "fit.ckpt"
     ranker = fp.RankBoost(rounds=3, warm_start=True).fit(DATA)
     with pytest.raises(Interrupted):
-        ranker.set_params(rounds=8).fit(DATA, checkpoint=file, callback=interrupt_at(4))
+        ranker.set_params(rounds=8).fit(DATA, checkpoint=file, progress=interrupt_at(4))
     with pytest.raises(DataError, match="its warm start differ"):
         fp.RankBoost(rounds=8).fit(DATA, checkpoint=file)
     with pytest.warns(FirstpageWarning, match="continuing from"):
@@ -126,7 +126,7 @@ def test_a_checkpoint_of_another_version_is_refused(tmp_path: Path, monkeypatch)
     with monkeypatch.context() as patch:
         patch.setattr("firstpage.rankers.fit.checkpoint.versions", lambda: {"firstpage": "0.0.1"})
         with pytest.raises(Interrupted):
-            fp.ListNet().fit(DATA, checkpoint=file, callback=interrupt_at(3))
+            fp.ListNet().fit(DATA, checkpoint=file, progress=interrupt_at(3))
     with pytest.raises(DataError, match="was left by another version of Firstpage"):
         fp.ListNet().fit(DATA, checkpoint=file)
 
@@ -139,7 +139,7 @@ def test_a_descent_resumed_after_its_last_step_takes_no_more(
     """The last step must not be taken twice."""
     file, name = tmp_path / "fit.ckpt", "ListNet(solver='gd(max_iter=9, rate=5)')"
     uninterrupted = fp.ranker(name).fit(DATA, valid=valid)
-    monkeypatch.setattr("firstpage.rankers.fit.checkpoint.EVERY", -1.0)
+    monkeypatch.setattr("firstpage.rankers.fit.checkpoint.WRITE_INTERVAL", -1.0)
     with monkeypatch.context() as patch:
         patch.setattr("firstpage.rankers.fit.checkpoint.Checkpoint.done", lambda self: None)
         fp.ranker(name).fit(DATA, valid=valid, checkpoint=file)
@@ -164,7 +164,7 @@ def test_a_full_disk_does_not_end_the_fit(tmp_path: Path, monkeypatch) -> None:
     assert len(warned) == 1  # not in every iteration
     assert ranker.converged_
     with pytest.warns(FirstpageWarning, match="cannot be written"), pytest.raises(Interrupted):
-        fp.RankNet().fit(DATA, checkpoint=tmp_path / "fit.ckpt", callback=interrupt_at(3))
+        fp.RankNet().fit(DATA, checkpoint=tmp_path / "fit.ckpt", progress=interrupt_at(3))
 
 
 def test_a_read_only_folder_is_reported_before_the_fit(tmp_path: Path, monkeypatch) -> None:

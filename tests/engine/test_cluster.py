@@ -54,7 +54,7 @@ def test_a_killed_worker_changes_nothing(cluster, shards, local_models, name: st
             cluster.kill_worker()
             killed.append(step)
 
-    remote = fp.ranker(name).fit(shards, engine=cluster.engine, callback=kill)
+    remote = fp.ranker(name).fit(shards, engine=cluster.engine, progress=kill)
     assert killed
     assert np.array_equal(remote.coef_, local_models[name].coef_)
     assert remote.n_iter_ == local_models[name].n_iter_
@@ -94,7 +94,7 @@ def test_a_finished_job_leaves_no_open_shards(cluster, shards) -> None:
     counts = []
     fp.ListNet().fit(
         shards, engine=cluster.engine,
-        callback=lambda step: counts.append(cluster.run_on_workers(open_shard_count)) if not counts else None,
+        progress=lambda step: counts.append(cluster.run_on_workers(open_shard_count)) if not counts else None,
     )  # fmt: skip
     assert sum(counts[0]) == len(shards)  # every shard was open on one worker
     assert max(counts[0]) <= -(-len(shards) // 2)  # evenly distributed
@@ -117,7 +117,7 @@ def test_new_workers_replace_all_that_died_at_once(
             starting[0].start()
 
     name = "RankNet(k=5)"
-    remote = fp.ranker(name).fit(shards, engine=cluster.engine, callback=kill)
+    remote = fp.ranker(name).fit(shards, engine=cluster.engine, progress=kill)
     starting[0].join()
     assert np.array_equal(remote.coef_, local_models[name].coef_)
 
@@ -195,7 +195,7 @@ def test_a_lost_scheduler_leaves_a_checkpoint(
             cluster.kill_scheduler()
 
     with pytest.raises(EngineError, match=r"was lost\. Start it again and fit again") as error:
-        fp.ranker(name).fit(shards, engine=cluster.engine, checkpoint=file, callback=kill)
+        fp.ranker(name).fit(shards, engine=cluster.engine, checkpoint=file, progress=kill)
     assert "\n" not in str(error.value)
     assert "Traceback" not in capfd.readouterr().err
     assert file.exists()

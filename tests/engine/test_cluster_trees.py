@@ -74,7 +74,7 @@ def test_validation_chooses_the_number_of_trees(cluster, tree_shards) -> None:
     noisy = replace(valid, y=np.random.default_rng(0).permutation(valid.y))
     steps = []
     remote = fp.ranker(RANKERS["listwise"], measure="NDCG@5").fit(
-        tree_shards, engine=cluster.engine, valid=noisy, callback=steps.append
+        tree_shards, engine=cluster.engine, valid=noisy, progress=steps.append
     )
     values = [step.measure for step in steps]
     assert remote.best_iteration_ == 1 + int(np.argmax(values))

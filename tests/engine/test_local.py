@@ -149,7 +149,7 @@ def test_uninformative_queries_have_no_weight(tmp_path: Path) -> None:
 def test_validation_and_warm_start_over_shards(shards: fp.Shards) -> None:
     valid = DATA[:20]
     steps = []
-    ranker = fp.RankNet(solver="gd(max_iter=30)").fit(shards, valid=valid, callback=steps.append)
+    ranker = fp.RankNet(solver="gd(max_iter=30)").fit(shards, valid=valid, progress=steps.append)
     assert len(steps) == 30
     assert ranker.best_score_ == max(step.measure for step in steps)
     ranker.set_params(warm_start=True, solver="auto").fit(shards)
@@ -312,6 +312,6 @@ def test_memory_is_less_than_the_features(tmp_path: Path, normalize: str | None)
     before, during = resident(), []
     ranker = fp.ListNet(normalize=normalize, solver="gd(max_iter=2)")
     ranker.fit(
-        shards, engine=LocalEngine(1), callback=lambda step: during.append(resident()) and None
+        shards, engine=LocalEngine(1), progress=lambda step: during.append(resident()) and None
     )
     assert max(during) - before < 48 << 20  # half of the 96 MB of features

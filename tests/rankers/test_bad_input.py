@@ -40,7 +40,7 @@ def bad(value: float) -> np.ndarray:
         (lambda: fp.ListNet(l2=-1).fit(X, Y, qid=Q), "l2 of ListNet must be a number of at least 0"),
         (lambda: fp.ListNet(ties="no").fit(X, Y, qid=Q), "'share' or 'random'"),
         (lambda: fp.ListNet(form="x").fit(X, Y, qid=Q), "'top-one' or 'permutation'"),
-        (lambda: fp.ListNet(measure="NDCG@x").fit(X, Y, qid=Q), "cut-off must be a whole number"),
+        (lambda: fp.ListNet(measure="NDCG@x").fit(X, Y, qid=Q), "cut-off must be an integer"),
         (lambda: fp.ListNet(normalize="max").fit(X, Y, qid=Q), "no normalization 'max'"),
         (lambda: fp.ListNet(solver="newton").fit(X, Y, qid=Q), "no solver 'newton'"),
         (lambda: fp.ListNet(scorer="forest").fit(X, Y, qid=Q), "no scorer 'forest'"),

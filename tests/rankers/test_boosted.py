@@ -182,10 +182,10 @@ def test_edges_with_query_weights_are_derivatives_of_the_loss() -> None:
 def test_weights_of_correctly_ordered_pairs_decrease() -> None:
     truth = fp.Truth.from_labels([1, 0, 1, 0], [1, 1, 2, 2])
     term = PairTerm(PairwiseExponential(average=True), truth, None, np.ones(2))
-    term.look(np.zeros(4))
+    term.update(np.zeros(4))
     assert term.potential.tolist() == [0.5, -0.5, 0.5, -0.5]
     assert term.loss == 1
-    term.look(np.array([1.0, 0.0, 0.0, 1.0]))  # the first pair is correct, the second wrong
+    term.update(np.array([1.0, 0.0, 0.0, 1.0]))  # the first pair is correct, the second wrong
     correct = exp(-1) / (exp(-1) + exp(1))
     assert term.potential == pytest.approx([correct, -correct, 1 - correct, correct - 1])
     assert term.loss == pytest.approx((exp(-1) + exp(1)) / 2)
@@ -228,7 +228,7 @@ def test_adjusted_edge_is_0_for_a_weak_ranker_that_does_not_order_the_top() -> N
     X = np.column_stack([TOP.y > 0, TOP.y, TOP.X[:, 0]]).astype(np.float64)
     for adjusted in (False, True):
         term, pool = top_term(adjusted, X)
-        term.look(np.zeros(TOP.n_docs))
+        term.update(np.zeros(TOP.n_docs))
         (separating, best, _), (upside_down, worst, _) = term.edges(pool)
         assert best == pytest.approx(1)
         assert separating == upside_down
@@ -242,15 +242,15 @@ def test_adjusted_edge_is_0_for_a_weak_ranker_that_does_not_order_the_top() -> N
 
 def test_both_losses_range_from_1_to_0_with_the_adjusted_edge() -> None:
     term, _ = top_term(True, TOP.X)
-    term.look(np.zeros(TOP.n_docs))
+    term.update(np.zeros(TOP.n_docs))
     assert term.loss == pytest.approx(1)
-    term.look(TOP.y.astype(np.float64))
+    term.update(TOP.y.astype(np.float64))
     assert term.loss == pytest.approx(0)
     printed, _ = top_term(False, TOP.X)
-    printed.look(np.zeros(TOP.n_docs))
+    printed.update(np.zeros(TOP.n_docs))
     assert printed.loss < 0.5
     for each in (term, printed):  # the weights depend on the measure, adjusted or not
-        each.look(np.asarray(TOP.X[:, 0], np.float64))
+        each.update(np.asarray(TOP.X[:, 0], np.float64))
     assert term._weights.tolist() == printed._weights.tolist()
 
 
@@ -300,7 +300,7 @@ def test_values_of_weak_rankers_equal_those_of_the_measures(measure, kind, on) -
     rows = np.flatnonzero(SMALL.y > 0) if on == "top" else np.arange(SMALL.n_docs)
     judge = QueryMeasure(fp.measure(measure), SMALL.truth, rows if on == "top" else None)
     pool = kind.pool(SMALL.X, np.ones(SMALL.n_docs))
-    table = pool.judged(judge)
+    table = pool.measure_values(judge)
     subset = fp.Dataset.from_arrays(SMALL.X[rows], SMALL.y[rows], SMALL.qid[rows])
     measured = np.isin(
         SMALL.queries.to_array(), subset.queries.to_array()

@@ -71,7 +71,7 @@ def test_latex_escapes_symbols_and_names_the_package() -> None:
 
 
 def test_text_without_a_mark_shows_no_bold() -> None:
-    table = Table(["a"], [["1"]], bold=frozenset({(0, 0)}), meaning="best")
+    table = Table(["a"], [["1"]], bold=frozenset({(0, 0)}), bold_legend="best")
     assert table.text().splitlines()[1:] == ["─", "1"]
 
 

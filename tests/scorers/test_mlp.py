@@ -103,7 +103,7 @@ def test_an_unknown_device_is_refused() -> None:
 
 @pytest.mark.parametrize("hidden", [0, -1, 2.5, "x"])
 def test_the_number_of_hidden_units_is_a_positive_integer(hidden) -> None:
-    with pytest.raises(ParameterError, match="hidden of MLP must be a whole number from 1 on"):
+    with pytest.raises(ParameterError, match="hidden of MLP must be an integer of at least 1"):
         MLP(hidden=hidden)
 
 

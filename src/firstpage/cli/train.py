@@ -145,7 +145,7 @@ def _note_uninformative_queries(ranker: Ranker, data: Any) -> None:
     from firstpage.rankers.sharded.shard import informative_queries
 
     skipped = len(data) - int(informative_queries(data).sum())
-    if 0 < skipped < len(data) and ranker._prefers:
+    if 0 < skipped < len(data) and ranker._needs_preferences:
         shared.note(
             f"{data.source}: {skipped} of {len(data)} queries have a single label value; skipped."
         )

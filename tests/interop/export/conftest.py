@@ -102,7 +102,7 @@ def probe(fitted: Any, seed: int = 0) -> Probe:
     forest = export_model.forest32() if transform is None or transform.per == "global" else None
     forest = forest or export_model.own_forest()
     blocks = [X]
-    for feature in forest.used():
+    for feature in forest.used_features():
         exact = forest.thresholds(feature).astype(np.float32)
         neighbors = (np.nextafter(exact, np.float32(side)) for side in (-np.inf, np.inf))
         near = np.concatenate([exact, *neighbors])

@@ -143,7 +143,7 @@ def assignment(tx: Tx, project: Project) -> Iterator[str]:
     record = assigning.current_assignment(tx, project).to_dict()
     for task in (*record["tasks"], *record["abandoned"]):
         task["assessor"] = logins.get(task["assessor"], task["assessor"])
-    for group in ("assessors", "gone"):
+    for group in ("assessors", "departed"):
         record[group] = [logins.get(person, person) for person in record[group]]
     yield json.dumps(record, ensure_ascii=False, indent=1) + "\n"
 
