@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class Tabular:
     """Base of results that can be shown in a notebook and converted to data frames.
 
-    Subclasses define `_frame_columns`, the values of each column, and `_summary_table`, a short summary.
+    Subclasses define `_frame_columns`, the values of each column, and `_summary_table`, a short
+    table for people.
     """
 
     def _frame_columns(self) -> Mapping[str, Any]:

@@ -312,7 +312,7 @@ BAD = {
     "unknown verb": (["evaluat"], 2, "No such command"),
     "truth of a run": (["convert", "R", "x.qrels", "--truth", "binary"], 1, "no ground truth to convert"),
     "features of qrels": (["convert", "Q", "x.txt", "--normalize", "minmax"], 1, "not a data file"),
-    "unknown target": (["convert", "D", "x.bin"], 1, "does not say a format"),
+    "unknown target": (["convert", "D", "x.bin"], 1, "its suffix is not that of a known format"),
     "unknown suffix": (["evaluate", "D", "--scores", "S", "-o", "x.pdf"], 2, "must end in .txt, .json, .csv, .md, .tex or .html"),
     "unknown packed suffix": (["compare", "D", "--scores", "S", "--scores", "S2", "-o", "x.doc.gz"], 2, "must end in"),
     "suffix of values": (["evaluate", "D", "--scores", "S", "--per-query", "x.xlsx"], 2, "end in .csv, .tsv or .json"),

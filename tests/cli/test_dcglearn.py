@@ -52,8 +52,8 @@ def test_cut_and_unjudged_ranks_print_notes(run, tmp_path: Path, monkeypatch) ->
     Path("p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     words = ("dcglearn", "learn", "p.jsonl", "--C", 1, "--rounds", 0, "--test", 0)
     notes = run(*words).stderr
-    assert "some lists have 12 places; only the first 10 count in the measure" in notes
-    assert "25.0% of the places have no grade and count as the worst grade" in notes
+    assert "some lists have 12 positions; only the first 10 count in the measure" in notes
+    assert "25.0% of the positions have no grade and count as the worst grade" in notes
     other_notes = run(*words, "--K", 5, "--unjudged", "worst").stderr
     assert "some lists" not in other_notes
     assert "no grade" not in other_notes
@@ -238,7 +238,7 @@ def test_undetermined_discounts_are_not_printed(run, tmp_path: Path, monkeypatch
     assert result.returncode == 0, result.stderr
     shown = result.stdout.split("Discounts", 1)[1].split("wrote", 1)[0].strip()
     assert "-0.000" not in shown
-    assert "not determined, as no pair differs there: places 6, 7, 8, 9, 10" in shown
+    assert "not determined, because no pair differs there: positions 6, 7, 8, 9, 10" in shown
     assert "place 6 " not in shown
     utility = fp.dcglearn.read_utility("m.json")
     assert utility.about["undetermined_places"] == [6, 7, 8, 9, 10]

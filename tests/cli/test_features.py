@@ -73,8 +73,8 @@ def test_columns_unknown_to_the_model_are_ignored_with_one_note(files: Path, run
     values, stderr = scores(run, "named.json", "more.csv")
     assert values == expected
     assert stderr == (
-        "firstpage: note: more.csv: named.json does not know the features 'extra', 'other'; "
-        "left out.\n"
+        "firstpage: note: more.csv: named.json does not use the features 'extra', 'other'; "
+        "ignored.\n"
     )
     result = run("evaluate", "more.csv", "--model", "named.json", "--json")
     assert json.loads(result.stdout)
@@ -124,7 +124,7 @@ def test_columns_matched_by_order_print_one_note(files: Path, run, model, data, 
     assert scores(run, model, data)[1] == note
     arguments = ["evaluate", data, "--model", model, "--model", model, "--json"]
     assert run(*arguments).stderr == note
-    with pytest.warns(fp.FirstpageWarning, match="columns are taken in their order") as caught:
+    with pytest.warns(fp.FirstpageWarning, match="columns are matched to the features") as caught:
         fp.load(model).predict(fp.read(data))
     assert len(caught) == 1
     assert scores(run, "bare.json", "data.txt")[1] == ""
@@ -143,7 +143,7 @@ def test_shards_follow_the_same_rule(files: Path, run) -> None:
                     ["evaluate", "more", "--model", "named.json"]):  # fmt: skip
         result = run(*command)
         assert result.returncode == 0
-        assert result.stderr.count("does not know the feature 'copy'") == 1
+        assert result.stderr.count("does not use the feature 'copy'") == 1
     assert fp.read_scores("s").tolist() == expected
     fp.write_shards(SYNTHETIC.with_features(SYNTHETIC.X[:, :3]), "narrow", 30)
     assert "--pad" in refused(run, "rank", "bare.json", "narrow", "-o", "s")
@@ -194,7 +194,7 @@ def test_letor_text_without_labels_is_refused_with_a_remedy(files: Path, run) ->
     Path("bare.txt").write_text("qid:1 1:0.5 2:1 3:1 4:1\n")
     message = refused(run, "rank", "bare.json", "bare.txt", "-o", "s")
     assert "bare.txt:1:1: the line must begin with a number, the label" in message
-    assert "any number will do where documents are only ranked" in message
+    assert "Any number will do if the documents are only to be ranked" in message
 
 
 def test_pad_without_a_model_is_refused(files: Path, run) -> None:

@@ -273,7 +273,7 @@ def test_unreadable_answers_are_skipped_and_many_stop_the_run(
         result = judge_by_model(run, stub)
         assert result.returncode == 0, result.stderr
         assert "1 of " in result.stderr
-        assert "questions were skipped: the answer could not be read" in result.stderr
+        assert "questions were skipped: the answer could not be parsed" in result.stderr
         setup(run, "--assessor", "robot", name="other")
         stub.reply = "no"
         stopped = run(
@@ -360,7 +360,7 @@ def test_export_prints_what_it_omits(run, tmp_path: Path, monkeypatch) -> None:
     run("label", "judge", "labels", "--assessor", "ben", "--function", "level:level")
     result = run("label", "export", "labels", "-o", "truth.qrels")
     assert "left out" not in result.stderr
-    assert "In 1 of 2 queries documents that were called equal" in result.stderr
+    assert "In 1 of 2 queries, documents that were judged equal" in result.stderr
     assert "called equal" not in run("label", "export", "labels", "-o", "truth.jsonl").stderr
 
 

@@ -65,7 +65,7 @@ def test_pairs_without_a_vote_print_a_note(run, tmp_path: Path) -> None:
     ("args", "code", "message"),
     [
         (("--strategy", "heep"), 1, "Did you mean 'heap'?"),
-        (("--noise", "2"), 1, "from 0 to 1"),
+        (("--noise", "2"), 1, "between 0 and 1"),
         (("--votes", "no.csv"), 1, "no.csv"),
         (("--n", "0"), 2, "0"),
         (("--equal", "maybe"), 2, "maybe"),

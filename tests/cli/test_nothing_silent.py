@@ -151,7 +151,9 @@ def test_queries_missing_from_an_aggregated_run_print_a_note(files: Path, run) -
 def test_zero_weights_print_a_note(files: Path, run) -> None:
     result = run("aggregate", "a.run", "b.run", "--weights", "0,0", "--json")
     assert [r["weight"] for r in json.loads(result.stdout)["rankers"]] == [0.5, 0.5]
-    assert notes(result) == ["firstpage: note: every ranking has the weight 0; all weigh alike."]
+    assert notes(result) == [
+        "firstpage: note: every ranker has the weight 0; all are weighted equally."
+    ]
 
 
 def test_folder_files_with_fewer_features_print_a_note(files: Path, run) -> None:
@@ -160,7 +162,7 @@ def test_folder_files_with_fewer_features_print_a_note(files: Path, run) -> None
     fp.write(SYNTHETIC[6:].with_features(SYNTHETIC[6:].X[:, :2]), "parts/2.txt")
     printed = notes(run("train", "ListNet", "parts", "-o", "m.json"))
     assert (
-        "firstpage: note: parts: has 3 features; those that a file lacks are taken for 0: 2.txt (2)."
+        "firstpage: note: parts: has 3 features; those that a file lacks are read as 0: 2.txt (2)."
         in printed
     )
 
@@ -169,7 +171,7 @@ def test_duplicate_column_name_is_refused(files: Path, run) -> None:
     Path("two.csv").write_text("label,qid,bm25,bm25\n1,1,0.5,1\n0,1,0.1,2\n")
     result = run("describe", "two.csv")
     assert result.returncode == 1
-    assert "two.csv: two columns are called 'bm25'; rename or drop one." in result.stderr
+    assert "two.csv: two columns are named 'bm25'; rename or drop one." in result.stderr
 
 
 TWICE = "label,qid,docid,a\n1,1,x,0.5\n0,1,y,0.1\n0,1,x,0.2\n"
@@ -179,7 +181,7 @@ def test_duplicate_document_prints_a_note(files: Path, run) -> None:
     Path("twice.csv").write_text(TWICE)
     data = fp.read("d.txt")
     fp.ListNet().fit(data.with_features(data.X[:, :1])).save("one.json")
-    message = "twice.csv: holds 1 second or later copies of documents"
+    message = "1 documents repeat an earlier document id of their query"
     result = run("evaluate", "twice.csv", "--model", "one.json")
     assert sum(message in x for x in notes(result)) == 1
     assert "the first is 'x' in query '1'" in result.stderr
@@ -187,7 +189,7 @@ def test_duplicate_document_prints_a_note(files: Path, run) -> None:
         result = run(*arguments)
         assert result.returncode == 1
         (line,) = [x for x in result.stderr.splitlines() if "note: " not in x]
-        assert "document 'x' stands twice in query '1', and a TREC file names it once" in line
+        assert "document 'x' occurs twice in query '1', and a TREC file names it once" in line
     assert not Path("o.run").exists()
 
 
@@ -206,7 +208,7 @@ def test_truncated_text_prints_a_note(files: Path, run) -> None:
 
 
 def test_warnings_are_repeated_for_cached_text(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("firstpage.data.formats.letor.CACHED_FROM", 1)
+    monkeypatch.setattr("firstpage.data.formats.letor.MIN_CACHED_BYTES", 1)
     monkeypatch.chdir(tmp_path)
     lines = [f"1 qid:{i} 1:0.5 2:1 # docid = d\n" for i in range(12)]
     Path("one.txt").write_text("".join([*lines, "1 qid:12 1:2"]))
@@ -214,7 +216,7 @@ def test_warnings_are_repeated_for_cached_text(tmp_path: Path, monkeypatch) -> N
         with pytest.warns(fp.FirstpageWarning) as caught:
             fp.read_letor("one.txt", cache=tmp_path / "cache")
         messages = [str(x.message) for x in caught]
-        assert [("cut off" in x, "swapped" in x) for x in messages] == [
+        assert [("truncated" in x, "swapped" in x) for x in messages] == [
             (True, False),
             (False, True),
         ]

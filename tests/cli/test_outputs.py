@@ -86,7 +86,7 @@ SYNTHETIC = fp.Synthetic(queries=4, docs=4, features=2, grades=3).dataset()
         (["label", "export", "p", "--format", "jsonl", "-o", "o.qrels"], "must end in .jsonl."),
         (["label", "stats", "p", "--json", "-o", "o.html"], "must end in .json."),
         (["label", "stats", "p", "-o", "o.csv"], "must end in .txt, .json or .html."),
-        (["export", "m.json", "--to", "onnx", "-o", "o.json"], "o.json: the model is a .onnx file here"),
+        (["export", "m.json", "--to", "onnx", "-o", "o.json"], "o.json: the model is a .onnx file"),
     ],
 )  # fmt: skip
 def test_error_names_the_suffixes_of_the_format(

@@ -47,7 +47,7 @@ def test_checkpoint_is_removed_after_training(folder: Path, run) -> None:
 def test_errors_are_one_line(folder: Path, run) -> None:
     run("shard", "train.txt", "shards")
     for arguments, message in (
-        (("shard", "train.txt", "shards"), "shards: is there already"),
+        (("shard", "train.txt", "shards"), "shards: exists already"),
         (("shard", "nothing.txt", "new"), "nothing.txt: no such file"),
         (("train", "LambdaMART", "shards", "-o", "m.json"), "LightGBM on a Dask cluster"),
         (("train", "RankNet", "train.txt", "-o", "m.json", "--engine", "threads"), "--engine goes"),

@@ -184,7 +184,7 @@ def test_crossval_on_top_k_truth_against_a_baseline(files: Path, run) -> None:
     options = ["--top-k", "5", "-t", "kNDCG@5", "--baseline", "RankSVM"]
     result = run(*arguments, *options)
     assert result.returncode == 0, result.stderr
-    assert "other than RankSVM at p < 0.05" in result.stdout
+    assert "from RankSVM at p < 0.05" in result.stdout
     record = json.loads(run(*arguments, *options, "--json").stdout)
     assert record["baseline"] == "RankSVM"
     same = next(d for d in record["differences"] if d["ranker"] == "RankSVM(C=1)")
@@ -376,7 +376,7 @@ def test_validation_queries_of_the_training_data_are_counted(files: Path, run, s
     Path("less.txt").write_text("".join(lines[:-1]))
     train, valid = (fp.read_letor(name, sparse=sparse) for name in ("train.txt", "less.txt"))
     note = (
-        f"{len(train) - 1} of {len(valid)} validation queries are in the training data, too (same "
+        f"{len(train) - 1} of {len(valid)} validation queries are also in the training data (same "
         f"id and same features; {train.queries[0]!r} is the first)"
     )
     with pytest.warns(fp.FirstpageWarning) as warned:

@@ -138,7 +138,7 @@ def test_measures_are_parsed_from_names_and_files(tmp_path) -> None:
     assert parse_dcg(f"NDCG({path})").bind([0], 9, name).normalized
     assert parse_dcg(str(path)).bind([0], 9, name).positions == 3
     assert parse_dcg("DCG@2").bind([0], 9, name).utility.grades == (0, 1)
-    for text, message in ((f"DCG({path})@7", "has weights of 3 places"),):
+    for text, message in ((f"DCG({path})@7", "has weights of 3 ranks"),):
         with pytest.raises(MeasureError, match=message):
             parse_dcg(text).bind([0], 2, name)
     for text in ("ERR", "DCG(nothing.json)@3", "nothing.json", "NDCG(gain=steep)"):

@@ -201,7 +201,7 @@ def test_a_lost_scheduler_leaves_a_checkpoint(
     assert file.exists()
     cluster.start()
     cluster.require_workers(1)
-    with pytest.warns(FirstpageWarning, match="going on from"):
+    with pytest.warns(FirstpageWarning, match="continuing from"):
         remote = fp.ranker(name).fit(shards, engine=cluster.engine, checkpoint=file)
     assert remote.objective_ == pytest.approx(local_models[name].objective_, rel=1e-7)
     assert not file.exists()

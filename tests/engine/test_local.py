@@ -89,7 +89,7 @@ def test_models_of_shards_are_those_of_data_in_memory(exact: fp.Shards, name: st
         "FocusedBoost(k=5, rounds=12, weak='stumps(bins=8)', edge=adjusted)",
     ],
 )  # fmt: skip
-@pytest.mark.filterwarnings("ignore:.*validation queries are in the training data")
+@pytest.mark.filterwarnings("ignore:.*validation queries are also in the training data")
 def test_boosting_chooses_the_weak_rankers_of_data_in_memory(exact: fp.Shards, name: str) -> None:
     in_memory = fp.ranker(name).fit(EXACT, valid=EXACT[:9])
     sharded = fp.ranker(name).fit(exact, valid=EXACT[:9])
@@ -125,7 +125,7 @@ def test_real_data_in_shards_gives_the_same_model(real_data: Path, tmp_path: Pat
     shards = fp.write_shards(fold.train, tmp_path / "s", rows=2000)
     for name in ("ListNet(k=10)", "RankSVM(C=0.1)"):
         in_memory, sharded = (
-            fp.ranker(name).fit(data, valid=fold.vali) for data in (fold.train, shards)
+            fp.ranker(name).fit(data, valid=fold.valid) for data in (fold.train, shards)
         )
         assert sharded.objective_ == pytest.approx(
             in_memory.objective_, rel=2 * np.nan_to_num(in_memory.gap_) + 1e-6
@@ -142,7 +142,7 @@ def test_uninformative_queries_have_no_weight(tmp_path: Path) -> None:
     assert sharded.objective_ == pytest.approx(in_memory.objective_, rel=1e-9)
     uninformative = EXACT.with_labels(np.ones(EXACT.n_docs))
     no_preferences = fp.write_shards(uninformative, tmp_path / "t", rows=250)
-    with pytest.warns(FirstpageWarning, match="all scores are alike"):
+    with pytest.warns(FirstpageWarning, match="all scores are equal"):
         fp.RankNet().fit(no_preferences)
 
 
@@ -216,7 +216,7 @@ def test_operations_that_shards_do_not_support_are_refused(
 
 
 def test_devices_and_rankers_in_memory_refuse_shards(shards: fp.Shards) -> None:
-    with pytest.raises(DataError, match="worked through by CPUs"):
+    with pytest.raises(DataError, match="processed on CPUs"):
         fp.RankNet(device="cuda").fit(shards)
     data = ShardedData.from_shards(shards, LocalEngine(1), None, fp.RankNet()._truth, True)
     with pytest.raises(DataError, match="TopRank trains on data in memory, not on shards"):
@@ -276,7 +276,7 @@ def test_shards_stay_open_while_they_fit() -> None:
 def test_scratch_arrays_are_on_disk(monkeypatch, tmp_path: Path) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     scratch = Scratch()
-    array = scratch.room((SMALL, 2), np.float32)
+    array = scratch.allocate((SMALL, 2), np.float32)
     array[:] = np.arange(2)
     scratch.release()
     assert array[-1].tolist() == [0, 1]

@@ -92,5 +92,5 @@ def test_duplicate_documents_raise_an_error_on_both_sides(side_name: str) -> Non
         kind.from_arrays(*side, np.ones(len(side[0])))
         for kind, side in zip((fp.Run, fp.Qrels), sides, strict=True)
     )
-    with pytest.raises(DataError, match=f"the {side_name}: document 'b' stands twice in query 'q'"):
+    with pytest.raises(DataError, match=f"the {side_name}: document 'b' occurs twice in query 'q'"):
         join_documents(run, qrels, match_queries(run.queries, qrels.queries))

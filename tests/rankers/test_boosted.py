@@ -433,12 +433,12 @@ def test_rejected_steps_leave_the_state_unchanged() -> None:
     best = int(np.argmax(state.edges()[0]))
     assert state.try_step(best, 0.5, halvings=0) > 0
     scores, loss, edges = state.scores.copy(), state.loss, state.edges()
-    refused = [h for h in range(pool.count) if state.take(h, -0.99, halvings=1) == 0]
+    refused = [h for h in range(pool.count) if state.try_step(h, -0.99, halvings=1) == 0]
     assert best in refused  # the best feature, reversed
     fresh = InMemoryBoostingState(
         pool, [(1.0, ListTerm(judge, pool, np.ones(len(TRAIN))))], scores.copy()
     )
-    again = InMemoryBoostingState(pool, state.parts, scores.copy())
+    again = InMemoryBoostingState(pool, state.terms, scores.copy())
     again.edges()
     assert again.try_step(best, -0.99, halvings=1) == 0
     assert (again.scores.tolist(), again.loss) == (scores.tolist(), loss)
@@ -620,7 +620,7 @@ def test_names_of_boosting_rankers() -> None:
         (fp.RankBoost(weak="stumps(bins=257)"), "at most 256"),
         (fp.RankBoost(weak="stumps(x=1)"), "no parameter 'x'"),
         (fp.RankBoost(weak="features(signs=minus)"), "signs must be 'both' or 'plus'"),
-        (fp.RankBoost(weak=5), "weak must be a text"),
+        (fp.RankBoost(weak=5), "weak must be a string"),
         (fp.RankBoost(rounds=0), "rounds of RankBoost must be an integer of at least 1"),
         (fp.RankBoost(tol=-1), "tol of RankBoost must be a number of at least 0"),
         (fp.RankBoost(pairs="some"), "pairs must be 'all' or 'cross'"),
@@ -662,7 +662,7 @@ def test_explanations_of_stumps(tmp_path) -> None:
     y[0, int(name) - 1] = thresholds[0] - 1e-9
     assert (ranker.predict(x) - ranker.predict(y))[0] == pytest.approx(levels[1] - levels[0])
     assert "range of steps" in explanation_text(result, 3)
-    assert "How it reads them" in explanation_page(result, 3)
+    assert "Feature effects" in explanation_page(result, 3)
     assert json.loads(json.dumps(result.to_dict()))["features"][0]["levels"] == levels.tolist()
 
 
@@ -684,9 +684,9 @@ def test_boosting_without_effect_causes_a_warning() -> None:
 def test_too_large_tables_are_rejected() -> None:
     import firstpage.solvers.boosting.pools as pools
 
-    largest, pools.MOST_BYTES = pools.MOST_BYTES, 1000
+    largest, pools.MAX_TABLE_BYTES = pools.MAX_TABLE_BYTES, 1000
     try:
         with pytest.raises(DataError, match="use fewer stumps"):
             fp.FocusedBoost(k=3).fit(TRAINING)
     finally:
-        pools.MOST_BYTES = largest
+        pools.MAX_TABLE_BYTES = largest

@@ -177,9 +177,9 @@ def test_metrics_of_lightgbm_and_xgboost_with_a_measure_file(here: Path) -> None
 
 def test_increasing_discounts_cause_one_warning(here: Path) -> None:
     fp.dcglearn.Utility.from_gains([0, 1, 2, 3], [0.5, 1, 0.2]).save("rising.json")
-    with pytest.warns(FirstpageWarning, match="its discounts rise") as warned:
+    with pytest.warns(FirstpageWarning, match="its discounts increase") as warned:
         fp.TopMargin(delta="NDCG(rising.json)").fit(TRAIN)
-    assert len([w for w in warned if "discounts rise" in str(w.message)]) == 1
+    assert len([w for w in warned if "discounts increase" in str(w.message)]) == 1
 
 
 def test_weights_of_an_aggregation_by_a_utility() -> None:

@@ -176,7 +176,7 @@ def test_json_has_no_infinities() -> None:
     )
     assert comparison.differences[0].effect == -np.inf
     assert json.loads(render(comparison, "json"))["differences"][0]["effect"] is None
-    with pytest.raises(fp.MeasureError, match="DCG is too large"):
+    with pytest.raises(fp.MeasureError, match="DCG overflows"):
         fp.evaluate([1], [2000], qid=[1], measures="DCG")
 
 

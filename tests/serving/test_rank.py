@@ -74,7 +74,7 @@ def test_contributions_of_a_network_are_gradients_times_distances(tmp_path: Path
 
     for client in clients(path):
         answer = client.post("/rank", json=body(X, explain=4)).json()
-        assert answer["explained"] == "value x slope"
+        assert answer["explained"] == "value x gradient"
         contributions = np.zeros(X.shape)
         for name, explanation in zip(answer["order"], answer["explanations"], strict=True):
             for part in explanation["parts"]:

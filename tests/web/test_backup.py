@@ -159,7 +159,7 @@ def test_a_truncated_backup_is_refused(site: Site, empty: Store, tmp_path: Path)
     cut.write_bytes(whole + lines[1])
     assert is_one_line(refused(cut, empty), "after its end")
     (tmp_path / "cut.gz").write_bytes(gzip.compress(whole)[:-20])
-    assert is_one_line(refused(tmp_path / "cut.gz", empty), "cut short")
+    assert is_one_line(refused(tmp_path / "cut.gz", empty), "damaged or truncated")
     assert restore(copy, empty).rows == len(lines) - 2
 
 

@@ -106,7 +106,7 @@ def test_a_truncated_backup_creates_nothing(tmp_path: Path) -> None:
     call("backup", tmp_path / "p", "-o", tmp_path / "copy.jsonl.gz")
     whole = (tmp_path / "copy.jsonl.gz").read_bytes()
     (tmp_path / "cut.gz").write_bytes(whole[:-30])
-    assert "cut short" in told("restore", tmp_path / "cut.gz", tmp_path / "new")
+    assert "damaged or truncated" in told("restore", tmp_path / "cut.gz", tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
 
@@ -168,7 +168,7 @@ def test_invalid_database_urls_are_refused(url: str, words: str) -> None:
 @pytest.mark.parametrize(("words", "said"), [
     (("serve", "--port", "99999"), "--port"), (("serve", "--port", "-1"), "--port"),
     (("setup", "--depth", "-5"), "--depth"), (("setup", "--depth", "0"), "--depth"),
-    (("setup", "--images", "/no/such/folder"), "is no folder"),
+    (("setup", "--images", "/no/such/folder"), "is not a folder"),
     (("setup", "--title", "\udcff"), "lone surrogate"),
     (("setup", "--assessor", "\udcff"), "lone surrogate"),
 ])  # fmt: skip

@@ -54,7 +54,7 @@ def test_invalid_grades_are_refused(given: Any) -> None:
 @pytest.mark.parametrize(
     ("data", "told"),
     [
-        ("q 0 a 1\nq 0 b\n", ":2: the line has 3 fields and must have 4"),
+        ("q 0 a 1\nq 0 b\n", ":2: the line has 3 fields instead of 4"),
         ("q 0 a x\n", ":1: the grade must be a number, and is 'x'"),
         ("q 0 a 1.5\n", ":1: a grade must be an integer"),
         ("q 0 a 1 x\n", ":1: the line has more than the 4 fields"),

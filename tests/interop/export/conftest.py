@@ -110,7 +110,7 @@ def probe(fitted: Any, seed: int = 0) -> Probe:
         rows[:, feature] = near
         blocks.append(rows)
     X = np.concatenate(blocks)
-    return Probe(X, forest.sizes(X))
+    return Probe(X, forest.leaf_magnitudes(X))
 
 
 def sizes_of(fitted: Any, X: np.ndarray) -> np.ndarray:

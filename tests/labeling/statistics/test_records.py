@@ -57,7 +57,7 @@ def test_results_round_trip_through_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", "no JSON"),
+        ("{", "not valid JSON"),
         ("[]", "one JSON object"),
         ('{"query": "q"}', "the field 'assessor' is missing"),
         ('{"query": "q", "color": 1}', "no field 'color'"),
