@@ -189,7 +189,7 @@ def test_duplicate_document_prints_a_note(files: Path, run) -> None:
         result = run(*arguments)
         assert result.returncode == 1
         (line,) = [x for x in result.stderr.splitlines() if "note: " not in x]
-        assert "document 'x' occurs twice in query '1', and a TREC file names it once" in line
+        assert "document 'x' occurs twice in query '1', which a TREC file does not allow" in line
     assert not Path("o.run").exists()
 
 

@@ -55,7 +55,7 @@ def test_invalid_grades_are_refused(given: Any) -> None:
     ("data", "told"),
     [
         ("q 0 a 1\nq 0 b\n", ":2: the line has 3 fields instead of 4"),
-        ("q 0 a x\n", ":1: the grade must be a number, and is 'x'"),
+        ("q 0 a x\n", ":1: the grade must be a number; got 'x'"),
         ("q 0 a 1.5\n", ":1: a grade must be an integer"),
         ("q 0 a 1 x\n", ":1: the line has more than the 4 fields"),
         ("q 0 a 1\n\nq 0 a 2\n", ":3: document 'a' has two grades"),

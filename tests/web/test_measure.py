@@ -350,7 +350,7 @@ def test_the_page_shows_the_measure_and_the_advice(site: Site) -> None:
     lena = site.client("lena")
     page = lena.get("/p/books/measure").text
     for words in (
-        "Gains of grades: 0: 0.00", "Discounts of positions: 1: 1.00", "held out", "DCG, gains",
+        "Gains of grades: 0: 0.00", "Discounts of positions: 1: 1.00", "held-out", "DCG, gains",
         "measure.json", "preferences.jsonl", "Asked next: the pair whose predicted preference is most uncertain",
     ):  # fmt: skip
         assert words in page, words
