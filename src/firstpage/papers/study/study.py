@@ -66,7 +66,7 @@ class Work:
         if not name.startswith("firstpage.papers."):
             return name
         own = name.removeprefix("firstpage.papers.")
-        return "firstpage.studies." + SPELLED.get(own, own.replace(".labeling:", ".labeling:"))
+        return "firstpage.studies." + SPELLED.get(own, own.replace(".labeling:", ".labelling:"))
 
 
 @dataclass(frozen=True)
