@@ -48,27 +48,22 @@ def command(
     Prints our numbers with their standard errors, the paper's beside them, and whether what the
     paper says holds.  Finished runs are kept: a run that was stopped goes on where it was.
     """
-    from firstpage.papers.study.registry import chosen, data_folder, missing
+    from firstpage.papers.study.registry import data_folder
     from firstpage.papers.study.run import reproduce
-    from firstpage.papers.study.study import Plan
 
-    base = _folder(data_folder(data))
     if listing:
+        base = _folder(data_folder(data))
         kind = outputs.chosen_format(format_, as_json, output, ("text", "json"))
         outputs.deliver(_list(base, kind == "json"), output)
         return
     if not targets:
         raise click.UsageError("name a paper, such as xia2009, or all; --list shows what there is.")
     kind = outputs.chosen_format(format_, as_json, output)
-    wanted = chosen(targets)
-    entries = [entry for _, some in wanted for entry in some]
-    if len(entries) == 1 and (lost := missing(entries[0].needs, base)):
-        raise DataError(f"{entries[0].name} {lost}.")
-    plan = Plan(seeds, fast, seed, base, jobs or _cores(), again)
-    found = []
-    for study, some in wanted:
-        with shared.counting(study.name) as progress:
-            found.append(reproduce(study, some, plan, progress))
+    with shared.counting("reproduce") as progress:
+        found = reproduce(
+            *targets, data=data, seeds=seeds, fast=fast, seed=seed, jobs=jobs or _cores(),
+            again=again, progress=progress,
+        )  # fmt: skip
     outputs.deliver(_said(found, kind), output)
     if html is not None:
         outputs.deliver(_said(found, "html"), html)
@@ -82,22 +77,22 @@ def _folder(base: Path | None) -> Path | None:
 
 def _said(found: list[Reproduction], kind: str) -> str:
     from firstpage.papers.study import page
-    from firstpage.papers.study.page import every_cell
-    from firstpage.papers.study.run import merged
+    from firstpage.papers.study.page import cell_table
+    from firstpage.papers.study.run import merge_reproductions
 
     if kind == "json":
-        return json.dumps(merged(found), indent=1)
+        return json.dumps(merge_reproductions(found), indent=1)
     if kind == "csv":
-        return every_cell(found).csv()
+        return cell_table(found).csv()
     write: Callable[[list[Reproduction], str], str] = getattr(page, kind)
     return write(found, shlex.join(["firstpage", *sys.argv[1:]]))
 
 
 def _list(base: Path | None, as_json: bool) -> str:
-    from firstpage.papers.study.registry import inventory, listing
+    from firstpage.papers.study.registry import dataset_states, list_entries
     from firstpage.table import Table
 
-    rows, data = listing(base), inventory(base)
+    rows, data = list_entries(base), dataset_states(base)
     if as_json:
         keys = ("entry", "title", "missing")
         plain = [dict(zip(keys, row, strict=True)) for row in rows]

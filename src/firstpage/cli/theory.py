@@ -59,25 +59,26 @@ def _checks(
     names: tuple[str, ...], listing: bool, samples: int | None, seed: int, shown: str,
     output: Path | None,
 ) -> int:  # fmt: skip
-    from firstpage.papers.theory.registry import SAMPLES, chosen, run
+    from firstpage.papers.theory.registry import DEFAULT_SAMPLES, check_theorems, select_checks
 
-    checks = chosen(names)
     if listing:
-        outputs.deliver(_listed(checks, shown), output)
+        outputs.deliver(_listed(select_checks(names), shown), output)
         return 0
     with shared.counting("theory") as progress:
-        found = run(checks, samples or SAMPLES, seed, progress)
+        found = check_theorems(
+            *names, samples=samples or DEFAULT_SAMPLES, seed=seed, progress=progress
+        )
     outputs.deliver(_said(found, shown), output)
     return 0 if all(each.as_recorded for each in found) else 1
 
 
 def _listed(checks: Any, shown: str) -> str:
-    from firstpage.papers.theory.registry import listing
+    from firstpage.papers.theory.registry import checks_table
 
     if shown == "json":
         keys = ("name", "kind", "holds", "claim")
         return json.dumps([{key: getattr(c, key) for key in keys} for c in checks], indent=1)
-    return listing(checks).text()
+    return checks_table(checks).text()
 
 
 def _said(found: Any, shown: str) -> str:
@@ -91,13 +92,13 @@ def _said(found: Any, shown: str) -> str:
 def _consistency(text: str, k: int, n: int, samples: int, seed: int) -> dict[str, Any]:
     """What is found of a loss; of one of ours that may be cut after k places, of both forms."""
     from firstpage.papers.theory.consistency import consistency
-    from firstpage.papers.theory.spaces import forms, named
+    from firstpage.papers.theory.spaces import loss_forms, parse_loss
 
     losses: dict[str, Any]
     if ":" in text:
         losses = {text: shared.function(text, "--loss")}
     else:
-        losses = dict(forms(named(text), text, k))
+        losses = dict(loss_forms(parse_loss(text), text, k))
     return {name: consistency(loss, n, k, samples, 20, seed) for name, loss in losses.items()}
 
 

@@ -54,9 +54,9 @@ def test_people_without_noise_agree_on_everything():
 
 
 def test_crowds_that_cannot_be():
-    with pytest.raises(DataError, match="from 0 on"):
+    with pytest.raises(DataError, match="at least 0"):
         Crowd(noise=-1.0)
-    with pytest.raises(DataError, match="ascend"):
+    with pytest.raises(DataError, match="ascending"):
         Crowd(lines=(0.5, 0.4))
 
 
