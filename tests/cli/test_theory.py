@@ -13,20 +13,20 @@ from tests.report.test_report import Checker
 
 
 @pytest.mark.slow
-def test_report_says_what_is_false_and_how_mended(run) -> None:
+def test_report_has_false_statements_and_corrections(run) -> None:
     code, out, err = run("theory", "lan2013/theorem-1", "lan2013/theorem-1-weak", "--samples", 100)
     assert (code, err) == (0, "")
     assert out.startswith("Lan et al. (2013)")
     assert "false as printed  theorem-1:" in out
-    assert "mended: holds     theorem-1-weak:" in out
+    assert "corrected: holds  theorem-1-weak:" in out
     assert "such as: n = 2, k = 1, scores in true order" in out
     assert "2 checks, 2 as recorded." in out
-    assert "False as printed: lan2013/theorem-1; mended by theorem-1-weak." in out
+    assert "False as printed: lan2013/theorem-1; corrected by theorem-1-weak." in out
 
 
 @pytest.mark.slow
 def test_what_is_not_as_recorded_ends_with_1(run, monkeypatch) -> None:
-    (check,) = registry.chosen(["lan2013/theorem-1"])
+    (check,) = registry.select_checks(["lan2013/theorem-1"])
     monkeypatch.setattr(registry, "CHECKS", (replace(check, holds=True),))
     code, out, _ = run("theory", "--samples", 100)
     assert code == 1
@@ -63,7 +63,7 @@ def test_a_loss_in_both_forms(run, tmp_path: Path) -> None:
     run("theory", "--loss", "RankSVM(k=1)", "--samples", 6, "-o", tmp_path / "loss.html")
     page = (tmp_path / "loss.html").read_text()
     Checker().feed(page)
-    assert "the risk is least at" in page
+    assert "the risk is minimal at" in page
     found = json.loads(run("theory", "--loss", "ListNet(k=1)", "--samples", 3, "--json").stdout)
     assert found["ListNet(k=1)"]["holds"] is True
 

@@ -45,8 +45,8 @@ def done(
 def test_all_figures_are_there() -> None:
     wanted = {f"figure{n}{d}" for n in (2, 3, 4) for d in ("", "-td2003", "-td2004", "-mq2008")}
     assert wanted | {"figure4-all"} <= set(CHENG2014.entries)
-    assert CHENG2014.entries["figure3-td2004"].needs == ["td2004"]
-    assert CHENG2014.entries["figure4-all"].needs == ["ohsumed", "td2003", "td2004"]
+    assert CHENG2014.entries["figure3-td2004"].datasets == ["td2004"]
+    assert CHENG2014.entries["figure4-all"].datasets == ["ohsumed", "td2003", "td2004"]
     assert set(training.COSTS) < set(fp.TopSlack._grid["C"])  # a part of the paper's
 
 
@@ -227,7 +227,7 @@ def test_verdicts_follow_the_numbers() -> None:
     worse = better | {"TopRank": 0.3}
     claims = {c.text: c for c in study.comparison_claims("MQ2008")(cells_of(worse))}
     assert claims["TopRank is the best or the second at every measure"].verdict == "does not hold"
-    assert all(c.whose == "ours" for c in claims.values())
+    assert all(c.source == "ours" for c in claims.values())
 
 
 def test_most_cannot_be_told_from_noise() -> None:

@@ -41,7 +41,7 @@ def test_both_figures_and_ours_are_there() -> None:
     assert DEPTHS[-2:] == (1000, "full")
     for entry in LAN2013.entries.values():
         for work in entry.experiments:
-            assert work.do.__module__ in LAN2013.modules
+            assert work.function.__module__ in LAN2013.modules
 
 
 def test_the_list_names_what_is_missing(tmp_path: Path) -> None:

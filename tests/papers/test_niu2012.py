@@ -42,13 +42,13 @@ def test_every_table_and_figure_is_there() -> None:
     tables = {*(f"table{n}" for n in range(1, 6)), "table1-votes", "table2-votes"}
     more = {"table4-ohsumed", "table4-orders", "figure1", "figure2", "edges"}
     assert set(load_study("niu2012").entries) == tables | more
-    assert NIU2012.entries["table4"].needs == ["mq2007"]
-    assert NIU2012.entries["table2-votes"].needs == ["votes"]
+    assert NIU2012.entries["table4"].datasets == ["mq2007"]
+    assert NIU2012.entries["table2-votes"].datasets == ["votes"]
     for entry in NIU2012.entries.values():
-        assert entry.says
+        assert entry.statement
         for work in entry.experiments:
-            assert work.do.__qualname__ == work.do.__name__
-            assert work.do.__module__ in NIU2012.modules
+            assert work.function.__qualname__ == work.function.__name__
+            assert work.function.__module__ in NIU2012.modules
 
 
 # ---- what is printed
@@ -235,7 +235,7 @@ def test_votes_without_times_are_refused(tmp_path: Path) -> None:
     (tmp_path / "votes.csv").write_text("topic,arg1,arg2,vote\nt,a,b,a1\n")
     with pytest.raises(DataError, match=r"votes\.csv:2: the columns worker"):
         labeling.seconds_per_pair(rng(), str(tmp_path))
-    with pytest.raises(DataError, match="is no time"):
+    with pytest.raises(DataError, match="is not a time"):
         labeling._parse_time("yesterday")
 
 
@@ -420,7 +420,7 @@ def test_a_family_differs_in_the_method_alone(focused: str) -> None:
     """The same weak rankers, rounds and rules; the same settings to choose from."""
     family = [learned.RANKERS[name] for name in (focused, *comparison.FAMILIES[focused])]
     assert len({repr(sorted(method.grid.items())) for method in family}) == 1
-    rankers = [method.made("top-k", 3) for method in family]
+    rankers = [method.create("top-k", 3) for method in family]
     for name in ("weak", "rounds", "halvings", "stall", "patience", "measure", "normalize"):
         assert len({str(getattr(one, name, None)) for one in rankers}) == 1, name
     assert [method.focused for method in family] == [True, False, False]
@@ -593,7 +593,7 @@ def test_every_random_order_is_told_apart() -> None:
     )  # fmt: skip
     found = comparison._random_order_claims(cells)
     assert len(found) == 8
-    assert all(claim.whose == "ours" for claim in found)
+    assert all(claim.source == "ours" for claim in found)
     assert "by random order +0.1000 -0.1000" in found[0].evidence
     assert found[2].evidence.endswith("by random order +0.3000 +0.1000")
     assert found[2].verdict == "holds"

@@ -247,7 +247,7 @@ def made_up(curves: dict[str, dict[int, float]]) -> Cells:
     )
 
 
-def test_half_the_labels() -> None:
+def test_half_the_labels_is_sufficient() -> None:
     cells = made_up({
         "random": {100: 0.9, 300: 0.95, 500: 0.99}, "simple-margin": {100: 0.96, 200: 0.98},
         "diverse": {100: 0.9, 300: 0.97}, "committee": {100: 0.9, 200: 0.95},
@@ -256,7 +256,7 @@ def test_half_the_labels() -> None:
     assert study.labels_needed(cells, "simple-margin") == pytest.approx(150)
     assert study.half_the_labels("x", cells, "simple-margin").verdict == "holds"
     assert study.half_the_labels("x", cells, "diverse").verdict == "does not hold"
-    assert study.half_the_labels("x", cells, "committee", source="ours").whose == "ours"
+    assert study.half_the_labels("x", cells, "committee", source="ours").source == "ours"
     assert study.labels_needed(made_up({"random": {20: 0.98, 50: 0.99}}), "random") == 20
 
 
@@ -283,7 +283,7 @@ def test_as_many_pairs_of_the_other_kind(monkeypatch) -> None:
         sizes.append(len(train))
         return DCGLearn(news.N_RANKS, C=0.1, grades=news.GRADES, threads=1).fit(train)
 
-    monkeypatch.setattr(news, "learned", learned)
+    monkeypatch.setattr(news, "fit_dcglearn", learned)
     news.accuracy_by_training_labels(rng())
     assert len(sizes) == 4 * news.FOLDS
     for i in range(0, len(sizes), 4):
@@ -292,11 +292,11 @@ def test_as_many_pairs_of_the_other_kind(monkeypatch) -> None:
         assert as_many == strong < weak
 
 
-def test_every_work_is_a_function_that_processes_find() -> None:
+def test_experiment_functions_can_be_imported() -> None:
     for entry in ZHOU2013.entries.values():
-        for work in entry.works:
-            assert work.do.__qualname__ == work.do.__name__
-            assert work.do.__module__ in ZHOU2013.modules
+        for work in entry.experiments:
+            assert work.function.__qualname__ == work.function.__name__
+            assert work.function.__module__ in ZHOU2013.modules
 
 
 def test_true_measures_are_the_papers() -> None:

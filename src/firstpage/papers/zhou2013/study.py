@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -306,20 +307,20 @@ def _active_learning_claims(cells: Cells) -> list[Claim]:
     ]
 
 
-def half_the_labels(text: str, cells: Cells, strategy: str, **source: str) -> Claim:
+def half_the_labels(text: str, cells: Cells, strategy: str, **source: Any) -> Claim:
     """Return the claim of half the labels, by the interpolated mean curves of common runs."""
     runs = min(len(c.values) for c in cells if c.labels["strategy"] in (strategy, "random"))
     needed, random_needed = (labels_needed(cells, name, runs) for name in (strategy, "random"))
     if needed is None:
         return Claim(
             text, "does not hold", f"{strategy} does not reach {TARGET_ACCURACY:.0%}", **source
-        )  # type: ignore[arg-type]
+        )
     random_text = "never" if random_needed is None else f"at {random_needed:.0f}"
     holds = random_needed is None or needed <= random_needed / 2
     evidence = (
         f"{strategy} reaches it at {needed:.0f} labels, random pairs {random_text} ({runs} runs)"
     )
-    return Claim(text, "holds" if holds else "does not hold", evidence, **source)  # type: ignore[arg-type]
+    return Claim(text, "holds" if holds else "does not hold", evidence, **source)
 
 
 def labels_needed(cells: Cells, strategy: str, runs: int | None = None) -> float | None:
