@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firstpage.errors import FirstpageError
+from firstpage.errors import DataError, FirstpageError
 from firstpage.papers.study import run
-from firstpage.papers.study.run import run_study
+from firstpage.papers.study.run import reproduce, run_study
 from firstpage.papers.study.study import Experiment, RunPlan
 from tests.papers import example_study
 
@@ -250,3 +250,36 @@ def test_optional_data_set_is_passed_where_available(tmp_path: Path) -> None:
     (tmp_path / "mq2007-list").rename(tmp_path / "elsewhere")
     assert run_once() == ("mq2007, None", 1)
     assert run_once()[1] == 0
+
+
+def test_reproduce_takes_names_and_returns_cells_and_claims(tmp_path: Path) -> None:
+    calls: list[tuple[int, int]] = []
+    (reproduction,) = reproduce(
+        "zhou2013/table1", data=tmp_path, seeds=2, progress=lambda *call: calls.append(call)
+    )
+    (result,) = reproduction.results
+    assert (reproduction.study.name, result.entry.name) == ("zhou2013", "table1")
+    assert result.cells.cell(label=3).paper == 473
+    assert [claim.source for claim in result.claims] == ["ours"]
+    assert calls == [(0, 2), (1, 2), (2, 2)]
+
+
+def test_reproduce_names_missing_data_of_several_entries(tmp_path: Path) -> None:
+    (reproduction,) = reproduce("zhou2013/table1", "zhou2013/figure12", data=tmp_path, seeds=1)
+    assert [bool(result.missing) for result in reproduction.results] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("targets", "options", "message"),
+    [
+        ((), {}, "name a paper such as 'xia2009'"),
+        (("zhou2013/figure12",), {}, "figure12 needs MSLR-WEB10K"),
+        (("zhou2013/table1",), {"seeds": 0}, "seeds must be an integer of at least 1; got 0"),
+        (("zhou2013/table1",), {"jobs": 0}, "jobs must be an integer of at least 1; got 0"),
+        (("zhou2013/table1",), {"data": "nowhere"}, "nowhere: no such folder"),
+    ],
+)
+def test_reproduce_refuses_invalid_arguments(monkeypatch, targets, options, message: str) -> None:
+    monkeypatch.delenv("FIRSTPAGE_DATA", raising=False)
+    with pytest.raises(DataError, match=message):
+        reproduce(*targets, **options)
