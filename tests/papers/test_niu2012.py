@@ -309,7 +309,7 @@ def test_a_simulated_study_has_both_truths() -> None:
     tested = [q for parts in folds for q in parts.test.graded.queries]
     assert len(set(tested)) == 50
     for parts in folds:
-        sizes = [len(part.graded) for part in (parts.train, parts.vali, parts.test)]
+        sizes = [len(part.graded) for part in (parts.train, parts.valid, parts.test)]
         assert sizes == [30, 10, 10]
         assert parts.train.top_k.truth.top_k_depth == 10
         assert set(parts.train.graded.y) <= {0, 1, 2, 3, 4}
@@ -361,7 +361,7 @@ def thin(entry: PaperEntry) -> PaperEntry:
         for w in entry.experiments
         if w.params["fold"] < 3
     ]
-    return replace(entry, works=works)
+    return replace(entry, experiments=works)
 
 
 @pytest.mark.slow

@@ -329,7 +329,7 @@ ENTRIES = (
     ),
     synthetic_entry(
         "other",
-        "with a tail that follows another direction",
+        "with a misleading tail",
         "Labels of the tail are noise; that is why the full order is worse than the top 1.",
         rises,
         stable(70),

@@ -157,7 +157,7 @@ def edge_of_equal_scores(
     ranker = RecordingFocusedBoost(10, 1.0, weak="features", rounds=1, ties="random").fit(
         split.train.top_k
     )
-    (initial_loss,) = ranker.state.initial_losses
+    (initial_loss,) = ranker.state_.initial_losses
     return [{"data": dataset_name(folder, optional_folder), "measure": EQUAL_SCORES_EDGE,
              "value": 1.0 - initial_loss}]  # fmt: skip
 
