@@ -36,7 +36,8 @@ def done(
 ) -> dict[str, tuple[Cells, list[Claim]]]:
     every = [CHENG2014.entries[name] for name in names]
     entries = [
-        replace(e, experiments=[w for w in e.experiments if w.params["fold"] in folds]) for e in every
+        replace(e, experiments=[w for w in e.experiments if w.params["fold"] in folds])
+        for e in every
     ]
     found = run_study(CHENG2014, entries, RunPlan(seeds=1, data=data))
     return {o.entry.name: (o.cells, list(o.claims)) for o in found.results}

@@ -159,8 +159,8 @@ def test_labeling_with_simulated_people(name: str) -> None:
     found = verdicts(name, 8)
     wrong = {text for text, verdict in found.items() if verdict == "does not hold"}
     starts = {
-        "table1": {"the heap as printed asks", "the printed minutes"},
-        "table2": set(), "table3": {"a chi-square of 4"},
+        "table1": {"the heap as printed needs", "the printed minutes"},
+        "table2": set(), "table3": {"a chi-square test of 4"},
     }[name]  # fmt: skip
     assert len(wrong) == len(starts)
     assert all(any(text.startswith(start) for start in starts) for text in wrong)

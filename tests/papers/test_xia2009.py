@@ -35,7 +35,9 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def done(name: str, data: Path, seeds: int = 1, folds: tuple[int, ...] = FOLDS) -> Reproduction:
     entry = XIA2009.entries[name]
-    entry = replace(entry, experiments=[w for w in entry.experiments if w.params.get("fold") in folds])
+    entry = replace(
+        entry, experiments=[w for w in entry.experiments if w.params.get("fold") in folds]
+    )
     return run_study(XIA2009, [entry], RunPlan(seeds=seeds, data=data))
 
 
