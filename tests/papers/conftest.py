@@ -1,4 +1,4 @@
-"""Studies in tests keep their runs in a folder of their own."""
+"""Cached runs of tests are in a temporary folder."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from firstpage.papers.study import run
 
 
 @pytest.fixture(autouse=True)
-def shelf_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def run_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(run, "cache_folder", lambda: tmp_path / "cache")
     return tmp_path / "cache" / "studies"

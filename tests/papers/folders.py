@@ -1,4 +1,4 @@
-"""Tiny data sets in the layouts of LETOR, for studies to run on."""
+"""Tiny data sets in the layouts of LETOR, for tests of studies."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ OLD = {"train": "trainingset", "vali": "validationset", "test": "testset"}
 
 
 def letor(folder: Path, grades: int = 3, old: bool = False, queries: int = 25) -> Path:
-    """Five folds; `old`: with the names of LETOR 2 and 3."""
-    made = Synthetic(queries=queries, docs=15, features=6, grades=grades, relevant=0.4, seed=3)
-    write_folds(made.dataset(), folder)
+    """Write five folds; with `old`, under the file names of LETOR 2 and 3."""
+    generator = Synthetic(queries=queries, docs=15, features=6, grades=grades, relevant=0.4, seed=3)
+    write_folds(generator.dataset(), folder)
     for path in sorted(folder.glob("Fold*/*.txt")) if old else ():
         path.rename(path.with_name(f"{OLD[path.stem]}.txt"))
     return folder

@@ -15,8 +15,15 @@ import firstpage as fp
 from firstpage.cli import main
 from firstpage.measures.evaluate import evaluate
 from firstpage.papers.lan2013 import lists, study
-from firstpage.papers.lan2013.study import DEPTHS, GRADED, LAN2013, SHARED, TAIL, THIN
-from firstpage.papers.study.registry import listing
+from firstpage.papers.lan2013.study import (
+    DEPTHS,
+    GRADED_DEPTHS,
+    GRIDS,
+    LAN2013,
+    TAIL_DEPTHS,
+    TOP_DEPTHS,
+)
+from firstpage.papers.study.registry import list_entries
 from firstpage.papers.study.study import Cell, Cells
 from firstpage.rankers.selection.tuning import tune
 
@@ -33,12 +40,12 @@ def test_both_figures_and_ours_are_there() -> None:
     assert list(LAN2013.entries) == wanted
     assert DEPTHS[-2:] == (1000, "full")
     for entry in LAN2013.entries.values():
-        for work in entry.works:
-            assert work.do.__module__ in LAN2013.modules
+        for work in entry.experiments:
+            assert work.function.__module__ in LAN2013.modules
 
 
 def test_the_list_names_what_is_missing(tmp_path: Path) -> None:
-    rows = {name: lost for name, _, lost in listing(tmp_path)}
+    rows = {name: lost for name, _, lost in list_entries(tmp_path)}
     assert rows["lan2013/figure1"].startswith("needs mq2007-list in ")
     assert rows["lan2013/figure2"].startswith("needs mq2008-list in ")
     assert rows["lan2013/synthetic-other"] == ""
@@ -65,12 +72,12 @@ def test_ndcg_of_full_orders_of_a_thousand_is_exact() -> None:
 
 @pytest.mark.slow
 def test_training_with_k_sees_the_top_k_truth_alone() -> None:
-    train, valid, test = lists.lists(3, "clean", 30, SMALL)
+    train, valid, test = lists.synthetic_lists(3, "clean", 30, SMALL)
     k = 4
     top = train.with_labels(train.truth.top_k(k))
     for model in ("RankSVM", "RankNet"):  # pairs of different labels are the top-k pairs
-        ours = lists.trained(model, k, {}, train, valid).predict(test)
-        other = lists.trained(model, "full", {}, top, valid).predict(test)
+        ours = lists.fit_top_k(model, k, {}, train, valid).predict(test)
+        other = lists.fit_top_k(model, "full", {}, top, valid).predict(test)
         assert ours == pytest.approx(other, abs=1e-3)
     # nothing below place k is looked at
     labels = train.truth.labels.copy()
@@ -79,13 +86,15 @@ def test_training_with_k_sees_the_top_k_truth_alone() -> None:
         labels[tail] = labels[tail][::-1]
     mixed = train.with_labels(labels)
     for model in study.MODELS:
-        one, two = (lists.trained(model, k, {}, t, valid).predict(test) for t in (train, mixed))
+        one, two = (lists.fit_top_k(model, k, {}, t, valid).predict(test) for t in (train, mixed))
         assert one == pytest.approx(two, abs=1e-9)
 
 
 def test_tails_differ_and_tops_do_not() -> None:
     n, top = 60, 9
-    every = {tail: lists.lists(7, tail, n, SMALL)[0] for tail in ("clean", "random", "other")}
+    every = {
+        tail: lists.synthetic_lists(7, tail, n, SMALL)[0] for tail in ("clean", "random", "other")
+    }
     clean = every["clean"].truth
     for tail, data in every.items():
         assert np.array_equal(data.X, every["clean"].X)
@@ -95,11 +104,11 @@ def test_tails_differ_and_tops_do_not() -> None:
             assert np.array_equal(own[y >= n - top], y[y >= n - top])
             below = np.corrcoef(own[y < n - top], y[y < n - top])[0, 1]
             assert (below > 0.999) == (tail == "clean")
-    assert max(SHARED) <= round(lists.TOP * 500) < TAIL[0]  # type: ignore[type-var]
+    assert max(TOP_DEPTHS) <= round(lists.TOP_FRACTION * 500) < TAIL_DEPTHS[0]  # type: ignore[type-var]
 
 
 def test_parts_of_a_run_are_other_queries() -> None:
-    parts = lists.lists(7, "random", 20, SMALL)
+    parts = lists.synthetic_lists(7, "random", 20, SMALL)
     assert [len(part) for part in parts] == list(SMALL)
     assert len({q for part in parts for q in part.queries}) == sum(SMALL)
 
@@ -109,10 +118,12 @@ def test_parts_of_a_run_are_other_queries() -> None:
 
 @pytest.mark.slow
 def test_a_misleading_tail_collapses_and_a_random_one_does_not(monkeypatch) -> None:
-    monkeypatch.setattr(lists.lists, "__defaults__", ((20, 10, 40),))
+    monkeypatch.setattr(lists.synthetic_lists, "__defaults__", ((20, 10, 40),))
     at = {}
     for tail in ("clean", "random", "other"):
-        for row in lists.curves(rng(1), tail, 120, [1, 10, "full"], {"ListMLE": {}}):
+        for row in lists.evaluate_on_synthetic_lists(
+            rng(1), tail, 120, [1, 10, "full"], {"ListMLE": {}}
+        ):
             at[tail, row["k"], row["measure"]] = row["value"]
     for tail in ("random", "other"):  # what counts at the top is the same
         assert at[tail, 10, "NDCG@10"] == pytest.approx(at["clean", 10, "NDCG@10"], abs=1e-4)
@@ -122,10 +133,10 @@ def test_a_misleading_tail_collapses_and_a_random_one_does_not(monkeypatch) -> N
 
 
 def test_parameters_are_those_that_are_best_on_validation_data() -> None:
-    train, valid, _ = lists.lists(3, "clean", 30, SMALL)
+    train, valid, _ = lists.synthetic_lists(3, "clean", 30, SMALL)
     every = [0.001, 30.0, 1000.0]
-    best = lists.trained("RankNet", 3, {"l2": every}, train, valid)
-    scores = [lists.trained("RankNet", 3, {"l2": [v]}, train, valid).score(valid) for v in every]
+    best = lists.fit_top_k("RankNet", 3, {"l2": every}, train, valid)
+    scores = [lists.fit_top_k("RankNet", 3, {"l2": [v]}, train, valid).score(valid) for v in every]
     assert best.score(valid) == max(scores)
 
 
@@ -174,20 +185,24 @@ def test_figure1_runs_the_moment_its_folder_is_there(tmp_path: Path, monkeypatch
 def test_grades_are_tested_as_orders_and_as_grades(tmp_path: Path) -> None:
     fp.write_folds(fp.Synthetic(queries=15, docs=12, features=4, grades=3).dataset(), tmp_path)
     one, two = (
-        lists.graded(rng(seed), "X", "ListMLE", [1, "full"], {}, "minmax", 1, str(tmp_path))
+        lists.evaluate_on_graded_lists(
+            rng(seed), "X", "ListMLE", [1, "full"], {}, "minmax", 1, str(tmp_path)
+        )
         for seed in (1, 2)
     )
     assert [row["measure"] for row in one[:3]] == ["NDCG@5", "NDCG@10", "NDCG@10, grades"]
     assert [row["k"] for row in one] == [1, 1, 1, "full", "full", "full"]
     assert all(len(row["queries"]) == 3 for row in one)
     assert one[0]["value"] != two[0]["value"]  # another order of equals
-    assert one == lists.graded(rng(1), "X", "ListMLE", [1, "full"], {}, "minmax", 1, str(tmp_path))
+    assert one == lists.evaluate_on_graded_lists(
+        rng(1), "X", "ListMLE", [1, "full"], {}, "minmax", 1, str(tmp_path)
+    )
 
 
 @pytest.mark.data
 def test_real_grades(real_data: Path) -> None:
-    rows = lists.graded(
-        rng(), "MQ2008", "ListMLE", [1, 10, "full"], THIN["ListMLE"], None, 1,
+    rows = lists.evaluate_on_graded_lists(
+        rng(), "MQ2008", "ListMLE", [1, 10, "full"], GRIDS["ListMLE"], None, 1,
         str(real_data / "mq2008"),
     )  # fmt: skip
     at = {(row["k"], row["measure"]): row["value"] for row in rows}
@@ -217,24 +232,24 @@ def test_verdicts_on_shapes() -> None:
     climbs = made_up({**up, 50: 0.33, 100: 0.35, 1000: 0.36, "full": 0.4})
     judges = (
         study.rises, study.stable(100), study.stable("full"), study.sufficient,
-        study.drops(100, 1000), study.below_top_1, study.hump,
-        study.as_good("NDCG@10, grades"),
+        study.drops(100, 1000), study.full_order_below_top_1, study.rises_and_drops,
+        study.sufficient_by("NDCG@10, grades"),
     )  # fmt: skip
     yes, no = "holds", "does not hold"
     told = [[judge(cells).verdict for judge in judges] for cells in (flat, falls, climbs)]
     assert told[0][:4] == [yes, yes, yes, yes]
-    assert told[0][5:] == [no, "cannot be tested" if told[0][6] != yes else yes, yes]
+    assert told[0][5:] == [no, "inconclusive" if told[0][6] != yes else yes, yes]
     assert told[1] == [yes, yes, no, yes, yes, yes, yes, yes]
     assert told[2] == [yes, no, no, no, no, no, no, no]
-    assert "farthest at k = full" in study.stable("full")(falls).why
+    assert "largest difference at k = full" in study.stable("full")(falls).evidence
 
 
 @pytest.mark.slow
 def test_all_claims_of_all_entries_can_be_judged() -> None:
     for entry in LAN2013.entries.values():
-        ks = DEPTHS if entry.name.startswith("figure") else (*SHARED, *TAIL)
-        ks = GRADED if entry.name.startswith("grades") else ks
+        ks = DEPTHS if entry.name.startswith("figure") else (*TOP_DEPTHS, *TAIL_DEPTHS)
+        ks = GRADED_DEPTHS if entry.name.startswith("grades") else ks
         claims = entry.judged(made_up(dict.fromkeys(ks, 0.3)))
         assert len(claims) >= 3
         assert {claim.held_equal for claim in claims} == {entry.held_equal}
-        assert all(claim.why for claim in claims)
+        assert all(claim.evidence for claim in claims)

@@ -11,8 +11,8 @@ from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.simulation import zhou_simulator
 from firstpage.errors import DataError
-from firstpage.papers.study.run import reproduce
-from firstpage.papers.study.study import Cell, Cells, Plan
+from firstpage.papers.study.run import run_study
+from firstpage.papers.study.study import Cell, Cells, RunPlan
 from firstpage.papers.zhou2013 import known_measure, news, study, worlds
 from firstpage.papers.zhou2013.study import ZHOU2013
 
@@ -24,8 +24,8 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 
 def verdicts(name: str, seeds: int, data: Path | None = None) -> dict[str, str]:
-    found = reproduce(ZHOU2013, [ZHOU2013.entries[name]], Plan(seeds=seeds, data=data))
-    return {claim.text: claim.verdict for claim in found.outcomes[0].claims}
+    found = run_study(ZHOU2013, [ZHOU2013.entries[name]], RunPlan(seeds=seeds, data=data))
+    return {claim.text: claim.verdict for claim in found.results[0].claims}
 
 
 @pytest.mark.slow
@@ -50,7 +50,7 @@ def test_these_hold_with_few_runs(name: str) -> None:
 
 @pytest.mark.slow
 def test_optimal_rankings_teach_nothing() -> None:
-    rows = worlds.optimal(rng(), 1, [50, 800], False)
+    rows = worlds.learning_from_optimal_rankings(rng(), 1, [50, 800], False)
     assert all(0.5 < row["value"] < 0.8 for row in rows)
     assert "does not hold" not in verdicts("figure9", 3).values()
 
@@ -60,48 +60,48 @@ def test_the_limit_of_similarity() -> None:
     c = 1 / np.log(np.arange(2, 12))
     off = c - c[-1]
     limit = float(off @ c / np.linalg.norm(off) / np.linalg.norm(c))
-    assert limit == pytest.approx(known_measure.LIMIT, abs=5e-4)
+    assert limit == pytest.approx(known_measure.SIMILARITY_LIMIT, abs=5e-4)
     found = verdicts("figure6", 3)
     assert (
-        found[f"similarity at 800 pairs stays near cos(c - c_K, c) = {known_measure.LIMIT}"]
+        found[f"similarity at 800 pairs is near cos(c - c_K, c) = {known_measure.SIMILARITY_LIMIT}"]
         == "holds"
     )
 
 
 def test_bins() -> None:
     size, value = np.array([0.1, 0.2, 1.5, 9.0]), np.array([1.0, 0.0, 1.0, 0.0])
-    assert worlds.binned(size, value, [0.0, 1.0, 2.0, 3.0]) == [(0.5, 0.5), (1.5, 1.0)]
-    assert worlds.right_way(np.array([2.0, -1.0, 1e-12])).tolist() == [1.0, 0.0, 0.5]
+    assert worlds.bin_means(size, value, [0.0, 1.0, 2.0, 3.0]) == [(0.5, 0.5), (1.5, 1.0)]
+    assert worlds.concordance(np.array([2.0, -1.0, 1e-12])).tolist() == [1.0, 0.0, 0.5]
 
 
 @pytest.mark.slow
 def test_runs_repeat_to_the_last_bit() -> None:
-    assert worlds.learning(rng(3), 1, [20, 50]) == worlds.learning(rng(3), 1, [20, 50])
-    assert news.methods(rng(3)) == news.methods(rng(3))
+    assert worlds.learning_curve(rng(3), 1, [20, 50]) == worlds.learning_curve(rng(3), 1, [20, 50])
+    assert news.method_accuracies(rng(3)) == news.method_accuracies(rng(3))
 
 
 # ---- editors
 
 
 def test_editors_judge_about_as_in_table_1() -> None:
-    found = np.array([[row["value"] for row in news.counts(rng(i))] for i in range(20)])
+    found = np.array([[row["value"] for row in news.label_counts(rng(i))] for i in range(20)])
     assert (found.sum(axis=1) == news.QUERIES).all()
     wanted = np.array(list(news.COUNTS.values()))
     assert (np.abs(found.mean(axis=0) - wanted) < np.sqrt(wanted)).all()
 
 
 def test_an_editor_without_doubt_agrees_with_the_true_measure() -> None:
-    sure = news.Editors(doubt=0.0)
+    sure = news.Editors(judgment_noise=0.0)
     judged = sure.judged(rng(), 500)
     pairs = judged[~judged.tied]
-    assert news.hits(news._by(sure.truth, pairs), pairs).min() == 1.0
-    strong = np.abs(news._by(sure.truth, pairs))[np.abs(pairs.outcome) == 2]
-    assert strong.min() > sure.much
+    assert news.concordance(news._differences(sure.truth, pairs), pairs).min() == 1.0
+    strong = np.abs(news._differences(sure.truth, pairs))[np.abs(pairs.outcome) == 2]
+    assert strong.min() > sure.strong_threshold
 
 
 @pytest.mark.slow
 def test_methods_are_measured_on_all_sets() -> None:
-    rows = news.methods(rng())
+    rows = news.method_accuracies(rng())
     at = {(r["method"], r["test"]): r["value"] for r in rows if "method" in r}
     assert at["DCGLearn", "all"] > at["Random", "all"]
     assert at["DCGLearn", "Set1"] > at["DCGLearn", "Set2"]
@@ -113,17 +113,24 @@ def test_usual_measures_are_what_they_are_called() -> None:
     at = np.arange(1.0, 6.0)
     gains = 2.0 ** np.array(news.GRADES) - 1
     by_hand = ((gains[pairs.left] - gains[pairs.right]) / np.log2(at + 1)).sum(axis=1)
-    assert news.usual("exp", pairs) == pytest.approx(by_hand)
+    assert news.dcg_differences("exp", pairs) == pytest.approx(by_hand)
 
 
 @pytest.mark.slow
 def test_ties_and_subsets_and_amounts_have_their_rows() -> None:
-    ties = news.tied(rng(), [0.0, 1.0])
+    ties = news.effect_of_tie_cost(rng(), [0.0, 1.0])
     at = {(r["C_tie"], r["measure"]): r["value"] for r in ties}
     assert at[1.0, "diff"] < at[0.0, "diff"]
-    kinds = {"all", "labels 1, 5", "labels 2, 4", news.AS_MANY}
-    assert {r["trained on"] for r in news.subsets(rng())} == kinds
-    assert [r["pairs"] for r in news.amounts(rng(), [20, 60])] == [20, 20, 20, 60, 60, 60]
+    kinds = {"all", "labels 1, 5", "labels 2, 4", news.EQUAL_NUMBER}
+    assert {r["trained on"] for r in news.accuracy_by_training_labels(rng())} == kinds
+    assert [r["pairs"] for r in news.accuracy_by_training_pairs(rng(), [20, 60])] == [
+        20,
+        20,
+        20,
+        60,
+        60,
+        60,
+    ]
 
 
 @pytest.mark.slow
@@ -133,9 +140,7 @@ def test_ties_and_subsets_and_amounts_have_their_rows() -> None:
 def test_claims_about_editors_are_judged(name: str) -> None:
     found = verdicts(name, 2)
     assert found
-    assert all(
-        verdict in ("holds", "does not hold", "cannot be tested") for verdict in found.values()
-    )
+    assert all(verdict in ("holds", "does not hold", "inconclusive") for verdict in found.values())
 
 
 # ---- lists of real queries
@@ -156,32 +161,32 @@ def write_sample(folder: Path, queries: int = 12) -> Path:
 
 
 def test_lists_of_a_sample_and_of_whole_folders(tmp_path: Path) -> None:
-    half = worlds.read_lists(str(write_sample(tmp_path / "sample")), "web30k")
+    half = worlds.read_query_grades(str(write_sample(tmp_path / "sample")), "web30k")
     assert len(half.grades) == 12  # the short query is left out
     assert {int(g) for grades in half.grades for g in grades} <= {1, 2, 3, 4, 5}
     write_sample(tmp_path / "MSLR-WEB10K" / "Fold1")
-    assert len(worlds.read_lists(str(tmp_path / "MSLR-WEB10K"), "web10k").grades) == 24
+    assert len(worlds.read_query_grades(str(tmp_path / "MSLR-WEB10K"), "web10k").grades) == 24
     few = write_sample(tmp_path / "few", 3)
     with pytest.raises(DataError, match="fewer than 5 queries"):
-        worlds.read_lists(str(few), "web10k")
+        worlds.read_query_grades(str(few), "web10k")
 
 
 def test_pairs_of_lists_are_preferred_by_their_true_grades(tmp_path: Path) -> None:
-    lists = worlds.read_lists(str(write_sample(tmp_path / "sample")), "web10k")
+    lists = worlds.read_query_grades(str(write_sample(tmp_path / "sample")), "web10k")
     pairs = lists.pairs(300, rng())
     assert len(pairs) == 300
     true = zhou_simulator(2)
     apart = true.values(pairs.left + 1) - true.values(pairs.right + 1)
     assert (np.sign(apart) == pairs.outcome).all()
-    noisy = lists.misjudged(0.5, rng())
+    noisy = lists.with_random_grades(0.5, rng())
     wrong = noisy.pairs(300, rng())
     apart = true.values(wrong.left + 1) - true.values(wrong.right + 1)
     assert 0.5 < (np.sign(apart) == wrong.outcome).mean() < 0.95
 
 
 def test_folds_keep_queries_apart(tmp_path: Path) -> None:
-    lists = worlds.read_lists(str(write_sample(tmp_path / "sample")), "web10k")
-    held = [len(test.grades) for _, test in worlds.folds(lists, rng())]
+    lists = worlds.read_query_grades(str(write_sample(tmp_path / "sample")), "web10k")
+    held = [len(test.grades) for _, test in worlds.cross_validation_folds(lists, rng())]
     assert sum(held) == 12
     assert max(held) - min(held) <= 1
 
@@ -189,12 +194,12 @@ def test_folds_keep_queries_apart(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_figures_of_lists_on_a_made_up_sample(tmp_path: Path) -> None:
     folder = str(write_sample(tmp_path / "sample"))
-    rows = worlds.web_learning(rng(), "web10k", [20, 400], folder)
+    rows = worlds.web_learning_curve(rng(), "web10k", [20, 400], folder)
     at = {(r["method"], r["pairs"], r["measure"]): r["value"] for r in rows}
     assert at["DCGLearn, web10k", 400, "accuracy"] > at["DCGLearn, web10k", 20, "accuracy"]
-    bins = worlds.web_by_difference(rng(), "web10k", 400, [0.0, 2.0, 50.0], folder)
+    bins = worlds.web_accuracy_by_difference(rng(), "web10k", 400, [0.0, 2.0, 50.0], folder)
     assert [r["DCG difference"] for r in bins] == [1.0, 26.0, 1.0, 26.0]
-    noisy = worlds.noisy(rng(), "web10k", [50, 200], [0.0, 0.4], folder)
+    noisy = worlds.web_accuracy_with_noise(rng(), "web10k", [50, 200], [0.0, 0.4], folder)
     assert {r["method"] for r in noisy} == {"50 pairs", "200 pairs", "200 pairs, pairs reversed"}
 
 
@@ -203,7 +208,7 @@ def test_real_lists(real_data: Path) -> None:
     found = verdicts("figure11", 2, real_data)
     assert found["accuracy grows with the pairs (web10k)"] == "holds"
     assert found["DCGLearn is better than Other at 1000 pairs (web30k)"] == "holds"
-    assert len(worlds.read_lists(str(real_data / "mslr-web10k-5k"), "web10k").grades) == 43
+    assert len(worlds.read_query_grades(str(real_data / "mslr-web10k-5k"), "web10k").grades) == 43
 
 
 # ---- pairs chosen to be asked
@@ -212,7 +217,7 @@ def test_real_lists(real_data: Path) -> None:
 @pytest.mark.slow
 def test_chosen_pairs_teach_more() -> None:
     runs = {
-        name: news.simulated(rng(1), 1, name, [20, 100], 10)
+        name: news.simulated_active_learning(rng(1), 1, name, [20, 100], 10)
         for name in ("random", "simple-margin", "diverse")
     }
     first = {rows[0]["value"] for rows in runs.values()}
@@ -223,14 +228,14 @@ def test_chosen_pairs_teach_more() -> None:
 
 @pytest.mark.slow
 def test_a_committee_on_editors() -> None:
-    rows = news.editors(rng(), "committee", [20, 40], 20)
+    rows = news.editor_active_learning(rng(), "committee", [20, 40], 20)
     assert [r["pairs"] for r in rows] == [20, 40]
     assert all(0.5 < r["value"] < 1 for r in rows)
 
 
 def test_asking_on_lists(tmp_path: Path) -> None:
     folder = str(write_sample(tmp_path / "sample"))
-    rows = news.real_lists(rng(), "web10k", "simple-margin", [20, 40], 10, folder)
+    rows = news.web_active_learning(rng(), "web10k", "simple-margin", [20, 40], 10, folder)
     assert [r["pairs"] for r in rows] == [20, 40]
 
 
@@ -242,17 +247,17 @@ def made_up(curves: dict[str, dict[int, float]]) -> Cells:
     )
 
 
-def test_half_the_labels() -> None:
+def test_half_the_labels_is_sufficient() -> None:
     cells = made_up({
         "random": {100: 0.9, 300: 0.95, 500: 0.99}, "simple-margin": {100: 0.96, 200: 0.98},
         "diverse": {100: 0.9, 300: 0.97}, "committee": {100: 0.9, 200: 0.95},
     })  # fmt: skip
-    assert study.reached(cells, "random") == pytest.approx(400)
-    assert study.reached(cells, "simple-margin") == pytest.approx(150)
-    assert study.half("x", cells, "simple-margin").verdict == "holds"
-    assert study.half("x", cells, "diverse").verdict == "does not hold"
-    assert study.half("x", cells, "committee", whose="ours").whose == "ours"
-    assert study.reached(made_up({"random": {20: 0.98, 50: 0.99}}), "random") == 20
+    assert study.labels_needed(cells, "random") == pytest.approx(400)
+    assert study.labels_needed(cells, "simple-margin") == pytest.approx(150)
+    assert study.half_the_labels("x", cells, "simple-margin").verdict == "holds"
+    assert study.half_the_labels("x", cells, "diverse").verdict == "does not hold"
+    assert study.half_the_labels("x", cells, "committee", source="ours").source == "ours"
+    assert study.labels_needed(made_up({"random": {20: 0.98, 50: 0.99}}), "random") == 20
 
 
 def test_strategies_are_compared_on_the_runs_that_both_have() -> None:
@@ -264,11 +269,11 @@ def test_strategies_are_compared_on_the_runs_that_both_have() -> None:
         for name, own in points.items()
         for m, values in own.items()
     )
-    found = study.half("x", cells, "committee")
+    found = study.half_the_labels("x", cells, "committee")
     assert found.verdict == "holds"  # at 160 labels; by all four runs of chance it would be 300 / 2
-    assert "(2 runs)" in found.why
-    assert study.reached(cells, "random", 2) == pytest.approx(362.5)
-    assert study.reached(cells, "random") == pytest.approx(300)
+    assert "(2 runs)" in found.evidence
+    assert study.labels_needed(cells, "random", 2) == pytest.approx(362.5)
+    assert study.labels_needed(cells, "random") == pytest.approx(300)
 
 
 def test_as_many_pairs_of_the_other_kind(monkeypatch) -> None:
@@ -276,10 +281,10 @@ def test_as_many_pairs_of_the_other_kind(monkeypatch) -> None:
 
     def learned(train):
         sizes.append(len(train))
-        return DCGLearn(news.PLACES, C=0.1, grades=news.GRADES, threads=1).fit(train)
+        return DCGLearn(news.N_RANKS, C=0.1, grades=news.GRADES, threads=1).fit(train)
 
-    monkeypatch.setattr(news, "learned", learned)
-    news.subsets(rng())
+    monkeypatch.setattr(news, "fit_dcglearn", learned)
+    news.accuracy_by_training_labels(rng())
     assert len(sizes) == 4 * news.FOLDS
     for i in range(0, len(sizes), 4):
         whole, strong, weak, as_many = sizes[i : i + 4]
@@ -287,11 +292,11 @@ def test_as_many_pairs_of_the_other_kind(monkeypatch) -> None:
         assert as_many == strong < weak
 
 
-def test_every_work_is_a_function_that_processes_find() -> None:
+def test_experiment_functions_can_be_imported() -> None:
     for entry in ZHOU2013.entries.values():
-        for work in entry.works:
-            assert work.do.__qualname__ == work.do.__name__
-            assert work.do.__module__ in ZHOU2013.modules
+        for work in entry.experiments:
+            assert work.function.__qualname__ == work.function.__name__
+            assert work.function.__module__ in ZHOU2013.modules
 
 
 def test_true_measures_are_the_papers() -> None:

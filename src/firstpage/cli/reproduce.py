@@ -58,9 +58,8 @@ def command(
     whether each claim of the paper holds.  Finished runs are cached: an interrupted command
     resumes when it is called again.
     """
-    from firstpage.papers.study.registry import chosen, data_folder, missing
+    from firstpage.papers.study.registry import data_folder
     from firstpage.papers.study.run import reproduce
-    from firstpage.papers.study.study import Plan
 
     base = _checked_folder(data_folder(data))
     if listing:
@@ -92,8 +91,8 @@ def _checked_folder(base: Path | None) -> Path | None:
 
 def _render(reproductions: list[Reproduction], kind: str) -> str:
     from firstpage.papers.study import page
-    from firstpage.papers.study.page import every_cell
-    from firstpage.papers.study.run import merged
+    from firstpage.papers.study.page import cell_table
+    from firstpage.papers.study.run import merge_reproductions
 
     if kind == "json":
         return json.dumps(merged(reproductions), indent=1)
@@ -104,10 +103,10 @@ def _render(reproductions: list[Reproduction], kind: str) -> str:
 
 
 def _list(base: Path | None, as_json: bool) -> str:
-    from firstpage.papers.study.registry import inventory, listing
+    from firstpage.papers.study.registry import dataset_states, list_entries
     from firstpage.table import Table
 
-    rows, data = listing(base), inventory(base)
+    rows, data = list_entries(base), dataset_states(base)
     if as_json:
         keys = ("entry", "title", "missing")
         entry_records = [dict(zip(keys, row, strict=True)) for row in rows]

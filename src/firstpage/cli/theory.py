@@ -71,7 +71,6 @@ def _run_checks(
     """Run or list checks; return the exit code."""
     from firstpage.papers.theory.registry import SAMPLES, chosen, run
 
-    checks = chosen(names)
     if listing:
         outputs.write_text(_render_list(checks, kind), output)
         return 0
@@ -87,7 +86,7 @@ def _render_list(checks: Any, kind: str) -> str:
     if kind == "json":
         keys = ("name", "kind", "holds", "claim")
         return json.dumps([{key: getattr(c, key) for key in keys} for c in checks], indent=1)
-    return listing(checks).text()
+    return checks_table(checks).text()
 
 
 def _render_checks(results: Any, kind: str) -> str:
@@ -101,13 +100,13 @@ def _render_checks(results: Any, kind: str) -> str:
 def _consistency(text: str, k: int, n: int, samples: int, seed: int) -> dict[str, Any]:
     """Return results by loss; a built-in loss with a top-k form is checked in both forms."""
     from firstpage.papers.theory.consistency import consistency
-    from firstpage.papers.theory.spaces import forms, named
+    from firstpage.papers.theory.spaces import loss_forms, parse_loss
 
     losses: dict[str, Any]
     if ":" in text:
         losses = {text: shared.load_function(text, "--loss")}
     else:
-        losses = dict(forms(named(text), text, k))
+        losses = dict(loss_forms(parse_loss(text), text, k))
     return {name: consistency(loss, n, k, samples, 20, seed) for name, loss in losses.items()}
 
 

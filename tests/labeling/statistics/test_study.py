@@ -56,7 +56,7 @@ def test_assessors_without_noise_agree_on_everything():
 def test_invalid_crowds_raise_an_error():
     with pytest.raises(DataError, match="noise and jitter must be"):
         Crowd(noise=-1.0)
-    with pytest.raises(DataError, match="ascend"):
+    with pytest.raises(DataError, match="ascending"):
         Crowd(lines=(0.5, 0.4))
 
 

@@ -1,4 +1,4 @@
-"""Verdicts: by hand, and against scipy's paired t test."""
+"""Verdicts of claims, and p-values against the paired t test of scipy."""
 
 from __future__ import annotations
 
@@ -9,43 +9,43 @@ from scipy.stats import ttest_rel
 from firstpage.papers.study import claims
 
 LOW = np.array([0.1, 0.2, 0.3, 0.4])
-SHAKE = np.array([0.1, -0.1, 0.1, -0.1])
+NOISE = np.array([0.1, -0.1, 0.1, -0.1])
 HIGH = LOW + np.array([0.5, 0.6, 0.55, 0.5])
 
 
-def test_greater_goes_by_a_paired_test() -> None:
+def test_greater_is_a_paired_test() -> None:
     assert claims.greater("x", HIGH, LOW).verdict == "holds"
     assert claims.greater("x", LOW, HIGH).verdict == "does not hold"
-    assert claims.greater("x", LOW, LOW + SHAKE).verdict == "cannot be tested"
-    assert claims.greater("x", HIGH, LOW, by=0.7).verdict == "does not hold"
+    assert claims.greater("x", LOW, LOW + NOISE).verdict == "inconclusive"
+    assert claims.greater("x", HIGH, LOW, margin=0.7).verdict == "does not hold"
 
 
-def test_chance_is_that_of_the_t_test() -> None:
+def test_p_value_matches_the_t_test() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.normal(0.2, 1, 12), rng.normal(0, 1, 12)
-    wanted = ttest_rel(a, b, alternative="greater").pvalue
-    assert claims._chance(a - b) == pytest.approx(wanted)
+    expected = ttest_rel(a, b, alternative="greater").pvalue
+    assert claims._p_value(a - b) == pytest.approx(expected)
 
 
 def test_constant_values_need_no_test() -> None:
     same = np.full(3, 0.5)
     assert claims.greater("x", same + 0.1, same).verdict == "holds"
     assert claims.greater("x", same, same + 0.1).verdict == "does not hold"
-    assert claims.greater("x", same, same).verdict == "cannot be tested"
+    assert claims.greater("x", same, same).verdict == "inconclusive"
 
 
-def test_one_run_cannot_tell() -> None:
-    found = claims.greater("x", np.array([0.9]), np.array([0.1]))
-    assert found.verdict == "cannot be tested"
-    assert "one run cannot tell" in found.why
+def test_single_run_is_inconclusive() -> None:
+    claim = claims.greater("x", np.array([0.9]), np.array([0.1]))
+    assert claim.verdict == "inconclusive"
+    assert "no test with a single run" in claim.evidence
 
 
-def test_runs_that_only_one_has_are_left_out() -> None:
-    found = claims.greater("x", HIGH, LOW[:2])
-    assert found.why.startswith("0.7000 against 0.1500")
+def test_unpaired_runs_are_dropped() -> None:
+    claim = claims.greater("x", HIGH, LOW[:2])
+    assert claim.evidence.startswith("0.7000 against 0.1500")
 
 
-def test_bars() -> None:
+def test_thresholds() -> None:
     assert claims.at_least("x", HIGH, 0.5).verdict == "holds"
     assert claims.at_least("x", HIGH, 2.0).verdict == "does not hold"
     assert claims.below("x", HIGH, 2.0).verdict == "holds"
@@ -55,11 +55,14 @@ def test_bars() -> None:
     assert claims.no_greater("x", HIGH, LOW, 0.1).verdict == "does not hold"
 
 
-def test_every_needs_all() -> None:
-    yes, no = claims.greater("a", HIGH, LOW), claims.greater("b", LOW, HIGH)
-    open_ = claims.greater("c", LOW, LOW)
-    assert claims.every("x", [yes, yes]).verdict == "holds"
-    assert claims.every("x", [yes, open_]).verdict == "cannot be tested"
-    assert claims.every("x", [yes, open_, no], whose="ours").to_dict()["verdict"] == "does not hold"
-    assert "b: " in claims.every("x", [yes, no]).why
-    assert "against" in claims.every("x", [yes, no]).why
+def test_all_hold_needs_every_claim() -> None:
+    holding, failing = claims.greater("a", HIGH, LOW), claims.greater("b", LOW, HIGH)
+    inconclusive = claims.greater("c", LOW, LOW)
+    assert claims.all_hold("x", [holding, holding]).verdict == "holds"
+    assert claims.all_hold("x", [holding, inconclusive]).verdict == "inconclusive"
+    assert (
+        claims.all_hold("x", [holding, inconclusive, failing], source="ours").to_dict()["verdict"]
+        == "does not hold"
+    )
+    assert "b: " in claims.all_hold("x", [holding, failing]).evidence
+    assert "against" in claims.all_hold("x", [holding, failing]).evidence

@@ -8,23 +8,23 @@ import pytest
 
 from firstpage.papers.study.registry import (
     STUDIES,
-    chosen,
     data_folder,
-    fingerprint,
-    inventory,
-    listing,
-    missing,
-    study,
+    dataset_states,
+    folder_digest,
+    list_entries,
+    load_study,
+    missing_data,
+    select_entries,
 )
 from firstpage.registry import ParameterError
 
 DOCS = Path(__file__).parents[3] / "docs"
-WORKS = {  # as they were when the figures of docs/papers were made
+STREAM_NAMES = {  # as they were when the figures of docs/papers were made
     "cheng2014.training": "compared likelihood scaled",
     "lan2013.lists": "graded listed",
     "lan2013.tails": "curves",
     "niu2012.edges": "equal_scores on_letor",
-    "niu2012.labeling": "agreement alarms effort growth",
+    "niu2012.labelling": "agreement alarms effort growth",
     "niu2012.learned": "on_letor on_study",
     "niu2012.voted": "agreement effort seconds",
     "xia2009.training": "likelihood other simulated",
@@ -35,83 +35,87 @@ WORKS = {  # as they were when the figures of docs/papers were made
 }
 
 
-def test_every_figure_that_needs_no_private_data_is_there() -> None:
-    wanted = {"table1", *(f"figure{n}" for n in range(1, 24))}
-    assert set(study("zhou2013").entries) == wanted
+def test_all_figures_without_private_data_exist() -> None:
+    expected = {"table1", *(f"figure{n}" for n in range(1, 24))}
+    assert set(load_study("zhou2013").entries) == expected
 
 
-def test_works_keep_the_names_that_their_random_numbers_come_from() -> None:
-    works = [w for name in STUDIES for e in study(name).entries.values() for w in e.works]
-    assert {work.name for work in works} == {
+def test_random_streams_keep_their_published_names() -> None:
+    experiments = [
+        w for name in STUDIES for e in load_study(name).entries.values() for w in e.experiments
+    ]
+    assert {experiment.function_name for experiment in experiments} == {
         f"firstpage.studies.{module}:{function}"
-        for module, functions in WORKS.items()
+        for module, functions in STREAM_NAMES.items()
         for function in functions.split()
     }
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_every_entry_says_what_its_claims_hold_equal(name: str) -> None:
-    for entry in study(name).entries.values():
+def test_every_entry_has_held_equal(name: str) -> None:
+    for entry in load_study(name).entries.values():
         assert len(entry.held_equal.split()) > 8, entry.name
         assert entry.held_equal.endswith("."), entry.name
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_the_page_of_claims_lists_what_every_entry_holds_equal(name: str) -> None:
+def test_docs_list_held_equal_of_every_entry(name: str) -> None:
     section = (DOCS / "claims.md").read_text().split(f"\n### {name}\n")[1].split("\n#")[0]
     rows = [line.split(" | ") for line in section.splitlines() if line.startswith("| ")]
     listed = {entry: text for entries, text in rows for entry in entries.strip("| ").split(", ")}
-    for entry in study(name).entries.values():
+    for entry in load_study(name).entries.values():
         assert listed[f"`{entry.name}`"].removesuffix(" |") == entry.held_equal
     assert (DOCS / "papers" / f"{name}.md").read_text().count("**What is held equal.**") == 1
 
 
-def test_names_are_found_as_people_write_them() -> None:
+def test_spelling_variants_of_names_are_accepted() -> None:
     for name in ("zhou2013/figure7", "Zhou2013/Figure-7", "zhou2013/fig7", "zhou2013/fig. 7"):
-        assert [e.name for e in chosen([name])[0][1]] == ["figure7"]
-    both = chosen(["zhou2013/figure2", "zhou2013/figure6", "zhou2013/figure2"])[0][1]
+        assert [e.name for e in select_entries([name])[0][1]] == ["figure7"]
+    both = select_entries(["zhou2013/figure2", "zhou2013/figure6", "zhou2013/figure2"])[0][1]
     assert [e.name for e in both] == ["figure2", "figure6"]
-    assert len(chosen(["zhou2013/figure2", "zhou2013"])[0][1]) == 24
+    assert len(select_entries(["zhou2013/figure2", "zhou2013"])[0][1]) == 24
 
 
-def test_wrong_names_have_a_suggestion() -> None:
+def test_unknown_names_have_a_suggestion() -> None:
     with pytest.raises(ParameterError, match="Did you mean 'zhou2013'"):
-        chosen(["zhou2012"])
+        select_entries(["zhou2012"])
     with pytest.raises(
         ParameterError, match=r"no entry of zhou2013 'figur7'\. Did you mean 'figure7'"
     ):
-        chosen(["zhou2013/figur7"])
+        select_entries(["zhou2013/figur7"])
 
 
-def test_the_list_says_what_is_missing(tmp_path: Path) -> None:
-    rows = {name: lost for name, _, lost in listing(tmp_path)}
+def test_list_has_missing_data(tmp_path: Path) -> None:
+    rows = {name: missing for name, _, missing in list_entries(tmp_path)}
     assert rows["zhou2013/figure2"] == ""
     assert rows["zhou2013/figure14"].startswith("needs MSLR-WEB10K (or mslr-web10k-5k) in ")
     sample = tmp_path / "mslr-web10k-5k"
     sample.mkdir()
-    assert missing(["web10k"], tmp_path)  # an empty folder is no data set
+    assert missing_data(["web10k"], tmp_path)  # an empty folder is no data set
     (sample / "train.txt").write_text("")
-    assert not missing(["web10k", "web30k"], tmp_path)
-    states = {each["data"]: each["state"] for each in inventory(tmp_path)}
-    assert states["MSLR-WEB10K"] == "mslr-web10k-5k stands for it"
+    assert not missing_data(["web10k", "web30k"], tmp_path)
+    states = {each["data"]: each["state"] for each in dataset_states(tmp_path)}
+    assert states["MSLR-WEB10K"] == "substituted by mslr-web10k-5k"
     assert states["TD2003"] == "missing"
     (tmp_path / "TD2003" / "Data" / "Fold1").mkdir(parents=True)
-    assert {each["data"]: each["state"] for each in inventory(tmp_path)}["TD2003"] == "there"
+    assert {each["data"]: each["state"] for each in dataset_states(tmp_path)}[
+        "TD2003"
+    ] == "available"
 
 
-def test_data_are_given_or_named_by_the_environment(tmp_path: Path, monkeypatch) -> None:
+def test_data_folder_defaults_to_the_environment(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.delenv("FIRSTPAGE_DATA", raising=False)
     assert data_folder(None) is None
     monkeypatch.setenv("FIRSTPAGE_DATA", str(tmp_path))
     assert data_folder(None) == tmp_path
     assert data_folder(Path("other")) == Path("other")
-    assert missing(["web10k"], None).endswith("FIRSTPAGE_DATA")
+    assert missing_data(["web10k"], None).endswith("FIRSTPAGE_DATA")
 
 
-def test_fingerprints_change_with_names_and_contents(tmp_path: Path) -> None:
+def test_digest_changes_with_names_and_contents(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("1")
-    first = fingerprint(tmp_path)
+    first = folder_digest(tmp_path)
     (tmp_path / "a.txt").write_text("2")
-    second = fingerprint(tmp_path)
+    second = folder_digest(tmp_path)
     (tmp_path / "a.txt").rename(tmp_path / "b.txt")
-    assert len({first, second, fingerprint(tmp_path)}) == 3
+    assert len({first, second, folder_digest(tmp_path)}) == 3

@@ -1,4 +1,4 @@
-"""Running a study: runs once each, kept, resumed, the same in any number of processes."""
+"""Running a study: runs are cached, resumed, and equal in any number of processes."""
 
 from __future__ import annotations
 
@@ -9,230 +9,277 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firstpage.errors import FirstpageError
+from firstpage.errors import DataError, FirstpageError
 from firstpage.papers.study import run
-from firstpage.papers.study.run import reproduce
-from firstpage.papers.study.study import Plan, Work
-from tests.papers import works
+from firstpage.papers.study.run import reproduce, run_study
+from firstpage.papers.study.study import Experiment, RunPlan
+from tests.papers import example_study
 
 
-def test_cells_are_means_over_runs_with_their_errors() -> None:
-    entry = works.entry(Work(works.coin, {"bias": 0.1}))
-    found = reproduce(works.study(entry), [entry], Plan(seeds=7))
-    cell = found.outcomes[0].cells.cells[1]
-    assert cell.where == {"coin": "ours", "throws": 2}
+def test_cells_are_means_over_runs_with_standard_errors() -> None:
+    entry = example_study.entry(Experiment(example_study.coin, {"bias": 0.1}))
+    result = run_study(example_study.study(entry), [entry], RunPlan(seeds=7))
+    cell = result.results[0].cells.cells[1]
+    assert cell.labels == {"coin": "ours", "throws": 2}
     assert len(cell.values) == 7
     assert cell.ours == pytest.approx(np.mean(cell.values))
     assert cell.se == pytest.approx(np.std(cell.values, ddof=1) / np.sqrt(7))
     assert cell.paper == 0.7
-    assert found.outcomes[0].cells.cells[0].paper is None
-    assert found.fresh == found.total == 7
+    assert result.results[0].cells.cells[0].paper is None
+    assert result.computed_runs == result.total_runs == 7
 
 
 def test_json_has_cells_and_claims() -> None:
-    entry = works.entry(Work(works.coin, {"bias": 0.1}))
-    held = reproduce(works.study(entry), [entry], Plan(seeds=3)).to_dict()
-    assert json.loads(json.dumps(held)) == held
-    assert held["cells"][1].keys() >= {"entry", "coin", "throws", "paper", "ours", "se"}
-    assert held["claims"] == [
+    entry = example_study.entry(Experiment(example_study.coin, {"bias": 0.1}))
+    record = run_study(example_study.study(entry), [entry], RunPlan(seeds=3)).to_dict()
+    assert json.loads(json.dumps(record)) == record
+    assert record["cells"][1].keys() >= {"entry", "coin", "throws", "paper", "ours", "se"}
+    assert record["claims"] == [
         {"entry": "figure1", "text": "ours is better", "verdict": "holds", "whose": "paper",
-         "why": held["claims"][0]["why"], "held_equal": "the coin's <weight>."}
+         "why": record["claims"][0]["why"], "held_equal": "the coin's <weight>."}
     ]  # fmt: skip
-    assert held["versions"].keys() == {"python", "numpy", "scipy", "numba"}
+    assert record["versions"].keys() == {"python", "numpy", "scipy", "numba"}
 
 
-def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
+def test_cached_runs_are_not_repeated(tmp_path: Path) -> None:
     log = str(tmp_path / "log")
-    entry = works.entry(Work(works.coin, {"bias": 0.1, "log": log}))
-    study = works.study(entry)
-    first = reproduce(study, [entry], Plan(seeds=4))
-    again = reproduce(study, [entry], Plan(seeds=6))
-    assert (first.fresh, again.fresh, again.total) == (4, 2, 6)
+    entry = example_study.entry(Experiment(example_study.coin, {"bias": 0.1, "log": log}))
+    study = example_study.study(entry)
+    first = run_study(study, [entry], RunPlan(seeds=4))
+    again = run_study(study, [entry], RunPlan(seeds=6))
+    assert (first.computed_runs, again.computed_runs, again.total_runs) == (4, 2, 6)
     assert len(Path(log).read_text().split()) == 6
-    some = again.outcomes[0].cells.cells[0].values
-    assert first.outcomes[0].cells.cells[0].values.tolist() == some[:4].tolist()
-    assert reproduce(study, [entry], Plan(seeds=6, again=True)).fresh == 6
+    some = again.results[0].cells.cells[0].values
+    assert first.results[0].cells.cells[0].values.tolist() == some[:4].tolist()
+    assert run_study(study, [entry], RunPlan(seeds=6, again=True)).computed_runs == 6
 
 
-def test_other_parameters_seeds_and_code_are_other_runs() -> None:
-    entry = works.entry(Work(works.coin, {"bias": 0.1}))
-    other = works.entry(Work(works.coin, {"bias": 0.2}))
-    study = works.study(entry)
-    assert reproduce(study, [entry], Plan(seeds=2)).fresh == 2
-    assert reproduce(study, [other], Plan(seeds=2)).fresh == 2
-    assert reproduce(study, [entry], Plan(seeds=2, seed=1)).fresh == 2
+def test_cache_depends_on_parameters_seed_and_code() -> None:
+    entry = example_study.entry(Experiment(example_study.coin, {"bias": 0.1}))
+    other = example_study.entry(Experiment(example_study.coin, {"bias": 0.2}))
+    study = example_study.study(entry)
+    assert run_study(study, [entry], RunPlan(seeds=2)).computed_runs == 2
+    assert run_study(study, [other], RunPlan(seeds=2)).computed_runs == 2
+    assert run_study(study, [entry], RunPlan(seeds=2, seed=1)).computed_runs == 2
     changed = replace(
         study, modules=("firstpage.papers.study.claims", "firstpage.papers.study.study")
     )
-    assert reproduce(changed, [entry], Plan(seeds=2)).fresh == 2
-    assert reproduce(study, [entry], Plan(seeds=2)).fresh == 0
+    assert run_study(changed, [entry], RunPlan(seeds=2)).computed_runs == 2
+    assert run_study(study, [entry], RunPlan(seeds=2)).computed_runs == 0
 
 
-def test_stopped_and_resumed_is_as_if_never_stopped(tmp_path: Path, monkeypatch) -> None:
+def test_resumed_run_equals_uninterrupted_run(tmp_path: Path, monkeypatch) -> None:
     log = str(tmp_path / "log")
-    entry = works.entry(Work(works.stops_at, {"log": log, "after": 3}), claims=works.nothing)
-    study = works.study(entry)
+    entry = example_study.entry(
+        Experiment(example_study.stops_at, {"log": log, "after": 3}), claims=example_study.nothing
+    )
+    study = example_study.study(entry)
     with pytest.raises(KeyboardInterrupt):
-        reproduce(study, [entry], Plan(seeds=5))
+        run_study(study, [entry], RunPlan(seeds=5))
     monkeypatch.setenv("GO_ON", "1")
-    rest = reproduce(study, [entry], Plan(seeds=5))
-    assert rest.fresh == 2
-    whole = reproduce(study, [entry], Plan(seeds=5, again=True))
+    rest = run_study(study, [entry], RunPlan(seeds=5))
+    assert rest.computed_runs == 2
+    whole = run_study(study, [entry], RunPlan(seeds=5, again=True))
     assert (
-        rest.outcomes[0].cells.cells[0].values.tolist()
-        == whole.outcomes[0].cells.cells[0].values.tolist()
+        rest.results[0].cells.cells[0].values.tolist()
+        == whole.results[0].cells.cells[0].values.tolist()
     )
 
 
-def test_damaged_runs_are_done_again(shelf_of_its_own: Path) -> None:
-    entry = works.entry(Work(works.coin, {"bias": 0.1}))
-    study = works.study(entry)
-    reproduce(study, [entry], Plan(seeds=3))
-    first, second, _ = sorted(shelf_of_its_own.rglob("*.json"))
+def test_damaged_cache_files_are_recomputed(run_cache: Path) -> None:
+    entry = example_study.entry(Experiment(example_study.coin, {"bias": 0.1}))
+    study = example_study.study(entry)
+    run_study(study, [entry], RunPlan(seeds=3))
+    first, second, _ = sorted(run_cache.rglob("*.json"))
     first.write_text("{torn")
     second.write_text("[]")
-    assert reproduce(study, [entry], Plan(seeds=3)).fresh == 2
+    assert run_study(study, [entry], RunPlan(seeds=3)).computed_runs == 2
 
 
 @pytest.mark.slow
-def test_processes_change_nothing() -> None:
-    entry = works.entry(Work(works.coin, {"bias": 0.1}))
-    study = works.study(entry)
-    alone = reproduce(study, [entry], Plan(seeds=4))
-    several = reproduce(study, [entry], Plan(seeds=4, jobs=2, again=True))
-    assert several.fresh == 4
+def test_results_do_not_depend_on_processes() -> None:
+    entry = example_study.entry(Experiment(example_study.coin, {"bias": 0.1}))
+    study = example_study.study(entry)
+    alone = run_study(study, [entry], RunPlan(seeds=4))
+    several = run_study(study, [entry], RunPlan(seeds=4, jobs=2, again=True))
+    assert several.computed_runs == 4
     assert alone.to_dict() == several.to_dict()
 
 
 @pytest.mark.slow
-def test_a_process_that_dies_is_told_in_a_line() -> None:
-    entry = works.entry(Work(works.dies), claims=works.nothing)
+def test_killed_worker_raises_an_error() -> None:
+    entry = example_study.entry(Experiment(example_study.end_process), claims=example_study.nothing)
     with pytest.raises(FirstpageError, match="run it again, with fewer --jobs"):
-        reproduce(works.study(entry), [entry], Plan(seeds=2, jobs=2))
+        run_study(example_study.study(entry), [entry], RunPlan(seeds=2, jobs=2))
 
 
-def test_a_stream_shares_its_numbers() -> None:
-    one = works.entry(
-        Work(works.coin, {"bias": 0.0}, "same"), Work(works.coin, {"bias": 1.0}, "same"),
-        claims=works.nothing,
+def test_experiments_of_a_stream_share_random_numbers() -> None:
+    one = example_study.entry(
+        Experiment(example_study.coin, {"bias": 0.0}, "same"), Experiment(example_study.coin, {"bias": 1.0}, "same"),
+        claims=example_study.nothing,
     )  # fmt: skip
-    cells = reproduce(works.study(one), [one], Plan(seeds=3)).outcomes[0].cells
-    values = cells.at(coin="theirs", throws=1)
+    cells = run_study(example_study.study(one), [one], RunPlan(seeds=3)).results[0].cells
+    values = cells.samples(coin="theirs", throws=1)
     assert len(values) == 6  # two works, three runs each
     assert values[:3].tolist() == values[3:].tolist()
-    apart = works.entry(
-        Work(works.coin, {"bias": 0.0}, "one"), Work(works.coin, {"bias": 0.0}, "two"),
-        claims=works.nothing,
+    apart = example_study.entry(
+        Experiment(example_study.coin, {"bias": 0.0}, "one"), Experiment(example_study.coin, {"bias": 0.0}, "two"),
+        claims=example_study.nothing,
     )  # fmt: skip
     values = (
-        reproduce(works.study(apart), [apart], Plan(seeds=3))
-        .outcomes[0]
-        .cells.at(coin="theirs", throws=1)
+        run_study(example_study.study(apart), [apart], RunPlan(seeds=3))
+        .results[0]
+        .cells.samples(coin="theirs", throws=1)
     )
     assert len(set(values.tolist())) == 6
 
 
-def test_entries_share_work(tmp_path: Path) -> None:
-    work = Work(works.coin, {"bias": 0.1, "log": str(tmp_path / "log")})
-    both = [works.entry(work), works.entry(work, name="figure2")]
-    found = reproduce(works.study(*both), both, Plan(seeds=2))
-    assert found.total == 2
-    assert [len(o.cells) for o in found.outcomes] == [4, 4]
+def test_entries_share_experiments(tmp_path: Path) -> None:
+    experiment = Experiment(example_study.coin, {"bias": 0.1, "log": str(tmp_path / "log")})
+    both = [example_study.entry(experiment), example_study.entry(experiment, name="figure2")]
+    result = run_study(example_study.study(*both), both, RunPlan(seeds=2))
+    assert result.total_runs == 2
+    assert [len(o.cells) for o in result.results] == [4, 4]
 
 
-def test_missing_data_is_said_and_the_rest_is_done(tmp_path: Path) -> None:
-    here = works.entry(Work(works.coin, {"bias": 0.1}))
-    away = works.entry(Work(works.coin, {"bias": 0.1}, needs="web10k"), name="figure2")
-    found = reproduce(works.study(here, away), [here, away], Plan(seeds=2, data=tmp_path))
-    assert found.outcomes[0].claims[0].verdict == "holds"
-    assert found.outcomes[1].claims[0].verdict == "cannot be tested"
-    assert "MSLR-WEB10K" in found.outcomes[1].missing
+def test_missing_data_is_reported_and_the_rest_computed(tmp_path: Path) -> None:
+    here = example_study.entry(Experiment(example_study.coin, {"bias": 0.1}))
+    away = example_study.entry(
+        Experiment(example_study.coin, {"bias": 0.1}, dataset="web10k"), name="figure2"
+    )
+    result = run_study(
+        example_study.study(here, away), [here, away], RunPlan(seeds=2, data=tmp_path)
+    )
+    assert result.results[0].claims[0].verdict == "holds"
+    assert result.results[1].claims[0].verdict == "inconclusive"
+    assert "MSLR-WEB10K" in result.results[1].missing
 
 
-def test_notes_of_runs_are_kept() -> None:
-    entry = works.entry(Work(works.noting), claims=works.nothing)
-    study = works.study(entry)
-    assert reproduce(study, [entry], Plan(seeds=2)).notes == ["a word to a person"]
-    assert reproduce(study, [entry], Plan(seeds=2)).notes == ["a word to a person"]
+def test_notes_of_runs_are_cached() -> None:
+    entry = example_study.entry(Experiment(example_study.warn), claims=example_study.nothing)
+    study = example_study.study(entry)
+    assert run_study(study, [entry], RunPlan(seeds=2)).notes == ["a warning of the package"]
+    assert run_study(study, [entry], RunPlan(seeds=2)).notes == ["a warning of the package"]
 
 
-def test_progress_is_told() -> None:
-    entry, seen = works.entry(Work(works.coin, {"bias": 0.1})), []
-    reproduce(works.study(entry), [entry], Plan(seeds=2), lambda *at: seen.append(at))
+def test_progress_is_reported() -> None:
+    entry, seen = example_study.entry(Experiment(example_study.coin, {"bias": 0.1})), []
+    run_study(example_study.study(entry), [entry], RunPlan(seeds=2), lambda *at: seen.append(at))
     assert seen == [(0, 2), (1, 2), (2, 2)]
 
 
-def test_runs_of_old_code_are_swept(shelf_of_its_own: Path, monkeypatch) -> None:
-    old = shelf_of_its_own / "made-up" / "0123"
+def test_stale_runs_are_deleted(run_cache: Path, monkeypatch) -> None:
+    old = run_cache / "made-up" / "0123"
     old.mkdir(parents=True)
-    run.shelf("made-up", ("firstpage.papers.study.claims",))
+    run.open_run_cache("made-up", ("firstpage.papers.study.claims",))
     assert old.is_dir()
-    monkeypatch.setattr(run, "OLD", -1.0)
-    run.shelf("made-up", ("firstpage.papers.study.claims",))
+    monkeypatch.setattr(run, "MAX_AGE_SECONDS", -1.0)
+    run.open_run_cache("made-up", ("firstpage.papers.study.claims",))
     assert not old.exists()
 
 
-def test_where_nothing_can_be_written_it_runs_all_the_same(tmp_path: Path, monkeypatch) -> None:
+def test_unwritable_cache_is_ignored(tmp_path: Path, monkeypatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(run, "cache_folder", lambda: tmp_path / "file")
-    entry = works.entry(Work(works.coin, {"bias": 0.1}))
-    assert reproduce(works.study(entry), [entry], Plan(seeds=2)).fresh == 2
+    entry = example_study.entry(Experiment(example_study.coin, {"bias": 0.1}))
+    assert run_study(example_study.study(entry), [entry], RunPlan(seeds=2)).computed_runs == 2
 
 
-def test_haste_and_seeds_say_how_many_runs() -> None:
-    work = Work(works.coin, {"bias": 0.1}, runs=9, quick=2)
-    assert [plan.runs(work) for plan in (Plan(), Plan(fast=True), Plan(seeds=4, fast=True))] == [
+def test_fast_and_seeds_set_the_number_of_runs() -> None:
+    experiment = Experiment(example_study.coin, {"bias": 0.1}, runs=9, fast_runs=2)
+    assert [
+        plan.n_runs(experiment)
+        for plan in (RunPlan(), RunPlan(fast=True), RunPlan(seeds=4, fast=True))
+    ] == [
         9,
         2,
         4,
     ]
 
 
-def test_cells_are_found_by_labels() -> None:
-    entry = works.entry(Work(works.coin, {"bias": 0.1}))
-    cells = reproduce(works.study(entry), [entry], Plan(seeds=2)).outcomes[0].cells
-    assert cells.names("throws") == [1, 2]
+def test_cells_are_selected_by_labels() -> None:
+    entry = example_study.entry(Experiment(example_study.coin, {"bias": 0.1}))
+    cells = run_study(example_study.study(entry), [entry], RunPlan(seeds=2)).results[0].cells
+    assert cells.label_values("throws") == [1, 2]
     with pytest.raises(KeyError, match="2 cells"):
-        cells.at(coin="ours")
+        cells.samples(coin="ours")
 
 
-def folds(**how) -> list[Work]:
-    return [Work(works.asked, {"fold": n}, f"fold {n}", **how) for n in (1, 2, 3)]
+def folds(**options) -> list[Experiment]:
+    return [
+        Experiment(example_study.query_values, {"fold": n}, f"fold {n}", **options)
+        for n in (1, 2, 3)
+    ]
 
 
-def test_queries_are_averaged_over_runs_and_lined_up_over_folds() -> None:
-    entry = works.entry(*folds(), claims=works.nothing)
-    found = reproduce(works.study(entry), [entry], Plan(seeds=2)).outcomes[0].cells
-    cell = found.one(model="ours", measure="N@1")
+def test_queries_are_averaged_over_runs_and_concatenated_over_folds() -> None:
+    entry = example_study.entry(*folds(), claims=example_study.nothing)
+    result = run_study(example_study.study(entry), [entry], RunPlan(seeds=2)).results[0].cells
+    cell = result.cell(model="ours", measure="N@1")
     assert (len(cell.values), len(cell.queries)) == (6, 2 + 3 + 4)
     assert cell.ours == pytest.approx(np.mean(cell.values))  # the mean of the means of folds
     assert cell.se == pytest.approx(np.std(cell.queries, ddof=1) / 3)
-    assert found.at(model="theirs", measure="N@3") == pytest.approx(0.5 * cell.queries)
+    assert result.samples(model="theirs", measure="N@3") == pytest.approx(0.5 * cell.queries)
     assert cell.to_dict()["queries"] == 9
-    first = reproduce(works.study(entry), [entry], Plan(seeds=1)).outcomes[0].cells
-    assert np.abs(first.one(model="ours", measure="N@1").queries - cell.queries).max() > 0
+    first = run_study(example_study.study(entry), [entry], RunPlan(seeds=1)).results[0].cells
+    assert np.abs(first.cell(model="ours", measure="N@1").queries - cell.queries).max() > 0
 
 
-def test_what_has_no_chance_in_it_is_run_once() -> None:
-    entry = works.entry(*folds(chance=False), claims=works.nothing)
-    assert reproduce(works.study(entry), [entry], Plan(seeds=5)).total == 3
+def test_deterministic_experiments_run_once() -> None:
+    entry = example_study.entry(*folds(randomized=False), claims=example_study.nothing)
+    assert run_study(example_study.study(entry), [entry], RunPlan(seeds=5)).total_runs == 3
 
 
-def test_a_data_set_beside_is_given_where_it_is(tmp_path: Path) -> None:
+def test_optional_data_set_is_passed_where_available(tmp_path: Path) -> None:
     for name in ("mq2007", "mq2007-list"):
         (tmp_path / name / "Fold1").mkdir(parents=True)
     (tmp_path / "mq2007-list" / "Fold1" / "test.txt").write_text("1 qid:1 1:0\n")
-    work = Work(works.folders, needs="mq2007", beside="mq2007-list", chance=False)
-    entry = works.entry(work, claims=works.nothing)
-    assert entry.needs == ["mq2007"]
+    experiment = Experiment(
+        example_study.folders, dataset="mq2007", optional_dataset="mq2007-list", randomized=False
+    )
+    entry = example_study.entry(experiment, claims=example_study.nothing)
+    assert entry.datasets == ["mq2007"]
 
-    def given() -> tuple[str, int]:
-        found = reproduce(works.study(entry), [entry], Plan(data=tmp_path))
-        return found.outcomes[0].cells.cells[0].where["coin"], found.fresh
+    def run_once() -> tuple[str, int]:
+        result = run_study(example_study.study(entry), [entry], RunPlan(data=tmp_path))
+        return result.results[0].cells.cells[0].labels["coin"], result.computed_runs
 
-    assert given() == ("mq2007, mq2007-list", 1)
+    assert run_once() == ("mq2007, mq2007-list", 1)
     (tmp_path / "mq2007-list" / "Fold1" / "test.txt").write_text("2 qid:1 1:0\n")
-    assert given()[1] == 1  # other data are another run
+    assert run_once()[1] == 1  # other data are another run
     (tmp_path / "mq2007-list").rename(tmp_path / "elsewhere")
-    assert given() == ("mq2007, None", 1)
-    assert given()[1] == 0
+    assert run_once() == ("mq2007, None", 1)
+    assert run_once()[1] == 0
+
+
+def test_reproduce_takes_names_and_returns_cells_and_claims(tmp_path: Path) -> None:
+    calls: list[tuple[int, int]] = []
+    (reproduction,) = reproduce(
+        "zhou2013/table1", data=tmp_path, seeds=2, progress=lambda *call: calls.append(call)
+    )
+    (result,) = reproduction.results
+    assert (reproduction.study.name, result.entry.name) == ("zhou2013", "table1")
+    assert result.cells.cell(label=3).paper == 473
+    assert [claim.source for claim in result.claims] == ["ours"]
+    assert calls == [(0, 2), (1, 2), (2, 2)]
+
+
+def test_reproduce_names_missing_data_of_several_entries(tmp_path: Path) -> None:
+    (reproduction,) = reproduce("zhou2013/table1", "zhou2013/figure12", data=tmp_path, seeds=1)
+    assert [bool(result.missing) for result in reproduction.results] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("targets", "options", "message"),
+    [
+        ((), {}, "name a paper such as 'xia2009'"),
+        (("zhou2013/figure12",), {}, "figure12 needs MSLR-WEB10K"),
+        (("zhou2013/table1",), {"seeds": 0}, "seeds must be an integer of at least 1; got 0"),
+        (("zhou2013/table1",), {"jobs": 0}, "jobs must be an integer of at least 1; got 0"),
+        (("zhou2013/table1",), {"data": "nowhere"}, "nowhere: no such folder"),
+    ],
+)
+def test_reproduce_refuses_invalid_arguments(monkeypatch, targets, options, message: str) -> None:
+    monkeypatch.delenv("FIRSTPAGE_DATA", raising=False)
+    with pytest.raises(DataError, match=message):
+        reproduce(*targets, **options)

@@ -1,4 +1,4 @@
-"""Least risks with certificates, and whether they put the right objects on top."""
+"""Minimum risks with certificates, and whether they have the correct objects on top."""
 
 from __future__ import annotations
 
@@ -6,94 +6,103 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.papers.theory.consistency import agreement, by_planes, least, looks_convex
-from firstpage.papers.theory.spaces import OfFunction, Space, surrogate
+from firstpage.papers.theory.consistency import (
+    bayes_agreement,
+    looks_convex,
+    minimize_by_planes,
+    minimize_risk,
+)
+from firstpage.papers.theory.spaces import FunctionSurrogate, ProbabilitySpace, make_surrogate
 from firstpage.papers.xia2009 import theorems
 from tests.papers.theory.test_sensitivity import full, hinge, squared, top_one
 
-THREE = Space.of({(0, 1, 2): 0.40, (1, 0, 2): 0.35, (2, 1, 0): 0.25})
+THREE = ProbabilitySpace.from_orders({(0, 1, 2): 0.40, (1, 0, 2): 0.35, (2, 1, 0): 0.25})
 
 
-def test_top_1_listmle_is_least_at_the_logs_of_chances() -> None:
-    (best, *_) = least(surrogate("ListMLE(k=1)", 3), THREE, np.random.default_rng(0))
+def test_top_1_listmle_is_minimal_at_log_probabilities() -> None:
+    (best, *_) = minimize_risk(make_surrogate("ListMLE(k=1)", 3), THREE, np.random.default_rng(0))
     np.testing.assert_allclose(np.diff(best.scores), np.diff(np.log([0.40, 0.35, 0.25])), atol=1e-9)
-    assert best.slope < 1e-12
+    assert best.gradient_norm < 1e-12
 
 
-def test_cosine_is_least_along_the_mean_of_its_targets() -> None:
-    (best, *_) = least(surrogate("RankCosine(k=1)", 3), THREE, np.random.default_rng(0))
+def test_cosine_is_minimal_along_the_mean_target() -> None:
+    (best, *_) = minimize_risk(
+        make_surrogate("RankCosine(k=1)", 3), THREE, np.random.default_rng(0)
+    )
     np.testing.assert_allclose(best.scores / best.scores.sum(), [0.40, 0.35, 0.25], atol=1e-9)
 
 
-@pytest.mark.parametrize("phi", [surrogate("RankSVM(k=1)", 3), OfFunction(hinge(1.0), 3)])
-def test_the_hinge_ties_the_first_two(phi) -> None:
+@pytest.mark.parametrize(
+    "phi", [make_surrogate("RankSVM(k=1)", 3), FunctionSurrogate(hinge(1.0), 3)]
+)
+def test_hinge_ties_the_first_two(phi) -> None:
     """At (1, 1, 0) the risk is .40 + .35 + 4 * .25 = 1.75, at (1, 0, 0) 3 * .6 = 1.8."""
-    found = by_planes(phi, THREE)
-    assert found.risk == pytest.approx(1.75, abs=1e-5)
-    np.testing.assert_allclose(found.scores - found.scores[2], [1, 1, 0], atol=1e-5)
-    assert found.gap < 1e-5
-    assert float(THREE.chances @ phi.values(np.array([1.0, 0, 0]))) == pytest.approx(1.8)
+    result = minimize_by_planes(phi, THREE)
+    assert result.risk == pytest.approx(1.75, abs=1e-5)
+    np.testing.assert_allclose(result.scores - result.scores[2], [1, 1, 0], atol=1e-5)
+    assert result.gap < 1e-5
+    assert float(THREE.probabilities @ phi.values(np.array([1.0, 0, 0]))) == pytest.approx(1.8)
 
 
-def test_a_tie_that_costs_is_told_from_one_that_does_not() -> None:
-    clear = Space.of({(0, 1, 2): 0.8, (1, 0, 2): 0.1, (2, 1, 0): 0.1})
-    phi = surrogate("RankSVM(k=1)", 3)
-    assert by_planes(phi, clear, (0, 1)).risk > by_planes(phi, clear).risk + 0.1
+def test_constrained_minimum_has_a_higher_risk_in_a_clear_space() -> None:
+    clear = ProbabilitySpace.from_orders({(0, 1, 2): 0.8, (1, 0, 2): 0.1, (2, 1, 0): 0.1})
+    phi = make_surrogate("RankSVM(k=1)", 3)
+    assert minimize_by_planes(phi, clear, (0, 1)).risk > minimize_by_planes(phi, clear).risk + 0.1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("name", ["ListMLE", "RankCosine", "RankNet", "Regression"])
 def test_top_k_forms_agree_and_full_forms_do_not(name: str, k: int) -> None:
-    cut = agreement(f"{name}(k={k})", 4, k, 10)
-    assert (cut.agree, cut.unsure, cut.example) == (10, 0, "")
-    assert cut.slope < 1e-9
-    whole = agreement(name, 4, k, 10)
-    assert whole.wrong > 0
-    assert "the likeliest top is" in whole.example
+    top_k = bayes_agreement(f"{name}(k={k})", 4, k, 10)
+    assert (top_k.agree, top_k.uncertified, top_k.example) == (10, 0, "")
+    assert top_k.certificate < 1e-9
+    full_order = bayes_agreement(name, 4, k, 10)
+    assert full_order.wrong > 0
+    assert "the most probable top is" in full_order.example
 
 
 @pytest.mark.slow
-def test_a_top_1_loss_serves_deeper_tops_and_not_the_other_way_round() -> None:
-    assert agreement("ListMLE(k=1)", 4, 3, 10).holds
-    assert not agreement("ListMLE(k=3)", 4, 1, 10).holds
+def test_top_1_loss_is_consistent_for_deeper_tops_but_not_conversely() -> None:
+    assert bayes_agreement("ListMLE(k=1)", 4, 3, 10).holds
+    assert not bayes_agreement("ListMLE(k=3)", 4, 1, 10).holds
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("phi", [hinge(1.0), squared, full])
-def test_functions_that_miss_the_top_are_caught(phi) -> None:
-    found = fp.papers.consistency(phi, n=3, k=1, samples=10, spaces=10)
-    assert not found
-    assert found.verdict.startswith("not consistent with the top-1 true loss")
+def test_inconsistent_functions_are_detected(phi) -> None:
+    result = fp.consistency(phi, n=3, k=1, samples=10, spaces=10)
+    assert not result
+    assert result.verdict.startswith("not consistent with the top-1 true loss")
 
 
 @pytest.mark.slow
-def test_a_function_that_is_fine_is_said_to_be() -> None:
-    found = fp.papers.consistency(top_one, n=3, k=1, samples=10, spaces=6)
-    assert found
-    assert found.verdict == "consistent with the top-1 true loss, as far as enumeration can tell"
-    assert found.to_dict()["agreement"]["agree"] == 6
+def test_consistent_function_is_reported_as_consistent() -> None:
+    result = fp.consistency(top_one, n=3, k=1, samples=10, spaces=6)
+    assert result
+    assert result.verdict == "consistent with the top-1 true loss, as far as enumeration can tell"
+    assert result.to_dict()["agreement"]["agree"] == 6
 
 
-def test_what_has_no_least_risk_is_not_called_consistent() -> None:
-    found = fp.papers.consistency(lambda g, y: -float(g[y[0]]), n=3, k=1, samples=5, spaces=4)
-    assert not found
-    assert (found.agreement.unsure, found.agreement.wrong) == (4, 0)
-    assert "no counter-example in 0 spaces" in found.verdict
+def test_unbounded_risk_is_not_consistent() -> None:
+    result = fp.consistency(lambda g, y: -float(g[y[0]]), n=3, k=1, samples=5, spaces=4)
+    assert not result
+    assert (result.agreement.uncertified, result.agreement.wrong) == (4, 0)
+    assert "no counterexample in 0 spaces" in result.verdict
 
 
-def test_convexity_is_seen() -> None:
+def test_convexity_is_detected() -> None:
     rng = np.random.default_rng(0)
-    assert looks_convex(surrogate("RankSVM", 3), rng)
-    assert not looks_convex(OfFunction(lambda g, y: float(np.sin(g[0])), 3), rng)
+    assert looks_convex(make_surrogate("RankSVM", 3), rng)
+    assert not looks_convex(FunctionSurrogate(lambda g, y: float(np.sin(g[0])), 3), rng)
 
 
 def test_proposition_10() -> None:
     for p1, first in ((0.40, 1), (0.55, 0)):
-        assert theorems.least_at(fp.loss("PlackettLuce"), p1).top(1) == (first,)
-        assert theorems.least_at(fp.loss("PlackettLuce(k=1)"), p1).top(1) == (0,)
-    found = theorems.centered(theorems.least_at(fp.loss("PlackettLuce"), 0.40))
-    np.testing.assert_allclose(found, [0.210, 0.560, -0.770], atol=1e-3)
+        assert theorems.minimum_at(fp.loss("PlackettLuce"), p1).top(1) == (first,)
+        assert theorems.minimum_at(fp.loss("PlackettLuce(k=1)"), p1).top(1) == (0,)
+    result = theorems.centered(theorems.minimum_at(fp.loss("PlackettLuce"), 0.40))
+    np.testing.assert_allclose(result, [0.210, 0.560, -0.770], atol=1e-3)
     assert theorems.threshold(fp.loss("PlackettLuce")) == pytest.approx(0.5261, abs=1e-4)
     # By hand: 2 p1 + p2 > p1 + 3 p2 just when p1 > 2 p2.
     assert theorems.threshold(fp.loss("Cosine")) == pytest.approx(0.5, abs=1e-5)

@@ -1,12 +1,12 @@
-"""How many planes a cutting-plane loop takes, against what is proven of it.
+"""The number of iterations of a cutting-plane loop, compared with proven bounds.
 
 Cheng et al. (2014) quote that Algorithm 1 halts within O(1/epsilon^2) iterations.  For its
 one-slack form Joachims, Finley and Yu (2009, theorem 5) prove at most
 
     log2(D / (4 R^2 C)) + 16 R^2 C / epsilon
 
-with D the greatest loss, R the length of the longest difference of feature vectors, and an end
-where no constraint is violated by more than epsilon.
+with D the largest loss and R the largest norm of a difference of feature vectors; the loop ends
+when no constraint is violated by more than epsilon.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from firstpage.data.truth import Truth
 from firstpage.losses.pairwise import PairwiseHinge
-from firstpage.papers.theory.checks import Check, Result
+from firstpage.papers.theory.checks import Check, Evidence
 from firstpage.rankers.svm import RankSVM
 from firstpage.solvers.cutting_plane.one_slack import CuttingPlane, Planes
 from firstpage.types import Array, Floats
@@ -29,8 +29,8 @@ COSTS = (0.1, 1.0, 10.0, 100.0)
 
 
 @dataclass(frozen=True, eq=False)
-class Data:
-    """A few queries of documents; grades that a line of the features explains only in part."""
+class RankingProblem:
+    """A few queries; the grades are a linear function of the features with noise."""
 
     X: Array
     y: Floats
@@ -41,105 +41,118 @@ class Data:
         return Truth.from_labels(self.y, self.qid)
 
     @property
-    def longest(self) -> float:
-        """R: a query's mean over pairs of x_u - x_v is no longer than its longest one."""
-        most = 0.0
+    def max_difference_norm(self) -> float:
+        """R: the norm of a mean of x_u - x_v over pairs is at most the largest norm."""
+        max_norm = 0.0
         for a, b in pairwise(self.truth.offsets.tolist()):
-            apart = self.X[a:b, None] - self.X[None, a:b]
-            most = max(most, float(np.linalg.norm(apart, axis=2).max()))
-        return most
+            differences = self.X[a:b, None] - self.X[None, a:b]
+            max_norm = max(max_norm, float(np.linalg.norm(differences, axis=2).max()))
+        return max_norm
 
     def risk(self, w: Floats) -> tuple[float, Floats]:
-        """The mean loss of a query, and its slope by w."""
+        """Return the mean loss of a query, and its gradient by w."""
         values, grad = LOSS.value_grad(self.X @ w, self.truth)
         return float(values.mean()), self.X.T @ grad / len(values)
 
 
-def made(rng: np.random.Generator, queries: int = 12, docs: int = 8, features: int = 6) -> Data:
+def random_problem(
+    rng: np.random.Generator, queries: int = 12, docs: int = 8, features: int = 6
+) -> RankingProblem:
+    """Return a problem with random features and noisy linear grades."""
     X = rng.normal(size=(queries * docs, features))
     utility = X @ rng.normal(size=features) + rng.normal(size=len(X))
-    return Data(X, np.digitize(utility, [-1.0, 0.5, 2.0]).astype(np.float64),
+    return RankingProblem(X, np.digitize(utility, [-1.0, 0.5, 2.0]).astype(np.float64),
                 np.repeat(np.arange(queries), docs))  # fmt: skip
 
 
-def iterations(data: Data, C: float, epsilon: float, most: int = 20_000) -> int:
-    """The plain loop: a plane where the model is least, until it is violated by epsilon at most."""
+def iterations(data: RankingProblem, C: float, epsilon: float, max_iterations: int = 20_000) -> int:
+    """Return the iterations of the plain loop: a plane at the minimum of the model per iteration.
+
+    The loop ends when the plane is violated by at most epsilon.
+    """
     planes, w = Planes(data.X.shape[1]), np.zeros(data.X.shape[1])
     slack = 0.0
-    for count in range(1, most + 1):
-        risk, slope = data.risk(w)
+    for count in range(1, max_iterations + 1):
+        risk, gradient = data.risk(w)
         if risk <= slack + epsilon:
             return count
-        planes.add(slope, risk - float(slope @ w))
-        w = planes.minimize_model(1 / C)[0]
-        slack = max(float((planes.gradients @ w + planes.offsets).max()), 0.0)
-    return most
+        planes.add(gradient, risk - float(gradient @ w))
+        w = planes.least(1 / C)[0]
+        slack = max(float((planes.slopes @ w + planes.heights).max()), 0.0)
+    return max_iterations
 
 
-def one_slack_bound(data: Data, C: float, epsilon: float) -> float:
-    """Joachims, Finley and Yu's; it is stated for epsilon up to 4 R^2 C; D is 1."""
-    curve = 4 * data.longest**2 * C
-    return float(max(np.ceil(np.log2(1.0 / curve)), 0.0) + np.ceil(4 * curve / epsilon))
+def one_slack_bound(data: RankingProblem, C: float, epsilon: float) -> float:
+    """Return the bound of Joachims, Finley and Yu, for epsilon up to 4 R^2 C; D is 1."""
+    curvature = 4 * data.max_difference_norm**2 * C
+    return float(max(np.ceil(np.log2(1.0 / curvature)), 0.0) + np.ceil(4 * curvature / epsilon))
 
 
-def counted(rng: np.random.Generator) -> list[tuple[float, float, int, float]]:
-    """(C, epsilon, iterations, bound) over a grid."""
-    data = made(rng)
+def count_iterations(rng: np.random.Generator) -> list[tuple[float, float, int, float]]:
+    """Return (C, epsilon, iterations, bound) over a grid."""
+    data = random_problem(rng)
     return [
         (C, e, iterations(data, C, e), one_slack_bound(data, C, e))
         for C in COSTS
         for e in EPSILONS
-        if e <= 4 * data.longest**2 * C
+        if e <= 4 * data.max_difference_norm**2 * C
     ]
 
 
-def halts(rng: np.random.Generator, samples: int) -> Result:
-    """iterations <= bound everywhere; and how they really grow as epsilon falls."""
-    rows = counted(rng)
-    over = [row for row in rows if row[2] > row[3]]
+def one_slack(rng: np.random.Generator, samples: int) -> Evidence:
+    """Test the one-slack bound, and measure how iterations grow as epsilon decreases."""
+    rows = count_iterations(rng)
+    above_bound = [row for row in rows if row[2] > row[3]]
     numbers = {
-        "runs": len(rows), "over the bound": len(over),
-        "most iterations": max(row[2] for row in rows),
-        "greatest share of the bound": max(float(row[2] / row[3]) for row in rows),
+        "runs": len(rows), "above the bound": len(above_bound),
+        "largest number of iterations": max(row[2] for row in rows),
+        "largest fraction of the bound": max(float(row[2] / row[3]) for row in rows),
         "growth: iterations ~ epsilon^-": max(_growth(rows, C) for C in COSTS),
     }  # fmt: skip
-    example = "" if not over else f"C = {over[0][0]:g}, epsilon = {over[0][1]:g}: {over[0][2]}"
-    return Result(not over, numbers, example)
+    example = ""
+    if above_bound:
+        C, epsilon, count, _ = above_bound[0]
+        example = f"C = {C:g}, epsilon = {epsilon:g}: {count}"
+    return Evidence(not above_bound, numbers, example)
 
 
 def _growth(rows: list[tuple[float, float, int, float]], C: float) -> float:
-    """By which power of 1/epsilon iterations grow, from the two smallest epsilons."""
-    held = [(e, count) for cost, e, count, _ in rows if cost == C][-3:]
-    (e1, n1), (e2, n2) = held[0], held[-1]
+    """Return the power of 1/epsilon with which iterations grow at the smallest epsilons."""
+    counts = [(e, count) for cost, e, count, _ in rows if cost == C][-3:]
+    (e1, n1), (e2, n2) = counts[0], counts[-1]
     return float(np.log(n2 / n1) / np.log(e1 / e2))
 
 
-def quadratic(rng: np.random.Generator, samples: int) -> Result:
-    """iterations * epsilon^2 does not grow as epsilon falls."""
-    rows = counted(rng)
+def quadratic(rng: np.random.Generator, samples: int) -> Evidence:
+    """Test that iterations * epsilon^2 does not grow as epsilon decreases."""
+    rows = count_iterations(rng)
     worst = 0.0
     for C in COSTS:
-        held = [count * e**2 for cost, e, count, _ in rows if cost == C]
-        worst = max(worst, *(b / a for a, b in pairwise(held)))
-    return Result(worst <= 1, {"runs": len(rows), "greatest growth of iterations * eps^2": worst})
+        scaled_counts = [count * e**2 for cost, e, count, _ in rows if cost == C]
+        worst = max(worst, *(b / a for a, b in pairwise(scaled_counts)))
+    return Evidence(worst <= 1, {"runs": len(rows), "largest growth of iterations * eps^2": worst})
 
 
-def searched(rng: np.random.Generator, samples: int) -> Result:
-    """The package's solver, asked for the same gap of the objective, against the plain loop."""
-    data = made(rng)
-    most, plain, over = 0, 0, 0
+def line_search(rng: np.random.Generator, samples: int) -> Evidence:
+    """Compare the solver of the package, at the same gap of the objective, with the plain loop."""
+    data = random_problem(rng)
+    max_count, max_plain, above_bound = 0, 0, 0
     for C in COSTS:
-        value = _fitted(data, C, 1e-6)[1]
+        value = _fit(data, C, 1e-6)[1]
         for e in EPSILONS:
-            count = _fitted(data, C, min(e / value, 0.5))[0]
-            most, plain = max(most, count), max(plain, iterations(data, C, e))
-            over += count > one_slack_bound(data, C, e)
-    numbers = {"most iterations": most, "of the plain loop": plain, "over the bound": over}
-    return Result(over == 0 and most <= plain, numbers)
+            count = _fit(data, C, min(e / value, 0.5))[0]
+            max_count = max(max_count, count)
+            max_plain = max(max_plain, iterations(data, C, e))
+            above_bound += count > one_slack_bound(data, C, e)
+    numbers = {
+        "largest number of iterations": max_count, "of the plain loop": max_plain,
+        "above the bound": above_bound,
+    }  # fmt: skip
+    return Evidence(above_bound == 0 and max_count <= max_plain, numbers)
 
 
-def _fitted(data: Data, C: float, tol: float) -> tuple[int, float]:
-    """Iterations, and the objective divided by C."""
+def _fit(data: RankingProblem, C: float, tol: float) -> tuple[int, float]:
+    """Return the iterations, and the objective divided by C."""
     model = RankSVM(average=True, C=C, solver=CuttingPlane(tol)).fit(data.X, data.y, qid=data.qid)
     w = model.coef_
     return int(model.n_iter_), data.risk(w)[0] + float(w @ w) / (2 * C)
@@ -147,8 +160,16 @@ def _fitted(data: Data, C: float, tol: float) -> tuple[int, float]:
 
 CHECKS = [
     Check("cheng2014/halts", "the loop halts within O(1/epsilon^2) iterations", quadratic),
-    Check("cheng2014/one-slack", "its one-slack form within log2(D / 4R^2C) + 16 R^2 C / epsilon",
-          halts, "ours"),
-    Check("cheng2014/line-search", "with the line search it takes no more than the plain loop",
-          searched, "ours"),
-]  # fmt: skip
+    Check(
+        "cheng2014/one-slack",
+        "its one-slack form within log2(D / 4R^2C) + 16 R^2 C / epsilon",
+        one_slack,
+        "ours",
+    ),
+    Check(
+        "cheng2014/line-search",
+        "with a line search it takes no more iterations than the plain loop",
+        line_search,
+        "ours",
+    ),
+]

@@ -1,7 +1,7 @@
-"""What is trained and how its votes are counted.
+"""Training of the rankers, and aggregation of their votes.
 
-Everything is done twice, as in the paper: once for NDCG and once for precision, which changes the
-loss of TopSlack and TopMargin, what C is chosen by and what the voters' weights come from.
+Everything is trained twice, as in the paper: for NDCG and for precision, which changes the loss of
+TopSlack and TopMargin, the measure that parameters are tuned by, and the weights of the voters.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from firstpage.data.dataset import Dataset
 from firstpage.data.folds import Fold
 from firstpage.errors import FirstpageWarning
 from firstpage.measures.evaluate import evaluate
-from firstpage.papers.study.letor_protocol import fold as fold_of
-from firstpage.papers.study.letor_protocol import rows_of, seed_of
+from firstpage.papers.study.letor_protocol import draw_seed, load_fold, measure_rows
 from firstpage.papers.study.study import Row
 from firstpage.rankers.methods import create_ranker
 from firstpage.rankers.selection.tuning import tune
@@ -30,138 +29,156 @@ from firstpage.types import Floats
 
 
 @dataclass(frozen=True)
-class Target:
-    """What is trained for: the loss, the measure to choose by, and what is tested."""
+class TrainingTarget:
+    """The loss, the measure that parameters are tuned by, and the measures that are tested."""
 
     delta: str
-    chosen_by: str
+    tuning_measure: str
     measures: tuple[str, ...]
 
 
 TARGETS = {
-    "NDCG": Target("NDCG", "NDCG@10", ("NDCG@1", "NDCG@3", "NDCG@10")),
-    "precision": Target("Precision@10", "P@10", ("P@1", "P@3", "P@10")),
+    "NDCG": TrainingTarget("NDCG", "NDCG@10", ("NDCG@1", "NDCG@3", "NDCG@10")),
+    "precision": TrainingTarget("Precision@10", "P@10", ("P@1", "P@3", "P@10")),
 }
 SCALINGS = ("TopMargin", "TopSlack")
 VOTERS = ("Regression", "RankSVM", "ListNet")
-# What is chosen on validation data: as many values for every ranker.
+# Values of the tuned parameter: as many for every ranker.
 COSTS, PENALTIES = (0.001, 0.1, 10.0, 1000.0), (1e-4, 1e-3, 1e-2, 1e-1)
 GRIDS: Mapping[str, Mapping[str, Sequence[float]]] = {
     **{name: {"C": COSTS} for name in (*SCALINGS, "RankSVM")},
     **{name: {"l2": PENALTIES} for name in ("Regression", "ListNet", "ListMLE")},
 }
 LISTMLE = "Top-10 ListMLE"
-DEEP = 100
+MAX_CANDIDATES = 100
 
 
 @dataclass(frozen=True)
-class Votes:
-    """How votes become an order; as it stands: what the paper prints, but for t query by query.
+class VotingRule:
+    """How votes become an order; the defaults are those of the paper, but with t per query.
 
-    depth  t, the candidates of a query; `same_depth`: that of the shortest list for all
-    k_agg  how much of a voter's list gives credit; None: half of the candidates
-    alike  voters weigh alike, not by what they measure on validation data
-    own    the first ranker votes too
+    Attributes
+    ----------
+    credit : str
+        Credit of a vote.
+    depth : int
+        t, the number of candidates of a query.
+    same_depth : bool
+        Use the length of the shortest list as t of all queries.
+    k_agg : int or None
+        How many documents of a voter's list get credit; None: half of the candidates.
+    equal_weights : bool
+        Voters have equal weights, instead of weights by their values on validation data.
+    base_votes : bool
+        The base ranker votes, too.
     """
 
     credit: Credit = "paper"
-    depth: int = DEEP
+    depth: int = MAX_CANDIDATES
     same_depth: bool = False
     k_agg: int | None = None
-    alike: bool = False
-    own: bool = False
+    equal_weights: bool = False
+    base_votes: bool = False
 
 
 PRINTED = "as printed"
 VARIANTS = {
-    PRINTED: Votes(),
-    "extended credit": Votes(credit="extended"),
-    "weights alike": Votes(alike=True),
-    "credit to all of a list (k = t)": Votes(k_agg=DEEP),
-    "credit to the first 10 (k = 10)": Votes(k_agg=10),
-    "t = 10": Votes(depth=10),
-    "t = 20": Votes(depth=20),
-    "t = 50": Votes(depth=50),
-    "t of the shortest list": Votes(same_depth=True),
-    "TopSlack votes too": Votes(own=True),
+    PRINTED: VotingRule(),
+    "extended credit": VotingRule(credit="extended"),
+    "weights alike": VotingRule(equal_weights=True),
+    "credit to all of a list (k = t)": VotingRule(k_agg=MAX_CANDIDATES),
+    "credit to the first 10 (k = 10)": VotingRule(k_agg=10),
+    "t = 10": VotingRule(depth=10),
+    "t = 20": VotingRule(depth=20),
+    "t = 50": VotingRule(depth=50),
+    "t of the shortest list": VotingRule(same_depth=True),
+    "TopSlack votes too": VotingRule(base_votes=True),
 }
 
 
-def compared(rng: np.random.Generator, data: str, target: str, fold: int, folder: str) -> list[Row]:
-    """All rankers of Figures 2 to 4 on one fold, and TopRank in its variants."""
-    on, aim = fold_of(folder, fold), TARGETS[target]
-    tops = {name: _tuned(name, aim, on, delta=aim.delta) for name in SCALINGS}
-    voters = [_tuned(name, aim, on) for name in VOTERS]
+def evaluate_rankers(
+    rng: np.random.Generator, data: str, target: str, fold: int, folder: str
+) -> list[Row]:
+    """Return the rows of all rankers of Figures 2 to 4 and of variants of TopRank, on one fold."""
+    split, objective = load_fold(folder, fold), TARGETS[target]
+    structured = {name: _tune(name, objective, split, delta=objective.delta) for name in SCALINGS}
+    voters = [_tune(name, objective, split) for name in VOTERS]
     rows = [
         row
-        for name, ranker in (*tops.items(), *zip(VOTERS, voters, strict=True))
-        for row in _tested(ranker.predict(on.test), on.test, aim, {"data": data, "model": name})
+        for name, ranker in (*structured.items(), *zip(VOTERS, voters, strict=True))
+        for row in _evaluate(
+            ranker.predict(split.test), split.test, objective, {"data": data, "model": name}
+        )
     ]
-    for variant, how in VARIANTS.items():
-        scores = voted(tops["TopSlack"], voters, how, on.valid, on.test, aim.chosen_by)
+    for variant, rule in VARIANTS.items():
+        scores = toprank_scores(
+            structured["TopSlack"], voters, rule, split.vali, split.test, objective.tuning_measure
+        )
         labels = {"data": data, "model": "TopRank"}
         if variant == PRINTED:
-            rows += _tested(scores, on.test, aim, labels)
-        rows += _tested(scores, on.test, aim, {**labels, "variant": variant})
+            rows += _evaluate(scores, split.test, objective, labels)
+        rows += _evaluate(scores, split.test, objective, {**labels, "variant": variant})
     return rows
 
 
-def likelihood(
+def evaluate_listmle(
     rng: np.random.Generator, data: str, target: str, fold: int, folder: str
 ) -> list[Row]:
-    """Top-10 ListMLE at its optimum; equal labels in the random order of the seed."""
-    on, aim = fold_of(folder, fold), TARGETS[target]
-    ranker = _tuned("ListMLE", aim, on, k=10, ties="random", seed=seed_of(rng))
+    """Return the rows of Top-10 ListMLE at its optimum; the seed orders equal labels."""
+    split, objective = load_fold(folder, fold), TARGETS[target]
+    ranker = _tune("ListMLE", objective, split, k=10, ties="random", seed=draw_seed(rng))
     labels = {"data": data, "model": LISTMLE}
-    return _tested(ranker.predict(on.test), on.test, aim, labels)
+    return _evaluate(ranker.predict(split.test), split.test, objective, labels)
 
 
-def scaled(
+def evaluate_scalings(
     rng: np.random.Generator, data: str, target: str, cost: float, fold: int, folder: str
 ) -> list[Row]:
-    """Slack and margin scaling with one C, from the same start, with the same true ranking.
+    """Return the rows of slack and margin scaling with one C, start and true ranking.
 
-    Also whether the optimum is w = 0; what is kept then is the order of the start.
+    Also whether the optimum is w = 0; the order of the start is used then.
     """
-    on, aim = fold_of(folder, fold), TARGETS[target]
+    split, objective = load_fold(folder, fold), TARGETS[target]
     rows = []
     for name in SCALINGS:
         labels = {"data": data, "model": name, "C": cost}
-        with warnings.catch_warnings():  # it is counted here instead
+        with warnings.catch_warnings():  # counted in a row instead
             warnings.simplefilter("ignore", FirstpageWarning)
-            ranker = _fitted(name, on, delta=aim.delta, C=cost)
-        rows += _tested(ranker.predict(on.test), on.test, aim, labels)
+            ranker = _fit(name, split, delta=objective.delta, C=cost)
+        rows += _evaluate(ranker.predict(split.test), split.test, objective, labels)
         zero = float("degenerate" in ranker.training_)
         rows.append({**labels, "measure": f"folds at w = 0, {target}", "value": zero})
     return rows
 
 
-def voted(
-    first: Any, voters: Sequence[Any], how: Votes, valid: Dataset, data: Dataset, measure: str
+def toprank_scores(
+    base: Any, voters: Sequence[Any], rule: VotingRule, valid: Dataset, data: Dataset, measure: str
 ) -> Floats:
-    """TopRank's scores: the first ranker's candidates in the order of the votes."""
-    every = [*voters, first] if how.own else list(voters)
+    """Return the scores of TopRank: the candidates of the base ranker in the order of votes."""
+    all_voters = [*voters, base] if rule.base_votes else list(voters)
     weights = None
-    if not how.alike:
-        weights = supervised_weights([v.predict(valid) for v in every], valid, measure).weights
-    votes = np.stack([voter.predict(data) for voter in every])
-    ballots = Ballots.from_scores(
-        votes, data.offsets, first.predict(data), depth=how.depth, same_depth=how.same_depth
+    if not rule.equal_weights:
+        weights = supervised_weights([v.predict(valid) for v in all_voters], valid, measure).weights
+    votes = np.stack([voter.predict(data) for voter in all_voters])
+    ballots = Ballots.of_scores(
+        votes, data.offsets, base.predict(data), depth=rule.depth, same_depth=rule.same_depth
     )
-    method = SupervisedKemeny(credit=how.credit, k_agg=how.k_agg)
-    found = aggregate(ballots, method, weights=None if weights is None else weights.tolist())
-    return found.scores
+    method = SupervisedKemeny(credit=rule.credit, k_agg=rule.k_agg)
+    voter_weights = None if weights is None else weights.tolist()
+    return aggregate(ballots, method, weights=voter_weights).scores
 
 
-def _tuned(name: str, aim: Target, on: Fold, **given: Any) -> Any:
-    ranker = create_ranker(name, measure=aim.chosen_by, normalize="minmax", threads=1, **given)
-    return tune(ranker, on.train, on.valid, grid=GRIDS[name]).best
+def _tune(name: str, objective: TrainingTarget, split: Fold, **params: Any) -> Any:
+    ranker = made(name, measure=objective.tuning_measure, normalize="minmax", threads=1, **params)
+    return tune(ranker, split.train, split.vali, grid=GRIDS[name]).best
 
 
-def _fitted(name: str, on: Fold, **given: Any) -> Any:
-    return create_ranker(name, normalize="minmax", threads=1, **given).fit(on.train, valid=on.valid)
+def _fit(name: str, split: Fold, **params: Any) -> Any:
+    return made(name, normalize="minmax", threads=1, **params).fit(split.train, valid=split.vali)
 
 
-def _tested(scores: Floats, test: Dataset, aim: Target, labels: dict[str, Any]) -> list[Row]:
-    found = evaluate(scores, test, measures=aim.measures, convention="letor")
-    return rows_of({m: found.per_query(m) for m in aim.measures}, labels)
+def _evaluate(
+    scores: Floats, test: Dataset, objective: TrainingTarget, labels: dict[str, Any]
+) -> list[Row]:
+    evaluation = evaluate(scores, test, measures=objective.measures, convention="letor")
+    return measure_rows({m: evaluation.per_query(m) for m in objective.measures}, labels)

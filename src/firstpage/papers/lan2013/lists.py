@@ -1,16 +1,15 @@
 """Test values of rankers that are trained on the top k of full orders, for many k.
 
-Trained, chosen and tested on labels n - place: the measures take them at any length, since gains
-are reckoned as shares of the greatest.  The paper steps along gradients with five rates for at
-most 500 steps; here the convex losses are brought to their optimum, with the penalty chosen
-instead, and validation data say how many rounds of RankBoost are kept.
+Training, tuning and testing use labels n - rank; measures accept them at any length, since gains
+are relative to the largest one.  The paper takes at most 500 gradient steps with one of five rates;
+here the convex losses are minimized to the optimum, with a tuned penalty, and the number of rounds
+of RankBoost is chosen on validation data.
 
-Long lists are made up, too, whose tail is known to be right, noise, or something else.  A list's
-order is that of a linear utility with as much noise as there is signal.  The first 15 % are the
-same in all kinds of tails:
+Long lists are simulated, too.  Their order is that of a linear utility with as much noise as
+signal.  The first 15 % of a list are the same for all kinds of tails:
 
-clean   the rest goes on in this order
-random  the rest is shuffled: noise, with nothing to learn
+clean   the rest continues in this order
+random  the rest is shuffled: pure noise
 other   the rest follows another direction of the features, which can be learned, and misleads
 """
 
@@ -26,8 +25,7 @@ from firstpage.data.dataset import Dataset
 from firstpage.data.synthetic import Synthetic
 from firstpage.data.truth import Truth
 from firstpage.measures.evaluate import evaluate
-from firstpage.papers.study.letor_protocol import fold as _fold
-from firstpage.papers.study.letor_protocol import rows_of, seed_of
+from firstpage.papers.study.letor_protocol import draw_seed, load_fold, measure_rows
 from firstpage.papers.study.study import Row
 from firstpage.rankers.methods import create_ranker
 from firstpage.rankers.ranker import Ranker
@@ -37,120 +35,131 @@ from firstpage.types import Floats
 MEASURES = ("NDCG@5", "NDCG@10")
 FULL = "full"
 ROUNDS = 300
-# Early stopping would end it by chance; all rounds are made, and the best number of them is kept.
-RULES: Mapping[str, Mapping[str, Any]] = {"RankBoost": {"rounds": ROUNDS, "patience": ROUNDS}}
+# Early stopping would depend on noise: all rounds are run, and the best number of them is used.
+EXTRA_PARAMETERS: Mapping[str, Mapping[str, Any]] = {
+    "RankBoost": {"rounds": ROUNDS, "patience": ROUNDS}
+}
 Depth = int | str  # k, or FULL
-Grid = Mapping[str, Sequence[Any]]
-Values = dict[str, Floats]  # by measure, one a query
+ParameterGrid = Mapping[str, Sequence[Any]]
+Values = dict[str, Floats]  # by measure: one value per query
 
 
-def listed(
+def evaluate_on_ordered_lists(
     rng: np.random.Generator, data: str, model: str, ks: Sequence[Depth],
-    grid: Grid, fold: int, folder: str,
+    grid: ParameterGrid, fold: int, folder: str,
 ) -> list[Row]:  # fmt: skip
-    """Figures 1 and 2: one fold of a folder whose labels are full orders, larger is nearer the
-    top."""
-    train, valid, test = _ordered(folder, fold, 0)
+    """Return the rows of Figures 1 and 2 for one fold; labels are full orders, larger is better."""
+    train, valid, test = _ordered_fold(folder, fold, 0)
     return [
         row
         for k in ks
-        for row in rows_of(
-            tested(trained(model, k, grid, train, valid), test), _labels(data, model, k)
+        for row in measure_rows(
+            query_values(fit_top_k(model, k, grid, train, valid), test), _labels(data, model, k)
         )
     ]
 
 
-def graded(
+def evaluate_on_graded_lists(
     rng: np.random.Generator, data: str, model: str, ks: Sequence[Depth],
-    grid: Grid, normalize: str | None, fold: int, folder: str,
+    grid: ParameterGrid, normalize: str | None, fold: int, folder: str,
 ) -> list[Row]:  # fmt: skip
-    """One fold of graded data, equal grades in a random order; tested on this order, and on the
-    grades."""
-    train, valid, test = _ordered(folder, fold, seed_of(rng))
+    """Return the rows of one fold of graded data with equal grades in a random order.
+
+    Rankers are tested on this order, and on the grades.
+    """
+    train, valid, test = _ordered_fold(folder, fold, draw_seed(rng))
     rows = list[Row]()
     for k in ks:
-        ranker = trained(model, k, grid, train, valid, normalize)
-        found = tested(ranker, test)
-        found["NDCG@10, grades"] = tested(ranker, _fold(folder, fold).test)["NDCG@10"]
-        rows += rows_of(found, _labels(data, model, k))
+        ranker = fit_top_k(model, k, grid, train, valid, normalize)
+        values = query_values(ranker, test)
+        values["NDCG@10, grades"] = query_values(ranker, load_fold(folder, fold).test)["NDCG@10"]
+        rows += measure_rows(values, _labels(data, model, k))
     return rows
 
 
-def trained(
-    model: str, k: Depth, grid: Grid, train: Dataset, valid: Dataset,
+def fit_top_k(
+    model: str, k: Depth, grid: ParameterGrid, train: Dataset, valid: Dataset,
     normalize: str | None = None,
 ) -> Ranker:  # fmt: skip
-    """On the top-k truth, with the parameters that are best on validation data."""
+    """Return a ranker fitted to the top-k truth, with parameters tuned on validation data."""
     depth = None if k == FULL else k
-    ranker = create_ranker(model, k=depth, normalize=normalize, threads=1, **RULES.get(model, {}))
+    ranker = made(model, k=depth, normalize=normalize, threads=1, **EXTRA_PARAMETERS.get(model, {}))
     if grid:
         return tune(ranker, train, valid, grid).best
     return ranker.fit(train, valid=valid)
 
 
-def tested(ranker: Ranker, test: Dataset) -> Values:
-    found = evaluate(ranker.predict(test), test, measures=list(MEASURES))
-    return {m: found.per_query(m) for m in MEASURES}
+def query_values(ranker: Ranker, test: Dataset) -> Values:
+    """Return the values of all measures per test query."""
+    evaluation = evaluate(ranker.predict(test), test, measures=list(MEASURES))
+    return {m: evaluation.per_query(m) for m in MEASURES}
 
 
 def _labels(data: str, model: str, k: Depth) -> dict[str, Any]:
     return {"data": data, "model": model, "k": k}
 
 
-def _ordered(folder: str, number: int, seed: int) -> tuple[Dataset, Dataset, Dataset]:
-    """Training, validation and test data as full orders; equal labels as the seed has it."""
-    of = _fold(folder, number)
+def _ordered_fold(folder: str, number: int, seed: int) -> tuple[Dataset, Dataset, Dataset]:
+    """Return training, validation and test data as full orders; the seed orders equal labels."""
+    fold = load_fold(folder, number)
     train, valid, test = (
-        each.with_labels(each.truth.full_order(seed)) for each in (of.train, of.valid, of.test)
+        data.with_labels(data.truth.full_order(seed)) for data in (fold.train, fold.vali, fold.test)
     )
     return train, valid, test
 
 
-Tail = Literal["clean", "random", "other"]
-TOP = 0.15
-PARTS = (60, 40, 200)  # queries to train on, to choose on, to test on
+TailKind = Literal["clean", "random", "other"]
+TOP_FRACTION = 0.15
+SPLIT_SIZES = (60, 40, 200)  # training, validation and test queries
 FEATURES, NOISE = 46, 1.0
 
 
-def curves(
-    rng: np.random.Generator, tail: Tail, n: int, ks: Sequence[Depth], grids: Mapping[str, Grid]
+def evaluate_on_synthetic_lists(
+    rng: np.random.Generator,
+    tail: TailKind,
+    n: int,
+    ks: Sequence[Depth],
+    grids: Mapping[str, ParameterGrid],
 ) -> list[Row]:
-    """Means over test queries, a grid a ranker; runs differ in all their lists."""
-    train, valid, test = lists(seed_of(rng), tail, n)
+    """Return the means over test queries; every run has its own lists.
+
+    `grids` has the parameter grid of each ranker.
+    """
+    train, valid, test = synthetic_lists(draw_seed(rng), tail, n)
     rows = list[Row]()
     for model, grid in grids.items():
         for k in ks:
-            found = tested(trained(model, k, grid, train, valid), test)
+            measured = query_values(fit_top_k(model, k, grid, train, valid), test)
             rows += [
                 {"data": f"synthetic, n = {n}", "model": model, "k": k, "measure": m,
                  "value": float(values.mean())}
-                for m, values in found.items()
+                for m, values in measured.items()
             ]  # fmt: skip
     return rows
 
 
-def lists(
-    seed: int, tail: Tail, n: int, parts: tuple[int, ...] = PARTS
+def synthetic_lists(
+    seed: int, tail: TailKind, n: int, split_sizes: tuple[int, ...] = SPLIT_SIZES
 ) -> tuple[Dataset, Dataset, Dataset]:
-    """Training, validation and test data."""
-    recipe = Synthetic(
-        queries=sum(parts), docs=n, features=FEATURES, noise=NOISE, labels="order",
-        tail=TOP if tail == "other" else None, seed=seed,
+    """Return simulated training, validation and test data."""
+    generator = Synthetic(
+        queries=sum(split_sizes), docs=n, features=FEATURES, noise=NOISE, labels="order",
+        tail=TOP_FRACTION if tail == "other" else None, seed=seed,
     )  # fmt: skip
-    data = recipe.dataset()
+    data = generator.dataset()
     if tail == "random":
-        data = data.with_labels(shuffled(data.truth, seed))
-    ends = np.cumsum([0, *parts])
+        data = data.with_labels(shuffle_tails(data.truth, seed))
+    ends = np.cumsum([0, *split_sizes])
     train, valid, test = (data[np.arange(a, b)] for a, b in pairwise(ends.tolist()))
     return train, valid, test
 
 
-def shuffled(truth: Truth, seed: int) -> Truth:
-    """The same tops; what is below them in a random order."""
+def shuffle_tails(truth: Truth, seed: int) -> Truth:
+    """Return the truth with the documents below the top in a random order."""
     rng = np.random.default_rng([seed, 1])
     labels = truth.labels.copy()
     for low, high in pairwise(truth.offsets.tolist()):
         n = high - low
-        tail = low + np.flatnonzero(labels[low:high] < n - round(TOP * n))
+        tail = low + np.flatnonzero(labels[low:high] < n - round(TOP_FRACTION * n))
         labels[tail] = rng.permutation(labels[tail])
     return Truth(labels, truth.offsets, truth.queries)

@@ -1,4 +1,4 @@
-"""The study of Lan et al. (2013): entries, and verdicts on what it says of its curves."""
+"""The study of Lan et al. (2013): entries, and claims about its curves."""
 
 from __future__ import annotations
 
@@ -8,259 +8,342 @@ from typing import Any
 from firstpage.papers.lan2013 import lists
 from firstpage.papers.lan2013.lists import FULL, MEASURES, Depth
 from firstpage.papers.study import letor_protocol
-from firstpage.papers.study.claims import alike, every, greater, no_greater
-from firstpage.papers.study.study import Cells, Claim, Drawing, Entry, Study, Work
+from firstpage.papers.study.claims import all_hold, equivalent, greater, no_greater
+from firstpage.papers.study.study import Cells, Claim, Experiment, PaperEntry, PaperStudy, Plot
 from firstpage.types import Floats
 
-KNEE = {"RankSVM": 10, "RankNet": 10, "ListMLE": 10, "RankBoost": 20}  # where curves flatten
-MODELS = tuple(KNEE)
-DROPPING = ("RankSVM", "RankNet", "ListMLE")  # on MQ2007-list
-MARGIN = 0.01
-Judge = Callable[[Cells], Claim]
+SUFFICIENT_K = {
+    "RankSVM": 10,
+    "RankNet": 10,
+    "ListMLE": 10,
+    "RankBoost": 20,
+}  # from which curves are stable
+MODELS = tuple(SUFFICIENT_K)
+LINEAR_RANKERS = ("RankSVM", "RankNet", "ListMLE")  # on MQ2007-list
+STABLE_MARGIN = 0.01
+ClaimFunction = Callable[[Cells], Claim]
 
 
-def judged(*judges: Judge) -> Callable[[Cells], list[Claim]]:
-    """The claims of an entry."""
-    return lambda cells: [judge(cells) for judge in judges]
+def all_claims(*claim_functions: ClaimFunction) -> Callable[[Cells], list[Claim]]:
+    """Return the function that returns the claims of an entry."""
+    return lambda cells: [function(cells) for function in claim_functions]
 
 
 def rises(cells: Cells) -> Claim:
-    return every(
+    """Return the claim that performance rises up to the sufficient k."""
+    return all_hold(
         "performance rises from k = 1 to k = 10 (RankBoost: 20), for all rankers and measures",
-        [_more(cells, model, m, KNEE[model], 1) for model in MODELS for m in MEASURES],
+        [_better(cells, model, m, SUFFICIENT_K[model], 1) for model in MODELS for m in MEASURES],
     )
 
 
-def stable(last: Depth, **whose: Any) -> Judge:
-    """Held to the k, of all between the knee and the last, where a curve is farthest away."""
+def stable(last: Depth, **source: Any) -> ClaimFunction:
+    """Return the claim of a stable curve, tested at the k with the largest difference."""
 
-    def judge(cells: Cells) -> Claim:
+    def claim(cells: Cells) -> Claim:
         until = "the full order" if last == FULL else f"k = {last}"
-        parts = [_farthest(cells, model, m, last) for model in MODELS for m in MEASURES]
-        return every(
-            f"from k = 10 (RankBoost: 20) to {until} it keeps within {MARGIN} of its value there",
-            parts, **whose,
-        )  # fmt: skip
+        parts = [_largest_difference(cells, model, m, last) for model in MODELS for m in MEASURES]
+        return all_hold(
+            f"from k = 10 (RankBoost: 20) to {until} it stays within {STABLE_MARGIN} of its value "
+            "at k = 10",
+            parts,
+            **source,
+        )
 
-    return judge
+    return claim
 
 
 def sufficient(cells: Cells) -> Claim:
+    """Return the claim that the full order gains nothing over the sufficient k."""
     parts = [
-        no_greater(f"{model}, {m}", _at(cells, model, m, FULL), _at(cells, model, m, KNEE[model]),
-                   MARGIN, ", full order against top k")
-        for model in MODELS for m in MEASURES
-    ]  # fmt: skip
-    return every(
-        f"the top 10 (RankBoost: 20) is sufficient: the full order gains less than {MARGIN}", parts
+        no_greater(
+            f"{model}, {m}",
+            _values(cells, model, m, FULL),
+            _values(cells, model, m, SUFFICIENT_K[model]),
+            STABLE_MARGIN,
+            ", full order against top k",
+        )
+        for model in MODELS
+        for m in MEASURES
+    ]
+    return all_hold(
+        f"the top 10 (RankBoost: 20) is sufficient: the full order gains less than {STABLE_MARGIN}",
+        parts,
     )
 
 
-def as_good(measure: str) -> Judge:
-    """The same of another measure."""
+def sufficient_by(measure: str) -> ClaimFunction:
+    """Return the claim of sufficiency by another measure."""
 
-    def judge(cells: Cells) -> Claim:
+    def claim(cells: Cells) -> Claim:
         parts = [
-            no_greater(model, _at(cells, model, measure, FULL),
-                       _at(cells, model, measure, KNEE[model]), MARGIN,
+            no_greater(model, _values(cells, model, measure, FULL),
+                       _values(cells, model, measure, SUFFICIENT_K[model]), STABLE_MARGIN,
                        ", full order against top k")
             for model in MODELS
         ]  # fmt: skip
-        text = f"so it is by {measure}: the full order gains less than {MARGIN}"
-        return every(text, parts, whose="ours")
+        text = f"also by {measure}: the full order gains less than {STABLE_MARGIN}"
+        return all_hold(text, parts, source="ours")
 
-    return judge
+    return claim
 
 
-def drops(high: Depth, low: Depth, models: Sequence[str] = DROPPING, **whose: Any) -> Judge:
-    def judge(cells: Cells) -> Claim:
-        told = "the full order" if low == FULL else f"k = {low}"
-        return every(
-            f"{', '.join(models)} drop when k exceeds {high} (k = {high} is above {told})",
-            [_more(cells, model, m, high, low) for model in models for m in MEASURES], **whose,
+def drops(
+    high: Depth, low: Depth, models: Sequence[str] = LINEAR_RANKERS, **source: Any
+) -> ClaimFunction:
+    """Return the claim that rankers are worse at the deeper k."""
+
+    def claim(cells: Cells) -> Claim:
+        deeper = "the full order" if low == FULL else f"k = {low}"
+        return all_hold(
+            f"{', '.join(models)} drop when k exceeds {high} (k = {high} is above {deeper})",
+            [_better(cells, model, m, high, low) for model in models for m in MEASURES], **source,
         )  # fmt: skip
 
-    return judge
+    return claim
 
 
-def below_top_1(cells: Cells) -> Claim:
-    return every(
-        f"the full order is worse than the top 1 for {', '.join(DROPPING)}",
-        [_more(cells, model, m, 1, FULL) for model in DROPPING for m in MEASURES],
+def full_order_below_top_1(cells: Cells) -> Claim:
+    """Return the claim that the full order is worse than the top 1."""
+    return all_hold(
+        f"the full order is worse than the top 1 for {', '.join(LINEAR_RANKERS)}",
+        [_better(cells, model, m, 1, FULL) for model in LINEAR_RANKERS for m in MEASURES],
     )
 
 
-def hump(cells: Cells) -> Claim:
-    """The shape in one sentence."""
+def rises_and_drops(cells: Cells) -> Claim:
+    """Return the claim that the curve of ListMLE rises and then drops."""
     parts = [
-        _more(cells, "ListMLE", m, 20, other) for m in MEASURES for other in (1, FULL)
+        _better(cells, "ListMLE", m, 20, other) for m in MEASURES for other in (1, FULL)
     ]  # fmt: skip
-    return every("ListMLE rises and collapses: k = 20 is above k = 1 and the full order", parts,
-                 whose="ours")  # fmt: skip
+    return all_hold("ListMLE rises and then drops: k = 20 is above k = 1 and the full order", parts,
+                 source="ours")  # fmt: skip
 
 
-def _at(cells: Cells, model: str, measure: str, k: Depth) -> Floats:
-    return cells.at(model=model, measure=measure, k=k)
+def _values(cells: Cells, model: str, measure: str, k: Depth) -> Floats:
+    return cells.samples(model=model, measure=measure, k=k)
 
 
-def _more(cells: Cells, model: str, measure: str, better: Depth, worse: Depth) -> Claim:
+def _better(cells: Cells, model: str, measure: str, better: Depth, worse: Depth) -> Claim:
     return greater(
         f"{model}, {measure}",
-        _at(cells, model, measure, better), _at(cells, model, measure, worse),
+        _values(cells, model, measure, better), _values(cells, model, measure, worse),
     )  # fmt: skip
 
 
-def _farthest(cells: Cells, model: str, measure: str, last: Depth) -> Claim:
-    knee = _at(cells, model, measure, KNEE[model])
-    later = [k for k in cells.names("k") if _after(k, KNEE[model]) and not _after(k, last)]
-    far = max(later, key=lambda k: abs(_at(cells, model, measure, k).mean() - knee.mean()))
-    return alike(
-        f"{model}, {measure}, farthest at k = {far}", _at(cells, model, measure, far), knee, MARGIN
+def _largest_difference(cells: Cells, model: str, measure: str, last: Depth) -> Claim:
+    reference = _values(cells, model, measure, SUFFICIENT_K[model])
+    deeper = [
+        k
+        for k in cells.label_values("k")
+        if _is_deeper(k, SUFFICIENT_K[model]) and not _is_deeper(k, last)
+    ]
+    farthest = max(
+        deeper, key=lambda k: abs(_values(cells, model, measure, k).mean() - reference.mean())
+    )
+    return equivalent(
+        f"{model}, {measure}, largest difference at k = {farthest}",
+        _values(cells, model, measure, farthest),
+        reference,
+        STABLE_MARGIN,
     )
 
 
-def _after(k: Depth, other: Depth) -> bool:
-    """Whether k is deeper; the full order is the deepest."""
+def _is_deeper(k: Depth, other: Depth) -> bool:
+    """Return whether k is deeper than the other; the full order is the deepest."""
     if isinstance(k, str) or isinstance(other, str):
         return isinstance(k, str) and not isinstance(other, str)
     return k > other
 
 
 DEPTHS: tuple[Depth, ...] = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 200, 500, 1000, FULL)
-GRADED: tuple[Depth, ...] = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, FULL)
-LENGTH = 500  # documents of a synthetic list
-SHARED: tuple[Depth, ...] = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70)  # below 15 %: tails count not
-TAIL: tuple[Depth, ...] = (100, 200, FULL)
-# RankBoost has none: validation data say how many rounds are kept.
-Grids = Mapping[str, lists.Grid]
-THIN: Grids = {
+GRADED_DEPTHS: tuple[Depth, ...] = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, FULL)
+LIST_LENGTH = 500  # documents of a synthetic list
+TOP_DEPTHS: tuple[Depth, ...] = (
+    1,
+    2,
+    3,
+    5,
+    7,
+    10,
+    15,
+    20,
+    30,
+    50,
+    70,
+)  # within the first 15 %, above the tail
+TAIL_DEPTHS: tuple[Depth, ...] = (100, 200, FULL)
+# RankBoost has no grid: its number of rounds is chosen on validation data.
+Grids = Mapping[str, lists.ParameterGrid]
+GRIDS: Grids = {
     "RankSVM": {"C": [1e-3, 1e-1, 10.0]},
     "RankNet": {"l2": [1e-3, 1e-1, 10.0]},
     "ListMLE": {"l2": [1e-3, 1e-1, 10.0]},
     "RankBoost": {},
 }
-THINNER: Grids = {
+SYNTHETIC_GRIDS: Grids = {
     "RankSVM": {"C": [1e-3, 1e-1]},
     "RankNet": {"l2": [1e-2, 10.0]},
     "ListMLE": {"l2": [1e-2, 10.0]},
     "RankBoost": {},
 }
-OURS = (
-    "Penalties are chosen for each k on validation data (NDCG@10 of the full order), from two or "
-    "three values; the paper chooses learning rates, and C from 17.  RankBoost keeps the best of "
-    "300 rounds."
+TUNING_NOTE = (
+    "Penalties are tuned for each k on validation data (NDCG@10 of the full order), over two or "
+    "three values; the paper tunes learning rates, and C over 17 values.  RankBoost uses the best "
+    "number of up to 300 rounds."
 )
-HELD = (
+HELD_EQUAL = (
     "for all k of a ranker: training, validation and test queries, the order of equal labels, the "
-    "penalties to choose from (RankBoost: 300 rounds, the best number kept), the measure they are "
-    "chosen by, and the optimum of the convex losses.  Not equal: a loss of a smaller k has fewer "
-    "terms, so that the same penalty weighs more; that is why it is chosen for each k.  Rankers "
+    "grid of penalties (RankBoost: the best number of up to 300 rounds), the measure they are "
+    "tuned "
+    "by, and the optimum of the convex losses.  Not equal: a loss of a smaller k has fewer terms, "
+    "so that the same penalty has more weight; that is why it is tuned for each k.  Rankers "
     "are not compared with each other."
 )
-FLAT = "Performance rises quickly with k and keeps stable from k = 10 on, RankBoost's from 20 on"
+STATEMENT = "Performance rises quickly with k and is stable from k = 10, for RankBoost from k = 20"
 
 
-def _curves(measures: Sequence[str]) -> list[tuple[str, Drawing]]:
-    return [(m, Drawing("model", "k", m, log=True)) for m in measures]
+def _plots(measures: Sequence[str]) -> list[tuple[str, Plot]]:
+    return [(m, Plot("model", "k", m, log_x=True)) for m in measures]
 
 
-def paper_figure(
-    number: int, data: str, says: str, claims: Callable[[Cells], list[Claim]]
-) -> Entry:
-    """A work a fold, ranker and k: the lists are long, and little is lost when it is stopped."""
-    works = [
-        Work(
-            lists.listed,
-            {"data": data, "model": model, "ks": [k], "grid": THIN[model], "fold": fold},
-            f"fold {fold}", needs=data.lower(), chance=False,
+def figure_entry(
+    number: int, data: str, statement: str, claims: Callable[[Cells], list[Claim]]
+) -> PaperEntry:
+    """Return Figure 1 or 2, with an experiment per fold, ranker and k: the lists are long."""
+    experiments = [
+        Experiment(
+            lists.evaluate_on_ordered_lists,
+            {"data": data, "model": model, "ks": [k], "grid": GRIDS[model], "fold": fold},
+            f"fold {fold}", dataset=data.lower(), randomized=False,
         )
         for fold in letor_protocol.FOLDS for model in MODELS for k in DEPTHS
     ]  # fmt: skip
-    return Entry(
-        f"figure{number}", f"NDCG against the full order by k, {data}", says, works, claims,
-        _curves(MEASURES), note=OURS, held_equal=HELD,
-    )  # fmt: skip
+    return PaperEntry(
+        f"figure{number}",
+        f"NDCG against the full order by k, {data}",
+        statement,
+        experiments,
+        claims,
+        _plots(MEASURES),
+        note=TUNING_NOTE,
+        held_equal=HELD_EQUAL,
+    )
 
 
-def synthetic(tail: lists.Tail, title: str, says: str, *judges: Judge) -> Entry:
-    # What lies above the tail is the same in all three, and is done once.
-    works = [
-        Work(lists.curves, {"tail": kind, "n": LENGTH, "ks": list(ks), "grids": THINNER},
-             "lists", 10, 3)
-        for kind, ks in (("clean", SHARED), (tail, TAIL))
-    ]  # fmt: skip
-    return Entry(
-        f"synthetic-{tail}", f"The same curves on made-up lists of {LENGTH}, {title}",
-        says, works, judged(*judges), _curves(MEASURES),
-        note=f"SIMULATED: 46 features, {lists.PARTS[0]} training queries a run; the first 15 % of "
-        "a list are in the order of a linear utility with as much noise as signal.  Tests are over "
-        f"runs, each with lists of its own.  {OURS}",
-        held_equal=HELD,
-    )  # fmt: skip
+def synthetic_entry(
+    tail: lists.TailKind, title: str, statement: str, *claim_functions: ClaimFunction
+) -> PaperEntry:
+    """Return the same curves on simulated lists."""
+    # Results above the tail are the same for all kinds of tails, and computed once.
+    experiments = [
+        Experiment(
+            lists.evaluate_on_synthetic_lists,
+            {"tail": kind, "n": LIST_LENGTH, "ks": list(ks), "grids": SYNTHETIC_GRIDS},
+            "lists",
+            10,
+            3,
+        )
+        for kind, ks in (("clean", TOP_DEPTHS), (tail, TAIL_DEPTHS))
+    ]
+    return PaperEntry(
+        f"synthetic-{tail}",
+        f"The same curves on simulated lists of {LIST_LENGTH}, {title}",
+        statement,
+        experiments,
+        all_claims(*claim_functions),
+        _plots(MEASURES),
+        note=f"SIMULATED: 46 features, {lists.SPLIT_SIZES[0]} training queries per run; the first "
+        "15 % "
+        "of a list are in the order of a linear utility with as much noise as signal.  Tests are "
+        f"over runs, each with its own lists.  {TUNING_NOTE}",
+        held_equal=HELD_EQUAL,
+    )
 
 
-def grades(data: str, normalize: str | None) -> Entry:
-    works = [
-        Work(
-            lists.graded,
-            {"data": data, "model": model, "ks": list(GRADED), "grid": THIN[model],
+def graded_entry(data: str, normalize: str | None) -> PaperEntry:
+    """Return the same curves on orders drawn from grades."""
+    experiments = [
+        Experiment(
+            lists.evaluate_on_graded_lists,
+            {"data": data, "model": model, "ks": list(GRADED_DEPTHS), "grid": GRIDS[model],
              "normalize": normalize, "fold": fold},
             f"fold {fold}", 5, 1, data.lower(),
         )
         for fold in letor_protocol.FOLDS for model in MODELS
     ]  # fmt: skip
-    return Entry(
+    return PaperEntry(
         f"grades-{data.lower()}", f"The same curves on full orders drawn from grades, {data}",
-        FLAT + "; the paper did not look at these.", works,
-        judged(
+        STATEMENT + "; the paper did not use these data.", experiments,
+        all_claims(
             rises, stable(100), sufficient,
-            as_good("NDCG@10, grades"), below_top_1,
-            drops(10, FULL, MODELS, whose="ours"),
+            sufficient_by("NDCG@10, grades"), full_order_below_top_1,
+            drops(10, FULL, MODELS, source="ours"),
         ),
-        _curves((*MEASURES, "NDCG@10, grades")),
-        note="Equal grades are put in a random order, anew in every run, in training, validation "
-        "and test data alike: most of the order is noise that nobody can predict, so NDCG against "
-        "it is low.  The last measure is that of the grades.  " + OURS,
-        held_equal=HELD,
+        _plots((*MEASURES, "NDCG@10, grades")),
+        note="Equal grades are put in a random order, a new one in every run, in training, "
+        "validation and test data alike: most of the order is unpredictable noise, so that NDCG "
+        "against it is low.  The last measure is that of the grades.  " + TUNING_NOTE,
+        held_equal=HELD_EQUAL,
     )  # fmt: skip
 
 
-_ALL = (
-    paper_figure(
-        1, "MQ2007-list",
-        FLAT + "; RankSVM, RankNet and ListMLE drop when k exceeds 100, and are worse with the "
+ENTRIES = (
+    figure_entry(
+        1,
+        "MQ2007-list",
+        STATEMENT
+        + "; RankSVM, RankNet and ListMLE drop when k exceeds 100, and are worse with the "
         "full order than with the top 1.",
-        judged(
-            rises, stable(100), drops(100, 1000),
-            below_top_1, sufficient,
+        all_claims(
+            rises,
+            stable(100),
+            drops(100, 1000),
+            full_order_below_top_1,
+            sufficient,
         ),
     ),
-    paper_figure(
-        2, "MQ2008-list", FLAT + ", to the end.",
-        judged(rises, stable(FULL), sufficient),
+    figure_entry(
+        2,
+        "MQ2008-list",
+        STATEMENT + ", up to the full order.",
+        all_claims(rises, stable(FULL), sufficient),
     ),
-    synthetic(
-        "clean", "right to the end", FLAT + ", to the end (as on MQ2008-list).",
-        rises, stable(FULL), sufficient,
-    ),
-    synthetic(
-        "random", "with a shuffled tail",
-        "Labels of the tail are noise; that is why the full order is worse than the top 1.",
-        rises, stable(70), drops(70, FULL), below_top_1,
+    synthetic_entry(
+        "clean",
+        "correct to the end",
+        STATEMENT + ", up to the full order (as on MQ2008-list).",
+        rises,
+        stable(FULL),
         sufficient,
     ),
-    synthetic(
-        "other", "whose tail follows something else",
+    synthetic_entry(
+        "random",
+        "with a shuffled tail",
         "Labels of the tail are noise; that is why the full order is worse than the top 1.",
-        rises, stable(70), drops(70, FULL), below_top_1,
-        sufficient, hump,
+        rises,
+        stable(70),
+        drops(70, FULL),
+        full_order_below_top_1,
+        sufficient,
     ),
-    grades("MQ2008", None),
-    grades("OHSUMED", "minmax"),
-)  # fmt: skip
-LAN2013 = Study(
+    synthetic_entry(
+        "other",
+        "with a misleading tail",
+        "Labels of the tail are noise; that is why the full order is worse than the top 1.",
+        rises,
+        stable(70),
+        drops(70, FULL),
+        full_order_below_top_1,
+        sufficient,
+        rises_and_drops,
+    ),
+    graded_entry("MQ2008", None),
+    graded_entry("OHSUMED", "minmax"),
+)
+LAN2013 = PaperStudy(
     "lan2013",
     "Lan, Guo, Niu, Cheng: Is Top-k Sufficient for Ranking? (2013)",
-    {entry.name: entry for entry in _ALL},
+    {entry.name: entry for entry in ENTRIES},
     ("firstpage.papers.lan2013.lists", *letor_protocol.MODULES),
 )

@@ -1,4 +1,4 @@
-"""Section 5 of Lan et al. (2013) as checks: each printed inequality, and the mended ones."""
+"""Section 5 of Lan et al. (2013) as checks: each printed inequality, and corrected ones."""
 
 from __future__ import annotations
 
@@ -12,43 +12,56 @@ from firstpage.data.truth import Truth
 from firstpage.losses.listwise import PlackettLuce
 from firstpage.losses.loss import Loss
 from firstpage.losses.pairwise import PairwiseExponential, PairwiseHinge, PairwiseLogistic
-from firstpage.papers.theory.checks import Check, Kind, Result, Run
+from firstpage.papers.theory.checks import Check, CheckFunction, Evidence, Kind
 from firstpage.types import Array, Bools, Floats
 
-LONGEST = 8
+MAX_DOCUMENTS = 8
 LOSSES: dict[str, type[PlackettLuce | PairwiseHinge | PairwiseExponential | PairwiseLogistic]] = {
     "hinge": PairwiseHinge, "exponential": PairwiseExponential, "logistic": PairwiseLogistic,
     "listmle": PlackettLuce,
 }  # fmt: skip
 
 
-def discount(places: Array) -> Floats:
-    found: Floats = 1 / np.log2(1.0 + places)
-    return found
+def discount(ranks: Array) -> Floats:
+    """Return 1 / log2(1 + rank)."""
+    discounts: Floats = 1 / np.log2(1.0 + ranks)
+    return discounts
 
 
 @dataclass(frozen=True, eq=False)
-class Chain:
-    """Everything the inequalities speak of, for many score vectors of n documents.  By row:
+class BoundTerms:
+    """All terms of the inequalities, for many score vectors of n documents, one per row of z.
 
-    ndcg, printed, all_places  the usual NDCG@k; equation (9), whose sum stops at the true place k
-                               but not at rank k; the proof's, whose sum goes to n.  Ties are
-                               broken against the truth
-    wkt, wkt_weak              weighted Kendall's tau, by < as printed and by <=
-    some, some_weak            the same with "at least one" instead of how many
-    top, full                  losses by name, top-k and of the full order
+    Attributes
+    ----------
+    z : ndarray
+        Scores in the true order.
+    k : int
+        Depth of the top.
+    alpha : ndarray
+        Gain times discount of the first k documents.
+    ndcg, ndcg_printed, ndcg_all_ranks : ndarray
+        The usual NDCG@k; that of equation (9), whose sum stops at the true rank k but not at the
+        predicted rank k; that of the proof, whose sum goes to n.  Ties are broken against the
+        truth.
+    wkt, wkt_weak : ndarray
+        Weighted Kendall's tau, with < as printed and with <=.
+    any_inversion, any_inversion_weak : ndarray
+        The same, but counting each document at most once.
+    top, full : dict of ndarray
+        Losses by name, of the top k and of the full order.
     """
 
     z: Floats
     k: int
     alpha: Floats
     ndcg: Floats
-    printed: Floats
-    all_places: Floats
+    ndcg_printed: Floats
+    ndcg_all_ranks: Floats
     wkt: Floats
     wkt_weak: Floats
-    some: Floats
-    some_weak: Floats
+    any_inversion: Floats
+    any_inversion_weak: Floats
     top: dict[str, Floats]
     full: dict[str, Floats]
 
@@ -58,47 +71,49 @@ class Chain:
 
     @property
     def N(self) -> float:
-        """N_k, the most that the sum can be."""
+        """N_k, the largest possible sum."""
         return float(self.alpha.sum())
 
     @property
     def c(self) -> float:
-        """The greatest alpha."""
+        """The largest alpha."""
         return float(self.alpha.max())
 
     @property
     def distinct(self) -> Bools:
-        """Rows without equal scores."""
-        found: Bools = np.diff(np.sort(self.z, axis=1), axis=1).min(axis=1) > 0
-        return found
+        """Which rows have no equal scores."""
+        mask: Bools = np.diff(np.sort(self.z, axis=1), axis=1).min(axis=1) > 0
+        return mask
 
 
-def chain(z: Floats, k: int) -> Chain:
-    """All terms for score vectors z, one a row."""
+def bound_terms(z: Floats, k: int) -> BoundTerms:
+    """Return all terms for score vectors z, one per row."""
     n = z.shape[1]
     gains = 2.0 ** (n - 1 - np.arange(n)) - 1
     alpha = gains[:k] * discount(np.arange(1, k + 1))
     total = alpha.sum()
-    below = np.triu(np.ones((n, n), bool), 1)  # l after j in the true order
-    beaten = (z[:, :, None] < z[:, None, :]) & below
-    weakly = (z[:, :, None] <= z[:, None, :]) & below
-    # The worst order of equals: who is worse in truth comes first.
+    later = np.triu(np.ones((n, n), bool), 1)  # l after j in the true order
+    inverted = (z[:, :, None] < z[:, None, :]) & later
+    weakly_inverted = (z[:, :, None] <= z[:, None, :]) & later
+    # Ties are broken against the truth: the worse document comes first.
     ranks = 1 + (z[:, None, :] > z[:, :, None]).sum(2)
-    ranks += ((z[:, None, :] == z[:, :, None]) & below).sum(2)
-    seen = discount(ranks)
-    v, weak = beaten.sum(2)[:, :k], weakly.sum(2)[:, :k]
-    return Chain(
+    ranks += ((z[:, None, :] == z[:, :, None]) & later).sum(2)
+    discounts = discount(ranks)
+    v, weak = inverted.sum(2)[:, :k], weakly_inverted.sum(2)[:, :k]
+    return BoundTerms(
         z, k, alpha,
-        ndcg=(np.where(ranks <= k, seen, 0.0) @ gains) / total,
-        printed=(seen[:, :k] @ gains[:k]) / total, all_places=(seen @ gains) / total,
-        wkt=v @ alpha, wkt_weak=weak @ alpha, some=(v > 0) @ alpha, some_weak=(weak > 0) @ alpha,
+        ndcg=(np.where(ranks <= k, discounts, 0.0) @ gains) / total,
+        ndcg_printed=(discounts[:, :k] @ gains[:k]) / total,
+        ndcg_all_ranks=(discounts @ gains) / total,
+        wkt=v @ alpha, wkt_weak=weak @ alpha,
+        any_inversion=(v > 0) @ alpha, any_inversion_weak=(weak > 0) @ alpha,
         top={name: values(cls(k=k), z) for name, cls in LOSSES.items()},
         full={name: values(cls(), z) for name, cls in LOSSES.items()},
     )  # fmt: skip
 
 
 def values(loss: Loss, z: Floats) -> Floats:
-    """A loss of the package on scores in true order."""
+    """Return a loss of the package on scores in the true order."""
     rows, n = z.shape
     labels = np.tile(np.arange(n - 1, -1, -1.0), rows)
     truth = Truth.from_labels(labels, np.repeat(np.arange(rows), n))
@@ -106,158 +121,203 @@ def values(loss: Loss, z: Floats) -> Floats:
 
 
 def scores(rng: np.random.Generator, n: int, k: int, rows: int) -> Floats:
-    """Score vectors to try: random ones of all scales, ties, tiny gaps, one below all others."""
+    """Return score vectors: random of all scales, with ties, tiny gaps, one below all others."""
     z = rng.normal(size=(rows, n)) * 10 ** rng.uniform(-3, 1, (rows, 1))
     ties = rng.integers(0, 3, (rows // 4 + 1, n)).astype(np.float64)
     step = 10 ** rng.uniform(-9, 0, (8, 1))
-    below = np.where(np.arange(n) > 0, step, 0.0)  # the first one just below the rest
-    apart = below + 1e-3 * step * rng.random((8, n))  # the same without ties
-    deep = np.where(np.arange(n) >= k, step, 0.0)
+    first_below = np.where(np.arange(n) > 0, step, 0.0)  # the first one just below the rest
+    first_below_distinct = first_below + 1e-3 * step * rng.random((8, n))  # the same without ties
+    top_below = np.where(np.arange(n) >= k, step, 0.0)
     line = np.arange(n) * step
-    return np.vstack([z, ties, below, apart, deep, line, -line, np.zeros((1, n))])
+    return np.vstack([
+        z, ties, first_below, first_below_distinct, top_below, line, -line, np.zeros((1, n)),
+    ])  # fmt: skip
 
 
-def chains(rng: np.random.Generator, samples: int) -> Iterator[Chain]:
-    """Chains for all lengths from 2 to 8 and all k, about `samples` vectors together."""
-    every = [(n, k) for n in range(2, LONGEST + 1) for k in range(1, n + 1)]
-    for n, k in every:
-        yield chain(scores(rng, n, k, max(samples // len(every), 4)), k)
+def all_bound_terms(rng: np.random.Generator, samples: int) -> Iterator[BoundTerms]:
+    """Yield the terms for all lengths from 2 to 8 and all k, for about `samples` vectors."""
+    sizes = [(n, k) for n in range(2, MAX_DOCUMENTS + 1) for k in range(1, n + 1)]
+    for n, k in sizes:
+        yield bound_terms(scores(rng, n, k, max(samples // len(sizes), 4)), k)
 
 
 LN2 = float(np.log(2))
-Side = Callable[[Chain], Floats]
+Side = Callable[[BoundTerms], Floats]
 
 
-def at_most(left: Side, right: Side, distinct: bool = False, equal: bool = False) -> Run:
-    """left <= right on every score vector (or those without ties); `equal`: both are the same."""
+def at_most(left: Side, right: Side, distinct: bool = False, equal: bool = False) -> CheckFunction:
+    """Return the check that left <= right (or that both are equal) on every score vector.
 
-    def run(rng: np.random.Generator, samples: int) -> Result:
+    With `distinct`, only score vectors without ties are tested.
+    """
+
+    def run(rng: np.random.Generator, samples: int) -> Evidence:
         tested = failed = 0
         worst, example = 0.0, ""
-        for found in chains(rng, samples):
-            low, high = left(found), right(found)
-            rows = found.distinct if distinct else np.ones(len(low), bool)
-            over = np.abs(low - high) if equal else low - high
-            bad = rows & (over > 1e-9 * (1 + np.abs(high)))
-            tested, failed = tested + int(rows.sum()), failed + int(bad.sum())
-            if bad.any():
-                at = int(np.argmax(np.where(bad, over, -np.inf)))
-                worst = max(worst, float(low[at] / high[at]) if high[at] > 0 else np.inf)
+        for terms in all_bound_terms(rng, samples):
+            low, high = left(terms), right(terms)
+            rows = terms.distinct if distinct else np.ones(len(low), bool)
+            excess = np.abs(low - high) if equal else low - high
+            violated = rows & (excess > 1e-9 * (1 + np.abs(high)))
+            tested, failed = tested + int(rows.sum()), failed + int(violated.sum())
+            if violated.any():
+                row = int(np.argmax(np.where(violated, excess, -np.inf)))
+                worst = max(worst, float(low[row] / high[row]) if high[row] > 0 else np.inf)
                 sign = "is not" if equal else ">"
-                # Short lists come first, and a short counter-example is read most easily.
-                example = example or f"{shown(found, at)}: {low[at]:.4g} {sign} {high[at]:.4g}"
+                # Short lists come first: a short counterexample is the easiest to read.
+                example = (
+                    example or f"{describe(terms, row)}: {low[row]:.4g} {sign} {high[row]:.4g}"
+                )
         numbers = {"scores": tested, "violations": failed}
         ratio = {"worst ratio": worst} if failed and not equal else {}
-        return Result(not failed, numbers | ratio, example)
+        return Evidence(not failed, numbers | ratio, example)
 
     return run
 
 
-def shown(found: Chain, row: int) -> str:
-    z = ", ".join(f"{x:.4g}" for x in found.z[row])
-    return f"n = {found.n}, k = {found.k}, scores in true order ({z})"
+def describe(terms: BoundTerms, row: int) -> str:
+    """Return length, depth and scores of a row in words."""
+    z = ", ".join(f"{x:.4g}" for x in terms.z[row])
+    return f"n = {terms.n}, k = {terms.k}, scores in true order ({z})"
 
 
-def lemma_1(rng: np.random.Generator, samples: int) -> Result:
-    """Any order of what comes after the first k: tau and the top-k losses stay what they are."""
-    tested, off = 0, 0.0
+def lemma_1(rng: np.random.Generator, samples: int) -> Evidence:
+    """Test that tau and the top-k losses do not depend on the order after the first k."""
+    tested, max_change = 0, 0.0
     for n in range(3, 6):
         for k in range(1, n - 1):
             z = scores(rng, n, k, max(samples // 50, 4))
-            first = _terms(chain(z, k))
+            first = _tau_and_losses(bound_terms(z, k))
             for tail in permutations(range(k, n)):
-                other = _terms(chain(z[:, [*range(k), *tail]], k))
+                other = _tau_and_losses(bound_terms(z[:, [*range(k), *tail]], k))
                 tested += len(z)
-                off = max(off, float((np.abs(first - other) / (1 + np.abs(first))).max()))
-    return Result(off < 1e-9, {"orders": tested, "greatest relative change": off})
+                change = float((np.abs(first - other) / (1 + np.abs(first))).max())
+                max_change = max(max_change, change)
+    return Evidence(max_change < 1e-9, {"orders": tested, "largest relative change": max_change})
 
 
-def _terms(found: Chain) -> Floats:
-    return np.array([found.wkt, *found.top.values()])
+def _tau_and_losses(terms: BoundTerms) -> Floats:
+    return np.array([terms.wkt, *terms.top.values()])
 
 
-def better(rng: np.random.Generator, samples: int) -> Result:
-    """Of two rankings the one with the smaller top-k loss: is its NDCG@k no smaller?"""
+def smaller_loss_better_ndcg(rng: np.random.Generator, samples: int) -> Evidence:
+    """Test whether of two rankings the one with the smaller top-k loss has the better NDCG@k."""
     tested = failed = 0
     example = ""
-    for found in chains(rng, samples):
-        a, b = np.arange(len(found.z) - 1), np.arange(1, len(found.z))
-        for name, loss in found.top.items():
+    for terms in all_bound_terms(rng, samples):
+        a, b = np.arange(len(terms.z) - 1), np.arange(1, len(terms.z))
+        for name, loss in terms.top.items():
             lower = loss[a] < loss[b] - 1e-9
-            bad = lower & (found.ndcg[a] < found.ndcg[b] - 1e-9)
-            tested, failed = tested + int(lower.sum()), failed + int(bad.sum())
-            if bad.any() and not example and found.n > 2:
-                at = int(np.argmax(bad * (found.ndcg[b] - found.ndcg[a])))
+            violated = lower & (terms.ndcg[a] < terms.ndcg[b] - 1e-9)
+            tested, failed = tested + int(lower.sum()), failed + int(violated.sum())
+            if violated.any() and not example and terms.n > 2:
+                row = int(np.argmax(violated * (terms.ndcg[b] - terms.ndcg[a])))
                 example = (
-                    f"{name}, {shown(found, at)} with loss {loss[at]:.3g} and NDCG "
-                    f"{found.ndcg[at]:.3f}, but {shown(found, at + 1)} with loss "
-                    f"{loss[at + 1]:.3g} and NDCG {found.ndcg[at + 1]:.3f}"
+                    f"{name}, {describe(terms, row)} with loss {loss[row]:.3g} and NDCG "
+                    f"{terms.ndcg[row]:.3f}, but {describe(terms, row + 1)} with loss "
+                    f"{loss[row + 1]:.3g} and NDCG {terms.ndcg[row + 1]:.3f}"
                 )
-    return Result(not failed, {"pairs": tested, "violations": failed}, example)
+    return Evidence(not failed, {"pairs": tested, "violations": failed}, example)
 
 
-def full_order(names: Sequence[str]) -> Run:
-    def run(rng: np.random.Generator, samples: int) -> Result:
+def full_order_is_larger(names: Sequence[str]) -> CheckFunction:
+    """Return the check that losses of the full order are at least those of the top k."""
+
+    def run(rng: np.random.Generator, samples: int) -> Evidence:
         tested = failed = 0
-        for found in chains(rng, samples):
+        for terms in all_bound_terms(rng, samples):
             for name in names:
-                top, full = found.top[name], found.full[name]
+                top, full = terms.top[name], terms.full[name]
                 tested += len(top)
                 failed += int((top > full + 1e-9 * (1 + full)).sum())
-        return Result(not failed, {"scores": tested, "violations": failed})
+        return Evidence(not failed, {"scores": tested, "violations": failed})
 
     return run
 
 
-def falling(rng: np.random.Generator, samples: int) -> Result:
-    """alpha falls with the place for labels n - place, so that c = alpha(1)."""
-    lead = np.inf
+def alpha_decreases(rng: np.random.Generator, samples: int) -> Evidence:
+    """Test that alpha decreases with the rank for labels n - rank, so that c = alpha(1)."""
+    min_step = np.inf
     for n in range(2, 31):
         z = np.zeros((1, n))
-        lead = min(lead, float(-np.diff(chain(z, n).alpha).max()))
-    return Result(lead > 0, {"lengths": 29, "least step": lead})
+        min_step = min(min_step, float(-np.diff(bound_terms(z, n).alpha).max()))
+    return Evidence(min_step > 0, {"lengths": 29, "smallest step": min_step})
 
 
-def tightness(rng: np.random.Generator, samples: int) -> Result:
-    """(n - 1) / ln n is the best constant for (18): scores (0, d, .., d) come near it."""
-    share = np.inf
+def tightness(rng: np.random.Generator, samples: int) -> Evidence:
+    """Test that (n - 1) / ln n is the best constant for (18): scores (0, d, .., d) reach it."""
+    fraction = np.inf
     for n in range(2, 9):
         z = np.where(np.arange(n) > 0, 1e-9, 0.0)[None, :]
         reached = (n - 1) / float(values(LOSSES["listmle"](k=1), z)[0])
-        share = min(share, float(reached / ((n - 1) / np.log(n))))
-    return Result(share > 1 - 1e-6, {"lengths": 7, "share of the constant reached": share})
+        fraction = min(fraction, float(reached / ((n - 1) / np.log(n))))
+    return Evidence(fraction > 1 - 1e-6, {"lengths": 7, "fraction of the constant": fraction})
 
 
 def _check(
-    name: str, claim: str, run: Run, kind: Kind = "printed", holds: bool = True, mends: str = "",
+    name: str,
+    claim: str,
+    run: CheckFunction,
+    kind: Kind = "printed",
+    holds: bool = True,
+    corrects: str = "",
     note: str = "",
-) -> Check:  # fmt: skip
-    mended = f"lan2013/{mends}" if mends else ""
-    return Check(f"lan2013/{name}", claim, run, kind, holds, mended, note)
+) -> Check:
+    corrected = f"lan2013/{corrects}" if corrects else ""
+    return Check(f"lan2013/{name}", claim, run, kind, holds, corrected, note)
 
 
 def _theorem_1() -> list[Check]:
-    lost: Side = lambda x: 1 - x.ndcg  # noqa: E731
+    ndcg_loss: Side = lambda x: 1 - x.ndcg  # noqa: E731
     return [
-        _check("lemma-1", "tau and the losses of the top k do not see the order below it", lemma_1),
-        _check("theorem-1", "1 - NDCG@k <= WKT / N_k for any scores",
-               at_most(lost, lambda x: x.wkt / x.N), holds=False),
-        _check("theorem-1-distinct", "the same for scores without ties",
-               at_most(lost, lambda x: x.wkt / x.N, distinct=True), "mended", mends="theorem-1"),
-        _check("theorem-1-printed-ndcg", "the same, no ties, for NDCG@k as (9) prints it",
-               at_most(lambda x: 1 - x.printed, lambda x: x.wkt / x.N, distinct=True),
-               "mended", mends="theorem-1"),
-        _check("theorem-1-weak", "1 - NDCG@k <= WKT / N_k for any scores, if WKT counts <= 0",
-               at_most(lost, lambda x: x.wkt_weak / x.N), "mended", mends="theorem-1"),
-        _check("theorem-1-sharper", "1 - NDCG@k <= sum of alpha(j) over j with v_j >= 1, / N_k",
-               at_most(lost, lambda x: x.some_weak / x.N), "ours"),
-        _check("equation-15", "with the proof's NDCG, whose sum goes to n, (15) is an equality",
-               at_most(lambda x: 1 - x.all_places, lambda x: 1 - x.printed, equal=True),
-               holds=False),
-        _check("equation-15-bound", "it is <=, which is all that the proof needs",
-               at_most(lambda x: 1 - x.all_places, lambda x: 1 - x.printed),
-               "mended", mends="equation-15"),
-    ]  # fmt: skip
+        _check("lemma-1", "tau and the top-k losses do not depend on the order below", lemma_1),
+        _check(
+            "theorem-1",
+            "1 - NDCG@k <= WKT / N_k for any scores",
+            at_most(ndcg_loss, lambda x: x.wkt / x.N),
+            holds=False,
+        ),
+        _check(
+            "theorem-1-distinct",
+            "the same for scores without ties",
+            at_most(ndcg_loss, lambda x: x.wkt / x.N, distinct=True),
+            "corrected",
+            corrects="theorem-1",
+        ),
+        _check(
+            "theorem-1-printed-ndcg",
+            "the same, no ties, for NDCG@k as (9) prints it",
+            at_most(lambda x: 1 - x.ndcg_printed, lambda x: x.wkt / x.N, distinct=True),
+            "corrected",
+            corrects="theorem-1",
+        ),
+        _check(
+            "theorem-1-weak",
+            "1 - NDCG@k <= WKT / N_k for any scores, if WKT counts <= 0",
+            at_most(ndcg_loss, lambda x: x.wkt_weak / x.N),
+            "corrected",
+            corrects="theorem-1",
+        ),
+        _check(
+            "theorem-1-sharper",
+            "1 - NDCG@k <= sum of alpha(j) over j with v_j >= 1, / N_k",
+            at_most(ndcg_loss, lambda x: x.any_inversion_weak / x.N),
+            "ours",
+        ),
+        _check(
+            "equation-15",
+            "with the proof's NDCG, whose sum goes to n, (15) is an equality",
+            at_most(lambda x: 1 - x.ndcg_all_ranks, lambda x: 1 - x.ndcg_printed, equal=True),
+            holds=False,
+        ),
+        _check(
+            "equation-15-bound",
+            "it is <=, which is all that the proof needs",
+            at_most(lambda x: 1 - x.ndcg_all_ranks, lambda x: 1 - x.ndcg_printed),
+            "corrected",
+            corrects="equation-15",
+        ),
+    ]
 
 
 def _pairwise(name: str) -> Side:
@@ -266,52 +326,82 @@ def _pairwise(name: str) -> Side:
 
 def _theorem_2() -> list[Check]:
     tau: Side = lambda x: x.wkt  # noqa: E731
-    list_: Side = lambda x: x.c * x.top["listmle"] / LN2  # noqa: E731
+    listmle: Side = lambda x: x.c * x.top["listmle"] / LN2  # noqa: E731
     base_2: Side = lambda x: x.c * x.top["logistic"] / LN2  # noqa: E731
     return [
         _check("theorem-2-hinge", "(17) WKT <= c * hinge", at_most(tau, _pairwise("hinge"))),
-        _check("theorem-2-exponential", "(17) WKT <= c * exponential",
-               at_most(tau, _pairwise("exponential"))),
-        _check("theorem-2-logistic", "(17) WKT <= c * logistic, by natural logarithms",
-               at_most(tau, _pairwise("logistic")), holds=False),
-        _check("theorem-2-logistic-base-2", "(17) WKT <= c * logistic / ln 2",
-               at_most(tau, base_2), "mended", mends="theorem-2-logistic"),
-        _check("theorem-2-listmle", "(18) WKT <= c / ln 2 * ListMLE",
-               at_most(tau, list_), holds=False),
-        _check("theorem-2-listmle-once", "(18) with a document counted once, however many beat it",
-               at_most(lambda x: x.some_weak, list_), "mended", mends="theorem-2-listmle"),
-        _check("theorem-2-listmle-constant", "(18) with (n - 1) / ln n for 1 / ln 2",
-               at_most(lambda x: x.wkt_weak,
-                       lambda x: x.c * x.top["listmle"] * (x.n - 1) / np.log(x.n)),
-               "mended", mends="theorem-2-listmle"),
-        _check("theorem-2-listmle-tight", "no smaller constant than (n - 1) / ln n will do",
-               tightness, "ours"),
-    ]  # fmt: skip
+        _check(
+            "theorem-2-exponential",
+            "(17) WKT <= c * exponential",
+            at_most(tau, _pairwise("exponential")),
+        ),
+        _check(
+            "theorem-2-logistic",
+            "(17) WKT <= c * logistic, with natural logarithms",
+            at_most(tau, _pairwise("logistic")),
+            holds=False,
+        ),
+        _check(
+            "theorem-2-logistic-base-2",
+            "(17) WKT <= c * logistic / ln 2",
+            at_most(tau, base_2),
+            "corrected",
+            corrects="theorem-2-logistic",
+        ),
+        _check(
+            "theorem-2-listmle",
+            "(18) WKT <= c / ln 2 * ListMLE",
+            at_most(tau, listmle),
+            holds=False,
+        ),
+        _check(
+            "theorem-2-listmle-once",
+            "(18) with each document counted at most once",
+            at_most(lambda x: x.any_inversion_weak, listmle),
+            "corrected",
+            corrects="theorem-2-listmle",
+        ),
+        _check(
+            "theorem-2-listmle-constant",
+            "(18) with (n - 1) / ln n for 1 / ln 2",
+            at_most(
+                lambda x: x.wkt_weak, lambda x: x.c * x.top["listmle"] * (x.n - 1) / np.log(x.n)
+            ),
+            "corrected",
+            corrects="theorem-2-listmle",
+        ),
+        _check(
+            "theorem-2-listmle-tight",
+            "no constant smaller than (n - 1) / ln n is valid",
+            tightness,
+            "ours",
+        ),
+    ]
 
 
 def _final() -> list[Check]:
-    lost: Side = lambda x: 1 - x.ndcg  # noqa: E731
-    found = [
+    ndcg_loss: Side = lambda x: 1 - x.ndcg  # noqa: E731
+    pairwise_checks = [
         _check(f"final-{name}", f"1 - NDCG@k <= c / N_k * {name}, also with ties",
-               at_most(lost, lambda x, name=name: x.c * x.top[name] / x.N))  # type: ignore[misc]
+               at_most(ndcg_loss, lambda x, name=name: x.c * x.top[name] / x.N))  # type: ignore[misc]
         for name in ("hinge", "exponential")
     ]  # fmt: skip
     return [
-        *found,
-        _check("final-logistic", "1 - NDCG@k <= c / N_k * logistic, by natural logarithms",
-               at_most(lost, lambda x: x.c * x.top["logistic"] / x.N), holds=False),
+        *pairwise_checks,
+        _check("final-logistic", "1 - NDCG@k <= c / N_k * logistic, with natural logarithms",
+               at_most(ndcg_loss, lambda x: x.c * x.top["logistic"] / x.N), holds=False),
         _check("final-logistic-base-2", "1 - NDCG@k <= c / N_k * logistic / ln 2",
-               at_most(lost, lambda x: x.c * x.top["logistic"] / x.N / LN2),
-               "mended", mends="final-logistic"),
+               at_most(ndcg_loss, lambda x: x.c * x.top["logistic"] / x.N / LN2),
+               "corrected", corrects="final-logistic"),
         _check("final-listmle", "1 - NDCG@k <= c / (N_k ln 2) * ListMLE, though (18) is false",
-               at_most(lost, lambda x: x.c * x.top["listmle"] / x.N / LN2)),
+               at_most(ndcg_loss, lambda x: x.c * x.top["listmle"] / x.N / LN2)),
         _check("full-pairwise", "pairwise losses of the full order are at least those of the top k",
-               full_order(["hinge", "exponential", "logistic"])),
+               full_order_is_larger(["hinge", "exponential", "logistic"])),
         _check("full-listmle", "ListMLE of the full order is at least that of the top k",
-               full_order(["listmle"])),
-        _check("falling", "alpha falls with the place", falling),
+               full_order_is_larger(["listmle"])),
+        _check("falling", "alpha decreases with the rank", alpha_decreases),
         _check("better", "5.3: the smaller loss 'will definitely' have the better NDCG@k",
-               better, holds=False,
+               smaller_loss_better_ndcg, holds=False,
                note="only the bounds follow: a loss of 0 means an NDCG@k of 1 (final-*)"),
     ]  # fmt: skip
 

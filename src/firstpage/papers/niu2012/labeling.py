@@ -1,10 +1,10 @@
-"""Tables 1 to 3: what labeling costs, and how far two people agree, simulated and recorded.
+"""Tables 1 to 3: effort of labeling and agreement of assessors, simulated and recorded.
 
 Simulated assessors agree as those of Niu et al. (2012) did, and label as in section 4.1.
 
-Recorded votes are of about 33 texts a topic, every pair judged by five people.  The heap asks, and
-somebody who judged that pair answers.  A "person" there is one vote of each pair, so several
-people; two of them share no vote.  Nobody graded these texts.
+Recorded votes are of about 33 texts per topic, every pair judged by five people.  The heap asks for
+pairs, and one of the votes of the pair answers.  A "person" is one vote of each pair, so several
+people; two persons have no vote in common.  There are no grades of these texts.
 """
 
 from __future__ import annotations
@@ -37,16 +37,23 @@ from firstpage.labeling.statistics.relations import top_labels
 from firstpage.labeling.strategies.registry import strategy
 from firstpage.labeling.strategies.strategy import Answer, Compare, Grade, Question, TopKTask
 from firstpage.papers.niu2012.printed import SIGNS
-from firstpage.papers.study.letor_protocol import seed_of
+from firstpage.papers.study.letor_protocol import draw_seed
 from firstpage.papers.study.study import Row
 from firstpage.types import Floats
 
 
 @dataclass(frozen=True)
 class Crowd:
-    """How people see: `noise` is the sd of a utility (itself of sd 1), `jitter` that of the lines.
+    """Simulated assessors.
 
-    `lines` between grades are quantiles of a query's utilities.
+    Attributes
+    ----------
+    noise : float
+        Standard deviation of the perceived utility (the utility itself has 1).
+    jitter : float
+        Standard deviation of the boundaries between grades.
+    lines : tuple of float
+        Boundaries between grades, as quantiles of the utilities of a query.
     """
 
     noise: float = 0.5
@@ -55,92 +62,101 @@ class Crowd:
 
     def __post_init__(self) -> None:
         if self.noise < 0 or self.jitter < 0:
-            raise DataError("noise and jitter must be numbers from 0 on.")
+            raise DataError("noise and jitter must be numbers of at least 0.")
         if list(self.lines) != sorted(self.lines) or not all(0 <= x <= 1 for x in self.lines):
-            raise DataError(f"lines must ascend between 0 and 1; got {self.lines}.")
+            raise DataError(f"lines must be ascending numbers between 0 and 1; got {self.lines}.")
 
-    def seen(self, utility: Floats, rng: np.random.Generator) -> Floats:
-        """One person's view of the documents."""
+    def perceive(self, utility: Floats, rng: np.random.Generator) -> Floats:
+        """Return the utilities of documents as one assessor perceives them."""
         return utility + self.noise * rng.standard_normal(len(utility))
 
     def grades(self, utility: Floats, rng: np.random.Generator) -> Floats:
-        """One person's grades, 0 the worst; the lines move together."""
-        lines = np.quantile(utility, self.lines) + self.jitter * rng.standard_normal()
-        return np.digitize(self.seen(utility, rng), lines).astype(np.float64)
+        """Return the grades of one assessor, 0 the lowest; the boundaries shift together."""
+        boundaries = np.quantile(utility, self.lines) + self.jitter * rng.standard_normal()
+        return np.digitize(self.perceive(utility, rng), boundaries).astype(np.float64)
 
 
 QUERIES, DOCUMENTS, K, FOLDS = 50, 50, 10, 5
-PEOPLE = ("U1", "U2", "U3", "U4", "U5")
+ASSESSORS = ("U1", "U2", "U3", "U4", "U5")
 
 
 @dataclass(frozen=True, eq=False)
-class Labeled:
-    """What two people found of a query, one by each tool."""
+class QueryJudgments:
+    """Judgments of a query by two assessors, one with each tool."""
 
     top: tuple[int, ...]  # documents, the best first
     grades: Floats
-    asked: int
+    questions: int
 
 
-def plan(queries: Sequence[str], replicates: int, seed: int) -> Assignment:
-    """U_i does fold i with pairs and fold i + 1 with grades; a second time shifted by two."""
-    return make_assignment(queries, PEOPLE, folds=FOLDS, replicates=replicates, seed=seed)
+def assignment_plan(queries: Sequence[str], replicates: int, seed: int) -> Assignment:
+    """Return the assignment of the paper: U_i compares pairs of fold i and grades fold i + 1.
+
+    A second replicate is shifted by two folds.
+    """
+    return make_assignment(queries, ASSESSORS, folds=FOLDS, replicates=replicates, seed=seed)
 
 
 def assignment(queries: Sequence[str], replicates: int, seed: int) -> dict[str, str]:
-    """The fold of each query, by the name of who labels its top."""
-    found = plan(queries, replicates, seed)
-    return {t.query: t.assessor for t in found.tasks if t.tool == "pairs" and t.replicate == 0}
+    """Return the fold of each query, named by the assessor who labels its top."""
+    tasks = assignment_plan(queries, replicates, seed).tasks
+    return {t.query: t.assessor for t in tasks if t.tool == "pairs" and t.replicate == 0}
 
 
-def labeled(crowd: Crowd, utility: Floats, rng: np.random.Generator) -> Labeled:
-    """A query judged by one person with pairs, and by another one with grades."""
-    top, asked = by_pairs(crowd.seen(utility, rng), "heap", int(rng.integers(2**31)))
-    return Labeled(top, crowd.grades(utility, rng), asked)
+def label_query(crowd: Crowd, utility: Floats, rng: np.random.Generator) -> QueryJudgments:
+    """Return the judgments of a query by two assessors, by pairs and by grades."""
+    top, questions = label_top_k(crowd.perceive(utility, rng), "heap", int(rng.integers(2**31)))
+    return QueryJudgments(top, crowd.grades(utility, rng), questions)
 
 
-def by_pairs(view: Floats, how: str, seed: int, k: int = K) -> tuple[tuple[int, ...], int]:
-    """The top k that a strategy finds with a person of this view, and how many pairs it asks."""
-    end = run_strategy(strategy(how), TopKTask(len(view), k, seed), _sure(view))[0]
-    return end.top_k.order, end.questions
+def label_top_k(
+    perceived: Floats, strategy_name: str, seed: int, k: int = K
+) -> tuple[tuple[int, ...], int]:
+    """Return the top k of a strategy with a consistent assessor, and the number of questions."""
+    task = Task(len(perceived), k, seed)
+    result = drive(strategy(strategy_name), task, _consistent_answers(perceived))[0]
+    return result.found.order, result.asked
 
 
-def _sure(view: Floats) -> Responder:
+def _consistent_answers(perceived: Floats) -> Respond:
+    """Return the answers of an assessor who always compares these utilities."""
+
     def respond(question: Question) -> Answer:
         assert isinstance(question, Compare)
-        return Answer(int(np.sign(view[question.first] - view[question.second])))
+        return Answer(int(np.sign(perceived[question.first] - perceived[question.second])))
 
     return respond
 
 
 SIMULATED = "simulated"
 TOOLS = {"pairs": "top-k", "grades": "graded"}
-DOUBLY = 4  # queries that two of the paper's people judged, as its chi-squares tell
-RARE = 0.05
+DOUBLE_JUDGED = 4  # queries that two assessors of the paper judged, according to its chi-squares
+ALPHA = 0.05
 
 
-def effort(rng: np.random.Generator, strategies: list[str]) -> list[Row]:
-    """Judgments a query, and minutes at the seconds a judgment that the paper measured."""
-    asked: dict[str, list[int]] = {}
+def simulated_effort(rng: np.random.Generator, strategies: list[str]) -> list[Row]:
+    """Return judgments per query, and minutes at the seconds per judgment of the paper."""
+    questions: dict[str, list[int]] = {}
     for _ in range(QUERIES):
-        utility, seed = rng.standard_normal(DOCUMENTS), seed_of(rng)
-        view = Crowd().seen(utility, rng)
-        for how in strategies:  # all begin with the same order of the same view
-            asked.setdefault(how, []).append(by_pairs(view, how, seed)[1])
-        asked.setdefault("five-grade", []).append(_graded(Crowd().grades(utility, rng), seed))
-    found: list[Row] = []
-    for how, counts in asked.items():
-        each = SECONDS_PER_JUDGMENT["grades" if how == "five-grade" else "pairs"] / 60
-        labels = {"data": SIMULATED, "tool": how}
-        for measure, factor in (("judgments", 1.0), ("minutes at the paper's seconds", each)):
+        utility, seed = rng.standard_normal(DOCUMENTS), draw_seed(rng)
+        perceived = Crowd().perceive(utility, rng)
+        for name in strategies:  # all start with the same order and utilities
+            questions.setdefault(name, []).append(label_top_k(perceived, name, seed)[1])
+        grades = Crowd().grades(utility, rng)
+        questions.setdefault("five-grade", []).append(_grading_questions(grades, seed))
+    rows: list[Row] = []
+    for name, counts in questions.items():
+        minutes = SECONDS["grades" if name == "five-grade" else "pairs"] / 60
+        labels = {"data": SIMULATED, "tool": name}
+        for measure, factor in (("judgments", 1.0), ("minutes at the paper's seconds", minutes)):
             values = [round(factor * n, 6) for n in counts]
             row = {**labels, "measure": measure, "value": float(np.mean(values))}
-            found.append({**row, "queries": values})
-    return found
+            rows.append({**row, "queries": values})
+    return rows
 
 
-def _graded(grades: Floats, seed: int) -> int:
-    """How many questions the tool for grades asks."""
+def _grading_questions(grades: Floats, seed: int) -> int:
+    """Return the number of questions of the grading tool."""
 
     def respond(question: Question) -> Answer:
         assert isinstance(question, Grade)
@@ -151,89 +167,97 @@ def _graded(grades: Floats, seed: int) -> int:
     ].questions
 
 
-def growth(rng: np.random.Generator, sizes: list[int], tops: list[int]) -> list[Row]:
-    """Judgments of the heap by the number of documents and k, and at worst."""
-    found = []
+def heap_growth(rng: np.random.Generator, sizes: list[int], tops: list[int]) -> list[Row]:
+    """Return judgments of the heap by number of documents and k."""
+    rows = []
     for n in sizes:
         for k in tops:
-            _, asked = by_pairs(rng.standard_normal(n), "heap", seed_of(rng), k)
+            _, questions = label_top_k(rng.standard_normal(n), "heap", draw_seed(rng), k)
             labels = {"data": "any order", "documents": n, "k": k}
-            found.append({**labels, "measure": "judgments", "value": float(asked)})
-    return found
+            rows.append({**labels, "measure": "judgments", "value": float(questions)})
+    return rows
 
 
-def agreement(rng: np.random.Generator, noise: float) -> list[Row]:
-    """Tables 2 and 3: every query by two people with each tool, all four different.
+def simulated_agreement(rng: np.random.Generator, noise: float) -> list[Row]:
+    """Return the rows of Tables 2 and 3: every query by two assessors with each tool.
 
-    noise  of those who grade; those who compare have the crowd's
+    All four assessors differ.  `noise` is that of graders; those who compare have the default.
     """
     results = _results(rng, Crowd(noise=noise))
     name = "simulated assessors" if noise == Crowd().noise else f"grading noise {noise:g}"
-    found = []
-    for tool, called in TOOLS.items():
+    rows = []
+    for tool, label_kind in TOOLS.items():
         overlaps = result_overlaps(results, tool)
-        found += agreed(total(overlaps), list(by_query(overlaps).values()), SIMULATED, name, called)
-    return found
+        query_tables = list(by_query(overlaps).values())
+        rows += agreement_rows(total(overlaps), query_tables, SIMULATED, name, label_kind)
+    return rows
 
 
-def agreed(whole: Agreement, each: list[Agreement], data: str, name: str, tool: str) -> list[Row]:
-    """Rows of a table of agreement, and of its figures; `each`: its queries.
+def agreement_rows(
+    overall: Agreement, query_tables: list[Agreement], data: str, name: str, tool: str
+) -> list[Row]:
+    """Return the rows of a table of agreement, and of its statistics with values per query.
 
-    Chance and kappa must not depend on what documents are called.
+    Tables are symmetrized, so that chance and kappa do not depend on the order of documents.
     """
     matrix = {"data": data, "matrix": f"{tool}, {name}"}
-    found: list[Row] = [
-        {**matrix, "said": row, "other": column, "value": float(whole.table[i, j])}
+    rows: list[Row] = [
+        {**matrix, "said": row, "other": column, "value": float(overall.table[i, j])}
         for i, row in enumerate(SIGNS)
         for j, column in enumerate(SIGNS)
     ]
     summary = {"data": data, "summary": name, "tool": tool}
-    ways = [both.symmetrized() for both in each]
+    symmetric = [table.symmetrized() for table in query_tables]
     for measure in ("overall", "without_ties", "chance", "kappa"):
-        values = [round(float(getattr(way, measure)), 6) for way in ways]
+        values = [round(float(getattr(table, measure)), 6) for table in symmetric]
         row = {**summary, "measure": measure.replace("_", " "), "queries": values}
-        found.append({**row, "value": float(getattr(whole.symmetrized(), measure))})
-    ties = {**summary, "measure": "ties", "queries": [round(way.ties[0], 6) for way in ways]}
-    return [*found, {**ties, "value": whole.symmetrized().ties[0]}]
+        rows.append({**row, "value": float(getattr(overall.symmetrized(), measure))})
+    tie_fractions = [round(table.ties[0], 6) for table in symmetric]
+    ties = {**summary, "measure": "ties", "queries": tie_fractions}
+    return [*rows, {**ties, "value": overall.symmetrized().ties[0]}]
 
 
-def alarms(rng: np.random.Generator) -> list[Row]:
-    """How often a chi-square of four queries against four others, by one tool, finds a difference.
+def false_positive_rates(rng: np.random.Generator) -> list[Row]:
+    """Return how often a chi-square test of four queries against four others is significant.
 
-    There is none; the test takes pairs for independent, and those of one query are not.
+    Both are judged with the same tool: the null hypothesis is true.  The test assumes independent
+    pairs, but the pairs of a query are dependent.
     """
     results = _results(rng, Crowd())
-    found: list[Row] = []
-    for tool, called in TOOLS.items():
+    rows: list[Row] = []
+    for tool, label_kind in TOOLS.items():
         tables = list(by_query(result_overlaps(results, tool)).values())
-        fours = [tables[i : i + DOUBLY] for i in range(0, len(tables) - DOUBLY + 1, DOUBLY)]
+        fours = [
+            tables[i : i + DOUBLE_JUDGED]
+            for i in range(0, len(tables) - DOUBLE_JUDGED + 1, DOUBLE_JUDGED)
+        ]
         sums = [Agreement(np.sum([table.counts for table in four], axis=0)) for four in fours]
         tests = [compare_methods(*two) for two in zip(sums[::2], sums[1::2], strict=True)]
         for figure in ("overall", "without_ties"):
-            rare = float(np.mean([test[figure].p < RARE for test in tests]))
-            labels = {"data": SIMULATED, "test": f"{called}, 4 queries against 4"}
-            found.append({**labels, "finds": figure.replace("_", " "), "value": rare})
-    return found
+            rate = float(np.mean([test[figure].p < ALPHA for test in tests]))
+            labels = {"data": SIMULATED, "test": f"{label_kind}, 4 queries against 4"}
+            rows.append({**labels, "finds": figure.replace("_", " "), "value": rate})
+    return rows
 
 
 def _results(rng: np.random.Generator, graders: Crowd) -> dict[tuple[str, str, str], Labels]:
-    """Final labels by query, person and tool, dealt out as in section 4.1.1."""
+    """Return final labels by query, assessor and tool, assigned as in section 4.1.1."""
     queries = [f"q{i:02}" for i in range(QUERIES)]
     names = [f"d{i:02}" for i in range(DOCUMENTS)]
     utility = {query: rng.standard_normal(DOCUMENTS) for query in queries}
-    found: dict[tuple[str, str, str], Labels] = {}
-    for task in plan(queries, 2, seed_of(rng)).tasks:
-        worth, key = utility[task.query], (task.query, task.assessor, task.tool)
+    labels: dict[tuple[str, str, str], Labels] = {}
+    for task in assignment_plan(queries, 2, draw_seed(rng)).tasks:
+        query_utility, key = utility[task.query], (task.query, task.assessor, task.tool)
         if task.tool == "pairs":
-            top, _ = by_pairs(Crowd().seen(worth, rng), "heap", seed_of(rng))
-            found[key] = top_labels([names[i] for i in top], names, K)
+            top, _ = label_top_k(Crowd().perceive(query_utility, rng), "heap", draw_seed(rng))
+            labels[key] = top_labels([names[i] for i in top], names, K)
         else:
-            found[key] = dict(zip(names, graders.grades(worth, rng).tolist(), strict=True))
-    return found
+            labels[key] = dict(zip(names, graders.grades(query_utility, rng).tolist(), strict=True))
+    return labels
 
 
-VOTED = "UKPConvArg1"
-TIMES = ("worker", "accept_time", "submit_time")
+VOTES_DATA = "UKPConvArg1"
+TIME_COLUMNS = ("worker", "accept_time", "submit_time")
 Answers = dict[tuple[int, int], int]
 
 
@@ -243,68 +267,77 @@ def _topics(folder: str) -> list[Votes]:
 
 
 def voted_effort(rng: np.random.Generator, strategies: list[str], folder: str) -> list[Row]:
-    """Judgments a topic, answered by votes; and by nobody in doubt, for the same numbers."""
-    asked: dict[tuple[str, str], list[float]] = {}
+    """Return judgments per topic, answered by votes, and by consistent simulated assessors."""
+    questions: dict[tuple[str, str], list[float]] = {}
     texts = [len(topic.documents) for topic in _topics(folder)]
     for topic in _topics(folder):
-        seed, n = seed_of(rng), len(topic.documents)
-        view = rng.standard_normal(n)
-        for how in strategies:
-            task = TopKTask(n, K, seed)
-            count = run_strategy(strategy(how), task, topic.responder(rng))[0].questions
-            asked.setdefault((VOTED, how), []).append(count)
-            sure = by_pairs(view, how, seed)[1]
-            asked.setdefault((f"as many texts as {VOTED}", how), []).append(sure)
-    found: list[Row] = [
-        {"data": data, "tool": how, "measure": "judgments", "value": float(np.mean(counts)),
+        seed, n = draw_seed(rng), len(topic.documents)
+        utility = rng.standard_normal(n)
+        for name in strategies:
+            task = Task(n, K, seed)
+            count = drive(strategy(name), task, topic.judge(rng))[0].asked
+            questions.setdefault((VOTES_DATA, name), []).append(count)
+            consistent = label_top_k(utility, name, seed)[1]
+            questions.setdefault((f"as many texts as {VOTES_DATA}", name), []).append(consistent)
+    rows: list[Row] = [
+        {"data": data, "tool": name, "measure": "judgments", "value": float(np.mean(counts)),
          "queries": counts}
-        for (data, how), counts in asked.items()
+        for (data, name), counts in questions.items()
     ]  # fmt: skip
-    each: Row = {"data": VOTED, "tool": "all", "measure": "texts", "value": float(np.mean(texts))}
-    return [*found, {**each, "queries": texts}]
+    text_row: Row = {"data": VOTES_DATA, "tool": "all", "measure": "texts"}
+    return [*rows, {**text_row, "value": float(np.mean(texts)), "queries": texts}]
 
 
-def seconds(rng: np.random.Generator, folder: str) -> list[Row]:
-    """The median of the seconds between accepting and submitting a sheet, by its pairs."""
+def seconds_per_pair(rng: np.random.Generator, folder: str) -> list[Row]:
+    """Return the median seconds per pair between accepting and submitting a sheet."""
     path = Path(folder) / "votes.csv"
     sheets: dict[tuple[str, ...], int] = {}
     with path.open("rb") as stream:
-        for where, row in read_csv_rows(str(path), stream, NO_LIMITS):
-            if any(name not in row for name in TIMES):
-                raise DataError(f"{where}: lacks {', '.join(TIMES)}.")
-            key = tuple(row[name] for name in TIMES)
+        for location, row in csv_rows(str(path), stream, NO_LIMITS):
+            if any(name not in row for name in TIME_COLUMNS):
+                raise DataError(f"{location}: the columns {', '.join(TIME_COLUMNS)} are required.")
+            key = tuple(row[name] for name in TIME_COLUMNS)
             sheets[key] = sheets.get(key, 0) + 1
-    spent = [(_time(end) - _time(start)) / n for (_, start, end), n in sheets.items()]
+    durations = [
+        (_parse_time(end) - _parse_time(start)) / n for (_, start, end), n in sheets.items()
+    ]
     return [
-        {"data": VOTED, "tool": "pairs on a sheet", "measure": "seconds", "value": median(spent)}
+        {
+            "data": VOTES_DATA,
+            "tool": "pairs on a sheet",
+            "measure": "seconds",
+            "value": median(durations),
+        }
     ]
 
 
-def _time(text: str) -> float:
-    """`2016-01-31 16:53:19.0 UTC` in seconds."""
+def _parse_time(text: str) -> float:
+    """Return a time such as `2016-01-31 16:53:19.0 UTC` in seconds."""
     try:
         return datetime.fromisoformat(text[:19]).timestamp()
     except ValueError:
-        raise DataError(f"{text!r} is no time such as 2016-01-31 16:53:19.") from None
+        raise DataError(f"{text!r} is not a time such as 2016-01-31 16:53:19.") from None
 
 
 def voted_agreement(rng: np.random.Generator, folder: str) -> list[Row]:
-    """Table 2: the top-k labels of two "persons", and beside them their votes themselves."""
+    """Return the rows of Table 2: agreement of top-k labels of two "persons", and of votes."""
     tops, votes = [], []
     for topic in _topics(folder):
-        one, other = _persons(topic, rng)
-        tops.append(Agreement.from_labels(_labels(topic, one, rng), _labels(topic, other, rng)))
-        both = np.array([[answers[pair] for pair in one] for answers in (one, other)])
-        votes.append(Agreement.from_relations(*both))
-    found = []
-    for tool, each in (("top-k", tops), ("pairs", votes)):
-        whole = Agreement(np.sum([table.counts for table in each], axis=0))
-        found += agreed(whole, each, VOTED, "votes", tool)
-    return found
+        first, second = _draw_two_votes(topic, rng)
+        tops.append(
+            Agreement.of(_top_k_labels(topic, first, rng), _top_k_labels(topic, second, rng))
+        )
+        relations = np.array([[answers[pair] for pair in first] for answers in (first, second)])
+        votes.append(Agreement.between(*relations))
+    rows = []
+    for tool, tables in (("top-k", tops), ("pairs", votes)):
+        overall = Agreement(np.sum([table.counts for table in tables], axis=0))
+        rows += agreement_rows(overall, tables, VOTES_DATA, "votes", tool)
+    return rows
 
 
-def _persons(topic: Votes, rng: np.random.Generator) -> tuple[Answers, Answers]:
-    """Two different votes of every pair that has two."""
+def _draw_two_votes(topic: Votes, rng: np.random.Generator) -> tuple[Answers, Answers]:
+    """Return two different votes of every pair that has at least two."""
     drawn = {
         pair: rng.choice(votes, 2, replace=False).tolist()
         for pair, votes in topic.outcomes.items()
@@ -313,13 +346,13 @@ def _persons(topic: Votes, rng: np.random.Generator) -> tuple[Answers, Answers]:
     return {pair: two[0] for pair, two in drawn.items()}, {p: two[1] for p, two in drawn.items()}
 
 
-def _labels(topic: Votes, answers: Answers, rng: np.random.Generator) -> dict[str, float]:
-    task = TopKTask(len(topic.documents), K, seed_of(rng))
-    top = run_strategy(strategy("heap"), task, _answering(answers))[0].top_k
+def _top_k_labels(topic: Votes, answers: Answers, rng: np.random.Generator) -> dict[str, float]:
+    task = Task(len(topic.documents), K, draw_seed(rng))
+    top = drive(strategy("heap"), task, _recorded_answers(answers))[0].found
     return dict(zip(topic.documents, map(float, top.labels(K)), strict=True))
 
 
-def _answering(answers: Answers) -> Responder:
+def _recorded_answers(answers: Answers) -> Respond:
     def respond(question: Question) -> Answer:
         assert isinstance(question, Compare)
         outcome = answers.get(question.pair, 0)

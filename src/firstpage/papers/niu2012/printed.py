@@ -1,6 +1,6 @@
-"""What the paper prints, as numbers.
+"""The numbers printed in the paper.
 
-Table 5 prints a row of FocusedBoost twice; the second copy is taken, the first has damaged digits.
+Table 5 has the row of FocusedBoost twice; the second copy is used, as the first has damaged digits.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CUTS = range(1, 11)
 GRADED = (*(f"NDCG@{n}" for n in CUTS), "ERR")
 TOP_K = (*(f"kNDCG@{n}" for n in CUTS), "kERR")
 
-# Tables 4 and 5: a row a method of METHODS, the columns @1 to @10 and ERR.
+# Tables 4 and 5: a row per method of METHODS; columns @1 to @10 and ERR.
 MQ2007_GRADED = """
 .4006 .4039 .4111 .4128 .4165 .4217 .4266 .4322 .4363 .4419 .3146
 .4118 .4058 .4051 .4099 .4173 .4216 .4267 .4320 .4380 .4447 .3178
@@ -74,16 +74,16 @@ BLOCKS = {
     ("TD2003", "graded"): TD2003_GRADED, ("TD2003", "top-k"): TD2003_TOP_K,
 }  # fmt: skip
 
-# Section 4.2.2: what FocusedBoost gains on Top-k MQ2007, in percent.
+# Section 4.2.2: gains of FocusedBoost on Top-k MQ2007, in percent.
 GAINS = {
     ("AdaRank", "kNDCG@10"): 7.08, ("RankBoost", "kNDCG@10"): 0.87,
     ("AdaRank", "kERR"): 9.76, ("RankBoost", "kERR"): 0.91,
 }  # fmt: skip
 
-# Table 1: seconds a judgment, minutes a query, judgments a query.
+# Table 1: seconds per judgment, minutes per query, judgments per query.
 EFFORT = {"heap": (5.51, 13.13, 142.76), "five-grade": (13.87, 11.78, 50.0)}
 
-# Tables 2 and 3: rows what one assessor said, columns the other.
+# Tables 2 and 3: the rows are the relations of one assessor, the columns those of the other.
 SIGNS = ("A≻B", "A∼B", "A≺B")
 AGREEMENT = {
     "top-k": ((0.6749, 0.2766, 0.0485), (0.1138, 0.8198, 0.0664), (0.1047, 0.3779, 0.5174)),
@@ -101,7 +101,7 @@ LETOR_MQ2008 = {
 
 
 def table(data: str, truth: str) -> dict[tuple[str, str], float]:
-    """A block of Table 4 or 5, by method and measure."""
+    """Return a block of Table 4 or 5, by method and measure."""
     columns = GRADED if truth == "graded" else TOP_K
     lines = BLOCKS[data, truth].split("\n")[1:-1]
     return {
@@ -112,25 +112,25 @@ def table(data: str, truth: str) -> dict[tuple[str, str], float]:
 
 
 def cells(data: str) -> Iterator[tuple[dict[str, Any], float]]:
-    """All that is printed of one data set, with the labels of our rows."""
+    """Yield all printed values of a data set, with the labels of our rows."""
     for truth in ("graded", "top-k"):
         for (method, measure), value in table(data, truth).items():
             yield {"data": data, "truth": truth, "model": method, "measure": measure}, value
 
 
-def weighted(tool: str) -> Floats:
-    """A table of agreement as shares of all pairs.
+def joint_agreement(tool: str) -> Floats:
+    """Return a table of agreement as fractions of all pairs.
 
-    Rows are printed as shares of themselves; how much each weighs follows from the two totals that
-    the text gives, overall and without ties: three equations with three unknowns.
+    The paper prints fractions of rows; the weights of the rows follow from the two totals in the
+    text, overall and without ties: three equations with three unknowns.
     """
     rows = np.array(AGREEMENT[tool])
-    bare = WITHOUT_TIES[tool]
-    strict = np.array([
-        rows[0, 0] - bare * (rows[0, 0] + rows[0, 2]), 0.0,
-        rows[2, 2] - bare * (rows[2, 2] + rows[2, 0]),
+    without_ties = WITHOUT_TIES[tool]
+    strict_equation = np.array([
+        rows[0, 0] - without_ties * (rows[0, 0] + rows[0, 2]), 0.0,
+        rows[2, 2] - without_ties * (rows[2, 2] + rows[2, 0]),
     ])  # fmt: skip
-    system = np.array([np.ones(3), np.diag(rows), strict])
-    shares: Floats = np.linalg.solve(system, [1.0, OVERALL[tool], 0.0])
-    found: Floats = shares[:, None] * rows
-    return found
+    system = np.array([np.ones(3), np.diag(rows), strict_equation])
+    row_weights: Floats = np.linalg.solve(system, [1.0, OVERALL[tool], 0.0])
+    fractions: Floats = row_weights[:, None] * rows
+    return fractions

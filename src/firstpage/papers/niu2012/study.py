@@ -1,143 +1,167 @@
-"""The study of Niu et al. (2012): entries, among them Figures 1 and 2 (what beta does)."""
+"""The study of Niu et al. (2012): all entries, and Figures 1 and 2 on the effect of beta."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from firstpage.papers.niu2012 import comparison, edges
-from firstpage.papers.niu2012.comparison import FAMILIES, letor_works, study_works
+from firstpage.papers.niu2012.comparison import FAMILIES, letor_experiments, study_experiments
 from firstpage.papers.niu2012.labeling_tables import (
-    agreement_of_votes,
-    effort_of_votes,
     table1,
+    table1_votes,
     table2,
+    table2_votes,
     table3,
 )
-from firstpage.papers.niu2012.learned import SHOWN
-from firstpage.papers.study.claims import every, greater
+from firstpage.papers.niu2012.learned import CURVE_MEASURES
+from firstpage.papers.study.claims import all_hold, greater
 from firstpage.papers.study.letor_protocol import MODULES
-from firstpage.papers.study.study import Cells, Claim, Drawing, Entry, Study, Verdict, Work
+from firstpage.papers.study.study import (
+    Cells,
+    Claim,
+    Experiment,
+    PaperEntry,
+    PaperStudy,
+    Plot,
+    Verdict,
+)
 from firstpage.types import Floats
 
-SMALL = 0.1
-MEASURES = [(truth, m) for truth, measures in SHOWN.items() for m in measures]
+SMALL_VARIATION = 0.1
+MEASURES = [(truth, m) for truth, measures in CURVE_MEASURES.items() for m in measures]
 
 
-def figure1() -> Entry:
-    return _figure("figure1", "beta on MQ2007 (or MQ2008)", letor_works())
+def figure1() -> PaperEntry:
+    return _figure("figure1", "beta on MQ2007 (or MQ2008)", letor_experiments())
 
 
-def figure2() -> Entry:
+def figure2() -> PaperEntry:
     return _figure("figure2", "beta on the user study's TD2003 (simulated)",
-                   study_works())  # fmt: skip
+                   study_experiments())  # fmt: skip
 
 
-def _figure(name: str, title: str, works: list[Work]) -> Entry:
-    return Entry(
+def _figure(name: str, title: str, experiments: list[Experiment]) -> PaperEntry:
+    return PaperEntry(
         name, title,
         "As beta grows from 0 to 1, measures first grow to a maximum and then fall; the variation "
         "is small (2.7 % of the mean for the most varied curve of MQ2007, 6.2 % of TD2003).",
-        [work for work in works if work.params["model"] in FAMILIES],
+        [experiment for experiment in experiments if experiment.params["model"] in FAMILIES],
         _claims,
-        [(model, Drawing("measure", "beta", model)) for model in FAMILIES],
-        keep=lambda row: "beta" in row,
-        note="C and the penalty are chosen on validation data for each beta.  'Variation' is read "
-        "as (greatest - least) / mean.  Whether a maximum stands out is tested on queries that did "
-        "not choose it: half of them choose the beta for the other half.  FocusedBoost is drawn "
-        "with both kinds of weak rankers.",
+        [(model, Plot("measure", "beta", model)) for model in FAMILIES],
+        row_filter=lambda row: "beta" in row,
+        note="C and the penalty are tuned on validation data for each beta.  'Variation' is read "
+        "as (maximum - minimum) / mean.  A maximum is tested on queries that did not choose it: "
+        "each half of the queries chooses the beta for the other half.  FocusedBoost is shown with "
+        "both kinds of weak rankers.",
         held_equal="for all values of beta: queries, folds, truths, weak rankers, rounds and "
-        "stopping rules, and the settings that C or the penalty is chosen from on validation data.",
+        "stopping rules, and the grid of C or of the penalty, which is tuned on validation data.",
     )  # fmt: skip
 
 
 def _claims(cells: Cells) -> list[Claim]:
-    found = []
+    claims = []
     for model in FAMILIES:
-        found += [_inside(cells, model), _stands_out(cells, model), _flat(cells, model)]
-    return [*found, *(_middle(cells, model) for model in FAMILIES)]
+        claims += [
+            _maximum_inside(cells, model),
+            _rises_and_falls(cells, model),
+            _small_variation(cells, model),
+        ]
+    return [*claims, *(_small_variation_inside(cells, model) for model in FAMILIES)]
 
 
-def curve(cells: Cells, model: str, measure: str) -> dict[float, Floats]:
-    """Values by query, by beta."""
-    own = [c for c in cells if c.where["model"] == model and c.where["measure"] == measure]
-    return {c.where["beta"]: c.units for c in own}
+def beta_curve(cells: Cells, model: str, measure: str) -> dict[float, Floats]:
+    """Return the values per query by beta."""
+    selected = [c for c in cells if c.labels["model"] == model and c.labels["measure"] == measure]
+    return {c.labels["beta"]: c.samples for c in selected}
 
 
 def _means(cells: Cells, model: str, measure: str) -> dict[float, float]:
-    return {beta: float(v.mean()) for beta, v in curve(cells, model, measure).items()}
+    return {beta: float(v.mean()) for beta, v in beta_curve(cells, model, measure).items()}
 
 
-def _inside(cells: Cells, model: str) -> Claim:
-    told, worst = [], "holds"
+def _maximum_inside(cells: Cells, model: str) -> Claim:
+    """Return the claim that the largest mean is between beta = 0 and 1."""
+    best_betas, at_end = [], False
     for _, measure in MEASURES:
         means = _means(cells, model, measure)
         best = max(means, key=lambda beta: means[beta])
-        told.append(f"{measure} {best:g}")
-        if best in (min(means), max(means)):
-            worst = "does not hold"
-    verdict: Verdict = "holds" if worst == "holds" else "does not hold"
-    text = f"{model}: the greatest mean lies between beta = 0 and 1, not at an end"
-    return Claim(text, verdict, "at " + ", ".join(told))
+        best_betas.append(f"{measure} {best:g}")
+        at_end = at_end or best in (min(means), max(means))
+    verdict: Verdict = "does not hold" if at_end else "holds"
+    text = f"{model}: the largest mean is between beta = 0 and 1, not at an end"
+    return Claim(text, verdict, "at " + ", ".join(best_betas))
 
 
-def _stands_out(cells: Cells, model: str) -> Claim:
-    """Rise and fall, each for kNDCG@10 and kERR."""
-    parts = []
-    for measure in SHOWN["top-k"][1:]:
-        values = curve(cells, model, measure)
-        best = chosen_elsewhere(values)
-        parts += [
+def _rises_and_falls(cells: Cells, model: str) -> Claim:
+    """Return the claim that kNDCG@10 and kERR rise and then fall with beta."""
+    claims = []
+    for measure in CURVE_MEASURES["top-k"][1:]:
+        values = beta_curve(cells, model, measure)
+        best = cross_fitted_best(values)
+        claims += [
             greater(f"{measure} against beta = {end:g}", best, values[end])
             for end in (min(values), max(values))
         ]
-    return every(f"{model}: it first grows, then falls (top-k labels)", parts)
+    return all_hold(f"{model}: it first grows, then falls (top-k labels)", claims)
 
 
-def chosen_elsewhere(values: dict[float, Floats]) -> Floats:
-    """Of every query the value at the beta that is best for the other half of the queries."""
+def cross_fitted_best(values: dict[float, Floats]) -> Floats:
+    """Return the value per query at the beta that is best for the other half of the queries."""
     table = np.array(list(values.values()))
     even = np.arange(table.shape[1]) % 2 == 0
-    found = np.empty(table.shape[1])
+    best_values = np.empty(table.shape[1])
     for half in (even, ~even):
-        found[half] = table[int(np.argmax(table[:, ~half].mean(axis=1)))][half]
-    return found
+        best_values[half] = table[int(np.argmax(table[:, ~half].mean(axis=1)))][half]
+    return best_values
 
 
-def spread(means: dict[float, float]) -> float:
+def variation(means: dict[float, float]) -> float:
+    """Return (maximum - minimum) / mean."""
     values = np.array(list(means.values()))
     return float((values.max() - values.min()) / values.mean())
 
 
-def _flat(cells: Cells, model: str) -> Claim:
-    each = {m: _means(cells, model, m) for _, m in MEASURES}
-    wide = {m: spread(means) for m, means in each.items()}
-    verdict: Verdict = "holds" if max(wide.values()) < SMALL else "does not hold"
-    told = ", ".join(f"{m} {100 * v:.1f} %" for m, v in wide.items())
-    return Claim(f"{model}: the variation is small (below {SMALL:.0%})", verdict, told)
+def _small_variation(cells: Cells, model: str) -> Claim:
+    """Return the claim that the variation is small."""
+    variations = {m: variation(_means(cells, model, m)) for _, m in MEASURES}
+    verdict: Verdict = "holds" if max(variations.values()) < SMALL_VARIATION else "does not hold"
+    listed = ", ".join(f"{m} {100 * v:.1f} %" for m, v in variations.items())
+    return Claim(f"{model}: the variation is small (below {SMALL_VARIATION:.0%})", verdict, listed)
 
 
-def _middle(cells: Cells, model: str) -> Claim:
-    """Without the ends, where one of the two losses is missing."""
-    wide = {}
+def _small_variation_inside(cells: Cells, model: str) -> Claim:
+    """Return the same claim without the ends, where one of the two losses is missing."""
+    variations = {}
     for _, m in MEASURES:
         means = _means(cells, model, m)
-        wide[m] = spread({b: v for b, v in means.items() if b not in (min(means), max(means))})
-    verdict: Verdict = "holds" if max(wide.values()) < SMALL else "does not hold"
-    told = ", ".join(f"{m} {100 * v:.1f} %" for m, v in wide.items())
-    text = f"{model}: the variation is below {SMALL:.0%} without the ends"
-    return Claim(text, verdict, told, "ours")
+        variations[m] = variation(
+            {b: v for b, v in means.items() if b not in (min(means), max(means))}
+        )
+    verdict: Verdict = "holds" if max(variations.values()) < SMALL_VARIATION else "does not hold"
+    listed = ", ".join(f"{m} {100 * v:.1f} %" for m, v in variations.items())
+    text = f"{model}: the variation is below {SMALL_VARIATION:.0%} without the ends"
+    return Claim(text, verdict, listed, "ours")
 
 
-OWN = ("labeling", "learned", "printed", "edges")
+OWN_MODULES = ("labeling", "learned", "printed", "edges")
 ENTRIES = (
-    table1(), effort_of_votes(), table2(), agreement_of_votes(), table3(),
-    comparison.table4(), comparison.orders(), comparison.ohsumed(), comparison.table5(),
-    figure1(), figure2(), edges.edges(),
-)  # fmt: skip
+    table1(),
+    table1_votes(),
+    table2(),
+    table2_votes(),
+    table3(),
+    comparison.table4(),
+    comparison.table4_orders(),
+    comparison.table4_ohsumed(),
+    comparison.table5(),
+    figure1(),
+    figure2(),
+    edges.edges(),
+)
 
-NIU2012 = Study(
+NIU2012 = PaperStudy(
     "niu2012",
     "Niu, Guo, Lan, Cheng: Top-k Learning to Rank: Labeling, Ranking and Evaluation (SIGIR 2012)",
     {entry.name: entry for entry in ENTRIES},
-    (*MODULES, "firstpage.labeling", *(f"firstpage.papers.niu2012.{name}" for name in OWN)),
+    (*MODULES, "firstpage.labeling", *(f"firstpage.papers.niu2012.{name}" for name in OWN_MODULES)),
 )

@@ -1,1 +1,1 @@
-"""What the studies share: runner, claims, pages."""
+"""Code shared by the studies: runner, claims and reports."""

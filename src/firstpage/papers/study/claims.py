@@ -1,7 +1,7 @@
-"""Verdicts on what papers say, from values of several runs, or of many queries.
+"""Verdicts on claims, from the values of several runs or of many queries.
 
-A statement holds if chance alone would rarely (one time in twenty) make it look so; it does not
-hold if its opposite does; between the two, these numbers cannot tell.
+A claim holds if a one-sided t test is significant at the level .05; it does not hold if the test
+of the opposite is; otherwise the verdict is inconclusive.
 """
 
 from __future__ import annotations
@@ -14,128 +14,139 @@ import numpy as np
 from firstpage.papers.study.study import Claim, Verdict
 from firstpage.types import Floats
 
-RARE = 0.05
+ALPHA = 0.05  # significance level
+ROUNDING_EPS = 1e-12
 
 
 def greater(
-    text: str, more: Floats, less: Floats, by: float = 0.0, what: str = "", **whose: Any
+    text: str, higher: Floats, lower: Floats, margin: float = 0.0, detail: str = "", **source: Any
 ) -> Claim:
-    """That `more` exceeds `less` by more than `by`, run by run."""
-    more, less = _same_runs(more, less)
-    chance = _chance(more - less - by)
-    why = f"{_short(more.mean())} against {_short(less.mean())}{what}{_told(chance)}"
-    return Claim(text, _verdict(chance), why, **whose)
+    """Return the claim that `higher` exceeds `lower` by more than `margin` (paired test)."""
+    higher, lower = _common_runs(higher, lower)
+    p_value = _p_value(higher - lower - margin)
+    evidence = (
+        f"{_format(higher.mean())} against {_format(lower.mean())}{detail}{_significance(p_value)}"
+    )
+    return Claim(text, _verdict(p_value), evidence, **source)
 
 
-def at_least(text: str, values: Floats, bar: float, what: str = "", **whose: Any) -> Claim:
-    """That the mean is `bar` or more."""
-    chance = _chance(values - bar)
-    why = f"{_spread(values)}{what}, the bar is {bar:g}{_told(chance)}"
-    return Claim(text, _verdict(chance), why, **whose)
+def at_least(text: str, values: Floats, threshold: float, detail: str = "", **source: Any) -> Claim:
+    """Return the claim that the mean is at least `threshold`."""
+    p_value = _p_value(values - threshold)
+    evidence = (
+        f"{_mean_with_error(values)}{detail}, threshold {threshold:g}{_significance(p_value)}"
+    )
+    return Claim(text, _verdict(p_value), evidence, **source)
 
 
-def below(text: str, values: Floats, bar: float, what: str = "", **whose: Any) -> Claim:
-    """That the mean is less than `bar`."""
-    chance = _chance(bar - values)
-    why = f"{_spread(values)}{what}, the bar is {bar:g}{_told(chance)}"
-    return Claim(text, _verdict(chance), why, **whose)
+def below(text: str, values: Floats, threshold: float, detail: str = "", **source: Any) -> Claim:
+    """Return the claim that the mean is less than `threshold`."""
+    p_value = _p_value(threshold - values)
+    evidence = (
+        f"{_mean_with_error(values)}{detail}, threshold {threshold:g}{_significance(p_value)}"
+    )
+    return Claim(text, _verdict(p_value), evidence, **source)
 
 
 def within(
-    text: str, values: Floats, low: float, high: float, what: str = "", **whose: Any
+    text: str, values: Floats, low: float, high: float, detail: str = "", **source: Any
 ) -> Claim:
-    """That the mean lies in a range; a word such as "about" has no finer test."""
+    """Return the claim that the mean is in a range; there is no significance test."""
     verdict: Verdict = "holds" if low <= values.mean() <= high else "does not hold"
-    return Claim(text, verdict, f"{_spread(values)}{what}, asked for {low:g} to {high:g}", **whose)
+    evidence = f"{_mean_with_error(values)}{detail}, required range {low:g} to {high:g}"
+    return Claim(text, verdict, evidence, **source)
 
 
 def no_greater(
-    text: str, later: Floats, sooner: Floats, slack: float, what: str = "", **whose: Any
+    text: str, later: Floats, earlier: Floats, tolerance: float, detail: str = "", **source: Any
 ) -> Claim:
-    """That `later` does not exceed `sooner` by `slack` or more."""
-    later, sooner = _same_runs(later, sooner)
-    chance = _chance(slack - (later - sooner))
-    why = (
-        f"{_short(later.mean())} against {_short(sooner.mean())}{what}, less than {slack:g} more"
-        f"{_told(chance)}"
+    """Return the claim that `later` does not exceed `earlier` by `tolerance` or more."""
+    later, earlier = _common_runs(later, earlier)
+    p_value = _p_value(tolerance - (later - earlier))
+    evidence = (
+        f"{_format(later.mean())} against {_format(earlier.mean())}{detail}, required less than "
+        f"{tolerance:g} more{_significance(p_value)}"
     )
-    return Claim(text, _verdict(chance), why, **whose)
+    return Claim(text, _verdict(p_value), evidence, **source)
 
 
-def alike(
-    text: str, one: Floats, other: Floats, margin: float, what: str = "", **whose: Any
+def equivalent(
+    text: str, first: Floats, second: Floats, margin: float, detail: str = "", **source: Any
 ) -> Claim:
-    """That the two differ by less than `margin`, either way: what "comparable" can be held to."""
-    one, other = _same_runs(one, other)
-    chances = [_chance(margin - (one - other)), _chance(margin + (one - other))]
-    chance = max(chances)
-    apart = float((one - other).mean())
-    why = (
-        f"{_short(one.mean())} against {_short(other.mean())}{what}, {apart:+.4f} apart, less "
-        f"than {margin:g} asked for{_told(chance)}"
+    """Return the claim that two means differ by less than `margin` (two one-sided tests)."""
+    first, second = _common_runs(first, second)
+    p_value = max(_p_value(margin - (first - second)), _p_value(margin + (first - second)))
+    difference = float((first - second).mean())
+    evidence = (
+        f"{_format(first.mean())} against {_format(second.mean())}{detail}, difference "
+        f"{difference:+.4f}, required less than {margin:g}{_significance(p_value)}"
     )
-    return Claim(text, _verdict(chance), why, **whose)
+    return Claim(text, _verdict(p_value), evidence, **source)
 
 
-def reaches(text: str, value: float, bar: float, slack: float, **whose: Any) -> Claim:
-    """That a number is not below another one by more than `slack`; no test, as bars are set."""
-    verdict: Verdict = "holds" if value >= bar - slack else "does not hold"
-    why = f"{_short(value)}, the bar is {_short(bar)} less {slack:g} ({value - bar:+.4f})"
-    return Claim(text, verdict, why, **whose)
+def reaches(text: str, value: float, threshold: float, tolerance: float, **source: Any) -> Claim:
+    """Return the claim that a value is at most `tolerance` below a threshold; no test."""
+    verdict: Verdict = "holds" if value >= threshold - tolerance else "does not hold"
+    evidence = (
+        f"{_format(value)}, threshold {_format(threshold)} less {tolerance:g} "
+        f"({value - threshold:+.4f})"
+    )
+    return Claim(text, verdict, evidence, **source)
 
 
-def every(text: str, parts: Sequence[Claim], **whose: Any) -> Claim:
-    """That all parts hold; it does not if one does not."""
-    verdicts = [part.verdict for part in parts]
-    worst: Verdict = "holds"
+def all_hold(text: str, claims: Sequence[Claim], **source: Any) -> Claim:
+    """Return the claim that all claims hold; it does not hold if one of them does not."""
+    verdicts = [claim.verdict for claim in claims]
+    verdict: Verdict = "holds"
     if "does not hold" in verdicts:
-        worst = "does not hold"
-    elif "cannot be tested" in verdicts:
-        worst = "cannot be tested"
-    told = [
-        f"{part.text}: {part.why}" + (", against" if part.verdict == "does not hold" else "")
-        for part in parts
+        verdict = "does not hold"
+    elif "inconclusive" in verdicts:
+        verdict = "inconclusive"
+    evidence = [
+        f"{claim.text}: {claim.evidence}"
+        + (", against the claim" if claim.verdict == "does not hold" else "")
+        for claim in claims
     ]
-    return Claim(text, worst, "; ".join(told), **whose)
+    return Claim(text, verdict, "; ".join(evidence), **source)
 
 
-def _same_runs(one: Floats, other: Floats) -> tuple[Floats, Floats]:
-    """The runs that both have; the first ones are the same."""
-    n = min(len(one), len(other))
-    return one[:n], other[:n]
+def _common_runs(first: Floats, second: Floats) -> tuple[Floats, Floats]:
+    """Return the runs that both have; the first ones are paired."""
+    n = min(len(first), len(second))
+    return first[:n], second[:n]
 
 
-def _chance(apart: Floats) -> float:
-    """How rarely a mean as high as this would come up if the true one were zero (t test)."""
-    n, mean = len(apart), float(apart.mean())
+def _p_value(differences: Floats) -> float:
+    """Return the p-value of a one-sided t test of a mean above 0; NaN for a single value."""
+    n, mean = len(differences), float(differences.mean())
     if n < 2:
         return float("nan")
-    if float(apart.std(ddof=1)) / np.sqrt(n) <= 1e-12:
-        return 0.5 if abs(mean) <= 1e-12 else float(mean < 0)
+    if float(differences.std(ddof=1)) / np.sqrt(n) <= ROUNDING_EPS:
+        return 0.5 if abs(mean) <= ROUNDING_EPS else float(mean < 0)
     from scipy.stats import ttest_1samp
 
-    return float(ttest_1samp(apart, 0.0, alternative="greater").pvalue)
+    return float(ttest_1samp(differences, 0.0, alternative="greater").pvalue)
 
 
-def _verdict(chance: float) -> Verdict:
-    if chance <= RARE:
+def _verdict(p_value: float) -> Verdict:
+    if p_value <= ALPHA:
         return "holds"
-    return "does not hold" if chance >= 1 - RARE else "cannot be tested"
+    return "does not hold" if p_value >= 1 - ALPHA else "inconclusive"
 
 
-def _told(chance: float) -> str:
-    if np.isnan(chance):
-        return "; one run cannot tell"
-    less = min(chance, 1 - chance)
-    shown = "p < .001" if less < 0.001 else f"p = {less:.3f}".replace("0.", ".")
-    return f"; {shown}" + ("" if less <= RARE else ", too little to tell")
+def _significance(p_value: float) -> str:
+    if np.isnan(p_value):
+        return "; no test with a single run"
+    p_value = min(p_value, 1 - p_value)
+    p_text = "p < .001" if p_value < 0.001 else f"p = {p_value:.3f}".replace("0.", ".")
+    return f"; {p_text}" + ("" if p_value <= ALPHA else ", not significant")
 
 
-def _spread(values: Floats) -> str:
+def _mean_with_error(values: Floats) -> str:
     if len(values) < 2:
-        return _short(values.mean())
-    return f"{_short(values.mean())} ± {_short(values.std(ddof=1) / np.sqrt(len(values)))}"
+        return _format(values.mean())
+    return f"{_format(values.mean())} ± {_format(values.std(ddof=1) / np.sqrt(len(values)))}"
 
 
-def _short(value: float) -> str:
+def _format(value: float) -> str:
     return f"{value:.4f}" if abs(value) < 10 else f"{value:.1f}"

@@ -1,7 +1,7 @@
-"""The protocol that the papers on training share: LETOR's folds, parameters chosen on validation
-data, test values query by query.
+"""The protocol shared by the papers on training: LETOR's folds, parameters chosen on validation
+data, test values per query.
 
-A work is one ranker on one fold, so that little is lost when a study is stopped.
+An experiment trains one ranker on one fold, so that an interruption loses little.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy as np
 
 from firstpage.data.folds import Fold, read_folds
 from firstpage.errors import DataError
-from firstpage.papers.study.study import Row, Work
+from firstpage.papers.study.study import Experiment, Row
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.selection.cross_validation import cross_validate
 
 FOLDS = (1, 2, 3, 4, 5)
-# What the numbers of trained rankers come from, beside the study's own modules.
+# What computes the numbers of trained rankers, besides the modules of the study itself.
 MODULES = (
     "firstpage.papers.study.letor_protocol", "firstpage.rankers", "firstpage.losses",
     "firstpage.solvers", "firstpage.scorers", "firstpage.measures", "firstpage.kernels",
@@ -28,50 +28,54 @@ MODULES = (
 
 
 @lru_cache(maxsize=2)
-def fold(folder: str, number: int) -> Fold:
-    """One fold; works of one fold follow each other, so that it is read once."""
-    found = {each.number: each for each in read_folds(folder)}
-    if number not in found:
-        raise DataError(f"{folder}: there is no fold {number}; the papers have five.")
-    return found[number]
+def load_fold(folder: str, number: int) -> Fold:
+    """Return one fold; experiments of a fold run one after the other, so that it is read once."""
+    folds = {fold.number: fold for fold in read_folds(folder)}
+    if number not in folds:
+        raise DataError(f"{folder}: there is no fold {number}; the papers use five folds.")
+    return folds[number]
 
 
-def over_folds(
-    do: Callable[..., list[Row]], params: Mapping[str, Any], needs: str, **how: Any
-) -> list[Work]:
-    """A work a fold; all that is trained on a fold with one seed sees the same random numbers."""
+def fold_experiments(
+    function: Callable[..., list[Row]], params: Mapping[str, Any], dataset: str, **options: Any
+) -> list[Experiment]:
+    """Return an experiment per fold; those of one fold share their random numbers."""
     return [
-        Work(do, {**params, "fold": number}, f"fold {number}", needs=needs, **how)
+        Experiment(
+            function, {**params, "fold": number}, f"fold {number}", dataset=dataset, **options
+        )
         for number in FOLDS
     ]
 
 
-def measured(
+def evaluate_on_fold(
     ranker: Ranker,
-    on: Fold,
+    fold: Fold,
     measures: Sequence[str],
     labels: Mapping[str, Any],
     seed: int,
     convention: str = "letor",
-    **how: Any,
+    **options: Any,
 ) -> list[Row]:
-    """Rows of a ranker that is fitted on a fold and measured on its test queries.
+    """Return the rows of a ranker that is fitted on a fold and measured on its test queries.
 
-    how  options of `cross_validate`: tuned, grid, top_k, ..
+    `options` are passed to `cross_validate`: tuned, grid, top_k, ...
     """
-    found = cross_validate({"it": ranker}, [on], measures, convention, seeds=[seed], **how)
-    return rows_of({m: found.values["it"][m][0] for m in found.measures}, labels)
+    result = cross_validate(
+        {"ranker": ranker}, [fold], measures, convention, seeds=[seed], **options
+    )
+    return measure_rows({m: result.values["ranker"][m][0] for m in result.measures}, labels)
 
 
-def rows_of(values: Mapping[str, Any], labels: Mapping[str, Any]) -> list[Row]:
-    """A row a measure, from its values by query."""
+def measure_rows(values: Mapping[str, Any], labels: Mapping[str, Any]) -> list[Row]:
+    """Return a row per measure, from its values per query."""
     return [
-        {**labels, "measure": measure, "value": float(np.mean(each)),
-         "queries": [round(float(v), 6) for v in each]}
-        for measure, each in values.items()
+        {**labels, "measure": measure, "value": float(np.mean(query_values)),
+         "queries": [round(float(v), 6) for v in query_values]}
+        for measure, query_values in values.items()
     ]  # fmt: skip
 
 
-def seed_of(rng: np.random.Generator) -> int:
-    """For parts that take a seed and no generator."""
+def draw_seed(rng: np.random.Generator) -> int:
+    """Return a random seed, for code that takes a seed instead of a generator."""
     return int(rng.integers(2**31))

@@ -1,4 +1,4 @@
-"""The studies there are, the data that they need, and what can be done with the data at hand."""
+"""The studies, the data sets that they need, and which of these are available."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from firstpage.papers.study.study import Entry, Study
+from firstpage.papers.study.study import PaperEntry, PaperStudy
 from firstpage.registry import lookup
 
 FOLDS = "Fold1 to Fold5, each with train.txt, vali.txt, test.txt"
@@ -20,118 +20,130 @@ MSLR = "MSLR of Microsoft Research, for research only"
 
 
 @dataclass(frozen=True)
-class Source:
-    """A data set.
+class DatasetSource:
+    """A data set, where its files are expected and who publishes it.
 
-    name     as papers call it
-    folders  where it may lie in the folder of data
-    layout   what is in its folder
-    origin   who gives it
-    stands   folders of other data that are used in its stead; entries say so
-    holds    one of these must be there, or the folder is of something else
+    Attributes
+    ----------
+    name : str
+        Name in the papers.
+    folders : tuple of str
+        Possible folders in the folder with the data sets.
+    layout : str
+        Files of the folder.
+    origin : str
+        Publisher and license.
+    substitutes : tuple of str
+        Folders of other data that are used where this data set is missing; entries say so.
+    required_files : tuple of str
+        One of these must exist, or the folder is not that of the data set.
     """
 
     name: str
     folders: tuple[str, ...]
     layout: str
     origin: str
-    stands: tuple[str, ...] = ()
-    holds: tuple[str, ...] = ("Fold1",)
+    substitutes: tuple[str, ...] = ()
+    required_files: tuple[str, ...] = ("Fold1",)
 
     def find(self, base: Path | None) -> Path | None:
-        """Its folder, or that of what stands for it."""
-        return self.own(base) or self._first(base, self.stands)
+        """Return the folder of the data set, or that of a substitute."""
+        return self.find_original(base) or self._first_existing(base, self.substitutes)
 
-    def own(self, base: Path | None) -> Path | None:
-        return self._first(base, self.folders)
+    def find_original(self, base: Path | None) -> Path | None:
+        """Return the folder of the data set itself."""
+        return self._first_existing(base, self.folders)
 
-    def _first(self, base: Path | None, names: tuple[str, ...]) -> Path | None:
+    def _first_existing(self, base: Path | None, names: tuple[str, ...]) -> Path | None:
         if base is None:
             return None
-        return next(
-            (base / n for n in names if any((base / n / part).exists() for part in self.holds)),
-            None,
-        )
+        for name in names:
+            if any((base / name / file).exists() for file in self.required_files):
+                return base / name
+        return None
 
 
-SOURCES: Mapping[str, Source] = {
-    "ohsumed": Source(
+DATASETS: Mapping[str, DatasetSource] = {
+    "ohsumed": DatasetSource(
         "OHSUMED",
         ("ohsumed", "OHSUMED", "OHSUMED/Data", "OHSUMED/QueryLevelNorm"),
         FOLDS,
         LETOR_3,
     ),
-    "td2003": Source(
+    "td2003": DatasetSource(
         "TD2003", ("td2003", "TD2003", "TD2003/Data", "Gov/QueryLevelNorm/2003_td_dataset"),
         OLD_FOLDS, LETOR_3,
     ),
-    "td2004": Source(
+    "td2004": DatasetSource(
         "TD2004", ("td2004", "TD2004", "TD2004/Data", "Gov/QueryLevelNorm/2004_td_dataset"),
         OLD_FOLDS, LETOR_3,
     ),
-    "mq2007": Source("MQ2007", ("mq2007", "MQ2007"), FOLDS, LETOR_4, ("mq2008", "MQ2008")),
-    "mq2008": Source("MQ2008", ("mq2008", "MQ2008"), FOLDS, LETOR_4),
-    "mq2007-list": Source("MQ2007-list", ("mq2007-list", "MQ2007-list"), FOLDS, LETOR_4),
-    "mq2008-list": Source("MQ2008-list", ("mq2008-list", "MQ2008-list"), FOLDS, LETOR_4),
-    # A sample of MSLR (train.txt and test.txt) stands for both, a half each.
-    "web10k": Source(
+    "mq2007": DatasetSource("MQ2007", ("mq2007", "MQ2007"), FOLDS, LETOR_4, ("mq2008", "MQ2008")),
+    "mq2008": DatasetSource("MQ2008", ("mq2008", "MQ2008"), FOLDS, LETOR_4),
+    "mq2007-list": DatasetSource("MQ2007-list", ("mq2007-list", "MQ2007-list"), FOLDS, LETOR_4),
+    "mq2008-list": DatasetSource("MQ2008-list", ("mq2008-list", "MQ2008-list"), FOLDS, LETOR_4),
+    # A sample of MSLR is a substitute for both: train.txt for one, test.txt for the other.
+    "web10k": DatasetSource(
         "MSLR-WEB10K", ("MSLR-WEB10K", "mslr-web10k"), FOLDS, MSLR, ("mslr-web10k-5k",),
         ("Fold1", "train.txt"),
     ),
-    "web30k": Source(
+    "web30k": DatasetSource(
         "MSLR-WEB30K", ("MSLR-WEB30K", "mslr-web30k"), FOLDS, MSLR, ("mslr-web10k-5k",),
         ("Fold1", "train.txt"),
     ),
-    "votes": Source(
+    "votes": DatasetSource(
         "UKPConvArg1", ("ukpconvarg1", "UKPConvArg1"),
         "votes.csv (topic, arg1, arg2, vote, worker, accept_time, submit_time, ..), texts.csv",
-        "UKP Lab, Technische Universität Darmstadt, CC BY 4.0", holds=("votes.csv",),
+        "UKP Lab, Technische Universität Darmstadt, CC BY 4.0", required_files=("votes.csv",),
     ),
 }  # fmt: skip
 
 
-def data_folder(given: Path | None) -> Path | None:
-    """--data, else $FIRSTPAGE_DATA, else none."""
-    if given is not None:
-        return given
-    named = os.environ.get("FIRSTPAGE_DATA")
-    return Path(named).expanduser() if named else None
+def data_folder(path: str | Path | None) -> Path | None:
+    """Return the folder with the data sets: `path`, or else $FIRSTPAGE_DATA, or else None."""
+    if path is not None:
+        return Path(path)
+    from_environment = os.environ.get("FIRSTPAGE_DATA")
+    return Path(from_environment).expanduser() if from_environment else None
 
 
-def missing(needs: list[str], base: Path | None) -> str:
-    """What is not there and how to give it; empty if nothing is missing."""
-    lost = [SOURCES[name] for name in needs if SOURCES[name].find(base) is None]
-    if not lost:
+def missing_data(datasets: Sequence[str], base: Path | None) -> str:
+    """Return which data sets are missing and where to put them; empty if none is."""
+    missing = [DATASETS[name] for name in datasets if DATASETS[name].find(base) is None]
+    if not missing:
         return ""
     names = ", ".join(
-        f"{s.folders[0]} (or {s.stands[0]})" if s.stands else s.folders[0] for s in lost
+        f"{s.folders[0]} (or {s.substitutes[0]})" if s.substitutes else s.folders[0]
+        for s in missing
     )
-    where = "a folder given by --data or FIRSTPAGE_DATA" if base is None else str(base)
-    return f"needs {names} in {where}"
+    folder = "a folder given by --data or FIRSTPAGE_DATA" if base is None else str(base)
+    return f"needs {names} in {folder}"
 
 
-def inventory(base: Path | None) -> list[dict[str, str]]:
-    """Every data set: whether it is there, what stands for it, and how to lay it out."""
-    found = []
-    for source in SOURCES.values():
-        own, other = source.own(base), source.find(base)
-        state = "there" if own else f"{other.name} stands for it" if other else "missing"
-        found.append(
+def dataset_states(base: Path | None) -> list[dict[str, str]]:
+    """Return for every data set whether it is available, its folder, layout and origin."""
+    records = []
+    for source in DATASETS.values():
+        original, folder = source.find_original(base), source.find(base)
+        state = (
+            "available" if original else f"substituted by {folder.name}" if folder else "missing"
+        )
+        records.append(
             {"data": source.name, "state": state, "folder": f"DIR/{source.folders[0]}",
              "layout": source.layout, "origin": source.origin}
         )  # fmt: skip
-    return found
+    return records
 
 
-def fingerprint(folder: Path) -> str:
-    """Of the names and contents of a folder's files."""
-    told = hashlib.sha256()
+def folder_digest(folder: Path) -> str:
+    """Return a digest of the names and contents of all files of a folder."""
+    sha256 = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        told.update(str(path.relative_to(folder)).encode() + b"\0")
+        sha256.update(str(path.relative_to(folder)).encode() + b"\0")
         with path.open("rb") as file:
             while block := file.read(1 << 20):
-                told.update(block)
-    return told.hexdigest()[:16]
+                sha256.update(block)
+    return sha256.hexdigest()[:16]
 
 
 STUDIES = {
@@ -143,45 +155,51 @@ STUDIES = {
 }
 
 
-def study(name: str) -> Study:
-    """The study of a paper; its modules are loaded only now."""
+def load_study(name: str) -> PaperStudy:
+    """Return the study of a paper; its modules are imported on the first call."""
     module, constant = lookup(name, STUDIES, "study")
-    found: Study = getattr(import_module(module), constant)
-    return found
+    study: PaperStudy = getattr(import_module(module), constant)
+    return study
 
 
-def chosen(targets: Sequence[str]) -> list[tuple[Study, list[Entry]]]:
-    """Studies with the entries that texts such as `zhou2013`, `zhou2013/figure2` or `all` name."""
+def select_entries(targets: Sequence[str]) -> list[tuple[PaperStudy, list[PaperEntry]]]:
+    """Return studies with the selected entries.
+
+    Targets are names such as "zhou2013" (all its entries), "zhou2013/figure2" or "all".
+    """
     if "all" in targets:
         targets = list(STUDIES)
-    named: dict[str, list[str]] = {}
+    selected: dict[str, list[str]] = {}
     for target in targets:
         paper, _, entry = target.partition("/")
-        named.setdefault(study(paper).name, []).append(entry)
-    return [(study(paper), _entries(study(paper), entries)) for paper, entries in named.items()]
+        selected.setdefault(load_study(paper).name, []).append(entry)
+    return [
+        (load_study(paper), _entries(load_study(paper), entries))
+        for paper, entries in selected.items()
+    ]
 
 
-def _entries(found: Study, names: Sequence[str]) -> list[Entry]:
-    """Once each; a paper without an entry is all of it."""
+def _entries(study: PaperStudy, names: Sequence[str]) -> list[PaperEntry]:
+    """Return the entries of these names, without repetition; an empty name stands for all."""
     if "" in names:
-        return list(found.entries.values())
-    entries = [lookup(_whole(name), found.entries, f"entry of {found.name}") for name in names]
+        return list(study.entries.values())
+    entries = [lookup(_full_name(name), study.entries, f"entry of {study.name}") for name in names]
     return list({entry.name: entry for entry in entries}.values())
 
 
-def _whole(name: str) -> str:
-    """`fig. 7` is `figure7`, `Tab 1` is `table1`."""
-    head = name.casefold().replace(".", "").replace(" ", "")
-    for short, long in (("fig", "figure"), ("tab", "table")):
-        if head.startswith(short) and head[3:].isdigit():
-            return long + head[3:]
+def _full_name(name: str) -> str:
+    """Return "figure7" for "fig. 7", and "table1" for "Tab 1"."""
+    compact = name.casefold().replace(".", "").replace(" ", "")
+    for abbreviation, word in (("fig", "figure"), ("tab", "table")):
+        if compact.startswith(abbreviation) and compact[3:].isdigit():
+            return word + compact[3:]
     return name
 
 
-def listing(base: Path | None) -> list[tuple[str, str, str]]:
-    """Every entry: its name, its title, and what it lacks."""
+def list_entries(base: Path | None) -> list[tuple[str, str, str]]:
+    """Return name, title and missing data of every entry."""
     return [
-        (f"{name}/{entry.name}", entry.title, missing(entry.needs, base))
+        (f"{name}/{entry.name}", entry.title, missing_data(entry.datasets, base))
         for name in STUDIES
-        for entry in study(name).entries.values()
+        for entry in load_study(name).entries.values()
     ]

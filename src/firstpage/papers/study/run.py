@@ -1,11 +1,11 @@
-"""Running a study: every run of every work once, in as many processes as wanted.
+"""Run studies: each run of each experiment once, in any number of processes.
 
-Random numbers depend on the first seed, the work's stream and the number of the run alone, so
-neither the order nor the number of processes changes a digit.
+Random numbers depend only on the seed, the random stream of the experiment and the number of the
+run, so that neither the order of runs nor the number of processes changes a result.
 
-Finished runs are kept on disk: what was done once is not done again, also after a kill.  A run is a
-small JSON file, written beside its place and renamed.  Its folder is named after the code and the
-versions that made it, its name after everything else the numbers depend on.
+Finished runs are cached on disk, so that an interrupted reproduction resumes.  A run is a small
+JSON file, written atomically.  Its folder is named after the code and the library versions, the
+file after everything else that the numbers depend on.
 """
 
 from __future__ import annotations
@@ -33,56 +33,65 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.data.io.json_files import json_digest
-from firstpage.errors import FirstpageError, FirstpageWarning
-from firstpage.folders import atomic_replace, cache_folder
-from firstpage.papers.study.registry import SOURCES, fingerprint, missing
+from firstpage.data.io.json_files import digest
+from firstpage.errors import DataError, FirstpageError, FirstpageWarning
+from firstpage.folders import cache_folder, replacing
+from firstpage.papers.study.registry import (
+    DATASETS,
+    data_folder,
+    folder_digest,
+    missing_data,
+    select_entries,
+)
 from firstpage.papers.study.study import (
     Cells,
     Claim,
-    Entry,
-    Outcome,
-    Plan,
+    EntryResult,
+    Experiment,
+    PaperEntry,
+    PaperStudy,
     Row,
-    Study,
-    Work,
-    cells_of,
+    RunPlan,
+    collect_cells,
 )
+from firstpage.registry import ParameterError
 from firstpage.types import Progress
 
 FORMAT = 1
-OLD = 30 * 86400.0  # seconds after which what other code made is thrown away
+MAX_AGE_SECONDS = 30 * 86400.0  # after which cached runs of other code are deleted
 LIBRARIES = ("numpy", "scipy", "numba")
+DatasetFolders = dict[str, tuple[Path, str]]  # folder and digest, by name of the data set
 
 
 @dataclass(frozen=True)
-class Shelf:
-    """The place of one study's runs, made by one state of the code."""
+class RunCache:
+    """The cached runs of one study, computed by one version of the code."""
 
     folder: Path
 
     def path(self, key: Sequence[Any]) -> Path:
-        return self.folder / f"{json_digest(key)[:32]}.json"
+        """Return the file of a run."""
+        return self.folder / f"{digest(key)[:32]}.json"
 
     def load(self, key: Sequence[Any]) -> dict[str, Any] | None:
-        """What is kept under a key; None where there is nothing, or something damaged."""
+        """Return the cached run of a key; None if there is none, or if it is damaged."""
         try:
-            kept = json.loads(self.path(key).read_text())
+            record = json.loads(self.path(key).read_text())
         except (OSError, ValueError):
             return None
-        return kept if _whole(kept) else None
+        return record if _is_valid(record) else None
 
-    def save(self, key: Sequence[Any], value: dict[str, Any]) -> None:
-        """Keep a run; where nothing can be written, nothing is, and nobody is bothered."""
+    def save(self, key: Sequence[Any], record: dict[str, Any]) -> None:
+        """Cache a run; a folder that cannot be written to is ignored."""
         with suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
-            with atomic_replace(self.path(key)) as draft:
-                draft.write_text(json.dumps(value))
+            with replacing(self.path(key)) as draft:
+                draft.write_text(json.dumps(record))
 
 
-def _whole(kept: Any) -> bool:
-    """Rows, at least one, each with a number."""
-    rows = kept.get("rows") if isinstance(kept, dict) else None
+def _is_valid(record: Any) -> bool:
+    """Return whether a cached run has rows, each with a number."""
+    rows = record.get("rows") if isinstance(record, dict) else None
     return (
         isinstance(rows, list)
         and bool(rows)
@@ -90,225 +99,396 @@ def _whole(kept: Any) -> bool:
     )
 
 
-def shelf(study: str, modules: Sequence[str]) -> Shelf:
-    """The shelf for the code as it stands."""
+def open_run_cache(study: str, modules: Sequence[str]) -> RunCache:
+    """Return the cache of a study for the current code, and delete old runs of other code."""
     base = cache_folder() / "studies" / study
-    found = Shelf(base / code_digest(modules))
-    _sweep(base, found.folder)
-    return found
+    cache = RunCache(base / code_digest(modules))
+    _delete_stale(base, cache.folder)
+    return cache
 
 
-def versions() -> dict[str, str]:
-    """Of what the numbers come from."""
+def library_versions() -> dict[str, str]:
+    """Return the versions of Python and of the numerical libraries."""
     return {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
 
 
 def code_digest(modules: Sequence[str]) -> str:
-    """Changes with the sources of these packages and modules, and with the libraries' versions."""
-    told = hashlib.sha256(json.dumps([FORMAT, versions()], sort_keys=True).encode())
+    """Return a digest of the sources of these packages and modules, and of library versions."""
+    sha256 = hashlib.sha256(json.dumps([FORMAT, library_versions()], sort_keys=True).encode())
     for name in modules:
         module = import_module(name)
         assert module.__file__ is not None
         file = Path(module.__file__)
         for source in sorted(file.parent.rglob("*.py")) if file.stem == "__init__" else [file]:
-            told.update(source.name.encode() + b"\0" + source.read_bytes())
-    return told.hexdigest()[:16]
+            sha256.update(source.name.encode() + b"\0" + source.read_bytes())
+    return sha256.hexdigest()[:16]
 
 
-def _sweep(base: Path, own: Path) -> None:
-    """Runs of other code go when they are old."""
+def _delete_stale(base: Path, current: Path) -> None:
+    """Delete old runs of other code."""
     with suppress(OSError):
         for folder in base.iterdir():
-            if folder != own and time.time() - folder.stat().st_mtime > OLD:
+            if folder != current and time.time() - folder.stat().st_mtime > MAX_AGE_SECONDS:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
 @dataclass(frozen=True)
-class Task:
-    """One run of a work, and what it is kept under."""
+class RunTask:
+    """One run of an experiment, and the key that it is cached under."""
 
-    work: Work
+    experiment: Experiment
     run: int
     seed: int
-    folders: Mapping[str, str | None]  # as its function gets them
-    data: str  # the fingerprints of the folders
+    folders: Mapping[str, str | None]  # keyword arguments of the function
+    data: str  # digests of the folders
 
     @property
     def key(self) -> list[Any]:
-        work = self.work
-        return [work.name, dict(work.params), work.stream, self.seed, self.run, self.data]
+        experiment = self.experiment
+        return [
+            experiment.function_name, dict(experiment.params), experiment.stream, self.seed,
+            self.run, self.data,
+        ]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class Reproduction:
-    """All that was found, and what it was found with."""
+    """Results of the entries of one paper, returned by `reproduce`.
 
-    study: Study
-    plan: Plan
-    outcomes: Sequence[Outcome]
-    data: dict[str, str]  # folders by name, with their fingerprints
+    Attributes
+    ----------
+    study : PaperStudy
+        The paper: name, title and all its entries.
+    plan : RunPlan
+        The options of the reproduction.
+    results : sequence of EntryResult
+        Cells and tested claims of every selected entry.
+    data : dict
+        Digests of the data folders, by folder name.
+    notes : sequence of str
+        Warnings of the runs.
+    computed_runs : int
+        Number of runs that were computed; the others were cached.
+    total_runs : int
+        Number of runs.
+
+    Examples
+    --------
+    >>> from firstpage.papers.study.run import reproduce
+    >>> (reproduction,) = reproduce("zhou2013/table1", seeds=2)
+    >>> reproduction.study.name, reproduction.total_runs
+    ('zhou2013', 2)
+    >>> reproduction.results[0].cells.cell(label=3).paper
+    473.0
+    """
+
+    study: PaperStudy
+    plan: RunPlan
+    results: Sequence[EntryResult]
+    data: dict[str, str]
     notes: Sequence[str]
-    fresh: int  # runs done now; the others were there
-    total: int
+    computed_runs: int
+    total_runs: int
 
     def to_dict(self) -> dict[str, Any]:
-        """What `--json` prints."""
-        every = self.outcomes
+        """Return cells, claims and provenance, as ``firstpage reproduce --json`` prints them.
+
+        Returns
+        -------
+        dict
+            Keys "study", "cells" and "claims" (lists of dicts with the name of their "entry"),
+            "seed", "fast", "data", "versions" and "notes".
+        """
         return {
             "study": self.study.name,
-            "cells": [{"entry": o.entry.name, **c.to_dict()} for o in every for c in o.cells],
-            "claims": [{"entry": o.entry.name, **c.to_dict()} for o in every for c in o.claims],
-            "seed": self.plan.seed, "fast": self.plan.fast, "data": self.data,
-            "versions": versions(), "notes": list(self.notes),
-        }  # fmt: skip
+            "cells": [
+                {"entry": r.entry.name, **c.to_dict()} for r in self.results for c in r.cells
+            ],
+            "claims": [
+                {"entry": r.entry.name, **c.to_dict()} for r in self.results for c in r.claims
+            ],
+            "seed": self.plan.seed,
+            "fast": self.plan.fast,
+            "data": self.data,
+            "versions": library_versions(),
+            "notes": list(self.notes),
+        }
 
 
-def merged(every: Sequence[Reproduction]) -> dict[str, Any]:
-    """What `--json` prints of several studies: entries are named with their paper."""
-    if len(every) == 1:
-        return every[0].to_dict()
-    told = [found.to_dict() for found in every]
-    whole: dict[str, Any] = {
-        what: [
-            {**item, "entry": f"{one['study']}/{item['entry']}"}
-            for one in told
-            for item in one[what]
+def merge_reproductions(reproductions: Sequence[Reproduction]) -> dict[str, Any]:
+    """Return the JSON record of one or several papers; of several, entries have full names."""
+    if len(reproductions) == 1:
+        return reproductions[0].to_dict()
+    records = [reproduction.to_dict() for reproduction in reproductions]
+    merged: dict[str, Any] = {
+        key: [
+            {**item, "entry": f"{record['study']}/{item['entry']}"}
+            for record in records
+            for item in record[key]
         ]
-        for what in ("cells", "claims")
+        for key in ("cells", "claims")
     }
-    rest = {key: told[0][key] for key in ("seed", "fast", "versions")}
-    data = {name: mark for one in told for name, mark in one["data"].items()}
-    return {**whole, **rest, "data": data, "notes": [n for one in told for n in one["notes"]]}
+    options = {key: records[0][key] for key in ("seed", "fast", "versions")}
+    data = {name: value for record in records for name, value in record["data"].items()}
+    notes = [note for record in records for note in record["notes"]]
+    return {**merged, **options, "data": data, "notes": notes}
 
 
 def reproduce(
-    study: Study, entries: Sequence[Entry], plan: Plan, progress: Progress | None = None
+    *targets: str,
+    data: str | Path | None = None,
+    seeds: int | None = None,
+    fast: bool = False,
+    seed: int = 0,
+    jobs: int | None = None,
+    again: bool = False,
+    progress: Progress | None = None,
+) -> list[Reproduction]:
+    """Recompute tables and figures of papers, and test the claims about them.
+
+    Finished runs are cached: an interrupted call resumes when it is repeated, and a repeated call
+    computes nothing.  Entries whose data sets are missing have no cells, and an inconclusive
+    claim that names the data.
+
+    Parameters
+    ----------
+    *targets : str
+        Papers ("xia2009", "niu2012", "lan2013", "zhou2013", "cheng2014"), entries of a paper
+        such as "zhou2013/figure7", or "all".
+    data : str or Path, optional
+        Folder with the data sets; by default the environment variable ``FIRSTPAGE_DATA``.
+    seeds : int, optional
+        Number of runs of every randomized experiment; by default as each entry defines it,
+        mostly 20.
+    fast : bool, default False
+        Use fewer runs, for a first look.
+    seed : int, default 0
+        Seed of all random streams.
+    jobs : int, optional
+        Number of processes; by default everything runs in this process.
+    again : bool, default False
+        Recompute cached runs, too.
+    progress : callable, optional
+        Called with the number of finished runs and the number of all runs.
+
+    Returns
+    -------
+    list of Reproduction
+        One per paper, in the order of `targets`.
+
+    Raises
+    ------
+    ParameterError
+        If no target is given, if a paper or an entry is unknown, or if `seeds` or `jobs` is
+        less than 1.
+    DataError
+        If `data` is not a folder, or if a single entry is selected and its data are missing.
+
+    Examples
+    --------
+    >>> from firstpage.papers.study.run import reproduce
+    >>> (reproduction,) = reproduce("zhou2013/figure1", seeds=2)
+    >>> figure1 = reproduction.results[0]
+    >>> cell = figure1.cells.cell(**{"discount": "natural logarithm", "DCG difference": 1.0})
+    >>> cell.paper, round(cell.ours, 1)
+    (0.8, 0.6)
+    >>> [claim.verdict for claim in figure1.claims]
+    ['holds', 'holds', 'does not hold', 'does not hold']
+    """
+    if not targets:
+        raise ParameterError(
+            "name a paper such as 'xia2009', an entry such as 'zhou2013/figure7', or 'all'."
+        )
+    for name, value in (("seeds", seeds), ("jobs", jobs)):
+        if value is not None and value < 1:
+            raise ParameterError(f"{name} must be an integer of at least 1; got {value}.")
+    base = data_folder(data)
+    if base is not None and not base.is_dir():
+        raise DataError(f"{base}: no such folder; data must be a folder with data sets.")
+    selected = select_entries(targets)
+    entries = [entry for _, study_entries in selected for entry in study_entries]
+    if len(entries) == 1 and (missing := missing_data(entries[0].datasets, base)):
+        raise DataError(f"{entries[0].name} {missing}.")
+    plan = RunPlan(seeds, fast, seed, base, jobs or 1, again)
+    scheduled = [_schedule(study, study_entries, plan) for study, study_entries in selected]
+    total = sum(len(schedule.unique_tasks) for schedule in scheduled)
+    reproductions = list[Reproduction]()
+    finished = 0
+    for schedule in scheduled:
+
+        def report(done: int, _: int, before: int = finished) -> None:
+            if progress is not None:
+                progress(before + done, total)
+
+        reproductions.append(_run_schedule(schedule, report))
+        finished += len(schedule.unique_tasks)
+    return reproductions
+
+
+def run_study(
+    study: PaperStudy,
+    entries: Sequence[PaperEntry],
+    plan: RunPlan,
+    progress: Progress | None = None,
 ) -> Reproduction:
-    """Do what is not done yet, and judge the claims."""
-    lost = {entry.name: missing(entry.needs, plan.data) for entry in entries}
-    doable = [entry for entry in entries if not lost[entry.name]]
-    folders = _folders(doable, plan)
+    """Compute the runs that are not cached, and test the claims of these entries."""
+    return _run_schedule(_schedule(study, entries, plan), progress)
+
+
+@dataclass(frozen=True, eq=False)
+class _Schedule:
+    """The entries of a study, the tasks of those that can be computed, and missing data."""
+
+    study: PaperStudy
+    entries: Sequence[PaperEntry]
+    plan: RunPlan
+    missing: Mapping[str, str]  # by entry
+    folders: DatasetFolders
+    tasks: Mapping[str, list[list[RunTask]]]  # by entry: experiments, then runs
+
+    @property
+    def unique_tasks(self) -> dict[str, RunTask]:
+        """The tasks by key; entries that share an experiment share its runs."""
+        return {
+            repr(task.key): task
+            for experiments in self.tasks.values()
+            for runs in experiments
+            for task in runs
+        }
+
+
+def _schedule(study: PaperStudy, entries: Sequence[PaperEntry], plan: RunPlan) -> _Schedule:
+    missing = {entry.name: missing_data(entry.datasets, plan.data) for entry in entries}
+    computable = [entry for entry in entries if not missing[entry.name]]
+    folders = _dataset_folders(computable, plan)
     tasks = {
-        entry.name: [list(_tasks(work, plan, folders)) for work in entry.works] for entry in doable
+        entry.name: [list(_tasks(experiment, plan, folders)) for experiment in entry.experiments]
+        for entry in computable
     }
-    kept, fresh = _done(
-        [t for works in tasks.values() for runs in works for t in runs],
-        shelf(study.name, study.modules), plan, progress,
-    )  # fmt: skip
+    return _Schedule(study, entries, plan, missing, folders, tasks)
 
-    def rows(task: Task) -> list[Row]:
-        found: list[Row] = kept[repr(task.key)]["rows"]
-        return found
 
-    outcomes = []
-    for entry in entries:
-        if entry.name in tasks:
-            cells = cells_of(entry, [[rows(t) for t in runs] for runs in tasks[entry.name]])
-            outcomes.append(Outcome(entry, cells, entry.judged(cells)))
+def _run_schedule(schedule: _Schedule, progress: Progress | None) -> Reproduction:
+    study = schedule.study
+    cache = open_run_cache(study.name, study.modules)
+    records, computed_runs = _run_tasks(schedule.unique_tasks, cache, schedule.plan, progress)
+
+    def rows(task: RunTask) -> list[Row]:
+        task_rows: list[Row] = records[repr(task.key)]["rows"]
+        return task_rows
+
+    results = []
+    for entry in schedule.entries:
+        if entry.name in schedule.tasks:
+            tasks = schedule.tasks[entry.name]
+            cells = collect_cells(entry, [[rows(task) for task in runs] for runs in tasks])
+            results.append(EntryResult(entry, cells, entry.evaluate_claims(cells)))
         else:
-            outcomes.append(_untested(entry, lost[entry.name]))
-    notes = sorted({note for value in kept.values() for note in value.get("notes", ())})
-    data = {folder.name: mark for folder, mark in folders.values()}
-    return Reproduction(study, plan, outcomes, data, notes, fresh, len(kept))
+            results.append(_untested(entry, schedule.missing[entry.name]))
+    notes = sorted({note for record in records.values() for note in record.get("notes", ())})
+    data = {folder.name: sha256 for folder, sha256 in schedule.folders.values()}
+    return Reproduction(study, schedule.plan, results, data, notes, computed_runs, len(records))
 
 
-def _untested(entry: Entry, why: str) -> Outcome:
-    claim = Claim(entry.says, "cannot be tested", why, held_equal=entry.held_equal)
-    return Outcome(entry, Cells([]), [claim], why)
+def _untested(entry: PaperEntry, missing: str) -> EntryResult:
+    """Return the result of an entry whose data are missing."""
+    claim = Claim(entry.statement, "inconclusive", missing, held_equal=entry.held_equal)
+    return EntryResult(entry, Cells([]), [claim], missing)
 
 
-def _folders(entries: Sequence[Entry], plan: Plan) -> dict[str, tuple[Path, str]]:
-    """The data sets of these entries, with fingerprints; each folder is read once."""
-    found: dict[str, tuple[Path, str]] = {}
-    marks: dict[Path, str] = {}
-    works = [work for entry in entries for work in entry.works]
-    for name in {name for work in works for name in (work.needs, work.beside) if name is not None}:
-        folder = SOURCES[name].find(plan.data)
-        if folder is None:  # what stands beside may be missing
+def _dataset_folders(entries: Sequence[PaperEntry], plan: RunPlan) -> DatasetFolders:
+    """Return the data sets of these entries with their digests; each folder is read once."""
+    folders: DatasetFolders = {}
+    digests: dict[Path, str] = {}
+    experiments = [experiment for entry in entries for experiment in entry.experiments]
+    names = {name for e in experiments for name in (e.dataset, e.optional_dataset)}
+    for name in names - {None}:
+        assert name is not None
+        folder = DATASETS[name].find(plan.data)
+        if folder is None:  # an optional data set may be missing
             continue
-        if folder not in marks:
-            marks[folder] = fingerprint(folder)
-        found[name] = (folder, marks[folder])
-    return found
+        if folder not in digests:
+            digests[folder] = folder_digest(folder)
+        folders[name] = (folder, digests[folder])
+    return folders
 
 
-def _tasks(work: Work, plan: Plan, folders: dict[str, tuple[Path, str]]) -> Iterator[Task]:
-    given: dict[str, str | None] = {}
-    marks = []
-    if work.needs is not None:
-        folder, mark = folders[work.needs]
-        given["folder"] = str(folder)
-        marks.append(mark)
-    if work.beside is not None:
-        other = folders.get(work.beside)
-        given["beside"] = None if other is None else str(other[0])
-        marks += [] if other is None else [other[1]]
-    for run in range(plan.runs(work)):
-        yield Task(work, run, plan.seed, given, " ".join(marks))
+def _tasks(experiment: Experiment, plan: RunPlan, folders: DatasetFolders) -> Iterator[RunTask]:
+    arguments: dict[str, str | None] = {}
+    digests = []
+    if experiment.dataset is not None:
+        folder, sha256 = folders[experiment.dataset]
+        arguments["folder"] = str(folder)
+        digests.append(sha256)
+    if experiment.optional_dataset is not None:
+        optional = folders.get(experiment.optional_dataset)
+        arguments["optional_folder"] = None if optional is None else str(optional[0])
+        digests += [] if optional is None else [optional[1]]
+    for run in range(plan.n_runs(experiment)):
+        yield RunTask(experiment, run, plan.seed, arguments, " ".join(digests))
 
 
-def _done(
-    tasks: Sequence[Task], place: Shelf, plan: Plan, progress: Progress | None
+def _run_tasks(
+    tasks: Mapping[str, RunTask], cache: RunCache, plan: RunPlan, progress: Progress | None
 ) -> tuple[dict[str, dict[str, Any]], int]:
-    """What every task gave, by its key; figures that share work share its runs."""
-    every = {repr(task.key): task for task in tasks}
-    kept = {} if plan.again else _kept(every, place)
-    left = [task for key, task in every.items() if key not in kept]
-    tell = progress or (lambda done, total: None)
-    tell(len(kept), len(every))
-    for task, value in _results(left, plan.jobs):
-        place.save(task.key, value)
-        kept[repr(task.key)] = value
-        tell(len(kept), len(every))
-    return kept, len(left)
+    """Return the record of every task by its key, and how many were computed."""
+    records = {} if plan.again else _cached_records(tasks, cache)
+    remaining = [task for key, task in tasks.items() if key not in records]
+    report = progress or (lambda done, total: None)
+    report(len(records), len(tasks))
+    for task, record in _completed(remaining, plan.jobs):
+        cache.save(task.key, record)
+        records[repr(task.key)] = record
+        report(len(records), len(tasks))
+    return records, len(remaining)
 
 
-def _kept(every: dict[str, Task], place: Shelf) -> dict[str, dict[str, Any]]:
-    found = {key: place.load(task.key) for key, task in every.items()}
-    return {key: value for key, value in found.items() if value is not None}
+def _cached_records(tasks: Mapping[str, RunTask], cache: RunCache) -> dict[str, dict[str, Any]]:
+    records = {key: cache.load(task.key) for key, task in tasks.items()}
+    return {key: record for key, record in records.items() if record is not None}
 
 
-def _results(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[Task, dict[str, Any]]]:
-    """In the order in which they end."""
+def _completed(tasks: Sequence[RunTask], jobs: int) -> Iterator[tuple[RunTask, dict[str, Any]]]:
+    """Yield tasks with their records, in the order in which they finish."""
     if jobs < 2 or len(tasks) < 2:
         for task in tasks:
-            yield task, perform(task)
+            yield task, execute_run(task)
         return
-    # Fresh processes, not forks: threads of the parent would be lost in a fork, and locks stay.
-    pool = ProcessPoolExecutor(min(jobs, len(tasks)), get_context("spawn"), _end_quietly)
+    # "spawn", not "fork": a fork loses the threads of the parent but keeps their locks.
+    pool = ProcessPoolExecutor(min(jobs, len(tasks)), get_context("spawn"), _initialize_worker)
     try:
-        waiting = {pool.submit(perform, task): task for task in tasks}
-        for future in as_completed(waiting):
-            yield waiting[future], future.result()
+        futures = {pool.submit(execute_run, task): task for task in tasks}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
     except BrokenProcessPool:
         raise FirstpageError(
-            "a process ended before its work did, perhaps for want of memory; what was finished is "
-            "kept: run it again, with fewer --jobs."
+            "a worker process ended unexpectedly, perhaps for lack of memory; finished runs are "
+            "cached: run it again, with fewer --jobs."
         ) from None
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _end_quietly() -> None:
-    """At Ctrl-C a process just ends; the first one says what is to be said.  If that one is killed,
-    its helpers end too, instead of waiting for work for ever."""
+def _initialize_worker() -> None:
+    """End a worker silently at Ctrl-C, and when its parent process was killed."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     parent = os.getppid()
 
-    def watch() -> None:
+    def watch_parent() -> None:
         while os.getppid() == parent:
             time.sleep(1.0)
         os._exit(1)
 
-    threading.Thread(target=watch, daemon=True).start()
+    threading.Thread(target=watch_parent, daemon=True).start()
 
 
-def perform(task: Task) -> dict[str, Any]:
-    """One run: its rows, and what was noted on the way."""
-    stream = zlib.crc32((task.work.stream or task.work.name).encode())
+def execute_run(task: RunTask) -> dict[str, Any]:
+    """Return the rows of one run, and the warnings of the package as notes."""
+    experiment = task.experiment
+    stream = zlib.crc32((experiment.stream or experiment.function_name).encode())
     rng = np.random.default_rng([task.seed, stream, task.run])
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", FirstpageWarning)
-        rows = task.work.do(rng, **task.work.params, **task.folders)
-    return {"rows": rows, "notes": sorted({str(w.message) for w in said})}
+        rows = experiment.function(rng, **experiment.params, **task.folders)
+    return {"rows": rows, "notes": sorted({str(w.message) for w in caught})}

@@ -1,14 +1,14 @@
-"""What a study is: tables and figures of one paper, each with its work and its claims.
+"""Data structures of a study: tables and figures of one paper, with experiments and claims.
 
-The work of an entry is done in runs, each with random numbers of its own.  A run yields rows:
-labels, a value and, where it is the mean over queries, the value of each.  Rows of equal labels
-are a cell: our mean, its standard error (over queries, else over runs), and beside them what the
-paper says.  Claims look at cells and give a verdict.
+An experiment of an entry is run several times, each time with its own random generator.  A run
+returns rows: labels, a value and, where the value is a mean over queries, the value of each query.
+Rows with equal labels form a cell: our mean, its standard error (over queries, or else over runs)
+and the value printed in the paper.  Claims are tested on cells and get a verdict.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -17,63 +17,121 @@ import numpy as np
 
 from firstpage.types import Floats
 
-Row = dict[str, Any]  # labels, "value", and perhaps "queries"
-NUMBERS = ("value", "queries")
-SPELLED = {  # names of works whose functions moved since
-    "lan2013.lists:curves": "lan2013.tails:curves",
-    "niu2012.labeling:seconds": "niu2012.voted:seconds",
+Row = dict[str, Any]  # labels, "value", and optionally "queries"
+VALUE_KEYS = ("value", "queries")  # all other keys of a row are labels
+# Names under which the random streams of moved or renamed functions were first published.
+STREAM_NAMES = {
+    "cheng2014.training:evaluate_listmle": "cheng2014.training:likelihood",
+    "cheng2014.training:evaluate_rankers": "cheng2014.training:compared",
+    "cheng2014.training:evaluate_scalings": "cheng2014.training:scaled",
+    "lan2013.lists:evaluate_on_graded_lists": "lan2013.lists:graded",
+    "lan2013.lists:evaluate_on_ordered_lists": "lan2013.lists:listed",
+    "lan2013.lists:evaluate_on_synthetic_lists": "lan2013.tails:curves",
+    "niu2012.edges:edge_of_equal_scores": "niu2012.edges:equal_scores",
+    "niu2012.edges:evaluate_rule": "niu2012.edges:on_letor",
+    "niu2012.labeling:false_positive_rates": "niu2012.labelling:alarms",
+    "niu2012.labeling:heap_growth": "niu2012.labelling:growth",
+    "niu2012.labeling:seconds_per_pair": "niu2012.voted:seconds",
+    "niu2012.labeling:simulated_agreement": "niu2012.labelling:agreement",
+    "niu2012.labeling:simulated_effort": "niu2012.labelling:effort",
     "niu2012.labeling:voted_agreement": "niu2012.voted:agreement",
     "niu2012.labeling:voted_effort": "niu2012.voted:effort",
-    "zhou2013.news:editors": "zhou2013.active:editors",
-    "zhou2013.news:real_lists": "zhou2013.active:real_lists",
-    "zhou2013.news:simulated": "zhou2013.active:simulated",
-    "zhou2013.worlds:noisy": "zhou2013.web:noisy",
-    "zhou2013.worlds:web_by_difference": "zhou2013.web:by_difference",
-    "zhou2013.worlds:web_learning": "zhou2013.web:learning",
+    "niu2012.learned:evaluate_on_letor": "niu2012.learned:on_letor",
+    "niu2012.learned:evaluate_on_user_study": "niu2012.learned:on_study",
+    "xia2009.training:evaluate_baseline": "xia2009.training:other",
+    "xia2009.training:evaluate_listmle": "xia2009.training:likelihood",
+    "xia2009.training:evaluate_on_simulated_lists": "xia2009.training:simulated",
+    "zhou2013.news:accuracy_by_training_labels": "zhou2013.news:subsets",
+    "zhou2013.news:accuracy_by_training_pairs": "zhou2013.news:amounts",
+    "zhou2013.news:editor_active_learning": "zhou2013.active:editors",
+    "zhou2013.news:effect_of_tie_cost": "zhou2013.news:tied",
+    "zhou2013.news:label_counts": "zhou2013.news:counts",
+    "zhou2013.news:method_accuracies": "zhou2013.news:methods",
+    "zhou2013.news:simulated_active_learning": "zhou2013.active:simulated",
+    "zhou2013.news:web_active_learning": "zhou2013.active:real_lists",
+    "zhou2013.worlds:accuracy_by_difference": "zhou2013.worlds:by_difference",
+    "zhou2013.worlds:accuracy_with_regraded_documents": "zhou2013.worlds:regraded_some",
+    "zhou2013.worlds:accuracy_with_reversed_pairs": "zhou2013.worlds:reversed_some",
+    "zhou2013.worlds:gain_agreement": "zhou2013.worlds:coherence",
+    "zhou2013.worlds:learning_curve": "zhou2013.worlds:learning",
+    "zhou2013.worlds:learning_from_optimal_rankings": "zhou2013.worlds:optimal",
+    "zhou2013.worlds:learning_from_random_rankings": "zhou2013.worlds:random_orders",
+    "zhou2013.worlds:web_accuracy_by_difference": "zhou2013.web:by_difference",
+    "zhou2013.worlds:web_accuracy_with_noise": "zhou2013.web:noisy",
+    "zhou2013.worlds:web_learning_curve": "zhou2013.web:learning",
 }
-Verdict = Literal["holds", "does not hold", "cannot be tested"]
+Verdict = Literal["holds", "does not hold", "inconclusive"]
+LabelKey = tuple[tuple[str, Any], ...]
 
 
 @dataclass(frozen=True)
-class Work:
-    """A piece of an entry that is done once a run, and kept when it is done.
+class Experiment:
+    """A computation of an entry that is repeated with different seeds; its runs are cached.
 
-    do      do(rng, **params) gives rows; a function of a module, so that processes find it
-    params  plain values, by which (among others) a finished run is found again
-    stream  works of one stream see the same random numbers: their runs compare pair by pair
-    runs    as many unless asked otherwise; `quick`: in haste
-    needs   the data set whose folder `do` gets as `folder`
-    beside  another one, whose folder `do` gets as `beside`; None where it is not there
-    chance  False: nothing in it is random, so that one run says all
+    Attributes
+    ----------
+    function : callable
+        ``function(rng, **params)`` returns rows.  It must be a function of a module, so that
+        worker processes can import it.
+    params : mapping
+        Plain values; part of the key of a cached run.
+    stream : str
+        Name of the random stream.  Experiments with the same stream get the same random numbers,
+        so that their runs are paired.  Empty: the name of the function.
+    runs : int
+        Number of runs by default.
+    fast_runs : int
+        Number of runs with ``fast=True``.
+    dataset : str or None
+        Name of the data set whose folder is passed as `folder`.
+    randomized : bool
+        False if the result does not depend on the random generator: one run is enough.
+    optional_dataset : str or None
+        Name of another data set, whose folder is passed as `optional_folder`; None is passed
+        where it is missing.
     """
 
-    do: Callable[..., list[Row]]
+    function: Callable[..., list[Row]]
     params: Mapping[str, Any] = field(default_factory=dict)
     stream: str = ""
     runs: int = 20
-    quick: int = 5
-    needs: str | None = None
-    chance: bool = True
-    beside: str | None = None
+    fast_runs: int = 5
+    dataset: str | None = None
+    randomized: bool = True
+    optional_dataset: str | None = None
 
     @property
-    def name(self) -> str:
-        """The function's name; without a stream it is also that of its random numbers.
+    def function_name(self) -> str:
+        """Return the name of the function, which is also that of the default random stream.
 
-        It is spelled as it was when the figures of docs/papers were made, so that they come again.
+        Functions that moved keep the name under which the numbers of docs/papers were computed,
+        so that the same numbers come out again.
         """
-        name = f"{self.do.__module__}:{self.do.__qualname__}"
+        name = f"{self.function.__module__}:{self.function.__qualname__}"
         if not name.startswith("firstpage.papers."):
             return name
-        own = name.removeprefix("firstpage.papers.")
-        return "firstpage.studies." + SPELLED.get(own, own.replace(".labeling:", ".labeling:"))
+        local_name = name.removeprefix("firstpage.papers.")
+        return f"firstpage.studies.{STREAM_NAMES.get(local_name, local_name)}"
 
 
 @dataclass(frozen=True)
-class Plan:
-    """How to go about it: runs (None: as each work has it), haste, first seed, data, processes.
+class RunPlan:
+    """Options of a reproduction.
 
-    again: do also what is kept
+    Attributes
+    ----------
+    seeds : int or None
+        Number of runs of every experiment; None: as each experiment defines it.
+    fast : bool
+        Use the smaller number of runs of each experiment.
+    seed : int
+        Seed of all random streams.
+    data : Path or None
+        Folder with the data sets.
+    jobs : int
+        Number of processes.
+    again : bool
+        Recompute cached runs, too.
     """
 
     seeds: int | None = None
@@ -83,209 +141,272 @@ class Plan:
     jobs: int = 1
     again: bool = False
 
-    def runs(self, work: Work) -> int:
-        if not work.chance:
+    def n_runs(self, experiment: Experiment) -> int:
+        """Return the number of runs of an experiment."""
+        if not experiment.randomized:
             return 1
         if self.seeds is not None:
             return self.seeds
-        return work.quick if self.fast else work.runs
+        return experiment.fast_runs if self.fast else experiment.runs
 
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One number of a table or point of a figure.
+    """A number of a table, or a point of a figure.
 
-    values   one a run of each of its works (of a fold, say)
-    paper    what the paper says, where it does
-    queries  one a query, averaged over runs, where the values are means over queries
+    Attributes
+    ----------
+    labels : mapping
+        What identifies the cell in its entry: method, measure, data set, ...
+    values : ndarray
+        One value per run of each experiment (of each fold, for instance).
+    paper : float or None
+        The value printed in the paper.
+    queries : ndarray or None
+        One value per query, averaged over runs, where the values are means over queries.
     """
 
-    where: Mapping[str, Any]
+    labels: Mapping[str, Any]
     values: Floats
     paper: float | None = None
     queries: Floats | None = None
 
     @property
     def ours(self) -> float:
+        """Our value: the mean over runs."""
         return float(self.values.mean())
 
     @property
-    def units(self) -> Floats:
-        """What chance is judged by: queries, else runs."""
+    def samples(self) -> Floats:
+        """The values that significance tests use: per query, or else per run."""
         return self.values if self.queries is None else self.queries
 
     @property
     def se(self) -> float | None:
         """Standard error of the mean, over queries or else over runs."""
-        n = len(self.units)
-        return float(self.units.std(ddof=1) / np.sqrt(n)) if n > 1 else None
+        n = len(self.samples)
+        return float(self.samples.std(ddof=1) / np.sqrt(n)) if n > 1 else None
 
     def to_dict(self) -> dict[str, Any]:
-        found = {**self.where, "paper": self.paper, "ours": self.ours, "se": self.se,
-                 "runs": len(self.values)}  # fmt: skip
-        return found if self.queries is None else {**found, "queries": len(self.queries)}
+        """Return labels and numbers for JSON."""
+        record = {**self.labels, "paper": self.paper, "ours": self.ours, "se": self.se,
+                  "runs": len(self.values)}  # fmt: skip
+        return record if self.queries is None else {**record, "queries": len(self.queries)}
 
 
 class Cells:
-    """The cells of an entry, found by their labels."""
+    """The cells of an entry, selected by their labels."""
 
     def __init__(self, cells: Iterable[Cell]) -> None:
         self.cells = list(cells)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Cell]:
         return iter(self.cells)
 
     def __len__(self) -> int:
         return len(self.cells)
 
-    def one(self, **labels: Any) -> Cell:
-        """The only cell with these labels."""
-        found = [c for c in self.cells if all(c.where.get(k) == v for k, v in labels.items())]
-        if len(found) != 1:
-            raise KeyError(f"{len(found)} cells have {labels}")
-        return found[0]
+    def cell(self, **labels: Any) -> Cell:
+        """Return the only cell with these labels."""
+        matches = [c for c in self.cells if all(c.labels.get(k) == v for k, v in labels.items())]
+        if len(matches) != 1:
+            raise KeyError(f"{len(matches)} cells have the labels {labels}")
+        return matches[0]
 
-    def at(self, **labels: Any) -> Floats:
-        """Its values by query, else by run, always in the same order."""
-        return self.one(**labels).units
+    def samples(self, **labels: Any) -> Floats:
+        """Return the values per query, or else per run, of the only cell with these labels.
 
-    def names(self, label: str) -> list[Any]:
-        """What a label says, in the order of cells."""
-        return list(dict.fromkeys(c.where[label] for c in self.cells if label in c.where))
+        The order of queries and runs is the same in all cells of an entry.
+        """
+        return self.cell(**labels).samples
+
+    def label_values(self, label: str) -> list[Any]:
+        """Return the distinct values of a label, in the order of the cells."""
+        return list(dict.fromkeys(c.labels[label] for c in self.cells if label in c.labels))
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement, whether it stands, and the numbers that say so.
+    """A tested statement.
 
-    held_equal  what is the same on both sides of the comparison; empty: what its entry says
+    Attributes
+    ----------
+    text : str
+        The statement.
+    verdict : {"holds", "does not hold", "inconclusive"}
+        "inconclusive" also where data are missing, or nothing here can test the statement.
+    evidence : str
+        The numbers behind the verdict.
+    source : {"paper", "ours"}
+        Who makes the statement.
+    held_equal : str
+        What is the same on both sides of the comparison; empty: as its entry says.
     """
 
     text: str
     verdict: Verdict
-    why: str
-    whose: Literal["paper", "ours"] = "paper"
+    evidence: str
+    source: Literal["paper", "ours"] = "paper"
     held_equal: str = ""
 
     @property
     def label(self) -> str:
-        """The statement, and whether it is ours."""
-        return self.text + (" (ours)" if self.whose == "ours" else "")
+        """The statement, marked if it is ours."""
+        return self.text + (" (ours)" if self.source == "ours" else "")
 
     def to_dict(self) -> dict[str, Any]:
-        return dict(vars(self))
+        """Return the claim for JSON."""
+        return {
+            "text": self.text, "verdict": self.verdict, "why": self.evidence,
+            "whose": self.source, "held_equal": self.held_equal,
+        }  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Drawing:
-    """How cells become a picture: a line (or, without `across`, a group) a value of `line`.
+class Plot:
+    """How cells become a figure: one line per value of the label `series`.
 
-    dashed  lines that nothing is learned for
-    log     equal ratios along `across` are equally far apart; a word there is drawn at the end
+    Attributes
+    ----------
+    series : str
+        Label whose values are the lines.
+    x : str or None
+        Label along the x axis; None: a row of dots with error bars per group of cells.
+    y : str
+        Title of the y axis.
+    dashed : sequence of str
+        Lines of methods without training.
+    log_x : bool
+        Logarithmic x axis; a value that is a string is drawn after the largest number.
     """
 
-    line: str
-    across: str | None
-    up: str
+    series: str
+    x: str | None
+    y: str
     dashed: Sequence[str] = ()
-    log: bool = False
+    log_x: bool = False
 
 
 @dataclass(frozen=True)
-class Grid:
-    """How cells become a table as papers print it; the paper's numbers stand below ours."""
+class TableLayout:
+    """How cells become a table with rows and columns; printed values are below ours."""
 
-    row: str
-    column: str
+    row: str  # label of the rows
+    column: str  # label of the columns
     title: str = ""
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A table or a figure.
+class PaperEntry:
+    """A table or a figure of a paper.
 
-    says    what the paper says of it, in a sentence
-    works   all that is computed for it
-    claims  verdicts on its cells
-    drawings  pictures: the word that its cells have among their labels ("": all), and how
-    grids   tables, likewise; without one, numbers are shown as they are drawn
-    note    what a reader must know of ours
-    keep    which rows of its works are its own: figures may share work
-    paper   numbers that the paper gives, as (labels, value)
-    held_equal  what is the same for all that its claims compare, and what is not; a claim that
-            compares other things says so itself
+    Attributes
+    ----------
+    name, title : str
+        Name such as "figure7", and a title.
+    statement : str
+        What the paper says about it, in a sentence.
+    experiments : sequence of Experiment
+        Everything that is computed for it.
+    claims : callable
+        Returns the claims for the cells.
+    plots : sequence of (str, Plot)
+        Figures; each shows the cells that have this value among their labels ("": all cells).
+    row_filter : callable
+        Whether a row belongs to this entry: entries may share experiments.
+    paper_values : sequence of (mapping, float)
+        Values printed in the paper, with the labels of their cells.
+    note : str
+        What a reader must know about our version.
+    layouts : sequence of (str, TableLayout)
+        Tables, selected as `plots` are; without one, tables follow the plots.
+    held_equal : str
+        What is the same for everything that the claims compare, and what is not.
     """
 
     name: str
     title: str
-    says: str
-    works: Sequence[Work]
+    statement: str
+    experiments: Sequence[Experiment]
     claims: Callable[[Cells], list[Claim]]
-    drawings: Sequence[tuple[str, Drawing]] = ()
-    keep: Callable[[Row], bool] = lambda row: True
-    paper: Sequence[tuple[Mapping[str, Any], float]] = ()
+    plots: Sequence[tuple[str, Plot]] = ()
+    row_filter: Callable[[Row], bool] = lambda row: True
+    paper_values: Sequence[tuple[Mapping[str, Any], float]] = ()
     note: str = ""
-    grids: Sequence[tuple[str, Grid]] = ()
+    layouts: Sequence[tuple[str, TableLayout]] = ()
     _: KW_ONLY
     held_equal: str
 
-    def judged(self, cells: Cells) -> list[Claim]:
-        """Return the claims on these cells, each with what was held equal."""
+    def evaluate_claims(self, cells: Cells) -> list[Claim]:
+        """Return the claims about these cells, each with what was held equal."""
         return [
             claim if claim.held_equal else replace(claim, held_equal=self.held_equal)
             for claim in self.claims(cells)
         ]
 
     @property
-    def needs(self) -> list[str]:
-        return list(dict.fromkeys(w.needs for w in self.works if w.needs is not None))
+    def datasets(self) -> list[str]:
+        """Names of the data sets that the entry cannot do without."""
+        return list(dict.fromkeys(e.dataset for e in self.experiments if e.dataset is not None))
 
 
 @dataclass(frozen=True)
-class Study:
-    """A paper's entries; `modules` are the packages and modules that its numbers come from."""
+class PaperStudy:
+    """The entries of a paper; `modules` are the packages and modules that compute its numbers."""
 
     name: str
     title: str
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, PaperEntry]
     modules: Sequence[str]
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
-    """What came of an entry; `missing` says what kept it from being done."""
+class EntryResult:
+    """Cells and tested claims of an entry.
 
-    entry: Entry
+    Attributes
+    ----------
+    entry : PaperEntry
+        The table or figure: name, title, statement of the paper.
+    cells : Cells
+        Our numbers; empty where data are missing.
+    claims : sequence of Claim
+        The claims with their verdicts.
+    missing : str
+        The missing data; empty where the entry was computed.
+    """
+
+    entry: PaperEntry
     cells: Cells
     claims: Sequence[Claim]
     missing: str = ""
 
 
-def cells_of(entry: Entry, runs: Sequence[Sequence[Sequence[Row]]]) -> Cells:
-    """Rows of all runs of all works of an entry, by their labels."""
-    values: dict[tuple[tuple[str, Any], ...], list[float]] = {}
-    queries: dict[tuple[tuple[str, Any], ...], list[Floats]] = {}
-    for work in runs:
-        own: dict[tuple[tuple[str, Any], ...], list[Any]] = {}
-        for row in (row for rows in work for row in rows if entry.keep(row)):
-            labels = tuple((k, v) for k, v in row.items() if k not in NUMBERS)
+def collect_cells(entry: PaperEntry, runs: Sequence[Sequence[Sequence[Row]]]) -> Cells:
+    """Return the cells of an entry from its rows, by experiment and run."""
+    values: dict[LabelKey, list[float]] = {}
+    queries: dict[LabelKey, list[Floats]] = {}
+    for experiment_runs in runs:
+        run_queries: dict[LabelKey, list[Any]] = {}
+        for row in (row for rows in experiment_runs for row in rows if entry.row_filter(row)):
+            labels = tuple((k, v) for k, v in row.items() if k not in VALUE_KEYS)
             values.setdefault(labels, []).append(float(row["value"]))
             if "queries" in row:
-                own.setdefault(labels, []).append(row["queries"])
-        for labels, every in own.items():  # works are folds here: their queries differ
-            queries.setdefault(labels, []).append(np.mean(every, axis=0))
+                run_queries.setdefault(labels, []).append(row["queries"])
+        for labels, query_values in run_queries.items():  # experiments are folds here
+            queries.setdefault(labels, []).append(np.mean(query_values, axis=0))
     return Cells(
         Cell(
-            dict(labels), np.array(found), _said(entry, dict(labels)),
+            dict(labels), np.array(cell_values), _paper_value(entry, dict(labels)),
             np.concatenate(queries[labels]) if labels in queries else None,
         )
-        for labels, found in values.items()
+        for labels, cell_values in values.items()
     )  # fmt: skip
 
 
-def _said(entry: Entry, where: Mapping[str, Any]) -> float | None:
-    """What the paper says of a cell."""
-    for labels, value in entry.paper:
-        if all(where.get(k) == v for k, v in labels.items()):
+def _paper_value(entry: PaperEntry, cell_labels: Mapping[str, Any]) -> float | None:
+    """Return the value printed in the paper for a cell."""
+    for labels, value in entry.paper_values:
+        if all(cell_labels.get(k) == v for k, v in labels.items()):
             return value
     return None

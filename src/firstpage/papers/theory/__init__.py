@@ -1,1 +1,1 @@
-"""What the theorems share: probability spaces over orders, sensitivity, consistency."""
+"""Code shared by the theorems: probability spaces over orders, sensitivity, consistency."""

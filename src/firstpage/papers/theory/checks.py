@@ -1,4 +1,4 @@
-"""What a check is: a sentence of a paper, whether we hold it for true, and a run that tries it."""
+"""Data structures of a check: a statement of a paper, the recorded result, and a test of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-Kind = Literal["printed", "mended", "ours"]
+Kind = Literal["printed", "corrected", "ours"]
 PAPERS = {
     "xia2009": "Xia, Liu and Li (2009): top-k ranking, statistical consistency",
     "lan2013": "Lan et al. (2013): is top-k sufficient for ranking? Bounds of 1 - NDCG@k",
@@ -18,67 +18,104 @@ PAPERS = {
 
 
 @dataclass(frozen=True)
-class Result:
-    """Whether a claim stood every trial, the numbers behind that, and where it fell."""
+class Evidence:
+    """Whether a statement held in every trial.
+
+    Attributes
+    ----------
+    holds : bool
+        Whether no trial refuted the statement.
+    numbers : mapping
+        Counts and extreme values of the trials, by name.
+    example : str
+        A counterexample, where there is one.
+    """
 
     holds: bool
     numbers: Mapping[str, float] = field(default_factory=dict)
     example: str = ""
 
 
-Run = Callable[[np.random.Generator, int], Result]
+CheckFunction = Callable[[np.random.Generator, int], Evidence]
 
 
 @dataclass(frozen=True)
 class Check:
-    """A claim that can be run.
+    """A statement that can be tested.
 
-    kind   as the paper prints it, a mended form of `mends`, or one that the paper has not
-    holds  what is recorded: a printed theorem may be recorded as false
-    note   what is left of a claim that does not hold and has no mended form
+    Attributes
+    ----------
+    name : str
+        Paper and statement, such as "xia2009/theorem-6".
+    claim : str
+        The statement in words.
+    run : callable
+        ``run(rng, samples)`` returns the evidence.
+    kind : {"printed", "corrected", "ours"}
+        As the paper prints it, a corrected form of `corrects`, or not in the paper.
+    holds : bool
+        The recorded result: a printed theorem may be recorded as false.
+    corrects : str
+        Name of the false statement that this one corrects.
+    note : str
+        What remains of a false statement that has no corrected form.
     """
 
     name: str
     claim: str
-    run: Run
+    run: CheckFunction
     kind: Kind = "printed"
     holds: bool = True
-    mends: str = ""
+    corrects: str = ""
     note: str = ""
 
     @property
     def paper(self) -> str:
+        """Name of the paper, such as "xia2009"."""
         return self.name.partition("/")[0]
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """A check and what came of it."""
+class CheckResult:
+    """The result of a check, returned by `check_theorems`.
+
+    Attributes
+    ----------
+    check : Check
+        The statement.
+    evidence : Evidence
+        Whether it held, with numbers and a counterexample.
+    seconds : float
+        Time that it took.
+    """
 
     check: Check
-    result: Result
+    evidence: Evidence
     seconds: float = 0.0
 
     @property
     def as_recorded(self) -> bool:
-        return self.result.holds == self.check.holds
+        """Whether the result is the recorded one."""
+        return self.evidence.holds == self.check.holds
 
     @property
     def verdict(self) -> str:
-        return "holds" if self.result.holds else "does not hold"
+        """The result in words: "holds" or "does not hold"."""
+        return "holds" if self.evidence.holds else "does not hold"
 
     def to_dict(self) -> dict[str, Any]:
-        check, result = self.check, self.result
+        """Return the result for JSON."""
+        check, evidence = self.check, self.evidence
         return {
             "name": check.name, "paper": PAPERS[check.paper], "claim": check.claim,
-            "kind": check.kind, "mends": check.mends or None, "note": check.note or None,
-            "holds": result.holds,
+            "kind": check.kind, "mends": check.corrects or None, "note": check.note or None,
+            "holds": evidence.holds,
             "recorded": check.holds, "as_recorded": self.as_recorded,
-            "numbers": {k: _plain(v) for k, v in result.numbers.items()},
-            "example": result.example or None, "seconds": round(self.seconds, 3),
+            "numbers": {k: _finite_or_none(v) for k, v in evidence.numbers.items()},
+            "example": evidence.example or None, "seconds": round(self.seconds, 3),
         }  # fmt: skip
 
 
-def _plain(value: float) -> float | None:
-    """JSON knows no infinity."""
+def _finite_or_none(value: float) -> float | None:
+    """Return None for infinities and NaN, which JSON does not have."""
     return float(value) if np.isfinite(value) else None

@@ -1,6 +1,6 @@
-"""Do the scores of least risk put the right objects on top?  Theorem 6 of Xia et al., tried out.
+"""Do the scores of minimum risk put the right objects on top?  A test of Theorem 6 of Xia et al.
 
-The scores of least risk come with a certificate of how near they are.
+Each minimum comes with a certificate of its accuracy.
 """
 
 from __future__ import annotations
@@ -14,79 +14,90 @@ import numpy as np
 from scipy.optimize import linprog, minimize
 
 from firstpage.losses.loss import Loss
-from firstpage.papers.theory.sensitivity import Sensitivity, kink, order_sensitive
+from firstpage.papers.theory.sensitivity import Sensitivity, find_kink, order_sensitive
 from firstpage.papers.theory.spaces import (
+    Order,
     Pair,
     Phi,
-    Space,
+    ProbabilitySpace,
     Surrogate,
-    depth,
+    check_depth,
+    make_surrogate,
     orders,
     random_space,
-    surrogate,
     theorem_6_pairs,
 )
 from firstpage.types import Array, Floats
 
-FAR = 40.0  # scores beyond this are as good as infinite
-AWAY = 1e4
-ASIDE = 1e-7
-PLANES = 400  # at most
-CHORDS = 40  # on which convexity is tried
+PLANE_SCORE_LIMIT = 40.0  # bound of scores in linear programs
+SCORE_LIMIT = 1e4  # bound of scores in descents
+OFFSET = 1e-7  # by which points are moved off kinks before gradients are taken
+MAX_PLANES = 400
+CHORDS = 40  # on which convexity is tested
 
 
 @dataclass(frozen=True, eq=False)
-class Least:
-    """Scores of the least risk that was found.
+class RiskMinimum:
+    """Scores at which the risk is smallest.
 
-    slope  the norm of the risk's slope there: 0 at a least point without corners
-    gap    for planes: the risk is at most this above the least one
+    Attributes
+    ----------
+    scores : ndarray
+        The scores.
+    risk : float
+        The risk at the scores.
+    gradient_norm : float
+        Norm of the gradient of the risk: 0 at a minimum without kinks.
+    gap : float or None
+        Of cutting planes: an upper bound on the distance from the minimum risk.
     """
 
     scores: Floats
     risk: float
-    slope: float
+    gradient_norm: float
     gap: float | None = None
 
-    def top(self, k: int) -> tuple[int, ...]:
+    def top(self, k: int) -> Order:
+        """Return the k objects with the highest scores."""
         return tuple(int(i) for i in np.argsort(-self.scores, kind="stable")[:k])
 
-    def lead(self, top: Sequence[int]) -> float:
-        """By how much each of `top` is above the next, and its last above all others; the least."""
+    def margin(self, top: Sequence[int]) -> float:
+        """Return the smallest lead of an object of `top` over the next, or over all others."""
         rest = np.delete(self.scores, list(top))
         line = [*self.scores[list(top)], *([rest.max()] if len(rest) else [])]
         return float(-np.diff(line).max()) if len(line) > 1 else 0.0
 
 
-def risk(phi: Surrogate, space: Space, g: Floats) -> float:
-    """Q(p, g): the mean loss of scores g under the chances of the orders."""
-    return float(space.chances @ phi.values(g))
+def risk(phi: Surrogate, space: ProbabilitySpace, g: Floats) -> float:
+    """Return Q(p, g): the expected loss of scores g under the probabilities of the orders."""
+    return float(space.probabilities @ phi.values(g))
 
 
-def risk_slope(phi: Surrogate, space: Space, g: Floats) -> Floats:
-    found: Floats = space.chances @ phi.slopes(g)
-    return found
+def risk_gradient(phi: Surrogate, space: ProbabilitySpace, g: Floats) -> Floats:
+    """Return the gradient of the risk by the scores."""
+    gradient: Floats = space.probabilities @ phi.gradients(g)
+    return gradient
 
 
-def least(
-    phi: Surrogate, space: Space, rng: np.random.Generator, starts: int = 3, smooth: bool = True,
-    convex: bool = False,
-) -> list[Least]:  # fmt: skip
-    """The least points that several starts lead to, the best first; equally good ones stay.
+def minimize_risk(
+    phi: Surrogate, space: ProbabilitySpace, rng: np.random.Generator, starts: int = 3,
+    smooth: bool = True, convex: bool = False,
+) -> list[RiskMinimum]:  # fmt: skip
+    """Return the minima that several random starts lead to: the best, and equally good ones.
 
-    Without corners: quasi-Newton, then Newton steps.  With corners: planes, if it is convex; else
-    a search by values alone, which has no certificate.
+    Smooth losses: quasi-Newton, then Newton steps.  Convex losses with kinks: cutting planes.
+    Other losses: a search by values alone, without a certificate.
     """
     if not smooth and (convex or phi.convex):
-        return [by_planes(phi, space)]
-    found = [_descent(phi, space, rng.normal(size=phi.n), smooth) for _ in range(starts)]
-    found.sort(key=lambda each: each.risk)
-    near = found[0].risk + 1e-9 * (1 + abs(found[0].risk))
-    return [each for each in found if each.risk <= near]
+        return [minimize_by_planes(phi, space)]
+    minima = [_descend(phi, space, rng.normal(size=phi.n), smooth) for _ in range(starts)]
+    minima.sort(key=lambda minimum: minimum.risk)
+    tolerated = minima[0].risk + 1e-9 * (1 + abs(minima[0].risk))
+    return [minimum for minimum in minima if minimum.risk <= tolerated]
 
 
 def looks_convex(phi: Surrogate, rng: np.random.Generator) -> bool:
-    """Whether no order's loss was found above the middle of a line between two of its points."""
+    """Return whether the losses of all orders are below random chords at their midpoints."""
     for _ in range(CHORDS):
         a, b = 3 * rng.normal(size=(2, phi.n))
         ends = (phi.values(a) + phi.values(b)) / 2
@@ -95,101 +106,121 @@ def looks_convex(phi: Surrogate, rng: np.random.Generator) -> bool:
     return True
 
 
-def _descent(phi: Surrogate, space: Space, start: Array, smooth: bool) -> Least:
-    """Down from a start; scores stop at AWAY, so that a risk that falls without end ends there."""
+def _descend(phi: Surrogate, space: ProbabilitySpace, start: Array, smooth: bool) -> RiskMinimum:
+    """Return the minimum reached from a start; scores are bounded, as the risk may not be."""
 
     def value(g: Array) -> float:
-        return risk(phi, space, np.clip(g, -AWAY, AWAY))
+        return risk(phi, space, np.clip(g, -SCORE_LIMIT, SCORE_LIMIT))
 
-    def slope(g: Array) -> Array:
-        found: Array = risk_slope(phi, space, np.clip(g, -AWAY, AWAY)) * (np.abs(g) < AWAY)
-        return found
+    def gradient(g: Array) -> Array:
+        clipped = np.clip(g, -SCORE_LIMIT, SCORE_LIMIT)
+        derivatives: Array = risk_gradient(phi, space, clipped) * (np.abs(g) < SCORE_LIMIT)
+        return derivatives
 
-    def down(start: Array) -> Array:
-        found: Any = minimize(value, start, jac=slope, method="BFGS", options={"gtol": 1e-9})
-        end: Array = np.clip(found.x, -AWAY, AWAY)
+    def bfgs(start: Array) -> Array:
+        solution: Any = minimize(value, start, jac=gradient, method="BFGS", options={"gtol": 1e-9})
+        end: Array = np.clip(solution.x, -SCORE_LIMIT, SCORE_LIMIT)
         return end
 
-    g = down(start)
-    free = abs(value(g / 2) - value(g)) < 1e-12 * (1 + abs(value(g)))  # only the direction counts
-    for _ in range(4 if free else 0):  # far out slopes are small whatever the direction: come back
-        g = unit(down(unit(g)))
+    g = bfgs(start)
+    scale_free = abs(value(g / 2) - value(g)) < 1e-12 * (1 + abs(value(g)))
+    for _ in range(4 if scale_free else 0):  # gradients vanish at large scores: normalize
+        g = normalize(bfgs(normalize(g)))
     if not smooth:
         g = minimize(value, g, method="Nelder-Mead", options={"xatol": 1e-7, "fatol": 1e-12}).x
     elif phi.exact:
-        g = _polished(phi, space, g, free)
-    return Least(g, value(g), float(np.linalg.norm(risk_slope(phi, space, g))))
+        g = _newton_steps(phi, space, g, scale_free)
+    return RiskMinimum(g, value(g), float(np.linalg.norm(risk_gradient(phi, space, g))))
 
 
-def unit(g: Array) -> Array:
-    """The same direction at length 1; 0 stays."""
-    found: Array = g / (np.linalg.norm(g) or 1.0)
-    return found
+def normalize(g: Array) -> Array:
+    """Return the vector scaled to length 1; 0 is unchanged."""
+    scaled: Array = g / (np.linalg.norm(g) or 1.0)
+    return scaled
 
 
-def _polished(phi: Surrogate, space: Space, g: Floats, free: bool) -> Floats:
-    """Newton steps, as long as they make the slope smaller; `free`: at length 1."""
-    slope = risk_slope(phi, space, g)
+def _newton_steps(phi: Surrogate, space: ProbabilitySpace, g: Floats, scale_free: bool) -> Floats:
+    """Return scores after Newton steps, as long as they reduce the gradient."""
+    gradient = risk_gradient(phi, space, g)
     for _ in range(6):
-        bend = np.empty((phi.n, phi.n))
+        hessian = np.empty((phi.n, phi.n))
         for i in range(phi.n):
             up, down = g.copy(), g.copy()
             up[i] += 1e-4
             down[i] -= 1e-4
-            bend[i] = (risk_slope(phi, space, up) - risk_slope(phi, space, down)) / 2e-4
-        step = np.linalg.lstsq(bend + bend.T, 2 * slope, rcond=1e-7)[0]
-        there = unit(g - step) if free else g - step
-        after = risk_slope(phi, space, there)
-        if not np.linalg.norm(after) < np.linalg.norm(slope):
+            hessian[i] = (risk_gradient(phi, space, up) - risk_gradient(phi, space, down)) / 2e-4
+        step = np.linalg.lstsq(hessian + hessian.T, 2 * gradient, rcond=1e-7)[0]
+        next_g = normalize(g - step) if scale_free else g - step
+        next_gradient = risk_gradient(phi, space, next_g)
+        if not np.linalg.norm(next_gradient) < np.linalg.norm(gradient):
             break
-        g, slope = there, after
+        g, gradient = next_g, next_gradient
     return g
 
 
-def by_planes(phi: Surrogate, space: Space, tie: Pair | None = None) -> Least:
-    """The least risk of a convex loss with corners: planes below it, a linear program a round.
+def minimize_by_planes(
+    phi: Surrogate, space: ProbabilitySpace, pair: Pair | None = None
+) -> RiskMinimum:
+    """Return the minimum risk of a convex loss with kinks, by cutting planes.
 
-    With `tie` = (i, j) only among scores that do not have i above j.  The slope of a function is
-    taken by differences, a little beside the point: programmes end at corners, where there is none.
+    With `pair` = (i, j), only scores that do not have i above j are considered.  Linear programs
+    end at kinks, so that finite differences are taken at a small offset.
     """
     n = phi.n
-    aside = np.random.default_rng(0).normal(size=n) * (0.0 if phi.exact else ASIDE)
-    tol = 1e-9 if phi.exact else 1e-6
+    offset = np.random.default_rng(0).normal(size=n) * (0.0 if phi.exact else OFFSET)
+    tolerance = 1e-9 if phi.exact else 1e-6
     g = np.zeros(n)
     rows: list[Array] = []
-    right: list[float] = []
-    if tie is not None:
-        rows.append(np.r_[np.eye(n)[tie[0]] - np.eye(n)[tie[1]], 0.0])
-        right.append(0.0)
-    best, kept, low = np.inf, g, -np.inf
-    for _ in range(PLANES):
-        g = g + aside
-        value, slope = risk(phi, space, g), space.chances @ phi.slopes(g, ASIDE / 100)
-        if value < best:
-            best, kept = value, g
-        rows.append(np.r_[slope, -1.0])
-        right.append(float(slope @ g) - value)
-        bounds = [(-FAR, FAR)] * n + [(0.0, None)]
-        done: Any = linprog(np.r_[np.zeros(n), 1.0], np.array(rows), np.array(right), bounds=bounds)
-        g, low = done.x[:n], float(done.fun)
-        if best - low <= tol * (1 + abs(best)):
+    limits: list[float] = []
+    if pair is not None:
+        rows.append(np.r_[np.eye(n)[pair[0]] - np.eye(n)[pair[1]], 0.0])
+        limits.append(0.0)
+    best_risk, best_g, lower_bound = np.inf, g, -np.inf
+    for _ in range(MAX_PLANES):
+        g = g + offset
+        value = risk(phi, space, g)
+        gradient = space.probabilities @ phi.gradients(g, OFFSET / 100)
+        if value < best_risk:
+            best_risk, best_g = value, g
+        rows.append(np.r_[gradient, -1.0])
+        limits.append(float(gradient @ g) - value)
+        bounds = [(-PLANE_SCORE_LIMIT, PLANE_SCORE_LIMIT)] * n + [(0.0, None)]
+        solution: Any = linprog(
+            np.r_[np.zeros(n), 1.0], np.array(rows), np.array(limits), bounds=bounds
+        )
+        g, lower_bound = solution.x[:n], float(solution.fun)
+        if best_risk - lower_bound <= tolerance * (1 + abs(best_risk)):
             break
-    return Least(kept - kept.mean(), best, float("nan"), max(best - low, 0.0))
+    gap = max(best_risk - lower_bound, 0.0)
+    return RiskMinimum(best_g - best_g.mean(), best_risk, float("nan"), gap)
 
 
-CLEAR = 1e-7  # a lead of scores below this is a tie
-SURE = 1e-5  # of slopes and of gaps
+MIN_MARGIN = 1e-7  # smaller margins of scores are ties
+MAX_CERTIFICATE = 1e-5  # largest gradient norm or gap of a certified minimum
 
 
 @dataclass(frozen=True)
-class Agreement:
-    """On how many spaces the scores of least risk have the Bayes ranker's top k.
+class BayesAgreement:
+    """On how many spaces the scores of minimum risk have the top k of the Bayes ranker.
 
-    lead   the least lead of an object of the top over the next, where they agree
-    slope  the greatest norm of the risk's slope at what was taken as the least point; for losses
-           with corners, the most by which its risk may be above the least
-    unsure spaces in which no point is certified as a least one: the risk falls without end, or
-           the loss has corners and is not convex
+    Attributes
+    ----------
+    loss : str
+        Name of the loss.
+    n, k : int
+        Number of objects, and depth of the top.
+    spaces, agree : int
+        Number of spaces, and of those with the same top k.
+    margin : float
+        Smallest lead of an object of the top over the next, where they agree.
+    certificate : float
+        Largest norm of the gradient at a minimum; of losses with kinks, the largest gap between
+        its risk and a lower bound.
+    uncertified : int
+        Number of spaces without a certified minimum: the risk is unbounded, or the loss has kinks
+        and is not convex.
+    example : str
+        A space in which the top k is wrong.
     """
 
     loss: str
@@ -197,30 +228,62 @@ class Agreement:
     k: int
     spaces: int
     agree: int
-    lead: float
-    slope: float
-    unsure: int = 0
+    margin: float
+    certificate: float
+    uncertified: int = 0
     example: str = ""
 
     @property
     def holds(self) -> bool:
+        """Whether the top k agree on all spaces."""
         return self.agree == self.spaces
 
     @property
     def wrong(self) -> int:
-        return self.spaces - self.agree - self.unsure
+        """Number of spaces with a certified minimum that has another top k."""
+        return self.spaces - self.agree - self.uncertified
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result for JSON."""
+        return {
+            "loss": self.loss, "n": self.n, "k": self.k, "spaces": self.spaces,
+            "agree": self.agree, "lead": self.margin, "slope": self.certificate,
+            "unsure": self.uncertified, "example": self.example, "holds": self.holds,
+        }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Consistency:
-    """A loss under the definition, and under the test that the definition is meant for."""
+    """Whether a loss is consistent with the top-k true loss, returned by `consistency`.
+
+    It is true if the loss is top-k order sensitive, so that Theorem 6 applies, and if no space
+    was found in which the minimum risk has a wrong top k.
+
+    Attributes
+    ----------
+    sensitivity : Sensitivity
+        Whether the loss is top-k order sensitive, clause by clause.
+    agreement : BayesAgreement
+        On how many spaces the minimum risk has the top k of the Bayes ranker.
+    holds : bool
+        Whether both hold.
+    verdict : str
+        The result in words.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> result = fp.consistency("ListMLE(k=1)", n=3, k=1, samples=5, spaces=4)
+    >>> bool(result), result.agreement.agree
+    (True, 4)
+    """
 
     sensitivity: Sensitivity
-    agreement: Agreement
+    agreement: BayesAgreement
 
     @property
     def holds(self) -> bool:
-        """Sensitive, so that Theorem 6 applies, and no space found in which it goes wrong."""
+        """Whether the loss is order sensitive and no space with a wrong top k was found."""
         return self.sensitivity.holds and self.agreement.holds
 
     def __bool__(self) -> bool:
@@ -231,94 +294,117 @@ class Consistency:
 
     @property
     def verdict(self) -> str:
-        k, found = self.sensitivity.k, self.agreement
-        if found.wrong:
-            return f"not consistent with the top-{k} true loss: there is a counter-example"
+        """The result in words."""
+        k, agreement = self.sensitivity.k, self.agreement
+        if agreement.wrong:
+            return f"not consistent with the top-{k} true loss: there is a counterexample"
         if not self.sensitivity.holds:
             return (
-                f"not top-{k} order sensitive, so that no theorem speaks for it; no "
-                f"counter-example in {found.spaces - found.unsure} spaces"
+                f"not top-{k} order sensitive, so that no theorem applies; no counterexample in "
+                f"{agreement.spaces - agreement.uncertified} spaces"
             )
-        if found.unsure:
+        if agreement.uncertified:
             return (
-                f"undecided: in {found.unsure} of {found.spaces} spaces no least risk was certified"
+                f"undecided: in {agreement.uncertified} of {agreement.spaces} spaces no minimum "
+                "risk was certified"
             )
         return f"consistent with the top-{k} true loss, as far as enumeration can tell"
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the result for JSON.
+
+        Returns
+        -------
+        dict
+            Keys "holds", "verdict", those of `Sensitivity.to_dict` and "agreement".
+        """
         return {
             "holds": self.holds, "verdict": self.verdict, **self.sensitivity.to_dict(),
-            "agreement": {**vars(self.agreement), "holds": self.agreement.holds},
+            "agreement": self.agreement.to_dict(),
         }  # fmt: skip
 
 
-def spaces_for(
+def preserving_spaces(
     rng: np.random.Generator, n: int, k: int, count: int
-) -> Iterator[tuple[Space, list[Pair]]]:
-    """Spaces that fulfill what Theorem 6 asks, every other one a harsh one; and the pairs."""
+) -> Iterator[tuple[ProbabilitySpace, list[Pair]]]:
+    """Yield random spaces that fulfill the conditions of Theorem 6, with the preserved pairs.
+
+    Every other space is adversarial below the top k.
+    """
     for number in range(count):
         order = rng.permutation(n).tolist()
         pairs = theorem_6_pairs(order, k, rng)
-        yield random_space(rng, n, k, pairs, harsh=number % 2 == 0), pairs
+        yield random_space(rng, n, k, pairs, adversarial=number % 2 == 0), pairs
 
 
-def agreement(
+def bayes_agreement(
     loss: Loss | Phi | Surrogate | str, n: int = 4, k: int = 1, spaces: int = 20, seed: int = 0
-) -> Agreement:
-    """Least points on random spaces that are order preserving for Theorem 6's n - 1 pairs."""
-    phi = surrogate(loss, n)
-    depth(k, n)
+) -> BayesAgreement:
+    """Compare minimum risk and Bayes ranker on random spaces that preserve Theorem 6's pairs."""
+    phi = make_surrogate(loss, n)
+    check_depth(k, n)
     rng = np.random.default_rng(seed)
-    smooth = kink(phi, rng) is None
+    smooth = find_kink(phi, rng) is None
     convex = phi.convex or (not smooth and looks_convex(phi, rng))
-    agree, unsure, lead, slope, example = 0, 0, np.inf, 0.0, ""
-    for space, _ in spaces_for(rng, n, k, spaces):
+    agree, uncertified, margin, certificate, example = 0, 0, np.inf, 0.0, ""
+    for space, _ in preserving_spaces(rng, n, k, spaces):
         top = space.bayes(k)[0]
-        found = least(phi, space, rng, smooth=smooth, convex=convex)
-        worst = min(found, key=lambda each: each.lead(top))
-        sure = certified(worst, smooth)
-        right = sure and worst.lead(top) > CLEAR and not tied(phi, space, worst, top)
-        agree, unsure = agree + right, unsure + (not sure)
-        lead = min(lead, worst.lead(top)) if right else lead
-        slope = max(slope, *(each.slope if each.gap is None else each.gap for each in found))
-        if sure and not right and not example:
-            example = told(space, worst, k)
-    return Agreement(phi.name, n, k, spaces, agree, float(lead), slope, unsure, example)
+        minima = minimize_risk(phi, space, rng, smooth=smooth, convex=convex)
+        worst = min(minima, key=lambda minimum: minimum.margin(top))
+        certified = is_certified(worst, smooth)
+        correct = (
+            certified and worst.margin(top) > MIN_MARGIN and not has_tie(phi, space, worst, top)
+        )
+        agree, uncertified = agree + correct, uncertified + (not certified)
+        margin = min(margin, worst.margin(top)) if correct else margin
+        certificate = max(
+            certificate, *(m.gradient_norm if m.gap is None else m.gap for m in minima)
+        )
+        if certified and not correct and not example:
+            example = describe_minimum(space, worst, k)
+    return BayesAgreement(
+        phi.name, n, k, spaces, agree, float(margin), certificate, uncertified, example
+    )
 
 
-def certified(found: Least, smooth: bool) -> bool:
-    """Whether the point is shown to be a least one: its slope is 0, or planes have met it."""
-    if found.gap is not None:
-        return found.gap <= SURE
-    return smooth and found.slope <= SURE
+def is_certified(minimum: RiskMinimum, smooth: bool) -> bool:
+    """Return whether a point is proven to be a minimum, by its gradient or by its gap."""
+    if minimum.gap is not None:
+        return minimum.gap <= MAX_CERTIFICATE
+    return smooth and minimum.gradient_norm <= MAX_CERTIFICATE
 
 
-def tied(phi: Surrogate, space: Space, found: Least, top: Sequence[int]) -> bool:
-    """Whether scores with another top, or one that is not clear, are as good.
+def has_tie(
+    phi: Surrogate, space: ProbabilitySpace, minimum: RiskMinimum, top: Sequence[int]
+) -> bool:
+    """Return whether scores with another top, or with a tie in it, have the same risk.
 
-    Planes end at one of many least points; the others count as well.
+    Cutting planes return one of many minima; the others count as well.
     """
-    if found.gap is None:
+    if minimum.gap is None:
         return False
     rest = [o for o in range(space.n) if o not in top]
     pairs = [*pairwise(top), *((top[-1], o) for o in rest)]
-    off = 1e-8 if phi.exact else 3e-6
-    return any(by_planes(phi, space, pair).risk <= found.risk + off for pair in pairs)
+    tolerance = 1e-8 if phi.exact else 3e-6
+    return any(
+        minimize_by_planes(phi, space, pair).risk <= minimum.risk + tolerance for pair in pairs
+    )
 
 
-def told(space: Space, found: Least, k: int) -> str:
-    """A space and where the risk is least in it."""
-    by_chance, count = np.argsort(-space.chances, kind="stable"), np.count_nonzero(space.chances)
-    shown = [
-        f"{''.join(str(o + 1) for o in orders(space.n)[row])}: {space.chances[row]:.3f}"
-        for row in by_chance[: min(6, count)]
+def describe_minimum(space: ProbabilitySpace, minimum: RiskMinimum, k: int) -> str:
+    """Return the probabilities of a space and the scores of minimum risk in a sentence."""
+    by_probability = np.argsort(-space.probabilities, kind="stable")
+    count = np.count_nonzero(space.probabilities)
+    probabilities = [
+        f"{''.join(str(o + 1) for o in orders(space.n)[row])}: {space.probabilities[row]:.3f}"
+        for row in by_probability[: min(6, count)]
     ]
     more = " .." if count > 6 else ""
     top = "".join(str(o + 1) for o in space.bayes(k)[0])
-    scores = ", ".join(f"{x:.3f}" for x in found.scores - found.scores.mean())
+    scores = ", ".join(f"{x:.3f}" for x in minimum.scores - minimum.scores.mean())
     return (
-        f"chances {', '.join(shown)}{more}; the likeliest top is {top}, the risk is least at "
-        f"({scores})"
+        f"probabilities {', '.join(probabilities)}{more}; the most probable top is {top}, the risk "
+        f"is minimal at ({scores})"
     )
 
 
@@ -326,11 +412,54 @@ def consistency(
     loss: Loss | Phi | Surrogate | str, n: int = 4, k: int = 1, samples: int = 40,
     spaces: int = 20, seed: int = 0,
 ) -> Consistency:  # fmt: skip
-    """Is a loss consistent with the top-k true loss?  The definition, and a test of what follows.
+    """Test whether a loss is consistent with the top-k true loss.
 
-    loss  a name such as "ListMLE(k=2)", a Loss, or phi(scores, order) with the best object first
+    A loss is consistent if the scores of minimum expected loss put the most probable top k on
+    top.  This is tested in two ways, on all orders of `n` objects: whether the loss is top-k
+    order sensitive, from which consistency follows, and whether the top k is right on random
+    probability spaces that fulfill the conditions of the theorem.
+
+    Parameters
+    ----------
+    loss : str, Loss or callable
+        Name of a loss or of a ranker, such as "ListMLE(k=2)", a loss object, or a function
+        ``phi(scores, order)``, where `order` has the number of the best object first.
+    n : int, default 4
+        Number of objects, 2 to 6.
+    k : int, default 1
+        Depth of the top.
+    samples : int, default 40
+        Number of random score vectors at which order sensitivity is tested.
+    spaces : int, default 20
+        Number of random probability spaces.
+    seed : int, default 0
+        Seed of score vectors and spaces.
+
+    Returns
+    -------
+    Consistency
+        Results of both tests; true if both hold.
+
+    Raises
+    ------
+    DataError
+        If `n` or `k` is out of range, if the loss is unknown, or if a function fails or does not
+        return a finite number.
+
+    References
+    ----------
+    F. Xia, T.-Y. Liu and H. Li: Statistical Consistency of Top-k Ranking. NIPS 2009,
+    Definition 3 and Theorem 6.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> fp.consistency("ListMLE(k=1)", n=3, k=1, samples=5, spaces=4).verdict
+    'consistent with the top-1 true loss, as far as enumeration can tell'
+    >>> fp.consistency("ListMLE", n=3, k=1, samples=5, spaces=4).verdict
+    'not consistent with the top-1 true loss: there is a counterexample'
     """
-    phi = surrogate(loss, n)
+    phi = make_surrogate(loss, n)
     return Consistency(
-        order_sensitive(phi, n, k, samples, seed), agreement(phi, n, k, spaces, seed)
+        order_sensitive(phi, n, k, samples, seed), bayes_agreement(phi, n, k, spaces, seed)
     )

@@ -13,91 +13,107 @@ from firstpage.losses.loss import Loss
 from firstpage.papers.theory.spaces import (
     Phi,
     Surrogate,
-    before,
     changes_top,
-    depth,
+    check_depth,
+    make_surrogate,
     orders,
-    surrogate,
+    precedes,
     swapped,
 )
 from firstpage.types import Array, Bools, Floats
 
-LINES = 12
-PIECES = 48  # of a line, each looked at
-NARROW = 1e-5
+LINES = 12  # random lines that are searched for a kink
+SEGMENTS = 48  # of a line
+MIN_SEGMENT = 1e-5  # length at which the search for a kink stops
+MIN_JUMP = 1e-3  # of the derivative, at a kink
 
 
 @dataclass(frozen=True, eq=False)
 class Kink:
-    """Where a slope jumps: the scores, the order's number, and by how much."""
+    """A point where a derivative jumps: the scores, the number of the order, and the jump."""
 
     scores: Floats
     order: int
     jump: float
 
 
-def kink(phi: Surrogate, rng: np.random.Generator) -> Kink | None:
-    """A corner of the loss of some order, if a search finds one.
+def find_kink(phi: Surrogate, rng: np.random.Generator) -> Kink | None:
+    """Return a kink of the loss of some order, if a search along random lines finds one.
 
-    A smooth function's slope changes the less the nearer one looks; at a corner it does not.
-    Lines keep clear of scores that are all 0, where a cosine has no value.
+    The change of the derivative over a segment vanishes with its length where the function is
+    smooth, but not at a kink.  Lines keep away from scores of 0, where a cosine is undefined.
     """
     for _ in range(LINES):
-        start, way = 3 * rng.normal(size=phi.n), rng.normal(size=phi.n)
+        start, direction = 3 * rng.normal(size=phi.n), rng.normal(size=phi.n)
         order = int(rng.integers(len(phi.values(start))))
 
-        def along(t: float, start: Array = start, way: Array = way, order: int = order) -> float:
-            return float(phi.values(start + t * way)[order])
+        def value_at(
+            t: float, start: Array = start, direction: Array = direction, order: int = order
+        ) -> float:
+            return float(phi.values(start + t * direction)[order])
 
-        ends = np.linspace(-4.0, 4.0, PIECES + 1)
-        heights = np.array([along(t) for t in ends])
-        bends = np.abs(heights[2:] - 2 * heights[1:-1] + heights[:-2])
-        at = int(np.argmax(bends))
-        where, jump = _zoom(along, ends[at], ends[at + 2])
-        if jump > 1e-3:
-            return Kink(start + where * way, order, jump)
+        ends = np.linspace(-4.0, 4.0, SEGMENTS + 1)
+        values = np.array([value_at(t) for t in ends])
+        second_differences = np.abs(values[2:] - 2 * values[1:-1] + values[:-2])
+        sharpest = int(np.argmax(second_differences))
+        t, jump = _locate_jump(value_at, ends[sharpest], ends[sharpest + 2])
+        if jump > MIN_JUMP:
+            return Kink(start + t * direction, order, jump)
     return None
 
 
-def _zoom(f: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
-    """Where between the two the slope changes most, and what of that change stays near by.
+def _locate_jump(f: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
+    """Return where between the two the derivative changes most, and by how much it jumps there.
 
-    0 where the change melts away with the width, as it does where the slope has a slope.
+    The jump is 0 if the change vanishes with the length of the interval.
     """
-    wide = None
-    while high - low > NARROW:
+    earlier_jump = None
+    while high - low > MIN_SEGMENT:
         quarter = (high - low) / 4
-        parts = [(low + q * quarter, low + (q + 2) * quarter) for q in range(3)]
-        jumps = [_jump(f, a, b) for a, b in parts]
-        at = int(np.argmax(jumps))
-        low, high = parts[at]
-        if wide is None and high - low < 64 * NARROW:
-            wide = jumps[at]
-    last = _jump(f, low, high)
-    return (low + high) / 2, last if wide is not None and last > 0.3 * wide else 0.0
+        intervals = [(low + q * quarter, low + (q + 2) * quarter) for q in range(3)]
+        jumps = [_derivative_change(f, a, b) for a, b in intervals]
+        largest = int(np.argmax(jumps))
+        low, high = intervals[largest]
+        if earlier_jump is None and high - low < 64 * MIN_SEGMENT:
+            earlier_jump = jumps[largest]
+    jump = _derivative_change(f, low, high)
+    persists = earlier_jump is not None and jump > 0.3 * earlier_jump
+    return (low + high) / 2, jump if persists else 0.0
 
 
-def _jump(f: Callable[[float], float], low: float, high: float) -> float:
-    """The change of the slope from the first half to the second."""
+def _derivative_change(f: Callable[[float], float], low: float, high: float) -> float:
+    """Return the change of the mean derivative from the first half to the second."""
     return abs(f(high) - 2 * f((low + high) / 2) + f(low)) / ((high - low) / 2)
 
 
 CLAUSES = {
     "nonnegative": "the loss is at least 0",
-    "differentiable": "the loss has no corners",
+    "differentiable": "the loss has no kinks",
     "symmetric": "(1) swapping two objects in the scores and in the order changes nothing",
-    "ordered": "(2) where the top k differ, the order that the scores contradict costs no less",
+    "ordered": "(2) where the top k differ, the order that contradicts the scores costs no less",
     "strict": "(2) for at least one such order it costs more",
     "subgroup": "(2) where the top k are the same, both orders cost the same",
-    "slope": "(3) at equal scores some order pulls its better object up more than the other does",
+    "gradient": "(3) at equal scores, some order has the smaller derivative by its better object",
 }
-TIE, CLEAR = 1e-9, 1e-10  # of values: equal up to rounding; surely greater
-ROUGH = 1e-4  # of slopes by differences, which are off by their step times the curvature
+TIE_TOLERANCE, MIN_DIFFERENCE = 1e-9, 1e-10  # of losses, relative
+DIFFERENCE_TOLERANCE = 1e-4  # of gradients by finite differences
 
 
 @dataclass(frozen=True)
 class Clause:
-    """One part of the definition; `example` shows where it fails."""
+    """The result for one clause of the definition.
+
+    Attributes
+    ----------
+    name, text : str
+        Name and statement of the clause.
+    holds : bool
+        Whether no trial refuted it.
+    tested, failed : int
+        Number of trials, and of those that refuted it.
+    example : str
+        A trial that refuted it.
+    """
 
     name: str
     text: str
@@ -109,7 +125,33 @@ class Clause:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """Whether a loss is top-k order sensitive, and which clauses it breaks."""
+    """Whether a loss is top-k order sensitive, returned by `order_sensitive`; true if it is.
+
+    Attributes
+    ----------
+    loss : str
+        Name of the loss.
+    n : int
+        Number of objects.
+    k : int
+        Depth of the top.
+    clauses : tuple of Clause
+        The result for each clause of the definition: "nonnegative", "differentiable",
+        "symmetric", "ordered", "strict", "subgroup" and "gradient".
+    holds : bool
+        Whether all clauses hold.
+    broken : tuple of str
+        Names of the clauses that do not hold.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> sensitivity = fp.order_sensitive("ListMLE", n=3, k=1, samples=5)
+    >>> sensitivity
+    Sensitivity(PlackettLuce, top 1 of 3: breaks subgroup)
+    >>> bool(sensitivity), sensitivity.broken
+    (False, ('subgroup',))
+    """
 
     loss: str
     n: int
@@ -118,10 +160,12 @@ class Sensitivity:
 
     @property
     def holds(self) -> bool:
+        """Whether all clauses hold."""
         return all(clause.holds for clause in self.clauses)
 
     @property
     def broken(self) -> tuple[str, ...]:
+        """Names of the clauses that do not hold."""
         return tuple(clause.name for clause in self.clauses if not clause.holds)
 
     def __bool__(self) -> bool:
@@ -132,6 +176,13 @@ class Sensitivity:
         return f"Sensitivity({self.loss}, top {self.k} of {self.n}: {broken})"
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the result for JSON.
+
+        Returns
+        -------
+        dict
+            Keys "loss", "n", "k", "holds" and "clauses" (a list of dicts).
+        """
         return {
             "loss": self.loss, "n": self.n, "k": self.k, "holds": self.holds,
             "clauses": [vars(clause) for clause in self.clauses],
@@ -141,31 +192,70 @@ class Sensitivity:
 def order_sensitive(
     loss: Loss | Phi | Surrogate | str, n: int = 4, k: int = 1, samples: int = 40, seed: int = 0
 ) -> Sensitivity:
-    """Definition 3 for all orders and pairs of n objects, at `samples` score vectors.
+    """Test whether a loss is top-k order sensitive.
 
-    loss  a name such as "ListMLE(k=2)", a Loss, or phi(scores, order) with the best object first.
-    A clause that holds was not refuted; one that fails has an example.
+    Every clause of the definition is tested on all orders and pairs of `n` objects, at random
+    and special score vectors.  A clause that holds was not refuted; a clause that does not hold
+    comes with an example.
+
+    Parameters
+    ----------
+    loss : str, Loss or callable
+        Name of a loss or of a ranker, such as "ListMLE(k=2)", a loss object, or a function
+        ``phi(scores, order)``, where `order` has the number of the best object first.
+    n : int, default 4
+        Number of objects, 2 to 6.
+    k : int, default 1
+        Depth of the top.
+    samples : int, default 40
+        Number of random score vectors.
+    seed : int, default 0
+        Seed of the score vectors.
+
+    Returns
+    -------
+    Sensitivity
+        The result for each clause; true if all hold.
+
+    Raises
+    ------
+    DataError
+        If `n` or `k` is out of range, if the loss is unknown, or if a function fails or does not
+        return a finite number.
+
+    References
+    ----------
+    F. Xia, T.-Y. Liu and H. Li: Statistical Consistency of Top-k Ranking. NIPS 2009,
+    Definition 3.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> fp.order_sensitive("ListMLE(k=1)", n=3, k=1, samples=5)
+    Sensitivity(PlackettLuce(k=1), top 1 of 3: holds)
+    >>> fp.order_sensitive("RankSVM(k=1)", n=3, k=1, samples=5).broken
+    ('differentiable',)
     """
-    phi = surrogate(loss, n)
-    depth(k, n)
+    phi = make_surrogate(loss, n)
+    check_depth(k, n)
     tally = _Tally(phi, k)
     rng = np.random.default_rng(seed)
-    for g in points(rng, n, samples):
-        tally.look(g)
-    corner = kink(phi, rng)
+    for g in trial_scores(rng, n, samples):
+        tally.update(g)
+    kink = find_kink(phi, rng)
     tally.tested["differentiable"] = LINES
-    if corner is not None:
+    if kink is not None:
         tally.fail(
-            "differentiable", corner.scores, corner.order, f"its slope jumps by {corner.jump:.3g}"
+            "differentiable", kink.scores, kink.order, f"its derivative jumps by {kink.jump:.3g}"
         )
     return Sensitivity(phi.name, n, k, tally.clauses())
 
 
-def points(rng: np.random.Generator, n: int, samples: int) -> Iterator[Floats]:
-    """Scores to try: of several scales, whole numbers, nearly equal ones, far ones."""
+def trial_scores(rng: np.random.Generator, n: int, samples: int) -> Iterator[Floats]:
+    """Yield score vectors: of several scales, near integers, nearly equal, and far apart."""
     for s in range(samples):
         g: Array = rng.normal(size=n) * (0.3, 1.0, 3.0)[s % 3]
-        if s % 5 == 3:  # where hinges have their corners, and some scores are equal
+        if s % 5 == 3:  # where hinges have their kinks, and some scores are equal
             g = rng.integers(-2, 3, n) + 0.25
         elif s % 5 == 4:
             g[rng.integers(1, n) :] = g[0]
@@ -178,7 +268,7 @@ def points(rng: np.random.Generator, n: int, samples: int) -> Iterator[Floats]:
 
 @dataclass
 class _Tally:
-    """How often each clause was tried and failed, and where first."""
+    """How often each clause was tested and failed, and the first failure."""
 
     phi: Surrogate
     k: int
@@ -193,68 +283,73 @@ class _Tally:
             for name, text in CLAUSES.items()
         )  # fmt: skip
 
-    def fail(self, name: str, g: Floats, order: int, what: str) -> None:
+    def fail(self, name: str, g: Floats, order: int, reason: str) -> None:
         self.failed[name] += 1
-        shown = ", ".join(f"{x:.4g}" for x in g)
+        scores = ", ".join(f"{x:.4g}" for x in g)
         y = "".join(str(o + 1) for o in orders(self.phi.n)[order])
-        self.example.setdefault(name, f"scores ({shown}), order {y}: {what}")
+        self.example.setdefault(name, f"scores ({scores}), order {y}: {reason}")
 
-    def look(self, g: Floats) -> None:
+    def update(self, g: Floats) -> None:
+        """Test all clauses except "differentiable" at scores g."""
         values = self.phi.values(g)
         self.tested["nonnegative"] += len(values)
-        if values.min() < -TIE:
-            at = int(np.argmin(values))
-            self.fail("nonnegative", g, at, f"the loss is {values[at]:.4g}")
+        if values.min() < -TIE_TOLERANCE:
+            lowest = int(np.argmin(values))
+            self.fail("nonnegative", g, lowest, f"the loss is {values[lowest]:.4g}")
         for i, j in combinations(range(self.phi.n), 2):
-            self._symmetric(g, values, i, j)
+            self._test_symmetric(g, values, i, j)
             low, high = (i, j) if g[i] < g[j] else (j, i)
             if g[low] < g[high]:
-                self._ordered(g, values, low, high)
-            self._slope(g, i, j)
+                self._test_ordered(g, values, low, high)
+            self._test_gradient(g, i, j)
 
-    def _symmetric(self, g: Floats, values: Floats, i: int, j: int) -> None:
-        other = g.copy()
-        other[[i, j]] = g[[j, i]]
-        off = np.abs(values - self.phi.values(other)[swapped(self.phi.n, i, j)])
-        self.tested["symmetric"] += len(off)
-        at = int(np.argmax(off))
-        if off[at] > TIE * (1 + abs(values[at])):
-            self.fail(
-                "symmetric", g, at, f"swapping {i + 1} and {j + 1} changes it by {off[at]:.4g}"
-            )
+    def _test_symmetric(self, g: Floats, values: Floats, i: int, j: int) -> None:
+        swapped_g = g.copy()
+        swapped_g[[i, j]] = g[[j, i]]
+        error = np.abs(values - self.phi.values(swapped_g)[swapped(self.phi.n, i, j)])
+        self.tested["symmetric"] += len(error)
+        worst = int(np.argmax(error))
+        if error[worst] > TIE_TOLERANCE * (1 + abs(values[worst])):
+            reason = f"swapping {i + 1} and {j + 1} changes it by {error[worst]:.4g}"
+            self.fail("symmetric", g, worst, reason)
 
-    def _ordered(self, g: Floats, values: Floats, low: int, high: int) -> None:
-        """`low` has the lower score: orders that have it before `high` are contradicted."""
-        first = before(self.phi.n, low, high)
-        differ = changes_top(self.phi.n, self.k, low, high)
-        more = values - values[swapped(self.phi.n, low, high)]
+    def _test_ordered(self, g: Floats, values: Floats, low: int, high: int) -> None:
+        """Test clause (2); `low` has the lower score, so orders with it before `high` are wrong."""
+        wrong_order = precedes(self.phi.n, low, high)
+        differs = changes_top(self.phi.n, self.k, low, high)
+        extra_cost = values - values[swapped(self.phi.n, low, high)]
         scale = 1 + np.abs(values)
-        who = f"{low + 1} before {high + 1}"
-        self._each("ordered", g, first & differ, more < -TIE * scale, more, f"{who} costs less by")
-        same = np.abs(more) > TIE * scale
-        self._each("subgroup", g, first & ~differ, same, more, f"{who} costs more by")
+        pair = f"{low + 1} before {high + 1}"
+        self._test_orders(
+            "ordered", g, wrong_order & differs, extra_cost < -TIE_TOLERANCE * scale, extra_cost,
+            f"{pair} costs less by",
+        )  # fmt: skip
+        self._test_orders(
+            "subgroup", g, wrong_order & ~differs, np.abs(extra_cost) > TIE_TOLERANCE * scale,
+            extra_cost, f"{pair} costs more by",
+        )  # fmt: skip
         self.tested["strict"] += 1
-        if not (more > CLEAR * scale)[first & differ].any():
-            self.fail(
-                "strict", g, int(np.argmax(first & differ)), f"no order with {who} costs more"
-            )
+        if not (extra_cost > MIN_DIFFERENCE * scale)[wrong_order & differs].any():
+            order = int(np.argmax(wrong_order & differs))
+            self.fail("strict", g, order, f"no order with {pair} costs more")
 
-    def _each(
-        self, name: str, g: Floats, which: Bools, wrong: Bools, more: Floats, what: str
+    def _test_orders(
+        self, name: str, g: Floats, mask: Bools, failed: Bools, extra_cost: Floats, reason: str
     ) -> None:
-        self.tested[name] += int(which.sum())
-        found = np.flatnonzero(which & wrong)
-        for at in found[np.argsort(-np.abs(more[found]))]:
-            size = abs(more[at]) if name == "ordered" else more[at]
-            self.fail(name, g, int(at), f"{what} {size:.4g}")
+        self.tested[name] += int(mask.sum())
+        failures = np.flatnonzero(mask & failed)
+        for order in failures[np.argsort(-np.abs(extra_cost[failures]))]:
+            size = abs(extra_cost[order]) if name == "ordered" else extra_cost[order]
+            self.fail(name, g, int(order), f"{reason} {size:.4g}")
 
-    def _slope(self, g: Floats, i: int, j: int) -> None:
-        even = g.copy()
-        even[j] = even[i]
-        slopes = self.phi.slopes(even)[:, i]
-        which = before(self.phi.n, i, j) & changes_top(self.phi.n, self.k, i, j)
-        more = slopes[swapped(self.phi.n, i, j)] - slopes
-        self.tested["slope"] += 1
-        if not (more[which] > (TIE if self.phi.exact else ROUGH)).any():
-            what = f"no order pulls {i + 1} up more than {j + 1}"
-            self.fail("slope", even, int(np.argmax(which)), what)
+    def _test_gradient(self, g: Floats, i: int, j: int) -> None:
+        equal_g = g.copy()
+        equal_g[j] = equal_g[i]
+        derivatives = self.phi.gradients(equal_g)[:, i]
+        mask = precedes(self.phi.n, i, j) & changes_top(self.phi.n, self.k, i, j)
+        difference = derivatives[swapped(self.phi.n, i, j)] - derivatives
+        self.tested["gradient"] += 1
+        tolerance = TIE_TOLERANCE if self.phi.exact else DIFFERENCE_TOLERANCE
+        if not (difference[mask] > tolerance).any():
+            reason = f"no order with {i + 1} before {j + 1} has the smaller derivative by {i + 1}"
+            self.fail("gradient", equal_g, int(np.argmax(mask)), reason)

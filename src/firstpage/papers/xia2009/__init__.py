@@ -1,2 +1,4 @@
-"""Xia, Liu, Li: Statistical Consistency of Top-k Ranking (NIPS 2009).  All six tables; the theory
-is in `theorems`."""
+"""Xia, Liu, Li: Statistical Consistency of Top-k Ranking (NIPS 2009).
+
+`study` has all six tables, `theorems` the theory.
+"""

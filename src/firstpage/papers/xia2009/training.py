@@ -1,10 +1,9 @@
-"""What is trained: ListMLE for the first k places or all, and the rankers beside it; and the
-numbers of Tables 1 to 6, with those of the LETOR page that Tables 4 to 6 compare with.
+"""Training of ListMLE and top-k ListMLE and of the baselines, and the numbers of Tables 1 to 6.
 
-As in the paper: a linear model, and one order drawn at random among those that the grades allow
-(here one a seed).  The paper descends by stochastic gradients and says no more; the loss is convex,
-so that tables take its optimum (L-BFGS, a small penalty), and the descent, with rate and epoch
-chosen on validation data, stands beside it.  Features are scaled to [0, 1] within each query.
+As in the paper: a linear model, and one random order among those that the grades allow (here one
+per seed).  The paper uses stochastic gradient descent without details.  The loss is convex, so that
+the tables have its optimum (L-BFGS, a small penalty); gradient descent, with rate and epoch tuned
+on validation data, is compared with it.  Features are scaled to [0, 1] within each query.
 """
 
 from __future__ import annotations
@@ -16,8 +15,12 @@ import numpy as np
 
 from firstpage.data.synthetic import Synthetic
 from firstpage.measures.evaluate import evaluate
-from firstpage.papers.study.letor_protocol import fold as fold_of
-from firstpage.papers.study.letor_protocol import measured, rows_of, seed_of
+from firstpage.papers.study.letor_protocol import (
+    draw_seed,
+    evaluate_on_fold,
+    load_fold,
+    measure_rows,
+)
 from firstpage.papers.study.study import Row
 from firstpage.rankers.methods import create_ranker
 
@@ -36,9 +39,9 @@ OHSUMED: Printed = {
 }
 
 
-def _binary(one: float, n3: float, n10: float, p3: float, p10: float) -> tuple[float, ...]:
-    """With two grades the first places of NDCG and P are the same, and printed once."""
-    return one, n3, n10, one, p3, p10
+def _binary(at_1: float, n3: float, n10: float, p3: float, p10: float) -> tuple[float, ...]:
+    """Return six values from five: with two grades NDCG@1 and P@1 are equal, and printed once."""
+    return at_1, n3, n10, at_1, p3, p10
 
 
 TD2003: Printed = {
@@ -63,8 +66,8 @@ TD2004: Printed = {
 }
 PRINTED: Mapping[str, Printed] = {"OHSUMED": OHSUMED, "TD2003": TD2003, "TD2004": TD2004}
 
-# Means over the five test folds of OHSUMED as the LETOR page has them.  Table 4 prints the same,
-# cut off after three digits.
+# Means over the five test folds of OHSUMED on the LETOR page.  Table 4 prints them truncated to
+# three digits.
 LETOR: Printed = {
     "RankBoost": (0.497691, 0.472649, 0.435602, 0.604762, 0.586147, 0.495455),
     "Ranking SVM": (0.495238, 0.464899, 0.441096, 0.633766, 0.592352, 0.507056),
@@ -72,8 +75,8 @@ LETOR: Printed = {
 }
 
 
-def papers(data: str, methods: tuple[str, ...]) -> list[tuple[Mapping[str, Any], float]]:
-    """What a table says of some methods, as entries have it."""
+def paper_values(data: str, methods: tuple[str, ...]) -> list[tuple[Mapping[str, Any], float]]:
+    """Return the printed values of some methods, with the labels of their cells."""
     return [
         ({"data": data, "method": method, "measure": measure}, value)
         for method in methods
@@ -82,20 +85,20 @@ def papers(data: str, methods: tuple[str, ...]) -> list[tuple[Mapping[str, Any],
 
 
 Depth = int | str
-WHOLE = "n"  # k of ListMLE itself: the length of the list
-DEPTHS: tuple[Depth, ...] = (WHOLE, 1, 3, 10)
-# How ListMLE is trained: the ranker's parameters, and whether more are chosen on validation data.
-MAIN = "optimum"  # that of the tables
-CHOSEN = "optimum, l2 chosen"
-SETTINGS = ("defaults", "tuned")  # of all rankers of Tables 4 to 6 alike
+FULL_LIST = "n"  # k of ListMLE itself: the length of the list
+DEPTHS: tuple[Depth, ...] = (FULL_LIST, 1, 3, 10)
+# How ListMLE is trained: parameters of the ranker, and whether others are tuned.
+DEFAULT_TRAINING = "optimum"  # of Tables 1 to 3
+TUNED_TRAINING = "optimum, l2 chosen"
+SETTINGS = ("defaults", "tuned")  # of all rankers of Tables 4 to 6
 PENALTIES = {"l2": [1e-4, 1e-3, 1e-2, 1e-1, 1.0]}
 TRAININGS: dict[str, tuple[dict[str, Any], bool]] = {
-    MAIN: ({"ties": "random"}, False),
+    DEFAULT_TRAINING: ({"ties": "random"}, False),
     "SGD": ({"ties": "random", "l2": 0.0, "solver": "sgd"}, True),
-    CHOSEN: ({"ties": "random"}, True),
+    TUNED_TRAINING: ({"ties": "random"}, True),
     "optimum, equal labels share": ({"ties": "share"}, False),
 }
-OTHERS = {"RankBoost": "RankBoost", "Ranking SVM": "RankSVM", "ListNet": "ListNet",
+BASELINES = {"RankBoost": "RankBoost", "Ranking SVM": "RankSVM", "ListNet": "ListNet",
           "RankCosine": "RankCosine"}  # fmt: skip
 # Five values of one parameter for each.
 GRIDS: dict[str, dict[str, list[float]]] = {
@@ -106,61 +109,75 @@ GRIDS: dict[str, dict[str, list[float]]] = {
 }
 
 
-def called(k: Depth) -> str:
-    """As the tables do."""
-    return "ListMLE" if k == WHOLE else f"Top-{k} ListMLE"
+def method_name(k: Depth) -> str:
+    """Return the name in the tables."""
+    return "ListMLE" if k == FULL_LIST else f"Top-{k} ListMLE"
 
 
 def listmle(k: Depth, training: str) -> Any:
-    """The ranker; None is the whole list."""
+    """Return the unfitted ranker."""
     parameters, _ = TRAININGS[training]
-    return create_ranker(
-        "ListMLE", k=None if k == WHOLE else k, normalize="minmax", threads=1, **parameters
+    return made(
+        "ListMLE", k=None if k == FULL_LIST else k, normalize="minmax", threads=1, **parameters
     )
 
 
-def likelihood(
+def evaluate_listmle(
     rng: np.random.Generator, data: str, k: Depth, training: str, fold: int, folder: str
 ) -> list[Row]:
-    """ListMLE on one fold."""
+    """Return the rows of ListMLE on one fold."""
     tuned = TRAININGS[training][1]
-    labels = {"data": data, "method": called(k), "model": "ListMLE", "k": k, "training": training,
-              "settings": SETTINGS[tuned]}  # fmt: skip
-    on, grid = fold_of(folder, fold), PENALTIES if training == CHOSEN else None
-    return measured(
-        listmle(k, training), on, MEASURES, labels, seed_of(rng), tuned=tuned, grid=grid
+    labels = {
+        "data": data,
+        "method": method_name(k),
+        "model": "ListMLE",
+        "k": k,
+        "training": training,
+        "settings": SETTINGS[tuned],
+    }
+    grid = PENALTIES if training == TUNED_TRAINING else None
+    return evaluate_on_fold(
+        listmle(k, training),
+        load_fold(folder, fold),
+        MEASURES,
+        labels,
+        draw_seed(rng),
+        tuned=tuned,
+        grid=grid,
     )
 
 
-def other(
+def evaluate_baseline(
     rng: np.random.Generator, data: str, method: str, tuned: bool, fold: int, folder: str
 ) -> list[Row]:
-    """Another ranker on one fold: as it comes, or with parameters chosen on validation data."""
-    name = OTHERS[method]
+    """Return the rows of a baseline on one fold, with default or with tuned parameters."""
+    name = BASELINES[method]
     labels = {"data": data, "method": method, "model": name,
               "training": "chosen" if tuned else "as it comes",
               "settings": SETTINGS[tuned]}  # fmt: skip
-    ranker = create_ranker(name, normalize="minmax", threads=1)
-    return measured(
-        ranker, fold_of(folder, fold), MEASURES, labels, seed_of(rng), tuned=tuned,
+    ranker = made(name, normalize="minmax", threads=1)
+    return evaluate_on_fold(
+        ranker, load_fold(folder, fold), MEASURES, labels, draw_seed(rng), tuned=tuned,
         grid=GRIDS[method] if tuned else None,
     )  # fmt: skip
 
 
 TRAIN, VALID, TEST = 30, 10, 100
-MADE = {"docs": 500, "features": 44, "grades": 2, "noise": 0.5}
+SIMULATION = {"docs": 500, "features": 44, "grades": 2, "noise": 0.5}
 
 
-def simulated(rng: np.random.Generator, k: Depth, training: str, relevant: float) -> list[Row]:
-    """ListMLE on data of its own, a share of them relevant."""
-    seed = seed_of(rng)
+def evaluate_on_simulated_lists(
+    rng: np.random.Generator, k: Depth, training: str, relevant: float
+) -> list[Row]:
+    """Return the rows of ListMLE on simulated lists with a fraction of relevant documents."""
+    seed = draw_seed(rng)
     queries = TRAIN + VALID + TEST
-    data = Synthetic(queries=queries, relevant=relevant, seed=seed, **MADE).dataset()  # type: ignore[arg-type]
+    data = Synthetic(queries=queries, relevant=relevant, seed=seed, **SIMULATION).dataset()  # type: ignore[arg-type]
     train, valid, test = data[:TRAIN], data[TRAIN : TRAIN + VALID], data[TRAIN + VALID :]
     ranker = listmle(k, training).set_params(seed=seed).fit(train, valid=valid)
-    found = evaluate(ranker.predict(test), test, measures=MEASURES, convention="letor")
-    labels = {"method": called(k), "model": "ListMLE", "k": k, "training": training,
+    evaluation = evaluate(ranker.predict(test), test, measures=MEASURES, convention="letor")
+    labels = {"method": method_name(k), "model": "ListMLE", "k": k, "training": training,
               "relevant": relevant}  # fmt: skip
-    rows = rows_of(dict(zip(MEASURES, found.values, strict=True)), labels)
-    # Every run has queries of its own: runs, not queries, are what chance is judged by.
+    rows = measure_rows(dict(zip(MEASURES, evaluation.values, strict=True)), labels)
+    # Every run has its own queries: tests are over runs, not over queries.
     return [{name: v for name, v in row.items() if name != "queries"} for row in rows]

@@ -1,17 +1,17 @@
-"""Sections 5.4 and 5.5: side-by-side judgments of simulated editors, and pairs chosen to be asked.
+"""Sections 5.4 and 5.5: side-by-side judgments of simulated editors, and active learning.
 
-A run draws a new set of 766 judged queries.  Pairs that are not ties are dealt into five folds;
-every pair is judged by what was learned from the other four, with C by cross-validation there.
-Set1 are the pairs with labels 1 and 5 (much better), Set2 those with 2 and 4.
+A run draws a new set of 766 judged queries.  Pairs that are not ties are split into five folds;
+every pair is predicted by a measure learned from the other four, with C by cross-validation.
+Set1 has the pairs with labels 1 and 5 (much better), Set2 those with labels 2 and 4.
 
-Pairs that are chosen stand against pairs that come by chance: each strategy starts with the same 20
-pairs and chooses from the same pool, a few at a time; after each answer all is learned anew.  C is
-fixed: 100 without noise, 0.1 for editors.
+In active learning, each strategy starts with the same 20 pairs and chooses from the same pool, a
+few pairs at a time; the measure is learned anew after each answer.  C is fixed: 100 without noise,
+0.1 for editors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,265 +26,293 @@ from firstpage.papers.zhou2013 import worlds
 from firstpage.types import Array, Bools, Floats, Ints
 
 GRADES = (1, 2, 3, 4)
-QUERIES, PLACES = 766, 5
+QUERIES, N_RANKS = 766, 5
 COUNTS = {1: 13, 2: 108, 3: 473, 4: 148, 5: 24}  # Table 1
-OUTCOMES = {1: 2, 2: 1, 3: 0, 4: -1, 5: -2}  # labels as outcomes: set one is left
+OUTCOMES = {1: 2, 2: 1, 3: 0, 4: -1, 5: -2}  # of labels; positive: the left list is better
 
 
 @dataclass(frozen=True)
 class Editors:
-    """The numbers of the simulation; see the head of this file."""
+    """Parameters of the simulation, set so that the counts of Table 1 come out."""
 
-    documents: int = 20
-    mix: tuple[float, ...] = (0.4, 0.3, 0.2, 0.1)  # of the grades, upward
-    alike: float = 4.0  # the greater, the more alike are queries in their mix
-    common: float = 1.0  # noise that both rankers share
-    noise: tuple[float, float] = (1.65, 1.2)  # their own
+    documents: int = 20  # per query
+    grade_fractions: tuple[float, ...] = (0.4, 0.3, 0.2, 0.1)  # from the lowest grade up
+    concentration: float = 4.0  # the larger, the more similar the grade fractions of queries
+    shared_noise: float = 1.0  # of both rankers
+    ranker_noise: tuple[float, float] = (1.65, 1.2)  # of each ranker
     gains: tuple[float, ...] = (0.0, 0.05, 0.9, 1.0)
     discounts: tuple[float, ...] = (1.0, 0.9, 0.8, 0.2, 0.1)
-    doubt: float = 0.8
-    same: float = 0.887
-    much: float = 2.033
+    judgment_noise: float = 0.8
+    tie_threshold: float = 0.887  # of perceived differences
+    strong_threshold: float = 2.033  # above which a list is "much better"
 
     @property
     def truth(self) -> Utility:
-        return Utility.from_gains(self.gains, self.discounts, GRADES)
+        """The measure behind the judgments."""
+        return Utility.of(self.gains, self.discounts, GRADES)
 
     def judged(self, rng: np.random.Generator, queries: int = QUERIES) -> Preferences:
-        """Two lists a query, and what an editor says: 2, 1, 0, -1, -2 for the labels 1 to 5."""
+        """Return two lists per query with the outcomes 2, 1, 0, -1, -2 for the labels 1 to 5."""
         grades = self._grades(rng, queries)
-        both = self.common * rng.normal(size=grades.shape)
-        one, two = (
-            _shown(grades, grades + both + s * rng.normal(size=grades.shape)) for s in self.noise
+        common = self.shared_noise * rng.normal(size=grades.shape)
+        left, right = (
+            _top_grades(grades, grades + common + sd * rng.normal(size=grades.shape))
+            for sd in self.ranker_noise
         )
-        felt = self._worth(one) - self._worth(two) + self.doubt * rng.normal(size=queries)
-        outcome = np.sign(felt) * (
-            (np.abs(felt) > self.same).astype(int) + (np.abs(felt) > self.much)
-        )
-        return Preferences.from_grades(one, two, outcome, grades=GRADES, source="simulated editors")
+        perceived = self._utility(left) - self._utility(right)
+        perceived = perceived + self.judgment_noise * rng.normal(size=queries)
+        size = np.abs(perceived)
+        strength = (size > self.tie_threshold).astype(int) + (size > self.strong_threshold)
+        outcome = np.sign(perceived) * strength
+        return Preferences.of(left, right, outcome, grades=GRADES, source="simulated editors")
 
     def _grades(self, rng: np.random.Generator, queries: int) -> Array:
-        shares = rng.dirichlet(np.array(self.mix) * self.alike, queries).cumsum(axis=1)
-        drawn = rng.random((queries, self.documents, 1))
-        found: Array = 1 + (drawn > shares[:, None, :-1]).sum(axis=2)
-        return found
+        """Return random grades, one row per query."""
+        alpha = np.array(self.grade_fractions) * self.concentration
+        cumulative = rng.dirichlet(alpha, queries).cumsum(axis=1)
+        uniform = rng.random((queries, self.documents, 1))
+        grades: Array = 1 + (uniform > cumulative[:, None, :-1]).sum(axis=2)
+        return grades
 
-    def _worth(self, lists: Array) -> Floats:
-        found: Floats = self.truth.weights[np.arange(PLACES), lists - 1].sum(axis=1)
-        return found
+    def _utility(self, lists: Array) -> Floats:
+        values: Floats = self.truth.weights[np.arange(N_RANKS), lists - 1].sum(axis=1)
+        return values
 
 
-def _shown(grades: Array, scores: Floats) -> Array:
-    """Grades of the documents with the highest scores, in this order."""
-    best = np.argsort(-scores, axis=1)[:, :PLACES]
+def _top_grades(grades: Array, scores: Floats) -> Array:
+    """Return the grades of the documents with the highest scores, in this order."""
+    best = np.argsort(-scores, axis=1)[:, :N_RANKS]
     return np.take_along_axis(grades, best, axis=1)
 
 
 FOLDS = 5
-AS_MANY = "labels 2, 4, as many as 1, 5"
-Learn = Callable[[Preferences], DCGLearn]
+EQUAL_NUMBER = "labels 2, 4, as many as 1, 5"
 
 
-def learned(train: Preferences) -> DCGLearn:
-    """DCGLearn with C by cross-validation; "much better" counts as "better", as in the paper."""
-    return DCGLearn(PLACES, grades=GRADES, threads=1).fit(train)
+def fit_dcglearn(train: Preferences) -> DCGLearn:
+    """Return DCGLearn with C by cross-validation; "much better" counts as "better"."""
+    return DCGLearn(N_RANKS, grades=GRADES, threads=1).fit(train)
 
 
-def split(n: int, rng: np.random.Generator) -> Iterator[tuple[Ints, Ints]]:
-    part = rng.permutation(n) % FOLDS
+def cross_validation_folds(n: int, rng: np.random.Generator) -> Iterator[tuple[Ints, Ints]]:
+    """Yield training rows, in random order, and test rows of each fold."""
+    fold_numbers = rng.permutation(n) % FOLDS
     for fold in range(FOLDS):
-        yield rng.permutation(np.flatnonzero(part != fold)), np.flatnonzero(part == fold)
+        train = rng.permutation(np.flatnonzero(fold_numbers != fold))
+        yield train, np.flatnonzero(fold_numbers == fold)
 
 
-def sets(pairs: Preferences) -> dict[str, Bools]:
+def label_sets(pairs: Preferences) -> dict[str, Bools]:
+    """Return masks of all pairs, of Set1 and of Set2."""
     strong: Bools = np.abs(pairs.outcome) == 2
     return {"all": np.ones(len(pairs), bool), "Set1": strong, "Set2": ~strong}
 
 
-def hits(apart: Floats, pairs: Preferences) -> Floats:
-    """1 for a preference that is seen, 0 for one that is not, and half for no difference."""
-    found: Floats = (np.sign(np.round(apart, 9)) * np.sign(pairs.outcome) + 1) / 2
-    return found
+def concordance(differences: Floats, pairs: Preferences) -> Floats:
+    """Return 1 for correctly predicted preferences, 0 for wrong ones, and 1/2 for ties."""
+    values: Floats = (np.sign(np.round(differences, 9)) * np.sign(pairs.outcome) + 1) / 2
+    return values
 
 
-def _rows(label: str, name: str | float, right: Floats, pairs: Preferences) -> list[Row]:
+def _rows(label: str, name: str | float, concordances: Floats, pairs: Preferences) -> list[Row]:
+    """Return the accuracy on all pairs, on Set1 and on Set2."""
     return [
-        {label: name, "test": test, "value": float(right[which].mean())}
-        for test, which in sets(pairs).items()
-        if which.any()
+        {label: name, "test": test, "value": float(concordances[mask].mean())}
+        for test, mask in label_sets(pairs).items()
+        if mask.any()
     ]
 
 
-def counts(rng: np.random.Generator) -> list[Row]:
-    """Table 1: how many of each label."""
+def label_counts(rng: np.random.Generator) -> list[Row]:
+    """Return the rows of Table 1: the number of pairs per label."""
     outcome = Editors().judged(rng).outcome
     return [
         {"label": label, "value": float((outcome == OUTCOMES[label]).sum())} for label in COUNTS
     ]
 
 
-def methods(rng: np.random.Generator) -> list[Row]:
-    """Figures 16 and 18: accuracies, and the size of differences by label."""
+def method_accuracies(rng: np.random.Generator) -> list[Row]:
+    """Return the rows of Figures 16 and 18: accuracies, and sizes of differences by label."""
     judged = Editors().judged(rng)
     pairs, ties = judged[~judged.tied], judged[judged.tied]
-    apart, same = np.zeros(len(pairs)), np.zeros(len(ties))
-    for train, test in split(len(pairs), rng):
-        learner = learned(pairs[train])
-        apart[test] = learner.decision_function(pairs[test])
-        same += np.abs(learner.decision_function(ties)) / FOLDS
-    right = {
+    differences, tie_sizes = np.zeros(len(pairs)), np.zeros(len(ties))
+    for train, test in cross_validation_folds(len(pairs), rng):
+        learner = fit_dcglearn(pairs[train])
+        differences[test] = learner.decision_function(pairs[test])
+        tie_sizes += np.abs(learner.decision_function(ties)) / FOLDS
+    concordances = {
         "Random": rng.integers(0, 2, len(pairs)).astype(float),
-        "Baseline1": hits(usual("exp", pairs), pairs),
-        "Baseline2": hits(usual("linear", pairs), pairs),
-        "DCGLearn": hits(apart, pairs),
-        "true measure": hits(_by(Editors().truth, pairs), pairs),
+        "Baseline1": concordance(dcg_differences("exp", pairs), pairs),
+        "Baseline2": concordance(dcg_differences("linear", pairs), pairs),
+        "DCGLearn": concordance(differences, pairs),
+        "true measure": concordance(_differences(Editors().truth, pairs), pairs),
     }
-    rows = [row for name, found in right.items() for row in _rows("method", name, found, pairs)]
+    rows = [
+        row for name, values in concordances.items() for row in _rows("method", name, values, pairs)
+    ]
     for label, outcome in OUTCOMES.items():
-        size = same if outcome == 0 else np.abs(apart[pairs.outcome == outcome])
-        rows.append({"label": label, "value": float(size.mean()) if len(size) else 0.0})
+        sizes = tie_sizes if outcome == 0 else np.abs(differences[pairs.outcome == outcome])
+        rows.append({"label": label, "value": float(sizes.mean()) if len(sizes) else 0.0})
     return rows
 
 
-def usual(gain: str, pairs: Preferences) -> Floats:
-    """Differences by a measure that everybody knows."""
-    return _by(Utility.from_dcg(gain, GRADES, PLACES), pairs)
+def dcg_differences(gain: str, pairs: Preferences) -> Floats:
+    """Return the differences of pairs by a standard DCG."""
+    return _differences(Utility.standard(gain, GRADES, N_RANKS), pairs)
 
 
-def _by(measure: Utility, pairs: Preferences) -> Floats:
-    at = np.arange(PLACES)
-    found: Floats = (measure.weights[at, pairs.left] - measure.weights[at, pairs.right]).sum(axis=1)
-    return found
+def _differences(measure: Utility, pairs: Preferences) -> Floats:
+    ranks = np.arange(N_RANKS)
+    weights = measure.weights
+    values: Floats = (weights[ranks, pairs.left] - weights[ranks, pairs.right]).sum(axis=1)
+    return values
 
 
-def amounts(rng: np.random.Generator, sizes: list[int]) -> list[Row]:
-    """Figure 17: accuracy by the number of training pairs."""
+def accuracy_by_training_pairs(rng: np.random.Generator, sizes: list[int]) -> list[Row]:
+    """Return the rows of Figure 17: accuracy by number of training pairs."""
     judged = Editors().judged(rng)
     pairs = judged[~judged.tied]
-    right = {m: np.zeros(len(pairs)) for m in sizes}
-    for train, test in split(len(pairs), rng):
+    concordances = {m: np.zeros(len(pairs)) for m in sizes}
+    for train, test in cross_validation_folds(len(pairs), rng):
         for m in sizes:
-            apart = learned(pairs[train[:m]]).decision_function(pairs[test])
-            right[m][test] = hits(apart, pairs[test])
-    return [row for m in sizes for row in _rows("pairs", m, right[m], pairs)]
+            differences = fit_dcglearn(pairs[train[:m]]).decision_function(pairs[test])
+            concordances[m][test] = concordance(differences, pairs[test])
+    return [row for m in sizes for row in _rows("pairs", m, concordances[m], pairs)]
 
 
-def subsets(rng: np.random.Generator) -> list[Row]:
-    """Figure 19: learned from all pairs, or from those with labels 1 and 5, or 2 and 4, alone.
+def accuracy_by_training_labels(rng: np.random.Generator) -> list[Row]:
+    """Return the rows of Figure 19: training on all labels, on 1 and 5, or on 2 and 4.
 
-    Labels 1 and 5 are few: as many pairs with labels 2 and 4 say what the kind of pairs does.
+    Labels 1 and 5 are few: the same number of pairs with labels 2 and 4 separates the effect of
+    the kind of pairs from that of their number.
     """
     judged = Editors().judged(rng)
     pairs = judged[~judged.tied]
     names = {"all": "all", "Set1": "labels 1, 5", "Set2": "labels 2, 4"}
-    right = {name: np.zeros(len(pairs)) for name in (*names.values(), AS_MANY)}
-    for train, test in split(len(pairs), rng):
-        parts = {name: train[sets(pairs)[which][train]] for which, name in names.items()}
-        parts[AS_MANY] = parts["labels 2, 4"][: len(parts["labels 1, 5"])]
-        for name, part in parts.items():
-            apart = learned(pairs[part]).decision_function(pairs[test])
-            right[name][test] = hits(apart, pairs[test])
-    return [row for name, found in right.items() for row in _rows("trained on", name, found, pairs)]
+    concordances = {name: np.zeros(len(pairs)) for name in (*names.values(), EQUAL_NUMBER)}
+    for train, test in cross_validation_folds(len(pairs), rng):
+        subsets = {name: train[label_sets(pairs)[key][train]] for key, name in names.items()}
+        subsets[EQUAL_NUMBER] = subsets["labels 2, 4"][: len(subsets["labels 1, 5"])]
+        for name, subset in subsets.items():
+            differences = fit_dcglearn(pairs[subset]).decision_function(pairs[test])
+            concordances[name][test] = concordance(differences, pairs[test])
+    return [
+        row
+        for name, values in concordances.items()
+        for row in _rows("trained on", name, values, pairs)
+    ]
 
 
-def tied(rng: np.random.Generator, costs: list[float]) -> list[Row]:
-    """Figure 20: accuracy, and how far held-out ties are apart, by the cost of ties.
+def effect_of_tie_cost(rng: np.random.Generator, costs: list[float]) -> list[Row]:
+    """Return the rows of Figure 20: accuracy, and differences of held-out ties, by cost of ties.
 
-    C for preferences is chosen once a fold, without ties.
+    C is tuned once per fold, without ties.
     """
     judged = Editors().judged(rng)
     pairs, ties = judged[~judged.tied], judged[judged.tied]
-    right = {c: np.zeros(len(pairs)) for c in costs}
-    apart = {c: np.zeros(len(ties)) for c in costs}
-    length = {c: np.zeros(len(ties)) for c in costs}
-    folds = zip(split(len(pairs), rng), split(len(ties), rng), strict=True)
+    concordances = {c: np.zeros(len(pairs)) for c in costs}
+    tie_sizes = {c: np.zeros(len(ties)) for c in costs}
+    weight_norms = {c: np.zeros(len(ties)) for c in costs}
+    folds = zip(
+        cross_validation_folds(len(pairs), rng), cross_validation_folds(len(ties), rng), strict=True
+    )
     for (train, test), (train_ties, test_ties) in folds:
-        cost = learned(pairs[train]).C_
+        cost = fit_dcglearn(pairs[train]).C_
         for c in costs:
-            learner = DCGLearn(PLACES, C=cost, C_tie=c, grades=GRADES, threads=1)
+            learner = DCGLearn(N_RANKS, C=cost, C_tie=c, grades=GRADES, threads=1)
             learner.fit(pairs[train] + ties[train_ties])
-            right[c][test] = hits(learner.decision_function(pairs[test]), pairs[test])
-            apart[c][test_ties] = np.abs(learner.decision_function(ties[test_ties]))
-            length[c][test_ties] = np.linalg.norm(learner.weights_)
+            differences = learner.decision_function(pairs[test])
+            concordances[c][test] = concordance(differences, pairs[test])
+            tie_sizes[c][test_ties] = np.abs(learner.decision_function(ties[test_ties]))
+            weight_norms[c][test_ties] = np.linalg.norm(learner.weights_)
     rows: list[Row] = []
     for c in costs:
         values = {
-            "accuracy": right[c].mean(), "diff": apart[c].mean(),
-            "diff / |w|": (apart[c] / length[c]).mean(),
+            "accuracy": concordances[c].mean(), "diff": tie_sizes[c].mean(),
+            "diff / |w|": (tie_sizes[c] / weight_norms[c]).mean(),
         }  # fmt: skip
         rows += [{"C_tie": c, "measure": m, "value": float(v)} for m, v in values.items()]
     return rows
 
 
-START, POOL, TEST = 20, 2000, 4000
-CLEAN, NOISY = 100.0, 0.1  # C
+INITIAL_PAIRS, POOL_PAIRS, TEST_PAIRS = 20, 2000, 4000
+NOISELESS_C, EDITORS_C = 100.0, 0.1
 
 
-def simulated(
+def simulated_active_learning(
     rng: np.random.Generator, data: int, strategy: Strategy, sizes: list[int], batch: int
 ) -> list[Row]:
-    """Figures 21, 22."""
-    right = zhou_simulator(data)
-    pool, test = right.pairs(POOL, rng), right.pairs(TEST, rng)
-    found = curve(right.truth, pool, test, strategy, sizes, batch, CLEAN)
-    return [{"strategy": strategy, "pairs": m, "value": value} for m, value in found.items()]
+    """Return the rows of Figures 21 and 22."""
+    true_world = world(data)
+    pool, test = true_world.pairs(POOL_PAIRS, rng), true_world.pairs(TEST_PAIRS, rng)
+    accuracies = active_learning_curve(
+        true_world.truth, pool, test, strategy, sizes, batch, NOISELESS_C
+    )
+    return [{"strategy": strategy, "pairs": m, "value": value} for m, value in accuracies.items()]
 
 
-def real_lists(
+def web_active_learning(
     rng: np.random.Generator, name: str, strategy: Strategy, sizes: list[int], batch: int,
     folder: str,
 ) -> list[Row]:  # fmt: skip
-    """Figure 23 (a), (b): queries of four folds to choose from, those of the fifth to test on."""
-    train, test = next(worlds.folds(worlds.read_lists(folder, name), rng))
-    pool, held = train.pairs(POOL, rng), test.pairs(TEST, rng)
-    found = curve(zhou_simulator(2).truth, pool, held, strategy, sizes, batch, CLEAN)
+    """Return the rows of Figure 23 (a), (b): a pool from four folds, test pairs from the fifth."""
+    query_grades = worlds.read_query_grades(folder, name)
+    train, test = next(worlds.cross_validation_folds(query_grades, rng))
+    pool, test_pairs = train.pairs(POOL_PAIRS, rng), test.pairs(TEST_PAIRS, rng)
+    accuracies = active_learning_curve(
+        world(2).truth, pool, test_pairs, strategy, sizes, batch, NOISELESS_C
+    )
     return [
         {"data": name, "strategy": strategy, "pairs": m, "value": value}
-        for m, value in found.items()
+        for m, value in accuracies.items()
     ]
 
 
-def editors(
+def editor_active_learning(
     rng: np.random.Generator, strategy: Strategy, sizes: list[int], batch: int
 ) -> list[Row]:
-    """Figure 23 (c): four folds of the simulated editors' pairs to choose from."""
+    """Return the rows of Figure 23 (c): a pool of four folds of the simulated editors' pairs."""
     judged = Editors().judged(rng)
     pairs = judged[~judged.tied]
-    right = dict.fromkeys(sizes, 0.0)
-    for train, test in split(len(pairs), rng):
-        found = curve(Editors().truth, pairs[train], pairs[test], strategy, sizes, batch, NOISY)
-        for m, value in found.items():
-            right[m] += value * len(test) / len(pairs)
+    accuracies = dict.fromkeys(sizes, 0.0)
+    for train, test in cross_validation_folds(len(pairs), rng):
+        fold_accuracies = active_learning_curve(
+            Editors().truth, pairs[train], pairs[test], strategy, sizes, batch, EDITORS_C
+        )
+        for m, value in fold_accuracies.items():
+            accuracies[m] += value * len(test) / len(pairs)
     return [
         {"data": "simulated news", "strategy": strategy, "pairs": m, "value": value}
-        for m, value in right.items()
+        for m, value in accuracies.items()
     ]
 
 
-def curve(
+def active_learning_curve(
     truth: Utility, pool: Preferences, test: Preferences, strategy: Strategy, sizes: list[int],
     batch: int, cost: float,
 ) -> dict[int, float]:  # fmt: skip
-    """Accuracy after so many answers."""
-    have, left = np.arange(START), np.arange(START, len(pool))
-    blank = DCGLearn(truth.n_positions, C=cost, grades=truth.grades, threads=1)
-    found: dict[int, float] = {}
+    """Return the accuracy by number of labeled pairs."""
+    labeled, unlabeled = np.arange(INITIAL_PAIRS), np.arange(INITIAL_PAIRS, len(pool))
+    learner = DCGLearn(truth.places, C=cost, grades=truth.grades, threads=1)
+    accuracies: dict[int, float] = {}
     for m in sizes:
-        while len(have) < m:
-            step = m - len(have) if strategy == "random" else min(batch, m - len(have))
-            chosen = _asked(blank, pool, have, left, step, strategy)
-            if not chosen:  # what is left has no difference
+        while len(labeled) < m:
+            needed = m - len(labeled)
+            count = needed if strategy == "random" else min(batch, needed)
+            chosen = _choose_pairs(learner, pool, labeled, unlabeled, count, strategy)
+            if not chosen:  # the remaining pairs have no difference
                 break
-            have, left = np.append(have, left[chosen]), np.delete(left, chosen)
-        found[m] = blank.fit(pool[have]).score(test)
-    return found
+            labeled = np.append(labeled, unlabeled[chosen])
+            unlabeled = np.delete(unlabeled, chosen)
+        accuracies[m] = learner.fit(pool[labeled]).score(test)
+    return accuracies
 
 
-def _asked(
-    blank: DCGLearn, pool: Preferences, have: np.ndarray, left: np.ndarray, count: int,
+def _choose_pairs(
+    learner: DCGLearn, pool: Preferences, labeled: np.ndarray, unlabeled: np.ndarray, count: int,
     strategy: Strategy,
 ) -> list[int]:  # fmt: skip
-    """Which of those left; by chance: the next ones, for the pool has no order."""
+    """Return which unlabeled pairs to label; at random: the first ones of the unordered pool."""
     if strategy == "random":
         return list(range(count))
-    return choose(blank.fit(pool[have]), pool[left], count, strategy, seed=len(have))
+    return choose(learner.fit(pool[labeled]), pool[unlabeled], count, strategy, seed=len(labeled))

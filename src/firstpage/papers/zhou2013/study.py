@@ -1,317 +1,421 @@
 """The study of Zhou et al. (2013); here Table 1 and Figures 16 to 23.
 
-Side-by-side judgments are of simulated editors; pairs are chosen to be asked.
+These are side-by-side judgments of simulated editors, and active learning.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from firstpage.papers.study.claims import every, greater, no_greater, within
-from firstpage.papers.study.study import Cells, Claim, Drawing, Entry, Study, Work
+from firstpage.papers.study.claims import all_hold, greater, no_greater, within
+from firstpage.papers.study.study import Cells, Claim, Experiment, PaperEntry, PaperStudy, Plot
 from firstpage.papers.zhou2013 import known_measure, news
-from firstpage.papers.zhou2013.known_measure import SAMPLE, SETS
+from firstpage.papers.zhou2013.known_measure import SAMPLE_NOTE, WEB_DATASETS
 from firstpage.papers.zhou2013.news import COUNTS
 from firstpage.types import Floats
 
-TESTS = ("all", "Set1", "Set2")
+TEST_SETS = ("all", "Set1", "Set2")
 SIZES = [20, 50, 100, 150, 230]
 TIE_COSTS = [0.0, 0.001, 0.01, 0.1, 0.3, 1.0]
-FOLDED = (
-    "the judged pairs and their five folds, run by run, and the values of C, which "
-    "cross-validation on the training pairs chooses from"
+FOLDS_EQUAL = (
+    "the judged pairs and their five folds, run by run, and the grid of C, which is tuned by "
+    "cross-validation on the training pairs"
 )
-AS_MANY_HELD = FOLDED + ", and the number of training pairs."
-MADE_UP = (
+EQUAL_NUMBER_HELD = FOLDS_EQUAL + ", and the number of training pairs."
+SIMULATION_NOTE = (
     "SIMULATED: the judgments of the news search engine are not public.  Editors, lists and "
-    "rankers are made up so that the counts of Table 1 come out about right; what holds here holds "
-    "for such editors."
+    "rankers are simulated so that the counts of Table 1 come out approximately; results hold for "
+    "such editors."
 )
 
 
-def table1() -> Entry:
-    return Entry(
+def table1() -> PaperEntry:
+    return PaperEntry(
         "table1", "Labels of side-by-side judgments (simulated editors)",
         "13, 108, 473, 148 and 24 of 766 pairs have the labels 1 to 5.",
-        [Work(news.counts)], _counts,
-        paper=[({"label": label}, float(n)) for label, n in COUNTS.items()],
-        note=MADE_UP,
+        [Experiment(news.label_counts)], _table1_claims,
+        paper_values=[({"label": label}, float(n)) for label, n in COUNTS.items()],
+        note=SIMULATION_NOTE,
         held_equal="the number of queries, 766; the thresholds are set to the counts.",
     )  # fmt: skip
 
 
-def _counts(cells: Cells) -> list[Claim]:
+def _table1_claims(cells: Cells) -> list[Claim]:
     parts = [
-        within(f"label {label}", cells.at(label=label), n - n**0.5, n + n**0.5)
+        within(f"label {label}", cells.samples(label=label), n - n**0.5, n + n**0.5)
         for label, n in COUNTS.items()
     ]
     return [
-        every("the counts come out as in the table, give or take their root", parts, whose="ours")
+        all_hold(
+            "the counts are those of the table, within their square root", parts, source="ours"
+        )
     ]
 
 
-def figure16() -> Entry:
-    return Entry(
-        "figure16", "Accuracy of Random, two usual measures and DCGLearn (simulated editors)",
-        "All are better than Random; DCGLearn is better than both usual measures on all pairs, "
+def figure16() -> PaperEntry:
+    return PaperEntry(
+        "figure16", "Accuracy of Random, two standard measures and DCGLearn (simulated editors)",
+        "All are better than Random; DCGLearn is better than both standard measures on all pairs, "
         "Set1 and Set2; Set1 is easier than Set2.",
-        [Work(news.methods, runs=100)], _methods,
-        [("", Drawing("method", None, "accuracy"))],
-        keep=lambda row: "method" in row, note=MADE_UP,
-        held_equal=FOLDED + ".  The usual measures are fixed, and learn from none.",
+        [Experiment(news.method_accuracies, runs=100)], _figure16_claims,
+        [("", Plot("method", None, "accuracy"))],
+        row_filter=lambda row: "method" in row, note=SIMULATION_NOTE,
+        held_equal=FOLDS_EQUAL + ".  The standard measures are fixed: they learn from no pairs.",
     )  # fmt: skip
 
 
-def _methods(cells: Cells) -> list[Claim]:
-    def at(method: str, test: str) -> Floats:
-        return cells.at(method=method, test=test)
+def _figure16_claims(cells: Cells) -> list[Claim]:
+    def accuracy(method: str, test: str) -> Floats:
+        return cells.samples(method=method, test=test)
 
-    usual = ("Baseline1", "Baseline2")
-    found = [
-        every("all are better than Random", [
-            greater(f"{m}, {s}", at(m, s), at("Random", s))
-            for m in (*usual, "DCGLearn") for s in TESTS
+    standard = ("Baseline1", "Baseline2")
+    claims = [
+        all_hold("all are better than Random", [
+            greater(f"{m}, {s}", accuracy(m, s), accuracy("Random", s))
+            for m in (*standard, "DCGLearn") for s in TEST_SETS
         ]),
     ]  # fmt: skip
-    for s in TESTS:
-        parts = [greater(m, at("DCGLearn", s), at(m, s)) for m in usual]
-        found.append(every(f"DCGLearn is better than both usual measures ({s})", parts))
-    parts = [greater(m, at(m, "Set1"), at(m, "Set2")) for m in (*usual, "DCGLearn")]
-    return [*found, every("Set1 is easier than Set2", parts)]
+    for s in TEST_SETS:
+        parts = [greater(m, accuracy("DCGLearn", s), accuracy(m, s)) for m in standard]
+        claims.append(all_hold(f"DCGLearn is better than both standard measures ({s})", parts))
+    parts = [greater(m, accuracy(m, "Set1"), accuracy(m, "Set2")) for m in (*standard, "DCGLearn")]
+    return [*claims, all_hold("Set1 is easier than Set2", parts)]
 
 
-def figure17() -> Entry:
-    return Entry(
-        "figure17", "Accuracy by the number of training pairs (simulated editors)",
+def figure17() -> PaperEntry:
+    return PaperEntry(
+        "figure17",
+        "Accuracy by the number of training pairs (simulated editors)",
         "Accuracy grows in general with the number of pairs.",
-        [Work(news.amounts, {"sizes": SIZES}, runs=20, quick=3)], _amounts,
-        [("", Drawing("test", "pairs", "accuracy"))], note=MADE_UP, held_equal=FOLDED + ".",
-    )  # fmt: skip
+        [Experiment(news.accuracy_by_training_pairs, {"sizes": SIZES}, runs=20, fast_runs=3)],
+        _figure17_claims,
+        [("", Plot("test", "pairs", "accuracy"))],
+        note=SIMULATION_NOTE,
+        held_equal=FOLDS_EQUAL + ".",
+    )
 
 
-def _amounts(cells: Cells) -> list[Claim]:
+def _figure17_claims(cells: Cells) -> list[Claim]:
     return [
-        greater(f"{SIZES[-1]} pairs are better than {SIZES[0]} ({s})",
-                cells.at(test=s, pairs=SIZES[-1]), cells.at(test=s, pairs=SIZES[0])) for s in TESTS
-    ]  # fmt: skip
+        greater(
+            f"{SIZES[-1]} pairs are better than {SIZES[0]} ({s})",
+            cells.samples(test=s, pairs=SIZES[-1]),
+            cells.samples(test=s, pairs=SIZES[0]),
+        )
+        for s in TEST_SETS
+    ]
 
 
-def figure18() -> Entry:
-    return Entry(
+def figure18() -> PaperEntry:
+    return PaperEntry(
         "figure18", "Size of the learned difference by label (simulated editors)",
         "The difference is much larger for pairs with labels 1 or 5 than with 2 or 4.",
-        [Work(news.methods, runs=100)], _sizes,
-        [("", Drawing("label", None, "mean |w.d|"))],
-        keep=lambda row: "label" in row,
-        note=MADE_UP + "  Label 3: the ties, which are not learned from.",
-        held_equal=FOLDED + ", the same weights for all labels of a fold.",
+        [Experiment(news.method_accuracies, runs=100)], _figure18_claims,
+        [("", Plot("label", None, "mean |w.d|"))],
+        row_filter=lambda row: "label" in row,
+        note=SIMULATION_NOTE + "  Label 3: ties, which are not used for training.",
+        held_equal=FOLDS_EQUAL + ", the same weights for all labels of a fold.",
     )  # fmt: skip
 
 
-def _sizes(cells: Cells) -> list[Claim]:
+def _figure18_claims(cells: Cells) -> list[Claim]:
     pairs = [(1, 2), (1, 4), (5, 2), (5, 4)]
     return [
-        every("larger for labels 1 and 5 than for 2 and 4", [
-            greater(f"{a} and {b}", cells.at(label=a), cells.at(label=b)) for a, b in pairs
-        ]),
-        every("and larger for 2 and 4 than for ties", [
-            greater(f"{a} and 3", cells.at(label=a), cells.at(label=3)) for a in (2, 4)
-        ], whose="ours"),
-    ]  # fmt: skip
+        all_hold(
+            "larger for labels 1 and 5 than for 2 and 4",
+            [
+                greater(f"{a} and {b}", cells.samples(label=a), cells.samples(label=b))
+                for a, b in pairs
+            ],
+        ),
+        all_hold(
+            "and larger for 2 and 4 than for ties",
+            [greater(f"{a} and 3", cells.samples(label=a), cells.samples(label=3)) for a in (2, 4)],
+            source="ours",
+        ),
+    ]
 
 
-def figure19() -> Entry:
-    return Entry(
-        "figure19", "Learned from one kind of pairs only (simulated editors)",
+def figure19() -> PaperEntry:
+    return PaperEntry(
+        "figure19",
+        "Learning from one kind of pairs only (simulated editors)",
         "One kind only is worse over all pairs; labels 1 and 5 alone do comparatively well on "
         "Set1; and all pairs are best in all cases.",
-        [Work(news.subsets, runs=40, quick=3)], _subsets,
-        [("", Drawing("trained on", None, "accuracy"))],
-        note=MADE_UP + "  The paper says both that labels 1 and 5 alone perform better on Set1 and "
+        [Experiment(news.accuracy_by_training_labels, runs=40, fast_runs=3)],
+        _figure19_claims,
+        [("", Plot("trained on", None, "accuracy"))],
+        note=SIMULATION_NOTE
+        + "  The paper says both that labels 1 and 5 alone perform better on Set1 and "
         "that all pairs are best in all cases; both are tested.",
-        held_equal=FOLDED + ".  Not equal, as in the paper: the number of training pairs (about "
+        held_equal=FOLDS_EQUAL
+        + ".  Not equal, as in the paper: the number of training pairs (about "
         "300 of all kinds, 260 with labels 2 and 4, 30 with labels 1 and 5).",
-    )  # fmt: skip
+    )
 
 
-def _subsets(cells: Cells) -> list[Claim]:
-    def at(train: str, test: str) -> Floats:
-        return cells.at(**{"trained on": train, "test": test})
+def _figure19_claims(cells: Cells) -> list[Claim]:
+    def accuracy(train: str, test: str) -> Floats:
+        return cells.samples(**{"trained on": train, "test": test})
 
     parts = ("labels 1, 5", "labels 2, 4")
     return [
-        every("one kind only is worse over all pairs", [
-            greater(f"all against {p}", at("all", "all"), at(p, "all")) for p in parts
-        ]),
-        greater("on Set1, labels 1 and 5 alone are better than labels 2 and 4 alone",
-                at(parts[0], "Set1"), at(parts[1], "Set1")),
-        every("all pairs are best in all cases", [
-            greater(f"{p}, {s}", at("all", s), at(p, s)) for p in parts for s in TESTS
-        ]),
-        *(greater(f"with as many pairs, labels 1 and 5 are better than labels 2 and 4 ({s})",
-                  at(parts[0], s), at(news.AS_MANY, s), whose="ours",
-                  held_equal=AS_MANY_HELD)
-          for s in TESTS),
-    ]  # fmt: skip
+        all_hold(
+            "one kind only is worse over all pairs",
+            [
+                greater(f"all against {p}", accuracy("all", "all"), accuracy(p, "all"))
+                for p in parts
+            ],
+        ),
+        greater(
+            "on Set1, labels 1 and 5 alone are better than labels 2 and 4 alone",
+            accuracy(parts[0], "Set1"),
+            accuracy(parts[1], "Set1"),
+        ),
+        all_hold(
+            "all pairs are best in all cases",
+            [
+                greater(f"{p}, {s}", accuracy("all", s), accuracy(p, s))
+                for p in parts
+                for s in TEST_SETS
+            ],
+        ),
+        *(
+            greater(
+                f"with equal numbers of pairs, labels 1 and 5 are better than labels 2 and 4 ({s})",
+                accuracy(parts[0], s),
+                accuracy(news.EQUAL_NUMBER, s),
+                source="ours",
+                held_equal=EQUAL_NUMBER_HELD,
+            )
+            for s in TEST_SETS
+        ),
+    ]
 
 
-def figure20() -> Entry:
-    return Entry(
-        "figure20", "Ties in learning: accuracy and the difference of ties (simulated editors)",
+def figure20() -> PaperEntry:
+    return PaperEntry(
+        "figure20",
+        "Ties in learning: accuracy and the difference of ties (simulated editors)",
         "As C_t grows from 0 to 1, the difference of tied pairs falls and accuracy rises a little.",
-        [Work(news.tied, {"costs": TIE_COSTS}, runs=100)], _ties,
-        [(m, Drawing("measure", "C_tie", m)) for m in ("accuracy", "diff", "diff / |w|")],
-        note=MADE_UP + "  diff scales with the length of w, so diff / |w| is shown too.  Ties are "
-        "held out as pairs are.",
-        held_equal="the judged pairs, ties and their folds, run by run, and C, chosen once per "
+        [Experiment(news.effect_of_tie_cost, {"costs": TIE_COSTS}, runs=100)],
+        _figure20_claims,
+        [(m, Plot("measure", "C_tie", m)) for m in ("accuracy", "diff", "diff / |w|")],
+        note=SIMULATION_NOTE
+        + "  diff scales with the norm of w, so diff / |w| is shown, too.  Ties are held out "
+        "as pairs are.",
+        held_equal="the judged pairs, ties and their folds, run by run, and C, tuned once per "
         "fold without ties.",
-    )  # fmt: skip
+    )
 
 
-def _ties(cells: Cells) -> list[Claim]:
-    def at(measure: str, cost: float) -> Floats:
-        return cells.at(measure=measure, C_tie=cost)
+def _figure20_claims(cells: Cells) -> list[Claim]:
+    def accuracy(measure: str, cost: float) -> Floats:
+        return cells.samples(measure=measure, C_tie=cost)
 
     return [
-        greater("the difference of ties falls as C_t grows", at("diff", 0.0), at("diff", 1.0)),
-        greater("accuracy rises", at("accuracy", 1.0), at("accuracy", 0.0)),
-        no_greater("accuracy does not suffer (by a point or more)",
-                   at("accuracy", 0.0), at("accuracy", 1.0), 0.01, whose="ours"),
-        greater("the difference falls against the length of w, too",
-                at("diff / |w|", 0.0), at("diff / |w|", 1.0), whose="ours"),
-    ]  # fmt: skip
+        greater(
+            "the difference of ties falls as C_t grows",
+            accuracy("diff", 0.0),
+            accuracy("diff", 1.0),
+        ),
+        greater("accuracy rises", accuracy("accuracy", 1.0), accuracy("accuracy", 0.0)),
+        no_greater(
+            "accuracy does not fall by a point or more",
+            accuracy("accuracy", 0.0),
+            accuracy("accuracy", 1.0),
+            0.01,
+            source="ours",
+        ),
+        greater(
+            "the difference falls relative to the norm of w, too",
+            accuracy("diff / |w|", 0.0),
+            accuracy("diff / |w|", 1.0),
+            source="ours",
+        ),
+    ]
 
 
-EDITED = (table1(), figure16(), figure17(), figure18(), figure19(), figure20())
+EDITOR_ENTRIES = (table1(), figure16(), figure17(), figure18(), figure19(), figure20())
 
 
-ASKED = [20, 50, 100, 150, 200, 250, 300]
-CHANCE = [*ASKED, 400, 500, 600, 700, 800]
-FEW = [20, 40, 80, 120, 160, 200]
-GOAL = 0.97
+LABEL_COUNTS = [20, 50, 100, 150, 200, 250, 300]
+RANDOM_LABEL_COUNTS = [*LABEL_COUNTS, 400, 500, 600, 700, 800]
+EDITOR_LABEL_COUNTS = [20, 40, 80, 120, 160, 200]
+TARGET_ACCURACY = 0.97
 RUNS = {"random": (20, 5), "simple-margin": (20, 5), "diverse": (20, 3), "committee": (6, 1)}
-SAME_POOL = (
-    "the first 20 pairs, the pool to choose from, the test pairs and C (100; for editors .1), run "
-    "by run; strategies are compared on the runs that both have.  Not equal: a choice is made 5 "
-    "pairs at a time, the committee's (and editors') 10."
+POOL_EQUAL = (
+    "the first 20 pairs, the pool, the test pairs and C (100; for editors .1), run by run; "
+    "strategies are compared on the runs that both have.  Not equal: strategies choose 5 pairs at "
+    "a time, the committee (and editors) 10."
 )
 BATCH = {"random": 1, "simple-margin": 5, "diverse": 5, "committee": 10}
 
 
-def simulated_figure(number: int, data: int) -> Entry:
-    works = [
-        Work(news.simulated, {
-            "data": data, "strategy": name, "sizes": CHANCE if name == "random" else ASKED,
-            "batch": BATCH[name],
-        }, f"asking {data}", *RUNS[name])
+def simulated_figure(number: int, data: int) -> PaperEntry:
+    experiments = [
+        Experiment(
+            news.simulated_active_learning,
+            {
+                "data": data,
+                "strategy": name,
+                "sizes": RANDOM_LABEL_COUNTS if name == "random" else LABEL_COUNTS,
+                "batch": BATCH[name],
+            },
+            f"asking {data}",
+            *RUNS[name],
+        )
         for name in RUNS
-    ]  # fmt: skip
-    return Entry(
-        f"figure{number}", f"SimpleMargin against pairs by chance, Data {data}",
+    ]
+    return PaperEntry(
+        f"figure{number}",
+        f"SimpleMargin against random pairs, Data {data}",
         "Chosen pairs reach better accuracy with fewer labels.",
-        works, _fewer, [("", Drawing("strategy", "pairs", "accuracy", ["random"]))],
-        note="From the same 20 pairs on; 5 pairs are asked at a time (committee: 10).  diverse and "
-        "committee are ours.",
-        held_equal=SAME_POOL,
-    )  # fmt: skip
+        experiments,
+        _active_learning_claims,
+        [("", Plot("strategy", "pairs", "accuracy", ["random"]))],
+        note="All start from the same 20 pairs; 5 pairs are labeled at a time (committee: 10).  "
+        "diverse and committee are ours.",
+        held_equal=POOL_EQUAL,
+    )
 
 
-def _fewer(cells: Cells) -> list[Claim]:
-    def at(strategy: str, pairs: int) -> Floats:
-        return cells.at(strategy=strategy, pairs=pairs)
+def _active_learning_claims(cells: Cells) -> list[Claim]:
+    def accuracy(strategy: str, pairs: int) -> Floats:
+        return cells.samples(strategy=strategy, pairs=pairs)
 
     return [
-        greater("SimpleMargin is better than chance at 100 labels",
-                at("simple-margin", 100), at("random", 100)),
-        greater("SimpleMargin is better than chance at 200 labels",
-                at("simple-margin", 200), at("random", 200)),
-        half("97 % with at most half the labels that chance needs", cells, "simple-margin"),
-        half("so does diverse", cells, "diverse", whose="ours"),
-        half("so does committee", cells, "committee", whose="ours"),
-    ]  # fmt: skip
+        greater(
+            "SimpleMargin is better than random at 100 labels",
+            accuracy("simple-margin", 100),
+            accuracy("random", 100),
+        ),
+        greater(
+            "SimpleMargin is better than random at 200 labels",
+            accuracy("simple-margin", 200),
+            accuracy("random", 200),
+        ),
+        half_the_labels(
+            "97 % with at most half the labels that random pairs need", cells, "simple-margin"
+        ),
+        half_the_labels("the same of diverse", cells, "diverse", source="ours"),
+        half_the_labels("the same of committee", cells, "committee", source="ours"),
+    ]
 
 
-def half(text: str, cells: Cells, strategy: str, **whose: str) -> Claim:
-    """By the mean curves of the runs that both have, linear between the points."""
-    runs = min(len(c.values) for c in cells if c.where["strategy"] in (strategy, "random"))
-    ours, chance = (reached(cells, name, runs) for name in (strategy, "random"))
-    if ours is None:
-        return Claim(text, "does not hold", f"{strategy} does not reach {GOAL:.0%}", **whose)  # type: ignore[arg-type]
-    shown = "never" if chance is None else f"at {chance:.0f}"
-    fine = chance is None or ours <= chance / 2
-    why = f"{strategy} is there at {ours:.0f} labels, chance {shown} ({runs} runs)"
-    return Claim(text, "holds" if fine else "does not hold", why, **whose)  # type: ignore[arg-type]
+def half_the_labels(text: str, cells: Cells, strategy: str, **source: Any) -> Claim:
+    """Return the claim of half the labels, by the interpolated mean curves of common runs."""
+    runs = min(len(c.values) for c in cells if c.labels["strategy"] in (strategy, "random"))
+    needed, random_needed = (labels_needed(cells, name, runs) for name in (strategy, "random"))
+    if needed is None:
+        return Claim(
+            text, "does not hold", f"{strategy} does not reach {TARGET_ACCURACY:.0%}", **source
+        )
+    random_text = "never" if random_needed is None else f"at {random_needed:.0f}"
+    holds = random_needed is None or needed <= random_needed / 2
+    evidence = (
+        f"{strategy} reaches it at {needed:.0f} labels, random pairs {random_text} ({runs} runs)"
+    )
+    return Claim(text, "holds" if holds else "does not hold", evidence, **source)
 
 
-def reached(cells: Cells, strategy: str, runs: int | None = None) -> float | None:
-    """The number of labels at which the mean accuracy of the first runs is there."""
+def labels_needed(cells: Cells, strategy: str, runs: int | None = None) -> float | None:
+    """Return the number of labels at which the mean accuracy of the first runs is reached."""
     points = [
-        (c.where["pairs"], float(c.values[:runs].mean()))
+        (c.labels["pairs"], float(c.values[:runs].mean()))
         for c in cells
-        if c.where["strategy"] == strategy
+        if c.labels["strategy"] == strategy
     ]
     for (m, low), (n, high) in pairwise(points):
-        if high >= GOAL:
-            return float(np.interp(GOAL, [low, high], [m, n])) if low < GOAL else float(m)
+        if high >= TARGET_ACCURACY:
+            return (
+                float(np.interp(TARGET_ACCURACY, [low, high], [m, n]))
+                if low < TARGET_ACCURACY
+                else float(m)
+            )
     return None
 
 
-def figure23() -> Entry:
+def figure23() -> PaperEntry:
     names = ("random", "simple-margin")
-    works = [
-        Work(news.real_lists, {"name": s, "strategy": n, "sizes": ASKED, "batch": BATCH[n]},
-             f"asking {s}", 10, 2, s)
-        for s in SETS for n in names
-    ]  # fmt: skip
-    works += [
-        Work(news.editors, {"strategy": n, "sizes": FEW, "batch": 10}, "asking editors", 60, 3)
+    experiments = [
+        Experiment(
+            news.web_active_learning,
+            {"name": s, "strategy": n, "sizes": LABEL_COUNTS, "batch": BATCH[n]},
+            f"asking {s}",
+            10,
+            2,
+            s,
+        )
+        for s in WEB_DATASETS
         for n in names
     ]
-    return Entry(
-        "figure23", "SimpleMargin against pairs by chance: Web10K, Web30K, news (simulated)",
-        "Chosen pairs are better in most cases; on Web10K they are worse at very few labels; on "
+    experiments += [
+        Experiment(
+            news.editor_active_learning,
+            {"strategy": n, "sizes": EDITOR_LABEL_COUNTS, "batch": 10},
+            "asking editors",
+            60,
+            3,
+        )
+        for n in names
+    ]
+    return PaperEntry(
+        "figure23", "SimpleMargin against random pairs: Web10K, Web30K, news (simulated)",
+        "Chosen pairs are better in most cases; on Web10K they are worse with very few labels; on "
         "news they need far fewer.",
-        works, _elsewhere,
-        [(s, Drawing("strategy", "pairs", f"accuracy, {s}", ["random"])) for s in
-         (*SETS, "simulated news")],
-        note=SAMPLE + "  News: " + MADE_UP,
-        held_equal=SAME_POOL,
+        experiments, _figure23_claims,
+        [(s, Plot("strategy", "pairs", f"accuracy, {s}", ["random"])) for s in
+         (*WEB_DATASETS, "simulated news")],
+        note=SAMPLE_NOTE + "  News: " + SIMULATION_NOTE,
+        held_equal=POOL_EQUAL,
     )  # fmt: skip
 
 
-def _elsewhere(cells: Cells) -> list[Claim]:
-    def apart(data: str) -> Callable[[int], tuple[Floats, Floats]]:
+def _figure23_claims(cells: Cells) -> list[Claim]:
+    def strategies(data: str) -> Callable[[int], tuple[Floats, Floats]]:
         return lambda m: (
-            cells.at(data=data, strategy="simple-margin", pairs=m),
-            cells.at(data=data, strategy="random", pairs=m),
+            cells.samples(data=data, strategy="simple-margin", pairs=m),
+            cells.samples(data=data, strategy="random", pairs=m),
         )
 
-    found = [
-        greater(f"better than chance at {m} labels ({s})", *apart(s)(m))
-        for s in SETS for m in (100, 200)
+    claims = [
+        greater(f"better than random pairs at {m} labels ({s})", *strategies(s)(m))
+        for s in WEB_DATASETS for m in (100, 200)
     ]  # fmt: skip
-    few = apart(SETS[0])(50)
+    few = strategies(WEB_DATASETS[0])(50)
     return [
-        *found,
-        greater("worse than chance at very few labels (50, web10k)", few[1], few[0]),
-        *(greater(f"better than chance at {m} labels (simulated news)", *apart("simulated news")(m))
-          for m in (80, 120)),
-    ]  # fmt: skip
+        *claims,
+        greater("worse than random pairs at very few labels (50, web10k)", few[1], few[0]),
+        *(
+            greater(
+                f"better than random pairs at {m} labels (simulated news)",
+                *strategies("simulated news")(m),
+            )
+            for m in (80, 120)
+        ),
+    ]
 
 
-ASKING = (simulated_figure(21, 1), simulated_figure(22, 2), figure23())
+ACTIVE_ENTRIES = (simulated_figure(21, 1), simulated_figure(22, 2), figure23())
 
 
-_ALL = (*known_measure.SIMULATED, *known_measure.WEB, *EDITED, *ASKING)
-ZHOU2013 = Study(
+ENTRIES = (
+    *known_measure.SIMULATED_ENTRIES,
+    *known_measure.WEB_ENTRIES,
+    *EDITOR_ENTRIES,
+    *ACTIVE_ENTRIES,
+)
+ZHOU2013 = PaperStudy(
     "zhou2013",
     "Zhou, Zha, Chang, Xue: Learning the Gain Values and Discount Factors of Discounted "
     "Cumulative Gains (2013)",
-    {entry.name: entry for entry in _ALL},
-    (  # what computes; claims may be worded anew without computing anew
+    {entry.name: entry for entry in ENTRIES},
+    (  # without the modules of claims, which may change without a new computation
         "firstpage.papers.zhou2013.worlds", "firstpage.papers.zhou2013.news", "firstpage.dcglearn",
         "firstpage.kernels.losses.preferences", "firstpage.data.preferences",
     ),

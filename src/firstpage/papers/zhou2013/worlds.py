@@ -1,13 +1,12 @@
-"""Sections 5.2 and 5.3: what is learned from pairs of rankings that a known measure compares.
+"""Sections 5.2 and 5.3: learning from pairs of rankings that a known measure compares.
 
-Rankings are random orders of one list of grades.  Every training set is learned from with the C
-that does best on 800 validation pairs, as noisy as the training pairs are; the test pairs are
-clean.  The paper names neither number.
+In simulations, rankings are random orders of one list of grades.  C is tuned on 800 validation
+pairs, as noisy as the training pairs; test pairs have no noise.  The paper gives neither number.
 
-Or they are lists of real queries (MSLR).  Of a query all documents are shuffled, twice, and the
-first ten of each order are compared by the measure of Data 2.  Queries are dealt into five folds;
-pairs to learn from come from four, pairs to test on from the fifth.  A run is one such
-cross-validation; its value the mean of the folds.
+On real queries (MSLR), all documents of a query are shuffled twice, and the first ten of both
+orders are compared by the measure of Data 2.  Queries are split into five folds; training pairs
+come from four folds, test pairs from the fifth.  A run is one cross-validation, and its value the
+mean over the folds.
 """
 
 from __future__ import annotations
@@ -42,43 +41,49 @@ from firstpage.errors import DataError
 from firstpage.papers.study.study import Row
 from firstpage.types import Array, Floats
 
-MANY = 40_000  # pairs, to be told apart by their difference
-TO_NATURAL = 1 / np.log(2)  # discounts are 1/log2 here, and 1/log in the paper
+BINNED_PAIRS = 40_000  # enough test pairs for bins of their difference
+NATURAL_LOG_SCALE = 1 / np.log(2)  # discounts are 1/log2 here, and 1/log in the paper
 DIFFERENCE = "DCG difference"
 
 
-def fitted(truth: Utility, train: Preferences, valid: Preferences) -> DCGLearn:
-    """DCGLearn in one thread: runs are spread over processes."""
-    return fit_learner(truth, train, valid, threads=1)
+def fit_dcglearn(truth: Utility, train: Preferences, valid: Preferences) -> DCGLearn:
+    """Return DCGLearn with C tuned on validation pairs, in one thread: runs are parallel."""
+    return learn(truth, train, valid, threads=1)
 
 
-def coherence(rng: np.random.Generator, edges: list[float]) -> list[Row]:
-    """Figure 1: how often the two measures agree, by their difference in either unit."""
-    exp, linear = zhou_simulator(2), zhou_simulator(1)
-    left, right = exp.rankings(MANY, rng), exp.rankings(MANY, rng)
-    apart = exp.values(left) - exp.values(right)
-    same = right_way(np.sign(apart) * (linear.values(left) - linear.values(right)))
-    clear = np.abs(apart) > DIFFERENCE_TOLERANCE
+def gain_agreement(rng: np.random.Generator, edges: list[float]) -> list[Row]:
+    """Return the rows of Figure 1: agreement of two gains, by the difference in either unit."""
+    exp, linear = world(2), world(1)
+    left, right = exp.rankings(BINNED_PAIRS, rng), exp.rankings(BINNED_PAIRS, rng)
+    differences_exp = exp.worth(left) - exp.worth(right)
+    agreement = concordance(np.sign(differences_exp) * (linear.worth(left) - linear.worth(right)))
+    nonzero = np.abs(differences_exp) > NOTHING
     rows: list[Row] = []
-    for unit, scale in (("natural logarithm", TO_NATURAL), ("logarithm to base 2", 1.0)):
-        for middle, value in binned(np.abs(apart[clear]) * scale, same[clear], edges):
+    for unit, scale in (("natural logarithm", NATURAL_LOG_SCALE), ("logarithm to base 2", 1.0)):
+        for middle, value in bin_means(
+            np.abs(differences_exp[nonzero]) * scale, agreement[nonzero], edges
+        ):
             rows.append({"discount": unit, DIFFERENCE: middle, "value": value})
     return rows
 
 
-def learning(rng: np.random.Generator, data: int, sizes: list[int]) -> list[Row]:
-    """Figures 2, 3, 6: accuracy and similarity by the number of pairs."""
-    right, wrong = zhou_simulator(data), zhou_simulator(3 - data)
-    pool, valid, test = (right.pairs(n, rng) for n in (max(sizes), VALID_PAIRS, TEST_PAIRS))
-    other = utility_accuracy(wrong.truth, test)
+def learning_curve(rng: np.random.Generator, data: int, sizes: list[int]) -> list[Row]:
+    """Return the rows of Figures 2, 3, 6: accuracy and similarity by number of pairs."""
+    true_world, other_world = world(data), world(3 - data)
+    pool, valid, test = (true_world.pairs(n, rng) for n in (max(sizes), VALID, TEST))
+    other_accuracy = accuracy_of(other_world.truth, test)
     rows: list[Row] = []
     for m in sizes:
-        learner = fitted(right.truth, pool[:m], valid)
+        learner = fit_dcglearn(true_world.truth, pool[:m], valid)
         rows += [
             _row("DCGLearn", data, m, "accuracy", learner.score(test)),
-            _row("Other", data, m, "accuracy", other),
+            _row("Other", data, m, "accuracy", other_accuracy),
             _row(
-                "DCGLearn", data, m, "similarity", similarity(right.truth.weights, learner.weights_)
+                "DCGLearn",
+                data,
+                m,
+                "similarity",
+                similarity(true_world.truth.weights, learner.weights_),
             ),
         ]
     return rows
@@ -88,38 +93,46 @@ def _row(method: str, data: int, pairs: int, measure: str, value: float) -> Row:
     return {"method": method, "data": data, "pairs": pairs, "measure": measure, "value": value}
 
 
-def by_difference(rng: np.random.Generator, data: int, pairs: int, edges: list[float]) -> list[Row]:
-    """Figures 4, 5: accuracy by how far the rankings of a test pair are apart."""
-    right, wrong = zhou_simulator(data), zhou_simulator(3 - data)
-    train, valid, test = (right.pairs(n, rng) for n in (pairs, VALID_PAIRS, MANY))
-    learner = fitted(right.truth, train, valid)
-    return bins_of(
-        right.truth, {"DCGLearn": learner.weights_, "Other": wrong.truth.weights}, test, edges
+def accuracy_by_difference(
+    rng: np.random.Generator, data: int, pairs: int, edges: list[float]
+) -> list[Row]:
+    """Return the rows of Figures 4, 5: accuracy by the difference of the test pair."""
+    true_world, other_world = world(data), world(3 - data)
+    train, valid, test = (true_world.pairs(n, rng) for n in (pairs, VALID, BINNED_PAIRS))
+    learner = fit_dcglearn(true_world.truth, train, valid)
+    return binned_accuracies(
+        true_world.truth,
+        {"DCGLearn": learner.weights_, "Other": other_world.truth.weights},
+        test,
+        edges,
     )
 
 
-def bins_of(
-    truth: Utility, tables: dict[str, Floats], test: Preferences, edges: list[float]
+def binned_accuracies(
+    truth: Utility, weights: dict[str, Floats], test: Preferences, edges: list[float]
 ) -> list[Row]:
-    """Accuracies of several weights in bins of the true difference (natural logarithm)."""
-    every = encode(test.with_grades(truth.grades), truth.n_positions, len(truth.grades))
-    size = np.abs(differences(every, truth.weights)) * TO_NATURAL
+    """Return accuracies of several weights in bins of the true difference (natural logarithm)."""
+    encoded = encode(test.regraded(truth.grades), truth.places, len(truth.grades))
+    true_differences = np.abs(differences(encoded, truth.weights)) * NATURAL_LOG_SCALE
     return [
         {"method": name, DIFFERENCE: middle, "value": value}
-        for name, table in tables.items()
-        for middle, value in binned(size, right_way(differences(every, table)), edges)
+        for name, table in weights.items()
+        for middle, value in bin_means(
+            true_differences, concordance(differences(encoded, table)), edges
+        )
     ]  # fmt: skip
 
 
-def right_way(apart: Floats) -> Floats:
-    """1 for a difference above zero, 0 below, and half for none."""
-    found: Floats = (np.sign(np.where(np.abs(apart) > DIFFERENCE_TOLERANCE, apart, 0.0)) + 1) / 2
-    return found
+def concordance(differences: Floats) -> Floats:
+    """Return 1 for positive differences, 0 for negative ones, and 1/2 for ties."""
+    nonzero = np.where(np.abs(differences) > NOTHING, differences, 0.0)
+    values: Floats = (np.sign(nonzero) + 1) / 2
+    return values
 
 
-def binned(size: Floats, values: Floats, edges: list[float]) -> list[tuple[float, float]]:
-    """(middle, mean) of each bin that has anything in it."""
-    number = np.digitize(size, edges) - 1
+def bin_means(sizes: Floats, values: Floats, edges: list[float]) -> list[tuple[float, float]]:
+    """Return middle and mean of each nonempty bin."""
+    number = np.digitize(sizes, edges) - 1
     return [
         (round((edges[i] + edges[i + 1]) / 2, 6), float(values[number == i].mean()))
         for i in range(len(edges) - 1)
@@ -127,188 +140,209 @@ def binned(size: Floats, values: Floats, edges: list[float]) -> list[tuple[float
     ]
 
 
-def reversed_some(rng: np.random.Generator, data: int, pairs: int, counts: list[int]) -> list[Row]:
-    """Figure 7: so many of the training pairs turned round."""
-    right = zhou_simulator(data)
-    train, valid, test = (right.pairs(n, rng) for n in (pairs, VALID_PAIRS, TEST_PAIRS))
+def accuracy_with_reversed_pairs(
+    rng: np.random.Generator, data: int, pairs: int, counts: list[int]
+) -> list[Row]:
+    """Return the rows of Figure 7: accuracy with some training pairs reversed."""
+    true_world = world(data)
+    train, valid, test = (true_world.pairs(n, rng) for n in (pairs, VALID, TEST))
     rows: list[Row] = []
     for count in counts:
-        share = count / pairs
-        learner = fitted(
-            right.truth, reverse_pairs(train, share, rng), reverse_pairs(valid, share, rng)
+        fraction = count / pairs
+        learner = fit_dcglearn(
+            true_world.truth,
+            reversed_pairs(train, fraction, rng),
+            reversed_pairs(valid, fraction, rng),
         )
         rows.append({"method": f"Data {data}", "reversed": count, "value": learner.score(test)})
     return rows
 
 
-def regraded_some(
-    rng: np.random.Generator, data: int, pairs: int, shares: list[float]
+def accuracy_with_regraded_documents(
+    rng: np.random.Generator, data: int, pairs: int, fractions: list[float]
 ) -> list[Row]:
-    """Figure 8: a share of the documents in training lists with a random grade."""
-    right = zhou_simulator(data)
-    train, valid, test = (right.pairs(n, rng) for n in (pairs, VALID_PAIRS, TEST_PAIRS))
+    """Return the rows of Figure 8: accuracy with random grades of some documents."""
+    true_world = world(data)
+    train, valid, test = (true_world.pairs(n, rng) for n in (pairs, VALID, TEST))
     rows: list[Row] = []
-    for share in shares:
-        learner = fitted(
-            right.truth, randomize_grades(train, share, rng), randomize_grades(valid, share, rng)
+    for fraction in fractions:
+        learner = fit_dcglearn(
+            true_world.truth, regraded(train, fraction, rng), regraded(valid, fraction, rng)
         )
-        rows.append({"method": f"Data {data}", "regraded": share, "value": learner.score(test)})
+        rows.append({"method": f"Data {data}", "regraded": fraction, "value": learner.score(test)})
     return rows
 
 
-def optimal(rng: np.random.Generator, data: int, sizes: list[int], other_list: bool) -> list[Row]:
-    """Figures 9, 10: one side of every training pair is the best order."""
-    right = zhou_simulator(data)
+def learning_from_optimal_rankings(
+    rng: np.random.Generator, data: int, sizes: list[int], other_list: bool
+) -> list[Row]:
+    """Return the rows of Figures 9, 10: one side of each training pair is the optimal order."""
+    true_world = world(data)
     grades = OTHER_LIST if other_list else None
-    train, valid = (right.optimal_pairs(n, rng, grades) for n in (max(sizes), VALID_PAIRS))
-    test = right.pairs(TEST_PAIRS, rng)
+    train, valid = (true_world.optimal_pairs(n, rng, grades) for n in (max(sizes), VALID))
+    test = true_world.pairs(TEST, rng)
     name = f"optimal rankings, Data {data}"
-    found = {m: fitted(right.truth, train[:m], valid).score(test) for m in sizes}
-    return [{"method": name, "pairs": m, "value": value} for m, value in found.items()]
+    accuracies = {m: fit_dcglearn(true_world.truth, train[:m], valid).score(test) for m in sizes}
+    return [{"method": name, "pairs": m, "value": value} for m, value in accuracies.items()]
 
 
-def random_orders(rng: np.random.Generator, data: int, sizes: list[int]) -> list[Row]:
-    """Figure 10's other line: pairs of random orders."""
-    right: PreferenceSimulator = zhou_simulator(data)
-    train, valid, test = (right.pairs(n, rng) for n in (max(sizes), VALID_PAIRS, TEST_PAIRS))
+def learning_from_random_rankings(
+    rng: np.random.Generator, data: int, sizes: list[int]
+) -> list[Row]:
+    """Return the rows of Figure 10 for pairs of random orders."""
+    true_world: World = world(data)
+    train, valid, test = (true_world.pairs(n, rng) for n in (max(sizes), VALID, TEST))
     name = f"random rankings, Data {data}"
-    found = {m: fitted(right.truth, train[:m], valid).score(test) for m in sizes}
-    return [{"method": name, "pairs": m, "value": value} for m, value in found.items()]
+    accuracies = {m: fit_dcglearn(true_world.truth, train[:m], valid).score(test) for m in sizes}
+    return [{"method": name, "pairs": m, "value": value} for m, value in accuracies.items()]
 
 
-PLACES, FOLDS, WEB_TEST = 10, 5, 2000
-PARTS = {"web10k": "train.txt", "web30k": "test.txt"}  # halves of a sample that stand for them
+N_RANKS, FOLDS, WEB_TEST = 10, 5, 2000
+SUBSTITUTE_FILES = {
+    "web10k": "train.txt",
+    "web30k": "test.txt",
+}  # of the sample that substitutes them
 
 
 @dataclass(frozen=True, eq=False)
-class Lists:
-    """Grades (1 to 5) of the documents of queries; `seen`: the same as an assessor gave them."""
+class QueryGrades:
+    """Grades (1 to 5) of the documents per query; `judged` are those of a noisy assessor."""
 
     grades: tuple[Array, ...]
-    seen: tuple[Array, ...]
+    judged: tuple[Array, ...]
 
-    def __getitem__(self, rows: Array) -> Lists:
-        return Lists(tuple(self.grades[i] for i in rows), tuple(self.seen[i] for i in rows))
+    def __getitem__(self, rows: Array) -> QueryGrades:
+        return QueryGrades(tuple(self.grades[i] for i in rows), tuple(self.judged[i] for i in rows))
 
-    def misjudged(self, share: float, rng: np.random.Generator) -> Lists:
-        """A share of each query's documents with a random grade, the same in all lists."""
-        seen = []
+    def with_random_grades(self, fraction: float, rng: np.random.Generator) -> QueryGrades:
+        """Return lists with random grades of a fraction of the documents of each query."""
+        judged = []
         for grades in self.grades:
-            wrong = rng.random(len(grades)) < share
-            seen.append(np.where(wrong, rng.integers(1, len(GRADES) + 1, len(grades)), grades))
-        return Lists(self.grades, tuple(seen))
+            changed = rng.random(len(grades)) < fraction
+            judged.append(np.where(changed, rng.integers(1, len(GRADES) + 1, len(grades)), grades))
+        return QueryGrades(self.grades, tuple(judged))
 
     def pairs(self, count: int, rng: np.random.Generator) -> Preferences:
-        """Preferences of the true grades, over lists of the seen ones; equal pairs are left out."""
-        found = self._some(count, rng)
-        while len(found) < count:
-            found = found + self._some(count, rng)
-        return found[:count]
+        """Return preferences by the true grades over lists with judged grades; ties are dropped."""
+        preferences = self._draw_pairs(count, rng)
+        while len(preferences) < count:
+            preferences = preferences + self._draw_pairs(count, rng)
+        return preferences[:count]
 
-    def _some(self, count: int, rng: np.random.Generator) -> Preferences:
-        number = np.bincount(rng.integers(0, len(self.grades), count), minlength=len(self.grades))
-        true, seen = ([], []), ([], [])  # type: tuple[list[Array], list[Array]], tuple[list[Array], list[Array]]
-        for grades, judged, n in zip(self.grades, self.seen, number.tolist(), strict=True):
+    def _draw_pairs(self, count: int, rng: np.random.Generator) -> Preferences:
+        per_query = np.bincount(
+            rng.integers(0, len(self.grades), count), minlength=len(self.grades)
+        )
+        true, shown = ([], []), ([], [])  # type: tuple[list[Array], list[Array]], tuple[list[Array], list[Array]]
+        for grades, judged, n in zip(self.grades, self.judged, per_query.tolist(), strict=True):
             order = np.tile(np.arange(len(grades)), (n, 1))
             for side in range(2):
-                top = rng.permuted(order, axis=1)[:, :PLACES]
+                top = rng.permuted(order, axis=1)[:, :N_RANKS]
                 true[side].append(grades[top])
-                seen[side].append(judged[top])
-        apart = zhou_simulator(2).values(np.concatenate(true[0])) - zhou_simulator(2).values(
-            np.concatenate(true[1])
-        )
-        kept = rng.permutation(np.flatnonzero(np.abs(apart) > DIFFERENCE_TOLERANCE))
-        left, right = (np.concatenate(side)[kept] for side in seen)
-        return Preferences.from_grades(left, right, np.sign(apart[kept]), grades=GRADES)
+                shown[side].append(judged[top])
+        first, second = (world(2).worth(np.concatenate(side)) for side in true)
+        difference = first - second
+        rows = rng.permutation(np.flatnonzero(np.abs(difference) > NOTHING))
+        left, right = (np.concatenate(side)[rows] for side in shown)
+        return Preferences.of(left, right, np.sign(difference[rows]), grades=GRADES)
 
 
-def read_lists(folder: str, name: str) -> Lists:
-    """All queries of a folder with folds; of a sample, the half that stands for this data set."""
+def read_query_grades(folder: str, name: str) -> QueryGrades:
+    """Return all queries of a folder with folds, or those of the substitute for the data set."""
     base = Path(folder)
-    if (base / "Fold1").is_dir():  # the parts of one fold are the whole
+    if (base / "Fold1").is_dir():  # the files of one fold have all queries
         files = sorted((base / "Fold1").glob("*.txt"))
     else:
-        files = [base / PARTS[name]]
-    found = []
+        files = [base / SUBSTITUTE_FILES[name]]
+    grades = []
     for file in files:
         data = read_letor(file)
         for first, last in zip(data.offsets[:-1], data.offsets[1:], strict=True):
-            if last - first >= PLACES:
-                found.append(np.asarray(data.y[first:last]).astype(np.int8) + 1)
-    if len(found) < FOLDS:
-        raise DataError(f"{base}: fewer than {FOLDS} queries with {PLACES} documents or more.")
-    return Lists(tuple(found), tuple(found))
+            if last - first >= N_RANKS:
+                grades.append(np.asarray(data.y[first:last]).astype(np.int8) + 1)
+    if len(grades) < FOLDS:
+        raise DataError(f"{base}: fewer than {FOLDS} queries with {N_RANKS} documents or more.")
+    return QueryGrades(tuple(grades), tuple(grades))
 
 
-def folds(lists: Lists, rng: np.random.Generator) -> Iterator[tuple[Lists, Lists]]:
-    """Queries to learn from and to test on."""
-    part = rng.permutation(len(lists.grades)) % FOLDS
+def cross_validation_folds(
+    lists: QueryGrades, rng: np.random.Generator
+) -> Iterator[tuple[QueryGrades, QueryGrades]]:
+    """Yield training and test queries of each fold."""
+    fold_numbers = rng.permutation(len(lists.grades)) % FOLDS
     for fold in range(FOLDS):
-        yield lists[np.flatnonzero(part != fold)], lists[np.flatnonzero(part == fold)]
+        yield (
+            lists[np.flatnonzero(fold_numbers != fold)],
+            lists[np.flatnonzero(fold_numbers == fold)],
+        )
 
 
-def web_learning(rng: np.random.Generator, name: str, sizes: list[int], folder: str) -> list[Row]:
-    """Figure 11: accuracy by the number of pairs; and the similarity with the true weights."""
-    found: dict[tuple[str, int, str], list[float]] = {}
-    truth = zhou_simulator(2).truth
-    for train, test in folds(read_lists(folder, name), rng):
-        pool, valid = train.pairs(max(sizes), rng), train.pairs(VALID_PAIRS, rng)
-        held = test.pairs(WEB_TEST, rng)
-        other = utility_accuracy(zhou_simulator(1).truth, held)
+def web_learning_curve(
+    rng: np.random.Generator, name: str, sizes: list[int], folder: str
+) -> list[Row]:
+    """Return the rows of Figure 11: accuracy and similarity by number of pairs."""
+    fold_values: dict[tuple[str, int, str], list[float]] = {}
+    truth = world(2).truth
+    for train, test in cross_validation_folds(read_query_grades(folder, name), rng):
+        pool, valid = train.pairs(max(sizes), rng), train.pairs(VALID, rng)
+        test_pairs = test.pairs(WEB_TEST, rng)
+        other_accuracy = accuracy_of(world(1).truth, test_pairs)
         for m in sizes:
-            learner = fitted(truth, pool[:m], valid)
-            alike = similarity(truth.weights, learner.weights_)
+            learner = fit_dcglearn(truth, pool[:m], valid)
+            weight_similarity = similarity(truth.weights, learner.weights_)
             for method, measure, value in (
-                ("DCGLearn", "accuracy", learner.score(held)),
-                ("Other", "accuracy", other),
-                ("DCGLearn", "similarity", alike),
+                ("DCGLearn", "accuracy", learner.score(test_pairs)),
+                ("Other", "accuracy", other_accuracy),
+                ("DCGLearn", "similarity", weight_similarity),
             ):
-                found.setdefault((f"{method}, {name}", m, measure), []).append(value)
+                fold_values.setdefault((f"{method}, {name}", m, measure), []).append(value)
     return [
         {"method": method, "pairs": m, "measure": measure, "value": float(np.mean(values))}
-        for (method, m, measure), values in found.items()
+        for (method, m, measure), values in fold_values.items()
     ]
 
 
-def web_by_difference(
+def web_accuracy_by_difference(
     rng: np.random.Generator, name: str, pairs: int, edges: list[float], folder: str
 ) -> list[Row]:
-    """Figures 12, 13: accuracy by how far the rankings of a test pair are apart."""
-    found: dict[tuple[str, float], list[float]] = {}
-    for train, test in folds(read_lists(folder, name), rng):
-        learner = fitted(
-            zhou_simulator(2).truth, train.pairs(pairs, rng), train.pairs(VALID_PAIRS, rng)
-        )
-        tables = {"DCGLearn": learner.weights_, "Other": zhou_simulator(1).truth.weights}
-        for row in bins_of(zhou_simulator(2).truth, tables, test.pairs(MANY // FOLDS, rng), edges):
+    """Return the rows of Figures 12, 13: accuracy by the difference of the test pair."""
+    fold_values: dict[tuple[str, float], list[float]] = {}
+    for train, test in cross_validation_folds(read_query_grades(folder, name), rng):
+        learner = fit_dcglearn(world(2).truth, train.pairs(pairs, rng), train.pairs(VALID, rng))
+        weights = {"DCGLearn": learner.weights_, "Other": world(1).truth.weights}
+        for row in binned_accuracies(
+            world(2).truth, weights, test.pairs(BINNED_PAIRS // FOLDS, rng), edges
+        ):
             value = row.pop("value")
-            found.setdefault(tuple(row.values()), []).append(value)
+            fold_values.setdefault(tuple(row.values()), []).append(value)
     return [
         {"method": method, "DCG difference": middle, "value": float(np.mean(values))}
-        for (method, middle), values in found.items()
+        for (method, middle), values in fold_values.items()
     ]
 
 
-def noisy(
-    rng: np.random.Generator, name: str, sizes: list[int], shares: list[float], folder: str
+def web_accuracy_with_noise(
+    rng: np.random.Generator, name: str, sizes: list[int], fractions: list[float], folder: str
 ) -> list[Row]:
-    """Figures 14, 15: documents judged at random; and, as the captions have it, pairs reversed."""
-    found: dict[tuple[str, float], list[float]] = {}
-    for train, test in folds(read_lists(folder, name), rng):
-        held = test.pairs(WEB_TEST, rng)
-        for share in shares:
-            bad = train.misjudged(share, rng)
-            pool, valid = bad.pairs(max(sizes), rng), bad.pairs(VALID_PAIRS, rng)
+    """Return the rows of Figures 14, 15: documents graded at random, and pairs reversed."""
+    fold_values: dict[tuple[str, float], list[float]] = {}
+    for train, test in cross_validation_folds(read_query_grades(folder, name), rng):
+        test_pairs = test.pairs(WEB_TEST, rng)
+        for fraction in fractions:
+            noisy = train.with_random_grades(fraction, rng)
+            pool, valid = noisy.pairs(max(sizes), rng), noisy.pairs(VALID, rng)
             for m in sizes:
-                learner = fitted(zhou_simulator(2).truth, pool[:m], valid)
-                found.setdefault((f"{m} pairs", share), []).append(learner.score(held))
-            turned = [
-                reverse_pairs(train.pairs(n, rng), share, rng) for n in (max(sizes), VALID_PAIRS)
+                learner = fit_dcglearn(world(2).truth, pool[:m], valid)
+                fold_values.setdefault((f"{m} pairs", fraction), []).append(
+                    learner.score(test_pairs)
+                )
+            reversed_sets = [
+                reversed_pairs(train.pairs(n, rng), fraction, rng) for n in (max(sizes), VALID)
             ]
-            learner = fitted(zhou_simulator(2).truth, *turned)
+            learner = fit_dcglearn(world(2).truth, *reversed_sets)
             label = f"{max(sizes)} pairs, pairs reversed"
-            found.setdefault((label, share), []).append(learner.score(held))
+            fold_values.setdefault((label, fraction), []).append(learner.score(test_pairs))
     return [
-        {"method": method, "noise": share, "value": float(np.mean(values))}
-        for (method, share), values in found.items()
+        {"method": method, "noise": fraction, "value": float(np.mean(values))}
+        for (method, fraction), values in fold_values.items()
     ]

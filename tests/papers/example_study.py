@@ -1,4 +1,4 @@
-"""A made-up study, in a module so that other processes find its work."""
+"""A study for tests, in a module so that worker processes can import its functions."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 
 from firstpage.errors import FirstpageWarning
 from firstpage.papers.study.claims import greater
-from firstpage.papers.study.study import Cells, Claim, Drawing, Entry, Study, Work
+from firstpage.papers.study.study import Cells, Claim, Experiment, PaperEntry, PaperStudy, Plot
 
 
 def coin(rng: np.random.Generator, bias: float, log: str = "") -> list[dict]:
-    """Two lines; writes down that it was called."""
+    """Return two lines, and log the call."""
     if log:
         with Path(log).open("a") as out:
             out.write(f"{bias}\n")
@@ -26,8 +26,8 @@ def coin(rng: np.random.Generator, bias: float, log: str = "") -> list[dict]:
     ]
 
 
-def asked(rng: np.random.Generator, fold: int, better: float = 0.0) -> list[dict]:
-    """A value a query, some by chance, as of a ranker on a fold."""
+def query_values(rng: np.random.Generator, fold: int, better: float = 0.0) -> list[dict]:
+    """Return random values per query, as of a ranker on a fold."""
     queries = [fold / 10 + better + 0.01 * q + 0.001 * rng.random() for q in range(fold + 1)]
     return [
         {"model": name, "measure": m, "value": float(np.mean(q)), "queries": q}
@@ -37,12 +37,12 @@ def asked(rng: np.random.Generator, fold: int, better: float = 0.0) -> list[dict
 
 
 def depths(rng: np.random.Generator) -> list[dict]:
-    """A line over numbers and a word."""
+    """Return a line over numbers and a string."""
     return [{"model": "ours", "k": k, "value": float(rng.random())} for k in ("full", 1, 10)]
 
 
 def stops_at(rng: np.random.Generator, log: str, after: int) -> list[dict]:
-    """Ends like a person's Ctrl-C once it was called so often."""
+    """Raise KeyboardInterrupt after this number of calls."""
     path = Path(log)
     calls = len(path.read_text().split()) if path.exists() else 0
     if calls == after and not os.environ.get("GO_ON"):
@@ -51,30 +51,32 @@ def stops_at(rng: np.random.Generator, log: str, after: int) -> list[dict]:
     return [{"coin": "ours", "throws": 1, "value": float(rng.random())}]
 
 
-def noting(rng: np.random.Generator) -> list[dict]:
-    warnings.warn("a word to a person", FirstpageWarning, stacklevel=1)
+def warn(rng: np.random.Generator) -> list[dict]:
+    warnings.warn("a warning of the package", FirstpageWarning, stacklevel=1)
     return [{"coin": "ours", "throws": 1, "value": 1.0}]
 
 
 def better(cells: Cells) -> list[Claim]:
     return [
         greater(
-            "ours is better", cells.at(coin="ours", throws=2), cells.at(coin="theirs", throws=2)
+            "ours is better",
+            cells.samples(coin="ours", throws=2),
+            cells.samples(coin="theirs", throws=2),
         )
     ]
 
 
-def entry(*works: Work, name: str = "figure1", claims=better) -> Entry:
-    drawing = ("", Drawing("coin", "throws", "heads", ["theirs"]))
-    said = [({"coin": "ours", "throws": 2}, 0.7)]
-    return Entry(
-        name, "Throws <of a coin>", "Ours is better.", works, claims, [drawing], paper=said,
+def entry(*experiments: Experiment, name: str = "figure1", claims=better) -> PaperEntry:
+    plot = ("", Plot("coin", "throws", "heads", ["theirs"]))
+    printed = [({"coin": "ours", "throws": 2}, 0.7)]
+    return PaperEntry(
+        name, "Throws <of a coin>", "Ours is better.", experiments, claims, [plot], paper_values=printed,
         held_equal="the coin's <weight>.",
     )  # fmt: skip
 
 
-def study(*entries: Entry) -> Study:
-    return Study(
+def study(*entries: PaperEntry) -> PaperStudy:
+    return PaperStudy(
         "made-up", "A paper", {e.name: e for e in entries}, ("firstpage.papers.study.claims",)
     )
 
@@ -83,11 +85,16 @@ def nothing(cells: Cells) -> list[Claim]:
     return []
 
 
-def dies(rng: np.random.Generator) -> list[dict]:
-    """As a process does that the system ends for want of memory."""
+def end_process(rng: np.random.Generator) -> list[dict]:
+    """End the process at once, as the system does without memory."""
     os._exit(9)
 
 
-def folders(rng: np.random.Generator, folder: str, beside: str | None) -> list[dict]:
-    """Says which folders it was given."""
-    return [{"coin": f"{Path(folder).name}, {beside and Path(beside).name}", "value": 1.0}]
+def folders(rng: np.random.Generator, folder: str, optional_folder: str | None) -> list[dict]:
+    """Return the names of the folders."""
+    return [
+        {
+            "coin": f"{Path(folder).name}, {optional_folder and Path(optional_folder).name}",
+            "value": 1.0,
+        }
+    ]
