@@ -160,7 +160,7 @@ def first_of_the_grid(ranker, train, valid, grid):
 @pytest.mark.slow
 def test_figure1_runs_the_moment_its_folder_is_there(tmp_path: Path, monkeypatch, capsys) -> None:
     write_lists(tmp_path / "MQ2007-list")
-    monkeypatch.setattr(lists, "RULES", {"RankBoost": {"rounds": 5}})
+    monkeypatch.setattr(lists, "EXTRA_PARAMETERS", {"RankBoost": {"rounds": 5}})
     monkeypatch.setattr(lists, "tune", first_of_the_grid)
     monkeypatch.setattr(
         sys, "argv",
@@ -249,7 +249,7 @@ def test_all_claims_of_all_entries_can_be_judged() -> None:
     for entry in LAN2013.entries.values():
         ks = DEPTHS if entry.name.startswith("figure") else (*TOP_DEPTHS, *TAIL_DEPTHS)
         ks = GRADED_DEPTHS if entry.name.startswith("grades") else ks
-        claims = entry.judged(made_up(dict.fromkeys(ks, 0.3)))
+        claims = entry.evaluate_claims(made_up(dict.fromkeys(ks, 0.3)))
         assert len(claims) >= 3
         assert {claim.held_equal for claim in claims} == {entry.held_equal}
         assert all(claim.evidence for claim in claims)
