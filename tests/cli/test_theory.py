@@ -26,7 +26,7 @@ def test_report_shows_false_theorems_and_their_corrections(run) -> None:
 
 @pytest.mark.slow
 def test_outcome_that_differs_from_the_record_has_exit_code_1(run, monkeypatch) -> None:
-    (check,) = registry.chosen(["lan2013/theorem-1"])
+    (check,) = registry.select_checks(["lan2013/theorem-1"])
     monkeypatch.setattr(registry, "CHECKS", (replace(check, holds=True),))
     code, out, _ = run("theory", "--samples", 100)
     assert code == 1

@@ -61,23 +61,19 @@ def command(
     from firstpage.papers.study.registry import data_folder
     from firstpage.papers.study.run import reproduce
 
-    base = _checked_folder(data_folder(data))
     if listing:
+        base = _checked_folder(data_folder(data))
         kind = outputs.report_format(format_, as_json, output, ("text", "json"))
         outputs.write_text(_list(base, kind == "json"), output)
         return
     if not targets:
         raise click.UsageError("name a paper, such as xia2009, or all; --list shows all entries.")
     kind = outputs.report_format(format_, as_json, output)
-    selected = chosen(targets)
-    entries = [entry for _, study_entries in selected for entry in study_entries]
-    if len(entries) == 1 and (absent := missing(entries[0].needs, base)):
-        raise DataError(f"{entries[0].name} {absent}.")
-    plan = Plan(seeds, fast, seed, base, jobs or _available_cores(), again)
-    reproductions = []
-    for study, study_entries in selected:
-        with shared.progress_bar(study.name) as progress:
-            reproductions.append(reproduce(study, study_entries, plan, progress))
+    with shared.progress_bar("reproduce") as progress:
+        reproductions = reproduce(
+            *targets, data=data, seeds=seeds, fast=fast, seed=seed,
+            jobs=jobs or _available_cores(), again=again, progress=progress,
+        )  # fmt: skip
     outputs.write_text(_render(reproductions, kind), output)
     if html is not None:
         outputs.write_text(_render(reproductions, "html"), html)
@@ -95,9 +91,9 @@ def _render(reproductions: list[Reproduction], kind: str) -> str:
     from firstpage.papers.study.run import merge_reproductions
 
     if kind == "json":
-        return json.dumps(merged(reproductions), indent=1)
+        return json.dumps(merge_reproductions(reproductions), indent=1)
     if kind == "csv":
-        return every_cell(reproductions).csv()
+        return cell_table(reproductions).csv()
     render: Callable[[list[Reproduction], str], str] = getattr(page, kind)
     return render(reproductions, shlex.join(["firstpage", *sys.argv[1:]]))
 

@@ -69,19 +69,21 @@ def _run_checks(
     output: Path | None,
 ) -> int:  # fmt: skip
     """Run or list checks; return the exit code."""
-    from firstpage.papers.theory.registry import SAMPLES, chosen, run
+    from firstpage.papers.theory.registry import DEFAULT_SAMPLES, check_theorems, select_checks
 
     if listing:
-        outputs.write_text(_render_list(checks, kind), output)
+        outputs.write_text(_render_list(select_checks(names), kind), output)
         return 0
     with shared.progress_bar("theory") as progress:
-        results = run(checks, samples or SAMPLES, seed, progress)
+        results = check_theorems(
+            *names, samples=samples or DEFAULT_SAMPLES, seed=seed, progress=progress
+        )
     outputs.write_text(_render_checks(results, kind), output)
     return 0 if all(result.as_recorded for result in results) else 1
 
 
 def _render_list(checks: Any, kind: str) -> str:
-    from firstpage.papers.theory.registry import listing
+    from firstpage.papers.theory.registry import checks_table
 
     if kind == "json":
         keys = ("name", "kind", "holds", "claim")

@@ -77,8 +77,8 @@ def iterations(data: RankingProblem, C: float, epsilon: float, max_iterations: i
         if risk <= slack + epsilon:
             return count
         planes.add(gradient, risk - float(gradient @ w))
-        w = planes.least(1 / C)[0]
-        slack = max(float((planes.slopes @ w + planes.heights).max()), 0.0)
+        w = planes.minimize_model(1 / C)[0]
+        slack = max(float((planes.gradients @ w + planes.offsets).max()), 0.0)
     return max_iterations
 
 

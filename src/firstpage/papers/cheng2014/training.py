@@ -112,7 +112,7 @@ def evaluate_rankers(
     ]
     for variant, rule in VARIANTS.items():
         scores = toprank_scores(
-            structured["TopSlack"], voters, rule, split.vali, split.test, objective.tuning_measure
+            structured["TopSlack"], voters, rule, split.valid, split.test, objective.tuning_measure
         )
         labels = {"data": data, "model": "TopRank"}
         if variant == PRINTED:
@@ -160,7 +160,7 @@ def toprank_scores(
     if not rule.equal_weights:
         weights = supervised_weights([v.predict(valid) for v in all_voters], valid, measure).weights
     votes = np.stack([voter.predict(data) for voter in all_voters])
-    ballots = Ballots.of_scores(
+    ballots = Ballots.from_scores(
         votes, data.offsets, base.predict(data), depth=rule.depth, same_depth=rule.same_depth
     )
     method = SupervisedKemeny(credit=rule.credit, k_agg=rule.k_agg)
@@ -169,12 +169,16 @@ def toprank_scores(
 
 
 def _tune(name: str, objective: TrainingTarget, split: Fold, **params: Any) -> Any:
-    ranker = made(name, measure=objective.tuning_measure, normalize="minmax", threads=1, **params)
-    return tune(ranker, split.train, split.vali, grid=GRIDS[name]).best
+    ranker = create_ranker(
+        name, measure=objective.tuning_measure, normalize="minmax", threads=1, **params
+    )
+    return tune(ranker, split.train, split.valid, grid=GRIDS[name]).best
 
 
 def _fit(name: str, split: Fold, **params: Any) -> Any:
-    return made(name, normalize="minmax", threads=1, **params).fit(split.train, valid=split.vali)
+    return create_ranker(name, normalize="minmax", threads=1, **params).fit(
+        split.train, valid=split.valid
+    )
 
 
 def _evaluate(

@@ -83,7 +83,9 @@ def fit_top_k(
 ) -> Ranker:  # fmt: skip
     """Return a ranker fitted to the top-k truth, with parameters tuned on validation data."""
     depth = None if k == FULL else k
-    ranker = made(model, k=depth, normalize=normalize, threads=1, **EXTRA_PARAMETERS.get(model, {}))
+    ranker = create_ranker(
+        model, k=depth, normalize=normalize, threads=1, **EXTRA_PARAMETERS.get(model, {})
+    )
     if grid:
         return tune(ranker, train, valid, grid).best
     return ranker.fit(train, valid=valid)
@@ -103,7 +105,8 @@ def _ordered_fold(folder: str, number: int, seed: int) -> tuple[Dataset, Dataset
     """Return training, validation and test data as full orders; the seed orders equal labels."""
     fold = load_fold(folder, number)
     train, valid, test = (
-        data.with_labels(data.truth.full_order(seed)) for data in (fold.train, fold.vali, fold.test)
+        data.with_labels(data.truth.full_order(seed))
+        for data in (fold.train, fold.valid, fold.test)
     )
     return train, valid, test
 

@@ -56,29 +56,29 @@ EQUAL_SCORES_EDGE = "list edge of equal scores"
 STEP_SIZES = (2.0, 1.0, 0.5, 0.25, 0.0625)  # of the line search, as multiples of the printed step
 
 
-class RecordingState(_State):
+class RecordingState(InMemoryBoostingState):
     """Boosting that records the initial losses of both terms, and the number of tried rankers."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self.initial_losses = [part.loss for _, part in self.parts]
+        self.initial_losses = [part.loss for _, part in self.terms]
         self.n_tried = 0
 
-    def take(self, number: int, edge: float, halvings: int | None) -> float:
+    def try_step(self, number: int, edge: float, halvings: int | None) -> float:
         self.n_tried += 1
-        return super().take(number, edge, halvings)
+        return super().try_step(number, edge, halvings)
 
 
 class LineSearchState(RecordingState):
     """Boosting with the step size, of five, that has the smallest mixed loss."""
 
-    def take(self, number: int, edge: float, halvings: int | None) -> float:
+    def try_step(self, number: int, edge: float, halvings: int | None) -> float:
         self.n_tried += 1
-        scores, steps = self.scores.copy(), [size * step_of(edge) for size in STEP_SIZES]
+        scores, steps = self.scores.copy(), [size * boosting_step(edge) for size in STEP_SIZES]
         losses = []
         for step in steps:
             self.pool.add(number, step, self.scores)
-            losses.append(self._look())
+            losses.append(self._evaluate())
             self.scores[:] = scores
         best = int(np.argmin(losses))
         if losses[best] >= self.loss - ROUNDING_EPS:
@@ -95,7 +95,7 @@ class RecordingFocusedBoost(FocusedBoost):
     _: KW_ONLY
     line_search: bool = False
 
-    def _begin(self, *args: Any) -> State:
+    def _begin(self, *args: Any) -> BoostingState:
         self.state_ = (LineSearchState if self.line_search else RecordingState)(*args)
         return self.state_
 
@@ -148,7 +148,7 @@ def _evaluate(ranker: FocusedBoost, test: Any) -> dict[str, Floats]:
 def _training_summary(ranker: RecordingFocusedBoost) -> dict[str, float]:
     """Return the final losses as fractions of the initial ones, and numbers of rounds."""
     state, losses = ranker.state_, dict[str, float]()
-    for (_, part), start in zip(state.parts, state.initial_losses, strict=True):
+    for (_, part), start in zip(state.terms, state.initial_losses, strict=True):
         losses[f"{part.name} loss"] = part.loss / start
     tried = state.n_tried / max(ranker.n_iter_, 1)
     return {**losses, TRIED: tried, BEST_ROUND: float(ranker.best_iteration_ or 0)}

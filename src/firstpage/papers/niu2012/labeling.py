@@ -113,12 +113,12 @@ def label_top_k(
     perceived: Floats, strategy_name: str, seed: int, k: int = K
 ) -> tuple[tuple[int, ...], int]:
     """Return the top k of a strategy with a consistent assessor, and the number of questions."""
-    task = Task(len(perceived), k, seed)
-    result = drive(strategy(strategy_name), task, _consistent_answers(perceived))[0]
-    return result.found.order, result.asked
+    task = TopKTask(len(perceived), k, seed)
+    result = run_strategy(strategy(strategy_name), task, _consistent_answers(perceived))[0]
+    return result.top_k.order, result.questions
 
 
-def _consistent_answers(perceived: Floats) -> Respond:
+def _consistent_answers(perceived: Floats) -> Responder:
     """Return the answers of an assessor who always compares these utilities."""
 
     def respond(question: Question) -> Answer:
@@ -146,7 +146,7 @@ def simulated_effort(rng: np.random.Generator, strategies: list[str]) -> list[Ro
         questions.setdefault("five-grade", []).append(_grading_questions(grades, seed))
     rows: list[Row] = []
     for name, counts in questions.items():
-        minutes = SECONDS["grades" if name == "five-grade" else "pairs"] / 60
+        minutes = SECONDS_PER_JUDGMENT["grades" if name == "five-grade" else "pairs"] / 60
         labels = {"data": SIMULATED, "tool": name}
         for measure, factor in (("judgments", 1.0), ("minutes at the paper's seconds", minutes)):
             values = [round(factor * n, 6) for n in counts]
@@ -274,8 +274,8 @@ def voted_effort(rng: np.random.Generator, strategies: list[str], folder: str) -
         seed, n = draw_seed(rng), len(topic.documents)
         utility = rng.standard_normal(n)
         for name in strategies:
-            task = Task(n, K, seed)
-            count = drive(strategy(name), task, topic.judge(rng))[0].asked
+            task = TopKTask(n, K, seed)
+            count = run_strategy(strategy(name), task, topic.responder(rng))[0].questions
             questions.setdefault((VOTES_DATA, name), []).append(count)
             consistent = label_top_k(utility, name, seed)[1]
             questions.setdefault((f"as many texts as {VOTES_DATA}", name), []).append(consistent)
@@ -293,7 +293,7 @@ def seconds_per_pair(rng: np.random.Generator, folder: str) -> list[Row]:
     path = Path(folder) / "votes.csv"
     sheets: dict[tuple[str, ...], int] = {}
     with path.open("rb") as stream:
-        for location, row in csv_rows(str(path), stream, NO_LIMITS):
+        for location, row in read_csv_rows(str(path), stream, NO_LIMITS):
             if any(name not in row for name in TIME_COLUMNS):
                 raise DataError(f"{location}: the columns {', '.join(TIME_COLUMNS)} are required.")
             key = tuple(row[name] for name in TIME_COLUMNS)
@@ -325,10 +325,12 @@ def voted_agreement(rng: np.random.Generator, folder: str) -> list[Row]:
     for topic in _topics(folder):
         first, second = _draw_two_votes(topic, rng)
         tops.append(
-            Agreement.of(_top_k_labels(topic, first, rng), _top_k_labels(topic, second, rng))
+            Agreement.from_labels(
+                _top_k_labels(topic, first, rng), _top_k_labels(topic, second, rng)
+            )
         )
         relations = np.array([[answers[pair] for pair in first] for answers in (first, second)])
-        votes.append(Agreement.between(*relations))
+        votes.append(Agreement.from_relations(*relations))
     rows = []
     for tool, tables in (("top-k", tops), ("pairs", votes)):
         overall = Agreement(np.sum([table.counts for table in tables], axis=0))
@@ -347,12 +349,12 @@ def _draw_two_votes(topic: Votes, rng: np.random.Generator) -> tuple[Answers, An
 
 
 def _top_k_labels(topic: Votes, answers: Answers, rng: np.random.Generator) -> dict[str, float]:
-    task = Task(len(topic.documents), K, draw_seed(rng))
-    top = drive(strategy("heap"), task, _recorded_answers(answers))[0].found
+    task = TopKTask(len(topic.documents), K, draw_seed(rng))
+    top = run_strategy(strategy("heap"), task, _recorded_answers(answers))[0].top_k
     return dict(zip(topic.documents, map(float, top.labels(K)), strict=True))
 
 
-def _recorded_answers(answers: Answers) -> Respond:
+def _recorded_answers(answers: Answers) -> Responder:
     def respond(question: Question) -> Answer:
         assert isinstance(question, Compare)
         outcome = answers.get(question.pair, 0)

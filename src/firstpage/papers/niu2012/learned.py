@@ -83,7 +83,7 @@ def letor_split(folder: str, optional_folder: str | None, number: int, seed: int
     if optional_folder is not None and dataset_name(folder, optional_folder) == "MQ2007":
         ordered = _read_orders(optional_folder)
     return FoldSplit(
-        *(_two_truths(data, ordered, seed) for data in (fold.train, fold.vali, fold.test))
+        *(_two_truths(data, ordered, seed) for data in (fold.train, fold.valid, fold.test))
     )
 
 

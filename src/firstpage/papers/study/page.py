@@ -180,7 +180,7 @@ def markdown(reproductions: Sequence[Reproduction], command: str) -> str:
             for table in tables(result):
                 lines += [table.markdown(), ""]
             lines += [claims_table(result).markdown(), "", f"Held equal: {entry.held_equal}", ""]
-    origin = Table(["", ""], provenance(reproductions, command), left=2)
+    origin = Table(["", ""], provenance(reproductions, command), left_aligned=2)
     return "\n".join([*lines, "## Provenance", "", origin.markdown()])
 
 
@@ -206,7 +206,7 @@ def html(reproductions: Sequence[Reproduction], command: str) -> str:
     sections: list[tuple[str, Sequence[str]]] = [("Verdicts", [_verdict_table(reproductions)])]
     for name, result in _named_results(reproductions):
         sections.append((f"{name}: {result.entry.title}", _entry_html(result)))
-    origin = [Table(["", ""], provenance(reproductions, command), left=2).html()]
+    origin = [Table(["", ""], provenance(reproductions, command), left_aligned=2).html()]
     origin += [
         paragraph(f"Warning during the runs: {note}")
         for reproduction in reproductions
@@ -263,7 +263,7 @@ def claims_table(result: EntryResult) -> Table:
         for c in result.claims
     ]
     bold = frozenset((r, 1) for r, c in enumerate(result.claims) if c.verdict != "holds")
-    return Table(["claim", "verdict", "numbers"], rows, left=3, bold=bold)
+    return Table(["claim", "verdict", "numbers"], rows, left_aligned=3, bold=bold)
 
 
 def _claims_list(result: EntryResult) -> str:
@@ -285,7 +285,7 @@ def _verdict_table(reproductions: Sequence[Reproduction]) -> str:
     for name, result in _named_results(reproductions):
         counts = Counter(claim.verdict for claim in result.claims)
         rows.append([name, result.entry.title, *(str(counts[v] or "") for v in VERDICT_PLURALS)])
-    table = Table(["entry", "", *VERDICT_PLURALS], rows, left=2).html()
+    table = Table(["entry", "", *VERDICT_PLURALS], rows, left_aligned=2).html()
     for name, _ in _named_results(reproductions):
         link = f'<a href="#{anchor(name)}">{escape(name)}</a>'
         table = table.replace(f"<td>{escape(name)}</td>", f"<td>{link}</td>")

@@ -33,9 +33,9 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.data.io.json_files import digest
+from firstpage.data.io.json_files import json_digest
 from firstpage.errors import DataError, FirstpageError, FirstpageWarning
-from firstpage.folders import cache_folder, replacing
+from firstpage.folders import cache_folder, atomic_replace
 from firstpage.papers.study.registry import (
     DATASETS,
     data_folder,
@@ -71,7 +71,7 @@ class RunCache:
 
     def path(self, key: Sequence[Any]) -> Path:
         """Return the file of a run."""
-        return self.folder / f"{digest(key)[:32]}.json"
+        return self.folder / f"{json_digest(key)[:32]}.json"
 
     def load(self, key: Sequence[Any]) -> dict[str, Any] | None:
         """Return the cached run of a key; None if there is none, or if it is damaged."""
@@ -85,7 +85,7 @@ class RunCache:
         """Cache a run; a folder that cannot be written to is ignored."""
         with suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
-            with replacing(self.path(key)) as draft:
+            with atomic_replace(self.path(key)) as draft:
                 draft.write_text(json.dumps(record))
 
 

@@ -113,7 +113,7 @@ def theory_page(results: Sequence[CheckResult]) -> str:
     for paper, group in group_by_paper(results).items():
         rows = [[short_verdict(r), short_name(r.check), r.check.claim] for r in group]
         bold = frozenset((row, 0) for row, r in enumerate(group) if not r.evidence.holds)
-        table = Table(["verdict", "check", "claim"], rows, left=3, bold=bold).html()
+        table = Table(["verdict", "check", "claim"], rows, left_aligned=3, bold=bold).html()
         items = "".join(_evidence_item(r) for r in group)
         sections.append((paper, [table, f"<ul>{items}</ul>"]))
     lead = "Each claim was tested on random and on adversarial cases."
@@ -135,7 +135,7 @@ def clause_table(result: Consistency) -> Table:
         [c.name, "holds" if c.holds else "fails", f"{c.failed:,} of {c.tested:,}", c.text]
         for c in result.sensitivity.clauses
     ]
-    return Table(["clause", "", "failed", "definition"], rows, left=4)
+    return Table(["clause", "", "failed", "definition"], rows, left_aligned=4)
 
 
 def agreement_text(result: Consistency) -> str:

@@ -19,7 +19,7 @@ from firstpage.errors import DataError
 from firstpage.losses.focused import Focused, TopList
 from firstpage.losses.loss import Loss
 from firstpage.losses.registry import loss as loss_by_name
-from firstpage.registry import parameters, plain, split
+from firstpage.registry import parameter_names, canonical_name, parse_call
 from firstpage.types import Array, Bools, Floats, Ints
 
 MAX_OBJECTS = 6  # 720 orders
@@ -254,11 +254,11 @@ class LossSurrogate(Surrogate):
         self.convex = loss.traits.convex
         count = len(orders(n))
         labels = (n - 1 - positions(n)).astype(np.float64).ravel()
-        truth = Truth.of(labels, np.repeat(np.arange(count), n))
+        truth = Truth.from_labels(labels, np.repeat(np.arange(count), n))
         self._scores, self._grad = np.empty(count * n), np.empty(count * n)
         self._values = np.empty(count)
         target = loss.target(truth)
-        self._kernel = target.bind(0, count, self._scores, self._values, self._grad)
+        self._kernel = target.bind_slice(0, count, self._scores, self._values, self._grad)
 
     def values(self, g: Floats) -> Floats:
         self._scores.reshape(-1, self.n)[:] = g
@@ -311,14 +311,14 @@ def make_surrogate(loss: Loss | Phi | Surrogate | str, n: int) -> Surrogate:
 
 def parse_loss(text: str) -> Loss:
     """Return the loss of this name, or of the ranker of this name: `ListMLE(k=2)`."""
-    name, params = split(text)
-    return loss_by_name(LOSS_OF_RANKER.get(plain(name), name), **params)
+    name, params = parse_call(text)
+    return loss_by_name(LOSS_OF_RANKER.get(canonical_name(name), name), **params)
 
 
 def loss_forms(loss: Loss, text: str, k: int) -> dict[str, Loss]:
     """Return a loss by name and, if it has a top-k form and k is not set, also that form."""
     any_loss: Any = loss
-    if "k" not in parameters(type(loss)) or any_loss.k is not None:
+    if "k" not in parameter_names(type(loss)) or any_loss.k is not None:
         return {text: loss}
     return {f"{text}, full order": loss, f"{text}, top {k}": replace(any_loss, k=k)}
 

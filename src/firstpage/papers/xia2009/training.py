@@ -117,7 +117,7 @@ def method_name(k: Depth) -> str:
 def listmle(k: Depth, training: str) -> Any:
     """Return the unfitted ranker."""
     parameters, _ = TRAININGS[training]
-    return made(
+    return create_ranker(
         "ListMLE", k=None if k == FULL_LIST else k, normalize="minmax", threads=1, **parameters
     )
 
@@ -155,7 +155,7 @@ def evaluate_baseline(
     labels = {"data": data, "method": method, "model": name,
               "training": "chosen" if tuned else "as it comes",
               "settings": SETTINGS[tuned]}  # fmt: skip
-    ranker = made(name, normalize="minmax", threads=1)
+    ranker = create_ranker(name, normalize="minmax", threads=1)
     return evaluate_on_fold(
         ranker, load_fold(folder, fold), MEASURES, labels, draw_seed(rng), tuned=tuned,
         grid=GRIDS[method] if tuned else None,

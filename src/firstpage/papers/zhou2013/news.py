@@ -49,7 +49,7 @@ class Editors:
     @property
     def truth(self) -> Utility:
         """The measure behind the judgments."""
-        return Utility.of(self.gains, self.discounts, GRADES)
+        return Utility.from_gains(self.gains, self.discounts, GRADES)
 
     def judged(self, rng: np.random.Generator, queries: int = QUERIES) -> Preferences:
         """Return two lists per query with the outcomes 2, 1, 0, -1, -2 for the labels 1 to 5."""
@@ -64,7 +64,9 @@ class Editors:
         size = np.abs(perceived)
         strength = (size > self.tie_threshold).astype(int) + (size > self.strong_threshold)
         outcome = np.sign(perceived) * strength
-        return Preferences.of(left, right, outcome, grades=GRADES, source="simulated editors")
+        return Preferences.from_grades(
+            left, right, outcome, grades=GRADES, source="simulated editors"
+        )
 
     def _grades(self, rng: np.random.Generator, queries: int) -> Array:
         """Return random grades, one row per query."""
@@ -158,7 +160,7 @@ def method_accuracies(rng: np.random.Generator) -> list[Row]:
 
 def dcg_differences(gain: str, pairs: Preferences) -> Floats:
     """Return the differences of pairs by a standard DCG."""
-    return _differences(Utility.standard(gain, GRADES, N_RANKS), pairs)
+    return _differences(Utility.from_dcg(gain, GRADES, N_RANKS), pairs)
 
 
 def _differences(measure: Utility, pairs: Preferences) -> Floats:
@@ -243,7 +245,7 @@ def simulated_active_learning(
     rng: np.random.Generator, data: int, strategy: Strategy, sizes: list[int], batch: int
 ) -> list[Row]:
     """Return the rows of Figures 21 and 22."""
-    true_world = world(data)
+    true_world = zhou_simulator(data)
     pool, test = true_world.pairs(POOL_PAIRS, rng), true_world.pairs(TEST_PAIRS, rng)
     accuracies = active_learning_curve(
         true_world.truth, pool, test, strategy, sizes, batch, NOISELESS_C
@@ -260,7 +262,7 @@ def web_active_learning(
     train, test = next(worlds.cross_validation_folds(query_grades, rng))
     pool, test_pairs = train.pairs(POOL_PAIRS, rng), test.pairs(TEST_PAIRS, rng)
     accuracies = active_learning_curve(
-        world(2).truth, pool, test_pairs, strategy, sizes, batch, NOISELESS_C
+        zhou_simulator(2).truth, pool, test_pairs, strategy, sizes, batch, NOISELESS_C
     )
     return [
         {"data": name, "strategy": strategy, "pairs": m, "value": value}
@@ -293,7 +295,7 @@ def active_learning_curve(
 ) -> dict[int, float]:  # fmt: skip
     """Return the accuracy by number of labeled pairs."""
     labeled, unlabeled = np.arange(INITIAL_PAIRS), np.arange(INITIAL_PAIRS, len(pool))
-    learner = DCGLearn(truth.places, C=cost, grades=truth.grades, threads=1)
+    learner = DCGLearn(truth.n_positions, C=cost, grades=truth.grades, threads=1)
     accuracies: dict[int, float] = {}
     for m in sizes:
         while len(labeled) < m:

@@ -7,7 +7,7 @@ from itertools import permutations
 import numpy as np
 
 from firstpage.data.preferences.utility import Utility
-from firstpage.dcglearn.coherence import list_agreement, list_values
+from firstpage.dcglearn.measure_coherence import list_agreement, list_values
 from firstpage.papers.theory.checks import Check, Evidence
 from firstpage.types import Floats
 
@@ -33,7 +33,7 @@ def theorem_1(rng: np.random.Generator, samples: int) -> Evidence:
     for _ in range(max(samples // 10, 10)):
         n_ranks = int(rng.integers(1, 11))
         discounts = _decreasing_discounts(rng, n_ranks)
-        first, second = (Utility.of(_increasing_gains(rng, 2), discounts) for _ in range(2))
+        first, second = (Utility.from_gains(_increasing_gains(rng, 2), discounts) for _ in range(2))
         a, b = rng.integers(0, 2, (2, 100, n_ranks))
         result = list_agreement(a, b, first, second)
         agree, ties, pairs = agree + result.agree, ties + result.both_tie, pairs + result.pairs
@@ -70,7 +70,7 @@ def proposition_1(rng: np.random.Generator, samples: int) -> Evidence:
     rng, rounds = np.random.default_rng(int(rng.integers(2**31))), max(samples // 20, 10)
     beaten, margin = 0, np.inf
     for _ in range(rounds):
-        utility = Utility.of(_increasing_gains(rng, 4), _decreasing_discounts(rng, 5))
+        utility = Utility.from_gains(_increasing_gains(rng, 4), _decreasing_discounts(rng, 5))
         best = np.sort(rng.integers(0, 4, 5))[::-1]
         rankings = np.array(sorted(set(permutations(best.tolist())), reverse=True))
         values = list_values(rankings, utility)

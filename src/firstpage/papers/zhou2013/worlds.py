@@ -48,16 +48,16 @@ DIFFERENCE = "DCG difference"
 
 def fit_dcglearn(truth: Utility, train: Preferences, valid: Preferences) -> DCGLearn:
     """Return DCGLearn with C tuned on validation pairs, in one thread: runs are parallel."""
-    return learn(truth, train, valid, threads=1)
+    return fit_learner(truth, train, valid, threads=1)
 
 
 def gain_agreement(rng: np.random.Generator, edges: list[float]) -> list[Row]:
     """Return the rows of Figure 1: agreement of two gains, by the difference in either unit."""
-    exp, linear = world(2), world(1)
+    exp, linear = zhou_simulator(2), zhou_simulator(1)
     left, right = exp.rankings(BINNED_PAIRS, rng), exp.rankings(BINNED_PAIRS, rng)
-    differences_exp = exp.worth(left) - exp.worth(right)
-    agreement = concordance(np.sign(differences_exp) * (linear.worth(left) - linear.worth(right)))
-    nonzero = np.abs(differences_exp) > NOTHING
+    differences_exp = exp.values(left) - exp.values(right)
+    agreement = concordance(np.sign(differences_exp) * (linear.values(left) - linear.values(right)))
+    nonzero = np.abs(differences_exp) > DIFFERENCE_TOLERANCE
     rows: list[Row] = []
     for unit, scale in (("natural logarithm", NATURAL_LOG_SCALE), ("logarithm to base 2", 1.0)):
         for middle, value in bin_means(
@@ -69,9 +69,9 @@ def gain_agreement(rng: np.random.Generator, edges: list[float]) -> list[Row]:
 
 def learning_curve(rng: np.random.Generator, data: int, sizes: list[int]) -> list[Row]:
     """Return the rows of Figures 2, 3, 6: accuracy and similarity by number of pairs."""
-    true_world, other_world = world(data), world(3 - data)
-    pool, valid, test = (true_world.pairs(n, rng) for n in (max(sizes), VALID, TEST))
-    other_accuracy = accuracy_of(other_world.truth, test)
+    true_world, other_world = zhou_simulator(data), zhou_simulator(3 - data)
+    pool, valid, test = (true_world.pairs(n, rng) for n in (max(sizes), VALID_PAIRS, TEST_PAIRS))
+    other_accuracy = utility_accuracy(other_world.truth, test)
     rows: list[Row] = []
     for m in sizes:
         learner = fit_dcglearn(true_world.truth, pool[:m], valid)
@@ -97,8 +97,8 @@ def accuracy_by_difference(
     rng: np.random.Generator, data: int, pairs: int, edges: list[float]
 ) -> list[Row]:
     """Return the rows of Figures 4, 5: accuracy by the difference of the test pair."""
-    true_world, other_world = world(data), world(3 - data)
-    train, valid, test = (true_world.pairs(n, rng) for n in (pairs, VALID, BINNED_PAIRS))
+    true_world, other_world = zhou_simulator(data), zhou_simulator(3 - data)
+    train, valid, test = (true_world.pairs(n, rng) for n in (pairs, VALID_PAIRS, BINNED_PAIRS))
     learner = fit_dcglearn(true_world.truth, train, valid)
     return binned_accuracies(
         true_world.truth,
@@ -112,7 +112,7 @@ def binned_accuracies(
     truth: Utility, weights: dict[str, Floats], test: Preferences, edges: list[float]
 ) -> list[Row]:
     """Return accuracies of several weights in bins of the true difference (natural logarithm)."""
-    encoded = encode(test.regraded(truth.grades), truth.places, len(truth.grades))
+    encoded = encode(test.with_grades(truth.grades), truth.n_positions, len(truth.grades))
     true_differences = np.abs(differences(encoded, truth.weights)) * NATURAL_LOG_SCALE
     return [
         {"method": name, DIFFERENCE: middle, "value": value}
@@ -125,7 +125,7 @@ def binned_accuracies(
 
 def concordance(differences: Floats) -> Floats:
     """Return 1 for positive differences, 0 for negative ones, and 1/2 for ties."""
-    nonzero = np.where(np.abs(differences) > NOTHING, differences, 0.0)
+    nonzero = np.where(np.abs(differences) > DIFFERENCE_TOLERANCE, differences, 0.0)
     values: Floats = (np.sign(nonzero) + 1) / 2
     return values
 
@@ -144,15 +144,15 @@ def accuracy_with_reversed_pairs(
     rng: np.random.Generator, data: int, pairs: int, counts: list[int]
 ) -> list[Row]:
     """Return the rows of Figure 7: accuracy with some training pairs reversed."""
-    true_world = world(data)
-    train, valid, test = (true_world.pairs(n, rng) for n in (pairs, VALID, TEST))
+    true_world = zhou_simulator(data)
+    train, valid, test = (true_world.pairs(n, rng) for n in (pairs, VALID_PAIRS, TEST_PAIRS))
     rows: list[Row] = []
     for count in counts:
         fraction = count / pairs
         learner = fit_dcglearn(
             true_world.truth,
-            reversed_pairs(train, fraction, rng),
-            reversed_pairs(valid, fraction, rng),
+            reverse_pairs(train, fraction, rng),
+            reverse_pairs(valid, fraction, rng),
         )
         rows.append({"method": f"Data {data}", "reversed": count, "value": learner.score(test)})
     return rows
@@ -162,12 +162,14 @@ def accuracy_with_regraded_documents(
     rng: np.random.Generator, data: int, pairs: int, fractions: list[float]
 ) -> list[Row]:
     """Return the rows of Figure 8: accuracy with random grades of some documents."""
-    true_world = world(data)
-    train, valid, test = (true_world.pairs(n, rng) for n in (pairs, VALID, TEST))
+    true_world = zhou_simulator(data)
+    train, valid, test = (true_world.pairs(n, rng) for n in (pairs, VALID_PAIRS, TEST_PAIRS))
     rows: list[Row] = []
     for fraction in fractions:
         learner = fit_dcglearn(
-            true_world.truth, regraded(train, fraction, rng), regraded(valid, fraction, rng)
+            true_world.truth,
+            randomize_grades(train, fraction, rng),
+            randomize_grades(valid, fraction, rng),
         )
         rows.append({"method": f"Data {data}", "regraded": fraction, "value": learner.score(test)})
     return rows
@@ -177,10 +179,10 @@ def learning_from_optimal_rankings(
     rng: np.random.Generator, data: int, sizes: list[int], other_list: bool
 ) -> list[Row]:
     """Return the rows of Figures 9, 10: one side of each training pair is the optimal order."""
-    true_world = world(data)
+    true_world = zhou_simulator(data)
     grades = OTHER_LIST if other_list else None
-    train, valid = (true_world.optimal_pairs(n, rng, grades) for n in (max(sizes), VALID))
-    test = true_world.pairs(TEST, rng)
+    train, valid = (true_world.optimal_pairs(n, rng, grades) for n in (max(sizes), VALID_PAIRS))
+    test = true_world.pairs(TEST_PAIRS, rng)
     name = f"optimal rankings, Data {data}"
     accuracies = {m: fit_dcglearn(true_world.truth, train[:m], valid).score(test) for m in sizes}
     return [{"method": name, "pairs": m, "value": value} for m, value in accuracies.items()]
@@ -190,8 +192,8 @@ def learning_from_random_rankings(
     rng: np.random.Generator, data: int, sizes: list[int]
 ) -> list[Row]:
     """Return the rows of Figure 10 for pairs of random orders."""
-    true_world: World = world(data)
-    train, valid, test = (true_world.pairs(n, rng) for n in (max(sizes), VALID, TEST))
+    true_world: PreferenceSimulator = zhou_simulator(data)
+    train, valid, test = (true_world.pairs(n, rng) for n in (max(sizes), VALID_PAIRS, TEST_PAIRS))
     name = f"random rankings, Data {data}"
     accuracies = {m: fit_dcglearn(true_world.truth, train[:m], valid).score(test) for m in sizes}
     return [{"method": name, "pairs": m, "value": value} for m, value in accuracies.items()]
@@ -240,11 +242,11 @@ class QueryGrades:
                 top = rng.permuted(order, axis=1)[:, :N_RANKS]
                 true[side].append(grades[top])
                 shown[side].append(judged[top])
-        first, second = (world(2).worth(np.concatenate(side)) for side in true)
+        first, second = (zhou_simulator(2).values(np.concatenate(side)) for side in true)
         difference = first - second
-        rows = rng.permutation(np.flatnonzero(np.abs(difference) > NOTHING))
+        rows = rng.permutation(np.flatnonzero(np.abs(difference) > DIFFERENCE_TOLERANCE))
         left, right = (np.concatenate(side)[rows] for side in shown)
-        return Preferences.of(left, right, np.sign(difference[rows]), grades=GRADES)
+        return Preferences.from_grades(left, right, np.sign(difference[rows]), grades=GRADES)
 
 
 def read_query_grades(folder: str, name: str) -> QueryGrades:
@@ -282,11 +284,11 @@ def web_learning_curve(
 ) -> list[Row]:
     """Return the rows of Figure 11: accuracy and similarity by number of pairs."""
     fold_values: dict[tuple[str, int, str], list[float]] = {}
-    truth = world(2).truth
+    truth = zhou_simulator(2).truth
     for train, test in cross_validation_folds(read_query_grades(folder, name), rng):
-        pool, valid = train.pairs(max(sizes), rng), train.pairs(VALID, rng)
+        pool, valid = train.pairs(max(sizes), rng), train.pairs(VALID_PAIRS, rng)
         test_pairs = test.pairs(WEB_TEST, rng)
-        other_accuracy = accuracy_of(world(1).truth, test_pairs)
+        other_accuracy = utility_accuracy(zhou_simulator(1).truth, test_pairs)
         for m in sizes:
             learner = fit_dcglearn(truth, pool[:m], valid)
             weight_similarity = similarity(truth.weights, learner.weights_)
@@ -308,10 +310,12 @@ def web_accuracy_by_difference(
     """Return the rows of Figures 12, 13: accuracy by the difference of the test pair."""
     fold_values: dict[tuple[str, float], list[float]] = {}
     for train, test in cross_validation_folds(read_query_grades(folder, name), rng):
-        learner = fit_dcglearn(world(2).truth, train.pairs(pairs, rng), train.pairs(VALID, rng))
-        weights = {"DCGLearn": learner.weights_, "Other": world(1).truth.weights}
+        learner = fit_dcglearn(
+            zhou_simulator(2).truth, train.pairs(pairs, rng), train.pairs(VALID_PAIRS, rng)
+        )
+        weights = {"DCGLearn": learner.weights_, "Other": zhou_simulator(1).truth.weights}
         for row in binned_accuracies(
-            world(2).truth, weights, test.pairs(BINNED_PAIRS // FOLDS, rng), edges
+            zhou_simulator(2).truth, weights, test.pairs(BINNED_PAIRS // FOLDS, rng), edges
         ):
             value = row.pop("value")
             fold_values.setdefault(tuple(row.values()), []).append(value)
@@ -330,16 +334,16 @@ def web_accuracy_with_noise(
         test_pairs = test.pairs(WEB_TEST, rng)
         for fraction in fractions:
             noisy = train.with_random_grades(fraction, rng)
-            pool, valid = noisy.pairs(max(sizes), rng), noisy.pairs(VALID, rng)
+            pool, valid = noisy.pairs(max(sizes), rng), noisy.pairs(VALID_PAIRS, rng)
             for m in sizes:
-                learner = fit_dcglearn(world(2).truth, pool[:m], valid)
+                learner = fit_dcglearn(zhou_simulator(2).truth, pool[:m], valid)
                 fold_values.setdefault((f"{m} pairs", fraction), []).append(
                     learner.score(test_pairs)
                 )
             reversed_sets = [
-                reversed_pairs(train.pairs(n, rng), fraction, rng) for n in (max(sizes), VALID)
+                reverse_pairs(train.pairs(n, rng), fraction, rng) for n in (max(sizes), VALID_PAIRS)
             ]
-            learner = fit_dcglearn(world(2).truth, *reversed_sets)
+            learner = fit_dcglearn(zhou_simulator(2).truth, *reversed_sets)
             label = f"{max(sizes)} pairs, pairs reversed"
             fold_values.setdefault((label, fraction), []).append(learner.score(test_pairs))
     return [
