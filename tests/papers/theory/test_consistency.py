@@ -71,21 +71,21 @@ def test_top_1_loss_is_consistent_for_deeper_tops_but_not_conversely() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("phi", [hinge(1.0), squared, full])
 def test_inconsistent_functions_are_detected(phi) -> None:
-    result = fp.consistency(phi, n=3, k=1, samples=10, spaces=10)
+    result = fp.papers.consistency(phi, n=3, k=1, samples=10, spaces=10)
     assert not result
     assert result.verdict.startswith("not consistent with the top-1 true loss")
 
 
 @pytest.mark.slow
 def test_consistent_function_is_reported_as_consistent() -> None:
-    result = fp.consistency(top_one, n=3, k=1, samples=10, spaces=6)
+    result = fp.papers.consistency(top_one, n=3, k=1, samples=10, spaces=6)
     assert result
     assert result.verdict == "consistent with the top-1 true loss, as far as enumeration can tell"
     assert result.to_dict()["agreement"]["agree"] == 6
 
 
 def test_unbounded_risk_is_not_consistent() -> None:
-    result = fp.consistency(lambda g, y: -float(g[y[0]]), n=3, k=1, samples=5, spaces=4)
+    result = fp.papers.consistency(lambda g, y: -float(g[y[0]]), n=3, k=1, samples=5, spaces=4)
     assert not result
     assert (result.agreement.uncertified, result.agreement.wrong) == (4, 0)
     assert "no counterexample in 0 spaces" in result.verdict

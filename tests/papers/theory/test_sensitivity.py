@@ -69,7 +69,7 @@ def test_full_forms_fail_by_the_subgroup_clause_alone(name: str, k: int) -> None
 @pytest.mark.parametrize("k", [1, 2, 3])
 @pytest.mark.parametrize("name", [*LISTS, *PAIRS])
 def test_top_k_forms_are_sensitive(name: str, k: int) -> None:
-    result = fp.order_sensitive(f"{name}(k={k})", n=4, k=k)
+    result = fp.papers.order_sensitive(f"{name}(k={k})", n=4, k=k)
     assert result
     assert result.broken == ()
 
@@ -77,14 +77,14 @@ def test_top_k_forms_are_sensitive(name: str, k: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*LISTS, *PAIRS])
 def test_full_forms_are_sensitive_at_k_n_minus_1(name: str) -> None:
-    assert fp.order_sensitive(name, n=4, k=3)
-    assert fp.order_sensitive(name, n=4, k=4)
+    assert fp.papers.order_sensitive(name, n=4, k=3)
+    assert fp.papers.order_sensitive(name, n=4, k=4)
 
 
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("name", HINGES)
 def test_top_k_hinges_fail_by_their_kinks_alone(name: str, k: int) -> None:
-    assert fp.order_sensitive(f"{name}(k={k})", n=4, k=k).broken == ("differentiable",)
+    assert fp.papers.order_sensitive(f"{name}(k={k})", n=4, k=k).broken == ("differentiable",)
 
 
 @pytest.mark.slow
@@ -103,7 +103,7 @@ def test_focused_net(k: int, beta: float, broken: tuple[str, ...]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("clause", MUTANTS)
 def test_each_clause_detects_its_mutant(clause: str) -> None:
-    result = fp.order_sensitive(MUTANTS[clause], n=3, k=1, samples=15)
+    result = fp.papers.order_sensitive(MUTANTS[clause], n=3, k=1, samples=15)
     assert clause in result.broken
     if clause != "symmetric":  # which breaks the order clauses, too
         assert result.broken == (clause,)
@@ -113,17 +113,17 @@ def test_each_clause_detects_its_mutant(clause: str) -> None:
 
 
 def test_reversed_loss_is_detected() -> None:
-    result = fp.order_sensitive(lambda g, y: top_one(-g, y), n=3, k=1, samples=15)
+    result = fp.papers.order_sensitive(lambda g, y: top_one(-g, y), n=3, k=1, samples=15)
     assert {"ordered", "strict", "gradient"} <= set(result.broken)
     assert not result
-    nothing = fp.order_sensitive(lambda g, y: 0.0, n=3, k=1, samples=5)
+    nothing = fp.papers.order_sensitive(lambda g, y: 0.0, n=3, k=1, samples=5)
     assert nothing.broken == ("strict", "gradient")
 
 
 @pytest.mark.slow
 def test_example_of_subgroup_clause_is_correct() -> None:
     """The difference in the example is that of the formula."""
-    result = {c.name: c for c in fp.order_sensitive(full, n=3, k=1, samples=3).clauses}
+    result = {c.name: c for c in fp.papers.order_sensitive(full, n=3, k=1, samples=3).clauses}
     text = result["subgroup"].example
     g = np.array([float(x) for x in text[text.index("(") + 1 : text.index(")")].split(", ")])
     y = tuple(int(x) - 1 for x in text[text.index("order ") + 6 :][:3])
@@ -170,9 +170,9 @@ def test_k_factors_of_1_and_n_are_known_losses() -> None:
         ours = make_surrogate(name, 4)
         np.testing.assert_allclose(KFactorListNet(4, k).values(g), ours.values(g), atol=1e-12)
         np.testing.assert_allclose(KFactorListNet(4, k).gradients(g), ours.gradients(g), atol=1e-12)
-    assert fp.order_sensitive(KFactorListNet(4, 2), 4, 2).broken == ("subgroup",)
-    assert fp.order_sensitive(KFactorListNet(4, 2), 4, 4)
-    assert fp.order_sensitive(KFactorListNet(4, 2, level=2), 4, 2)
+    assert fp.papers.order_sensitive(KFactorListNet(4, 2), 4, 2).broken == ("subgroup",)
+    assert fp.papers.order_sensitive(KFactorListNet(4, 2), 4, 4)
+    assert fp.papers.order_sensitive(KFactorListNet(4, 2, level=2), 4, 2)
 
 
 def test_positions_and_orders_are_inverse() -> None:
@@ -187,7 +187,7 @@ def test_names_and_forms_of_losses() -> None:
         "ListMLE, top 2",
     ]
     assert list(loss_forms(parse_loss("ListMLE(k=1)"), "x", 2)) == ["x"]
-    assert set(fp.order_sensitive("ListMLE", 3, 1, samples=1).to_dict()) == {
+    assert set(fp.papers.order_sensitive("ListMLE", 3, 1, samples=1).to_dict()) == {
         "loss", "n", "k", "holds", "clauses",
     }  # fmt: skip
     assert len(CLAUSES) == 7
@@ -195,7 +195,7 @@ def test_names_and_forms_of_losses() -> None:
 
 def test_invalid_losses_raise_data_errors() -> None:
     with pytest.raises(DataError, match=r"<lambda>: phi\(scores, order\) must return a number"):
-        fp.order_sensitive(lambda g: 0.0)  # type: ignore[arg-type]
+        fp.papers.order_sensitive(lambda g: 0.0)  # type: ignore[arg-type]
     with pytest.raises(DataError, match="is not finite at scores"):
         fp.papers.order_sensitive(lambda g, y: float("nan"))
     with pytest.raises(

@@ -96,7 +96,9 @@ def _list_table(cells: Sequence[Cell]) -> Table:
     """Return a row per cell."""
     labels = list(dict.fromkeys(label for cell in cells for label in cell.labels))
     return Table(
-        [*labels, "paper", "ours", "se"], [_cell_row(c, labels) for c in cells], left=len(labels)
+        [*labels, "paper", "ours", "se"],
+        [_cell_row(c, labels) for c in cells],
+        left_aligned=len(labels),
     )
 
 

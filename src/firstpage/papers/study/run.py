@@ -35,7 +35,7 @@ import numpy as np
 
 from firstpage.data.io.json_files import json_digest
 from firstpage.errors import DataError, FirstpageError, FirstpageWarning
-from firstpage.folders import cache_folder, atomic_replace
+from firstpage.folders import atomic_replace, cache_folder
 from firstpage.papers.study.registry import (
     DATASETS,
     data_folder,

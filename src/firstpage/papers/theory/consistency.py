@@ -273,7 +273,7 @@ class Consistency:
     Examples
     --------
     >>> import firstpage as fp
-    >>> result = fp.consistency("ListMLE(k=1)", n=3, k=1, samples=5, spaces=4)
+    >>> result = fp.papers.consistency("ListMLE(k=1)", n=3, k=1, samples=5, spaces=4)
     >>> bool(result), result.agreement.agree
     (True, 4)
     """
@@ -454,9 +454,9 @@ def consistency(
     Examples
     --------
     >>> import firstpage as fp
-    >>> fp.consistency("ListMLE(k=1)", n=3, k=1, samples=5, spaces=4).verdict
+    >>> fp.papers.consistency("ListMLE(k=1)", n=3, k=1, samples=5, spaces=4).verdict
     'consistent with the top-1 true loss, as far as enumeration can tell'
-    >>> fp.consistency("ListMLE", n=3, k=1, samples=5, spaces=4).verdict
+    >>> fp.papers.consistency("ListMLE", n=3, k=1, samples=5, spaces=4).verdict
     'not consistent with the top-1 true loss: there is a counterexample'
     """
     phi = make_surrogate(loss, n)

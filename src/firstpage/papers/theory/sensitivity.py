@@ -146,7 +146,7 @@ class Sensitivity:
     Examples
     --------
     >>> import firstpage as fp
-    >>> sensitivity = fp.order_sensitive("ListMLE", n=3, k=1, samples=5)
+    >>> sensitivity = fp.papers.order_sensitive("ListMLE", n=3, k=1, samples=5)
     >>> sensitivity
     Sensitivity(PlackettLuce, top 1 of 3: breaks subgroup)
     >>> bool(sensitivity), sensitivity.broken
@@ -231,9 +231,9 @@ def order_sensitive(
     Examples
     --------
     >>> import firstpage as fp
-    >>> fp.order_sensitive("ListMLE(k=1)", n=3, k=1, samples=5)
+    >>> fp.papers.order_sensitive("ListMLE(k=1)", n=3, k=1, samples=5)
     Sensitivity(PlackettLuce(k=1), top 1 of 3: holds)
-    >>> fp.order_sensitive("RankSVM(k=1)", n=3, k=1, samples=5).broken
+    >>> fp.papers.order_sensitive("RankSVM(k=1)", n=3, k=1, samples=5).broken
     ('differentiable',)
     """
     phi = make_surrogate(loss, n)

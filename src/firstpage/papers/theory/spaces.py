@@ -19,7 +19,7 @@ from firstpage.errors import DataError
 from firstpage.losses.focused import Focused, TopList
 from firstpage.losses.loss import Loss
 from firstpage.losses.registry import loss as loss_by_name
-from firstpage.registry import parameter_names, canonical_name, parse_call
+from firstpage.registry import canonical_name, parameter_names, parse_call
 from firstpage.types import Array, Bools, Floats, Ints
 
 MAX_OBJECTS = 6  # 720 orders
