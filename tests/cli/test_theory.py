@@ -63,7 +63,7 @@ def test_loss_is_checked_in_both_forms(run, tmp_path: Path) -> None:
     run("theory", "--loss", "RankSVM(k=1)", "--samples", 6, "-o", tmp_path / "loss.html")
     page = (tmp_path / "loss.html").read_text()
     Checker().feed(page)
-    assert "the risk is least at" in page
+    assert "the risk is minimal at" in page
     record = json.loads(run("theory", "--loss", "ListNet(k=1)", "--samples", 3, "--json").stdout)
     assert record["ListNet(k=1)"]["holds"] is True
 

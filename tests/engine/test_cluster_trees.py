@@ -175,7 +175,7 @@ def test_xgboost_and_checkpoints_are_refused_on_a_cluster(
 ) -> None:
     with pytest.raises(DataError, match="or with XGBoost, they grow in memory"):
         fp.ListMLE(scorer="trees(library='xgboost')").fit(tree_shards, engine=cluster.engine)
-    with pytest.raises(DataError, match="trees leave no checkpoints"):
+    with pytest.raises(DataError, match="trees do not support checkpoints"):
         fp.ranker(RANKERS["listwise"]).fit(
             tree_shards, engine=cluster.engine, checkpoint=tmp_path / "fit.ckpt"
         )

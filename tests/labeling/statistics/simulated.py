@@ -17,7 +17,7 @@ def simulated_results(queries=50, documents=50, k=10, assessors=2, crowd=None, s
     for q in range(queries):
         utility = rng.standard_normal(documents)
         for a in range(assessors):
-            best = np.argsort(-view.seen(utility, rng))[:k]
+            best = np.argsort(-view.perceive(utility, rng))[:k]
             results[f"q{q}", f"u{a}", "pairs"] = top_labels([names[i] for i in best], names, k)
             grades = view.grades(utility, rng).tolist()
             results[f"q{q}", f"u{a}", "grades"] = dict(zip(names, grades, strict=True))

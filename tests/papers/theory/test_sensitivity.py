@@ -152,7 +152,7 @@ def test_surrogates_match_the_losses(name: str) -> None:
     for row, order in enumerate(orders(4)):
         labels = np.empty(4)
         labels[order] = [3, 2, 1, 0]
-        value, grad = loss.value_grad(g, Truth.of(labels))
+        value, grad = loss.value_grad(g, Truth.from_labels(labels))
         assert phi.values(g)[row] == pytest.approx(value[0], abs=1e-12)
         np.testing.assert_allclose(phi.gradients(g)[row], grad, atol=1e-12)
     plain = FunctionSurrogate(lambda s, y: float(phi.values(s)[_row(y)]), 4)
