@@ -59,7 +59,7 @@ class DCGLearn:
     K : int, default=10
         Number of positions that the measure counts.
     L : int or None, default=None
-        Number of grades.  None takes the grades that occur (see `Preferences.of`).
+        Number of grades.  None takes the grades that occur (see `Preferences.from_grades`).
     C : float or "cv", default="cv"
         Cost of a violated preference.  "cv" chooses it from `grid` by cross-validation over
         queries, or by the validation pairs that `fit` receives.
@@ -201,7 +201,7 @@ class DCGLearn:
         engine : str or Dask Client, optional
             Where to process a folder of files: "threads", "dask://host:port" or a Dask Client.
         **more
-            Further arguments of `Preferences.of`: weight, query, segment, grades.
+            Further arguments of `Preferences.from_grades`: weight, query, segment, grades.
 
         Returns
         -------

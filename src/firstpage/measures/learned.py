@@ -184,7 +184,7 @@ class LearnedDCG(_Learned):
     ----------
     utility : Utility
         Gains, discounts and weights of the grades.
-    source : Source, optional
+    source : MeasureSource, optional
         File, form and segment that the utility was read from; they are part of the text.
     cutoff : int, optional
         Number of ranks k; None takes all ranks of the utility.
@@ -239,7 +239,7 @@ class LearnedNDCG(_Learned):
     ----------
     utility : Utility
         Gains, discounts and weights of the grades.
-    source : Source, optional
+    source : MeasureSource, optional
         File, form and segment that the utility was read from; they are part of the text.
     cutoff : int, optional
         Number of ranks k; None takes all ranks of the utility.

@@ -48,7 +48,7 @@ class Boosting(Ranker):
 
     Parameters
     ----------
-    weak : str or Weak, default "stumps"
+    weak : str or WeakRankers, default "stumps"
         The weak rankers: "stumps", "stumps(bins=32)" or "features".
     rounds : int, default 300
         The maximum number of rounds.
@@ -159,7 +159,7 @@ class AdaRank(Boosting):
     on : {"list", "top"}, default "list"
         With `k`, the labels are k, .., 1 for the top k positions and 0 for the others; "top"
         measures the documents of the top k only.
-    weak : str or Weak, default "features"
+    weak : str or WeakRankers, default "features"
         The weak rankers: "features", "features(signs=plus)" or "stumps".
 
     References

@@ -29,7 +29,7 @@ MIN_WORD = 3  # letters of a word of a login; shorter ones occur in any password
 COMMON_WORDS = frozenset(
     ("admin", "administrator", "adminadmin", "baseball", "changeme", "chocolate", "correcthorse",
      "correcthorsebatterystaple", "dragon", "firstpage", "football", "hello", "helloworld",
-     "iloveyou", "labeling", "letmein", "letmeinplease", "liverpool", "login",
+     "iloveyou", "labeling", "labelling", "letmein", "letmeinplease", "liverpool", "login",
      "manchester", "master", "monkey", "mypassword", "p@ssword", "p@ssw0rd", "pass", "passw0rd",
      "password", "passwordpassword", "princess", "qazwsxedcrfv", "qwerasdfzxcv", "qwerty", "qwertz",
      "qwertyqwerty", "secret", "starwars", "sunshine", "superman", "test", "testtest",
