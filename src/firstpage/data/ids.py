@@ -14,8 +14,11 @@ from typing import overload
 
 import numpy as np
 
+from firstpage.errors import DataError
 from firstpage.kernels.hashing import gather_bytes, hash_ids
 from firstpage.types import Array, Bytes, Ints, Words
+
+BLANKS = " \t\n\r\x0b\x0c"
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +127,14 @@ class Ids:
 def encode_text(text: str) -> bytes:
     """Return the bytes of a text; identifiers that were not UTF-8 get their original bytes."""
     return text.encode("utf-8", "surrogateescape")
+
+
+def check_identifier(name: str, kind: str, target: str, separators: str = BLANKS) -> None:
+    """Refuse an identifier that would not be read back unchanged."""
+    if not name or any(c in separators for c in name):
+        raise DataError(
+            f"the {kind} {name!r} cannot be written to {target} (it is empty or has a separator)."
+        )
 
 
 def _text(name: object) -> str:

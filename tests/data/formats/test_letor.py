@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import firstpage as fp
-from firstpage.data.formats import letor, letor_reader
+from firstpage.data.formats import letor, letor_reader, letor_writer
 from tests.patience import PATIENCE
 
 PLAIN = """\
@@ -214,6 +214,30 @@ def test_written_data_round_trip_exactly(tmp_path: Path, rows, sparse) -> None:
     assert data.docids == original.docids
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("block_bytes", [1, 100, 1 << 20])
+def test_written_text(tmp_path: Path, monkeypatch, dtype: str, block_bytes: int) -> None:
+    monkeypatch.setattr(letor_writer, "BLOCK_BYTES", block_bytes)
+    X = np.array([[0.5, -0.0, 3], [1e-5, 1e16, 0.1], [np.nan, np.inf, 5e-324]], dtype)
+    X[2, 2] = np.finfo(X.dtype).smallest_subnormal
+    data = fp.Dataset.from_arrays(X, [2, 0.25, -1e20], ["é", "é", "q"], ["D1", "", "D#3"])
+    fp.write_letor(data, tmp_path / "x.txt")
+    assert (tmp_path / "x.txt").read_text("utf-8") == (
+        "2 qid:é 1:0.5 2:-0 3:3 #docid = D1\n"
+        "0.25 qid:é 1:1e-05 2:1e+16 3:0.1\n"
+        f"-100000000000000000000 qid:q 1:nan 2:inf 3:{X[2, 2]!s} #docid = D#3\n"
+    )
+
+
+def test_written_sparse_text_names_the_last_feature_once_per_query(tmp_path: Path) -> None:
+    from scipy.sparse import csr_array
+
+    X = csr_array(np.array([[0, 0, 0, 0], [0, 2, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]], float))
+    data = fp.Dataset.from_arrays(X, [1, 0, 1, 0], [1, 1, 2, 2])
+    fp.write_letor(data, tmp_path / "x.txt")
+    assert (tmp_path / "x.txt").read_text() == "1 qid:1 4:0\n0 qid:1 2:2\n1 qid:2 4:1\n0 qid:2\n"
+
+
 def test_scikit_learn_reads_equal_data(tmp_path: Path) -> None:
     from sklearn.datasets import load_svmlight_file
 
@@ -334,6 +358,20 @@ def test_progress_reaches_the_end(tmp_path: Path) -> None:
     assert len(seen) > 2
     assert seen == sorted(seen)
     assert seen[-1] == (size, size)
+
+
+@pytest.mark.parametrize("query", ["a b", "a#b", ""])
+def test_query_ids_with_separators_are_refused(tmp_path: Path, query: str) -> None:
+    data = fp.Dataset.from_arrays([[1.0], [2.0]], [1, 0], ["fine", query])
+    with pytest.raises(fp.DataError, match=rf"query id '{query}' cannot be written to a LETOR"):
+        fp.write_letor(data, tmp_path / "x.txt")
+    assert not list(tmp_path.iterdir())
+
+
+def test_missing_label_is_refused(tmp_path: Path) -> None:
+    data = fp.Dataset.from_arrays([[1.0], [2.0]], [1, np.nan], ["a", "b"])
+    with pytest.raises(fp.DataError, match="a label of query 'b' is missing or infinite"):
+        fp.write_letor(data, tmp_path / "x.txt")
 
 
 @pytest.mark.parametrize("name", ["a b", "x\n9 qid:7 1:5", ""])

@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -20,7 +20,8 @@ import numpy as np
 
 from firstpage.data.dataset import INTERLEAVED, Dataset, data_warnings, warn_about
 from firstpage.data.formats.letor_reader import LetorReader
-from firstpage.data.ids import Ids, encode_text
+from firstpage.data.formats.letor_writer import check_writable, letor_text
+from firstpage.data.ids import Ids
 from firstpage.data.io.files import read_all, write_bytes
 from firstpage.data.io.json_files import json_digest
 from firstpage.errors import DataError, FirstpageWarning, location
@@ -33,7 +34,6 @@ MIN_CACHED_BYTES = 1 << 20  # smaller files are not worth a cache entry
 CACHE_FORMAT = 4
 CacheLocation = bool | Literal["beside"] | str | os.PathLike[str]
 """True: the cache folder; "beside": next to the file; a path: that folder; False: no cache."""
-BLANKS = " \t\n\r\x0b\x0c"
 
 
 def read_letor(
@@ -129,6 +129,9 @@ def read_letor(
 def write_letor(data: Dataset | Iterable[Dataset], path: str | os.PathLike[str]) -> None:
     """Write LETOR text that reads back to equal numbers; the suffix selects the compression.
 
+    Numbers are written with as few digits as their type needs, in the form of Python's `repr`
+    without a final `.0`.
+
     Parameters
     ----------
     data : Dataset or iterable of Dataset
@@ -155,54 +158,9 @@ def write_letor(data: Dataset | Iterable[Dataset], path: str | os.PathLike[str])
     """
     with write_bytes(Path(path)) as out:
         for block in [data] if isinstance(data, Dataset) else data:
-            for query in block:
-                out.write(encode_text(_letor_lines(query)))
-
-
-def _letor_lines(query: Dataset) -> str:
-    """Return the lines of one query."""
-    name = query.queries[0]
-    check_identifier(name, "query id", "a LETOR file", BLANKS + "#")
-    if not np.isfinite(query.y).all():
-        raise DataError(f"a label of query {name!r} is missing or infinite; it cannot be written.")
-    lines = []
-    ids = list(query.docids) if query.docids is not None else None
-    for row in range(query.n_docs):
-        columns, values = _row(query.X, row)
-        if ids is not None and ids[row]:
-            check_identifier(ids[row], "document id", "a LETOR file")
-        # A numpy float32 prints with no more digits than its type needs.
-        texts = values.astype("U32") if values.dtype == np.float32 else map(repr, values.tolist())
-        features = " ".join(f"{c + 1}:{_short(t)}" for c, t in zip(columns, texts, strict=True))
-        if row == 0 and (not len(columns) or columns[-1] < query.n_features - 1):
-            features += f" {query.n_features}:0"  # preserves the number of columns
-        comment = f" #docid = {ids[row]}" if ids is not None and ids[row] else ""
-        lines.append(f"{_number(query.y[row])} qid:{name} {features}".rstrip() + comment + "\n")
-    return "".join(lines)
-
-
-def check_identifier(name: str, kind: str, target: str, separators: str = BLANKS) -> None:
-    """Refuse an identifier that would not be read back unchanged."""
-    if not name or any(c in separators for c in name):
-        raise DataError(
-            f"the {kind} {name!r} cannot be written to {target} (it is empty or has a separator)."
-        )
-
-
-def _row(X: Any, row: int) -> tuple[Sequence[int], Any]:
-    """Return the columns and values of one document; of a sparse one only those stored."""
-    if isinstance(X, np.ndarray):
-        return range(X.shape[1]), X[row]
-    lo, hi = X.indptr[row], X.indptr[row + 1]
-    return X.indices[lo:hi], X.data[lo:hi]
-
-
-def _short(text: str) -> str:
-    return text[:-2] if text.endswith(".0") else text
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if float(value).is_integer() else repr(float(value))
+            check_writable(block)
+            for text in letor_text(block):
+                out.write(text)
 
 
 # --- the cache of parsed files: `.npy` arrays that are opened by memory mapping

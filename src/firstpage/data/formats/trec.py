@@ -17,7 +17,6 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from firstpage.data.dataset import INTERLEAVED, Dataset
-from firstpage.data.formats.letor import check_identifier
 from firstpage.data.formats.row_reader import ByteStream, ReadLimits, read_lines
 from firstpage.data.groups import (
     check_offsets,
@@ -25,7 +24,7 @@ from firstpage.data.groups import (
     group_rows,
     offsets_from_lengths,
 )
-from firstpage.data.ids import Ids, encode_text
+from firstpage.data.ids import Ids, check_identifier, encode_text
 from firstpage.data.io.files import read_all, write_bytes
 from firstpage.errors import DataError, FirstpageWarning, location
 from firstpage.kernels.parsing import trec as kernel

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from firstpage.data.formats.letor import BLANKS, check_identifier
+from firstpage.data.ids import BLANKS, check_identifier
 from firstpage.errors import DataError
 from firstpage.report.labeling import study_page
 from firstpage.web.analysis.figures import project_study

@@ -1,0 +1,118 @@
+"""Write LETOR text: checks, and the arrays that the kernel formats block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from firstpage.data.dataset import Dataset
+from firstpage.data.ids import BLANKS, Ids, check_identifier
+from firstpage.errors import DataError
+from firstpage.kernels import formatting
+from firstpage.types import Bytes, Ints, Words
+
+if TYPE_CHECKING:
+    from firstpage.data.dataset import Features
+
+BLOCK_BYTES = 1 << 20  # of text that is formatted at once, at most (or one line)
+BEFORE_QUERY = np.frombuffer(b" qid:", np.uint8)
+BEFORE_ID = np.frombuffer(b" #docid = ", np.uint8)
+
+
+def check_writable(data: Dataset) -> None:
+    """Refuse labels and identifiers that would not be read back unchanged."""
+    not_finite = np.flatnonzero(~np.isfinite(data.y))
+    if len(not_finite):
+        query = int(np.searchsorted(data.offsets, not_finite[0], "right")) - 1
+        raise DataError(
+            f"a label of query {data.queries[query]!r} is missing or infinite; it cannot be "
+            "written."
+        )
+    names, ids = data.queries, data.docids
+    suspects = np.flatnonzero(names.starts == names.ends)[:1].tolist()
+    suspects.append(formatting.find_separator(names.data, names.starts, names.ends, ord("#")))
+    for query in suspects:
+        if query >= 0:
+            check_identifier(names[query], "query id", "a LETOR file", BLANKS + "#")
+    if ids is not None:  # an empty one is left out
+        row = formatting.find_separator(ids.data, ids.starts, ids.ends, ord("\n"))
+        if row >= 0:
+            check_identifier(ids[row], "document id", "a LETOR file")
+
+
+def letor_text(data: Dataset) -> Iterator[memoryview]:
+    """Yield the lines of a dataset, UTF-8 encoded, in blocks of about `BLOCK_BYTES`."""
+    distinct, numbers = np.unique(data.y, return_inverse=True)
+    labels = Ids.from_values(map(_label_text, distinct.tolist()))[numbers]
+    queries = data.queries.repeat(data.lengths)
+    ids = data.docids
+    if ids is None:
+        ids = Ids.from_packed(np.empty(0, np.uint8), np.zeros(data.n_docs, np.int64))
+    # The first line of a query names the last feature, which preserves the number of features.
+    is_first = np.zeros(data.n_docs, np.uint8)
+    is_first[data.offsets[:-1]] = 1
+    sizes = _max_line_bytes(data, (labels, queries, ids))
+    ends = np.cumsum(sizes)
+    start = 0
+    while start < data.n_docs:
+        written = int(ends[start] - sizes[start])
+        stop = max(start + 1, int(np.searchsorted(ends, written + BLOCK_BYTES, "right")))
+        rows = slice(start, stop)
+        out = np.empty(int(ends[stop - 1]) - written, np.uint8)
+        size = formatting.format_letor(
+            *_feature_arrays(data.X, start, stop),
+            formatting.powers_of_ten(),
+            is_first[rows],
+            data.n_features,
+            *_text_ranges(labels[rows]),
+            *_text_ranges(queries[rows]),
+            *_text_ranges(ids[rows]),
+            BEFORE_QUERY,
+            BEFORE_ID,
+            out,
+        )
+        yield out[:size].data
+        start = stop
+
+
+def _max_line_bytes(data: Dataset, texts: tuple[Ids, ...]) -> Ints:
+    """Return an upper bound of the length of each line."""
+    if isinstance(data.X, np.ndarray):
+        features = np.full(data.n_docs, data.n_features)
+    else:
+        features = np.diff(data.X.indptr).astype(np.int64)
+    feature_bytes = formatting.MAX_NUMBER_BYTES + len(f" {data.n_features}:")
+    sizes = (features + 1) * feature_bytes + len(BEFORE_QUERY) + len(BEFORE_ID) + len("\n")
+    return sizes + sum(text.ends - text.starts for text in texts)
+
+
+def _feature_arrays(X: Features, start: int, stop: int) -> tuple[Words, int, int, Ints, Ints, Ints]:
+    """Return the features of rows start:stop as `format_letor` takes them.
+
+    They are the bits of the values, the numbers of bits of significand and exponent, the columns,
+    and per row where its columns and its values start.
+    """
+    if isinstance(X, np.ndarray):
+        width = X.shape[1]
+        values = np.ascontiguousarray(X[start:stop]).reshape(-1)
+        columns, column_starts = np.arange(width), np.zeros(stop - start, np.int64)
+        row_starts = np.arange(stop - start + 1) * width
+    else:
+        lo, hi = int(X.indptr[start]), int(X.indptr[stop])
+        values, columns = X.data[lo:hi], X.indices[lo:hi].astype(np.int64)
+        row_starts = X.indptr[start : stop + 1].astype(np.int64) - lo
+        column_starts = row_starts[:-1]
+    if values.dtype == np.float32:
+        return values.view(np.uint32).astype(np.uint64), 23, 8, columns, column_starts, row_starts
+    words = np.ascontiguousarray(values, np.float64).view(np.uint64)
+    return words, 52, 11, columns, column_starts, row_starts
+
+
+def _text_ranges(texts: Ids) -> tuple[Bytes, Ints, Ints]:
+    return texts.data, texts.starts, texts.ends
+
+
+def _label_text(label: float) -> str:
+    return str(int(label)) if label.is_integer() else repr(label)
