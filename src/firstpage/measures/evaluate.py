@@ -10,7 +10,6 @@ import numpy as np
 
 from firstpage.data.ids import Ids
 from firstpage.data.shards.shards import Shards
-from firstpage.engine.addresses import open_engine
 from firstpage.errors import DataError, MeasureError
 from firstpage.measures.inputs import DEFAULT_DEPTH, make_lists
 from firstpage.measures.measure import Convention, Measure, Queries, Ties, resolve_convention
@@ -239,6 +238,8 @@ def evaluate(
     if isinstance(truth, Shards):
         if qid is not None or docid is not None:
             raise DataError("Shards contain query and document ids; omit qid and docid.")
+        from firstpage.engine.addresses import open_engine  # threads; not needed in memory
+
         with open_engine(engine) as opened:
             values, ids = shard_values(
                 system, truth, tuple(requested.values()), resolved, k, opened
