@@ -33,7 +33,8 @@ def inherit_sections(cls: type) -> None:
         entries.update(split_entries(sections.get(title, "")))
         names = signature_order(cls, base) if title == "Parameters" else list(entries)
         sections[title] = "\n".join(entries[name] for name in names if name in entries)
-    titles = sorted(filter(sections.get, sections), key=ORDER.index)
+    order = {title: rank for rank, title in enumerate(ORDER)}  # other titles come last
+    titles = sorted(filter(sections.get, sections), key=lambda title: order.get(title, len(order)))
     cls.__doc__ = "\n\n".join(
         [text, *(f"{title}\n{'-' * len(title)}\n{sections[title]}" for title in titles)]
     )

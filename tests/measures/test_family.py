@@ -5,7 +5,9 @@ With tied scores the value must be the exact mean over all orders of the tied do
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from statistics import fmean
 
 import numpy as np
@@ -14,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import firstpage as fp
+from firstpage.measures.binary import P
 from tests.measures import reference as ref
 
 # Runs and judgments with different queries or documents warn; `test_coverage` tests that.
@@ -149,3 +152,21 @@ def test_order_measures_use_judged_documents_and_rank_missing_ones_last(text: st
         for order in ref.orders([run.get(d, -1.0) for d in names])
     ]
     assert evaluation[text] == pytest.approx(fmean(values), abs=1e-12)
+
+
+def test_own_measure_inherits_the_documentation_of_its_base() -> None:
+    @dataclass(frozen=True)
+    class Hits(P):
+        """The number of relevant documents.
+
+        Warnings
+        --------
+        Not normalized.
+        """
+
+    docstring = inspect.getdoc(Hits)
+    assert docstring is not None
+    titles = ["Parameters", "Attributes", "Warnings"]
+    assert [docstring.index(title) for title in titles] == sorted(map(docstring.index, titles))
+    assert "rel : float, optional" in docstring
+    assert "cutoff : int" in docstring

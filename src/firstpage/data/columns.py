@@ -69,7 +69,7 @@ def match_columns(
         The number of the model's features.
     target : str
         What messages call the model.
-    pad : bool, default=False
+    pad : bool, default False
         Treat features that unnamed data lack at the end as 0.
     """
     if names is not None and data.feature_names is not None:

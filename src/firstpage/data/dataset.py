@@ -58,7 +58,7 @@ class Dataset(Tabular):
         The id of each document.
     feature_names : tuple of str, optional
         The name of each feature; names must be distinct.
-    source : str, default="data"
+    source : str, default "data"
         What error messages call the data, usually the file they were read from.
     row_order : ndarray of shape (n_docs,), optional
         The original row number of each row, if rows had to be regrouped by query.
@@ -151,7 +151,7 @@ class Dataset(Tabular):
             Document ids.
         feature_names : iterable of str, optional
             Names of the features.
-        source : str, default="data"
+        source : str, default "data"
             What error messages call the data.
 
         Returns
@@ -230,7 +230,7 @@ class Dataset(Tabular):
 
         Parameters
         ----------
-        with_names : bool, default=False
+        with_names : bool, default False
             Also cover the query ids.
 
         Returns

@@ -144,7 +144,7 @@ def write_folds(
         The collection.
     folder : path
         Where to write; it is created if needed.
-    count : int, default=5
+    count : int, default 5
         The number of folds: at least 3, and at most the number of queries.
     seed : int, optional
         Shuffle the queries first.  By default they are divided in their order.

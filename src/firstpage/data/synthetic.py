@@ -37,30 +37,30 @@ class Synthetic:
 
     Parameters
     ----------
-    queries : int, default=100
+    queries : int, default 100
         The number of queries.
-    docs : int or str, default=50
+    docs : int or str, default 50
         Documents per query: a number, or a distribution such as "uniform(5, 200)",
         "poisson(30)", "geometric(20)" or "lognormal(100, 0.6)" (median, sigma).
-    features : int, default=20
+    features : int, default 20
         The number of features.
-    utility : {"linear", "nonlinear"}, default="linear"
+    utility : {"linear", "nonlinear"}, default "linear"
         "linear": u(x) = w.x with unit w; "nonlinear": with products, waves and a threshold.
-    noise : float, default=0.5
+    noise : float, default 0.5
         Standard deviation of the noise that assessors add to the utility (whose own is 1).
-    errors : {"normal", "gumbel"}, default="normal"
+    errors : {"normal", "gumbel"}, default "normal"
         Distribution of the noise.  With "gumbel", full orders are Plackett-Luce draws from
         u / noise.
-    grades : int, default=5
+    grades : int, default 5
         The number of grades: labels are 0 .. grades-1.
-    relevant : float, default=0.3
+    relevant : float, default 0.3
         Fraction of documents with a positive label; half of them reach 2, half of these 3, ..
-    labels : {"grades", "order"}, default="grades"
+    labels : {"grades", "order"}, default "grades"
         "order" labels the documents of a query n-1 .. 0 from best to worst.
     tail : float, optional
         If given, only this fraction at the top is ordered by u; the documents below it follow
         another direction, independent of the first (the noisy tails of Lan et al. 2013).
-    seed : int, default=0
+    seed : int, default 0
         Seed of all random numbers.
 
     Attributes
@@ -190,7 +190,7 @@ class Synthetic:
 
         Parameters
         ----------
-        size : int, default=1000
+        size : int, default 1000
             Queries per block.
 
         Yields

@@ -171,7 +171,7 @@ class MinMax(_Scaling):
 
     Parameters
     ----------
-    per : {"query", "global"}, default="query"
+    per : {"query", "global"}, default "query"
         Scale each query by its own statistics, or all documents by those of the training data.
     shift, scale : ndarray of shape (n_features,), optional
         Statistics of a fitted global transform; `fit` sets them.
@@ -210,7 +210,7 @@ class Standardize(_Scaling):
 
     Parameters
     ----------
-    per : {"query", "global"}, default="query"
+    per : {"query", "global"}, default "query"
         Scale each query by its own statistics, or all documents by those of the training data.
     shift, scale : ndarray of shape (n_features,), optional
         Statistics of a fitted global transform; `fit` sets them.

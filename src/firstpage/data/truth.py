@@ -183,7 +183,7 @@ class Truth:
 
         Parameters
         ----------
-        seed : int, default=0
+        seed : int, default 0
             Seed of the order of equal labels.
 
         Returns
@@ -207,7 +207,7 @@ class Truth:
         ----------
         k : int
             The number of ordered documents, at least 1.
-        seed : int, default=0
+        seed : int, default 0
             Seed of the order of equal labels, as in `full_order`.
         min_grade : float, optional
             Documents with a smaller label are never among the top k, even if fewer than k remain.
@@ -240,7 +240,7 @@ class Truth:
 
         Parameters
         ----------
-        level : float, default=1
+        level : float, default 1
             The smallest relevant label.
 
         Returns
@@ -255,7 +255,7 @@ class Truth:
 
         Parameters
         ----------
-        which : {"all", "cross"}, default="all"
+        which : {"all", "cross"}, default "all"
             "all" gives every pair with different labels; "cross" only the pairs of a document
             with a positive label and one without, FocusedRank's T x F.
 

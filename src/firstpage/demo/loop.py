@@ -116,8 +116,8 @@ def run_demo(
     Examples
     --------
     >>> from pathlib import Path
-    >>> from firstpage.demo.loop import run_demo
-    >>> run_demo(Path("firstpage-demo"))  # doctest: +SKIP
+    >>> import firstpage as fp
+    >>> fp.demo.run_demo(Path("firstpage-demo"))  # doctest: +SKIP
     PosixPath('firstpage-demo/report.html')
     """
     printer = StepPrinter(progress)

@@ -21,6 +21,14 @@ from firstpage.types import Floats, Ints
 
 @dataclass(frozen=True)
 class _Binary(Measure):
+    """Base of the measures of binary relevance.
+
+    Parameters
+    ----------
+    rel : float, optional
+        Smallest relevant label; default is the convention's (1).
+    """
+
     rel: float | None = None
 
     def _level(self, convention: Convention) -> float:
@@ -46,8 +54,6 @@ class P(_Binary):
 
     Parameters
     ----------
-    rel : float, optional
-        Smallest relevant label; default is the convention's (1).
     cutoff : int
         Number of ranks k; required.
 
@@ -77,8 +83,6 @@ class Recall(_Binary):
 
     Parameters
     ----------
-    rel : float, optional
-        Smallest relevant label; default is the convention's (1).
     cutoff : int, optional
         Number of ranks k; None takes the entire list.
 
@@ -105,11 +109,6 @@ class Rprec(_Binary):
 
     A query without relevant documents has the value 0.
 
-    Parameters
-    ----------
-    rel : float, optional
-        Smallest relevant label; default is the convention's (1).
-
     Examples
     --------
     >>> import firstpage as fp
@@ -135,10 +134,8 @@ class AP(_Binary):
 
     Parameters
     ----------
-    rel : float, optional
-        Smallest relevant label; default is the convention's (1).
     cutoff : int, optional
-        Number of ranks that count; None takes the entire list.
+        Number of ranks k; None takes the entire list.
 
     Examples
     --------
@@ -168,10 +165,8 @@ class RR(_Binary):
 
     Parameters
     ----------
-    rel : float, optional
-        Smallest relevant label; default is the convention's (1).
     cutoff : int, optional
-        Number of ranks that count; None takes the entire list.
+        Number of ranks k; None takes the entire list.
 
     Examples
     --------
@@ -204,8 +199,6 @@ class Success(RR):
 
     Parameters
     ----------
-    rel : float, optional
-        Smallest relevant label; default is the convention's (1).
     cutoff : int
         Number of ranks k; required.
 
@@ -231,11 +224,6 @@ class bpref(_Binary):
     bpref = (1/R) * sum over retrieved relevant documents of 1 - min(n, R) / min(R, N), with R
     judged relevant and N judged non-relevant documents, n of which rank above the document.
     Unjudged documents are ignored.
-
-    Parameters
-    ----------
-    rel : float, optional
-        Smallest relevant label; default is the convention's (1).
 
     References
     ----------
@@ -296,12 +284,10 @@ class RBP(_Binary):
 
     Parameters
     ----------
-    rel : float, optional
-        Smallest relevant label; default is the convention's (1).
-    p : float, default=0.8
+    p : float, default 0.8
         Persistence: the probability of continuing to the next rank, between 0 and 1.
     cutoff : int, optional
-        Number of ranks that count; None takes the entire list.
+        Number of ranks k; None takes the entire list.
 
     References
     ----------
@@ -332,11 +318,6 @@ class RBP(_Binary):
 class SetP(_Binary):
     """Set precision: the fraction of relevant documents in the entire list.
 
-    Parameters
-    ----------
-    rel : float, optional
-        Smallest relevant label; default is the convention's (1).
-
     Examples
     --------
     >>> import firstpage as fp
@@ -362,11 +343,6 @@ class SetP(_Binary):
 class SetR(SetP):
     """Set recall: the fraction of all relevant documents that the list contains.
 
-    Parameters
-    ----------
-    rel : float, optional
-        Smallest relevant label; default is the convention's (1).
-
     Examples
     --------
     >>> import firstpage as fp
@@ -383,11 +359,6 @@ class SetR(SetP):
 @dataclass(frozen=True)
 class SetF(SetP):
     """Set F1: the harmonic mean of SetP and SetR.
-
-    Parameters
-    ----------
-    rel : float, optional
-        Smallest relevant label; default is the convention's (1).
 
     Examples
     --------

@@ -250,7 +250,7 @@ class Comparison(Tabular):
             Text of the measure, as it was requested.
         a, b : str
             Names of the two systems.
-        count : int, default=5
+        count : int, default 5
             Greatest number of queries to return.
 
         Returns
@@ -377,17 +377,17 @@ def compare(
         Document id of each document; needed for ``ties="docid"``.
     measures : str, Measure, Utility or iterable of these
         Measures, such as "NDCG@10".  Default is NDCG@10, AP, P@10 and RR.
-    convention : {"default", "trec", "letor"} or Convention, default="default"
+    convention : {"default", "trec", "letor"} or Convention, default "default"
         How rankings and judgments are interpreted; see docs/conventions.md.
     baseline : str, optional
         Name of the system that all others are compared with; None compares every pair.
-    test : {"randomization", "t", "wilcoxon"}, default="randomization"
+    test : {"randomization", "t", "wilcoxon"}, default "randomization"
         Paired two-sided test: Fisher's randomization test, Student's t-test or Wilcoxon's
         signed-rank test.
-    correction : {"holm", "bh", "none"}, default="holm"
+    correction : {"holm", "bh", "none"}, default "holm"
         Correction for multiple comparisons within a measure: Holm (family-wise error rate),
         Benjamini-Hochberg (false discovery rate) or none.
-    rounds : int, default=100_000
+    rounds : int, default 100_000
         Number of random permutations per randomization test.
     k : int, optional
         Depth of a top-k truth into which graded labels are converted first.
@@ -399,9 +399,9 @@ def compare(
         Setting of the convention to replace: queries that enter the means.
     depth : int, optional
         Setting of the convention to replace: number of documents per query that are read.
-    seed : int, default=0
+    seed : int, default 0
         Seed of random tie orders, tests and intervals.
-    ci : bool, default=True
+    ci : bool, default True
         Whether to compute 95 % bootstrap confidence intervals of the means.
 
     Returns

@@ -184,7 +184,7 @@ def evaluate(
     measures : str, Measure, Utility or iterable of these
         Measures, such as "NDCG@10", "kERR", "AP(rel=2)" or "NDCG(measure.json)@10".  Default is
         NDCG@10, AP, P@10 and RR.
-    convention : {"default", "trec", "letor"} or Convention, default="default"
+    convention : {"default", "trec", "letor"} or Convention, default "default"
         How rankings and judgments are interpreted; see docs/conventions.md.
     k : int, optional
         Depth of a top-k truth into which graded labels are converted first.
@@ -198,7 +198,7 @@ def evaluate(
         Setting of the convention to replace: number of documents per query that are read.
     seed : int, optional
         Setting of the convention to replace: seed of random tie orders and resampling.
-    ci : bool, default=False
+    ci : bool, default False
         Whether to compute 95 % bootstrap confidence intervals of the means.
     name : str, optional
         Name of the system, used in warnings and comparisons.

@@ -35,7 +35,17 @@ def discounts(kind: str, size: int) -> Floats:
 
 @dataclass(frozen=True)
 class _Discounted(Measure):
-    """Base of the DCG family: measures with a gain and a discount."""
+    """Base of the DCG family: measures with a gain and a discount.
+
+    Parameters
+    ----------
+    gain : {"exp", "linear"} or tuple of float, optional
+        Gain of a label: 2^label - 1, the label itself, or a table of gains for the labels 0, 1, ...
+        Default is the convention's ("exp").
+    discount : {"log2", "letor"}, optional
+        Discount of rank j: 1 / log2(1 + j), or 1, 1, 1/log2(3), 1/log2(4), ...  Default is the
+        convention's ("log2").
+    """
 
     gain: Gain | None = None
     discount: str | None = None
@@ -107,12 +117,6 @@ class DCG(_Discounted):
 
     Parameters
     ----------
-    gain : {"exp", "linear"} or tuple of float, optional
-        Gain of a label: 2^label - 1, the label itself, or a table of gains for the labels 0, 1, ...
-        Default is the convention's ("exp").
-    discount : {"log2", "letor"}, optional
-        Discount of rank j: 1 / log2(1 + j), or 1, 1, 1/log2(3), 1/log2(4), ...  Default is the
-        convention's ("log2").
     cutoff : int, optional
         Number of ranks k; None takes the entire list.
 
@@ -153,12 +157,6 @@ class NDCG(_Discounted):
 
     Parameters
     ----------
-    gain : {"exp", "linear"} or tuple of float, optional
-        Gain of a label: 2^label - 1, the label itself, or a table of gains for the labels 0, 1, ...
-        Default is the convention's ("exp").
-    discount : {"log2", "letor"}, optional
-        Discount of rank j: 1 / log2(1 + j), or 1, 1, 1/log2(3), 1/log2(4), ...  Default is the
-        convention's ("log2").
     cutoff : int, optional
         Number of ranks k; None takes the entire list.
 
@@ -208,15 +206,6 @@ class NDCG(_Discounted):
 class MeanNDCG(_Discounted):
     """The mean of NDCG@1 .. NDCG@n over all n ranks of a list, as the LETOR tool reports it.
 
-    Parameters
-    ----------
-    gain : {"exp", "linear"} or tuple of float, optional
-        Gain of a label: 2^label - 1, the label itself, or a table of gains for the labels 0, 1, ...
-        Default is the convention's ("exp").
-    discount : {"log2", "letor"}, optional
-        Discount of rank j: 1 / log2(1 + j), or 1, 1, 1/log2(3), 1/log2(4), ...  Default is the
-        convention's ("log2").
-
     Raises
     ------
     MeasureError
@@ -262,7 +251,7 @@ class ERR(Measure):
         Greatest label of the scale: a number, the greatest label in the data (the default), or the
         greatest label in the query.
     cutoff : int, optional
-        Number of ranks that count; None takes the entire list.
+        Number of ranks k; None takes the entire list.
 
     Raises
     ------
@@ -316,8 +305,13 @@ def err(lists: RankedLists, max_labels: Floats, cutoff: int) -> Floats:
 class _TopK(Measure):
     """Base of the kappa measures, which need a truth with a strict order of its top k documents.
 
-    With `k` None the labels are position-aware ones: k, k-1, .. 1, then 0; or n-1 .. 0 for a full
-    order.  Else the first k documents by label become the truth.
+    Position-aware labels are k, k - 1, .. 1, then 0; or n - 1 .. 0 for a full order.
+
+    Parameters
+    ----------
+    k : int, optional
+        Depth of the truth: the first k documents by label are ordered.  None takes the labels
+        as position-aware ones.
     """
 
     k: int | None = None
@@ -396,9 +390,6 @@ class kNDCG(_TopK):
 
     Parameters
     ----------
-    k : int, optional
-        Depth of the truth: the first k documents by label are ordered.  None takes the labels
-        as position-aware ones.
     cutoff : int, optional
         Number of ranks that count; None takes the entire list.
 
@@ -435,9 +426,6 @@ class kERR(_TopK):
 
     Parameters
     ----------
-    k : int, optional
-        Depth of the truth: the first k documents by label are ordered.  None takes the labels
-        as position-aware ones.
     cutoff : int, optional
         Number of ranks that count; None takes the entire list.
 

@@ -19,6 +19,7 @@ import numpy as np
 from firstpage.data.groups import labels_by_score, offsets_from_lengths, sort_groups
 from firstpage.data.ids import Ids
 from firstpage.data.truth import random_keys
+from firstpage.docstrings import inherit_sections
 from firstpage.errors import DataError, MeasureError
 from firstpage.kernels.measures.binary import count_relevant
 from firstpage.kernels.sorting import (
@@ -43,32 +44,32 @@ class Convention:
 
     Parameters
     ----------
-    name : str, default="default"
+    name : str, default "default"
         Name of the convention, shown in results.
-    ties : {"average", "file", "docid", "shuffle", "worst"}, default="average"
+    ties : {"average", "file", "docid", "shuffle", "worst"}, default "average"
         Order of documents with equal scores.  "average" takes the exact expectation over all
         orders of the tied documents; "file" keeps the order of the input; "docid" sorts by document
         id, descending; "shuffle" is random, determined by `seed`; "worst" puts the least relevant
         document first.
-    gain : {"exp", "linear"}, default="exp"
+    gain : {"exp", "linear"}, default "exp"
         Gain of DCG and NDCG where the measure sets none: 2^label - 1, or the label.
-    discount : {"log2", "letor"}, default="log2"
+    discount : {"log2", "letor"}, default "log2"
         Discount of DCG and NDCG where the measure sets none: 1 / log2(1 + rank), or
         1, 1, 1 / log2(3), 1 / log2(4), ...
-    rel : float, default=1.0
+    rel : float, default 1.0
         Smallest label that counts as relevant in measures of binary relevance.
-    queries : {"judged", "run"}, default="judged"
+    queries : {"judged", "run"}, default "judged"
         Queries that enter the means.  "judged": every query with judgments, with value 0 where
         the run lacks it; "run": only judged queries that the run contains.
     depth : int, optional
         Number of documents per query that are read from a run.  None reads all.
-    single : bool, default=False
+    single : bool, default False
         Whether scores are rounded to float32 before they are compared, as trec_eval does.
-    strict_cutoff : bool, default=False
+    strict_cutoff : bool, default False
         Whether NDCG@k of a list with fewer than k documents is 0.
-    negative_unjudged : bool, default=False
+    negative_unjudged : bool, default False
         Whether judgments below 0 count as unjudged; this affects bpref and Judged.
-    seed : int, default=0
+    seed : int, default 0
         Seed of random tie orders and of bootstrap and randomization tests; any integer.
 
     Raises
@@ -386,6 +387,10 @@ class Measure:
     about: ClassVar[str] = ""
     lower_is_better: ClassVar[bool] = False
     without_cutoff: ClassVar[str] = ""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        inherit_sections(cls)
 
     @property
     def name(self) -> str:

@@ -93,7 +93,7 @@ class WKT(Measure):
 
     Parameters
     ----------
-    norm : bool, default=False
+    norm : bool, default False
         Whether to divide by the sum of the weights, so that 1 - NDCG@k <= WKT(norm=true)@k.
     cutoff : int, optional
         Number of true ranks k; None takes all.
@@ -206,6 +206,14 @@ def _mismatch_probability(lists: RankedLists, cutoff: int) -> Floats:
 
 @dataclass(frozen=True)
 class _Preferences(Measure):
+    """Base of the measures of preferences, which the first ranks decide.
+
+    Parameters
+    ----------
+    cutoff : int, optional
+        Number of ranks k; None takes the entire list.
+    """
+
     cutoff: int | None = None
 
     def _precision(self, lists: RankedLists, weight: Floats) -> Floats:
@@ -226,11 +234,6 @@ class ppref(_Preferences):
     A preference is a pair of documents with different labels.  It is decided if at least one of the
     two is in the first k ranks.  With tied scores, the expected number of correct preferences is
     divided by the expected number of decided ones.
-
-    Parameters
-    ----------
-    cutoff : int, optional
-        Number of ranks k; None takes the entire list.
 
     References
     ----------
@@ -255,11 +258,6 @@ class nwppref(_Preferences):
 
     As ppref, with the weight 1 / log2(1 + rank of the upper document) per pair, normalized by the
     weights of all decided pairs.
-
-    Parameters
-    ----------
-    cutoff : int, optional
-        Number of ranks k; None takes the entire list.
 
     References
     ----------
@@ -292,10 +290,10 @@ class RBO(Measure):
     ----------
     rel : float, optional
         Smallest relevant label; default is the convention's (1).
-    p : float, default=0.9
+    p : float, default 0.9
         Persistence: the weight of each depth relative to the one before, between 0 and 1.
     cutoff : int, optional
-        Number of ranks that count; None takes the entire list.
+        Number of ranks k; None takes the entire list.
 
     References
     ----------

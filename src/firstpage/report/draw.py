@@ -76,7 +76,7 @@ def intervals(
         Name, value, lower and upper bound.
     title : str
         Title for screen readers.
-    zero : bool, default=False
+    zero : bool, default False
         Whether to mark 0, and to emphasize intervals that exclude it.
 
     Returns
@@ -245,11 +245,11 @@ def curves(
         Lower and upper bound per point of a line, drawn as a band.
     dashed : collection of str, optional
         Names of dashed lines.
-    log : bool, default=False
+    log : bool, default False
         Whether the x axis is logarithmic.
     tick_labels : mapping of float to str, optional
         Labels in place of some values of x.
-    y_max : float, default=inf
+    y_max : float, default inf
         Larger values are drawn at the upper edge.
 
     Returns

@@ -57,7 +57,7 @@ def page(
         One sentence below the title, in plain text.
     sections : sequence of (str, sequence of str)
         Heading in plain text, and HTML blocks (tables, figures, paragraphs) of each section.
-    style : str, default=""
+    style : str, default ""
         CSS rules of this page, after the common ones.
 
     Returns

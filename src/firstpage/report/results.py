@@ -33,7 +33,7 @@ def render(
         The result; several evaluations get a row each.
     format : {"text", "json", "csv", "markdown", "latex", "html"}
         Output format.
-    source : str, default=""
+    source : str, default ""
         Name of the data, for titles.
 
     Returns

@@ -54,7 +54,7 @@ def read_letor(
     ----------
     path : path
         The file.
-    dtype : {"float32", "float64"}, default="float32"
+    dtype : {"float32", "float64"}, default "float32"
         The type of the features.
     sparse : bool, optional
         Whether to return a CSR array.  By default one is chosen if a dense array would be mostly
@@ -63,7 +63,7 @@ def read_letor(
         The number of features.  By default it is the largest feature number in the file.
     zero_based : bool, optional
         Whether features count from 0.  By default they do if a feature 0 occurs.
-    cache : bool, "beside" or path, default=True
+    cache : bool, "beside" or path, default True
         Where to store a parsed copy of a large file, which the next call opens at once: in the
         cache folder (True), next to the file ("beside"), in this folder (a path), or nowhere
         (False).

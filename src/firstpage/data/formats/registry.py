@@ -93,7 +93,7 @@ def read(
         The format.  By default it is detected from the suffix and the first line.
     progress : callable, optional
         Called with the number of bytes read so far and the size of the file (LETOR only).
-    labeled : bool, default=True
+    labeled : bool, default True
         If False, tables and npz files need no labels, and the data can only be ranked.
     **options
         Keyword arguments of `read_letor`; of tables: `label`, `qid`, `docid` (names of columns)

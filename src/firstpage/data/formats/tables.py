@@ -65,11 +65,11 @@ def read_table(
         The file.
     label, qid, docid : str, optional
         The columns of labels, query ids and document ids, if they have unusual names.
-    dtype : str, default="float32"
+    dtype : str, default "float32"
         The type of the features.
     kind : {"parquet", "csv", "tsv", "arrow"}, optional
         The format; by default the suffix decides.
-    labeled : bool, default=True
+    labeled : bool, default True
         If False, the label column may be missing; labels are then NaN, and the data can only be
         ranked.
 

@@ -48,9 +48,9 @@ class Column:
         The id of each document.
     values : ndarray of shape (n_docs,)
         The value of each document; NaN is an error.
-    name : str, default=""
+    name : str, default ""
         The name of the system, a run's tag.
-    source : str, default=""
+    source : str, default ""
         The file that the data were read from.
 
     Raises
@@ -112,7 +112,7 @@ class Column:
         ----------
         table : mapping of str to mapping of str to float
             {query: {document: value}}.
-        name : str, default=""
+        name : str, default ""
             The name of the system.
 
         Returns
@@ -157,7 +157,7 @@ class Column:
             Document ids.
         values : array_like of shape (n_docs,)
             Grades or scores.
-        name : str, default=""
+        name : str, default ""
             The name of the system.
 
         Returns
@@ -208,9 +208,9 @@ class Qrels(Column):
         The id of each document.
     values : ndarray of shape (n_docs,)
         The grade of each document.
-    name : str, default=""
+    name : str, default ""
         A name, optional.
-    source : str, default=""
+    source : str, default ""
         The file that the judgments were read from.
 
     Attributes
@@ -248,9 +248,9 @@ class Run(Column):
         The id of each document.
     values : ndarray of shape (n_docs,)
         The score of each document; larger is better.
-    name : str, default=""
+    name : str, default ""
         The name of the system, the run's tag.
-    source : str, default=""
+    source : str, default ""
         The file that the run was read from.
 
     Attributes

@@ -60,7 +60,7 @@ def read_preferences(
         Runs by name; `left` and `right` may then name a run.
     grades : sequence of int, optional
         All grades in ascending order; by default the integers between those that occur.
-    pool : bool, default=False
+    pool : bool, default False
         Outcomes may be missing, and are then 0.
 
     Returns

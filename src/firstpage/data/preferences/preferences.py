@@ -44,7 +44,7 @@ class Preferences:
         The query of each pair; pairs of one query stay together in cross-validation.
     segment : Ids, optional
         The segment (kind of query) of each pair.
-    source : str, default="the preferences"
+    source : str, default "the preferences"
         What error messages call the data.
 
     Attributes
@@ -164,7 +164,7 @@ class Preferences:
             The query and the segment of each pair.
         grades : sequence of int, optional
             All grades in ascending order; by default the integers between those that occur.
-        source : str, default="the preferences"
+        source : str, default "the preferences"
             What error messages call the data.
 
         Returns
@@ -254,7 +254,7 @@ class Preferences:
         ----------
         n_positions : int
             The number of positions.
-        unjudged : {"worst", "condense", "refuse"}, default="worst"
+        unjudged : {"worst", "condense", "refuse"}, default "worst"
             "condense" first removes unjudged documents, so those below move up; "refuse" raises if
             there is one.
 

@@ -43,7 +43,7 @@ class Utility:
         The gain of each grade: 0 for the worst, 1 for the best.
     discounts : array_like of shape (n_positions,)
         The discount of each position: 1 for the first, or for the largest if the first is 0.
-    form : {"gains", "weights"}, default="gains"
+    form : {"gains", "weights"}, default "gains"
         Which form a measure uses by default.
     about : mapping, optional
         How the utility was learned: pairs, C, accuracy, intervals, ..

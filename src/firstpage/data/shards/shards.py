@@ -73,7 +73,7 @@ class Shards:
         The names of the features.
     labels : tuple of (float, float)
         The smallest and the largest label.
-    zero_based : bool, default=False
+    zero_based : bool, default False
         Whether features of LETOR files count from 0.
 
     Attributes
@@ -161,7 +161,7 @@ class Shards:
         ----------
         number : int
             The index of the shard.
-        check : bool, default=False
+        check : bool, default False
             Also check that the arrays are those that were written.
 
         Returns

@@ -103,7 +103,7 @@ def write_shards(
         files are read one at a time.
     folder : path
         Where to write; it must not exist yet, or be empty.  It appears when it is complete.
-    rows : int, default=1_000_000
+    rows : int, default 1_000_000
         Documents per shard, about.
     progress : callable, optional
         Called with the number of bytes read so far and the size of the file.
