@@ -105,7 +105,7 @@ def test_errors_are_one_line(files: Path, run, text: str, message: str) -> None:
 
 def test_measures_lists_the_form_with_a_file(run) -> None:
     assert "NDCG(file, form, segment)@n" in run("measures").stdout
-    forms = [row["form"] for row in json.loads(run("measures", "--json").stdout)["measures"]]
+    forms = [row["measure"] for row in json.loads(run("measures", "--json").stdout)["measures"]]
     assert "DCG(file, form, segment)@n" in forms
 
 

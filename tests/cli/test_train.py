@@ -172,7 +172,7 @@ def test_explain_shows_weights(files: Path, run) -> None:
 def test_rankers_are_listed(run) -> None:
     assert "FocusedNet" in run("rankers").stdout
     listing = json.loads(run("rankers", "--json").stdout)
-    assert {"name", "about", "paper", "parameters"} == set(listing[0])
+    assert {"name", "description", "paper", "parameters"} == set(listing[0])
     assert [r["name"] for r in listing][:3] == ["Regression", "RankNet", "ListNet"]
 
 

@@ -44,7 +44,7 @@ def test_fractions_lengths_orders_and_tails() -> None:
     assert set(lengths.tolist()) == {5, 6, 7}
     order = fp.Synthetic(queries=5, docs=9, labels="order").dataset()
     assert all(sorted(q.y.tolist()) == list(range(9)) for q in order)
-    recipe = fp.Synthetic(queries=100, docs=40, labels="order", tail=0.2, noise=0.0)
+    recipe = fp.Synthetic(queries=100, docs=40, labels="order", head_fraction=0.2, noise=0.0)
     data = recipe.dataset()
     u = recipe.true_utility(data.X)
     top = fp.evaluate(u, data, measures=["kNDCG(k=8)@8", "Tau"])
@@ -62,7 +62,7 @@ def test_fractions_lengths_orders_and_tails() -> None:
         ({"relevant": 0}, r"relevant must lie in \(0, 1\]"),
         ({"utility": "cubic"}, "utility must be linear or nonlinear"),
         ({"noise": -1}, "noise must not be negative"),
-        ({"tail": 2}, "tail must lie between"),
+        ({"head_fraction": 2}, "head_fraction must lie between"),
         ({"docs": 2.5}, "docs must be a number or one of uniform.*got 2.5"),
         ({"docs": "uniform(7, 5)"}, "needs 2 positive numbers"),
         ({"docs": "poisson(3, 4)"}, "needs 1 positive numbers"),

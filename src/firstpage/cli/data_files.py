@@ -100,8 +100,8 @@ def shard_command(data: Path, folder: Path, rows: int) -> None:
     help="Labels are grades, or the full order of a query's documents.",
 )  # fmt: skip
 @click.option(
-    "--tail", type=float, metavar="X",
-    help="Fraction of documents at the top whose labels follow the utility.",
+    "--head-fraction", type=float, metavar="X",
+    help="Only this fraction at the top follows the utility; the tail follows another one.",
 )  # fmt: skip
 @options.seed
 def synthesize_command(target: Path, docs: str, **recipe: Any) -> None:

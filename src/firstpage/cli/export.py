@@ -33,7 +33,7 @@ from firstpage.cli.help import documented_command
     help="Names of the features, one per line, or a .json list of features.",
 )  # fmt: skip
 @click.option(
-    "--part", metavar="NAME", help='Stage of a cascade such as TopRank: first, or "voter 1".'
+    "--stage", metavar="NAME", help='Stage of a cascade such as TopRank: first, or "voter 1".'
 )
 @click.option(
     "--dtype", type=click.Choice(["float32", "float64"]), default="float32", show_default=True,
@@ -43,7 +43,7 @@ from firstpage.cli.help import documented_command
 @options.as_json
 def command(
     model: Path | None, to: str | None, output: Path | None, name: str | None,
-    features: Path | None, part: str | None, dtype: str, list_: bool, as_json: bool,
+    features: Path | None, stage: str | None, dtype: str, list_: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Export a model to a search engine, ONNX or NumPy.
 
@@ -56,7 +56,7 @@ def command(
         raise click.UsageError("give a model file and --to TARGET; --list shows the targets.")
     from firstpage.interop.export.export import export
 
-    exported = export(model, to, name=name, features=features, part=part, dtype=dtype)
+    exported = export(model, to, name=name, features=features, stage=stage, dtype=dtype)
     if output is not None and str(output) == "-":
         sys.stdout.buffer.write(exported.files[exported.model])
         return
@@ -76,8 +76,11 @@ def _print_targets(as_json: bool) -> None:
     from firstpage.table import Table
 
     if as_json:
-        listing = [{"target": n, "writes": t.about, "takes": t.takes} for n, t in TARGETS.items()]
+        listing = [
+            {"target": name, "output": target.output, "models": target.models}
+            for name, target in TARGETS.items()
+        ]
         print(json.dumps(listing, indent=1))
         return
-    rows = [[name, target.about, target.takes] for name, target in TARGETS.items()]
-    print(Table(["target", "writes", "takes"], rows, left_aligned=3).text())
+    rows = [[name, target.output, target.models] for name, target in TARGETS.items()]
+    print(Table(["target", "output", "models"], rows, left_aligned=3).text())

@@ -18,7 +18,10 @@ def measures_command(as_json: bool) -> None:
     by_name = conventions()
     if as_json:
         listing = {
-            "measures": [{"form": form, "about": about} for form, about in measure_signatures()],
+            "measures": [
+                {"measure": signature, "description": description}
+                for signature, description in measure_signatures()
+            ],
             "conventions": by_name,
         }
         print(json.dumps(listing, indent=2))
@@ -27,7 +30,7 @@ def measures_command(as_json: bool) -> None:
     rows = [[s, *(str(by_name[name][s]) for name in by_name)] for s in settings]
     print(
         Table(
-            ["measure", "what it is"], [list(f) for f in measure_signatures()], left_aligned=2
+            ["measure", "description"], [list(f) for f in measure_signatures()], left_aligned=2
         ).text()
     )
     print()
@@ -44,14 +47,19 @@ def rankers_command(as_json: bool) -> None:
 
     if as_json:
         listing = [
-            {"name": n, "about": a, "paper": p, "parameters": parameter_names(RANKERS[n])}
-            for n, a, p in describe_rankers()
+            {
+                "name": name,
+                "description": description,
+                "paper": paper,
+                "parameters": parameter_names(RANKERS[name]),
+            }
+            for name, description, paper in describe_rankers()
         ]
         print(json.dumps(listing, indent=2))
         return
     print(
         Table(
-            ["ranker", "what it does", "paper"],
+            ["ranker", "description", "paper"],
             [list(r) for r in describe_rankers()],
             left_aligned=3,
         ).text()

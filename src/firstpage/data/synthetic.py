@@ -57,9 +57,9 @@ class Synthetic:
         Fraction of documents with a positive label; half of them reach 2, half of these 3, ..
     labels : {"grades", "order"}, default "grades"
         "order" labels the documents of a query n-1 .. 0 from best to worst.
-    tail : float, optional
-        If given, only this fraction at the top is ordered by u; the documents below it follow
-        another direction, independent of the first (the noisy tails of Lan et al. 2013).
+    head_fraction : float, optional
+        If given, only this fraction at the top is ordered by u; the tail below it follows another
+        direction, independent of the first (the noisy tails of Lan et al. 2013).
     seed : int, default 0
         Seed of all random numbers.
 
@@ -99,7 +99,7 @@ class Synthetic:
     grades: int = 5
     relevant: float = 0.3
     labels: Literal["grades", "order"] = "grades"
-    tail: float | None = None
+    head_fraction: float | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -124,8 +124,8 @@ class Synthetic:
             raise DataError(f"noise must not be negative; got {self.noise}.")
         if self.seed < 0:
             raise DataError(f"seed must not be negative; got {self.seed}.")
-        if self.tail is not None and not 0 < self.tail < 1:
-            raise DataError(f"tail must lie between 0 and 1; got {self.tail}.")
+        if self.head_fraction is not None and not 0 < self.head_fraction < 1:
+            raise DataError(f"head_fraction must lie between 0 and 1; got {self.head_fraction}.")
         self._length(self._rng(-1))  # raises if the distribution is invalid
 
     # --- the true model
@@ -265,7 +265,7 @@ class Synthetic:
 
     def _labels(self, X: Array, rng: np.random.Generator) -> Floats:
         observed = self._observed(X, rng)
-        if self.tail is not None:
+        if self.head_fraction is not None:
             observed = self._with_tail(observed, X)
         if self.labels == "order":
             labels = np.empty(len(X))
@@ -275,8 +275,9 @@ class Synthetic:
 
     def _with_tail(self, observed: Floats, X: Array) -> Floats:
         """Replace the utilities below the top by those of the tail's direction."""
-        assert self.tail is not None
-        top: Ints = np.argsort(-observed)[: max(1, round(self.tail * len(observed)))]
+        assert self.head_fraction is not None
+        size = max(1, round(self.head_fraction * len(observed)))
+        top: Ints = np.argsort(-observed)[:size]
         other = np.asarray(X, np.float64) @ self.tail_weights
         mixed: Floats = other - other.max() + observed[top].min() - 1e-3
         mixed[top] = observed[top]

@@ -72,7 +72,7 @@ class DemoResults:
             "documents": len(self.collection.documents),
             "labels": {
                 "judgments": labels.judgments, "per_question": labels.per_question,
-                "sorting": labels.sorting_comparisons, "minutes": labels.minutes,
+                "sorting_comparisons": labels.sorting_comparisons, "minutes": labels.minutes,
                 "recall": labels.recall, "agreement": labels.agreement,
                 "judged_by_two": labels.judged_by_two,
                 "judged_by_you": list(labels.reader_questions),
@@ -81,17 +81,17 @@ class DemoResults:
             "best": compared.best,
             "first_correct": dict(compared.first_correct),
             "comparison": compared.comparison.to_dict(),
-            "needed": compared.questions_needed,
+            "questions_needed": compared.questions_needed,
             "measure": {
                 "judgments": measured.judgments, "minutes": measured.minutes,
-                "learned": measured.accuracy, "usual": measured.standard_accuracy,
+                "accuracy": measured.accuracy, "standard_accuracy": measured.standard_accuracy,
                 "p": measured.p, "gains": measured.utility.gains.tolist(),
                 "discounts": measured.utility.discounts.tolist(),
                 "best": measured.best, "comparison": measured.comparison.to_dict(),
             },
-            "together": {
+            "aggregation": {
                 "weights": dict(self.combined.weights),
-                "against_best": self.combination_gain.to_dict(),
+                "difference_from_best": self.combination_gain.to_dict(),
             },
             "seconds": dict(self.seconds),
         }  # fmt: skip

@@ -181,17 +181,17 @@ def test_errors_for_cascades_name_their_stages() -> None:
     data = fp.Synthetic(queries=30, docs=12, features=6, grades=3).dataset()
     top = fp.TopRank(voters=["Regression", "ListNet"], depth=5).fit(data)
     for target in TARGETS:
-        with pytest.raises(fp.DataError, match=r"--part first\), or 'voter 1' .. 'voter 2'"):
+        with pytest.raises(fp.DataError, match=r"--stage first\), or 'voter 1' .. 'voter 2'"):
             fp.export(top, target)
-    exported = fp.export(top, "solr", part="first")
+    exported = fp.export(top, "solr", stage="first")
     first = top.model_.first
     names = [f"feature_{i}" for i in range(1, 7)]
     actual = ENGINES["solr"](exported.files, names, data.X)
     np.testing.assert_allclose(actual, first.scoring.predict(data.X), rtol=1e-5, atol=1e-6)
-    with pytest.raises(fp.DataError, match="has no part 'second'"):
-        fp.export(top, "solr", part="second")
-    with pytest.raises(fp.DataError, match="has no parts"):
-        fp.export(ranker("linear"), "solr", part="first")
+    with pytest.raises(fp.DataError, match="has no stage 'second'"):
+        fp.export(top, "solr", stage="second")
+    with pytest.raises(fp.DataError, match="has no stages"):
+        fp.export(ranker("linear"), "solr", stage="first")
 
 
 @pytest.mark.slow

@@ -17,8 +17,8 @@ from firstpage.interop.export.export_model import (
     ExportFiles,
     ExportModel,
     FeatureSource,
-    cascade_part,
     export_features,
+    select_stage,
 )
 from firstpage.rankers.model_files import Model, model_of, read_model
 from firstpage.registry import lookup
@@ -125,7 +125,7 @@ class ExportTarget:
         The name of the program, for messages.
     build : callable
         Returns its files.
-    about : str
+    output : str
         What the files are.
     kinds : tuple of str
         The kinds of models that it accepts, as in `Scoring.export_kinds`.
@@ -138,13 +138,13 @@ class ExportTarget:
 
     program: str
     build: Callable[[ExportModel], ExportFiles]
-    about: str
+    output: str
     kinds: tuple[str, ...] = ("linear", "trees")
     scaling: Scaling = "global"
     typed: bool = False
 
     @property
-    def takes(self) -> str:
+    def models(self) -> str:
         """The models that it accepts, for listings."""
         kinds = {ALL_KINDS: "all but cascades", ("linear", "trees"): "linear, trees, stumps"}
         return kinds.get(self.kinds, "its trees") + UNSUPPORTED[self.scaling]
@@ -304,7 +304,7 @@ def export(
     *,
     name: str | None = None,
     features: FeatureSource = None,
-    part: str | None = None,
+    stage: str | None = None,
     dtype: str = "float32",
 ) -> Export:
     """Return a model as the files of a search engine or another program.
@@ -323,7 +323,7 @@ def export(
     features : list or path, optional
         The names of the features, or their definitions in the target's format: a list, or a .txt
         or .json file.
-    part : str, optional
+    stage : str, optional
         The stage of a cascade such as TopRank: "first", "voter 1", ..
     dtype : {"float32", "float64"}, default "float32"
         The type of the input of onnx and vespa-onnx.
@@ -352,7 +352,7 @@ def export(
         typed = " and ".join(sorted(name for name, to in TARGETS.items() if to.typed))
         raise DataError(f"dtype goes with {typed}; {target} has its own.")
     source_model = _model(model)
-    scoring, transform, ranker = cascade_part(source_model, part)
+    scoring, transform, ranker = select_stage(source_model, stage)
     named = export_features(features, source_model.feature_names, source_model.n_features)
     exported = ExportModel(
         _export_name(name, ranker), named, scoring, transform, ranker, source_model.source, dtype

@@ -326,25 +326,25 @@ class ExportFiles:
     fixed: bool = False
 
 
-def cascade_part(
-    model: Model, part: str | None
+def select_stage(
+    model: Model, stage: str | None
 ) -> tuple[Scoring, MinMax | Standardize | None, str]:
     """Return scoring, transform and ranker of a model, or of a stage of a cascade."""
     stages = model.scoring.stages
     if not stages:
-        if part is not None:
-            raise DataError(f"{model.source} has no parts; leave out part={part!r}.")
+        if stage is not None:
+            raise DataError(f"{model.source} has no stages; leave out stage={stage!r}.")
         return model.scoring, model.transform, model.ranker
-    if part is None:
+    if stage is None:
         names = list(stages)
         raise DataError(
             f"{model.source} is a {model.ranker}: several models vote on the order, which no "
-            f"engine supports; export one of them: part={names[0]!r} (--part {names[0]}), or "
+            f"engine supports; export one of them: stage={names[0]!r} (--stage {names[0]}), or "
             f"{names[1]!r} .. {names[-1]!r}."
         )
-    if part not in stages:
-        raise DataError(f"{model.source} has no part {part!r}; it has {', '.join(stages)}.")
-    stage = stages[part]
-    if stage.transform is not None and model.transform is not None:
-        raise DataError(f"{model.source}: {part} scales what is already scaled; export it alone.")
-    return stage.scoring, stage.transform or model.transform, stage.name
+    if stage not in stages:
+        raise DataError(f"{model.source} has no stage {stage!r}; it has {', '.join(stages)}.")
+    selected = stages[stage]
+    if selected.transform is not None and model.transform is not None:
+        raise DataError(f"{model.source}: {stage} scales what is already scaled; export it alone.")
+    return selected.scoring, selected.transform or model.transform, selected.name

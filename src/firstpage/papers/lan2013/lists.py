@@ -147,7 +147,7 @@ def synthetic_lists(
     """Return simulated training, validation and test data."""
     generator = Synthetic(
         queries=sum(split_sizes), docs=n, features=FEATURES, noise=NOISE, labels="order",
-        tail=TOP_FRACTION if tail == "other" else None, seed=seed,
+        head_fraction=TOP_FRACTION if tail == "other" else None, seed=seed,
     )  # fmt: skip
     data = generator.dataset()
     if tail == "random":
