@@ -39,7 +39,7 @@ MAX_WORDS = 40  # of a document's text on a page
 
 
 @dataclass(frozen=True, eq=False)
-class LearnedMeasure:
+class MeasureLearningResult:
     """The learned measure, its agreement with held-out preferences, and its comparison.
 
     Attributes
@@ -84,7 +84,7 @@ class LearnedMeasure:
 def learn_measure(
     store: Store, collection: Collection, systems: Mapping[str, Floats],
     compared: BaselineComparison, folder: Folder, printer: StepPrinter,
-) -> LearnedMeasure:  # fmt: skip
+) -> MeasureLearningResult:  # fmt: skip
     """Let editors compare the first pages of all systems; learn a measure and apply it."""
     grades = _write_pages(collection, systems, folder)
     project = demo_project.create_project(
@@ -117,7 +117,7 @@ def learn_measure(
         for row, name in enumerate(comparison.systems)
         if name != compared.baseline
     }
-    return LearnedMeasure(
+    return MeasureLearningResult(
         utility, fitted.judgments, study.effort["lists"].active / 60,
         *held_out_accuracy(pairs, K), comparison, max(means, key=lambda name: means[name]),
     )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 
 from firstpage.demo.collection import Collection
 from firstpage.demo.labeling import LabelingResult
-from firstpage.demo.measuring import LearnedMeasure
+from firstpage.demo.measuring import MeasureLearningResult
 from firstpage.demo.rankings import (
     ALPHA,
     COMBINED,
@@ -35,7 +35,7 @@ class DemoResults:
         Scores: the baseline first, then the learned rankings, then their combination.
     compared : BaselineComparison
         The learned rankings compared with the baseline.
-    measured : LearnedMeasure
+    measured : MeasureLearningResult
         The learned measure.
     combined : CombinedRanking
         The combination of the learned rankings.
@@ -49,7 +49,7 @@ class DemoResults:
     labels: LabelingResult
     systems: Mapping[str, Floats]
     compared: BaselineComparison
-    measured: LearnedMeasure
+    measured: MeasureLearningResult
     combined: CombinedRanking
     against_best: Comparison
     seconds: Mapping[str, float]
@@ -187,7 +187,7 @@ def short_verdict(d: Difference) -> str:
     return f"{d.system} {verb} better than {d.against}"
 
 
-def learned_measure(measured: LearnedMeasure, compared: BaselineComparison) -> str:
+def learned_measure(measured: MeasureLearningResult, compared: BaselineComparison) -> str:
     """Return whether the learned measure agrees with editors, and whether the verdict changes."""
     before, now = short_verdict(compared.verdict), short_verdict(measured.verdict(compared))
     if now == before:

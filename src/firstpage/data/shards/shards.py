@@ -154,7 +154,7 @@ class Shards:
         """
         return replace(self, folder=self.folder.resolve(), shards=(self.shards[number],))
 
-    def open(self, number: int, check: bool = False) -> OpenShard:
+    def open(self, number: int, check: bool = False) -> MappedShard:
         """Open a shard, such that its memory can be released.
 
         Parameters
@@ -166,7 +166,7 @@ class Shards:
 
         Returns
         -------
-        OpenShard
+        MappedShard
             The data, and a method to release the pages.
 
         Raises
@@ -179,7 +179,7 @@ class Shards:
         if not self.folder.is_dir():
             raise DataError(f"{self.folder}: no such folder of shards on this machine.")
         if not shard.sizes:
-            return OpenShard(self._read_file(path))
+            return MappedShard(self._read_file(path))
         arrays = {name: map_array(path / f"{name}.npy", n) for name, n in shard.sizes.items()}
         maps = [a._mmap for a in arrays.values() if isinstance(a, np.memmap) and a.size]  # type: ignore[attr-defined]
         try:
@@ -190,7 +190,7 @@ class Shards:
             raise DataError(f"{path}: its features differ from the table: {DAMAGED}")
         if check:
             check_unchanged(data, shard.sha256)
-        return OpenShard(data, maps)
+        return MappedShard(data, maps)
 
     def _read_file(self, path: Path) -> Dataset:
         options: dict[str, Any] = {"dtype": self.dtype}
@@ -223,7 +223,7 @@ class Shards:
 
 
 @dataclass(frozen=True, eq=False)
-class OpenShard:
+class MappedShard:
     """An opened shard: its data and their memory maps."""
 
     data: Dataset
