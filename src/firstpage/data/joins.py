@@ -59,8 +59,8 @@ def _duplicate_error(column: Column, row: int, name: str) -> DataError:
 def intersect(graded: Dataset, ordered: Dataset) -> tuple[Dataset, Truth]:
     """Return the documents that two collections share, with the order of the second.
 
-    As MQ2007 with MQ2007-list: one collection has features and grades, the other a full order of
-    some of the same documents.
+    One collection has features and grades, the other a full order of some of the same documents, as
+    MQ2007 and MQ2007-list do.
 
     Parameters
     ----------

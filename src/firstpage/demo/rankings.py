@@ -178,7 +178,7 @@ def first_page(scores: Floats, data: Dataset, question: int, k: int) -> list[tup
 
 
 def extremes(compared: BaselineComparison) -> tuple[int, int]:
-    """Return the question that improved most over the baseline, and the one that got worst."""
+    """Return the questions with the largest gain and the largest loss against the baseline."""
     values = compared.comparison.values(MAIN_MEASURE)
     names = compared.comparison.systems
     gain = values[names.index(compared.best)] - values[names.index(compared.baseline)]

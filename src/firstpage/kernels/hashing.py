@@ -76,6 +76,7 @@ def gather_bytes(data: Bytes, starts: Ints, ends: Ints, out: Bytes) -> None:
 
 @subroutine
 def equal_ranges(a: Bytes, a_start: int, a_end: int, b: Bytes, b_start: int, b_end: int) -> bool:
+    """Return whether two byte ranges are equal."""
     if a_end - a_start != b_end - b_start:
         return False
     for i in range(a_end - a_start):
@@ -155,7 +156,7 @@ def join_ids(
                 ):
                     return i
                 slot = (slot + 1) & (size - 1)
-            table[slot] = -2 - i  # so that a duplicate is found
+            table[slot] = -2 - i  # a second occurrence in the query ends the search here
         for slot in range(size):
             table[slot] = -1
     return -1

@@ -176,7 +176,7 @@ def from_run(
             f"the run has {first_ids(run.queries)}, the judgments have {first_ids(qrels.queries)}."
         )
     judged_rows = join_documents(run, qrels, partner)
-    in_run = np.full(len(qrels.queries), -1, np.int64)
+    in_run = np.full(len(qrels.queries), -1, np.int64)  # index of each judged query in the run
     in_run[partner[partner >= 0]] = np.flatnonzero(partner >= 0)
     missing = np.flatnonzero(in_run < 0)
     coverage = Coverage(

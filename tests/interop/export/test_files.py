@@ -49,8 +49,9 @@ def test_export_to_a_file_writes_the_others_beside_it(model: Path, run) -> None:
 def test_every_target_is_listed(run) -> None:  # noqa: F811
     shown = run("export", "--list").stdout
     assert all(name in shown for name in TARGETS)
-    contents = json.loads(run("export", "--list", "--json").stdout)
-    assert [row["target"] for row in contents] == list(TARGETS)
+    listing = json.loads(run("export", "--list", "--json").stdout)
+    assert [row["target"] for row in listing] == list(TARGETS)
+    assert set(listing[0]) == {"target", "output", "models"}
 
 
 @pytest.mark.parametrize(
@@ -82,20 +83,22 @@ def test_errors_are_one_line(model: Path, run, args: list[str], message: str) ->
 
 def test_definitions_of_features_are_exported(tmp_path: Path) -> None:
     names = ["a", "b", "c", "d", "e", "f"]
-    own = {"class": "org.apache.solr.ltr.feature.OriginalScoreFeature", "params": {}}
-    stored = [{"name": "a", **own}, *({"name": n} for n in names[1:])]
+    definition = {"class": "org.apache.solr.ltr.feature.OriginalScoreFeature", "params": {}}
+    stored = [{"name": "a", **definition}, *({"name": n} for n in names[1:])]
     (tmp_path / "store.json").write_text(json.dumps(stored))
     exported = fp.export(ranker("linear"), "solr", features=tmp_path / "store.json")
     actual = json.loads(exported.files["features.json"])
-    assert actual[0] == {"store": "listmle", "name": "a", **own}
+    assert actual[0] == {"store": "listmle", "name": "a", **definition}
     assert actual[1]["params"] == {"q": "{!func}FILL_IN"}
     template = {"name": "a", "params": [], "template_language": "mustache", "template": {"x": 1}}
-    probes = {"featureset": {"features": [template, *names[1:]]}}
-    (tmp_path / "set.json").write_text(json.dumps(probes))
+    feature_set = {"featureset": {"features": [template, *names[1:]]}}
+    (tmp_path / "set.json").write_text(json.dumps(feature_set))
     exported = fp.export(ranker("linear"), "elasticsearch", features=str(tmp_path / "set.json"))
     assert json.loads(exported.files["features.json"])["featureset"]["features"][0] == template
-    contents = [{"name": "a", "expression": "bm25(title)"}, *names[1:]]
-    text = fp.export(ranker("linear"), "vespa", features=contents).files["listmle.profile"].decode()
+    expressions = [{"name": "a", "expression": "bm25(title)"}, *names[1:]]
+    text = (
+        fp.export(ranker("linear"), "vespa", features=expressions).files["listmle.profile"].decode()
+    )
     assert "expression: bm25(title)" in text
     assert text.count("(FILL IN)") == 5
 
@@ -107,7 +110,7 @@ def test_names_come_from_the_model_or_are_numbered() -> None:
     ) == set(NAMES)
     data = fp.Synthetic(queries=10, docs=5, features=3).dataset()
     exported = fp.export(fp.ListNet().fit(data), "elasticsearch")
-    contents = json.loads(exported.files["features.json"])["featureset"]["features"]
-    assert [f["name"] for f in contents] == ["feature_1", "feature_2", "feature_3"]
+    features = json.loads(exported.files["features.json"])["featureset"]["features"]
+    assert [f["name"] for f in features] == ["feature_1", "feature_2", "feature_3"]
     with pytest.raises(fp.DataError, match="takes a fitted ranker or a model file"):
         fp.export(fp.ListNet(), "solr")

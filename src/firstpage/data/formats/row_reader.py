@@ -153,14 +153,14 @@ def read_cells(
 
     The first row is the header; blank lines are skipped.
     """
-    numbered = ((number, line) for number, line in read_lines(name, stream, limits))
-    begin, first = next(((number, line) for number, line in numbered if line.strip()), (1, ""))
+    lines = read_lines(name, stream, limits)
+    begin, first = next(((number, line) for number, line in lines if line.strip()), (1, ""))
     end = begin
 
     def text() -> Iterator[str]:
         nonlocal end
         yield first + "\n"
-        for end, line in numbered:  # noqa: B007 (used in errors)
+        for end, line in lines:  # noqa: B007 (used in errors)
             yield line + "\n"
 
     csv.field_size_limit(MAX_LINE_BYTES)

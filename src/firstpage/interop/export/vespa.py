@@ -32,7 +32,7 @@ matches, one at a time; where these are many, use a cheap `first-phase`, and
         rerank-count: 100
         expression: sum(onnx(NAME).scores)
     }"""
-CELLS = {"float32": "float", "float64": "double"}
+TENSOR_CELL_TYPES = {"float32": "float", "float64": "double"}
 
 
 def export(exported: ExportModel) -> ExportFiles:
@@ -41,7 +41,7 @@ def export(exported: ExportModel) -> ExportFiles:
     score = [
         "    function firstpage_score() {",
         "        expression {",
-        *(f"            {line}" for line in expression(exported)),
+        *(f"            {line}" for line in score_terms(exported)),
         "        }",
         "    }",
     ]
@@ -57,7 +57,7 @@ def export_onnx(exported: ExportModel) -> ExportFiles:
     score = [
         "    function firstpage_features() {",
         "        expression {",
-        f"            tensor<{CELLS[exported.dtype]}>(d0[1],d1[{len(names)}]):[[",
+        f"            tensor<{TENSOR_CELL_TYPES[exported.dtype]}>(d0[1],d1[{len(names)}]):[[",
         *(f"                {name}," for name in names[:-1]),
         f"                {names[-1]}",
         "            ]]",
@@ -81,24 +81,32 @@ def _profile(exported: ExportModel) -> str:
     return name if not name[:1].isdigit() else f"_{name}"
 
 
-def _text(exported: ExportModel, profile: str, score: list[str], first: str) -> bytes:
+def _text(exported: ExportModel, profile: str, score: list[str], first_phase: str) -> bytes:
     """Return a profile: one function per feature, the score, and the first phase."""
     inherits = "" if profile == "default" else " inherits default"
     lines = [f"rank-profile {profile}{inherits} {{", ""]
     for i, name in enumerate(exported.features.names):
-        known = _known(exported, name)
+        expression = _feature_expression(exported, name)
         lines += [
-            f"    # feature {i + 1}: {_comment(name)}{'' if known else ' (FILL IN)'}",
+            f"    # feature {i + 1}: {_comment(name)}{'' if expression else ' (FILL IN)'}",
             f"    function feature_{i + 1}() {{",
-            f"        expression: {known or 0}",
+            f"        expression: {expression or 0}",
             "    }",
             "",
         ]
-    lines += [*score, "", "    first-phase {", f"        expression: {first}", "    }", "}", ""]
+    lines += [
+        *score,
+        "",
+        "    first-phase {",
+        f"        expression: {first_phase}",
+        "    }",
+        "}",
+        "",
+    ]
     return "\n".join(lines).encode()
 
 
-def _known(exported: ExportModel, name: str) -> str:
+def _feature_expression(exported: ExportModel, name: str) -> str:
     """Return the user's expression of a feature, if any; it must be one line."""
     expression = exported.features.known.get(name, {}).get("expression")
     if expression is None:
@@ -112,7 +120,7 @@ def _known(exported: ExportModel, name: str) -> str:
     return text
 
 
-def expression(exported: ExportModel) -> list[str]:
+def score_terms(exported: ExportModel) -> list[str]:
     """Return the lines of the score over the functions feature_1, ..; one term per line."""
     if exported.kind == "linear":
         weights, intercept = exported.weights()

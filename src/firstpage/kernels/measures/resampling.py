@@ -40,7 +40,9 @@ def flip_signs(differences: Floats, rounds: int, seed: int, limit: float) -> int
 
 @compiled_kernel
 def flip_all_signs(differences: Floats, limit: float) -> int:
-    """Return the same over all 2^(n-1) sign patterns up to a common sign (n <= 24).
+    """Return how many of the 2^(n-1) sign patterns reach `limit`, as in `flip_signs` (n <= 24).
+
+    A pattern and its negative have the same absolute sum, so one of the two is counted.
 
     Patterns are enumerated in Gray-code order: each differs from the one before in one sign.
     """
