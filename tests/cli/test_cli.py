@@ -406,7 +406,7 @@ try:
     main()
 finally:
     slow = ("numba", "sklearn", "scipy", "rich", "polars", "importlib.metadata", "socket",
-            "concurrent.futures")
+            "concurrent.futures", "firstpage.cli.train")
     print([m for m in slow if m in sys.modules], file=sys.stderr)
 """
     small = "".join((files / "data.txt").read_text().splitlines(keepends=True)[:8])

@@ -121,7 +121,7 @@ def test_commands_are_grouped_and_each_is_listed_once() -> None:
     text = app.get_help(click.Context(app, info_name="firstpage"))
     titles = re.findall(r"^(\S.*):$", text, re.M)
     assert titles == ["Options", *app.sections, "Examples"]
-    names = [command.name for commands in app.sections.values() for command in commands]
+    names = [name for names in app.sections.values() for name in names]
     assert sorted(names) == sorted(app.commands)
     assert len(set(names)) == len(names)
     for name in names:

@@ -14,46 +14,37 @@ from typing import Any
 import click
 
 from firstpage import __version__, kernels
-from firstpage.cli import (
-    aggregate,
-    compare,
-    convert,
-    crossval,
-    data_files,
-    dcglearn,
-    demo,
-    evaluate,
-    explain,
-    export,
-    import_,
-    label,
-    listings,
-    rank,
-    reproduce,
-    serve,
-    theory,
-    train,
-)  # fmt: skip
-from firstpage.cli.help import SectionedGroup
+from firstpage.cli.help import DeferredCommand, SectionedGroup
 from firstpage.cli.options import refuse_repeated_options
 from firstpage.errors import FirstpageError, FirstpageWarning
 
 SECTIONS = {
-    "Start": [demo.command],
+    "Start": [DeferredCommand("demo", "demo")],
     "Data": [
-        data_files.describe_command, convert.command, import_.command, data_files.shard_command,
-        data_files.synthesize_command,
+        DeferredCommand("describe", "data_files", "describe_command"),
+        DeferredCommand("convert", "convert"),
+        DeferredCommand("import", "import_"),
+        DeferredCommand("shard", "data_files", "shard_command"),
+        DeferredCommand("synthesize", "data_files", "synthesize_command"),
     ],
     "Train": [
-        listings.rankers_command, train.command, crossval.command, rank.command, explain.command,
+        DeferredCommand("rankers", "listings", "rankers_command"),
+        DeferredCommand("train", "train"),
+        DeferredCommand("crossval", "crossval"),
+        DeferredCommand("rank", "rank"),
+        DeferredCommand("explain", "explain"),
     ],
-    "Measure and compare": [listings.measures_command, evaluate.command, compare.command],
-    "Learn a measure": [dcglearn.command],
-    "Aggregate": [aggregate.command],
-    "Label": [label.command],
-    "Ship": [export.command, serve.command],
-    "Reproduce": [reproduce.command, theory.command],
-}  # fmt: skip
+    "Measure and compare": [
+        DeferredCommand("measures", "listings", "measures_command"),
+        DeferredCommand("evaluate", "evaluate"),
+        DeferredCommand("compare", "compare"),
+    ],
+    "Learn a measure": [DeferredCommand("dcglearn", "dcglearn")],
+    "Aggregate": [DeferredCommand("aggregate", "aggregate")],
+    "Label": [DeferredCommand("label", "label")],
+    "Ship": [DeferredCommand("export", "export"), DeferredCommand("serve", "serve")],
+    "Reproduce": [DeferredCommand("reproduce", "reproduce"), DeferredCommand("theory", "theory")],
+}
 
 
 @click.group(

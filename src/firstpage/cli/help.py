@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import click
@@ -41,28 +43,74 @@ class ExampleCommand(click.Command):
         _write_examples(self.examples, formatter)
 
 
+@dataclass(frozen=True)
+class DeferredCommand:
+    """A command that is imported when it is used, so that the others start faster."""
+
+    name: str
+    module: str  # in firstpage.cli
+    attribute: str = "command"
+
+    def load(self) -> click.Command:
+        """Import the command."""
+        command: click.Command = getattr(
+            import_module(f"firstpage.cli.{self.module}"), self.attribute
+        )
+        assert command.name == self.name
+        return command
+
+
+class CommandTable(MutableMapping[str, click.Command]):
+    """Commands by name; deferred ones are imported on access."""
+
+    def __init__(self, commands: Sequence[click.Command | DeferredCommand]) -> None:
+        self._commands = {str(command.name): command for command in commands}
+
+    def __getitem__(self, name: str) -> click.Command:
+        command = self._commands[name]
+        if isinstance(command, DeferredCommand):
+            command = self._commands[name] = command.load()
+        return command
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._commands
+
+    def __setitem__(self, name: str, command: click.Command) -> None:
+        self._commands[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._commands[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._commands)
+
+    def __len__(self) -> int:
+        return len(self._commands)
+
+
 class SectionedGroup(click.Group):
     """A group whose help lists its commands by section, with summaries that are never cut.
 
     Parameters
     ----------
-    sections : mapping of str to sequence of click.Command
+    sections : mapping of str to sequence of click.Command or DeferredCommand
         The commands of each section, in the order in which help shows them.
     examples : sequence of str
         Command lines that can be pasted into a shell.
     """
 
     def __init__(
-        self, *args: Any, sections: Mapping[str, Sequence[click.Command]],
+        self, *args: Any, sections: Mapping[str, Sequence[click.Command | DeferredCommand]],
         examples: Sequence[str] = (), **options: Any,
     ) -> None:  # fmt: skip
         options.setdefault("subcommand_metavar", "COMMAND [ARGS]")
-        super().__init__(*args, **options)
+        table = CommandTable([c for commands in sections.values() for c in commands])
+        super().__init__(*args, commands=table, **options)
         self.examples = tuple(examples)
-        self.sections = {title: list(commands) for title, commands in sections.items()}
-        for commands in self.sections.values():
-            for command in commands:
-                self.add_command(command)
+        self.sections = {
+            title: [str(command.name) for command in commands]
+            for title, commands in sections.items()
+        }
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands in the order of the sections."""
@@ -71,9 +119,11 @@ class SectionedGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a list of names and summaries per section, all in the same columns."""
         width = max(map(len, self.commands))
-        for title, commands in self.sections.items():
+        for title, names in self.sections.items():
             with formatter.section(title):
-                formatter.write_dl([(f"{c.name:<{width}}", summary(c)) for c in commands])
+                formatter.write_dl(
+                    [(f"{name:<{width}}", summary(self.commands[name])) for name in names]
+                )
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples as they are, without wrapping."""
