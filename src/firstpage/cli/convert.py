@@ -83,9 +83,9 @@ def command(
     to = to or ("letor" if folds else format_of(target, writing=True))
     if not folds:
         outputs.check_suffix(target, (to.lower(),), "TARGET")
-    featured = kind not in ("qrels", "run", "npz")
-    options.only_with("a file of features other than npz", featured, "dtype")
-    read_options = {"dtype": dtype} if featured else {}
+    has_features = kind not in ("qrels", "run", "npz")
+    options.only_with("a file of features other than npz", has_features, "dtype")
+    read_options = {"dtype": dtype} if has_features else {}
     with shared.reading_progress(source) as progress:
         data = read(source, kind, progress, scores is None, **read_options)
     if normalize is not None:

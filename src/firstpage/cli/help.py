@@ -104,8 +104,8 @@ class SectionedGroup(click.Group):
         examples: Sequence[str] = (), **options: Any,
     ) -> None:  # fmt: skip
         options.setdefault("subcommand_metavar", "COMMAND [ARGS]")
-        table = CommandTable([c for commands in sections.values() for c in commands])
-        super().__init__(*args, commands=table, **options)
+        options["commands"] = CommandTable([c for listed in sections.values() for c in listed])
+        super().__init__(*args, **options)
         self.examples = tuple(examples)
         self.sections = {
             title: [str(command.name) for command in commands]

@@ -10,7 +10,7 @@ import numpy as np
 
 from firstpage.types import Floats
 
-WIDTH, ROW, LABEL = 720, 26, 270
+WIDTH, ROW_HEIGHT, LABEL_WIDTH = 720, 26, 270
 Point = tuple[float, float]
 Bounds = tuple[float, float]  # lower, upper
 
@@ -45,7 +45,7 @@ class _Axis:
 
     def x(self, value: float) -> float:
         fraction = (value - self.low) / (self.high - self.low)
-        return LABEL + fraction * (WIDTH - LABEL - 20)
+        return LABEL_WIDTH + fraction * (WIDTH - LABEL_WIDTH - 20)
 
     def draw(self) -> str:
         elements = []
@@ -62,7 +62,7 @@ class _Axis:
 def _label(text: str, y: float) -> str:
     """Return a row label, shortened in the middle where it is long."""
     shown = text if len(text) <= 42 else text[:20] + "…" + text[-20:]
-    return f'<text x="{LABEL - 10}" y="{y + 4:.1f}" text-anchor="end">{escape(shown)}</text>'
+    return f'<text x="{LABEL_WIDTH - 10}" y="{y + 4:.1f}" text-anchor="end">{escape(shown)}</text>'
 
 
 def intervals(
@@ -86,14 +86,14 @@ def intervals(
     """
     low = min([r[2] for r in rows] + ([0.0] if zero else []))
     high = max([r[3] for r in rows] + ([0.0] if zero else []))
-    bottom = ROW * len(rows) + 6
+    bottom = ROW_HEIGHT * len(rows) + 6
     axis = _Axis(low, high, bottom)
     elements = [axis.draw()]
     if zero:
         x = axis.x(0.0)
         elements.append(f'<line class="zero" x1="{x:.1f}" x2="{x:.1f}" y1="4" y2="{bottom}"/>')
     for i, (name, value, lo, hi) in enumerate(rows):
-        y = ROW * (i + 0.5) + 4
+        y = ROW_HEIGHT * (i + 0.5) + 4
         excludes_zero = zero and (lo > 0 or hi < 0)
         kind = "mark strong" if excludes_zero else "mark"
         elements.append(
@@ -136,12 +136,12 @@ def outcomes(rows: Sequence[tuple[str, int, int, int]], title: str) -> str:
     """Return a stacked bar per row of (name, wins, ties, losses)."""
     elements = []
     for i, (name, *counts) in enumerate(rows):
-        y = ROW * i + 6
+        y = ROW_HEIGHT * i + 6
         total = max(sum(counts), 1)
-        x = float(LABEL)
+        x = float(LABEL_WIDTH)
         elements.append(_label(name, y + 8))
         for kind, count in zip(("win", "tie", "loss"), counts, strict=True):
-            width = (WIDTH - LABEL - 20) * count / total
+            width = (WIDTH - LABEL_WIDTH - 20) * count / total
             if count:
                 elements.append(
                     f'<rect class="{kind}" x="{x:.1f}" y="{y}" width="{width:.1f}" height="16">'
@@ -153,18 +153,18 @@ def outcomes(rows: Sequence[tuple[str, int, int, int]], title: str) -> str:
                         f'text-anchor="middle">{count}</text>'
                     )
             x += width
-    return svg(ROW * len(rows) + 6, "".join(elements), title)
+    return svg(ROW_HEIGHT * len(rows) + 6, "".join(elements), title)
 
 
 def bars(rows: Sequence[tuple[str, float]], title: str) -> str:
     """Return a horizontal bar per row of (name, value), from zero to the value."""
     values = [v for _, v in rows] or [0.0]
-    bottom = ROW * len(rows) + 6
+    bottom = ROW_HEIGHT * len(rows) + 6
     axis = _Axis(min([*values, 0.0]), max([*values, 0.0]), bottom)
     zero = axis.x(0.0)
     elements = [axis.draw()]
     for i, (name, value) in enumerate(rows):
-        y = ROW * i + 8
+        y = ROW_HEIGHT * i + 8
         x, end = sorted((zero, axis.x(value)))
         kind = "win" if value >= 0 else "loss"
         elements.append(

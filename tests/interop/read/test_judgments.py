@@ -39,7 +39,7 @@ def test_quepid_ratings_are_read(tmp_path: Path, run) -> None:  # noqa: F811
         ("query,docid,rating\na,b,1\na,b,2\n", "q.csv:3: 'b' has another rating"),
         ("query,docid,rating\na b,b,1\na_b,c,2\n", "would both be called 'a_b'"),
         ("query,docid,rating\na,b\n", "q.csv:2: has fewer fields than the header"),
-        ("query,docid,rating\n", "holds no ratings"),
+        ("query,docid,rating\n", "contains no ratings"),
         ("query,docid,rating\n ,b,1\n", "a query is empty"),
     ],
 )

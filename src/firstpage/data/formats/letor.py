@@ -290,16 +290,16 @@ def read_scores(path: str | os.PathLike[str], expected: int | None = None) -> Fl
     raw = read_all(file)
     text = np.frombuffer(raw if raw.endswith(b"\n") else raw + b"\n", np.uint8)
     values = np.empty(int(np.count_nonzero(text == 10)))
-    hards = np.empty(3 * len(values), np.int64)
+    fallbacks = np.empty(3 * len(values), np.int64)
     state = np.zeros(3, np.int64)
     cell = np.zeros(1, np.uint64)
     code = kernel.parse_scores(
-        text, len(text), *powers(), cell, cell.view(np.float64), values, hards, state
+        text, len(text), *powers(), cell, cell.view(np.float64), values, fallbacks, state
     )
-    rows, hard, trouble = state.tolist()
+    rows, n_fallback, error_at = state.tolist()
     if code:
-        raise _not_a_number(file, text, trouble)
-    for row, start, end in hards[:hard].reshape(-1, 3).tolist():
+        raise _not_a_number(file, text, error_at)
+    for row, start, end in fallbacks[:n_fallback].reshape(-1, 3).tolist():
         value = fallback_number(bytes(text[start:end]))
         if value is None:
             raise _not_a_number(file, text, start)

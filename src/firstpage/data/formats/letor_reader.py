@@ -60,7 +60,7 @@ class _Buffers:
         self.query_names = np.empty(self.size, np.uint8)
         self.id_ends = np.empty(rows, np.int64)
         self.ids = np.empty(self.size, np.uint8)
-        self.hards = np.empty(3 * (rows + values), np.int64)
+        self.fallbacks = np.empty(3 * (rows + values), np.int64)
 
     def doubled(self) -> _Buffers:
         new = _Buffers(2 * self.size)
@@ -197,7 +197,7 @@ class LetorReader:
         code = kernel.parse_letor(
             b.text, size, *powers(), self.cell, self.cell.view(np.float64),
             b.labels, b.row_ends, b.indices, b.values,
-            b.query_rows, b.query_ends, b.query_names, b.id_ends, b.ids, b.hards, state,
+            b.query_rows, b.query_ends, b.query_names, b.id_ends, b.ids, b.fallbacks, state,
         )  # fmt: skip
         if code:
             self._fail(code, b.text, size)
@@ -268,7 +268,7 @@ class LetorReader:
 
     def _parse_hard_numbers(self, b: _Buffers, count: int) -> None:
         """Parse the numbers that the kernel left to Python."""
-        for target, start, end in b.hards[:count].reshape(-1, 3).tolist():
+        for target, start, end in b.fallbacks[:count].reshape(-1, 3).tolist():
             word = bytes(b.text[start:end])
             value = fallback_number(word)
             if value is None:

@@ -370,19 +370,20 @@ def _read(cls: type[ColumnType], path: Path) -> ColumnType:
     query_starts, query_ends = np.empty(n_lines, np.int64), np.empty(n_lines, np.int64)
     table = np.full(max(16, 1 << (2 * n_lines - 1).bit_length()), -1, np.int64)
     cell = np.zeros(1, np.uint64)
-    hards = np.empty(3 * n_lines, np.int64)
+    fallbacks = np.empty(3 * n_lines, np.int64)
     state = np.zeros(5, np.int64)
     code = kernel.parse_trec(
         text, len(text), cls.fields.index(cls.value_name), int(cls is Qrels),
         *powers(), cell, cell.view(np.float64),
-        query, starts, ends, hashes, values, ranks, query_starts, query_ends, table, hards, state,
+        query, starts, ends, hashes, values, ranks, query_starts, query_ends, table, fallbacks,
+        state,
     )  # fmt: skip
     if code:
         raise _error(cls, path, text, code, state)
     rows, queries = int(state[kernel.ROWS]), int(state[kernel.QUERIES])
     if not rows:
         raise DataError(f"{path}: contains no {cls.value_name}s.")
-    for row, start, end in hards[: state[kernel.FALLBACKS]].reshape(-1, 3).tolist():
+    for row, start, end in fallbacks[: state[kernel.FALLBACKS]].reshape(-1, 3).tolist():
         value = fallback_number(bytes(text[start:end]))
         if value is None:
             state[kernel.ERROR_AT] = start
@@ -513,7 +514,9 @@ def write_qrels(qrels: Qrels | Dataset, path: str | os.PathLike[str]) -> None:
     with write_bytes(Path(path)) as out:
         for query, lo, hi in zip(table.queries, ends, ends[1:], strict=False):
             rows = zip(table.docids[slice(lo, hi)], table.values[lo:hi].tolist(), strict=True)
-            out.write(encode_text("".join(f"{query} 0 {doc} {_plain(v)}\n" for doc, v in rows)))
+            out.write(
+                encode_text("".join(f"{query} 0 {doc} {_grade_text(v)}\n" for doc, v in rows))
+            )
 
 
 def write_run(run: Run, path: str | os.PathLike[str]) -> None:
@@ -574,7 +577,7 @@ def _check_names(table: Column) -> None:
             check_identifier(name, kind, "a TREC file")
 
 
-def _plain(value: float) -> str:
+def _grade_text(value: float) -> str:
     return str(int(value)) if value.is_integer() else repr(value)
 
 

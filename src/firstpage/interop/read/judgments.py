@@ -19,7 +19,7 @@ from firstpage.data.formats.trec import Qrels
 from firstpage.data.ids import encode_text
 from firstpage.data.io.files import suffix_of, write_bytes
 from firstpage.errors import DataError, FirstpageWarning
-from firstpage.interop.read.rows import Json, Names, json_values, name_of, table
+from firstpage.interop.read.rows import Json, Names, json_values, name_of, table_rows
 
 RATING_COLUMNS = {
     "query": ("query", "query_text", "query text"),
@@ -62,7 +62,7 @@ def read_quepid(path: str | os.PathLike[str]) -> Qrels:
     query, document = Names("query"), Names("document id")
     ratings: dict[str, dict[str, float]] = {}
     unrated = 0
-    for where, row in table(file, RATING_COLUMNS):
+    for where, row in table_rows(file, RATING_COLUMNS):
         if not row["rating"]:
             unrated += 1
             continue
@@ -79,7 +79,7 @@ def read_quepid(path: str | os.PathLike[str]) -> Qrels:
                 "above; export one rating per document."
             )
     if not ratings:
-        raise DataError(f"{file}: holds no ratings.")
+        raise DataError(f"{file}: contains no ratings.")
     if unrated:
         warnings.warn(
             f"{file}: {unrated} rows without a rating are dropped.", FirstpageWarning, stacklevel=2
@@ -127,7 +127,7 @@ def read_clicks(path: str | os.PathLike[str]) -> list[Pair]:
     [('q', 'b', 'a')]
     """
     file = Path(path)
-    read = _table if suffix_of(file)[0] in (".csv", ".tsv") else _json
+    read = _read_table if suffix_of(file)[0] in (".csv", ".tsv") else _read_json
     pairs: list[Pair] = []
     for query, shown, clicked in read(file):
         for position, document in enumerate(shown):
@@ -151,22 +151,22 @@ def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\r\n') else text
 
 
-def _json(file: Path) -> Iterator[tuple[str, list[str], set[str]]]:
+def _read_json(file: Path) -> Iterator[tuple[str, list[str], set[str]]]:
     """Yield query, documents shown and documents clicked of JSON lines."""
     for where, value in json_values(file):
         for row in value if isinstance(value, list) else [value]:
             fields = row if isinstance(row, dict) else {}
             try:
-                query, shown = _filled(fields["query"]), _documents(fields["ranking"])
+                query, shown = _nonblank_name(fields["query"]), _documents(fields["ranking"])
                 clicked = set(_documents(fields["clicks"]))
             except (KeyError, TypeError):
                 raise DataError(
                     f"{where}: must have query, ranking and clicks; the last two are lists "
                     "of document ids, and no id may be empty."
                 ) from None
-            twice = next((d for d, times in Counter(shown).items() if times > 1), None)
-            if twice is not None:
-                raise DataError(f"{where}: {twice!r} occurs twice in one list.")
+            repeated = next((d for d, times in Counter(shown).items() if times > 1), None)
+            if repeated is not None:
+                raise DataError(f"{where}: {repeated!r} occurs twice in one list.")
             if not clicked <= set(shown):
                 unknown = min(clicked - set(shown))
                 raise DataError(f"{where}: {unknown!r} was clicked but not shown.")
@@ -177,10 +177,10 @@ def _documents(value: Json) -> list[str]:
     """Return a list of document ids; raise TypeError otherwise."""
     if not isinstance(value, list):
         raise TypeError
-    return [_filled(item) for item in value]
+    return [_nonblank_name(item) for item in value]
 
 
-def _filled(value: Json) -> str:
+def _nonblank_name(value: Json) -> str:
     """Return a name that is not blank; raise TypeError otherwise."""
     name = name_of(value)
     if not name.strip():
@@ -188,12 +188,12 @@ def _filled(value: Json) -> str:
     return name
 
 
-def _table(file: Path) -> Iterator[tuple[str, list[str], set[str]]]:
+def _read_table(file: Path) -> Iterator[tuple[str, list[str], set[str]]]:
     """Yield query, documents shown and documents clicked of a table."""
     query, first, last, shown, clicked = "", 0, 0, list[str](), set[str]()
     starts: set[int] = set()
-    for where, row in table(file, CLICK_COLUMNS):
-        position, click = _row(row, where)
+    for where, row in table_rows(file, CLICK_COLUMNS):
+        position, click = _position_and_click(row, where)
         same = bool(shown) and row["query"] == query
         if same and first < position <= last:
             raise DataError(
@@ -223,7 +223,7 @@ def _table(file: Path) -> Iterator[tuple[str, list[str], set[str]]]:
         )
 
 
-def _row(row: dict[str, str], where: str) -> tuple[int, bool]:
+def _position_and_click(row: dict[str, str], where: str) -> tuple[int, bool]:
     """Return the position of a row, and whether it was clicked."""
     if not row["query"] or not row["document"]:
         raise DataError(f"{where}: a query or a document is empty.")

@@ -16,7 +16,9 @@ Json: TypeAlias = object
 """A value of a JSON file, of a type that is not checked yet."""
 
 
-def table(path: Path, columns: dict[str, tuple[str, ...]]) -> Iterator[tuple[str, dict[str, str]]]:
+def table_rows(
+    path: Path, columns: dict[str, tuple[str, ...]]
+) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield (file:line, fields) of a CSV file with a header, without blank rows.
 
     The line is the one where a row begins; quoted fields may span several.  `columns` gives the
