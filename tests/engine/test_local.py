@@ -36,7 +36,7 @@ def exact(tmp_path_factory) -> fp.Shards:
 )
 def test_the_objective_over_shards_is_that_in_memory(exact: fp.Shards, name: str) -> None:
     ranker = fp.ranker(name)
-    loss, scorer = ranker._composition().loss, Linear()
+    loss, scorer = ranker._loss(), Linear()
     sharded = ShardedData.from_shards(exact, LocalEngine(1), None, ranker._truth, True)
     in_memory = InMemory(EXACT, convert=ranker._truth).without_uninformative()
     sharded_objective, objective = (

@@ -91,7 +91,7 @@ def test_slack_rescaling_finds_nearly_all_and_never_misses_a_violation(measure_f
         assert value[0] <= exact + 1e-9
         assert (value[0] > 0) == (exact > 1e-12)
         if search == "chords":
-            assert target.bounds[0] >= exact - 1e-9
+            assert target.upper_bounds[0] >= exact - 1e-9
         missed += value[0] < exact - 1e-9
     assert cases > 100
     assert missed <= 0.02 * cases

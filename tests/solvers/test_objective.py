@@ -179,7 +179,7 @@ def test_incompatible_components_are_refused() -> None:
         solver_for(LBFGS(), Rough(), BoundLinear(np.ones((2, 1))), 0)
 
     class Network(BoundLinear):
-        parallel = False
+        linear = False
 
     with pytest.raises(IncompatibleComponents, match="CuttingPlane needs linear scores"):
         solver_for(CuttingPlane(), Rough(), Network(np.ones((2, 1))), 0)

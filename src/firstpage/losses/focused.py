@@ -72,7 +72,7 @@ class Focused(Loss):
 
 
 @dataclass(frozen=True, eq=False)
-class _WeightedSum:
+class _WeightedSum(LossTarget):
     """A weighted sum of targets."""
 
     weighted_targets: list[tuple[float, LossTarget]]
@@ -207,7 +207,7 @@ def _normalized(target: _CrossEntropyTarget, included: Bools | None = None) -> L
 
 
 @dataclass(frozen=True, eq=False)
-class _Shifted:
+class _Shifted(LossTarget):
     """A target from whose values a constant per query is subtracted."""
 
     target: LossTarget

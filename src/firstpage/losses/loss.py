@@ -109,6 +109,12 @@ class LossTarget(Protocol):
     of the queries lo:hi, `values` has one per query.
     """
 
+    @property
+    def upper_bounds(self) -> Floats | None:
+        """Upper bounds of the values of the last run, where a search may miss a maximum; None where
+        values are exact."""
+        return None
+
     def hessian_scale(self) -> Floats:
         """Return one factor per query: at equal scores the Hessian by the parameters of a linear
         scorer is about this factor times the covariance of the query's features."""
@@ -127,6 +133,17 @@ class LossTarget(Protocol):
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
         """Return a kernel that writes the second derivative by each score, or an upper bound."""
         ...
+
+    def freeze(self, scores: Floats) -> None:
+        """Fix the true ranking to the one of the highest score under these scores.
+
+        Only for losses whose true ranking depends on the scores.
+        """
+        raise AssertionError(f"{type(self).__name__} has no true ranking to freeze")
+
+    def thaw(self) -> None:
+        """Undo `freeze`."""
+        raise AssertionError(f"{type(self).__name__} has no true ranking to thaw")
 
 
 class Loss:

@@ -198,7 +198,7 @@ class PairwiseHinge(_Pairwise):
 
 
 @dataclass(frozen=True, eq=False)
-class _PairwiseTarget:
+class _PairwiseTarget(LossTarget):
     levels: LabelLevels
     upper: Floats  # weight per level as the better document of a pair
     lower: Floats  # and as the worse one

@@ -80,7 +80,7 @@ class PermutationCrossEntropy(Loss):
         return PermutationTarget(psi, rows, truth.offsets, truth.offsets, np.ones(len(truth)))
 
 
-class PermutationTarget:
+class PermutationTarget(LossTarget):
     """The documents `docs` of each query, as numbers inside it, and their target scores `psi`."""
 
     def __init__(

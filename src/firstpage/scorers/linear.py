@@ -69,6 +69,7 @@ class Linear:
 class BoundLinear:
     """Weights over the rows of a dense float32 or float64 array, or of a CSR array."""
 
+    linear = True
     parallel = True
 
     def __init__(self, X: Features) -> None:

@@ -87,6 +87,7 @@ class MLP:
 class BoundMLP:
     """A network whose parameters are one flat tensor, so that any solver can update them."""
 
+    linear = False
     parallel = False  # PyTorch has threads of its own
     relative_error = 1e-7
 

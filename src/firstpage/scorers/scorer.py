@@ -29,6 +29,7 @@ class BoundScorer(Protocol):
 
     X: Any  # the features, as the scorer stores them
     size: int  # number of parameters
+    linear: bool  # whether scores are linear in the parameters
     parallel: bool  # whether slices may run concurrently
     relative_error: float  # of an objective, from rounding
 

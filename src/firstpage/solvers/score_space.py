@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 
 from firstpage.engine.threads import Lanes
+from firstpage.losses.loss import LossTarget
 from firstpage.scorers.scorer import BoundKernel
 from firstpage.solvers.solver import Objective, SolverResult
 from firstpage.types import Floats, Ints
@@ -206,8 +207,7 @@ class ScoreSpace:
         return point, self._gradients.sum(axis=0)
 
     def freeze(self, params: Floats) -> None:
-        target: Any = self._objective.target
-        target.freeze(self.scores(params))
+        self._objective.target.freeze(self.scores(params))
 
     def loss_error_bound(self) -> float:
         return loss_error_bound(self._objective.target, self._values, self._objective.query_weights)
@@ -225,9 +225,9 @@ def result_at(result: SolverResult, objective: ScoredObjective[P], params: Float
     return replace(result, params=params, value=point.value, gap=gap)
 
 
-def loss_error_bound(target: object, values: Floats, query_weights: Floats) -> float:
-    """Return by how much a mean loss may exceed these values, by the bounds of the target."""
-    bounds = getattr(target, "bounds", None)
+def loss_error_bound(target: LossTarget, values: Floats, query_weights: Floats) -> float:
+    """Return by how much a mean loss may exceed these values of the target's last run."""
+    bounds = target.upper_bounds
     return 0.0 if bounds is None else float(((bounds - values) * query_weights).sum())
 
 

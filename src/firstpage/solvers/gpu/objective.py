@@ -32,10 +32,10 @@ def device_objective(host: BlockObjective, truth: Truth, device: str) -> Objecti
     """
     bound = host.scorer
     if not has_kernels(device) or (terms := host.target.terms()) is None:
-        return HostLossObjective(host, device) if bound.parallel else host
+        return HostLossObjective(host, device) if bound.linear else host
     order = truth.by_label[0]
     losses = DeviceLosses(terms, truth.offsets, order, device)
-    if bound.parallel:
+    if bound.linear:
         return LinearObjective(host, losses, order, device)
     return NetworkObjective(host, losses, order)
 

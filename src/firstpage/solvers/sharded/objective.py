@@ -142,9 +142,8 @@ class ObjectiveShard:
         if key == self._frozen:
             return
         self._points.clear()  # their gradients were under other true rankings
-        target: Any = self.objective.target
         if frozen is None:
-            target.thaw()
+            self.objective.target.thaw()
         else:
             self.space.freeze(frozen)
         self._frozen = key
