@@ -172,6 +172,34 @@ def test_gradient_and_curvature_match_finite_differences(
             assert curvature[i] >= 0
 
 
+BOUNDED = [
+    loss
+    for loss in EVERY
+    if loss.traits.smooth and loss.traits.convex and not isinstance(loss, PairwiseExponential)
+]
+
+
+@pytest.mark.parametrize("scale", [0.0, 1.0, 5.0])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("loss", BOUNDED, ids=str)
+def test_the_hessian_scale_bounds_the_norm_of_the_hessian(loss, kind, scale) -> None:
+    truth, scores = sample(kind, seed=4)
+    scores *= scale
+    weights = None
+    if not isinstance(loss, UNWEIGHTED):
+        weights = np.random.default_rng(6).random(len(scores)) * 2
+    step = 1e-5
+    hessian = np.empty((len(scores), len(scores)))
+    for i, moved in enumerate(np.eye(len(scores)) * step):
+        right, left = (loss.value_grad(scores + d, truth, weights)[1] for d in (moved, -moved))
+        hessian[i] = (right - left) / (2 * step)
+    bounds = loss.target(truth, weights).hessian_scale()
+    for query, (lo, hi) in enumerate(zip(truth.offsets[:-1], truth.offsets[1:], strict=True)):
+        if hi > lo:
+            norm = np.linalg.norm(hessian[lo:hi, lo:hi], 2)
+            assert norm <= bounds[query] * (1 + 1e-6) + 1e-8
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", EVERY, ids=lambda x: str(x)[:60])
 def test_huge_scores_have_finite_values_and_gradients(loss: Loss) -> None:

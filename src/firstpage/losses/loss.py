@@ -117,7 +117,11 @@ class LossTarget(Protocol):
 
     def hessian_scale(self) -> Floats:
         """Return one factor per query: at equal scores the Hessian by the parameters of a linear
-        scorer is about this factor times the covariance of the query's features."""
+        scorer is about this factor times the covariance of the query's features.
+
+        Where the loss is smooth and convex, and its gradient bounded or linear, the factor also
+        bounds the norm of the Hessian by the scores, at any scores.
+        """
         ...
 
     def terms(self) -> list[LossTerm] | None:

@@ -236,6 +236,25 @@ def relative_gap(upper: float, lower: float) -> float:
     return max(upper - lower, 0.0) / upper if upper > 0 else 0.0
 
 
+def gradient_gap(objective: Objective, params: Floats, value: float) -> float | None:
+    """Return the optimality gap of a smooth convex loss of linear scores, from its gradient.
+
+    The penalty makes the objective strongly convex: its minimum is at least the value at `params`
+    minus |gradient|^2 / (2 l2).  Rounding errors are added.  `value` is the value as reported, of
+    which the gap is a fraction at least.  None: the objective is negative or not finite.
+    """
+    loss, gradient, loss_error, gradient_errors = objective.evaluate_with_errors(params)
+    unit = (len(params) + 4) * float(np.finfo(np.float64).eps)
+    penalty = objective.l2 / 2 * float(params @ params)
+    error = loss_error + unit * penalty
+    errors = gradient_errors + unit * objective.l2 * np.abs(params)
+    steepest = np.abs(gradient + objective.l2 * params) + errors
+    excess = float(steepest @ steepest) / (2 * objective.l2) * (1 + unit)
+    upper = max(loss + penalty + error, value)
+    gap = relative_gap(upper, loss + penalty - error - excess)
+    return gap if upper >= 0 and np.isfinite(gap) else None
+
+
 def bind_weighting(grad: Floats, query_weights: Floats, lengths: Ints) -> BoundKernel:
     """Return a kernel that multiplies a block's gradients by the weights of their queries."""
     if len(query_weights) and (query_weights == query_weights[0]).all():

@@ -22,7 +22,12 @@ from firstpage.scorers.scorer import BoundScorer
 from firstpage.scorers.trees import NO_SPLIT, Trees
 from firstpage.solvers.lbfgs import Coordinates
 from firstpage.solvers.registry import solver_for
-from firstpage.solvers.score_space import ParameterPoint, ScoredObjective, result_at
+from firstpage.solvers.score_space import (
+    ParameterPoint,
+    ScoredObjective,
+    gradient_gap,
+    result_at,
+)
 from firstpage.solvers.solver import AnySolver, Objective, Resume, SolverResult
 from firstpage.types import Floats
 
@@ -30,6 +35,10 @@ C_REDUCED = (
     "with features of this size and so large a C, rounding errors exceed the penalty; C = {:.2g} "
     "was used. Scale the features (normalize=..), or choose a smaller C."
 )
+
+
+NOT_COMPUTABLE = "gap_ is NaN: the objective is not positive, or its gradient overflows."
+CLOSED_FORM = "gap_ is NaN: the normal equations are solved directly, up to rounding."
 
 
 class Diverged(DataError):
@@ -65,12 +74,13 @@ def fit_scorer(
             # A gap is known only for objectives of the scores.
             scored = cast(ScoredObjective[ParameterPoint], objective)
             solved = result_at(solved, scored, watcher.best_params)
+        gap, gap_note = _gap(loss, bound, objective, solved, interrupted)
         if not solved.degenerate and _equal_scores(objective, bound, solved, request):
             warnings.warn(NOTHING_LEARNED, FirstpageWarning, stacklevel=5)
         result = request.result(
             watcher, bound.scoring(solved.params), solved.iterations, solved.value,
-            converged=solved.converged, interrupted=interrupted, gap=solved.gap,
-            memory=solved.warm_start,
+            converged=solved.converged, interrupted=interrupted, gap=gap,
+            gap_note=gap_note, memory=solved.warm_start,
         )  # fmt: skip
         if solved.degenerate:
             result.record["degenerate"] = True
@@ -95,6 +105,25 @@ def _solve(
     if solved.exhausted:
         warnings.warn(_unfinished(solver, solved), FirstpageWarning, stacklevel=6)
     return solved
+
+
+def _gap(
+    loss: Loss, bound: BoundScorer, objective: Objective, solved: SolverResult, interrupted: bool
+) -> tuple[float | None, str | None]:
+    """Return the optimality gap, of the solver or from the gradient; or None, and why."""
+    if solved.gap is not None:
+        return solved.gap, None
+    for unknown, reason in (
+        (interrupted, "the fit was interrupted"),
+        (not bound.linear, "scores are not linear in the parameters"),
+        (not loss.traits.convex, "the loss is not convex"),
+        (not loss.traits.smooth, "for hinges only cutting planes and n-slack bound the optimum"),
+        (objective.l2 == 0, "without a penalty (l2 = 0) the gradient does not bound the optimum"),
+    ):
+        if unknown:
+            return None, f"gap_ is NaN: {reason}."
+    gap = gradient_gap(objective, solved.params, solved.value)
+    return gap, None if gap is not None else NOT_COMPUTABLE
 
 
 def _equal_scores(
@@ -159,7 +188,8 @@ def fit_least_squares(request: FitRequest, k: int | None, l2: float) -> FitResul
     value = 0.5 * error + l2 / 2 * float(params @ params)
     watcher = request.watcher(lambda p, X: BoundLinear(X).predict(p, X), path=False)
     watcher(1, value, params)
-    return request.result(watcher, LinearScoring(params, intercept), 1, value, converged=True)
+    model = LinearScoring(params, intercept)
+    return request.result(watcher, model, 1, value, converged=True, gap_note=CLOSED_FORM)
 
 
 def growth_options(request: FitRequest) -> GrowthOptions:

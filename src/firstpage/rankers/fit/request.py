@@ -65,6 +65,7 @@ class FitRequest:
         converged: bool,
         interrupted: bool = False,
         gap: float | None = None,
+        gap_note: str | None = None,
         memory: object = None,
     ) -> FitResult:
         """Return the model with the record of its training."""
@@ -73,7 +74,9 @@ class FitRequest:
             "data": self.training.fingerprint(),
             "validation": None if self.valid is None else self.valid.fingerprint(),
             "measure": str(self.measure),
-            **fit_record(iterations, value, converged, interrupted, best, watcher.history, gap),
+            **fit_record(
+                iterations, value, converged, interrupted, best, watcher.history, gap, gap_note
+            ),
             "seed": self.seed,
             "versions": dict(versions()),
         }
