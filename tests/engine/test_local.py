@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import firstpage as fp
+from firstpage.data.dataset import concat_datasets
 from firstpage.data.ids import Ids
 from firstpage.engine.addresses import resolve_engine
 from firstpage.engine.engine import ShardCache
@@ -25,6 +27,8 @@ from firstpage.solvers.lbfgs import LBFGS
 from tests.engine.conftest import DATA
 
 EXACT = DATA.with_features(DATA.X.astype(np.float64))
+_OTHER = fp.Synthetic(queries=80, docs="uniform(4, 30)", features=7, seed=4).dataset()
+UNSEEN = replace(_OTHER, queries=Ids.from_values([f"unseen {q}" for q in _OTHER.queries]))
 
 
 @pytest.fixture(scope="module")
@@ -146,8 +150,20 @@ def test_uninformative_queries_have_no_weight(tmp_path: Path) -> None:
         fp.RankNet().fit(no_preferences)
 
 
+@pytest.mark.parametrize("normalize", [None, "minmax", "global standard"])
+def test_validation_queries_in_the_shards_cause_a_warning(shards, normalize) -> None:
+    ranker = fp.ListNet(normalize=normalize)
+    with pytest.warns(FirstpageWarning, match="3 of 5 validation queries are also in the training"):
+        ranker.fit(shards, valid=concat_datasets([DATA[[2, 40, 79]], UNSEEN[:2]]))
+    other_features = DATA[:5].with_features(DATA[:5].X ** 2)  # the same ids
+    for valid in (UNSEEN, other_features):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", FirstpageWarning)
+            ranker.fit(shards, valid=valid)
+
+
 def test_validation_and_warm_start_over_shards(shards: fp.Shards) -> None:
-    valid = DATA[:20]
+    valid = UNSEEN[:20]
     steps = []
     ranker = fp.RankNet(solver="gd(max_iter=30)").fit(shards, valid=valid, progress=steps.append)
     assert len(steps) == 30
