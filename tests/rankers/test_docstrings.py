@@ -131,3 +131,32 @@ def test_without_docstrings_there_is_nothing_to_merge() -> None:
     code = "import firstpage as fp; assert fp.ListMLE.__doc__ is None; print(fp.ListMLE(k=2))"
     done = subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "ListMLE(k=2)\n"), done.stderr
+
+
+def test_sections_of_unknown_titles_come_last() -> None:
+    class Base:
+        """Base.
+
+        Attributes
+        ----------
+        size : int
+            The size.
+        """
+
+    class Derived(Base):
+        """Derived.
+
+        Yields
+        ------
+        int
+            A number.
+
+        Examples
+        --------
+        >>> 1
+        1
+        """
+
+    inherit_sections(Derived)
+    _, sections = split_sections(Derived.__doc__ or "")
+    assert list(sections) == ["Attributes", "Examples", "Yields"]

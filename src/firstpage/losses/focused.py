@@ -9,6 +9,7 @@ import numpy as np
 
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.truth import Truth
+from firstpage.docstrings import inherit_sections
 from firstpage.errors import DataError
 from firstpage.losses.levels import LabelLevels, label_levels, top_k_labels
 from firstpage.losses.listwise import TopOneTarget
@@ -60,6 +61,9 @@ class Focused(Loss):
     pairwise: Loss
     beta: float = 0.5
     traits: ClassVar[Traits] = Traits()
+
+    def __init_subclass__(cls) -> None:
+        inherit_sections(cls)
 
     def __post_init__(self) -> None:
         check_number(self, "beta", 0)
@@ -270,15 +274,6 @@ class Scaled(Loss):
 @dataclass(frozen=True)
 class FocusedHinge(Focused):
     """A focused loss of hinges, which are not smooth.
-
-    Parameters
-    ----------
-    listwise : Loss
-        The loss of the order inside the top k.
-    pairwise : Loss
-        The loss of the pairs of a document inside the top k and one outside.
-    beta : float, default 0.5
-        The weight of the listwise loss, from 0 to 1.
 
     Raises
     ------

@@ -52,10 +52,10 @@ class Boosting(Ranker):
         The weak rankers: "stumps", "stumps(bins=32)" or "features".
     rounds : int, default 300
         The maximum number of rounds.
-    halvings : int, optional, default 2
+    halvings : int or None, default 2
         How often a step that does not decrease the training loss is halved before its weak ranker
         is set aside for a while.  None takes every step, as in the papers.
-    stall : int, optional, default 50
+    stall : int or None, default 50
         Stop after this many consecutive weak rankers without a decrease of the training loss.
         None does not stop.
     """

@@ -13,7 +13,7 @@ import numpy as np
 from firstpage.data.dataset import Dataset
 from firstpage.data.ids import Ids
 from firstpage.data.shards.shards import Shards
-from firstpage.engine.engine import Engine, OpenShard, ShardJob
+from firstpage.engine.engine import CachedShard, Engine, ShardJob
 from firstpage.errors import DataError
 from firstpage.losses.loss import Loss
 from firstpage.measures.sharded import StoredTask
@@ -63,7 +63,7 @@ STOCHASTIC = (
     "this solver visits single queries, which needs data in memory; over shards, use 'lbfgs', 'gd' "
     "or 'cutting plane'."
 )
-S = TypeVar("S", bound=OpenShard)
+S = TypeVar("S", bound=CachedShard)
 
 
 @dataclass(frozen=True, eq=False)

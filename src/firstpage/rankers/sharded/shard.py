@@ -17,7 +17,7 @@ from firstpage.data.ids import Ids
 from firstpage.data.joins import match_queries
 from firstpage.data.shards.shards import Shards
 from firstpage.data.truth import Truth
-from firstpage.engine.engine import OpenShard
+from firstpage.engine.engine import CachedShard
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.losses.listwise import relevance
 from firstpage.losses.loss import Loss
@@ -86,7 +86,7 @@ def _reserve(file: int, size: int) -> None:
         os.truncate(file, size)
 
 
-S = TypeVar("S", bound=OpenShard)
+S = TypeVar("S", bound=CachedShard)
 
 
 def informative_queries(data: Dataset) -> Bools:
