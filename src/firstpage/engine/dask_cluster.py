@@ -134,9 +134,8 @@ class DaskEngine:
     def close(self) -> None:
         """Close the client, if the engine owns it."""
         if self._owns_client:
-            with suppress(
-                Exception
-            ):  # a lost scheduler may raise anything, and nothing depends on it
+            # A lost scheduler may raise anything, and nothing depends on the answer.
+            with suppress(Exception):
                 self.client.close(timeout=1)
 
 

@@ -13,12 +13,12 @@ from firstpage.docstrings import inherit_sections
 from firstpage.errors import DataError
 from firstpage.losses.levels import LabelLevels, label_levels, top_k_labels
 from firstpage.losses.listwise import TopOneTarget
-from firstpage.losses.loss import BoundKernel, Loss, LossTarget, LossTerm, Traits, safe_inverse
+from firstpage.losses.loss import Loss, LossTarget, LossTerm, Traits, safe_inverse
 from firstpage.losses.pairwise import PairwiseHinge, PairwiseLogistic
 from firstpage.losses.permutation import MAX_LENGTH, PermutationTarget
 from firstpage.losses.structural import AveragePrecisionHinge, StructuralHinge
 from firstpage.registry import check_number
-from firstpage.types import Bools, Floats
+from firstpage.types import Bools, BoundKernel, Floats
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from firstpage.data.truth import Truth
 from firstpage.errors import DataError
 from firstpage.kernels.losses import listwise as kernel
 from firstpage.losses.levels import LabelLevels, label_levels, query_sums, top_k_labels
-from firstpage.losses.loss import BoundKernel, Loss, LossTarget, LossTerm, Traits, safe_inverse
-from firstpage.types import Array, Floats, Ints
+from firstpage.losses.loss import Loss, LossTarget, LossTerm, Traits, safe_inverse
+from firstpage.types import Array, BoundKernel, Floats, Ints
 
 
 @dataclass(frozen=True)

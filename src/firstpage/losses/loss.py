@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from firstpage.data.truth import Truth
 from firstpage.errors import FirstpageError
-from firstpage.types import Array, Floats, Ints
+from firstpage.types import Array, BoundKernel, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,10 +73,6 @@ class ShortLists:
     table: Ints
     starts: Ints
     reach: Floats
-
-
-BoundKernel = Callable[[], object]
-"""A kernel with its arrays bound; a call reads the input arrays and writes the output arrays."""
 
 
 class IncompatibleComponents(FirstpageError, ValueError):

@@ -15,7 +15,6 @@ from firstpage.kernels.losses import hinge
 from firstpage.kernels.losses import pairwise as kernel
 from firstpage.losses.levels import LabelLevels, label_levels
 from firstpage.losses.loss import (
-    BoundKernel,
     Loss,
     LossTarget,
     LossTerm,
@@ -23,7 +22,7 @@ from firstpage.losses.loss import (
     safe_inverse,
     zero_curvature,
 )
-from firstpage.types import Array, Floats, Ints
+from firstpage.types import Array, BoundKernel, Floats, Ints
 
 PairSelection = Literal["all", "cross"]
 SORTING_THRESHOLD = 8  # pairs per document above which a hinge sorts instead of enumerating pairs

@@ -17,7 +17,6 @@ from firstpage.kernels.losses import structural as kernel
 from firstpage.kernels.losses.structural import average_precision_hinge
 from firstpage.losses.levels import LabelLevels, label_levels, query_sums, top_k_labels
 from firstpage.losses.loss import (
-    BoundKernel,
     Loss,
     LossTarget,
     LossTerm,
@@ -25,7 +24,7 @@ from firstpage.losses.loss import (
     safe_inverse,
     zero_curvature,
 )
-from firstpage.types import Array, Bools, Floats, Ints, Words
+from firstpage.types import Array, Bools, BoundKernel, Floats, Ints, Words
 
 DEFAULT_PRECISION_CUTOFF = 10
 MAX_LABEL_RANGE = 20.0  # labels this far below the best gain a millionth: their loss is rounding

@@ -11,14 +11,13 @@ from firstpage.data.groups import offsets_from_lengths
 from firstpage.errors import DataError
 from firstpage.kernels import scoring as kernel
 from firstpage.scorers.scorer import (
-    BoundKernel,
     Contributions,
     Importances,
     JsonObject,
     ScoringBase,
     Slices,
 )
-from firstpage.types import Array, Floats, Ints
+from firstpage.types import Array, BoundKernel, Floats, Ints
 
 if TYPE_CHECKING:
     from firstpage.data.dataset import Features

@@ -13,7 +13,6 @@ from firstpage.engine.threads import limited_blas, resolve
 from firstpage.errors import DataError, missing_dependency
 from firstpage.registry import check_number
 from firstpage.scorers.scorer import (
-    BoundKernel,
     Contributions,
     Importances,
     JsonObject,
@@ -21,7 +20,7 @@ from firstpage.scorers.scorer import (
     ScoringBase,
     Slices,
 )
-from firstpage.types import Array, Floats, Ints
+from firstpage.types import Array, BoundKernel, Floats, Ints
 
 if TYPE_CHECKING:
     from firstpage.data.dataset import Features

@@ -17,10 +17,10 @@ from firstpage.data.truth import Truth
 from firstpage.engine.threads import Lanes, resolve
 from firstpage.losses.levels import query_sums
 from firstpage.losses.loss import Loss, safe_inverse
-from firstpage.scorers.scorer import BoundKernel, BoundScorer
+from firstpage.scorers.scorer import BoundScorer
 from firstpage.solvers.score_space import ScoreSpace, bind_weighting, loss_error_bound
 from firstpage.solvers.solver import LossWithErrors
-from firstpage.types import Floats, Ints
+from firstpage.types import BoundKernel, Floats, Ints
 
 if TYPE_CHECKING:
     from firstpage.data.dataset import Features

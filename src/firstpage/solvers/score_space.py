@@ -14,9 +14,8 @@ import numpy as np
 
 from firstpage.engine.threads import Lanes
 from firstpage.losses.loss import LossTarget
-from firstpage.scorers.scorer import BoundKernel
 from firstpage.solvers.solver import Objective, SolverResult
-from firstpage.types import Floats, Ints
+from firstpage.types import BoundKernel, Floats, Ints
 
 if TYPE_CHECKING:
     from firstpage.solvers.objective import BlockObjective

@@ -70,7 +70,7 @@ def fit_scorer(
             solved = SolverResult(
                 watcher.last_params, last.loss, last.iteration, "interrupted", converged=False
             )
-        if watcher.best is not None and (watcher.keep or interrupted):
+        if watcher.best is not None and (watcher.keep_best or interrupted):
             # A gap is known only for objectives of the scores.
             scored = cast(ScoredObjective[ParameterPoint], objective)
             solved = result_at(solved, scored, watcher.best_params)
@@ -96,7 +96,7 @@ def _solve(
     else:
         solved = request.checkpoint.minimize(solver, objective, start, watcher, request.memory)
     if not np.isfinite(solved.params).all() or not np.isfinite(solved.value):
-        if watcher.best is None or not watcher.keep:
+        if watcher.best is None or not watcher.keep_best:
             raise Diverged(f"training {solved.reason}, or scale the features (normalize=..).")
         best = watcher.best
         solved = replace(solved, value=best.loss, iterations=best.iteration, gap=None)
@@ -220,7 +220,7 @@ def fit_trees(request: FitRequest, trees: Trees, growth: Growth) -> FitResult:
         interrupted, booster, count = True, boosters[0], len(watcher.history)
     if not constant and not trees.splits(booster):
         warnings.warn(f"all scores are equal: {NO_SPLIT}", FirstpageWarning, stacklevel=4)
-    best_count = watcher.best.iteration if watcher.best is not None and watcher.keep else count
+    best_count = watcher.best.iteration if watcher.best is not None and watcher.keep_best else count
     model = trees.scoring(booster, best_count, request.training.n_features)
     value = watcher.history[-1].loss
     return request.result(

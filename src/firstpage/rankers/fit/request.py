@@ -51,9 +51,11 @@ class FitRequest:
 
         With `path`, the best iteration is kept even without `patience`.
         """
-        keep = self.valid is not None and (path or self.patience is not None)
+        keep_best = self.valid is not None and (path or self.patience is not None)
         patience = self.patience or DEFAULT_PATIENCE
-        return Watcher(self.measure, self.valid, score, keep, patience, self.progress, self.verbose)
+        return Watcher(
+            self.measure, self.valid, score, keep_best, patience, self.progress, self.verbose
+        )
 
     def result(
         self,
@@ -69,7 +71,7 @@ class FitRequest:
         memory: object = None,
     ) -> FitResult:
         """Return the model with the record of its training."""
-        best = watcher.best if watcher.keep or interrupted else None
+        best = watcher.best if watcher.keep_best or interrupted else None
         record = {
             "data": self.training.fingerprint(),
             "validation": None if self.valid is None else self.valid.fingerprint(),

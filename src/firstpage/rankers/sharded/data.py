@@ -234,9 +234,9 @@ class ShardedData:
     def _ridge(self, k: int | None, l2: float) -> tuple[ShardJob[TrainingShard], Floats, float]:
         """Return the job, the weights and the intercept of a ridge regression of the labels."""
         job = self.by_documents().job(identity)
-        mean, level = job.sum(feature_means, k)
-        gram, moments = job.sum(feature_products, k, mean, level)
-        return job, *solve_normal_equations(gram, moments, mean, level, l2)
+        feature_mean, label_mean = job.sum(feature_means, k)
+        gram, moments = job.sum(feature_products, k, feature_mean, label_mean)
+        return job, *solve_normal_equations(gram, moments, feature_mean, label_mean, l2)
 
     def boosting_state(
         self, ranker: BoostingRanker, start: Floats | None, chosen: Chosen, threads: int | None

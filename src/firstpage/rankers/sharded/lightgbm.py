@@ -28,7 +28,7 @@ from firstpage.rankers.trees.growth import (
     Booster,
     GrowthOptions,
     LambdaRank,
-    Parameters,
+    LibraryParameters,
     TreeObjective,
     identity,
 )
@@ -187,7 +187,7 @@ class ClusterGrowth:
     training: ClusterShards
     trees: Trees
     objective: str | TreeObjective
-    parameters: Parameters
+    parameters: LibraryParameters
     raw_labels: bool
     check: Check
     options: GrowthOptions

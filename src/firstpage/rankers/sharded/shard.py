@@ -244,11 +244,11 @@ def feature_means(shard: TrainingShard, k: int | None) -> tuple[Floats, float]:
 
 
 def feature_products(
-    shard: TrainingShard, k: int | None, mean: Floats, level: float
+    shard: TrainingShard, k: int | None, feature_mean: Floats, label_mean: float
 ) -> tuple[Floats, Floats]:
     """Return the weighted second moments of the centered features and labels."""
     y = relevance(shard.truth, None, k)
-    return moments(shard.data.X, y, shard.row_weights, mean, level)
+    return moments(shard.data.X, y, shard.row_weights, feature_mean, label_mean)
 
 
 def squared_error(shard: TrainingShard, k: int | None, params: Floats, intercept: float) -> float:
