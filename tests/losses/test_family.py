@@ -299,9 +299,9 @@ def test_slices_of_queries_are_evaluated_as_in_the_full_data() -> None:
 
 def test_focused_is_the_weighted_sum_of_two_losses() -> None:
     truth, scores = sample("graded")
-    one, two = PlackettLuce(3), PairwiseExponential()
-    mixed, gradient = Focused(one, two, 0.25).value_grad(scores, truth)
-    (a, da), (b, db) = one.value_grad(scores, truth), two.value_grad(scores, truth)
+    listwise, pairwise = PlackettLuce(3), PairwiseExponential()
+    mixed, gradient = Focused(listwise, pairwise, 0.25).value_grad(scores, truth)
+    (a, da), (b, db) = listwise.value_grad(scores, truth), pairwise.value_grad(scores, truth)
     assert mixed == pytest.approx(0.25 * a + 0.75 * b)
     assert gradient == pytest.approx(0.25 * da + 0.75 * db)
 

@@ -57,8 +57,8 @@ def test_defaults_in_the_text_are_those_of_the_signature(cls: type) -> None:
     _, sections = split_sections(cls.__doc__ or "")
     entries = split_entries(sections["Parameters"])
     for name, parameter in inspect.signature(cls).parameters.items():
-        _, found, default = entries[name].splitlines()[0].partition("default ")
-        if found:
+        _, keyword, default = entries[name].splitlines()[0].partition("default ")
+        if keyword:
             shown = default.replace('"', "'")
             same = type(parameter.default) is float and float(shown) == parameter.default
             assert same or shown == repr(parameter.default), name
