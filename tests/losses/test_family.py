@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from firstpage.data.truth import Truth
 from firstpage.losses.focused import Focused, Scaled, TopList, focused_net
 from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy, SquaredError
-from firstpage.losses.loss import Loss
+from firstpage.losses.loss import Loss, Traits
 from firstpage.losses.pairwise import PairwiseExponential, PairwiseHinge, PairwiseLogistic
 from firstpage.losses.permutation import PermutationCrossEntropy
 from firstpage.losses.structural import AveragePrecisionHinge, StructuralHinge
@@ -295,6 +295,14 @@ def test_slices_of_queries_are_evaluated_as_in_the_full_data() -> None:
             target.bind_slice(lo, hi, scores[a:b].copy(), v, g)()
             assert v.tolist() == values[lo:hi].tolist()
             assert g.tolist() == grad[a:b].tolist()
+
+
+def test_a_sum_has_the_traits_that_all_its_losses_have() -> None:
+    smooth, hinge, cosine = PlackettLuce(3), PairwiseHinge(), Cosine()
+    assert Focused(smooth, smooth).traits == Traits()
+    assert Focused(smooth, Scaled(hinge, 0.5)).traits == Traits(smooth=False)
+    assert Focused(cosine, smooth).traits == Traits(convex=False)
+    assert Scaled(SquaredError(), 2.0).traits == SquaredError().traits == Traits(quadratic=True)
 
 
 def test_focused_is_the_weighted_sum_of_two_losses() -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.truth import Truth
-from firstpage.docstrings import inherit_sections
 from firstpage.errors import DataError
 from firstpage.losses.levels import LabelLevels, label_levels, top_k_labels
 from firstpage.losses.listwise import TopOneTarget
@@ -60,15 +59,15 @@ class Focused(Loss):
     listwise: Loss
     pairwise: Loss
     beta: float = 0.5
-    traits: ClassVar[Traits] = Traits()
-
-    def __init_subclass__(cls) -> None:
-        inherit_sections(cls)
 
     def __post_init__(self) -> None:
         check_number(self, "beta", 0)
         if self.beta > 1:
             raise DataError(f"beta must be from 0 to 1; got {self.beta}.")
+
+    @property
+    def traits(self) -> Traits:
+        return self.listwise.traits & self.pairwise.traits
 
     def target(self, truth: Truth, weights: Floats | None = None) -> LossTarget:
         losses = [(self.beta, self.listwise), (1 - self.beta, self.pairwise)]
@@ -267,36 +266,15 @@ class Scaled(Loss):
     loss: Loss
     factor: float
 
+    @property
+    def traits(self) -> Traits:
+        return self.loss.traits
+
     def target(self, truth: Truth, weights: Floats | None = None) -> LossTarget:
         return _WeightedSum([(self.factor, self.loss.target(truth, weights))])
 
 
-@dataclass(frozen=True)
-class FocusedHinge(Focused):
-    """A focused loss of hinges, which are not smooth.
-
-    Raises
-    ------
-    DataError
-        If `beta` is not a number from 0 to 1.
-
-    References
-    ----------
-    Niu, Guo, Lan and Cheng (2012), Top-k learning to rank: labeling, ranking and evaluation.
-
-    Examples
-    --------
-    >>> import firstpage as fp
-    >>> from firstpage.losses.focused import FocusedHinge
-    >>> hinge = fp.loss("PairwiseHinge", k=10, pairs="cross", average=True)
-    >>> FocusedHinge(fp.loss("AveragePrecisionHinge", k=10), hinge, beta=0.3).beta
-    0.3
-    """
-
-    traits: ClassVar[Traits] = Traits(smooth=False)
-
-
-def focused_svm(k: int, beta: float, list_loss: str = "ap") -> FocusedHinge:
+def focused_svm(k: int, beta: float, list_loss: str = "ap") -> Focused:
     """Return the loss of FocusedSVM: hinges of the order inside the top k, and of its pairs with
     the rest.
 
@@ -311,7 +289,7 @@ def focused_svm(k: int, beta: float, list_loss: str = "ap") -> FocusedHinge:
         listwise = StructuralHinge(k=k, within=True, reference="mean")
     else:
         raise DataError(f"list_loss must be 'ap' or 'ndcg'; got {list_loss!r}.")
-    return FocusedHinge(listwise, PairwiseHinge(k=k, pairs="cross", average=True), beta)
+    return Focused(listwise, PairwiseHinge(k=k, pairs="cross", average=True), beta)
 
 
 def focused_net(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -97,6 +97,14 @@ class Traits:
     convex: bool = True
     quadratic: bool = False
 
+    def __and__(self, other: Traits) -> Traits:
+        """Return the traits of a sum of two losses."""
+        return Traits(
+            self.smooth and other.smooth,
+            self.convex and other.convex,
+            self.quadratic and other.quadratic,
+        )
+
 
 class LossTarget(Protocol):
     """A truth prepared for one loss.  Slices of queries can be evaluated independently.
@@ -174,7 +182,10 @@ class Loss:
     [-0.67, -0.17, 0.83]
     """
 
-    traits: ClassVar[Traits] = Traits()
+    @property
+    def traits(self) -> Traits:
+        """What solvers may rely on; subclasses set it to others where the defaults do not hold."""
+        return Traits()
 
     def target(self, truth: Truth, weights: Floats | None = None) -> LossTarget:
         """Return the truth as this loss reads it, ready for evaluation.
