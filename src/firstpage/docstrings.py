@@ -33,11 +33,15 @@ def inherit_sections(cls: type) -> None:
         entries.update(split_entries(sections.get(title, "")))
         names = signature_order(cls, base) if title == "Parameters" else list(entries)
         sections[title] = "\n".join(entries[name] for name in names if name in entries)
-    order = {title: rank for rank, title in enumerate(ORDER)}  # other titles come last
-    titles = sorted(filter(sections.get, sections), key=lambda title: order.get(title, len(order)))
+    titles = sorted(filter(sections.get, sections), key=_position)
     cls.__doc__ = "\n\n".join(
         [text, *(f"{title}\n{'-' * len(title)}\n{sections[title]}" for title in titles)]
     )
+
+
+def _position(title: str) -> int:
+    """Return the place of a section; unknown ones come last."""
+    return ORDER.index(title) if title in ORDER else len(ORDER)
 
 
 def split_sections(docstring: str) -> tuple[str, dict[str, str]]:

@@ -136,8 +136,8 @@ class Registry(Generic[Kind]):
         `defaults` are used where the class has such parameters and the text does not set them.
         `parameters` must exist and override those of the text.
         """
-        name, inside = parse_call(text)
-        return self.instance(name, {**inside, **parameters}, defaults)
+        name, in_text = parse_call(text)
+        return self.instance(name, {**in_text, **parameters}, defaults)
 
     def instance(
         self, name: str, parameters: Mapping[str, Any], defaults: Mapping[str, Any] | None = None

@@ -14,5 +14,7 @@ Bytes: TypeAlias = NDArray[np.uint8]
 Words: TypeAlias = NDArray[np.uint64]
 Bools: TypeAlias = NDArray[np.bool_]
 Array: TypeAlias = NDArray[Any]
+BoundKernel: TypeAlias = Callable[[], object]
+"""A kernel with its arrays bound; a call reads the input arrays and writes the output arrays."""
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with the number of finished units of work and the total."""

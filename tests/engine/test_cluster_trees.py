@@ -68,6 +68,7 @@ def test_two_workers_learn_nearly_the_same_model(
     assert score == pytest.approx(in_memory.score(one_uninformative_query), abs=0.02)
 
 
+@pytest.mark.filterwarnings("ignore:.*validation queries are also in the training data")
 def test_validation_chooses_the_number_of_trees(cluster, tree_shards) -> None:
     cluster.require_workers(2)
     valid = TRAIN[:30]

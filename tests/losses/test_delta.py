@@ -91,7 +91,7 @@ def test_slack_rescaling_finds_nearly_all_and_never_misses_a_violation(measure_f
         assert value[0] <= exact + 1e-9
         assert (value[0] > 0) == (exact > 1e-12)
         if search == "chords":
-            assert target.bounds[0] >= exact - 1e-9
+            assert target.upper_bounds[0] >= exact - 1e-9
         missed += value[0] < exact - 1e-9
     assert cases > 100
     assert missed <= 0.02 * cases
@@ -111,10 +111,10 @@ def test_a_file_of_standard_gains_gives_the_standard_loss(
             Truth.from_labels([1]).queries.from_values("abcd"),
         )
         s = rng.normal(size=80)
-        ours = StructuralHinge("NDCG(usual.json)@10", scaling, reference).value_grad(s, truth)
+        from_file = StructuralHinge("NDCG(usual.json)@10", scaling, reference).value_grad(s, truth)
         usual = StructuralHinge("NDCG@10", scaling, reference).value_grad(s, truth)
-        assert ours[0] == pytest.approx(usual[0], abs=1e-9)
-        assert ours[1] == pytest.approx(usual[1], abs=1e-9)
+        assert from_file[0] == pytest.approx(usual[0], abs=1e-9)
+        assert from_file[1] == pytest.approx(usual[1], abs=1e-9)
 
 
 def test_increasing_discounts_are_replaced_with_a_warning(measure_files: Path) -> None:
@@ -223,15 +223,15 @@ def test_labels_without_a_grade_are_refused(measure_files: Path) -> None:
 def test_a_trained_ranker_does_not_need_the_measure_file(measure_files: Path, cls) -> None:
     data = fp.Synthetic(queries=20, docs=12, features=4, grades=5, seed=1).dataset()
     usual = cls(delta="NDCG@10").fit(data)
-    ours = cls(delta="NDCG(usual.json)@10", measure="NDCG(usual.json)@10").fit(data)
-    assert ours.predict(data) == pytest.approx(usual.predict(data), abs=1e-6)
-    ours.save("model.json")
+    from_file = cls(delta="NDCG(usual.json)@10", measure="NDCG(usual.json)@10").fit(data)
+    assert from_file.predict(data) == pytest.approx(usual.predict(data), abs=1e-6)
+    from_file.save("model.json")
     Path("usual.json").unlink()
     again = fp.load("model.json")
     assert again.delta == "NDCG(usual.json)@10"
     assert (
         json.loads(Path("model.json").read_text())["training"]["measure"] == "NDCG(usual.json)@10"
     )
-    assert np.array_equal(again.predict(data), ours.predict(data))
+    assert np.array_equal(again.predict(data), from_file.predict(data))
     with pytest.raises(fp.FirstpageError, match="no such file"):
         again.score(data)

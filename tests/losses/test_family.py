@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from firstpage.data.truth import Truth
 from firstpage.losses.focused import Focused, Scaled, TopList, focused_net
 from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy, SquaredError
-from firstpage.losses.loss import Loss
+from firstpage.losses.loss import Loss, Traits
 from firstpage.losses.pairwise import PairwiseExponential, PairwiseHinge, PairwiseLogistic
 from firstpage.losses.permutation import PermutationCrossEntropy
 from firstpage.losses.structural import AveragePrecisionHinge, StructuralHinge
@@ -172,6 +172,34 @@ def test_gradient_and_curvature_match_finite_differences(
             assert curvature[i] >= 0
 
 
+BOUNDED = [
+    loss
+    for loss in EVERY
+    if loss.traits.smooth and loss.traits.convex and not isinstance(loss, PairwiseExponential)
+]
+
+
+@pytest.mark.parametrize("scale", [0.0, 1.0, 5.0])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("loss", BOUNDED, ids=str)
+def test_the_hessian_scale_bounds_the_norm_of_the_hessian(loss, kind, scale) -> None:
+    truth, scores = sample(kind, seed=4)
+    scores *= scale
+    weights = None
+    if not isinstance(loss, UNWEIGHTED):
+        weights = np.random.default_rng(6).random(len(scores)) * 2
+    step = 1e-5
+    hessian = np.empty((len(scores), len(scores)))
+    for i, moved in enumerate(np.eye(len(scores)) * step):
+        right, left = (loss.value_grad(scores + d, truth, weights)[1] for d in (moved, -moved))
+        hessian[i] = (right - left) / (2 * step)
+    bounds = loss.target(truth, weights).hessian_scale()
+    for query, (lo, hi) in enumerate(zip(truth.offsets[:-1], truth.offsets[1:], strict=True)):
+        if hi > lo:
+            norm = np.linalg.norm(hessian[lo:hi, lo:hi], 2)
+            assert norm <= bounds[query] * (1 + 1e-6) + 1e-8
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", EVERY, ids=lambda x: str(x)[:60])
 def test_huge_scores_have_finite_values_and_gradients(loss: Loss) -> None:
@@ -269,11 +297,19 @@ def test_slices_of_queries_are_evaluated_as_in_the_full_data() -> None:
             assert g.tolist() == grad[a:b].tolist()
 
 
+def test_a_sum_has_the_traits_that_all_its_losses_have() -> None:
+    smooth, hinge, cosine = PlackettLuce(3), PairwiseHinge(), Cosine()
+    assert Focused(smooth, smooth).traits == Traits()
+    assert Focused(smooth, Scaled(hinge, 0.5)).traits == Traits(smooth=False)
+    assert Focused(cosine, smooth).traits == Traits(convex=False)
+    assert Scaled(SquaredError(), 2.0).traits == SquaredError().traits == Traits(quadratic=True)
+
+
 def test_focused_is_the_weighted_sum_of_two_losses() -> None:
     truth, scores = sample("graded")
-    one, two = PlackettLuce(3), PairwiseExponential()
-    mixed, gradient = Focused(one, two, 0.25).value_grad(scores, truth)
-    (a, da), (b, db) = one.value_grad(scores, truth), two.value_grad(scores, truth)
+    listwise, pairwise = PlackettLuce(3), PairwiseExponential()
+    mixed, gradient = Focused(listwise, pairwise, 0.25).value_grad(scores, truth)
+    (a, da), (b, db) = listwise.value_grad(scores, truth), pairwise.value_grad(scores, truth)
     assert mixed == pytest.approx(0.25 * a + 0.75 * b)
     assert gradient == pytest.approx(0.25 * da + 0.75 * db)
 

@@ -218,9 +218,9 @@ def test_focused_boost_with_beta_0_or_1_is_rankboost_or_adarank(weak, ties, k, v
 
 def top_term(adjusted: bool, X) -> tuple[ListTerm, object]:
     """Return the list term of the tops of SMALL, with features as weak rankers."""
-    judge = QueryMeasure(fp.measure("NDCG@3"), TOP.truth, np.flatnonzero(TOP.y > 0))
+    query_measure = QueryMeasure(fp.measure("NDCG@3"), TOP.truth, np.flatnonzero(TOP.y > 0))
     pool = Features().pool(X, np.ones(len(X)))
-    return ListTerm(judge, pool, np.ones(len(TOP)), adjusted), pool
+    return ListTerm(query_measure, pool, np.ones(len(TOP)), adjusted), pool
 
 
 def test_adjusted_edge_is_0_for_a_weak_ranker_that_does_not_order_the_top() -> None:
@@ -298,9 +298,9 @@ def test_a_top_of_one_document_has_no_list_loss() -> None:
 @pytest.mark.parametrize("on", ["list", "top"])
 def test_values_of_weak_rankers_equal_those_of_the_measures(measure, kind, on) -> None:
     rows = np.flatnonzero(SMALL.y > 0) if on == "top" else np.arange(SMALL.n_docs)
-    judge = QueryMeasure(fp.measure(measure), SMALL.truth, rows if on == "top" else None)
+    query_measure = QueryMeasure(fp.measure(measure), SMALL.truth, rows if on == "top" else None)
     pool = kind.pool(SMALL.X, np.ones(SMALL.n_docs))
-    table = pool.measure_values(judge)
+    table = pool.measure_values(query_measure)
     subset = fp.Dataset.from_arrays(SMALL.X[rows], SMALL.y[rows], SMALL.qid[rows])
     measured = np.isin(
         SMALL.queries.to_array(), subset.queries.to_array()
@@ -323,10 +323,10 @@ def test_partial_sorting_measures_as_full_sorting(lists, cutoff: int) -> None:
     scores = np.array([s for documents in lists for s, _ in documents], float)
     labels = np.array([y for documents in lists for _, y in documents], float)
     qid = np.repeat(np.arange(len(lists)), [len(documents) for documents in lists])
-    judge = QueryMeasure(fp.measure(f"NDCG@{cutoff}"), fp.Truth.from_labels(labels, qid))
+    query_measure = QueryMeasure(fp.measure(f"NDCG@{cutoff}"), fp.Truth.from_labels(labels, qid))
     data = fp.Dataset.from_arrays(np.zeros((len(labels), 1)), labels, qid)
     expected = fp.evaluate(scores, data, measures=f"NDCG@{cutoff}").per_query(f"NDCG@{cutoff}")
-    assert judge(scores) == pytest.approx(expected, abs=1e-12)
+    assert query_measure(scores) == pytest.approx(expected, abs=1e-12)
 
 
 def test_queries_with_equal_labels_are_dropped() -> None:
@@ -418,17 +418,17 @@ def test_training_loss_decreases_every_round_with_halvings() -> None:
         assert len(losses) > 6, unfitted
         assert (np.diff(losses) < 0).all(), unfitted
     papers = fp.AdaRank(rounds=40, halvings=None, stall=None).fit(TRAIN)
-    ours = fp.AdaRank(rounds=40).fit(TRAIN)
+    halved = fp.AdaRank(rounds=40).fit(TRAIN)
     assert papers.n_iter_ == 40
     assert not (np.diff([s.loss for s in papers.history_]) < 0).all()
-    assert ours.objective_ < papers.objective_ == min(s.loss for s in papers.history_)
+    assert halved.objective_ < papers.objective_ == min(s.loss for s in papers.history_)
 
 
 def test_rejected_steps_leave_the_state_unchanged() -> None:
     pool = Features().pool(TRAIN.X, np.ones(TRAIN.n_docs))
-    judge = QueryMeasure(fp.measure("NDCG@10"), TRAIN.truth)
+    query_measure = QueryMeasure(fp.measure("NDCG@10"), TRAIN.truth)
     state = InMemoryBoostingState(
-        pool, [(1.0, ListTerm(judge, pool, np.ones(len(TRAIN))))], np.zeros(TRAIN.n_docs)
+        pool, [(1.0, ListTerm(query_measure, pool, np.ones(len(TRAIN))))], np.zeros(TRAIN.n_docs)
     )
     best = int(np.argmax(state.edges()[0]))
     assert state.try_step(best, 0.5, halvings=0) > 0
@@ -436,7 +436,7 @@ def test_rejected_steps_leave_the_state_unchanged() -> None:
     refused = [h for h in range(pool.count) if state.try_step(h, -0.99, halvings=1) == 0]
     assert best in refused  # the best feature, reversed
     fresh = InMemoryBoostingState(
-        pool, [(1.0, ListTerm(judge, pool, np.ones(len(TRAIN))))], scores.copy()
+        pool, [(1.0, ListTerm(query_measure, pool, np.ones(len(TRAIN))))], scores.copy()
     )
     again = InMemoryBoostingState(pool, state.terms, scores.copy())
     again.edges()

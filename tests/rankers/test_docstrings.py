@@ -57,8 +57,8 @@ def test_defaults_in_the_text_are_those_of_the_signature(cls: type) -> None:
     _, sections = split_sections(cls.__doc__ or "")
     entries = split_entries(sections["Parameters"])
     for name, parameter in inspect.signature(cls).parameters.items():
-        _, found, default = entries[name].splitlines()[0].partition("default ")
-        if found:
+        _, keyword, default = entries[name].splitlines()[0].partition("default ")
+        if keyword:
             shown = default.replace('"', "'")
             same = type(parameter.default) is float and float(shown) == parameter.default
             assert same or shown == repr(parameter.default), name
@@ -131,3 +131,32 @@ def test_without_docstrings_there_is_nothing_to_merge() -> None:
     code = "import firstpage as fp; assert fp.ListMLE.__doc__ is None; print(fp.ListMLE(k=2))"
     done = subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "ListMLE(k=2)\n"), done.stderr
+
+
+def test_sections_of_unknown_titles_come_last() -> None:
+    class Base:
+        """Base.
+
+        Attributes
+        ----------
+        size : int
+            The size.
+        """
+
+    class Derived(Base):
+        """Derived.
+
+        Yields
+        ------
+        int
+            A number.
+
+        Examples
+        --------
+        >>> 1
+        1
+        """
+
+    inherit_sections(Derived)
+    _, sections = split_sections(Derived.__doc__ or "")
+    assert list(sections) == ["Attributes", "Examples", "Yields"]

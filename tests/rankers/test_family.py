@@ -110,8 +110,10 @@ def test_model_files_give_the_same_scores(unfitted, tmp_path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("unfitted", UNFITTED, ids=str)
 def test_training_is_reproducible_for_any_number_of_threads(unfitted) -> None:
-    one, two = (clone(unfitted).set_params(threads=t).fit(TRAIN).predict(TEST) for t in (1, 2))
-    assert one.tolist() == two.tolist()
+    single, double = (
+        clone(unfitted).set_params(threads=t).fit(TRAIN).predict(TEST) for t in (1, 2)
+    )
+    assert single.tolist() == double.tolist()
 
 
 @pytest.mark.slow
@@ -140,7 +142,7 @@ def test_arrays_frames_and_any_row_order_give_the_same_model(unfitted) -> None:
     if (
         isinstance(unfitted, fp.LambdaMART)
         or unfitted.ties == "random"
-        or any(way in str(getattr(unfitted, "solver", "")) for way in ("sgd", "adam"))
+        or any(name in str(getattr(unfitted, "solver", "")) for name in ("sgd", "adam"))
     ):
         return  # the order of rows breaks ties (also LightGBM's), and that of queries the epochs
     if isinstance(unfitted, fp.TopRank):

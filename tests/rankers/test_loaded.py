@@ -112,20 +112,21 @@ def test_attributes_after_special_fits_survive_save_and_load(tmp_path) -> None:
         broken = fp.RankNet().fit(TRAIN, progress=stop, checkpoint=tmp_path / "c.json")
     assert check_survives(broken, tmp_path / "m.json").interrupted_
     with pytest.warns(FirstpageWarning, match="continuing from"):
-        whole = fp.RankNet().fit(TRAIN, checkpoint=tmp_path / "c.json")
-    check_survives(whole, tmp_path / "m.json")
+        resumed = fp.RankNet().fit(TRAIN, checkpoint=tmp_path / "c.json")
+    check_survives(resumed, tmp_path / "m.json")
 
 
 def test_history_equals_the_reported_steps() -> None:
-    seen: list[Step] = []
+    reported: list[Step] = []
     ranker = fp.ListMLE(solver="gd(rate=0.01, max_iter=20)")
-    one = ranker.fit(TRAIN, valid=VALID, progress=seen.append).history_
-    assert one == seen == clone(ranker).fit(TRAIN, valid=VALID).history_
-    assert [step.best for step in one] == [
-        all(step.measure > before.measure for before in one[:at]) for at, step in enumerate(one)
+    history = ranker.fit(TRAIN, valid=VALID, progress=reported.append).history_
+    assert history == reported == clone(ranker).fit(TRAIN, valid=VALID).history_
+    assert [step.best for step in history] == [
+        all(step.measure > before.measure for before in history[:at])
+        for at, step in enumerate(history)
     ]
-    assert all(step.seconds >= 0 for step in seen)
-    assert all(step.seconds is None for step in one)
+    assert all(step.seconds >= 0 for step in reported)
+    assert all(step.seconds is None for step in history)
 
 
 @pytest.mark.slow

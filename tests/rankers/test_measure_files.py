@@ -39,18 +39,18 @@ def here(tmp_path: Path, monkeypatch) -> Path:
 def test_default_gains_in_any_form_equal_those_of_lightgbm(here: Path, gain) -> None:
     usual = fp.LambdaMART(scorer=TREES).fit(TRAIN)
     ranker = fp.LambdaMART(gain=gain, scorer=TREES)
-    ours = clone(ranker).fit(TRAIN)
-    assert np.array_equal(ours.predict(TEST), usual.predict(TEST))
-    assert ours.training_["label_gain"] == pytest.approx([0, 1, 3, 7])
+    with_gains = clone(ranker).fit(TRAIN)
+    assert np.array_equal(with_gains.predict(TEST), usual.predict(TEST))
+    assert with_gains.training_["label_gain"] == pytest.approx([0, 1, 3, 7])
     assert "label_gain" not in usual.training_
 
 
 @pytest.mark.slow
 def test_gains_change_the_model_of_lightgbm() -> None:
     usual = fp.LambdaMART(scorer=TREES).fit(TRAIN)
-    ours = fp.LambdaMART(gain=STEEP, scorer=TREES).fit(TRAIN)
-    assert not np.allclose(ours.predict(TEST), usual.predict(TEST))
-    assert ours.training_["label_gain"] == pytest.approx([0, 7 / 300, 14 / 300, 7])
+    with_gains = fp.LambdaMART(gain=STEEP, scorer=TREES).fit(TRAIN)
+    assert not np.allclose(with_gains.predict(TEST), usual.predict(TEST))
+    assert with_gains.training_["label_gain"] == pytest.approx([0, 7 / 300, 14 / 300, 7])
 
 
 @pytest.mark.slow
@@ -134,8 +134,8 @@ def test_a_utility_as_the_measure_of_a_ranker(here: Path) -> None:
 @pytest.mark.parametrize("weak", ["features", "stumps(bins=8)"])
 def test_adarank_maximizes_a_measure_file(here: Path, weak: str) -> None:
     usual = fp.AdaRank(maximize="NDCG@10", weak=weak, rounds=15).fit(TRAIN)
-    ours = fp.AdaRank(maximize="NDCG(usual.json)@10", weak=weak, rounds=15).fit(TRAIN)
-    assert ours.predict(TEST) == pytest.approx(usual.predict(TEST), abs=1e-6)
+    from_file = fp.AdaRank(maximize="NDCG(usual.json)@10", weak=weak, rounds=15).fit(TRAIN)
+    assert from_file.predict(TEST) == pytest.approx(usual.predict(TEST), abs=1e-6)
     free = fp.AdaRank(maximize="NDCG(steep.json, form=weights)", weak=weak, rounds=15).fit(TRAIN)
     assert free.score(TRAIN) > 0.5
     with pytest.raises(DataError, match="boosting needs a measure from 0 to 1"):

@@ -18,15 +18,18 @@ TRAIN, TEST = DATA[:60], DATA[60:]
 
 def test_gradient_of_networks_matches_finite_differences() -> None:
     bound = MLP(hidden=3).bind(TRAIN.X)
-    whole = BlockObjective(PlackettLuce(5), bound, TRAIN.truth, 24, l2=0.1)
+    objective = BlockObjective(PlackettLuce(5), bound, TRAIN.truth, 24, l2=0.1)
     params = bound.initial_params(0)
-    value, slope = whole(params)
+    value, gradient = objective(params)
     rng = np.random.default_rng(0)
     for _ in range(5):
         direction = rng.normal(size=len(params))
         step = 1e-2 / np.linalg.norm(direction)
-        (up, _), (down, _) = whole(params + step * direction), whole(params - step * direction)
-        assert (up - down) / (2 * step) == pytest.approx(slope @ direction, rel=2e-2, abs=1e-2)
+        (up, _), (down, _) = (
+            objective(params + step * direction),
+            objective(params - step * direction),
+        )
+        assert (up - down) / (2 * step) == pytest.approx(gradient @ direction, rel=2e-2, abs=1e-2)
     assert np.isfinite(value)
 
 

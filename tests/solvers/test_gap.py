@@ -1,6 +1,7 @@
 """`gap_` bounds the relative distance of the objective to its minimum, for all rankers and solvers.
 
-The objective is enumerated over all rankings of short lists, and minimized by Clarabel.
+Objectives of hinges are enumerated over all rankings of short lists, and minimized by Clarabel.
+Those of smooth losses are written plainly, and minimized by SciPy.
 """
 
 from __future__ import annotations
@@ -8,14 +9,21 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
+from scipy.sparse import csr_array
 
 import firstpage as fp
 from firstpage.errors import FirstpageWarning
+from firstpage.losses.listwise import SoftmaxCrossEntropy
 from firstpage.losses.structural import StructuralTarget
+from firstpage.scorers.linear import BoundLinear
+from firstpage.solvers.objective import BlockObjective
+from tests.losses import reference as plain
 from tests.losses.test_structural import gains
 from tests.solvers.test_cutting_plane import (
     FEATURES,
@@ -237,15 +245,151 @@ def test_the_gap_of_a_degenerate_optimum_is_that_of_the_returned_weights(monkeyp
 
 
 @pytest.mark.parametrize(
-    "ranker",
-    [fp.ListNet(), fp.Regression(), fp.RankSVM(solver="sgd"), fp.RankBoost(rounds=3),
-     fp.TopRank(depth=3, voters=["Regression"])],
+    ("ranker", "reason"),
+    [
+        (fp.ListNet(l2=0.0), "without a penalty"),
+        (fp.RankCosine(l2=0.1), "not convex"),
+        (fp.Regression(), "normal equations"),
+        (fp.RankSVM(solver="sgd"), "only cutting planes"),
+        (fp.RankBoost(rounds=3), "no bound"),
+        (fp.TopRank(depth=3, voters=["Regression"]), "no bound"),
+    ],
     ids=str,
-)  # fmt: skip
-def test_without_a_bound_the_gap_is_nan_with_a_note(ranker) -> None:
+)
+def test_without_a_bound_the_gap_is_nan_with_a_note(ranker, reason) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FirstpageWarning)
         ranker.fit(data(0))
     assert np.isnan(ranker.gap_)
+    assert reason in ranker.gap_note_
     assert "\n" not in ranker.gap_note_
     assert fp.RankSVM().fit(data(0)).gap_note_ is None
+
+
+def test_an_interrupted_fit_has_no_gap() -> None:
+    def interrupt(step: fp.Step) -> None:
+        if step.iteration == 3:
+            raise KeyboardInterrupt
+
+    with pytest.warns(FirstpageWarning, match="interrupted"):
+        ranker = fp.ListNet().fit(data(0), progress=interrupt)
+    assert np.isnan(ranker.gap_)
+    assert "interrupted" in ranker.gap_note_
+
+
+# --- smooth losses: the gradient bounds the distance to the minimum
+
+PlainLoss = Callable[[np.ndarray, np.ndarray, np.ndarray], float]
+SMOOTH: list[tuple[str, PlainLoss]] = [
+    ("ListNet", plain.cross_entropy),
+    ("ListNet(k=2, temperature=0.5)", partial(plain.cross_entropy, k=2, temperature=0.5)),
+    ("ListMLE", plain.plackett_luce),
+    ("ListMLE(k=2, average=true)", partial(plain.plackett_luce, k=2, average=True)),
+    ("RankNet", partial(plain.pairwise, phi=plain.logistic)),
+    ("RankNet(k=2, average=true)",
+     partial(plain.pairwise, phi=plain.logistic, k=2, average=True)),
+]  # fmt: skip
+SMOOTH_SOLVERS = ["lbfgs", "lbfgs(max_iter=2)", "gd(max_iter=20)", "sgd(max_iter=2)"]
+
+
+def plain_objective(
+    loss: PlainLoss, dataset: fp.Dataset, l2: float
+) -> Callable[[np.ndarray], float]:
+    def value(w: np.ndarray) -> float:
+        losses = [loss(X @ w, y, np.ones(len(y))) for X, y in by_query(dataset)]
+        return float(np.mean(losses) + l2 / 2 * w @ w)
+
+    return value
+
+
+def smooth_minimum(value: Callable[[np.ndarray], float], start: np.ndarray) -> float:
+    """Return the minimum; central differences of 1e-5 leave an error far below 1e-10."""
+    options = {"gtol": 1e-10, "finite_diff_rel_step": 1e-5}
+    return float(
+        minimize(value, start, method="BFGS", jac="3-point", options=options).fun  # type: ignore[call-overload]
+    )
+
+
+def fit_silently(name: str, dataset: fp.Dataset | fp.Shards, **parameters) -> fp.Ranker:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FirstpageWarning)
+        return fp.ranker(name, **parameters).fit(dataset)
+
+
+@pytest.mark.parametrize("l2", [1e-3, 1.0])
+@pytest.mark.parametrize(("name", "loss"), SMOOTH, ids=[name for name, _ in SMOOTH])
+def test_the_gradient_bounds_the_distance_to_the_minimum(name, loss, l2) -> None:
+    for seed, kind in enumerate(["usual", "tied", "noise"]):
+        dataset = data(seed, kind)
+        value = plain_objective(loss, dataset, l2)
+        minimum = smooth_minimum(value, fit_silently(name, dataset, l2=l2).params_)
+        for solver in SMOOTH_SOLVERS:
+            ranker = fit_silently(name, dataset, l2=l2, solver=solver)
+            at_weights = value(ranker.params_)
+            assert at_weights - minimum <= ranker.gap_ * at_weights + 1e-10 * at_weights
+            assert ranker.objective_ * (1 - ranker.gap_) <= minimum * (1 + 1e-10)
+            assert ranker.gap_note_ is None
+            if solver == "lbfgs":
+                assert ranker.gap_ <= 1e-8
+            if solver == "lbfgs(max_iter=2)" and kind == "usual":
+                assert ranker.gap_ > 1e-10  # it is not a constant
+
+
+@pytest.mark.parametrize("name", ["FocusedNet(k=2)", "ListNet(form=permutation)"])
+def test_the_gap_is_small_at_the_optimum_only(name: str) -> None:
+    optimal = fit_silently(name, data(0))
+    early = fit_silently(name, data(0), solver="gd(max_iter=1)")
+    assert optimal.gap_ <= 1e-8
+    assert early.objective_ * (1 - early.gap_) <= optimal.objective_ < 0.999 * early.objective_
+
+
+def test_the_gap_of_float32_features_is_computed_in_float64() -> None:
+    dataset = data(0)
+    dataset = dataset.with_features(dataset.X.astype(np.float32))
+    ranker = fit_silently("ListNet", dataset)
+    exact = dataset.with_features(dataset.X.astype(np.float64))
+    value = plain_objective(plain.cross_entropy, exact, ranker.l2)
+    minimum = smooth_minimum(value, ranker.params_)
+    assert value(ranker.params_) - minimum <= ranker.gap_ * value(ranker.params_) + 1e-11
+    assert ranker.gap_ <= 1e-5
+
+
+def test_the_gap_over_shards_and_of_sparse_features_is_that_in_memory(tmp_path: Path) -> None:
+    dataset = data(0)
+    shards = fp.write_shards(dataset, tmp_path / "shards", rows=2 * DOCS)
+    sparse = dataset.with_features(csr_array(dataset.X))
+    for solver in ("lbfgs", "lbfgs(max_iter=3)"):
+        in_memory = fit_silently("ListMLE", dataset, solver=solver)
+        for other in (shards, sparse):
+            ranker = fit_silently("ListMLE", other, solver=solver)
+            assert ranker.gap_ == pytest.approx(in_memory.gap_, rel=1e-3, abs=1e-10)
+
+
+def test_the_gap_of_a_smooth_loss_is_that_of_the_iteration_that_validation_chose() -> None:
+    dataset = data(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FirstpageWarning)
+        ranker = fp.ListNet(patience=1).fit(dataset, valid=data(7, "noise"))
+    assert ranker.best_iteration_ is not None
+    value = plain_objective(plain.cross_entropy, dataset, ranker.l2)
+    at_weights, minimum = value(ranker.params_), smooth_minimum(value, ranker.params_)
+    assert at_weights - minimum <= ranker.gap_ * at_weights + 1e-10
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e6, 1e9])
+def test_rounding_errors_of_the_gradient_are_bounded(offset: float) -> None:
+    """Features with a large mean: scores, and with them the gradient, lose most digits."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(QUERIES * DOCS, FEATURES)) + offset
+    y, w = data(0).y, rng.normal(size=FEATURES)
+    dataset = fp.Dataset.from_arrays(X, y, np.repeat(np.arange(QUERIES), DOCS))
+    objective = BlockObjective(SoftmaxCrossEntropy(), BoundLinear(X), dataset.truth, X.itemsize)
+    _, gradient, _, errors = objective.evaluate_with_errors(w)
+    exact = np.zeros(FEATURES, np.longdouble)
+    for rows, labels in by_query(dataset):
+        scores = rows.astype(np.longdouble) @ w.astype(np.longdouble)
+        p, q = (np.exp(s - s.max()) for s in (labels.astype(np.longdouble), scores))
+        exact += rows.T.astype(np.longdouble) @ (q / q.sum() - p / p.sum()) / QUERIES
+    assert np.finfo(np.longdouble).eps < np.finfo(np.float64).eps
+    assert (np.abs(gradient - exact) <= errors).all()
+    assert (errors <= 1e-12 * max(offset, 1.0) ** 2).all()

@@ -78,9 +78,9 @@ def test_sparse_features_give_the_same_objective(dtype) -> None:
     dense = dataset.with_features(X.astype(dtype))
     sparse = dataset.with_features(csr_array(X.astype(dtype)))
     w = np.random.default_rng(0).normal(size=7)
-    one, two = build(PlackettLuce(), dense)(w), build(PlackettLuce(), sparse)(w)
-    assert one[0] == pytest.approx(two[0], rel=1e-5)
-    assert one[1] == pytest.approx(two[1], rel=1e-3, abs=1e-5)
+    of_dense, of_sparse = build(PlackettLuce(), dense)(w), build(PlackettLuce(), sparse)(w)
+    assert of_dense[0] == pytest.approx(of_sparse[0], rel=1e-5)
+    assert of_dense[1] == pytest.approx(of_sparse[1], rel=1e-3, abs=1e-5)
 
 
 @pytest.mark.slow
@@ -111,10 +111,10 @@ def test_the_optimum_is_that_of_an_independent_solver(loss) -> None:
         return float(loss.value_grad(dataset.X @ w, dataset.truth)[0].mean() + 0.005 * w @ w)
 
     options = {"maxiter": 5000, "fatol": 1e-14, "xatol": 1e-10, "adaptive": True}
-    ours = LBFGS().minimize(build(loss, dataset, l2=0.01), np.zeros(7))
-    theirs = minimize(plain, ours.params + 0.1, method="Powell", options={"ftol": 1e-14})
-    again = minimize(plain, theirs.x, method="Nelder-Mead", options=options)
-    assert ours.value <= again.fun * (1 + 1e-6)
+    solved = LBFGS().minimize(build(loss, dataset, l2=0.01), np.zeros(7))
+    rough = minimize(plain, solved.params + 0.1, method="Powell", options={"ftol": 1e-14})
+    fine = minimize(plain, rough.x, method="Nelder-Mead", options=options)
+    assert solved.value <= fine.fun * (1 + 1e-6)
 
 
 @pytest.mark.slow
@@ -179,7 +179,7 @@ def test_incompatible_components_are_refused() -> None:
         solver_for(LBFGS(), Rough(), BoundLinear(np.ones((2, 1))), 0)
 
     class Network(BoundLinear):
-        parallel = False
+        linear = False
 
     with pytest.raises(IncompatibleComponents, match="CuttingPlane needs linear scores"):
         solver_for(CuttingPlane(), Rough(), Network(np.ones((2, 1))), 0)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from firstpage.rankers.selection.tuning import Tuned
 
 TRIAL_FORMATS = ("csv", "json")
+SMALLEST_PERCENT = 1e-4  # an optimality gap below it is reported as this much
 
 
 @documented_command(
@@ -226,7 +227,8 @@ def _objective_text(ranker: Ranker) -> str:
     if math.isnan(ranker.gap_):
         return f"; objective {ranker.objective_:.6g}"
     optimum = "the last round's optimum" if ranker.gap_note_ else "the optimum"
-    return f"; objective {ranker.objective_:.6g} (within {100 * ranker.gap_:.2g} % of {optimum})"
+    percent = max(100 * ranker.gap_, SMALLEST_PERCENT)
+    return f"; objective {ranker.objective_:.6g} (within {percent:.2g} % of {optimum})"
 
 
 def _write_trials(tuned: Tuned, path: Path) -> None:

@@ -23,7 +23,7 @@ class EngineError(FirstpageError):
     """The machines of an engine are not available, or were lost."""
 
 
-class OpenShard(Protocol):
+class CachedShard(Protocol):
     """An open shard: its data, and what is cached between calls."""
 
     @property
@@ -36,8 +36,8 @@ class OpenShard(Protocol):
         ...
 
 
-S = TypeVar("S", bound=OpenShard)
-S_co = TypeVar("S_co", bound=OpenShard, covariant=True)
+S = TypeVar("S", bound=CachedShard)
+S_co = TypeVar("S_co", bound=CachedShard, covariant=True)
 R = TypeVar("R")
 Args = TypeVarTuple("Args")
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
@@ -150,7 +150,7 @@ class ShardCache:
         """Return the shard of this (job, number), or None."""
         return self._stored.get(key, (None, 0))[0]
 
-    def offer(self, key: tuple[str, int], shard: OpenShard) -> bool:
+    def offer(self, key: tuple[str, int], shard: CachedShard) -> bool:
         """Store a shard after use if it fits, by its current size; return whether it was stored."""
         size = int(shard.nbytes)
         self._stored.pop(key, None)

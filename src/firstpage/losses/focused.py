@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -12,12 +12,12 @@ from firstpage.data.truth import Truth
 from firstpage.errors import DataError
 from firstpage.losses.levels import LabelLevels, label_levels, top_k_labels
 from firstpage.losses.listwise import TopOneTarget
-from firstpage.losses.loss import BoundKernel, Loss, LossTarget, LossTerm, Traits, safe_inverse
+from firstpage.losses.loss import Loss, LossTarget, LossTerm, Traits, safe_inverse
 from firstpage.losses.pairwise import PairwiseHinge, PairwiseLogistic
 from firstpage.losses.permutation import MAX_LENGTH, PermutationTarget
 from firstpage.losses.structural import AveragePrecisionHinge, StructuralHinge
 from firstpage.registry import check_number
-from firstpage.types import Bools, Floats
+from firstpage.types import Bools, BoundKernel, Floats
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,15 @@ class Focused(Loss):
     listwise: Loss
     pairwise: Loss
     beta: float = 0.5
-    traits: ClassVar[Traits] = Traits()
 
     def __post_init__(self) -> None:
         check_number(self, "beta", 0)
         if self.beta > 1:
             raise DataError(f"beta must be from 0 to 1; got {self.beta}.")
+
+    @property
+    def traits(self) -> Traits:
+        return self.listwise.traits & self.pairwise.traits
 
     def target(self, truth: Truth, weights: Floats | None = None) -> LossTarget:
         losses = [(self.beta, self.listwise), (1 - self.beta, self.pairwise)]
@@ -72,7 +75,7 @@ class Focused(Loss):
 
 
 @dataclass(frozen=True, eq=False)
-class _WeightedSum:
+class _WeightedSum(LossTarget):
     """A weighted sum of targets."""
 
     weighted_targets: list[tuple[float, LossTarget]]
@@ -207,7 +210,7 @@ def _normalized(target: _CrossEntropyTarget, included: Bools | None = None) -> L
 
 
 @dataclass(frozen=True, eq=False)
-class _Shifted:
+class _Shifted(LossTarget):
     """A target from whose values a constant per query is subtracted."""
 
     target: LossTarget
@@ -263,45 +266,15 @@ class Scaled(Loss):
     loss: Loss
     factor: float
 
+    @property
+    def traits(self) -> Traits:
+        return self.loss.traits
+
     def target(self, truth: Truth, weights: Floats | None = None) -> LossTarget:
         return _WeightedSum([(self.factor, self.loss.target(truth, weights))])
 
 
-@dataclass(frozen=True)
-class FocusedHinge(Focused):
-    """A focused loss of hinges, which are not smooth.
-
-    Parameters
-    ----------
-    listwise : Loss
-        The loss of the order inside the top k.
-    pairwise : Loss
-        The loss of the pairs of a document inside the top k and one outside.
-    beta : float, default 0.5
-        The weight of the listwise loss, from 0 to 1.
-
-    Raises
-    ------
-    DataError
-        If `beta` is not a number from 0 to 1.
-
-    References
-    ----------
-    Niu, Guo, Lan and Cheng (2012), Top-k learning to rank: labeling, ranking and evaluation.
-
-    Examples
-    --------
-    >>> import firstpage as fp
-    >>> from firstpage.losses.focused import FocusedHinge
-    >>> hinge = fp.loss("PairwiseHinge", k=10, pairs="cross", average=True)
-    >>> FocusedHinge(fp.loss("AveragePrecisionHinge", k=10), hinge, beta=0.3).beta
-    0.3
-    """
-
-    traits: ClassVar[Traits] = Traits(smooth=False)
-
-
-def focused_svm(k: int, beta: float, list_loss: str = "ap") -> FocusedHinge:
+def focused_svm(k: int, beta: float, list_loss: str = "ap") -> Focused:
     """Return the loss of FocusedSVM: hinges of the order inside the top k, and of its pairs with
     the rest.
 
@@ -316,7 +289,7 @@ def focused_svm(k: int, beta: float, list_loss: str = "ap") -> FocusedHinge:
         listwise = StructuralHinge(k=k, within=True, reference="mean")
     else:
         raise DataError(f"list_loss must be 'ap' or 'ndcg'; got {list_loss!r}.")
-    return FocusedHinge(listwise, PairwiseHinge(k=k, pairs="cross", average=True), beta)
+    return Focused(listwise, PairwiseHinge(k=k, pairs="cross", average=True), beta)
 
 
 def focused_net(

@@ -11,8 +11,8 @@ from firstpage.data.truth import Truth
 from firstpage.errors import DataError
 from firstpage.kernels.losses import listwise as kernel
 from firstpage.losses.levels import LabelLevels, label_levels, query_sums, top_k_labels
-from firstpage.losses.loss import BoundKernel, Loss, LossTarget, LossTerm, Traits, safe_inverse
-from firstpage.types import Array, Floats, Ints
+from firstpage.losses.loss import Loss, LossTarget, LossTerm, Traits, safe_inverse
+from firstpage.types import Array, BoundKernel, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class PlackettLuce(Loss):
 
 
 @dataclass(frozen=True, eq=False)
-class _PlackettLuceTarget:
+class _PlackettLuceTarget(LossTarget):
     levels: LabelLevels
     upper: Floats  # coefficient of the scores of each level
     mass: Floats  # weight of the logarithm at each level
@@ -168,7 +168,7 @@ class SoftmaxCrossEntropy(Loss):
         return TopOneTarget(psi, weight, truth.offsets, np.ones(len(truth)))
 
 
-class TopOneTarget:
+class TopOneTarget(LossTarget):
     """Softmax cross entropy toward softmax(psi), over documents of positive weight."""
 
     def __init__(self, psi: Floats, weight: Floats, offsets: Ints, factor: Floats) -> None:
@@ -256,7 +256,7 @@ class Cosine(Loss):
 
 
 @dataclass(frozen=True, eq=False)
-class _CosineTarget:
+class _CosineTarget(LossTarget):
     unit: Floats  # labels, scaled to a vector of length 1 per query
     weight: Floats
     offsets: Ints
@@ -333,7 +333,7 @@ class SquaredError(Loss):
 
 
 @dataclass(frozen=True, eq=False)
-class _SquaredErrorTarget:
+class _SquaredErrorTarget(LossTarget):
     labels: Floats
     weight: Floats
     offsets: Ints

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from firstpage.data.truth import Truth
 from firstpage.errors import FirstpageError
-from firstpage.types import Array, Floats, Ints
+from firstpage.types import Array, BoundKernel, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,10 +75,6 @@ class ShortLists:
     reach: Floats
 
 
-BoundKernel = Callable[[], object]
-"""A kernel with its arrays bound; a call reads the input arrays and writes the output arrays."""
-
-
 class IncompatibleComponents(FirstpageError, ValueError):
     """A loss, a scorer or a solver lacks what another component relies on."""
 
@@ -101,6 +97,14 @@ class Traits:
     convex: bool = True
     quadratic: bool = False
 
+    def __and__(self, other: Traits) -> Traits:
+        """Return the traits of a sum of two losses."""
+        return Traits(
+            self.smooth and other.smooth,
+            self.convex and other.convex,
+            self.quadratic and other.quadratic,
+        )
+
 
 class LossTarget(Protocol):
     """A truth prepared for one loss.  Slices of queries can be evaluated independently.
@@ -109,9 +113,19 @@ class LossTarget(Protocol):
     of the queries lo:hi, `values` has one per query.
     """
 
+    @property
+    def upper_bounds(self) -> Floats | None:
+        """Upper bounds of the values of the last run, where a search may miss a maximum; None where
+        values are exact."""
+        return None
+
     def hessian_scale(self) -> Floats:
         """Return one factor per query: at equal scores the Hessian by the parameters of a linear
-        scorer is about this factor times the covariance of the query's features."""
+        scorer is about this factor times the covariance of the query's features.
+
+        Where the loss is smooth and convex, and its gradient bounded or linear, the factor also
+        bounds the norm of the Hessian by the scores, at any scores.
+        """
         ...
 
     def terms(self) -> list[LossTerm] | None:
@@ -127,6 +141,17 @@ class LossTarget(Protocol):
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
         """Return a kernel that writes the second derivative by each score, or an upper bound."""
         ...
+
+    def freeze(self, scores: Floats) -> None:
+        """Fix the true ranking to the one of the highest score under these scores.
+
+        Only for losses whose true ranking depends on the scores.
+        """
+        raise AssertionError(f"{type(self).__name__} has no true ranking to freeze")
+
+    def thaw(self) -> None:
+        """Undo `freeze`."""
+        raise AssertionError(f"{type(self).__name__} has no true ranking to thaw")
 
 
 class Loss:
@@ -157,7 +182,10 @@ class Loss:
     [-0.67, -0.17, 0.83]
     """
 
-    traits: ClassVar[Traits] = Traits()
+    @property
+    def traits(self) -> Traits:
+        """What solvers may rely on; subclasses set it to others where the defaults do not hold."""
+        return Traits()
 
     def target(self, truth: Truth, weights: Floats | None = None) -> LossTarget:
         """Return the truth as this loss reads it, ready for evaluation.

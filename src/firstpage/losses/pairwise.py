@@ -9,12 +9,12 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from firstpage.data.truth import Truth
+from firstpage.docstrings import inherit_sections
 from firstpage.errors import DataError
 from firstpage.kernels.losses import hinge
 from firstpage.kernels.losses import pairwise as kernel
 from firstpage.losses.levels import LabelLevels, label_levels
 from firstpage.losses.loss import (
-    BoundKernel,
     Loss,
     LossTarget,
     LossTerm,
@@ -22,7 +22,7 @@ from firstpage.losses.loss import (
     safe_inverse,
     zero_curvature,
 )
-from firstpage.types import Array, Floats, Ints
+from firstpage.types import Array, BoundKernel, Floats, Ints
 
 PairSelection = Literal["all", "cross"]
 SORTING_THRESHOLD = 8  # pairs per document above which a hinge sorts instead of enumerating pairs
@@ -31,11 +31,26 @@ MAX_SWEPT_LEVELS = 10  # levels up to which a sorting hinge holds a sum per leve
 
 @dataclass(frozen=True)
 class _Pairwise(Loss):
-    """Base class of the pairwise losses: which pairs there are, and their weights."""
+    """Base class of the pairwise losses: which pairs there are, and their weights.
+
+    Parameters
+    ----------
+    k : int, optional
+        Take only pairs whose better document is among the first k of the truth.
+    pairs : {"all", "cross"}, default "all"
+        "all" takes all of these pairs; "cross" only those whose better document is among the first
+        k and whose worse one is not.  Without `k`, cross pairs are those between documents of
+        positive label and the others.
+    average : bool, default False
+        Take the mean over the pairs of a query instead of their sum.
+    """
 
     k: int | None = None
     pairs: PairSelection = "all"
     average: bool = False
+
+    def __init_subclass__(cls) -> None:
+        inherit_sections(cls)
 
     def __post_init__(self) -> None:
         if self.pairs not in ("all", "cross"):
@@ -77,17 +92,6 @@ class PairwiseLogistic(_Pairwise):
     The sum over pairs, u better than v, of log(1 + exp(s_v - s_u)).  The time per query is
     proportional to the number of pairs: O(n k) with `k`, O(n^2) for a full order.
 
-    Parameters
-    ----------
-    k : int, optional
-        Take only pairs whose better document is among the first k of the truth.
-    pairs : {"all", "cross"}, default "all"
-        "all" takes all of these pairs; "cross" only those whose better document is among the first
-        k and whose worse one is not.  Without `k`, cross pairs are those between documents of
-        positive label and the others.
-    average : bool, default False
-        Take the mean over the pairs of a query instead of their sum.
-
     Raises
     ------
     DataError
@@ -117,17 +121,6 @@ class PairwiseExponential(_Pairwise):
 
     The sum over pairs, u better than v, of exp(s_v - s_u).  It factorizes, so that the time per
     query is O(n).
-
-    Parameters
-    ----------
-    k : int, optional
-        Take only pairs whose better document is among the first k of the truth.
-    pairs : {"all", "cross"}, default "all"
-        "all" takes all of these pairs; "cross" only those whose better document is among the first
-        k and whose worse one is not.  Without `k`, cross pairs are those between documents of
-        positive label and the others.
-    average : bool, default False
-        Take the mean over the pairs of a query instead of their sum.
 
     Raises
     ------
@@ -161,17 +154,6 @@ class PairwiseHinge(_Pairwise):
     proportional to the number of pairs where they are few, as with `k`, and O(n log n) for a full
     order.
 
-    Parameters
-    ----------
-    k : int, optional
-        Take only pairs whose better document is among the first k of the truth.
-    pairs : {"all", "cross"}, default "all"
-        "all" takes all of these pairs; "cross" only those whose better document is among the first
-        k and whose worse one is not.  Without `k`, cross pairs are those between documents of
-        positive label and the others.
-    average : bool, default False
-        Take the mean over the pairs of a query instead of their sum.
-
     Raises
     ------
     DataError
@@ -198,7 +180,7 @@ class PairwiseHinge(_Pairwise):
 
 
 @dataclass(frozen=True, eq=False)
-class _PairwiseTarget:
+class _PairwiseTarget(LossTarget):
     levels: LabelLevels
     upper: Floats  # weight per level as the better document of a pair
     lower: Floats  # and as the worse one

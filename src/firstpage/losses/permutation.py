@@ -13,8 +13,8 @@ from firstpage.data.truth import Truth
 from firstpage.errors import DataError
 from firstpage.kernels.losses import permutations as kernel
 from firstpage.losses.listwise import relevance
-from firstpage.losses.loss import BoundKernel, Loss, LossTarget, LossTerm, ShortLists
-from firstpage.types import Array, Floats, Ints
+from firstpage.losses.loss import Loss, LossTarget, LossTerm, ShortLists
+from firstpage.types import Array, BoundKernel, Floats, Ints
 
 MAX_LENGTH = 12  # documents of a list
 
@@ -80,7 +80,7 @@ class PermutationCrossEntropy(Loss):
         return PermutationTarget(psi, rows, truth.offsets, truth.offsets, np.ones(len(truth)))
 
 
-class PermutationTarget:
+class PermutationTarget(LossTarget):
     """The documents `docs` of each query, as numbers inside it, and their target scores `psi`."""
 
     def __init__(

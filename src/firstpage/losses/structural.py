@@ -17,7 +17,6 @@ from firstpage.kernels.losses import structural as kernel
 from firstpage.kernels.losses.structural import average_precision_hinge
 from firstpage.losses.levels import LabelLevels, label_levels, query_sums, top_k_labels
 from firstpage.losses.loss import (
-    BoundKernel,
     Loss,
     LossTarget,
     LossTerm,
@@ -25,7 +24,7 @@ from firstpage.losses.loss import (
     safe_inverse,
     zero_curvature,
 )
-from firstpage.types import Array, Bools, Floats, Ints, Words
+from firstpage.types import Array, Bools, BoundKernel, Floats, Ints, Words
 
 DEFAULT_PRECISION_CUTOFF = 10
 MAX_LABEL_RANGE = 20.0  # labels this far below the best gain a millionth: their loss is rounding
@@ -238,7 +237,7 @@ class AveragePrecisionHinge(Loss):
 
 
 @dataclass(frozen=True, eq=False)
-class _AveragePrecisionTarget:
+class _AveragePrecisionTarget(LossTarget):
     levels: LabelLevels
     counts: Ints  # levels that take part, per query
 
@@ -360,11 +359,11 @@ class StructuralHinge(Loss):
         return StructuralTarget(self, levels, labels[rows][inside], levels.order[inside], inside)
 
 
-class StructuralTarget:
+class StructuralTarget(LossTarget):
     """A truth as a structural hinge reads it: gains, discounts, and the true ranking.
 
-    After a run, `bounds` are upper bounds of the value of every query: the search of slack
-    rescaling may miss the most violated ranking.
+    The search of slack rescaling may miss the most violated ranking; that of margin rescaling is
+    exact.
     """
 
     def __init__(
@@ -389,7 +388,11 @@ class StructuralTarget:
         if loss.reference == "mean":
             self._average_discounts(labels)
         self._frozen = loss.reference != "resort"
-        self.bounds = np.zeros(len(counts))
+        self._upper_bounds = np.zeros(len(counts))
+
+    @property
+    def upper_bounds(self) -> Floats | None:
+        return self._upper_bounds if self._loss.scaling == "slack" else None
 
     def _normalized_gains(self, gains: Floats, counts: Ints) -> Floats:
         """Return gains of which the ideal ranking collects 1 in discounted sum."""
@@ -435,7 +438,7 @@ class StructuralTarget:
             self._discounts, algorithm,
             z, b, key, key.view(np.uint64), np.empty(n, np.int64), np.empty(n, np.int64),
             *_sort_workspace(n), np.empty(2), np.empty(4), np.empty((5, n + 1)),
-            np.empty((4, n + 1), np.int64), values, self.bounds[lo:hi], grad,
+            np.empty((4, n + 1), np.int64), values, self._upper_bounds[lo:hi], grad,
         )  # fmt: skip
         resort = self._bind_resort(lo, hi, scores)
 

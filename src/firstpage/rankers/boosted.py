@@ -52,10 +52,10 @@ class Boosting(Ranker):
         The weak rankers: "stumps", "stumps(bins=32)" or "features".
     rounds : int, default 300
         The maximum number of rounds.
-    halvings : int, optional, default 2
+    halvings : int or None, default 2
         How often a step that does not decrease the training loss is halved before its weak ranker
         is set aside for a while.  None takes every step, as in the papers.
-    stall : int, optional, default 50
+    stall : int or None, default 50
         Stop after this many consecutive weak rankers without a decrease of the training loss.
         None does not stop.
     """
@@ -291,19 +291,24 @@ def _resume(checkpoint: Checkpoint | None) -> BoostingResult:
     if checkpoint is None or checkpoint.state is None:
         return BoostingResult()
     state = checkpoint.state
+    chosen = [(int(number), float(step)) for number, step in state["chosen"]]
     return BoostingResult(
-        [(int(h), float(step)) for h, step in state["chosen"]], state["losses"], state["before"],
-        excluded=state["aside"], stalled_rounds=state["vain"],
+        chosen, state["losses"], state["initial_loss"], excluded=state["excluded"],
+        stalled_rounds=state["stalled_rounds"],
     )  # fmt: skip
 
 
 def _checkpoint_state(ensemble: BoostingResult) -> Callable[[], SolverState]:
     """Return a function that gives the present state, even when called during a later round."""
-    rounds, aside, vain = len(ensemble.chosen), ensemble.excluded, ensemble.stalled_rounds
+    rounds, excluded, stalled_rounds = (
+        len(ensemble.chosen),
+        ensemble.excluded,
+        ensemble.stalled_rounds,
+    )
     return lambda: {
         "iterations": rounds, "chosen": ensemble.chosen[:rounds],
-        "losses": ensemble.losses[:rounds], "before": ensemble.initial_loss,
-        "aside": aside, "vain": vain,
+        "losses": ensemble.losses[:rounds], "initial_loss": ensemble.initial_loss,
+        "excluded": excluded, "stalled_rounds": stalled_rounds,
     }  # fmt: skip
 
 
@@ -323,7 +328,7 @@ def _boost(
             valid_scores[:] += step * pool.values(chosen, X)
         stop = watcher(iteration, loss, iteration)
         if request.checkpoint is not None and len(ensemble.chosen) == iteration and not stop:
-            request.checkpoint.keep(_checkpoint_state(ensemble))
+            request.checkpoint.store(_checkpoint_state(ensemble))
         return stop
 
     earlier = zip(ensemble.chosen, ensemble.losses, strict=True)

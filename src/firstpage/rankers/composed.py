@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 from firstpage.engine.engine import Engine
 from firstpage.errors import DataError
 from firstpage.losses.loss import Loss
-from firstpage.rankers.fit.fit import fit_composition
-from firstpage.rankers.fit.request import Composition, FitRequest, FitResult
+from firstpage.rankers.fit.fit import fit_scorer, fit_trees, growth_options
+from firstpage.rankers.fit.request import FitRequest, FitResult
 from firstpage.rankers.ranker import Grid, Ranker
 from firstpage.rankers.sharded.data import check_trees
 from firstpage.rankers.trees.growth import TreeObjective
@@ -52,18 +52,16 @@ class Composed(Ranker):
         """Return the device to fit on; None leaves it to the scorer."""
         return None
 
-    def _composition(self) -> Composition:
-        """Return the loss, the scorer, the solver and the penalty."""
+    def _learn(self, request: FitRequest) -> FitResult:
         scorer, device = scorer_of(self.scorer), self._device()
         if not scorer.additive:
             scorer = scorer if device is None else replace(scorer, device=device)
-            return Composition(self._loss(), scorer, None, self.solver, self._penalty())
+            return fit_scorer(request, self._loss(), scorer, self.solver, self._penalty())
         if device is not None:
             raise DataError("trees grow on the CPU; device= is for linear scorers and networks.")
-        return Composition(self._tree_loss(), None, scorer, self.solver, self._penalty())
-
-    def _learn(self, request: FitRequest) -> FitResult:
-        return fit_composition(request, self._composition())
+        options = growth_options(request)
+        growth = request.training.loss_growth(scorer, self._tree_loss(), options)
+        return fit_trees(request, scorer, growth)
 
     def _paper_grid(self) -> Grid:
         """Return the learning rates of a descent solver, else the grid of the class."""

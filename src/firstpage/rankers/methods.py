@@ -31,8 +31,8 @@ def create_ranker(
     text: str, known: Mapping[str, type[Ranker]] = METHODS, **parameters: Any
 ) -> Ranker:
     """Return the ranker that a text such as `ListMLE(k=10)` or "top-k ListMLE" names."""
-    name, inside = parse_call(text)
-    parameters = {**inside, **parameters}
+    name, in_text = parse_call(text)
+    parameters = {**in_text, **parameters}
     base_name = canonical_name(name)
     if base_name.startswith("topk") and base_name not in map(canonical_name, known):
         base_name = base_name.removeprefix("topk")

@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 Ties = Literal["share", "random"]
-Progress = Callable[[Step], object]
-Path = str | os.PathLike[str]
+StepCallback = Callable[[Step], object]
+FilePath = str | os.PathLike[str]
 Grid = dict[str, list[Any]]
 """The values to try, by parameter."""
 OWN_LABELS = (
@@ -312,8 +312,8 @@ class Ranker(ValidatingEstimator, Tabular):
         self,
         training: TrainingData,
         valid: object,
-        progress: Progress | None,
-        checkpoint: Path | None,
+        progress: StepCallback | None,
+        checkpoint: FilePath | None,
     ) -> None:
         """Train, and set the fitted attributes; an unfinished fit leaves a checkpoint."""
         with closing(training):
@@ -327,7 +327,7 @@ class Ranker(ValidatingEstimator, Tabular):
                     written.done()
 
     def _request(
-        self, training: TrainingData, valid: object, progress: Progress | None
+        self, training: TrainingData, valid: object, progress: StepCallback | None
     ) -> FitRequest:
         """Return the data and the options of a fit, checked."""
         checked = None
@@ -349,7 +349,7 @@ class Ranker(ValidatingEstimator, Tabular):
             memory=self.__dict__.pop("_inherited", None),
         )
 
-    def _checkpoint(self, path: Path, request: FitRequest) -> Checkpoint:
+    def _checkpoint(self, path: FilePath, request: FitRequest) -> Checkpoint:
         """Return the checkpoint of this fit, with the state that an earlier attempt stored."""
         parameters = {
             name: parameter_to_json(value) for name, value in self.get_params(deep=False).items()

@@ -15,11 +15,12 @@ from firstpage.losses.loss import Loss
 from firstpage.losses.pairwise import PairwiseHinge
 from firstpage.losses.structural import AveragePrecisionHinge, Reference, Search, StructuralHinge
 from firstpage.rankers.composed import Composed
-from firstpage.rankers.fit.fit import fit_composition
-from firstpage.rankers.fit.request import Composition, FitRequest, FitResult
+from firstpage.rankers.fit.fit import fit_scorer
+from firstpage.rankers.fit.request import FitRequest, FitResult
 from firstpage.rankers.ranker import Ranker
 from firstpage.registry import check_number
 from firstpage.scorers.linear import MAX_COVARIANCE_FEATURES, Linear
+from firstpage.scorers.registry import scorer as scorer_of
 from firstpage.solvers.cutting_plane.concave_convex import ConcaveConvexProcedure
 from firstpage.solvers.cutting_plane.one_slack import CuttingPlane
 from firstpage.solvers.registry import solver as solver_of
@@ -251,18 +252,14 @@ class TopMargin(SVM):
         self._loss()
 
     def _learn(self, request: FitRequest) -> FitResult:
-        composition = self._composition()
-        automatic = composition.solver == "auto"
-        solver = CuttingPlane() if automatic else solver_of(composition.solver, request.seed)
-        if composition.scorer != Linear() or not solver.linear:
-            return fit_composition(request, composition)  # descents re-sort in every step
-        composition = replace(
-            composition,
-            solver=ConcaveConvexProcedure(solver, self.rounds, self.reference == "resort"),
-        )
+        automatic = self.solver == "auto"
+        solver = CuttingPlane() if automatic else solver_of(self.solver, request.seed)
+        if scorer_of(self.scorer) != Linear() or not solver.linear:
+            return super()._learn(request)  # descents re-sort in every step
         if request.start is None:
             request = replace(request, start=_least_squares_start(request, self.k))
-        result = self._solved(request, composition)
+        rounds = ConcaveConvexProcedure(solver, self.rounds, self.reference == "resort")
+        result = self._fit_rounds(request, rounds)
         if self.reference == "resort" and result.record["gap"] is not None:
             result.record["gap_note"] = FROZEN
         if "degenerate" in result.record:
@@ -270,9 +267,9 @@ class TopMargin(SVM):
             warnings.warn(DEGENERATE.format(remedy), FirstpageWarning, stacklevel=4)
         return result
 
-    def _solved(self, request: FitRequest, composition: Composition) -> FitResult:
-        """Return the fit; TopSlack tries a second start."""
-        return fit_composition(request, composition)
+    def _fit_rounds(self, request: FitRequest, solver: ConcaveConvexProcedure) -> FitResult:
+        """Return the fit of linear weights; TopSlack tries a second start."""
+        return fit_scorer(request, self._loss(), Linear(), solver, self._penalty())
 
 
 @dataclass(eq=False, repr=False)
@@ -310,18 +307,19 @@ class TopSlack(TopMargin):
     def _loss(self) -> Loss:
         return StructuralHinge(self.delta, "slack", self.reference, self.search, self.k)
 
-    def _solved(self, request: FitRequest, composition: Composition) -> FitResult:
+    def _fit_rounds(self, request: FitRequest, solver: ConcaveConvexProcedure) -> FitResult:
         """Return the fit; where it ends at 0, try again from the optimum of margin scaling."""
-        result = fit_composition(request, composition)
+        result = super()._fit_rounds(request, solver)
         if "degenerate" not in result.record or self.reference != "resort":
             return result
         margin = StructuralHinge(self.delta, "margin", self.reference, k=self.k)
-        margin_result = fit_composition(
-            replace(request, progress=None, checkpoint=None), replace(composition, loss=margin)
-        )
+        margin_result = fit_scorer(
+            replace(request, progress=None, checkpoint=None), margin, Linear(), solver,
+            self._penalty(),
+        )  # fmt: skip
         assert margin_result.model.coefficients is not None  # it is linear
         start = margin_result.model.coefficients[0]
-        second = fit_composition(replace(request, start=start, checkpoint=None), composition)
+        second = super()._fit_rounds(replace(request, start=start, checkpoint=None), solver)
         return second if "degenerate" not in second.record else result
 
 

@@ -11,14 +11,13 @@ from firstpage.data.groups import offsets_from_lengths
 from firstpage.errors import DataError
 from firstpage.kernels import scoring as kernel
 from firstpage.scorers.scorer import (
-    BoundKernel,
     Contributions,
     Importances,
     JsonObject,
     ScoringBase,
     Slices,
 )
-from firstpage.types import Array, Floats, Ints
+from firstpage.types import Array, BoundKernel, Floats, Ints
 
 if TYPE_CHECKING:
     from firstpage.data.dataset import Features
@@ -69,6 +68,7 @@ class Linear:
 class BoundLinear:
     """Weights over the rows of a dense float32 or float64 array, or of a CSR array."""
 
+    linear = True
     parallel = True
 
     def __init__(self, X: Features) -> None:

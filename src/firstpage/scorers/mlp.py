@@ -13,7 +13,6 @@ from firstpage.engine.threads import limited_blas, resolve
 from firstpage.errors import DataError, missing_dependency
 from firstpage.registry import check_number
 from firstpage.scorers.scorer import (
-    BoundKernel,
     Contributions,
     Importances,
     JsonObject,
@@ -21,7 +20,7 @@ from firstpage.scorers.scorer import (
     ScoringBase,
     Slices,
 )
-from firstpage.types import Array, Floats, Ints
+from firstpage.types import Array, BoundKernel, Floats, Ints
 
 if TYPE_CHECKING:
     from firstpage.data.dataset import Features
@@ -87,6 +86,7 @@ class MLP:
 class BoundMLP:
     """A network whose parameters are one flat tensor, so that any solver can update them."""
 
+    linear = False
     parallel = False  # PyTorch has threads of its own
     relative_error = 1e-7
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
-from firstpage.types import Array, Floats, Ints
+from firstpage.types import Array, BoundKernel, Floats, Ints
 
 if TYPE_CHECKING:
     from firstpage.data.dataset import Features
     from firstpage.data.transforms import MinMax, Standardize
     from firstpage.scorers.forest import Forest
 
-BoundKernel = Callable[[], object]
-"""A kernel with its arrays bound; a call reads the input arrays and writes the output arrays."""
 Slices = list[Ints]
 """Boundaries of consecutive queries, one array per slice of rows."""
 JsonObject: TypeAlias = dict[str, Any]
@@ -29,6 +27,7 @@ class BoundScorer(Protocol):
 
     X: Any  # the features, as the scorer stores them
     size: int  # number of parameters
+    linear: bool  # whether scores are linear in the parameters
     parallel: bool  # whether slices may run concurrently
     relative_error: float  # of an objective, from rounding
 

@@ -8,7 +8,8 @@ number of threads changes nothing, not even the last bit.
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,13 +17,18 @@ from firstpage.data.truth import Truth
 from firstpage.engine.threads import Lanes, resolve
 from firstpage.losses.levels import query_sums
 from firstpage.losses.loss import Loss, safe_inverse
-from firstpage.scorers.scorer import BoundKernel, BoundScorer
+from firstpage.scorers.scorer import BoundScorer
 from firstpage.solvers.score_space import ScoreSpace, bind_weighting, loss_error_bound
-from firstpage.types import Floats, Ints
+from firstpage.solvers.solver import LossWithErrors
+from firstpage.types import BoundKernel, Floats, Ints
+
+if TYPE_CHECKING:
+    from firstpage.data.dataset import Features
 
 BLOCK_BYTES = 1 << 21  # of features: what stays in the caches of a core
 SAMPLE_ROWS = 20  # rows per parameter, from which the preconditioner is estimated
 SAMPLE_RANGES = 4  # ranges of consecutive queries of that sample
+LOSS_ROUNDINGS = 16  # of a loss kernel, per document of the longest list
 SINGLE_THREAD_BYTES = 1 << 22  # of features, below which threads cost more than they save
 
 
@@ -53,7 +59,7 @@ class BlockObjective:
         self.bounds = _blocks(truth.offsets, row_bytes, scorer.size, batch)
         # Batches are evaluated one at a time, and share one gradient.
         self._gradients = np.zeros((len(self.bounds) if batch is None else 1, scorer.size))
-        self._batched = batch is not None
+        self._batched, self._row_bytes = batch is not None, row_bytes
         small = int(truth.offsets[-1]) * row_bytes < SINGLE_THREAD_BYTES
         self.target = loss.target(truth, weights)
         self.threads = 1 if small or not scorer.parallel else resolve(threads)
@@ -109,6 +115,57 @@ class BlockObjective:
         gradient: Floats = self._gradients.sum(axis=0)
         return value + self.l2 / 2 * float(params @ params), gradient + self.l2 * params
 
+    def evaluate_with_errors(self, params: Floats) -> LossWithErrors:
+        """Return the mean loss and its gradient in float64, with bounds of their rounding errors.
+
+        Only for smooth convex losses of linear scores.
+        """
+        blocks = _blocks(self.offsets, self._row_bytes, self.size, None)
+        sums: dict[tuple[int, int], LossWithErrors] = {}
+
+        def run(block: tuple[int, int]) -> None:
+            sums[block] = self._block_with_errors(*block, params)
+
+        lanes = [blocks[lane :: self.threads] for lane in range(self.threads)]
+        Lanes([[partial(run, block) for block in lane] for lane in lanes]).run()
+        losses, gradients, loss_errors, gradient_errors = zip(
+            *(sums[block] for block in blocks), strict=True
+        )
+        return (
+            float(sum(losses)), np.sum(gradients, axis=0), float(sum(loss_errors)),
+            np.sum(gradient_errors, axis=0),
+        )  # fmt: skip
+
+    def _block_with_errors(self, lo: int, hi: int, params: Floats) -> LossWithErrors:
+        """Return the sums of `evaluate_with_errors` over the queries lo:hi.
+
+        Errors of the scores change the gradient by the scores at most by the norm of the Hessian.
+        A loss kernel is taken to round its scores, relative to the highest one, and its results
+        LOSS_ROUNDINGS times per document of the list.  Sums over rows are bounded by Euclidean
+        norms, of the columns of X and of the errors.
+        """
+        ends = self.offsets[lo : hi + 1]
+        a, b, lengths = int(ends[0]), int(ends[-1]), np.diff(ends)
+        X = self.scorer.X[a:b].astype(np.float64, copy=False)
+        scores, values, grad = X @ params, np.empty(hi - lo), np.empty(b - a)
+        self.target.bind_slice(lo, hi, scores, values, grad)()
+        query_weights = self.query_weights[lo:hi]
+        grad *= np.repeat(query_weights, lengths)
+
+        unit = float(np.finfo(np.float64).eps)
+        loss_unit = LOSS_ROUNDINGS * unit * int(lengths.max(initial=0))
+        column_norms = _column_norms(X)
+        below = np.repeat(_query_maxima(scores, ends - a), lengths) - scores
+        score_error = (self.size + 2) * unit * float(column_norms @ np.abs(params))
+        score_error += loss_unit * float(np.linalg.norm(below))
+        hessian_norms = query_weights * self.target.hessian_scale()[lo:hi]
+        grad_norm = float(np.linalg.norm(grad))
+        grad_error = float(hessian_norms.max(initial=0.0)) * score_error
+        grad_error += (loss_unit + (b - a) * unit) * grad_norm
+        loss_error = grad_norm * score_error
+        loss_error += (loss_unit + (hi - lo) * unit) * float(query_weights @ np.abs(values))
+        return float(query_weights @ values), X.T @ grad, loss_error, column_norms * grad_error
+
     def score_range(self, params: Floats) -> tuple[float, float]:
         """Return the widest range of scores in a query, and the greatest absolute score."""
         scores = self.scorer.predict(params, self.scorer.X)
@@ -155,6 +212,23 @@ class BlockObjective:
     def loss_error_bound(self) -> float:
         """Return by how much the mean loss at the last point may exceed the computed value."""
         return loss_error_bound(self.target, self._values, self.query_weights)
+
+
+def _column_norms(X: Features) -> Floats:
+    """Return the Euclidean norm of every column."""
+    if isinstance(X, np.ndarray):
+        squares = np.asarray(np.einsum("ij,ij->j", X, X), np.float64)
+    else:
+        squares = np.asarray(X.power(2).sum(axis=0), np.float64).ravel()
+    return np.sqrt(squares)
+
+
+def _query_maxima(scores: Floats, ends: Ints) -> Floats:
+    """Return the highest score of each query; 0 for queries without documents."""
+    maxima = np.zeros(len(ends) - 1)
+    filled = np.diff(ends) > 0
+    maxima[filled] = np.maximum.reduceat(scores, ends[:-1][filled]) if filled.any() else 0.0
+    return maxima
 
 
 def _sample(offsets: Ints, rows: int) -> list[tuple[int, int]]:

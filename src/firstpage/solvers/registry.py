@@ -45,11 +45,11 @@ def solver_for(
     """
     if name_or_solver != "auto":
         chosen = solver(name_or_solver, seed)
-    elif not scorer.parallel:
+    elif not scorer.linear:
         chosen = Adam(seed=seed)
     else:
         chosen = LBFGS() if loss.traits.smooth else CuttingPlane()
-    if chosen.linear and not scorer.parallel:
+    if chosen.linear and not scorer.linear:
         raise IncompatibleComponents(
             f"{type(chosen).__name__} needs linear scores. Choose scorer='linear', or a descent "
             "such as solver='adam'."

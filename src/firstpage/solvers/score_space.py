@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 
 from firstpage.engine.threads import Lanes
-from firstpage.scorers.scorer import BoundKernel
+from firstpage.losses.loss import LossTarget
 from firstpage.solvers.solver import Objective, SolverResult
-from firstpage.types import Floats, Ints
+from firstpage.types import BoundKernel, Floats, Ints
 
 if TYPE_CHECKING:
     from firstpage.solvers.objective import BlockObjective
@@ -206,8 +206,7 @@ class ScoreSpace:
         return point, self._gradients.sum(axis=0)
 
     def freeze(self, params: Floats) -> None:
-        target: Any = self._objective.target
-        target.freeze(self.scores(params))
+        self._objective.target.freeze(self.scores(params))
 
     def loss_error_bound(self) -> float:
         return loss_error_bound(self._objective.target, self._values, self._objective.query_weights)
@@ -225,15 +224,34 @@ def result_at(result: SolverResult, objective: ScoredObjective[P], params: Float
     return replace(result, params=params, value=point.value, gap=gap)
 
 
-def loss_error_bound(target: object, values: Floats, query_weights: Floats) -> float:
-    """Return by how much a mean loss may exceed these values, by the bounds of the target."""
-    bounds = getattr(target, "bounds", None)
+def loss_error_bound(target: LossTarget, values: Floats, query_weights: Floats) -> float:
+    """Return by how much a mean loss may exceed these values of the target's last run."""
+    bounds = target.upper_bounds
     return 0.0 if bounds is None else float(((bounds - values) * query_weights).sum())
 
 
 def relative_gap(upper: float, lower: float) -> float:
     """Return the optimality gap (upper - lower) / upper of an objective with these bounds."""
     return max(upper - lower, 0.0) / upper if upper > 0 else 0.0
+
+
+def gradient_gap(objective: Objective, params: Floats, value: float) -> float | None:
+    """Return the optimality gap of a smooth convex loss of linear scores, from its gradient.
+
+    The penalty makes the objective strongly convex: its minimum is at least the value at `params`
+    minus |gradient|^2 / (2 l2).  Rounding errors are added.  `value` is the value as reported, of
+    which the gap is a fraction at least.  None: the objective is negative or not finite.
+    """
+    loss, gradient, loss_error, gradient_errors = objective.evaluate_with_errors(params)
+    unit = (len(params) + 4) * float(np.finfo(np.float64).eps)
+    penalty = objective.l2 / 2 * float(params @ params)
+    error = loss_error + unit * penalty
+    errors = gradient_errors + unit * objective.l2 * np.abs(params)
+    steepest = np.abs(gradient + objective.l2 * params) + errors
+    excess = float(steepest @ steepest) / (2 * objective.l2) * (1 + unit)
+    upper = max(loss + penalty + error, value)
+    gap = relative_gap(upper, loss + penalty - error - excess)
+    return gap if upper >= 0 and np.isfinite(gap) else None
 
 
 def bind_weighting(grad: Floats, query_weights: Floats, lengths: Ints) -> BoundKernel:

@@ -11,6 +11,9 @@ from firstpage.types import Floats
 ProgressCallback = Callable[[int, float, Floats], bool]
 """(iteration, value of the objective, parameters) -> whether to stop."""
 
+LossWithErrors = tuple[float, Floats, float, Floats]
+"""A mean loss, its gradient, and upper bounds of the errors of both."""
+
 SolverState = dict[str, Any]
 """The state of a solver, as checkpoints store it."""
 
@@ -38,6 +41,13 @@ class Objective(Protocol):
 
     def __call__(self, params: Floats) -> tuple[float, Floats]:
         """Return the value and the gradient over all queries."""
+        ...
+
+    def evaluate_with_errors(self, params: Floats) -> LossWithErrors:
+        """Return the mean loss and its gradient in float64, with bounds of their rounding errors.
+
+        Only for smooth losses of linear scores.
+        """
         ...
 
     def score_range(self, params: Floats) -> tuple[float, float]:

@@ -116,13 +116,15 @@ def test_query_weights_reach_the_objective() -> None:
     unfitted = fp.objective("listnet")
     scores = np.random.default_rng(0).normal(size=TRAIN.n_docs)
     weights = np.random.default_rng(1).random(len(TRAIN))
-    plain = unfitted(TRAIN.y, scores, None, TRAIN.lengths)
-    each = np.repeat(weights, TRAIN.lengths)
-    heavy = unfitted(TRAIN.y, scores, each, TRAIN.lengths)
-    assert heavy[0] == pytest.approx(plain[0] * each)
-    assert heavy[1] == pytest.approx(plain[1] * each)
-    other = xgboost.DMatrix(TRAIN.X, TRAIN.y, qid=TRAIN.qid, weight=weights)  # one a group there
-    assert unfitted(scores, other)[0] == pytest.approx(plain[0] * each, rel=1e-5, abs=1e-7)
+    unweighted = unfitted(TRAIN.y, scores, None, TRAIN.lengths)
+    row_weights = np.repeat(weights, TRAIN.lengths)
+    weighted = unfitted(TRAIN.y, scores, row_weights, TRAIN.lengths)
+    assert weighted[0] == pytest.approx(unweighted[0] * row_weights)
+    assert weighted[1] == pytest.approx(unweighted[1] * row_weights)
+    other = xgboost.DMatrix(TRAIN.X, TRAIN.y, qid=TRAIN.qid, weight=weights)  # one per group
+    assert unfitted(scores, other)[0] == pytest.approx(
+        unweighted[0] * row_weights, rel=1e-5, abs=1e-7
+    )
 
 
 @pytest.mark.slow
@@ -157,12 +159,12 @@ def test_metrics_report_whether_higher_is_better() -> None:
 
 @pytest.mark.parametrize("source", ["mslr", "mq2008"])
 def test_trees_match_lambdarank_on_real_data(source: str, real_data) -> None:
-    """Within one standard error of LightGBM's lambdarank, with equal trees."""
+    """Within first standard error of LightGBM's lambdarank, with equal trees."""
     rankers = fp.LambdaMART(), fp.ListMLE(k=10), fp.FocusedNet(k=10)
     if source == "mslr":
         folder = real_data / "mslr-web10k-5k"
-        one, two = (fp.read_letor(folder / f"{part}.txt") for part in ("train", "test"))
-        splits = [(one, two), (two, one)]
+        first, second = (fp.read_letor(folder / f"{name}.txt") for name in ("train", "test"))
+        splits = [(first, second), (second, first)]
     else:
         splits = [(fold.train, fold.test) for fold in fp.read_folds(real_data / "mq2008")[:2]]
     values: list[list[np.ndarray]] = [[] for _ in rankers]
@@ -170,9 +172,9 @@ def test_trees_match_lambdarank_on_real_data(source: str, real_data) -> None:
         for ranker, ndcg in zip(rankers, values, strict=True):
             ranker.set_params(scorer="trees(count=60, leaves=15, rate=0.1)").fit(train)
             ndcg.append(fp.evaluate(ranker.predict(test), test, measures="NDCG@10").values[0])
-    peer, *ours = (np.concatenate(ndcg) for ndcg in values)
-    for ndcg in ours:
-        assert ndcg.mean() > peer.mean() - peer.std() / np.sqrt(len(peer))
+    lambdarank, *others = (np.concatenate(ndcg) for ndcg in values)
+    for ndcg in others:
+        assert ndcg.mean() > lambdarank.mean() - lambdarank.std() / np.sqrt(len(lambdarank))
 
 
 RNG = np.random.default_rng(0)

@@ -71,16 +71,16 @@ class Checkpoint:
     def _read(self) -> SolverState:
         """Return the stored state; raise an error if it belongs to another fit."""
         contents = FILE.read(self.path)
-        checked = {key: contents.get(key) for key in ("belongs", "state")}
+        checked = {key: contents.get(key) for key in ("identity", "state")}
         if json_digest(checked) != contents.get("sha256"):
             raise DataError(f"{self.path}: damaged: its contents do not match its checksum.")
         for key, value in self._identity.items():
-            if contents["belongs"].get(key) != value and key == "version":
+            if contents["identity"].get(key) != value and key == "version":
                 raise DataError(
                     f"{self.path}: was written by another version of Firstpage; remove it, or name "
                     "another file."
                 )
-            if contents["belongs"].get(key) != value:
+            if contents["identity"].get(key) != value:
                 raise DataError(
                     f"{self.path}: is the checkpoint of another fit (its {key} differ); remove "
                     "it, or name another file."
@@ -88,7 +88,7 @@ class Checkpoint:
         state: SolverState = _from_json(contents["state"])
         return state
 
-    def keep(self, state: Callable[[], SolverState]) -> None:
+    def store(self, state: Callable[[], SolverState]) -> None:
         """Set the current state; `state` is only called when the file is written."""
         self._last = state
         if time.monotonic() - self._written > WRITE_INTERVAL:
@@ -98,7 +98,7 @@ class Checkpoint:
         """Write the last state, if there is one; a failure causes only a warning."""
         if self._last is None:
             return
-        contents = {"belongs": self._identity, "state": _to_json(self._last())}
+        contents = {"identity": self._identity, "state": _to_json(self._last())}
         self._written = time.monotonic()
         try:
             write_json(FILE.with_header(contents), self.path)
@@ -139,7 +139,7 @@ class Checkpoint:
             current = {"iterations": done + iteration, "params": params.copy(), "best": best,
                        "best_params": watcher.best_params}  # fmt: skip
             if np.isfinite(params).all() and not stop:
-                self.keep(lambda: {**current, **{k: get() for k, get in solver_state.items()}})
+                self.store(lambda: {**current, **{k: get() for k, get in solver_state.items()}})
             return stop
 
         stored = state["solver"] if state is not None and solver.resumable else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -118,14 +118,18 @@ def warn_of_overlap(train: Dataset, valid: Dataset) -> None:
     if same_shape and train.sha256() == valid.sha256():
         warnings.warn(SAME_DATA, FirstpageWarning, stacklevel=5)
         return
-    shared = shared_queries(train, valid)
+    warn_of_shared_queries(shared_queries(train, valid), valid, stacklevel=6)
+
+
+def warn_of_shared_queries(shared: Sequence[int], valid: Dataset, stacklevel: int) -> None:
+    """Warn if there are validation queries that are in the training data."""
     if shared:
         warnings.warn(
             f"{len(shared)} of {len(valid)} validation queries are also in the training data (same "
             f"id and same features; {valid.queries[shared[0]]!r} is the first): iterations and "
             "parameters that are chosen on them, and the score on them, are overfitted.",
             FirstpageWarning,
-            stacklevel=5,
+            stacklevel=stacklevel,
         )
 
 

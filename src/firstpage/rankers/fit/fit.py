@@ -1,9 +1,10 @@
-"""Fit a composition of loss, scorer and solver, or grow trees."""
+"""Fit the parameters of a scorer with a solver, by least squares, or grow trees."""
 
 from __future__ import annotations
 
 import warnings
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -11,7 +12,8 @@ import numpy as np
 from firstpage.engine.threads import resolve, single_threaded_blas
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.losses.loss import Loss
-from firstpage.rankers.fit.request import NOTHING_LEARNED, Composition, FitRequest, FitResult
+from firstpage.rankers.fit.progress import Watcher
+from firstpage.rankers.fit.request import NOTHING_LEARNED, FitRequest, FitResult
 from firstpage.rankers.fit.training_data import Scorer
 from firstpage.rankers.trees.growth import Booster, Growth, GrowthOptions
 from firstpage.scorers.linear import BoundLinear, LinearScoring
@@ -20,7 +22,12 @@ from firstpage.scorers.scorer import BoundScorer
 from firstpage.scorers.trees import NO_SPLIT, Trees
 from firstpage.solvers.lbfgs import Coordinates
 from firstpage.solvers.registry import solver_for
-from firstpage.solvers.score_space import ParameterPoint, ScoredObjective, result_at
+from firstpage.solvers.score_space import (
+    ParameterPoint,
+    ScoredObjective,
+    gradient_gap,
+    result_at,
+)
 from firstpage.solvers.solver import AnySolver, Objective, Resume, SolverResult
 from firstpage.types import Floats
 
@@ -30,90 +37,108 @@ C_REDUCED = (
 )
 
 
+NOT_COMPUTABLE = "gap_ is NaN: the objective is not positive, or its gradient overflows."
+CLOSED_FORM = "gap_ is NaN: the normal equations are solved directly, up to rounding."
+
+
 class Diverged(DataError):
     """A gradient descent diverged."""
 
 
-def fit_composition(request: FitRequest, composition: Composition) -> FitResult:
-    """Fit by a solver, or grow trees."""
-    if composition.trees is not None:
-        growth = request.training.loss_growth(
-            composition.trees, composition.loss, growth_options(request)
-        )
-        return fit_trees(request, composition.trees, growth)
-    assert composition.scorer is not None
-    limit = nullcontext() if composition.scorer.linear else torch_threads(request.threads)
-    with (
-        limit,
-        single_threaded_blas(),
-        np.errstate(over="ignore", invalid="ignore"),
-    ):  # it may diverge
-        return _fit_scorer(request, composition, composition.scorer)
+def fit_scorer(
+    request: FitRequest, loss: Loss, scorer: Scorer, solver: str | AnySolver, l2: float
+) -> FitResult:
+    """Minimize the mean loss plus l2 / 2 * |params|^2 over the parameters of a scorer.
 
-
-def _fit_scorer(request: FitRequest, composition: Composition, scorer: Scorer) -> FitResult:
-    """Minimize the mean loss over the scorer's parameters."""
-    training = request.training
-    bound = training.bind(scorer)
-    solver = solver_for(composition.solver, composition.loss, bound, request.seed)
-    objective = training.objective(
-        composition.loss, scorer, bound, composition.l2, solver, request.threads
-    )
-    watcher = request.watcher(bound.predict, solver.selects_iteration)
-    start = _start(request, composition.loss, bound, objective)
-    interrupted, converged, degenerate, gap, memory = False, False, False, None, None
-    try:
-        if request.checkpoint is None:
-            solved = solver.minimize(objective, start, watcher, Resume(request.memory))
-        else:
-            solved = request.checkpoint.minimize(solver, objective, start, watcher, request.memory)
-        params, value, iterations, converged = (
-            solved.params, solved.value, solved.iterations, solved.converged,
-        )  # fmt: skip
-        if not np.isfinite(params).all() or not np.isfinite(value):
-            if watcher.best is None or not watcher.keep:
-                raise Diverged(f"training {solved.reason}, or scale the features (normalize=..).")
-            value, iterations = watcher.best.loss, watcher.best.iteration
-        gap, memory, degenerate = solved.gap, solved.warm_start, solved.degenerate
-        if solved.l2 is not None and solved.l2 > 1.001 * composition.l2:
-            warnings.warn(C_REDUCED.format(1 / solved.l2), FirstpageWarning, stacklevel=4)
-        if solved.exhausted:
-            warnings.warn(_unfinished(solver, solved), FirstpageWarning, stacklevel=4)
-    except KeyboardInterrupt:
-        if watcher.last_params is None:
-            raise
-        interrupted, params = True, watcher.last_params
-        value, iterations = watcher.history[-1].loss, watcher.history[-1].iteration
-    if watcher.best is not None and (watcher.keep or interrupted):
-        params = watcher.best_params
-        if gap is not None:
+    The solver "auto" is chosen for the loss and the scorer.
+    """
+    limit = nullcontext() if scorer.linear else torch_threads(request.threads)
+    with limit, single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
+        training = request.training
+        bound = training.bind(scorer)
+        chosen = solver_for(solver, loss, bound, request.seed)
+        objective = training.objective(loss, scorer, bound, l2, chosen, request.threads)
+        watcher = request.watcher(bound.predict, chosen.selects_iteration)
+        start = _start(request, loss, bound, objective)
+        interrupted = False
+        try:
+            solved = _solve(request, chosen, objective, start, watcher)
+        except KeyboardInterrupt:
+            if watcher.last_params is None:
+                raise
+            interrupted, last = True, watcher.history[-1]
+            solved = SolverResult(
+                watcher.last_params, last.loss, last.iteration, "interrupted", converged=False
+            )
+        if watcher.best is not None and (watcher.keep_best or interrupted):
             # A gap is known only for objectives of the scores.
-            chosen = result_at(solved, cast(ScoredObjective[ParameterPoint], objective), params)
-            value, gap = chosen.value, chosen.gap
-    if not degenerate and _equal_scores(objective, bound, params, request, iterations):
-        warnings.warn(NOTHING_LEARNED, FirstpageWarning, stacklevel=4)
-    result = request.result(
-        watcher, bound.scoring(params), iterations, value, converged=converged,
-        interrupted=interrupted, gap=gap, memory=memory,
-    )  # fmt: skip
-    if degenerate:
-        result.record["degenerate"] = True
-    return result
+            scored = cast(ScoredObjective[ParameterPoint], objective)
+            solved = result_at(solved, scored, watcher.best_params)
+        gap, gap_note = _gap(loss, bound, objective, solved, interrupted)
+        if not solved.degenerate and _equal_scores(objective, bound, solved, request):
+            warnings.warn(NOTHING_LEARNED, FirstpageWarning, stacklevel=5)
+        result = request.result(
+            watcher, bound.scoring(solved.params), solved.iterations, solved.value,
+            converged=solved.converged, interrupted=interrupted, gap=gap,
+            gap_note=gap_note, memory=solved.warm_start,
+        )  # fmt: skip
+        if solved.degenerate:
+            result.record["degenerate"] = True
+        return result
+
+
+def _solve(
+    request: FitRequest, solver: AnySolver, objective: Objective, start: Floats, watcher: Watcher
+) -> SolverResult:
+    """Return the finite result of a solver, with warnings about what it could not do."""
+    if request.checkpoint is None:
+        solved = solver.minimize(objective, start, watcher, Resume(request.memory))
+    else:
+        solved = request.checkpoint.minimize(solver, objective, start, watcher, request.memory)
+    if not np.isfinite(solved.params).all() or not np.isfinite(solved.value):
+        if watcher.best is None or not watcher.keep_best:
+            raise Diverged(f"training {solved.reason}, or scale the features (normalize=..).")
+        best = watcher.best
+        solved = replace(solved, value=best.loss, iterations=best.iteration, gap=None)
+    if solved.l2 is not None and solved.l2 > 1.001 * objective.l2:
+        warnings.warn(C_REDUCED.format(1 / solved.l2), FirstpageWarning, stacklevel=6)
+    if solved.exhausted:
+        warnings.warn(_unfinished(solver, solved), FirstpageWarning, stacklevel=6)
+    return solved
+
+
+def _gap(
+    loss: Loss, bound: BoundScorer, objective: Objective, solved: SolverResult, interrupted: bool
+) -> tuple[float | None, str | None]:
+    """Return the optimality gap, of the solver or from the gradient; or None, and why."""
+    if solved.gap is not None:
+        return solved.gap, None
+    for unknown, reason in (
+        (interrupted, "the fit was interrupted"),
+        (not bound.linear, "scores are not linear in the parameters"),
+        (not loss.traits.convex, "the loss is not convex"),
+        (not loss.traits.smooth, "for hinges only cutting planes and n-slack bound the optimum"),
+        (objective.l2 == 0, "without a penalty (l2 = 0) the gradient does not bound the optimum"),
+    ):
+        if unknown:
+            return None, f"gap_ is NaN: {reason}."
+    gap = gradient_gap(objective, solved.params, solved.value)
+    return gap, None if gap is not None else NOT_COMPUTABLE
 
 
 def _equal_scores(
-    objective: Objective, bound: BoundScorer, params: Floats, request: FitRequest, iterations: int
+    objective: Objective, bound: BoundScorer, solved: SolverResult, request: FitRequest
 ) -> bool:
     """Return whether the documents of each query have equal scores: nothing was learned.
 
     The weights of uninformative features may be rounding errors instead of 0; a solver then stops
     within a few iterations.
     """
-    if not params.any() or not request.training.varies():
+    if not solved.params.any() or not request.training.varies():
         return True
-    if iterations > 3 or not bound.parallel:
+    if solved.iterations > 3 or not bound.linear:
         return False
-    score_range, largest = objective.score_range(params)
+    score_range, largest = objective.score_range(solved.params)
     return score_range <= 1e-9 * largest
 
 
@@ -163,7 +188,8 @@ def fit_least_squares(request: FitRequest, k: int | None, l2: float) -> FitResul
     value = 0.5 * error + l2 / 2 * float(params @ params)
     watcher = request.watcher(lambda p, X: BoundLinear(X).predict(p, X), path=False)
     watcher(1, value, params)
-    return request.result(watcher, LinearScoring(params, intercept), 1, value, converged=True)
+    model = LinearScoring(params, intercept)
+    return request.result(watcher, model, 1, value, converged=True, gap_note=CLOSED_FORM)
 
 
 def growth_options(request: FitRequest) -> GrowthOptions:
@@ -194,7 +220,7 @@ def fit_trees(request: FitRequest, trees: Trees, growth: Growth) -> FitResult:
         interrupted, booster, count = True, boosters[0], len(watcher.history)
     if not constant and not trees.splits(booster):
         warnings.warn(f"all scores are equal: {NO_SPLIT}", FirstpageWarning, stacklevel=4)
-    best_count = watcher.best.iteration if watcher.best is not None and watcher.keep else count
+    best_count = watcher.best.iteration if watcher.best is not None and watcher.keep_best else count
     model = trees.scoring(booster, best_count, request.training.n_features)
     value = watcher.history[-1].loss
     return request.result(

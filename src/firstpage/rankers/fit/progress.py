@@ -67,11 +67,11 @@ class Watcher:
         The validation data.
     score : callable
         Returns the scores of the validation documents.
-    keep : bool
+    keep_best : bool
         Keep the parameters with the best measure, and stop after `patience` iterations without
         improvement.
     patience : int
-        See `keep`.
+        See `keep_best`.
     progress : callable or None
         Called with each step; training stops where it returns True.
     verbose : bool
@@ -89,7 +89,7 @@ class Watcher:
     measure: Measure
     valid: Dataset | None
     score: Score
-    keep: bool = False
+    keep_best: bool = False
     patience: int = DEFAULT_PATIENCE
     progress: Callable[[Step], object] | None = None
     verbose: bool = False
@@ -111,7 +111,7 @@ class Watcher:
             self._print(step)
         if self.progress is not None and self.progress(step):
             return True
-        if not self.keep or self.best is None:
+        if not self.keep_best or self.best is None:
             return False
         return iteration - self.best.iteration >= self.patience
 

@@ -16,7 +16,7 @@ from firstpage.rankers.fit.progress import Step
 
 Record = dict[str, Any]
 """A record of a model file, as JSON."""
-NO_GAP = "gap_ is NaN: only cutting planes and n-slack, of linear weights, bound the optimum."
+NO_GAP = "gap_ is NaN: there is no bound of the optimum of this ranker."
 
 
 @cache
@@ -39,10 +39,12 @@ def fit_record(
     best: Step | None,
     history: list[Step],
     gap: float | None,
+    gap_note: str | None = None,
 ) -> Record:
     """Return the course of a fit as JSON, from which `fitted_attributes` reads.
 
-    Seconds are omitted, so that equal fits write equal files.
+    `gap_note` says why the gap is unknown.  Seconds are omitted, so that equal fits write equal
+    files.
     """
     score = best.measure if best else (history[-1].measure if history else None)
     return {
@@ -51,7 +53,7 @@ def fit_record(
         "best_iteration": best.iteration if best else None,
         "objective": _loss_to_json(objective),
         "gap": _number_to_json(gap),
-        "gap_note": NO_GAP if gap is None else None,
+        "gap_note": (gap_note or NO_GAP) if gap is None else None,
         "converged": bool(converged),
         "interrupted": bool(interrupted),
         "curve": [

@@ -9,46 +9,18 @@ from typing import Any
 
 from firstpage.data.dataset import Dataset
 from firstpage.errors import FirstpageWarning
-from firstpage.losses.loss import Loss
 from firstpage.measures.measure import Measure
 from firstpage.rankers.fit.checkpoint import Checkpoint
 from firstpage.rankers.fit.progress import DEFAULT_PATIENCE, Score, Step, Watcher
 from firstpage.rankers.fit.record import Record, fit_record, versions
-from firstpage.rankers.fit.training_data import Scorer, TrainingData
+from firstpage.rankers.fit.training_data import TrainingData
 from firstpage.scorers.scorer import Scoring
-from firstpage.scorers.trees import Trees
-from firstpage.solvers.solver import AnySolver
 from firstpage.types import Floats
 
 NOTHING_LEARNED = (
     "all scores are equal: no query of the training data has preferences that this ranker uses, or "
     "no feature distinguishes its documents."
 )
-
-
-@dataclass(frozen=True)
-class Composition:
-    """The loss, scorer, solver and penalty of a ranker.
-
-    Attributes
-    ----------
-    loss : Loss
-        The loss.
-    scorer : Scorer or None
-        A scorer whose parameters a solver optimizes; None with trees.
-    trees : Trees or None
-        Trees that grow instead.
-    solver : str or solver
-        The solver; "auto" chooses one for the loss and the scorer.
-    l2 : float
-        The weight of the penalty l2 / 2 * |w|^2.
-    """
-
-    loss: Loss
-    scorer: Scorer | None
-    trees: Trees | None
-    solver: str | AnySolver
-    l2: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,9 +51,11 @@ class FitRequest:
 
         With `path`, the best iteration is kept even without `patience`.
         """
-        keep = self.valid is not None and (path or self.patience is not None)
+        keep_best = self.valid is not None and (path or self.patience is not None)
         patience = self.patience or DEFAULT_PATIENCE
-        return Watcher(self.measure, self.valid, score, keep, patience, self.progress, self.verbose)
+        return Watcher(
+            self.measure, self.valid, score, keep_best, patience, self.progress, self.verbose
+        )
 
     def result(
         self,
@@ -93,15 +67,18 @@ class FitRequest:
         converged: bool,
         interrupted: bool = False,
         gap: float | None = None,
+        gap_note: str | None = None,
         memory: object = None,
     ) -> FitResult:
         """Return the model with the record of its training."""
-        best = watcher.best if watcher.keep or interrupted else None
+        best = watcher.best if watcher.keep_best or interrupted else None
         record = {
             "data": self.training.fingerprint(),
             "validation": None if self.valid is None else self.valid.fingerprint(),
             "measure": str(self.measure),
-            **fit_record(iterations, value, converged, interrupted, best, watcher.history, gap),
+            **fit_record(
+                iterations, value, converged, interrupted, best, watcher.history, gap, gap_note
+            ),
             "seed": self.seed,
             "versions": dict(versions()),
         }

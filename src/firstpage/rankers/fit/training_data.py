@@ -121,7 +121,7 @@ class TrainingData(Protocol):
         ...
 
     def warn_of_overlap(self, valid: Dataset) -> None:
-        """Warn if validation queries are known to be training queries."""
+        """Warn if validation queries, scaled like the training data, are in the training data."""
         ...
 
     def in_memory(self, ranker_name: str) -> InMemory:

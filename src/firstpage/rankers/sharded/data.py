@@ -13,10 +13,11 @@ import numpy as np
 from firstpage.data.dataset import Dataset
 from firstpage.data.ids import Ids
 from firstpage.data.shards.shards import Shards
-from firstpage.engine.engine import Engine, OpenShard, ShardJob
+from firstpage.engine.engine import CachedShard, Engine, ShardJob
 from firstpage.errors import DataError
 from firstpage.losses.loss import Loss
 from firstpage.measures.sharded import StoredTask
+from firstpage.rankers.fit.checks import warn_of_shared_queries
 from firstpage.rankers.fit.record import Record
 from firstpage.rankers.fit.training_data import (
     BoostingRanker,
@@ -36,7 +37,9 @@ from firstpage.rankers.sharded.shard import (
     feature_products,
     identity,
     objective_shard,
+    queries_in_shard,
     sampled_rows,
+    shared_with_shard,
     squared_error,
     survey,
 )
@@ -60,7 +63,7 @@ STOCHASTIC = (
     "this solver visits single queries, which needs data in memory; over shards, use 'lbfgs', 'gd' "
     "or 'cutting plane'."
 )
-S = TypeVar("S", bound=OpenShard)
+S = TypeVar("S", bound=CachedShard)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +155,19 @@ class ShardedData:
         return self.shards.fingerprint()
 
     def warn_of_overlap(self, valid: Dataset) -> None:
-        """Do nothing: comparing features would read all shards."""
+        """Warn if validation queries are in a shard; features are compared where ids are equal."""
+        job = self.engine.job([StoredTask(self.shards.single(n)) for n in range(len(self.shards))])
+        try:
+            matched = job.map(queries_in_shard, valid.queries)
+            candidates = [valid[queries] if len(queries) else None for queries in matched]
+            indices = job.map_own(shared_with_shard, candidates, self.transform)
+        finally:
+            job.close()
+        filled = [queries for queries in matched if len(queries)]
+        shared = [
+            q for queries, i in zip(filled, indices, strict=True) for q in queries[i].tolist()
+        ]
+        warn_of_shared_queries(sorted(shared), valid, stacklevel=5)
 
     def in_memory(self, ranker_name: str) -> InMemory:
         raise DataError(IN_MEMORY.format(ranker_name, "a ranker with linear weights"))
@@ -219,9 +234,9 @@ class ShardedData:
     def _ridge(self, k: int | None, l2: float) -> tuple[ShardJob[TrainingShard], Floats, float]:
         """Return the job, the weights and the intercept of a ridge regression of the labels."""
         job = self.by_documents().job(identity)
-        mean, level = job.sum(feature_means, k)
-        gram, moments = job.sum(feature_products, k, mean, level)
-        return job, *solve_normal_equations(gram, moments, mean, level, l2)
+        feature_mean, label_mean = job.sum(feature_means, k)
+        gram, moments = job.sum(feature_products, k, feature_mean, label_mean)
+        return job, *solve_normal_equations(gram, moments, feature_mean, label_mean, l2)
 
     def boosting_state(
         self, ranker: BoostingRanker, start: Floats | None, chosen: Chosen, threads: int | None

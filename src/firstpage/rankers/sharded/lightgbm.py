@@ -28,7 +28,7 @@ from firstpage.rankers.trees.growth import (
     Booster,
     GrowthOptions,
     LambdaRank,
-    Parameters,
+    LibraryParameters,
     TreeObjective,
     identity,
 )
@@ -187,7 +187,7 @@ class ClusterGrowth:
     training: ClusterShards
     trees: Trees
     objective: str | TreeObjective
-    parameters: Parameters
+    parameters: LibraryParameters
     raw_labels: bool
     check: Check
     options: GrowthOptions
@@ -255,7 +255,7 @@ def _disconnect(engine: DaskEngine) -> None:
     worker gets as many simultaneous tasks as it has threads.
     """
     client = engine.client
-    with suppress(Exception):  # the original error is more important
+    with suppress(Exception):  # whatever fails here, the original error is reported
         pending = [
             (worker, client.submit(_free_network, n, workers=[worker], pure=False))
             for worker, threads in client.nthreads().items()

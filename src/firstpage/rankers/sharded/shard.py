@@ -13,14 +13,16 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from firstpage.data.dataset import Dataset
+from firstpage.data.ids import Ids
+from firstpage.data.joins import match_queries
 from firstpage.data.shards.shards import Shards
 from firstpage.data.truth import Truth
-from firstpage.engine.engine import OpenShard
+from firstpage.engine.engine import CachedShard
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.losses.listwise import relevance
 from firstpage.losses.loss import Loss
 from firstpage.measures.sharded import StoredShard
-from firstpage.rankers.fit.checks import check_finite, varies
+from firstpage.rankers.fit.checks import check_finite, shared_queries, varies
 from firstpage.rankers.fit.training_data import (
     BoostingRanker,
     Convert,
@@ -40,7 +42,7 @@ from firstpage.solvers.least_squares import moments, weighted_row_sum
 from firstpage.solvers.objective import BlockObjective
 from firstpage.solvers.sharded.boosting import BoostingShard
 from firstpage.solvers.sharded.objective import ObjectiveShard
-from firstpage.types import Array, Bools, Floats
+from firstpage.types import Array, Bools, Floats, Ints
 
 SMALL = 1 << 20  # bytes, up to which an array stays in memory
 
@@ -84,7 +86,7 @@ def _reserve(file: int, size: int) -> None:
         os.truncate(file, size)
 
 
-S = TypeVar("S", bound=OpenShard)
+S = TypeVar("S", bound=CachedShard)
 
 
 def informative_queries(data: Dataset) -> Bools:
@@ -124,6 +126,19 @@ def survey(shard: StoredShard) -> ShardSurvey:
     informative = informative_queries(data)
     documents = int(data.lengths[informative].sum())
     return ShardSurvey(len(data), data.n_docs, int(informative.sum()), documents, varies(data))
+
+
+def queries_in_shard(shard: StoredShard, queries: Ids) -> Ints:
+    """Return the indices of the queries whose ids are in a shard."""
+    return np.flatnonzero(match_queries(queries, shard.data.queries) >= 0)
+
+
+def shared_with_shard(
+    shard: StoredShard, transform: Transform | None, candidates: Dataset
+) -> list[int]:
+    """Return the indices of the scaled queries with the id and the features of a shard's query."""
+    data = shard.data[np.flatnonzero(match_queries(shard.data.queries, candidates.queries) >= 0)]
+    return shared_queries(data if transform is None else transform.apply(data), candidates)
 
 
 class TrainingShard:
@@ -229,11 +244,11 @@ def feature_means(shard: TrainingShard, k: int | None) -> tuple[Floats, float]:
 
 
 def feature_products(
-    shard: TrainingShard, k: int | None, mean: Floats, level: float
+    shard: TrainingShard, k: int | None, feature_mean: Floats, label_mean: float
 ) -> tuple[Floats, Floats]:
     """Return the weighted second moments of the centered features and labels."""
     y = relevance(shard.truth, None, k)
-    return moments(shard.data.X, y, shard.row_weights, mean, level)
+    return moments(shard.data.X, y, shard.row_weights, feature_mean, label_mean)
 
 
 def squared_error(shard: TrainingShard, k: int | None, params: Floats, intercept: float) -> float:

@@ -165,7 +165,7 @@ MAX_LABEL = 30  # the largest label for which LightGBM has the gain 2^label - 1
 MAX_LIST = 10_000  # documents per query
 Booster = Any
 """A booster of LightGBM or XGBoost, which are untyped."""
-Parameters = dict[str, Any]
+LibraryParameters = dict[str, Any]
 """Parameters of LightGBM by their names."""
 
 
@@ -226,9 +226,9 @@ class LambdaRank:
     truncation: int
     gains: tuple[float, ...] | None
 
-    def parameters(self) -> Parameters:
+    def parameters(self) -> LibraryParameters:
         """Return the parameters of LightGBM."""
-        level: Parameters = {"lambdarank_truncation_level": self.truncation}
+        level: LibraryParameters = {"lambdarank_truncation_level": self.truncation}
         return level if self.gains is None else {**level, "label_gain": list(self.gains)}
 
     def check(self, y: Floats, lengths: Ints) -> None:

@@ -15,9 +15,9 @@ from firstpage.kernels import scoring as kernel
 from firstpage.kernels.measures.graded import top_dcg
 from firstpage.measures.measure import MAX_PARTIAL_SORT, Measure, rank_lists, resolve_convention
 from firstpage.scorers.linear import LinearScoring
-from firstpage.scorers.scorer import BoundKernel, Scoring
+from firstpage.scorers.scorer import Scoring
 from firstpage.scorers.stumps import StumpsScoring
-from firstpage.types import Array, Bools, Bytes, Floats, Ints
+from firstpage.types import Array, Bools, BoundKernel, Bytes, Floats, Ints
 
 if TYPE_CHECKING:
     from firstpage.data.dataset import Features

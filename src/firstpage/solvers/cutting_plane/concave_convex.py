@@ -84,7 +84,7 @@ class ConcaveConvexProcedure:
         """Minimize the objective from the parameters `start`, round by round."""
         params, done, before = start, 0, np.inf
         if (state := resume.state) is not None:
-            params, before = state["frozen"], state["before"] or np.inf
+            params, before = state["frozen"], state["previous_value"] or np.inf
         space = objective.score_space() if self.freezes else None
         for _ in range(self.count if self.freezes else 1):
             if space is not None:
@@ -118,7 +118,7 @@ class ConcaveConvexProcedure:
         report_state = resume.report_state
         if report_state is None or not self.resumable:
             return Resume(state=state)
-        round_state = {"frozen": frozen, "before": before if np.isfinite(before) else None}
+        round_state = {"frozen": frozen, "previous_value": before if np.isfinite(before) else None}
         return Resume(
             state=state, report_state=lambda inner: report_state(lambda: {**inner(), **round_state})
         )

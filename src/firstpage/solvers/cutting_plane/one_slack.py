@@ -240,7 +240,7 @@ class CuttingPlane:
         space = objective.score_space()
         planes = Planes(objective.size)
         if (state := resume.state) is not None:
-            planes = Planes.from_arrays(state["slopes"], state["heights"])
+            planes = Planes.from_arrays(state["gradients"], state["offsets"])
             start = state["params"]
         elif resume.warm_start is not None:
             planes, start = resume.warm_start
@@ -302,7 +302,7 @@ class CuttingPlane:
 
 
 def _state(planes: Planes, best: ParameterPoint) -> SolverState:
-    return {"params": best.params, "slopes": planes.gradients, "heights": planes.offsets}
+    return {"params": best.params, "gradients": planes.gradients, "offsets": planes.offsets}
 
 
 def _add_plane(planes: Planes, space: LinearScoreSpace[P], point: P) -> float:

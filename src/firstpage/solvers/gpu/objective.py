@@ -10,7 +10,7 @@ from firstpage.data.truth import Truth
 from firstpage.solvers.gpu.libraries import checked, has_kernels, on, torch
 from firstpage.solvers.gpu.losses import DeviceLosses
 from firstpage.solvers.objective import BlockObjective, query_ranges
-from firstpage.solvers.solver import Objective
+from firstpage.solvers.solver import LossWithErrors, Objective
 from firstpage.types import Array, Floats, Ints
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ def device_objective(host: BlockObjective, truth: Truth, device: str) -> Objecti
     """
     bound = host.scorer
     if not has_kernels(device) or (terms := host.target.terms()) is None:
-        return HostLossObjective(host, device) if bound.parallel else host
+        return HostLossObjective(host, device) if bound.linear else host
     order = truth.by_label[0]
     losses = DeviceLosses(terms, truth.offsets, order, device)
-    if bound.parallel:
+    if bound.linear:
         return LinearObjective(host, losses, order, device)
     return NetworkObjective(host, losses, order)
 
@@ -54,6 +54,9 @@ class _DeviceObjective:
 
     def score_range(self, params: Floats) -> tuple[float, float]:
         return self.host.score_range(params)
+
+    def evaluate_with_errors(self, params: Floats) -> LossWithErrors:
+        return self.host.evaluate_with_errors(params)
 
     def _with_penalty(self, value: float, gradient: Tensor, params: Floats) -> tuple[float, Floats]:
         on_host: Floats = gradient.double().cpu().numpy()

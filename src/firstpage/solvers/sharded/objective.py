@@ -20,6 +20,7 @@ from firstpage.scorers.linear import MAX_COVARIANCE_FEATURES, BoundLinear, inver
 from firstpage.scorers.scorer import BoundScorer
 from firstpage.solvers.objective import SAMPLE_RANGES, SAMPLE_ROWS, BlockObjective
 from firstpage.solvers.score_space import ParameterPoint, ScoredPoint, ScoreSpace
+from firstpage.solvers.solver import LossWithErrors
 from firstpage.types import Array, Floats
 
 MAX_CACHED_POINTS = 3  # both ends of a line, and the point before
@@ -65,6 +66,9 @@ class ObjectiveShard:
         """Return the mean loss, and its gradient by parameters."""
         self._freeze(frozen)
         return self.objective(params)
+
+    def evaluate_with_errors(self, params: Floats) -> LossWithErrors:
+        return self.objective.evaluate_with_errors(params)
 
     def sample(self, ranges: list[QueryRange]) -> list[CurvatureSample]:
         """Return rows, lengths, curvatures and weights of some ranges of queries."""
@@ -142,9 +146,8 @@ class ObjectiveShard:
         if key == self._frozen:
             return
         self._points.clear()  # their gradients were under other true rankings
-        target: Any = self.objective.target
         if frozen is None:
-            target.thaw()
+            self.objective.target.thaw()
         else:
             self.space.freeze(frozen)
         self._frozen = key
@@ -175,6 +178,9 @@ class ShardedObjective:
         """Return the value and the gradient over all queries."""
         value, gradient = self.job.sum(ObjectiveShard.value_gradient, params, self.frozen)
         return value + self.l2 / 2 * float(params @ params), gradient + self.l2 * params
+
+    def evaluate_with_errors(self, params: Floats) -> LossWithErrors:
+        return self.job.sum(ObjectiveShard.evaluate_with_errors, params)
 
     def score_space(self) -> ShardedScoreSpace:
         return ShardedScoreSpace(self)
