@@ -195,7 +195,7 @@ def test_silent_rankers_change_the_winner() -> None:
     lists = [{"q": ["a", "b"]}, {"q": ["c"]}, {"q": ["c"]}, {"q": ["b", "a"]}, {"q": ["b", "a"]}]
     runs = [as_run(table) for table in lists]
     last = fp.aggregation.aggregate(runs, "Borda")
-    silent = fp.aggregation.aggregate(runs, "Borda", missing="silent")
+    silent = fp.aggregation.aggregate(runs, "Borda", missing="ignore")
     assert ranked(last.run)["q"] == ["b", "a", "c"]  # three rankers put c last
     assert ranked(silent.run)["q"] == ["b", "c", "a"]  # no ranker compared c with another document
 

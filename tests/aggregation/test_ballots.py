@@ -81,13 +81,13 @@ def test_invalid_scores_are_refused(scores, offsets, message: str) -> None:
 
 
 def test_invalid_options_are_refused() -> None:
-    with pytest.raises(DataError, match="3 mu_scores for 2"):
+    with pytest.raises(DataError, match="3 base_scores for 2"):
         fp.aggregation.Ballots.from_scores([[1, 2]], [0, 2], [1, 2, 3])
     for depth in (0, 1.5, "ten"):
         with pytest.raises(DataError, match="depth must be an integer"):
             fp.aggregation.Ballots.from_scores([[1, 2]], [0, 2], depth=depth)
-    with pytest.raises(DataError, match="last or silent"):
-        fp.aggregation.Ballots.from_lists([{"q": ["a"]}], missing="ignore")
+    with pytest.raises(DataError, match="last or ignore"):
+        fp.aggregation.Ballots.from_lists([{"q": ["a"]}], missing="drop")
     with pytest.raises(DataError, match="10001 candidates"):
         fp.aggregation.Ballots.from_scores(np.zeros((1, 10_001)), [0, 10_001])
 
@@ -137,7 +137,7 @@ def test_base_is_any_run_or_turns() -> None:
         "q3": ["w"],
     }
     assert listed(other, 0) == {**ONE, "q3": []}
-    turns = fp.aggregation.Ballots.from_lists([ONE, TWO], base="turns")
+    turns = fp.aggregation.Ballots.from_lists([ONE, TWO], base="round-robin")
     assert named(turns)["q1"] == ["a", "d", "b", "c", "e", "f"]
     third = fp.Run.from_dict({"q1": {"c": 2.0, "new": 1.0}, "q9": {"z": 1.0}})
     beside = fp.aggregation.Ballots.from_lists([ONE, TWO], base=third)
@@ -150,7 +150,7 @@ def test_base_is_any_run_or_turns() -> None:
 def test_documents_below_depth_keep_base_order() -> None:
     with pytest.warns(fp.FirstpageWarning, match="queries, and has no vote there"):
         result = fp.aggregation.aggregate(
-            [as_run(ONE), as_run(TWO)], "Borda", depth=2, base="turns"
+            [as_run(ONE), as_run(TWO)], "Borda", depth=2, base="round-robin"
         )
     assert result.ballots.lengths.tolist() == [2, 2, 1]
     assert listed(result.ballots, 1)["q1"] == ["d", "a"]

@@ -38,7 +38,14 @@ def test_json_has_cells_and_claims(run) -> None:
     published = [c["paper"] for c in record["cells"] if c["paper"] is not None]
     assert published == [0.8]
     assert [c["verdict"] for c in record["claims"]][2:] == ["does not hold", "does not hold"]
-    assert record["claims"][0].keys() == {"entry", "text", "verdict", "why", "whose", "held_equal"}
+    assert record["claims"][0].keys() == {
+        "entry",
+        "text",
+        "verdict",
+        "evidence",
+        "source",
+        "held_equal",
+    }
     assert record["claims"][0]["held_equal"].startswith("the pairs of rankings")
     assert run(*FIGURE, "--json").stdout == result.stdout
 
@@ -57,7 +64,7 @@ def test_text_page_markdown_and_csv_are_written(run, tmp_path: Path) -> None:
     assert marked.read_text().startswith("# Zhou, Zha, Chang, Xue")
     run(*FIGURE, "-o", cells)
     assert cells.read_text().startswith(
-        "study,entry,discount,DCG difference,paper,ours,se,held equal\n"
+        "study,entry,discount,DCG difference,paper,ours,se,held_equal\n"
     )
 
 
@@ -74,7 +81,7 @@ def test_list_shows_missing_data(run, tmp_path: Path) -> None:
     listing = json.loads(run("reproduce", "--list", "--json", "--data", tmp_path).stdout)
     rows = {row["entry"]: row["missing"] for row in listing["entries"]}
     assert rows["zhou2013/figure12"] == ""
-    assert {"data", "state", "folder", "layout", "origin"} == listing["data"][0].keys()
+    assert {"name", "status", "folder", "layout", "source"} == listing["datasets"][0].keys()
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,11 @@ from firstpage.errors import DataError, FirstpageWarning
 from tests.dcglearn.reference import random_preferences
 
 CASES: dict[str, dict[str, Any]] = {
-    "as it comes": {},
+    "defaults": {},
     "ties cost more": {"C_tie": 7.0},
     "decreasing": {"decreasing": True},
     "nonnegative": {"nonnegative": True},
-    "strong": {"strong": 2.0},
+    "strong margin": {"strong_margin": 2.0},
     "condensed": {"unjudged": "condense"},
     "few positions": {"K": 3},
     "additional grades": {"grades": range(7)},

@@ -87,7 +87,7 @@ def test_same_grades_determine_discounts_relative_to_the_last():
     learner = DCGLearn(10, 5, 100.0).fit(zhou_simulator(2).pairs(3000, np.random.default_rng(0)))
     c = 1 / np.log(np.arange(2, 12))
     assert learner.relative_discounts_
-    assert learner.about()["discounts"] == "relative to the last place"
+    assert learner.about()["relative_discounts"] is True
     assert learner.discounts_ == pytest.approx((c - c[-1]) / (c[0] - c[-1]), abs=0.05)
     limit = (c - c[-1]) @ c / np.linalg.norm(c - c[-1]) / np.linalg.norm(c)
     assert limit == pytest.approx(0.892, abs=0.001)
@@ -137,7 +137,7 @@ def test_decreasing_and_nonnegative_constrain_the_weights():
 def test_strong_preferences_have_a_larger_margin():
     left, right = [[2], [1]], [[0], [0]]
     plain = DCGLearn(1, C=1e4).fit(left, right, [2, 1], grades=[0, 1, 2])
-    wide = DCGLearn(1, C=1e4, strong=3.0).fit(left, right, [2, 1], grades=[0, 1, 2])
+    wide = DCGLearn(1, C=1e4, strong_margin=3.0).fit(left, right, [2, 1], grades=[0, 1, 2])
     assert plain.weights_[0] == pytest.approx([0, 1, 1], abs=1e-3)
     assert wide.weights_[0] == pytest.approx([0, 1.5, 3], abs=1e-3)
 
@@ -288,7 +288,7 @@ def test_parameters_follow_scikit_learn():
         ({"C": np.nan}, "C must be a finite number above 0"),
         ({"C": "x"}, "C must be a finite number above 0"),
         ({"C_tie": -1}, "C_tie must be"),
-        ({"strong": 0}, "strong, the margin"),
+        ({"strong_margin": 0}, "strong_margin, the margin"),
         ({"pooling": 2}, "pooling must be from 0 to 1"),
         ({"grid": []}, "grid must be a sequence of values of C"),
         ({"folds": 1}, "folds must be"),
@@ -405,7 +405,7 @@ def test_failed_fit_keeps_the_previous_one():
     with pytest.raises(DataError, match="all pairs are ties"):
         learner.fit([[1, 0]], [[0, 1]], [0])
     assert learner.about() == before
-    learner.set_params(K=2, C_tie=5.0, unjudged="refuse", strong=9.0)
+    learner.set_params(K=2, C_tie=5.0, unjudged="refuse", strong_margin=9.0)
     assert learner.about() == before
     assert learner.regularization_path([1.0])[1.0].weights == pytest.approx(learner.weights_)
 

@@ -196,7 +196,11 @@ def test_votes_by_hand(tmp_path: Path) -> None:
 def test_variants_change_something(tmp_path: Path) -> None:
     first, voters, valid, test = parts(tmp_path)
     base = training.toprank_scores(first, voters, training.VotingRule(), valid, test, "P@10")
-    for name in ("extended credit", "credit to all of a list (k = t)", "t of the shortest list"):
+    for name in (
+        "extended credit",
+        "credit for the whole list (k = t)",
+        "t = length of the shortest list",
+    ):
         other = training.toprank_scores(first, voters, training.VARIANTS[name], valid, test, "P@10")
         assert (other != base).any(), name
     alone = training.toprank_scores(

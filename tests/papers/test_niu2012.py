@@ -169,7 +169,7 @@ def test_labeling_with_simulated_people(name: str) -> None:
 def test_rows_of_agreement_by_hand() -> None:
     one = Agreement(np.array([[4.0, 1, 0], [1, 2, 0], [1, 0, 1]]))
     rows = labeling.agreement_rows(one, [one], "data", "name", "top-k")
-    at = {(r["said"], r["other"]): r["value"] for r in rows if "matrix" in r}
+    at = {(r["assessor 1"], r["assessor 2"]): r["value"] for r in rows if "matrix" in r}
     assert at["A≻B", "A≻B"] == pytest.approx(0.8)
     assert at["A≺B", "A≻B"] == pytest.approx(0.5)
     figures = {r["measure"]: r["value"] for r in rows if "measure" in r}
@@ -397,7 +397,7 @@ def test_table4_and_figure1_run_once_the_folders_are_there(
     assert all(c["held_equal"] for c in claims)
     boosted = [c["text"] for c in claims if "Boost" in c["text"]]
     assert all(sum(text.count(weak) > 0 for weak in learned.WEAK_RANKERS) == 1 for text in boosted)
-    assert set(held["data"]) == {"mq2007", "mq2007-list"}
+    assert set(held["data_digests"]) == {"mq2007", "mq2007-list"}
 
 
 def test_table4_says_what_it_needs(tmp_path: Path) -> None:
@@ -475,7 +475,7 @@ def test_rules_differ_in_edge_and_step_alone(tmp_path: Path) -> None:
         assert 0 < at[rule, 0.5, "list loss"] <= 1
         assert at[rule, 0.5, edges.TRIED] >= 1
         best = max(FEW, key=lambda beta: at[rule, beta, edges.MEAN])
-        assert at[rule, edges.CHOSEN, edges.MEAN] <= at[rule, best, edges.MEAN]
+        assert at[rule, edges.TUNED, edges.MEAN] <= at[rule, best, edges.MEAN]
     plain = learned.evaluate_on_letor(rng(), "FocusedBoost, stumps", "top-k", 1, [0.5], folder)
     chosen = next(r for r in plain if r.get("beta") == 0.5 and r["measure"] == "kNDCG@10")
     assert at["printed", 0.5, "kNDCG@10"] == chosen["value"]  # recording changes nothing
@@ -516,7 +516,7 @@ def rules_of(values: dict[tuple[str, float | str], float]) -> Cells:
 
 def test_verdicts_on_rules() -> None:
     low, high = dict.fromkeys(edges.BETAS, 0.4), dict.fromkeys(edges.BETAS, 0.6)
-    ends = {0.0: 0.5, 1.0: 0.5, edges.CHOSEN: 0.55}
+    ends = {0.0: 0.5, 1.0: 0.5, edges.TUNED: 0.55}
     cells = rules_of({
         (rule, beta): value
         for rule in edges.RULES
@@ -531,7 +531,7 @@ def test_verdicts_on_rules() -> None:
         )
         worse = f"printed: beta from .1 to .9 is on average better than beta = 0 ({weak})"
         assert found[worse] == "does not hold"
-        assert found[f"printed, beta chosen, is better than AdaRank ({weak})"] == "holds"
+        assert found[f"printed with tuned beta is better than AdaRank ({weak})"] == "holds"
 
 
 @pytest.mark.data

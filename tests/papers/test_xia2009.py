@@ -100,7 +100,7 @@ def test_table1_has_the_cells_that_are_asked_for(tmp_path: Path) -> None:
     assert one["se"] > 0
     assert (one["runs"], one["queries"]) == (10, 25)
     assert {c["verdict"] for c in told["claims"]} <= VERDICTS
-    assert [c["whose"] for c in told["claims"]].count("ours") == 4
+    assert [c["source"] for c in told["claims"]].count("ours") == 4
     json.dumps(told)
 
 
@@ -125,7 +125,7 @@ def test_tables_of_data_that_are_missing_here_run_where_they_are(
 def test_trainings_on_tiny_data(tmp_path: Path, hasty: None) -> None:
     letor(tmp_path / "ohsumed")
     found = done("trainings", tmp_path, folds=(1,)).results[0]
-    assert set(found.cells.label_values("training")) == {*training.TRAININGS, "chosen"}
+    assert set(found.cells.label_values("training")) == {*training.TRAININGS, "tuned"}
     assert len(found.claims) == 7
 
 
@@ -165,9 +165,7 @@ def test_a_work_is_what_cross_validation_gives(tmp_path: Path) -> None:
 
 
 def test_seeds_change_the_order_of_equals_alone() -> None:
-    random, share = (
-        training.listmle(10, how) for how in ("optimum", "optimum, equal labels share")
-    )
+    random, share = (training.listmle(10, how) for how in ("optimum", "optimum, ties share ranks"))
     data = fp.Synthetic(queries=10, docs=12, features=4, grades=3).dataset()
     one, two = (random.set_params(seed=s).fit(data).coef_.copy() for s in (0, 1))
     assert np.abs(one - two).max() > 1e-3

@@ -120,7 +120,7 @@ def test_usual_measures_are_what_they_are_called() -> None:
 def test_ties_and_subsets_and_amounts_have_their_rows() -> None:
     ties = news.effect_of_tie_cost(rng(), [0.0, 1.0])
     at = {(r["C_tie"], r["measure"]): r["value"] for r in ties}
-    assert at[1.0, "diff"] < at[0.0, "diff"]
+    assert at[1.0, "tie difference"] < at[0.0, "tie difference"]
     kinds = {"all", "labels 1, 5", "labels 2, 4", news.EQUAL_NUMBER}
     assert {r["trained on"] for r in news.accuracy_by_training_labels(rng())} == kinds
     assert [r["pairs"] for r in news.accuracy_by_training_pairs(rng(), [20, 60])] == [

@@ -237,11 +237,11 @@ def aggregate(
         order below them.  None for all.
     same_depth : bool, default=False
         Use one depth for all queries: at most the length of the shortest query.
-    base : Run, int or "turns", optional
-        The base order: a run, the index of one of the runs, or "turns" (round robin).  By default
-        the first run.
-    missing : {"last", "silent"}, default="last"
-        "last": a ranker puts the documents it does not list below all others; "silent": it does
+    base : Run, int or "round-robin", optional
+        The base order: a run, the index of one of the runs, or "round-robin" (the first document
+        of each run, then the second of each, ..).  By default the first run.
+    missing : {"last", "ignore"}, default="last"
+        "last": a ranker puts the documents it does not list below all others; "ignore": it does
         not vote on them.
     name : str, optional
         The name of the resulting run; by default that of the method.

@@ -123,7 +123,7 @@ class Borda(Method):
     """Borda count: each ranker gives a document the number of documents below less those above.
 
     Documents that a ranker does not list share the points of the remaining positions; with
-    missing="silent" it gives them none, and counts only the documents that it lists.
+    missing="ignore" it gives them none, and counts only the documents that it lists.
 
     References
     ----------
@@ -151,7 +151,7 @@ def borda_points(ballots: Ballots, weights: Floats) -> Floats:
         listed = positions != ABSENT
         counts = offsets_from_lengths(listed)[ballots.offsets]
         length = np.repeat(np.diff(counts), ballots.lengths)
-        if ballots.missing == "silent":
+        if ballots.missing == "ignore":
             points += weight * np.where(listed, length - 1 - 2 * positions, 0)
         else:
             full = np.repeat(ballots.lengths, ballots.lengths)

@@ -178,10 +178,10 @@ MIN_PAIRS, MIN_QUERIES = 100, 20  # below which no advice is given
 ADDITIONAL_PAIRS = 100  # for which the gain in accuracy is estimated
 MIN_GAIN = 0.01  # accuracy that the additional pairs must add to be worth their cost
 ROUNDS = 200  # of the bootstrap over queries
-AdviceVerdict = Literal["stop", "go on", "unclear", "too few"]
+AdviceVerdict = Literal["stop", "continue", "unclear", "too few"]
 VERDICT_TEXTS: dict[AdviceVerdict, str] = {
     "stop": "more judgments are hardly worth it",
-    "go on": "continue judging",
+    "continue": "continue judging",
     "unclear": "too uncertain to say whether more judgments are worth it",
 }
 
@@ -213,8 +213,8 @@ class Advice:
         Accuracy that the next 100 judgments are expected to add.
     known : bool
         Whether there are enough data for advice.
-    verdict : {"stop", "go on", "unclear", "too few"}
-        "stop" where the whole interval is below .01, "go on" where it is above.
+    verdict : {"stop", "continue", "unclear", "too few"}
+        "stop" where the whole interval is below .01, "continue" where it is above.
     stop : bool
         Whether the verdict is "stop".
 
@@ -264,11 +264,11 @@ class Advice:
 
     @property
     def verdict(self) -> AdviceVerdict:
-        """Return "stop" or "go on" where the whole interval supports it."""
+        """Return "stop" or "continue" where the whole interval supports it."""
         low, high = self.interval
         if not self.known:
             return "too few"
-        return "stop" if high < MIN_GAIN else "go on" if low >= MIN_GAIN else "unclear"
+        return "stop" if high < MIN_GAIN else "continue" if low >= MIN_GAIN else "unclear"
 
     @property
     def stop(self) -> bool:
@@ -318,16 +318,17 @@ class Advice:
         Returns
         -------
         dict
-            Numbers, verdict, text and the rule behind the verdict; unknown numbers are None.
+            Numbers, verdict, text and the thresholds of the verdict; unknown numbers are None.
         """
         numbers = {
-            "accuracy": self.accuracy(), "ceiling": self.ceiling, "gain_of_100": self.gain,
+            "accuracy": self.accuracy(), "ceiling": self.ceiling, "gain": self.gain,
             "gain_interval": list(self.interval),
         }  # fmt: skip
         return {
             "pairs": self.pairs, "queries": self.queries, "verdict": self.verdict,
             "stop": self.stop, "text": str(self), "level": CONFIDENCE_LEVEL,
-            "rule": {"pairs": MIN_PAIRS, "queries": MIN_QUERIES, "least_gain_of_100": MIN_GAIN},
+            "additional_pairs": ADDITIONAL_PAIRS,
+            "thresholds": {"pairs": MIN_PAIRS, "queries": MIN_QUERIES, "gain": MIN_GAIN},
             "curve": [list(point) for point in self.curve],
             **{name: value if self.known else None for name, value in numbers.items()},
         }  # fmt: skip

@@ -60,10 +60,10 @@ class PositionTest:
         Returns
         -------
         dict
-            The fields by name; `rank_one_fraction` is called "share".
+            The fields by name.
         """
         return {
-            "share": self.rank_one_fraction, "expected": self.expected, "p": self.p,
+            "rank_one_fraction": self.rank_one_fraction, "expected": self.expected, "p": self.p,
             "rounds": self.rounds,
         }  # fmt: skip
 
@@ -239,7 +239,7 @@ class Intervals:
             return None
         gains, discounts, weights, fraction = (
             np.array(stored[name], np.float64)
-            for name in ("gains", "discounts", "weights", "share")
+            for name in ("gains", "discounts", "weights", "rank_one_fraction")
         )
         gains = without_fixed_gains(gains, utility.gains)
         return cls(gains, discounts, weights, fraction, stored["rounds"], stored["level"])
@@ -250,12 +250,13 @@ class Intervals:
         Returns
         -------
         dict
-            Lists by name; `rank_one_fraction` is called "share".
+            Lists by name.
         """
         return {
             "gains": self.gains.tolist(), "discounts": self.discounts.tolist(),
-            "weights": self.weights.tolist(), "share": self.rank_one_fraction.tolist(),
-            "rounds": self.rounds, "level": self.level,
+            "weights": self.weights.tolist(),
+            "rank_one_fraction": self.rank_one_fraction.tolist(), "rounds": self.rounds,
+            "level": self.level,
         }  # fmt: skip
 
 

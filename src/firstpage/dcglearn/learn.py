@@ -71,7 +71,7 @@ class DCGLearn:
     nonnegative : bool, default=False
         Whether to penalize the weights relative to the worst grade instead of those relative to
         the mean over grades.
-    strong : float, default=1.0
+    strong_margin : float, default=1.0
         Margin of a preference "much better"; the margin of "better" is 1.
     unjudged : {"worst", "condense", "refuse"}, default="worst"
         Documents without a grade count as the worst grade, are removed from the list, or are an
@@ -168,7 +168,7 @@ class DCGLearn:
     _: KW_ONLY
     decreasing: bool = False
     nonnegative: bool = False
-    strong: float = 1.0
+    strong_margin: float = 1.0
     unjudged: Unjudged = "worst"
     grades: Sequence[int] | None = None
     pooling: float = 1.0
@@ -313,7 +313,9 @@ class DCGLearn:
         """Return the learning problem without its pairs."""
         check_size(self.K, len(grades))
         cone = weight_cone(self.K, len(grades), self.nonnegative, self.decreasing)
-        return LearningSpec(cone, np.array([1.0, 1.0, self.strong]), self.C_tie, self.threads)
+        return LearningSpec(
+            cone, np.array([1.0, 1.0, self.strong_margin]), self.C_tie, self.threads
+        )
 
     def _resolve_grades(self, seen: tuple[int, ...], source: str) -> tuple[int, ...]:
         if self.grades is not None:
@@ -410,17 +412,17 @@ class DCGLearn:
         about: dict[str, Any] = {
             "method": "DCGLearn", **self.counts_, "C": self.C_,
             "C_tie": float(self.spec_.costs(self.C_)[0]), "decreasing": params["decreasing"],
-            "nonnegative": params["nonnegative"], "strong": float(self.spec_.margins[2]),
+            "nonnegative": params["nonnegative"], "strong_margin": float(self.spec_.margins[2]),
             "unjudged": self.unjudged_, "accuracy": self.accuracy_,
             "accuracy_of_gains": self.agreements_["gains"].accuracy,
-            "rank_one_share": self.rank_one_fraction_, "objective": self.objective_,
+            "rank_one_fraction": self.rank_one_fraction_, "objective": self.objective_,
             "gap": self.gap_,
-            "discounts": "relative to the last place" if self.relative_discounts_ else "absolute",
-            "undetermined_places": self.undetermined_positions_,
+            "relative_discounts": self.relative_discounts_,
+            "undetermined_positions": self.undetermined_positions_,
         }  # fmt: skip
         curve = self.validation_curve_
         if curve is not None:
-            about["validated"] = {
+            about["validation_curve"] = {
                 "C": list(curve.costs), "accuracy": curve.means.tolist(),
                 "accuracy_of_gains": curve.gains_accuracies.mean(axis=0).tolist(),
             }  # fmt: skip

@@ -252,8 +252,8 @@ class Coherence:
             "measures": list(self.measures), "queries": self.queries,
             "agreement": self.agreement.to_dict(), "means": list(self.means),
             "orders": [list(o) for o in self.orders],
-            "differing": [dict(vars(d)) for d in self.differing_pairs],
-            "worst": [dict(vars(d)) for d in self.worst_disagreements],
+            "differing_pairs": [dict(vars(d)) for d in self.differing_pairs],
+            "worst_disagreements": [dict(vars(d)) for d in self.worst_disagreements],
         }  # fmt: skip
 
 

@@ -42,7 +42,7 @@ def test_entry_without_plot_has_a_row_per_cell() -> None:
     assert table.head == ["coin", "throws", "paper", "ours", "se"]
     assert len(table.rows) == 4
     head, first, *_ = cell_table([done]).csv().splitlines()
-    assert head == "study,entry,coin,throws,paper,ours,se,held equal"
+    assert head == "study,entry,coin,throws,paper,ours,se,held_equal"
     assert first.endswith(",x")
 
 

@@ -9,7 +9,7 @@ import pytest
 from firstpage.papers.study.registry import (
     STUDIES,
     data_folder,
-    dataset_states,
+    dataset_records,
     folder_digest,
     list_entries,
     load_study,
@@ -94,11 +94,11 @@ def test_list_has_missing_data(tmp_path: Path) -> None:
     assert missing_data(["web10k"], tmp_path)  # an empty folder is no data set
     (sample / "train.txt").write_text("")
     assert not missing_data(["web10k", "web30k"], tmp_path)
-    states = {each["data"]: each["state"] for each in dataset_states(tmp_path)}
-    assert states["MSLR-WEB10K"] == "substituted by mslr-web10k-5k"
-    assert states["TD2003"] == "missing"
+    statuses = {record["name"]: record["status"] for record in dataset_records(tmp_path)}
+    assert statuses["MSLR-WEB10K"] == "substituted by mslr-web10k-5k"
+    assert statuses["TD2003"] == "missing"
     (tmp_path / "TD2003" / "Data" / "Fold1").mkdir(parents=True)
-    assert {each["data"]: each["state"] for each in dataset_states(tmp_path)}[
+    assert {record["name"]: record["status"] for record in dataset_records(tmp_path)}[
         "TD2003"
     ] == "available"
 

@@ -35,8 +35,8 @@ def test_json_has_cells_and_claims() -> None:
     assert json.loads(json.dumps(record)) == record
     assert record["cells"][1].keys() >= {"entry", "coin", "throws", "paper", "ours", "se"}
     assert record["claims"] == [
-        {"entry": "figure1", "text": "ours is better", "verdict": "holds", "whose": "paper",
-         "why": record["claims"][0]["why"], "held_equal": "the coin's <weight>."}
+        {"entry": "figure1", "text": "ours is better", "verdict": "holds", "source": "paper",
+         "evidence": record["claims"][0]["evidence"], "held_equal": "the coin's <weight>."}
     ]  # fmt: skip
     assert record["versions"].keys() == {"python", "numpy", "scipy", "numba"}
 
@@ -51,7 +51,7 @@ def test_cached_runs_are_not_repeated(tmp_path: Path) -> None:
     assert len(Path(log).read_text().split()) == 6
     some = again.results[0].cells.cells[0].values
     assert first.results[0].cells.cells[0].values.tolist() == some[:4].tolist()
-    assert run_study(study, [entry], RunPlan(seeds=6, again=True)).computed_runs == 6
+    assert run_study(study, [entry], RunPlan(seeds=6, recompute=True)).computed_runs == 6
 
 
 def test_cache_depends_on_parameters_seed_and_code() -> None:
@@ -79,7 +79,7 @@ def test_resumed_run_equals_uninterrupted_run(tmp_path: Path, monkeypatch) -> No
     monkeypatch.setenv("GO_ON", "1")
     rest = run_study(study, [entry], RunPlan(seeds=5))
     assert rest.computed_runs == 2
-    whole = run_study(study, [entry], RunPlan(seeds=5, again=True))
+    whole = run_study(study, [entry], RunPlan(seeds=5, recompute=True))
     assert (
         rest.results[0].cells.cells[0].values.tolist()
         == whole.results[0].cells.cells[0].values.tolist()
@@ -101,7 +101,7 @@ def test_results_do_not_depend_on_processes() -> None:
     entry = example_study.entry(Experiment(example_study.coin, {"bias": 0.1}))
     study = example_study.study(entry)
     alone = run_study(study, [entry], RunPlan(seeds=4))
-    several = run_study(study, [entry], RunPlan(seeds=4, jobs=2, again=True))
+    several = run_study(study, [entry], RunPlan(seeds=4, jobs=2, recompute=True))
     assert several.computed_runs == 4
     assert alone.to_dict() == several.to_dict()
 

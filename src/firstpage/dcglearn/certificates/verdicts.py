@@ -177,13 +177,14 @@ class Verdict:
         return {
             "measure": self.measure, "better": self.better, "worse": self.worse,
             "difference": self.difference, "tie": self.tie, "queries": self.queries,
-            "vary": self.vary, "falling_discounts": self.decreasing,
-            "any": self.unrestricted.to_dict(),
-            "proven": _finite(self.proven_factor), "flips": _finite(self.flip_factor),
-            "nearest": None if nearest is None else nearest.to_dict(),
+            "vary": self.vary, "decreasing": self.decreasing,
+            "unrestricted": self.unrestricted.to_dict(),
+            "proven_factor": _finite(self.proven_factor),
+            "flip_factor": _finite(self.flip_factor),
+            "nearest_witness": None if nearest is None else nearest.to_dict(),
             "factor": None if self.factor is None else _finite(self.factor),
             "within": None if self.within is None else self.within.to_dict(),
-            "more": self.count_differences.tolist(),
+            "count_differences": self.count_differences.tolist(),
         }  # fmt: skip
 
 
@@ -297,7 +298,7 @@ def _check_options(within: float | None, max_boxes: int) -> None:
     if within is not None and not within >= 1:
         raise MeasureError(f"within must be a factor of at least 1, or inf; got {within}.")
     if max_boxes < 1:
-        raise MeasureError(f"max_boxes (--effort) must be at least 1; got {max_boxes}.")
+        raise MeasureError(f"max_boxes (--max-boxes) must be at least 1; got {max_boxes}.")
 
 
 def _verdict(

@@ -28,11 +28,11 @@ from firstpage.papers.study.letor_protocol import FOLDS
 from firstpage.papers.study.study import (
     Cells,
     Claim,
+    ClaimVerdict,
     Experiment,
     PaperEntry,
     Row,
     TableLayout,
-    Verdict,
 )
 from firstpage.types import Floats
 
@@ -403,7 +403,7 @@ def _better_at_every_cutoff(text: str, values: ComparisonValues, first: str, sec
     significant = {
         v: [c.text for c in claims if c.verdict == v] for v in ("holds", "does not hold")
     }
-    verdict: Verdict = "inconclusive"
+    verdict: ClaimVerdict = "inconclusive"
     if significant["does not hold"]:
         verdict = "does not hold"
     elif len(significant["holds"]) == len(claims):
@@ -457,7 +457,7 @@ def _rises_with_cutoff(values: ComparisonValues) -> Claim:
         if values.mean(model, b) < values.mean(model, a)
     ]
     evidence = "; ".join(falls) if falls else "at every step"
-    verdict: Verdict = "does not hold" if falls else "holds"
+    verdict: ClaimVerdict = "does not hold" if falls else "holds"
     return Claim("kNDCG rises with the cut-off for all rankers", verdict, evidence, "ours")
 
 
@@ -470,7 +470,7 @@ def _same_order(values: ComparisonValues, measure: str, weak: str) -> Claim:
     models = ten_rankers(weak)
     ours = [values.mean(m, measure) for m in models]
     tau = kendalltau(ours, [paper_table[RANKERS[m].printed, measure] for m in models])
-    verdict: Verdict = "inconclusive"
+    verdict: ClaimVerdict = "inconclusive"
     if tau.pvalue <= ALPHA:
         verdict = "holds" if tau.statistic > 0 else "does not hold"
     ranking = " > ".join(

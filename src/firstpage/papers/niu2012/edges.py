@@ -48,9 +48,9 @@ from firstpage.types import Floats
 
 PRINTED, LINE_SEARCH, ADJUSTED = RULES = ("printed", "line search", "adjusted")
 BETAS = [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0]
-CHOSEN = "chosen"
+TUNED = "tuned"
 MEAN = "mean of 11 measures"
-TRIED, BEST_ROUND = "weak rankers tried per round", "rounds kept"
+TRIED, BEST_ROUND = "weak rankers tried per round", "best round"
 TRAINING_MEASURES = ("list loss", "pair loss", TRIED, BEST_ROUND)
 EQUAL_SCORES_EDGE = "list edge of equal scores"
 STEP_SIZES = (2.0, 1.0, 0.5, 0.25, 0.0625)  # of the line search, as multiples of the printed step
@@ -130,7 +130,7 @@ def evaluate_rule(
             for m, value in _training_summary(ranker).items()
         ]
         best = max(best, (ranker.training_["score"], query_values), key=lambda pair: pair[0])
-    rows += measure_rows(best[1], {**labels, "beta": CHOSEN})
+    rows += measure_rows(best[1], {**labels, "beta": TUNED})
     return [{**row, "panel": _panel(row["measure"], weak)} for row in rows]
 
 
@@ -244,7 +244,7 @@ def _claims_for(cells: Cells, weak: str) -> list[Claim]:
           for rule in RULES for end in ends),
         *(greater(f"{rule} is better than printed, on average of beta from .1 to .9 ({weak})",
                   mean_inside(rule), mean_inside(PRINTED), source="ours") for rule in RULES[1:]),
-        *(greater(f"{rule}, beta chosen, is better than {name} ({weak})", values(rule, CHOSEN),
+        *(greater(f"{rule} with tuned beta is better than {name} ({weak})", values(rule, TUNED),
                   parent_values(name), source="ours")
           for rule in RULES for name in ("RankBoost", "AdaRank")),
     ]  # fmt: skip

@@ -173,7 +173,7 @@ def heap_growth(rng: np.random.Generator, sizes: list[int], tops: list[int]) -> 
     for n in sizes:
         for k in tops:
             _, questions = label_top_k(rng.standard_normal(n), "heap", draw_seed(rng), k)
-            labels = {"data": "any order", "documents": n, "k": k}
+            labels = {"data": "random order", "documents": n, "k": k}
             rows.append({**labels, "measure": "judgments", "value": float(questions)})
     return rows
 
@@ -202,18 +202,18 @@ def agreement_rows(
     """
     matrix = {"data": data, "matrix": f"{tool}, {name}"}
     rows: list[Row] = [
-        {**matrix, "said": row, "other": column, "value": float(overall.table[i, j])}
+        {**matrix, "assessor 1": row, "assessor 2": column, "value": float(overall.table[i, j])}
         for i, row in enumerate(SIGNS)
         for j, column in enumerate(SIGNS)
     ]
-    summary = {"data": data, "summary": name, "tool": tool}
+    statistic_labels = {"data": data, "assessors": name, "tool": tool}
     symmetric = [table.symmetrized() for table in query_tables]
     for measure in ("overall", "without_ties", "chance", "kappa"):
         values = [round(float(getattr(table, measure)), 6) for table in symmetric]
-        row = {**summary, "measure": measure.replace("_", " "), "queries": values}
+        row = {**statistic_labels, "measure": measure.replace("_", " "), "queries": values}
         rows.append({**row, "value": float(getattr(overall.symmetrized(), measure))})
     tie_fractions = [round(table.ties[0], 6) for table in symmetric]
-    ties = {**summary, "measure": "ties", "queries": tie_fractions}
+    ties = {**statistic_labels, "measure": "ties", "queries": tie_fractions}
     return [*rows, {**ties, "value": overall.symmetrized().ties[0]}]
 
 
@@ -233,10 +233,10 @@ def false_positive_rates(rng: np.random.Generator) -> list[Row]:
         ]
         sums = [Agreement(np.sum([table.counts for table in four], axis=0)) for four in fours]
         tests = [compare_methods(*two) for two in zip(sums[::2], sums[1::2], strict=True)]
-        for figure in ("overall", "without_ties"):
-            rate = float(np.mean([test[figure].p < ALPHA for test in tests]))
+        for statistic in ("overall", "without_ties"):
+            rate = float(np.mean([test[statistic].p < ALPHA for test in tests]))
             labels = {"data": SIMULATED, "test": f"{label_kind}, 4 queries against 4"}
-            rows.append({**labels, "finds": figure.replace("_", " "), "value": rate})
+            rows.append({**labels, "statistic": statistic.replace("_", " "), "value": rate})
     return rows
 
 

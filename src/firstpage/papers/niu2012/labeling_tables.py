@@ -12,11 +12,11 @@ from firstpage.papers.study.claims import all_hold, below, equivalent, greater, 
 from firstpage.papers.study.study import (
     Cells,
     Claim,
+    ClaimVerdict,
     Experiment,
     PaperEntry,
     Row,
     TableLayout,
-    Verdict,
 )
 from firstpage.types import Floats
 
@@ -58,7 +58,7 @@ def table1() -> PaperEntry:
                 TableLayout("tool", "measure", "50 documents, k = 10, simulated assessors"),
             ),
             (
-                "any order",
+                "random order",
                 TableLayout("documents", "measure", "the heap by the number of documents"),
             ),
         ],
@@ -191,7 +191,7 @@ def _minutes_are_consistent() -> Claim:
         products.append(f"{tool}: {seconds} s x {judgments:g} = {product:.2f}, printed {minutes}")
         consistent = consistent and abs(product - minutes) <= 0.05
     text = "the printed minutes per query are the printed seconds times judgments"
-    verdict: Verdict = "holds" if consistent else "does not hold"
+    verdict: ClaimVerdict = "holds" if consistent else "does not hold"
     return Claim(text, verdict, "; ".join(products), "ours")
 
 
@@ -239,7 +239,7 @@ def table2() -> PaperEntry:
         layouts=[
             (
                 f"top-k, {EQUAL_NOISE}",
-                TableLayout("said", "other", "top-k labels, simulated assessors"),
+                TableLayout("assessor 1", "assessor 2", "top-k labels, simulated assessors"),
             ),
             (EQUAL_NOISE, TableLayout("tool", "measure", "simulated assessors")),
         ],
@@ -258,8 +258,11 @@ def table2_votes() -> PaperEntry:
         note=f"{VOTES_DATA}, 16 topics of about 33 texts.  A 'person' is one of the five votes of "
         "every pair, so several people; two persons have no vote in common.  There are no grades.",
         layouts=[
-            ("top-k, votes", TableLayout("said", "other", "top-k labels of the heap from votes")),
-            ("pairs, votes", TableLayout("said", "other", "the votes themselves")),
+            (
+                "top-k, votes",
+                TableLayout("assessor 1", "assessor 2", "top-k labels of the heap from votes"),
+            ),
+            ("pairs, votes", TableLayout("assessor 1", "assessor 2", "the votes themselves")),
             ("votes", TableLayout("tool", "measure")),
         ],
         held_equal="topics, texts and votes: the labels of the heap come from the votes that they "
@@ -289,17 +292,20 @@ def table3() -> PaperEntry:
         ],
         note=SIMULATION_NOTE + f"  Also with graders whose noise is {GRADING_NOISE:g}.",
         layouts=[
-            (f"graded, {EQUAL_NOISE}", TableLayout("said", "other", "grades, the same noise")),
+            (
+                f"graded, {EQUAL_NOISE}",
+                TableLayout("assessor 1", "assessor 2", "grades, the same noise"),
+            ),
             (
                 f"graded, {MORE_NOISE}",
-                TableLayout("said", "other", f"grades, noise {GRADING_NOISE:g}"),
+                TableLayout("assessor 1", "assessor 2", f"grades, noise {GRADING_NOISE:g}"),
             ),
             (EQUAL_NOISE, TableLayout("tool", "measure", "the same noise")),
             (MORE_NOISE, TableLayout("tool", "measure", f"grades with noise {GRADING_NOISE:g}")),
             *(
                 (
                     f"{tool}, 4 queries against 4",
-                    TableLayout("test", "finds", "chi-squares with p < .05"),
+                    TableLayout("test", "statistic", "chi-squares with p < .05"),
                 )
                 for tool in tools
             ),
@@ -314,7 +320,10 @@ def _without_grades(row: Row) -> bool:
 
 def _matrix_values(tool: str, name: str) -> list[tuple[dict[str, str], float]]:
     return [
-        ({"matrix": f"{tool}, {name}", "said": row, "other": column}, printed.AGREEMENT[tool][i][j])
+        (
+            {"matrix": f"{tool}, {name}", "assessor 1": row, "assessor 2": column},
+            printed.AGREEMENT[tool][i][j],
+        )
         for i, row in enumerate(printed.SIGNS)
         for j, column in enumerate(printed.SIGNS)
     ]
@@ -329,7 +338,7 @@ def _statistic_values(tool: str, name: str) -> list[tuple[dict[str, str], float]
         "ties": round(table.ties[0], 4),
     }  # fmt: skip
     return [
-        ({"summary": name, "tool": tool, "measure": measure}, value)
+        ({"assessors": name, "tool": tool, "measure": measure}, value)
         for measure, value in values.items()
     ]
 
@@ -380,7 +389,7 @@ def _votes_agreement_claims(cells: Cells) -> list[Claim]:
 
 def _table3_claims(cells: Cells) -> list[Claim]:
     def values(measure: str, tool: str, name: str = EQUAL_NOISE) -> Floats:
-        return cells.samples(summary=name, tool=tool, measure=measure)
+        return cells.samples(assessors=name, tool=tool, measure=measure)
 
     by_statistic = {
         m: (values(m, "top-k"), values(m, "graded")) for m in ("overall", "without ties", "kappa")
@@ -445,9 +454,9 @@ def _table3_claims(cells: Cells) -> list[Claim]:
             f"a chi-square test of {DOUBLE_JUDGED} against {DOUBLE_JUDGED} queries with one tool, "
             "which assumes independent pairs, is significant (p < .05) about one time in twenty",
             [
-                below(f"{test}, {figure}", cells.samples(test=test, finds=figure), 0.1, " of tests")
+                below(f"{test}, {name}", cells.samples(test=test, statistic=name), 0.1, " of tests")
                 for test in cells.label_values("test")
-                for figure in ("overall", "without ties")
+                for name in ("overall", "without ties")
             ],
             source="ours",
         ),

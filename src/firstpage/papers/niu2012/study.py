@@ -19,11 +19,11 @@ from firstpage.papers.study.letor_protocol import MODULES
 from firstpage.papers.study.study import (
     Cells,
     Claim,
+    ClaimVerdict,
     Experiment,
     PaperEntry,
     PaperStudy,
     Plot,
-    Verdict,
 )
 from firstpage.types import Floats
 
@@ -87,7 +87,7 @@ def _maximum_inside(cells: Cells, model: str) -> Claim:
         best = max(means, key=lambda beta: means[beta])
         best_betas.append(f"{measure} {best:g}")
         at_end = at_end or best in (min(means), max(means))
-    verdict: Verdict = "does not hold" if at_end else "holds"
+    verdict: ClaimVerdict = "does not hold" if at_end else "holds"
     text = f"{model}: the largest mean is between beta = 0 and 1, not at an end"
     return Claim(text, verdict, "at " + ", ".join(best_betas))
 
@@ -124,7 +124,9 @@ def variation(means: dict[float, float]) -> float:
 def _small_variation(cells: Cells, model: str) -> Claim:
     """Return the claim that the variation is small."""
     variations = {m: variation(_means(cells, model, m)) for _, m in MEASURES}
-    verdict: Verdict = "holds" if max(variations.values()) < SMALL_VARIATION else "does not hold"
+    verdict: ClaimVerdict = (
+        "holds" if max(variations.values()) < SMALL_VARIATION else "does not hold"
+    )
     listed = ", ".join(f"{m} {100 * v:.1f} %" for m, v in variations.items())
     return Claim(f"{model}: the variation is small (below {SMALL_VARIATION:.0%})", verdict, listed)
 
@@ -137,7 +139,9 @@ def _small_variation_inside(cells: Cells, model: str) -> Claim:
         variations[m] = variation(
             {b: v for b, v in means.items() if b not in (min(means), max(means))}
         )
-    verdict: Verdict = "holds" if max(variations.values()) < SMALL_VARIATION else "does not hold"
+    verdict: ClaimVerdict = (
+        "holds" if max(variations.values()) < SMALL_VARIATION else "does not hold"
+    )
     listed = ", ".join(f"{m} {100 * v:.1f} %" for m, v in variations.items())
     text = f"{model}: the variation is below {SMALL_VARIATION:.0%} without the ends"
     return Claim(text, verdict, listed, "ours")

@@ -60,7 +60,7 @@ STREAM_NAMES = {
     "zhou2013.worlds:web_accuracy_with_noise": "zhou2013.web:noisy",
     "zhou2013.worlds:web_learning_curve": "zhou2013.web:learning",
 }
-Verdict = Literal["holds", "does not hold", "inconclusive"]
+ClaimVerdict = Literal["holds", "does not hold", "inconclusive"]
 LabelKey = tuple[tuple[str, Any], ...]
 
 
@@ -130,8 +130,8 @@ class RunPlan:
         Folder with the data sets.
     jobs : int
         Number of processes.
-    again : bool
-        Recompute cached runs, too.
+    recompute : bool
+        Also repeat runs that are cached.
     """
 
     seeds: int | None = None
@@ -139,7 +139,7 @@ class RunPlan:
     seed: int = 0
     data: Path | None = None
     jobs: int = 1
-    again: bool = False
+    recompute: bool = False
 
     def n_runs(self, experiment: Experiment) -> int:
         """Return the number of runs of an experiment."""
@@ -244,7 +244,7 @@ class Claim:
     """
 
     text: str
-    verdict: Verdict
+    verdict: ClaimVerdict
     evidence: str
     source: Literal["paper", "ours"] = "paper"
     held_equal: str = ""
@@ -257,8 +257,8 @@ class Claim:
     def to_dict(self) -> dict[str, Any]:
         """Return the claim for JSON."""
         return {
-            "text": self.text, "verdict": self.verdict, "why": self.evidence,
-            "whose": self.source, "held_equal": self.held_equal,
+            "text": self.text, "verdict": self.verdict, "evidence": self.evidence,
+            "source": self.source, "held_equal": self.held_equal,
         }  # fmt: skip
 
 

@@ -247,8 +247,8 @@ class BayesAgreement:
         """Return the result for JSON."""
         return {
             "loss": self.loss, "n": self.n, "k": self.k, "spaces": self.spaces,
-            "agree": self.agree, "lead": self.margin, "slope": self.certificate,
-            "unsure": self.uncertified, "example": self.example, "holds": self.holds,
+            "agree": self.agree, "margin": self.margin, "certificate": self.certificate,
+            "uncertified": self.uncertified, "example": self.example, "holds": self.holds,
         }  # fmt: skip
 
 

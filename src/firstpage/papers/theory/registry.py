@@ -104,7 +104,7 @@ def _wrapped(text: str, indent: int) -> list[str]:
 def checks_table(checks: Sequence[Check]) -> Table:
     """Return a row per check: name, kind, recorded result and statement."""
     rows = [[c.name, c.kind, "holds" if c.holds else "false", c.claim] for c in checks]
-    return Table(["check", "form", "recorded", "claim"], rows, left_aligned=4)
+    return Table(["check", "kind", "recorded", "claim"], rows, left_aligned=4)
 
 
 def theory_page(results: Sequence[CheckResult]) -> str:
@@ -259,7 +259,7 @@ def run_checks(
         if progress is not None:
             progress(done, len(selected))
         start = perf_counter()
-        rng = np.random.default_rng([seed, crc32(check.name.encode())])
+        rng = np.random.default_rng([seed, crc32((check.stream or check.name).encode())])
         evidence = check.run(rng, samples)
         results.append(CheckResult(check, evidence, perf_counter() - start))
     return results

@@ -230,8 +230,8 @@ def effect_of_tie_cost(rng: np.random.Generator, costs: list[float]) -> list[Row
     rows: list[Row] = []
     for c in costs:
         values = {
-            "accuracy": concordances[c].mean(), "diff": tie_sizes[c].mean(),
-            "diff / |w|": (tie_sizes[c] / weight_norms[c]).mean(),
+            "accuracy": concordances[c].mean(), "tie difference": tie_sizes[c].mean(),
+            "tie difference / |w|": (tie_sizes[c] / weight_norms[c]).mean(),
         }  # fmt: skip
         rows += [{"C_tie": c, "measure": m, "value": float(v)} for m, v in values.items()]
     return rows
