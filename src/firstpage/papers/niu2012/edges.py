@@ -202,9 +202,9 @@ def edges() -> PaperEntry:
         [*rule_experiments, *equal_score_experiments, *parent_experiments],
         _claims,
         [(_panel(MEAN, weak), Plot("rule", "beta", _panel(MEAN, weak))) for weak in WEAK_RANKERS],
-        note="Top-k labels.  printed: as in the paper.  line search: the best of five step "
-        "sizes, from twice to 1/16 of the printed one.  adjusted: list edge and list loss "
-        "adjusted for chance, FocusedBoost(edge=adjusted).  Losses are fractions of those at the "
+        note="Labels are top-k labels. printed: as in the paper. line search: the best of five "
+        "step sizes, from twice to 1/16 of the printed one. adjusted: list edge and list loss "
+        "adjusted for chance, FocusedBoost(edge=adjusted). Losses are fractions of those at the "
         "start of training.",
         layouts=[
             *(
@@ -214,9 +214,9 @@ def edges() -> PaperEntry:
             ),
             (EQUAL_SCORES_EDGE, TableLayout("data", "measure", "first round")),
         ],
-        held_equal="queries, folds, truths, weak rankers, rounds (300), stopping rules and "
-        "validation data, for all rules; between rules also beta, or the seven values of it that "
-        "are tuned on validation data.  RankBoost and AdaRank have no beta.",
+        held_equal="for all rules: queries, folds, truths, weak rankers, rounds (300), stopping "
+        "rules and validation data. Claims on two rules also have the same beta, or the same seven "
+        "values of beta to tune on validation data. RankBoost and AdaRank have no beta.",
     )
 
 

@@ -32,11 +32,11 @@ MEASURES = [(truth, m) for truth, measures in CURVE_MEASURES.items() for m in me
 
 
 def figure1() -> PaperEntry:
-    return _figure("figure1", "beta on MQ2007 (or MQ2008)", letor_experiments())
+    return _figure("figure1", "Effect of beta on MQ2007 (or MQ2008)", letor_experiments())
 
 
 def figure2() -> PaperEntry:
-    return _figure("figure2", "beta on the user study's TD2003 (simulated)",
+    return _figure("figure2", "Effect of beta on the user study's TD2003 (simulated)",
                    study_experiments())  # fmt: skip
 
 
@@ -49,12 +49,12 @@ def _figure(name: str, title: str, experiments: list[Experiment]) -> PaperEntry:
         _claims,
         [(model, Plot("measure", "beta", model)) for model in FAMILIES],
         row_filter=lambda row: "beta" in row,
-        note="C and the penalty are tuned on validation data for each beta.  'Variation' is read "
-        "as (maximum - minimum) / mean.  A maximum is tested on queries that did not choose it: "
-        "each half of the queries chooses the beta for the other half.  FocusedBoost is shown with "
-        "both kinds of weak rankers.",
-        held_equal="for all values of beta: queries, folds, truths, weak rankers, rounds and "
-        "stopping rules, and the grid of C or of the penalty, which is tuned on validation data.",
+        note="C and the penalty are tuned on validation data for each beta. 'Variation' is read as "
+        "(maximum - minimum) / mean. A maximum is tested on queries that did not choose it: each "
+        "half of the queries chooses the beta for the other half. FocusedBoost is shown with both "
+        "kinds of weak rankers.",
+        held_equal="for all values of beta: queries, folds, truths, weak rankers, rounds, stopping "
+        "rules, and the grid of C or of the penalty, which is tuned on validation data.",
     )  # fmt: skip
 
 

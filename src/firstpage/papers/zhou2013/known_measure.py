@@ -17,12 +17,12 @@ DIFFERENCE_EDGES = {1: [0.5 * i for i in range(9)], 2: [3.0 * i for i in range(9
 REVERSED_COUNTS = [5, 25, 50, 100, 150, 200]
 REGRADED_FRACTIONS = [0.05, 0.1, 0.2, 0.3, 0.4]
 LEARNING_EQUAL = (
-    "test pairs, run by run; for all numbers of pairs also the validation pairs (800, as noisy as "
-    "the training pairs) and the grid of C"
+    "in each run, for all numbers of training pairs: test pairs, validation pairs (800, as noisy "
+    "as the training pairs) and the grid of C"
 )
 VALIDATION_EQUAL = (
-    f"{LEARNING_EQUAL}.  Not equal: DCGLearn has 800 validation pairs in addition to its training "
-    "pairs."
+    f"{LEARNING_EQUAL}. Not equal: DCGLearn has 800 validation pairs in addition to its training "
+    "pairs. Other is fixed: it learns from no pairs."
 )
 SIMILARITY_LIMIT = 0.892  # cos(c - c_K, c) for c = 1/log(k + 1), K = 10
 
@@ -67,7 +67,7 @@ def accuracy_figure(number: int, data: int) -> PaperEntry:
         [("", Plot("method", "pairs", "accuracy", ["Other"]))],
         row_filter=lambda row: row["measure"] == "accuracy",
         paper_values=[({"method": "DCGLearn", "pairs": 800}, 0.98), ({"method": "Other"}, 0.9)],
-        held_equal=VALIDATION_EQUAL + "  Other is fixed: it learns from no pairs.",
+        held_equal=VALIDATION_EQUAL,
     )  # fmt: skip
 
 
@@ -95,9 +95,9 @@ def bins_figure(number: int, data: int) -> PaperEntry:
         [Experiment(worlds.accuracy_by_difference, {"data": data, "pairs": 800, "edges": edges})],
         difference_claims,
         [("", Plot("method", DIFFERENCE, "accuracy", ["Other"]))],
-        note="Learned from 800 pairs; the paper does not give the number.  Differences are in "
+        note="Learned from 800 pairs; the paper does not give the number. Differences are in "
         "units of the natural logarithm.",
-        held_equal=VALIDATION_EQUAL + "  Other is fixed: it learns from no pairs.",
+        held_equal=VALIDATION_EQUAL,
     )  # fmt: skip
 
 
@@ -133,7 +133,7 @@ def figure6() -> PaperEntry:
         f"cos(c - c_K, c) = {SIMILARITY_LIMIT} is then the similarity of the best learnable "
         "weights.",
         row_filter=lambda row: row["method"] == "DCGLearn",
-        held_equal=LEARNING_EQUAL + "; Data 1 and Data 2 have different pairs.",
+        held_equal=LEARNING_EQUAL + ". Not equal: Data 1 and Data 2 have different pairs.",
     )
 
 
@@ -298,9 +298,9 @@ def figure10() -> PaperEntry:
         experiments,
         _figure10_claims,
         [("", Plot("method", "pairs", "accuracy"))],
-        held_equal="the number of training, validation (800) and test pairs, and the grid of C; "
-        "validation pairs are of the kind of the training pairs, test pairs are random orders.  "
-        "Not equal: the two kinds have different runs.",
+        held_equal="the numbers of training, validation (800) and test pairs, and the grid of C. "
+        "Validation pairs are of the same kind as the training pairs. Test pairs are random "
+        "orders. Not equal: the two kinds have different runs.",
     )
 
 
@@ -331,10 +331,10 @@ WEB_NOISE_FRACTIONS = [0.0, 0.1, 0.2, 0.3, 0.4]
 WEB_EDGES = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 20.0]
 WEB_DATASETS = ("web10k", "web30k")
 SAMPLE_NOTE = (
-    "With the sample of MSLR (the first 5,000 lines of Web10K's Fold1 train and test: 43 + 43 "
-    "queries) the queries of train.txt substitute Web10K and those of test.txt Web30K; neither "
-    "is the data of the paper.  Standard errors are over draws of pairs and folds, not over "
-    "queries."
+    "The sample of MSLR has the first 5,000 lines of Web10K's Fold1 train and test, with 43 + 43 "
+    "queries. If it is used, the queries of train.txt substitute Web10K and those of test.txt "
+    "Web30K; neither is the data of the paper. Standard errors are over draws of pairs and folds, "
+    "not over queries."
 )
 
 
@@ -366,8 +366,8 @@ def figure11() -> PaperEntry:
             ({"method": f"Other, {name}", "measure": "accuracy"}, 0.9) for name in WEB_DATASETS
         ],
         note="Similarity is ours: here lists differ in their grades, and it may exceed the limit "
-        "of Figure 6.  " + SAMPLE_NOTE,
-        held_equal=VALIDATION_EQUAL + "  Other is fixed: it learns from no pairs.",
+        "of Figure 6. " + SAMPLE_NOTE,
+        held_equal=VALIDATION_EQUAL,
     )
 
 
@@ -415,8 +415,8 @@ def web_bins_figure(number: int, name: str) -> PaperEntry:
         ],
         difference_claims,
         [("", Plot("method", DIFFERENCE, "accuracy", ["Other"]))],
-        note="Learned from 1000 pairs.  " + SAMPLE_NOTE,
-        held_equal=VALIDATION_EQUAL + "  Other is fixed: it learns from no pairs.",
+        note="Learned from 1000 pairs. " + SAMPLE_NOTE,
+        held_equal=VALIDATION_EQUAL,
     )
 
 
@@ -439,14 +439,14 @@ def web_noise_figure(number: int, name: str) -> PaperEntry:
             (
                 "",
                 Plot(
-                    "method", "noise", "accuracy", [f"{WEB_NOISE_SIZES[-1]} pairs, pairs reversed"]
+                    "method", "noise", "accuracy", [f"{WEB_NOISE_SIZES[-1]} pairs, some reversed"]
                 ),
             )
         ],
-        note="The caption has noisy pairs, the text documents judged at random: we follow the "
-        "text, with the same wrong grade of a document in all lists; the dashed line has reversed "
-        "pairs instead.  " + SAMPLE_NOTE,
-        held_equal=LEARNING_EQUAL + "; documents judged at random and pairs reversed have the same "
+        note="The caption of the paper mentions noisy pairs, its text documents judged at random. "
+        "We follow the text: a document has the same wrong grade in all lists. The dashed line has "
+        "reversed pairs instead. " + SAMPLE_NOTE,
+        held_equal=LEARNING_EQUAL + ". Documents judged at random and reversed pairs have the same "
         "fraction, the same number of pairs and the same test pairs.",
     )
 
@@ -473,9 +473,8 @@ def _noise_claims(cells: Cells) -> list[Claim]:
             ],
         ),
         greater(
-            "documents judged at random harm more than the same fraction of pairs reversed, at 10 "
-            "%",
-            cells.samples(method=f"{WEB_NOISE_SIZES[-1]} pairs, pairs reversed", noise=0.1),
+            "documents judged at random harm more than the same fraction (10 %) of reversed pairs",
+            cells.samples(method=f"{WEB_NOISE_SIZES[-1]} pairs, some reversed", noise=0.1),
             cells.samples(method=lines[-1], noise=0.1),
             source="ours",
         ),

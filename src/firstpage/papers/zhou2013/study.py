@@ -22,13 +22,13 @@ TEST_SETS = ("all", "Set1", "Set2")
 SIZES = [20, 50, 100, 150, 230]
 TIE_COSTS = [0.0, 0.001, 0.01, 0.1, 0.3, 1.0]
 FOLDS_EQUAL = (
-    "the judged pairs and their five folds, run by run, and the grid of C, which is tuned by "
+    "in each run: the judged pairs, their five folds, and the grid of C, which is tuned by "
     "cross-validation on the training pairs"
 )
-EQUAL_NUMBER_HELD = FOLDS_EQUAL + ", and the number of training pairs."
+EQUAL_NUMBER_HELD = FOLDS_EQUAL + ". The number of training pairs is equal as well."
 SIMULATION_NOTE = (
-    "SIMULATED: the judgments of the news search engine are not public.  Editors, lists and "
-    "rankers are simulated so that the counts of Table 1 come out approximately; results hold for "
+    "SIMULATED: the judgments of the news search engine are not public. Editors, lists and rankers "
+    "are simulated so that the counts of Table 1 are approximately reproduced. Results hold for "
     "such editors."
 )
 
@@ -40,7 +40,7 @@ def table1() -> PaperEntry:
         [Experiment(news.label_counts)], _table1_claims,
         paper_values=[({"label": label}, float(n)) for label, n in COUNTS.items()],
         note=SIMULATION_NOTE,
-        held_equal="the number of queries, 766; the thresholds are set to the counts.",
+        held_equal="the number of queries, 766. The thresholds are calibrated to the counts.",
     )  # fmt: skip
 
 
@@ -64,7 +64,7 @@ def figure16() -> PaperEntry:
         [Experiment(news.method_accuracies, runs=100)], _figure16_claims,
         [("", Plot("method", None, "accuracy"))],
         row_filter=lambda row: "method" in row, note=SIMULATION_NOTE,
-        held_equal=FOLDS_EQUAL + ".  The standard measures are fixed: they learn from no pairs.",
+        held_equal=FOLDS_EQUAL + ". The standard measures are fixed: they learn from no pairs.",
     )  # fmt: skip
 
 
@@ -117,8 +117,8 @@ def figure18() -> PaperEntry:
         [Experiment(news.method_accuracies, runs=100)], _figure18_claims,
         [("", Plot("label", None, "mean |w.d|"))],
         row_filter=lambda row: "label" in row,
-        note=SIMULATION_NOTE + "  Label 3: ties, which are not used for training.",
-        held_equal=FOLDS_EQUAL + ", the same weights for all labels of a fold.",
+        note=SIMULATION_NOTE + " Label 3 marks ties, which are not used for training.",
+        held_equal=FOLDS_EQUAL + ". All labels of a fold use the same learned weights.",
     )  # fmt: skip
 
 
@@ -126,14 +126,14 @@ def _figure18_claims(cells: Cells) -> list[Claim]:
     pairs = [(1, 2), (1, 4), (5, 2), (5, 4)]
     return [
         all_hold(
-            "larger for labels 1 and 5 than for 2 and 4",
+            "the difference is larger for labels 1 and 5 than for 2 and 4",
             [
                 greater(f"{a} and {b}", cells.samples(label=a), cells.samples(label=b))
                 for a, b in pairs
             ],
         ),
         all_hold(
-            "and larger for 2 and 4 than for ties",
+            "the difference is larger for labels 2 and 4 than for ties",
             [greater(f"{a} and 3", cells.samples(label=a), cells.samples(label=3)) for a in (2, 4)],
             source="ours",
         ),
@@ -150,11 +150,11 @@ def figure19() -> PaperEntry:
         _figure19_claims,
         [("", Plot("trained on", None, "accuracy"))],
         note=SIMULATION_NOTE
-        + "  The paper says both that labels 1 and 5 alone perform better on Set1 and "
-        "that all pairs are best in all cases; both are tested.",
+        + " The paper says both that labels 1 and 5 alone perform better on Set1 and that all "
+        "pairs are best in all cases. Both are tested.",
         held_equal=FOLDS_EQUAL
-        + ".  Not equal, as in the paper: the number of training pairs (about "
-        "300 of all kinds, 260 with labels 2 and 4, 30 with labels 1 and 5).",
+        + ". Not equal, as in the paper: the number of training pairs (about 300 of all kinds, 260 "
+        "with labels 2 and 4, 30 with labels 1 and 5).",
     )
 
 
@@ -209,35 +209,35 @@ def figure20() -> PaperEntry:
             for m in ("accuracy", "tie difference", "tie difference / |w|")
         ],
         note=SIMULATION_NOTE
-        + "  The tie difference is the mean |w.d| of ties.  It scales with the norm of w, so it is "
-        "also shown divided by |w|.  Ties are held out like pairs.",
-        held_equal="the judged pairs, ties and their folds, run by run, and C, tuned once per "
-        "fold without ties.",
+        + " The tie difference is the mean |w.d| of ties. It scales with the norm of w, so it is "
+        "also shown divided by |w|. Ties are held out like pairs.",
+        held_equal="in each run: the judged pairs, the ties, their folds, and C, which is tuned "
+        "once per fold without ties.",
     )
 
 
 def _figure20_claims(cells: Cells) -> list[Claim]:
-    def accuracy(measure: str, cost: float) -> Floats:
+    def values(measure: str, cost: float) -> Floats:
         return cells.samples(measure=measure, C_tie=cost)
 
     return [
         greater(
             "the difference of ties falls as C_t grows",
-            accuracy("tie difference", 0.0),
-            accuracy("tie difference", 1.0),
+            values("tie difference", 0.0),
+            values("tie difference", 1.0),
         ),
-        greater("accuracy rises", accuracy("accuracy", 1.0), accuracy("accuracy", 0.0)),
+        greater("accuracy rises", values("accuracy", 1.0), values("accuracy", 0.0)),
         no_greater(
             "accuracy does not fall by a point or more",
-            accuracy("accuracy", 0.0),
-            accuracy("accuracy", 1.0),
+            values("accuracy", 0.0),
+            values("accuracy", 1.0),
             0.01,
             source="ours",
         ),
         greater(
             "the difference falls relative to the norm of w, too",
-            accuracy("tie difference / |w|", 0.0),
-            accuracy("tie difference / |w|", 1.0),
+            values("tie difference / |w|", 0.0),
+            values("tie difference / |w|", 1.0),
             source="ours",
         ),
     ]
@@ -252,9 +252,9 @@ EDITOR_LABEL_COUNTS = [20, 40, 80, 120, 160, 200]
 TARGET_ACCURACY = 0.97
 RUNS = {"random": (20, 5), "simple-margin": (20, 5), "diverse": (20, 3), "committee": (6, 1)}
 POOL_EQUAL = (
-    "the first 20 pairs, the pool, the test pairs and C (100; for editors .1), run by run; "
-    "strategies are compared on the runs that both have.  Not equal: strategies choose 5 pairs at "
-    "a time, the committee (and editors) 10."
+    "in each run: the first 20 pairs, the pool, the test pairs and C (100; for editors .1). "
+    "Strategies are compared on the runs that both have. Not equal: strategies choose 5 pairs at a "
+    "time; the committee, and all strategies with editors, choose 10."
 )
 BATCH = {"random": 1, "simple-margin": 5, "diverse": 5, "committee": 10}
 
@@ -281,8 +281,8 @@ def simulated_figure(number: int, data: int) -> PaperEntry:
         experiments,
         _active_learning_claims,
         [("", Plot("strategy", "pairs", "accuracy", ["random"]))],
-        note="All start from the same 20 pairs; 5 pairs are labeled at a time (committee: 10).  "
-        "diverse and committee are ours.",
+        note="All strategies start from the same 20 pairs. They label 5 pairs at a time "
+        "(committee: 10). diverse and committee are ours.",
         held_equal=POOL_EQUAL,
     )
 
@@ -303,10 +303,16 @@ def _active_learning_claims(cells: Cells) -> list[Claim]:
             accuracy("random", 200),
         ),
         half_the_labels(
-            "97 % with at most half the labels that random pairs need", cells, "simple-margin"
+            "SimpleMargin reaches 97 % with at most half the labels that random pairs need",
+            cells,
+            "simple-margin",
         ),
-        half_the_labels("the same of diverse", cells, "diverse", source="ours"),
-        half_the_labels("the same of committee", cells, "committee", source="ours"),
+        half_the_labels(
+            "diverse needs at most half the labels, too", cells, "diverse", source="ours"
+        ),
+        half_the_labels(
+            "the committee needs at most half the labels, too", cells, "committee", source="ours"
+        ),
     ]
 
 
@@ -374,7 +380,7 @@ def figure23() -> PaperEntry:
         experiments, _figure23_claims,
         [(s, Plot("strategy", "pairs", f"accuracy, {s}", ["random"])) for s in
          (*WEB_DATASETS, "simulated news")],
-        note=SAMPLE_NOTE + "  News: " + SIMULATION_NOTE,
+        note=f"{SAMPLE_NOTE} News: {SIMULATION_NOTE}",
         held_equal=POOL_EQUAL,
     )  # fmt: skip
 
@@ -387,16 +393,20 @@ def _figure23_claims(cells: Cells) -> list[Claim]:
         )
 
     claims = [
-        greater(f"better than random pairs at {m} labels ({s})", *strategies(s)(m))
+        greater(f"SimpleMargin is better than random pairs at {m} labels ({s})", *strategies(s)(m))
         for s in WEB_DATASETS for m in (100, 200)
     ]  # fmt: skip
     few = strategies(WEB_DATASETS[0])(50)
     return [
         *claims,
-        greater("worse than random pairs at very few labels (50, web10k)", few[1], few[0]),
+        greater(
+            "SimpleMargin is worse than random pairs at very few labels (50, web10k)",
+            few[1],
+            few[0],
+        ),
         *(
             greater(
-                f"better than random pairs at {m} labels (simulated news)",
+                f"SimpleMargin is better than random pairs at {m} labels (simulated news)",
                 *strategies("simulated news")(m),
             )
             for m in (80, 120)

@@ -344,7 +344,7 @@ def web_accuracy_with_noise(
                 reverse_pairs(train.pairs(n, rng), fraction, rng) for n in (max(sizes), VALID_PAIRS)
             ]
             learner = fit_dcglearn(zhou_simulator(2).truth, *reversed_sets)
-            label = f"{max(sizes)} pairs, pairs reversed"
+            label = f"{max(sizes)} pairs, some reversed"
             fold_values.setdefault((label, fraction), []).append(learner.score(test_pairs))
     return [
         {"method": method, "noise": fraction, "value": float(np.mean(values))}
