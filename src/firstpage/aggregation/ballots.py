@@ -154,9 +154,9 @@ class Ballots:
         The id of each query.
     docids : Ids, optional
         The id of each document, by row.
-    names : tuple of str, default=()
+    names : tuple of str, default ()
         The names of the rankers.
-    missing : {"last", "ignore"}, default="last"
+    missing : {"last", "ignore"}, default "last"
         "last": a ranker puts the documents it lists before those it does not; "ignore": it does not
         vote on these.  It never orders two documents that it does not list.
 
@@ -237,7 +237,7 @@ class Ballots:
             Scores of the base order; by default it is the order of the documents.
         depth : int, optional
             The number of candidates per query; all documents by default.
-        same_depth : bool, default=False
+        same_depth : bool, default False
             Use one depth for all queries: at most the length of the shortest.
         queries, docids : iterable, optional
             Query and document ids; queries are numbered from 1 by default.
@@ -309,11 +309,11 @@ class Ballots:
         base : Run, int or "round-robin", optional
             The base order: a run, which votes only if it is among `runs` too; the index of one of
             these; or "round-robin".  By default the first run.
-        depth : int or None, default=100
+        depth : int or None, default 100
             The number of candidates per query, in base order; None for all documents.
-        same_depth : bool, default=False
+        same_depth : bool, default False
             Use one depth for all queries: at most the length of the shortest.
-        missing : {"last", "ignore"}, default="last"
+        missing : {"last", "ignore"}, default "last"
             What a ranker says about documents that it does not list.
 
         Returns

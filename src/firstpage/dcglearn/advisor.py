@@ -46,12 +46,6 @@ class DCGComparison:
         Number of held-out preferences.
     verdict : {"better", "not better", "unknown"}
         "better" where the whole interval is above 0; "unknown" where nothing could be held out.
-
-    Examples
-    --------
-    >>> from firstpage.dcglearn.advisor import DCGComparison
-    >>> DCGComparison(0.9, 0.8, "exp", (0.04, 0.16), 200).verdict
-    'better'
     """
 
     learned: float
@@ -112,7 +106,7 @@ def compare_with_dcg(learner: DCGLearn, form: Form = "gains") -> DCGComparison:
     ----------
     learner : DCGLearn
         A fitted learner with its pairs in memory.
-    form : {"gains", "weights"}, default="gains"
+    form : {"gains", "weights"}, default "gains"
         Whether to compare the gains times discounts, or the weights.
 
     Returns
@@ -220,8 +214,8 @@ class Advice:
 
     Examples
     --------
-    >>> from firstpage.dcglearn.advisor import Advice
-    >>> advice = Advice(300, 0.9, 1.0, 1.0, (), (0.0002, 0.0015), 60)
+    >>> import firstpage as fp
+    >>> advice = fp.dcglearn.Advice(300, 0.9, 1.0, 1.0, (), (0.0002, 0.0015), 60)
     >>> advice.verdict
     'stop'
     >>> round(advice.accuracy(additional_pairs=100), 4)
@@ -241,7 +235,7 @@ class Advice:
 
         Parameters
         ----------
-        additional_pairs : int, default=0
+        additional_pairs : int, default 0
             Pairs beyond those so far.
 
         Returns
@@ -344,9 +338,9 @@ def advice(learner: DCGLearn, repeats: int = 3, form: Form = "gains") -> Advice:
     ----------
     learner : DCGLearn
         A fitted learner with its pairs in memory.
-    repeats : int, default=3
+    repeats : int, default 3
         Repetitions of the cross-validation, each with other folds.
-    form : {"gains", "weights"}, default="gains"
+    form : {"gains", "weights"}, default "gains"
         Whether to test the gains times discounts, or the weights.
 
     Returns

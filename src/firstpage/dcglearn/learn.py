@@ -56,38 +56,38 @@ class DCGLearn:
 
     Parameters
     ----------
-    K : int, default=10
+    K : int, default 10
         Number of positions that the measure counts.
-    L : int or None, default=None
+    L : int or None, default None
         Number of grades.  None takes the grades that occur (see `Preferences.from_grades`).
-    C : float or "cv", default="cv"
+    C : float or "cv", default "cv"
         Cost of a violated preference.  "cv" chooses it from `grid` by cross-validation over
         queries, or by the validation pairs that `fit` receives.
-    C_tie : float or None, default=None
+    C_tie : float or None, default None
         Cost of a violated tie.  None takes C.
-    decreasing : bool, default=False
+    decreasing : bool, default False
         Whether the step from a grade to the next must not grow with the position, which makes
         discounts non-increasing.
-    nonnegative : bool, default=False
+    nonnegative : bool, default False
         Whether to penalize the weights relative to the worst grade instead of those relative to
         the mean over grades.
-    strong_margin : float, default=1.0
+    strong_margin : float, default 1.0
         Margin of a preference "much better"; the margin of "better" is 1.
-    unjudged : {"worst", "condense", "refuse"}, default="worst"
+    unjudged : {"worst", "condense", "refuse"}, default "worst"
         Documents without a grade count as the worst grade, are removed from the list, or are an
         error.
-    grades : sequence of int or None, default=None
+    grades : sequence of int or None, default None
         All grades in ascending order.  None takes those of the data.
-    pooling : float, default=1.0
+    pooling : float, default 1.0
         How strongly the measure of a segment is shrunk toward that of all pairs, from 0 (not at
         all) to 1.
-    grid : sequence of float, default=(0.001, 0.01, ..., 10000.0)
+    grid : sequence of float, default (0.001, 0.01, ..., 10000.0)
         Values of C to choose from.
-    folds : int, default=5
+    folds : int, default 5
         Number of cross-validation folds.
-    seed : int, default=0
+    seed : int, default 0
         Seed of the random assignment of queries to folds.
-    threads : int or None, default=None
+    threads : int or None, default None
         Number of threads.  None takes all cores.
 
     Attributes
@@ -437,7 +437,7 @@ class DCGLearn:
         ----------
         preferences : Preferences, optional
             Without it, the training preferences.
-        form : {"weights", "gains"}, default="weights"
+        form : {"weights", "gains"}, default "weights"
             Whether the weights are used, or the gains times discounts nearest to them.
 
         Returns
@@ -513,7 +513,7 @@ class DCGLearn:
 
         Parameters
         ----------
-        deep : bool, default=True
+        deep : bool, default True
             Ignored; for compatibility.
 
         Returns

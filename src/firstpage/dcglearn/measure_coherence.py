@@ -276,11 +276,11 @@ def coherence(
         Query of each document, where `truth` is an array.
     docid : array, optional
         Name of each document.
-    bins : int, default=10
+    bins : int, default 10
         Number of bins of the absolute difference of the first measure.
-    max_disagreements : int, default=5
+    max_disagreements : int, default 5
         Number of worst disagreements to list.
-    convention : str or Convention, default="default"
+    convention : str or Convention, default "default"
         Convention of the measures.
 
     Returns

@@ -209,7 +209,7 @@ def verdicts(
         Rankings by name of the system, as `compare` takes them; at least two.
     truth : Dataset, Qrels or array
         Judgments, as `compare` takes them.
-    measure : str or Utility, default="NDCG@10"
+    measure : str or Utility, default "NDCG@10"
         DCG or NDCG, a measure file, or a Utility.
     qid : array, optional
         Query of each document, where `truth` is an array.
@@ -222,12 +222,12 @@ def verdicts(
         measure in the form of weights, and "both" for all others.
     within : float, optional
         Also decide for all steps within this factor of those of the measure; at least 1.
-    decreasing : bool, default=True
+    decreasing : bool, default True
         Whether discounts must decrease with the position; otherwise they may be any positive
         numbers (DCG only).
-    max_boxes : int, default=100
+    max_boxes : int, default 100
         Number of boxes that a proof for NDCG may examine; more take longer and prove more.
-    convention : str or Convention, default="default"
+    convention : str or Convention, default "default"
         Convention of the measure.
 
     Returns

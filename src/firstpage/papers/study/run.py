@@ -174,8 +174,8 @@ class Reproduction:
 
     Examples
     --------
-    >>> from firstpage.papers.study.run import reproduce
-    >>> (reproduction,) = reproduce("zhou2013/table1", seeds=2)
+    >>> import firstpage as fp
+    >>> (reproduction,) = fp.papers.reproduce("zhou2013/table1", seeds=2)
     >>> reproduction.study.name, reproduction.total_runs
     ('zhou2013', 2)
     >>> reproduction.results[0].cells.cell(label=3).paper
@@ -288,8 +288,8 @@ def reproduce(
 
     Examples
     --------
-    >>> from firstpage.papers.study.run import reproduce
-    >>> (reproduction,) = reproduce("zhou2013/figure1", seeds=2)
+    >>> import firstpage as fp
+    >>> (reproduction,) = fp.papers.reproduce("zhou2013/figure1", seeds=2)
     >>> figure1 = reproduction.results[0]
     >>> cell = figure1.cells.cell(**{"discount": "natural logarithm", "DCG difference": 1.0})
     >>> cell.paper, round(cell.ours, 1)

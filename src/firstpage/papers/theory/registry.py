@@ -236,8 +236,8 @@ def check_theorems(
 
     Examples
     --------
-    >>> from firstpage.papers.theory.registry import check_theorems
-    >>> (result,) = check_theorems("zhou2013/example-1")
+    >>> import firstpage as fp
+    >>> (result,) = fp.papers.check_theorems("zhou2013/example-1")
     >>> result.verdict, result.as_recorded
     ('holds', True)
     >>> int(result.evidence.numbers["flips at power"])
