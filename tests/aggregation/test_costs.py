@@ -28,7 +28,7 @@ def test_cost_and_bounds_of_random_orders(partial: bool, missing: str) -> None:
         plain = fp.aggregation.lower_bound(ballots, weights, cycles=False)
         strong = fp.aggregation.lower_bound(ballots, weights)
         for q, query in enumerate(queries):
-            m = ref.votes(query.lists, weights.tolist(), query.n, silent=missing == "ignore")
+            m = ref.votes(query.lists, weights.tolist(), query.n, ignore=missing == "ignore")
             assert costs[q] == pytest.approx(ref.cost(orders[q], m), abs=1e-9)
             assert plain[q] == pytest.approx(ref.bound(m), abs=1e-9)
             assert plain[q] - 1e-9 <= strong[q] <= ref.cheapest(m) + 1e-9
