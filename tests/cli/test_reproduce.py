@@ -14,7 +14,7 @@ import pytest
 
 from firstpage.folders import cache_folder
 from firstpage.papers.study import run
-from tests.papers.folders import letor
+from tests.papers.folders import write_letor_folds
 from tests.patience import PATIENCE
 
 FIGURE = ("reproduce", "zhou2013/figure1", "--seeds", 2, "--jobs", 1)
@@ -154,7 +154,7 @@ def test_table_is_computed_once_its_data_are_added(run, tmp_path: Path) -> None:
     result = run(*arguments)
     assert result.returncode == 1
     assert result.stderr == f"firstpage: error: table2 needs td2003 in {tmp_path}.\n"
-    letor(tmp_path / "td2003", grades=2, old=True)
+    write_letor_folds(tmp_path / "td2003", grades=2, old=True)
     result = run(*arguments)
     assert result.returncode == 0
     cells = {(c["model"], c["k"], c["measure"]): c for c in json.loads(result.stdout)["cells"]}

@@ -36,7 +36,7 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 
 def test_study_has_all_entries() -> None:
-    expected = ["figure1", "figure2", "synthetic-clean", "synthetic-random", "synthetic-other",
+    expected = ["figure1", "figure2", "synthetic-clean", "synthetic-random", "synthetic-misleading",
               "grades-mq2008", "grades-ohsumed"]  # fmt: skip
     assert list(LAN2013.entries) == expected
     assert DEPTHS[-2:] == (1000, "full")
@@ -49,7 +49,7 @@ def test_list_names_missing_data(tmp_path: Path) -> None:
     rows = {name: missing for name, _, missing in list_entries(tmp_path)}
     assert rows["lan2013/figure1"].startswith("needs mq2007-list in ")
     assert rows["lan2013/figure2"].startswith("needs mq2008-list in ")
-    assert rows["lan2013/synthetic-other"] == ""
+    assert rows["lan2013/synthetic-misleading"] == ""
 
 
 def test_ndcg_of_a_full_order_of_1000_documents_is_exact() -> None:
@@ -96,7 +96,8 @@ def test_training_with_k_depends_only_on_the_top_k() -> None:
 def test_lists_differ_only_in_their_tails() -> None:
     n, top = 60, 9
     datasets = {
-        tail: lists.synthetic_lists(7, tail, n, SMALL)[0] for tail in ("clean", "random", "other")
+        tail: lists.synthetic_lists(7, tail, n, SMALL)[0]
+        for tail in ("clean", "random", "misleading")
     }
     clean = datasets["clean"].truth
     for tail, data in datasets.items():
@@ -123,15 +124,15 @@ def test_training_validation_and_test_queries_are_disjoint() -> None:
 def test_full_order_fails_with_a_misleading_tail_but_not_with_a_random_one(monkeypatch) -> None:
     monkeypatch.setattr(lists.synthetic_lists, "__defaults__", ((20, 10, 40),))
     values = {}
-    for tail in ("clean", "random", "other"):
+    for tail in ("clean", "random", "misleading"):
         for row in lists.evaluate_on_synthetic_lists(
             rng(1), tail, 120, [1, 10, "full"], {"ListMLE": {}}
         ):
             values[tail, row["k"], row["measure"]] = row["value"]
-    for tail in ("random", "other"):  # the top is the same
+    for tail in ("random", "misleading"):  # the top is the same
         expected = pytest.approx(values["clean", 10, "NDCG@10"], abs=1e-4)
         assert values[tail, 10, "NDCG@10"] == expected
-    assert values["other", "full", "NDCG@10"] < 0.5 * values["other", 1, "NDCG@10"]
+    assert values["misleading", "full", "NDCG@10"] < 0.5 * values["misleading", 1, "NDCG@10"]
     assert values["random", "full", "NDCG@10"] > values["random", 1, "NDCG@10"]
     assert values["clean", "full", "NDCG@10"] > values["clean", 1, "NDCG@10"]
 

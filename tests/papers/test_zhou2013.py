@@ -13,7 +13,7 @@ from firstpage.dcglearn.simulation import zhou_simulator
 from firstpage.errors import DataError
 from firstpage.papers.study.run import run_study
 from firstpage.papers.study.study import Cell, Cells, RunPlan
-from firstpage.papers.zhou2013 import known_measure, news, study, worlds
+from firstpage.papers.zhou2013 import known_measure, news, simulations, study
 from firstpage.papers.zhou2013.study import ZHOU2013
 
 pytestmark = pytest.mark.filterwarnings("ignore::firstpage.errors.FirstpageWarning")
@@ -52,7 +52,7 @@ def test_claims_hold_with_few_runs(name: str) -> None:
 
 @pytest.mark.slow
 def test_optimal_rankings_are_not_informative() -> None:
-    rows = worlds.learning_from_optimal_rankings(rng(), 1, [50, 800], False)
+    rows = simulations.learning_from_optimal_rankings(rng(), 1, [50, 800], False)
     assert all(0.5 < row["value"] < 0.8 for row in rows)
     assert "does not hold" not in verdicts("figure9", 3).values()
 
@@ -75,13 +75,15 @@ def test_limit_of_similarity() -> None:
 
 def test_bin_means_and_concordance() -> None:
     sizes, values = np.array([0.1, 0.2, 1.5, 9.0]), np.array([1.0, 0.0, 1.0, 0.0])
-    assert worlds.bin_means(sizes, values, [0.0, 1.0, 2.0, 3.0]) == [(0.5, 0.5), (1.5, 1.0)]
-    assert worlds.concordance(np.array([2.0, -1.0, 1e-12])).tolist() == [1.0, 0.0, 0.5]
+    assert simulations.bin_means(sizes, values, [0.0, 1.0, 2.0, 3.0]) == [(0.5, 0.5), (1.5, 1.0)]
+    assert simulations.concordance(np.array([2.0, -1.0, 1e-12])).tolist() == [1.0, 0.0, 0.5]
 
 
 @pytest.mark.slow
 def test_runs_are_reproducible() -> None:
-    assert worlds.learning_curve(rng(3), 1, [20, 50]) == worlds.learning_curve(rng(3), 1, [20, 50])
+    assert simulations.learning_curve(rng(3), 1, [20, 50]) == simulations.learning_curve(
+        rng(3), 1, [20, 50]
+    )
     assert news.method_accuracies(rng(3)) == news.method_accuracies(rng(3))
 
 
@@ -166,18 +168,18 @@ def write_sample(folder: Path, queries: int = 12) -> Path:
 
 
 def test_grades_are_read_from_a_sample_and_from_folds(tmp_path: Path) -> None:
-    sample = worlds.read_query_grades(str(write_sample(tmp_path / "sample")), "web30k")
+    sample = simulations.read_query_grades(str(write_sample(tmp_path / "sample")), "web30k")
     assert len(sample.grades) == 12  # the short query is left out
     assert {int(g) for grades in sample.grades for g in grades} <= {1, 2, 3, 4, 5}
     write_sample(tmp_path / "MSLR-WEB10K" / "Fold1")
-    assert len(worlds.read_query_grades(str(tmp_path / "MSLR-WEB10K"), "web10k").grades) == 24
+    assert len(simulations.read_query_grades(str(tmp_path / "MSLR-WEB10K"), "web10k").grades) == 24
     few = write_sample(tmp_path / "few", 3)
     with pytest.raises(DataError, match="fewer than 5 queries"):
-        worlds.read_query_grades(str(few), "web10k")
+        simulations.read_query_grades(str(few), "web10k")
 
 
 def test_preferences_follow_the_true_grades(tmp_path: Path) -> None:
-    lists = worlds.read_query_grades(str(write_sample(tmp_path / "sample")), "web10k")
+    lists = simulations.read_query_grades(str(write_sample(tmp_path / "sample")), "web10k")
     pairs = lists.pairs(300, rng())
     assert len(pairs) == 300
     simulator = zhou_simulator(2)
@@ -190,8 +192,8 @@ def test_preferences_follow_the_true_grades(tmp_path: Path) -> None:
 
 
 def test_folds_have_disjoint_test_queries(tmp_path: Path) -> None:
-    lists = worlds.read_query_grades(str(write_sample(tmp_path / "sample")), "web10k")
-    sizes = [len(test.grades) for _, test in worlds.cross_validation_folds(lists, rng())]
+    lists = simulations.read_query_grades(str(write_sample(tmp_path / "sample")), "web10k")
+    sizes = [len(test.grades) for _, test in simulations.cross_validation_folds(lists, rng())]
     assert sum(sizes) == 12
     assert max(sizes) - min(sizes) <= 1
 
@@ -199,12 +201,12 @@ def test_folds_have_disjoint_test_queries(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_figures_11_to_15_on_synthetic_lists(tmp_path: Path) -> None:
     folder = str(write_sample(tmp_path / "sample"))
-    rows = worlds.web_learning_curve(rng(), "web10k", [20, 400], folder)
+    rows = simulations.web_learning_curve(rng(), "web10k", [20, 400], folder)
     values = {(r["method"], r["pairs"], r["measure"]): r["value"] for r in rows}
     assert values["DCGLearn, web10k", 400, "accuracy"] > values["DCGLearn, web10k", 20, "accuracy"]
-    bins = worlds.web_accuracy_by_difference(rng(), "web10k", 400, [0.0, 2.0, 50.0], folder)
+    bins = simulations.web_accuracy_by_difference(rng(), "web10k", 400, [0.0, 2.0, 50.0], folder)
     assert [r["DCG difference"] for r in bins] == [1.0, 26.0, 1.0, 26.0]
-    noisy = worlds.web_accuracy_with_noise(rng(), "web10k", [50, 200], [0.0, 0.4], folder)
+    noisy = simulations.web_accuracy_with_noise(rng(), "web10k", [50, 200], [0.0, 0.4], folder)
     assert {r["method"] for r in noisy} == {"50 pairs", "200 pairs", "200 pairs, some reversed"}
 
 
@@ -213,7 +215,9 @@ def test_figure_11_on_real_lists(real_data: Path) -> None:
     results = verdicts("figure11", 2, real_data)
     assert results["accuracy grows with the pairs (web10k)"] == "holds"
     assert results["DCGLearn is better than Other at 1000 pairs (web30k)"] == "holds"
-    assert len(worlds.read_query_grades(str(real_data / "mslr-web10k-5k"), "web10k").grades) == 43
+    assert (
+        len(simulations.read_query_grades(str(real_data / "mslr-web10k-5k"), "web10k").grades) == 43
+    )
 
 
 # ---- active learning

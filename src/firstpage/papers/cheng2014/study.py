@@ -158,12 +158,12 @@ def comparison_claims(data: str) -> Callable[[Cells], list[Claim]]:
         claims = _dataset_claims(cells, data)
         rest = [name for name in ALL_RANKERS if name not in ("TopRank", LISTMLE)]
         for top in (LISTMLE, "TopRank"):
-            parts = [
+            comparisons = [
                 greater(f"{o}, {m}", _values(cells, top, m), _values(cells, o, m))
                 for o in rest for m in MEASURES
             ]  # fmt: skip
             text = f"{top} is better than all rankers that are not top-k rankers, at every measure"
-            claims.append(all_hold_counted(text, parts, source))
+            claims.append(all_hold_counted(text, comparisons, source))
         return [*claims, _first_or_second(cells, source)]
 
     return claims
@@ -188,24 +188,26 @@ def _dataset_claims(cells: Cells, data: str) -> list[Claim]:
                   better_at(cells, LISTMLE, "TopRank", ["P@1"])),
         ]  # fmt: skip
     if data == "TD2004":
-        parts = [
+        comparisons = [
             greater(f"{o}, {m}", _values(cells, "RankSVM", m), _values(cells, o, m))
             for o in ("ListNet", "TopSlack") for m in ("P@1", "NDCG@1")
         ]  # fmt: skip
         return [
-            all_hold("RankSVM is much better than ListNet and TopSlack at P@1 and NDCG@1", parts)
+            all_hold(
+                "RankSVM is much better than ListNet and TopSlack at P@1 and NDCG@1", comparisons
+            )
         ]
     return []
 
 
-def all_hold_counted(text: str, parts: Sequence[Claim], source: str) -> Claim:
-    """Return the claim of `all_hold`, with counts instead of the evidence of many parts."""
-    combined = all_hold(text, parts)
-    names = {v: [p.text for p in parts if p.verdict == v] for v in ("holds", "does not hold")}
-    inconclusive = len(parts) - sum(map(len, names.values()))
+def all_hold_counted(text: str, comparisons: Sequence[Claim], source: str) -> Claim:
+    """Return the claim of `all_hold`, with counts instead of the evidence of many comparisons."""
+    combined = all_hold(text, comparisons)
+    names = {v: [p.text for p in comparisons if p.verdict == v] for v in ("holds", "does not hold")}
+    inconclusive = len(comparisons) - sum(map(len, names.values()))
     against = f": {'; '.join(names['does not hold'])}" if names["does not hold"] else ""
     evidence = (
-        f"of {len(parts)} comparisons {len(names['holds'])} hold significantly, "
+        f"of {len(comparisons)} comparisons {len(names['holds'])} hold significantly, "
         f"{len(names['does not hold'])} are significantly reversed{against}; {inconclusive} are "
         "inconclusive"
     )
@@ -389,7 +391,9 @@ def _figures(data: str) -> list[PaperEntry]:
 
 
 def _overall_entry() -> PaperEntry:
-    experiments = [w for data in PAPER_DATASETS for w in _comparison_experiments(data, True)]
+    experiments = [
+        experiment for data in PAPER_DATASETS for experiment in _comparison_experiments(data, True)
+    ]
     return PaperEntry(
         "figure4-all",
         "Ranks of TopRank on all three data sets",

@@ -42,11 +42,13 @@ def stable(last: Depth, **source: Any) -> ClaimFunction:
 
     def claim(cells: Cells) -> Claim:
         until = "the full order" if last == FULL else f"k = {last}"
-        parts = [_largest_difference(cells, model, m, last) for model in MODELS for m in MEASURES]
+        comparisons = [
+            _largest_difference(cells, model, m, last) for model in MODELS for m in MEASURES
+        ]
         return all_hold(
             f"from k = 10 (RankBoost: 20) to {until} it stays within {STABLE_MARGIN} of its value "
             "at k = 10",
-            parts,
+            comparisons,
             **source,
         )
 
@@ -55,7 +57,7 @@ def stable(last: Depth, **source: Any) -> ClaimFunction:
 
 def sufficient(cells: Cells) -> Claim:
     """Return the claim that the full order gains nothing over the sufficient k."""
-    parts = [
+    comparisons = [
         no_greater(
             f"{model}, {m}",
             _values(cells, model, m, FULL),
@@ -68,7 +70,7 @@ def sufficient(cells: Cells) -> Claim:
     ]
     return all_hold(
         f"the top 10 (RankBoost: 20) is sufficient: the full order gains less than {STABLE_MARGIN}",
-        parts,
+        comparisons,
     )
 
 
@@ -76,14 +78,14 @@ def sufficient_by(measure: str) -> ClaimFunction:
     """Return the claim of sufficiency by another measure."""
 
     def claim(cells: Cells) -> Claim:
-        parts = [
+        comparisons = [
             no_greater(model, _values(cells, model, measure, FULL),
                        _values(cells, model, measure, SUFFICIENT_K[model]), STABLE_MARGIN,
                        ", full order against top k")
             for model in MODELS
         ]  # fmt: skip
         text = f"also by {measure}: the full order gains less than {STABLE_MARGIN}"
-        return all_hold(text, parts, source="ours")
+        return all_hold(text, comparisons, source="ours")
 
     return claim
 
@@ -113,11 +115,11 @@ def full_order_below_top_1(cells: Cells) -> Claim:
 
 def rises_and_drops(cells: Cells) -> Claim:
     """Return the claim that the curve of ListMLE rises and then drops."""
-    parts = [
+    comparisons = [
         _better(cells, "ListMLE", m, 20, other) for m in MEASURES for other in (1, FULL)
     ]  # fmt: skip
-    return all_hold("ListMLE rises and then drops: k = 20 is above k = 1 and the full order", parts,
-                 source="ours")  # fmt: skip
+    text = "ListMLE rises and then drops: k = 20 is above k = 1 and the full order"
+    return all_hold(text, comparisons, source="ours")
 
 
 def _values(cells: Cells, model: str, measure: str, k: Depth) -> Floats:
@@ -328,7 +330,7 @@ ENTRIES = (
         sufficient,
     ),
     synthetic_entry(
-        "other",
+        "misleading",
         "with a misleading tail",
         TAIL_STATEMENT,
         rises,

@@ -61,7 +61,7 @@ class RecordingState(InMemoryBoostingState):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self.initial_losses = [part.loss for _, part in self.terms]
+        self.initial_losses = [term.loss for _, term in self.terms]
         self.n_tried = 0
 
     def try_step(self, number: int, edge: float, halvings: int | None) -> float:
@@ -148,8 +148,8 @@ def _evaluate(ranker: FocusedBoost, test: Any) -> dict[str, Floats]:
 def _training_summary(ranker: RecordingFocusedBoost) -> dict[str, float]:
     """Return the final losses as fractions of the initial ones, and numbers of rounds."""
     state, losses = ranker.state_, dict[str, float]()
-    for (_, part), start in zip(state.terms, state.initial_losses, strict=True):
-        losses[f"{part.name} loss"] = part.loss / start
+    for (_, term), initial_loss in zip(state.terms, state.initial_losses, strict=True):
+        losses[f"{term.name} loss"] = term.loss / initial_loss
     tried = state.n_tried / max(ranker.n_iter_, 1)
     return {**losses, TRIED: tried, BEST_ROUND: float(ranker.best_iteration_ or 0)}
 

@@ -321,17 +321,17 @@ RANKERS_EQUAL = (
 
 
 def _listmle_experiments(
-    data: str, needs: str, k: training.Depth, how: str = DEFAULT_TRAINING
+    data: str, dataset: str, k: training.Depth, training_name: str = DEFAULT_TRAINING
 ) -> list[Experiment]:
-    params = {"data": data, "k": k, "training": how}
-    randomized = TRAININGS[how][0]["ties"] == "random"
+    params = {"data": data, "k": k, "training": training_name}
+    randomized = TRAININGS[training_name][0]["ties"] == "random"
     runs, fast_runs = (
-        (FAST_SEEDS, 1) if how == "SGD" else (SEEDS, FAST_SEEDS)
+        (FAST_SEEDS, 1) if training_name == "SGD" else (SEEDS, FAST_SEEDS)
     )  # SGD takes 50 times as long
     return fold_experiments(
         training.evaluate_listmle,
         params,
-        needs,
+        dataset,
         runs=runs,
         fast_runs=fast_runs,
         randomized=randomized,
@@ -339,7 +339,7 @@ def _listmle_experiments(
 
 
 def _baseline_experiments(
-    data: str, needs: str, method: str, tuned: bool = False
+    data: str, dataset: str, method: str, tuned: bool = False
 ) -> list[Experiment]:
     """Return the experiments of a baseline; only RankCosine starts at random."""
     params = {"data": data, "method": method, "tuned": tuned}
@@ -347,7 +347,7 @@ def _baseline_experiments(
     return fold_experiments(
         training.evaluate_baseline,
         params,
-        needs,
+        dataset,
         runs=SEEDS,
         fast_runs=FAST_SEEDS,
         randomized=randomized,
@@ -358,12 +358,12 @@ def _depth_table(
     number: int, data: str, statement: str, claims: Callable[[Cells], list[Claim]]
 ) -> PaperEntry:
     """Return Table 1, 2 or 3."""
-    needs = data.lower()
+    dataset = data.lower()
     return PaperEntry(
         f"table{number}",
         f"ListMLE and top-k ListMLE on {data}",
         statement,
-        [experiment for k in DEPTHS for experiment in _listmle_experiments(data, needs, k)],
+        [experiment for k in DEPTHS for experiment in _listmle_experiments(data, dataset, k)],
         claims,
         paper_values=paper_values(data, tuple(method_name(k) for k in DEPTHS)),
         note=METHOD_NOTE,
@@ -376,15 +376,15 @@ def _comparison_table(
     number: int, data: str, statement: str, claims: Callable[[Cells], list[Claim]]
 ) -> PaperEntry:
     """Return Table 4, 5 or 6."""
-    needs = data.lower()
+    dataset = data.lower()
     experiments = [
         experiment
-        for tuned, how in ((False, DEFAULT_TRAINING), (True, TUNED_TRAINING))
+        for tuned, training_name in ((False, DEFAULT_TRAINING), (True, TUNED_TRAINING))
         for method in (*BASELINES, None)
         for experiment in (
-            _listmle_experiments(data, needs, 10, how)
+            _listmle_experiments(data, dataset, 10, training_name)
             if method is None
-            else _baseline_experiments(data, needs, method, tuned)
+            else _baseline_experiments(data, dataset, method, tuned)
         )
     ]
     return PaperEntry(
@@ -401,12 +401,17 @@ def _comparison_table(
 
 
 def _training_entry() -> PaperEntry:
-    data, needs = "OHSUMED", "ohsumed"
+    data, dataset = "OHSUMED", "ohsumed"
     experiments = [
-        w for how in TRAININGS for k in DEPTHS for w in _listmle_experiments(data, needs, k, how)
+        experiment
+        for name in TRAININGS
+        for k in DEPTHS
+        for experiment in _listmle_experiments(data, dataset, k, name)
     ]
     experiments += [
-        w for method in BASELINES for w in _baseline_experiments(data, needs, method, tuned=True)
+        experiment
+        for method in BASELINES
+        for experiment in _baseline_experiments(data, dataset, method, tuned=True)
     ]
     return PaperEntry(
         "trainings", "Tables 1 and 4 by training method (OHSUMED)",
@@ -417,7 +422,9 @@ def _training_entry() -> PaperEntry:
         "on validation data. optimum, ties share ranks: equal labels share their ranks instead of "
         "a random order. tuned: the baselines, with one parameter tuned on validation data over "
         "five values.",
-        layouts=[(how, TableLayout("method", "measure", how)) for how in (*TRAININGS, "tuned")],
+        layouts=[
+            (name, TableLayout("method", "measure", name)) for name in (*TRAININGS, "tuned")
+        ],
         held_equal="queries, folds, scaling of features, loss and random orders of equal grades. "
         "SGD (five rates, and the epoch) and the penalty (five values) are tuned on the same "
         "validation data. Claims compare these two. Not equal: SGD has two seeds, the optimum "
@@ -430,13 +437,13 @@ def _sparse_entry() -> PaperEntry:
     experiments = [
         Experiment(
             training.evaluate_on_simulated_lists,
-            {"k": k, "training": how, "relevant": fraction},
+            {"k": k, "training": name, "relevant": fraction},
             f"sparse {fraction}",
             runs=10,
             fast_runs=3,
         )
         for fraction in RELEVANT_FRACTIONS
-        for how in trainings
+        for name in trainings
         for k in DEPTHS
     ]
     return PaperEntry(
@@ -445,7 +452,8 @@ def _sparse_entry() -> PaperEntry:
         "is relevant, and no better on OHSUMED, where three in ten are.",
         experiments, sparse_claims, row_filter=lambda row: row["measure"] == "NDCG@10",
         plots=[
-            (how, Plot("method", "relevant", f"NDCG@10; {how}", ["ListMLE"])) for how in trainings
+            (name, Plot("method", "relevant", f"NDCG@10; {name}", ["ListMLE"]))
+            for name in trainings
         ],
         note="SIMULATED, in place of TD2003 and TD2004. Lists have 500 documents with two grades "
         "and 44 features; the truth is linear with noise. There are 30 training and 100 test "

@@ -6,8 +6,8 @@ from functools import partial
 
 from firstpage.papers.study.claims import all_hold, at_least, below, greater, no_greater, within
 from firstpage.papers.study.study import Cells, Claim, Experiment, PaperEntry, Plot
-from firstpage.papers.zhou2013 import worlds
-from firstpage.papers.zhou2013.worlds import DIFFERENCE
+from firstpage.papers.zhou2013 import simulations
+from firstpage.papers.zhou2013.simulations import DIFFERENCE
 from firstpage.types import Floats
 
 SIZES = [20, 50, 100, 200, 400, 600, 800]
@@ -32,7 +32,7 @@ def figure1() -> PaperEntry:
         "figure1", "Agreement of the gains 2^l - 1 and l, by the DCG difference",
         "The two measures disagree on many pairs, mostly where the difference is small; even at a "
         "difference of 1 only about 80 % of the pairs agree.",
-        [Experiment(worlds.gain_agreement, {"edges": AGREEMENT_EDGES})],
+        [Experiment(simulations.gain_agreement, {"edges": AGREEMENT_EDGES})],
         _figure1_claims,
         [("", Plot("discount", DIFFERENCE, "fraction of pairs on which both agree"))],
         paper_values=[({"discount": "natural logarithm", DIFFERENCE: 1.0}, 0.8)],
@@ -72,7 +72,9 @@ def accuracy_figure(number: int, data: int) -> PaperEntry:
 
 
 def _learning(data: int) -> Experiment:
-    return Experiment(worlds.learning_curve, {"data": data, "sizes": SIZES}, f"learning {data}")
+    return Experiment(
+        simulations.learning_curve, {"data": data, "sizes": SIZES}, f"learning {data}"
+    )
 
 
 def _accuracy_claims(cells: Cells) -> list[Claim]:
@@ -92,7 +94,11 @@ def bins_figure(number: int, data: int) -> PaperEntry:
     return PaperEntry(
         f"figure{number}", f"Accuracy by the DCG difference of the test pair, Data {data}",
         "DCGLearn is far better than Other where the difference is small.",
-        [Experiment(worlds.accuracy_by_difference, {"data": data, "pairs": 800, "edges": edges})],
+        [
+            Experiment(
+                simulations.accuracy_by_difference, {"data": data, "pairs": 800, "edges": edges}
+            )
+        ],
         difference_claims,
         [("", Plot("method", DIFFERENCE, "accuracy", ["Other"]))],
         note="Learned from 800 pairs; the paper does not give the number. Differences are in "
@@ -182,7 +188,7 @@ def figure7() -> PaperEntry:
         "The loss is graceful: with 25 % of the pairs reversed accuracy is still about 85 %.",
         [
             Experiment(
-                worlds.accuracy_with_reversed_pairs,
+                simulations.accuracy_with_reversed_pairs,
                 {"data": d, "pairs": 800, "counts": REVERSED_COUNTS},
             )
             for d in (1, 2)
@@ -215,7 +221,7 @@ def figure8() -> PaperEntry:
         "Accuracy falls with the number of such documents; the loss is graceful.",
         [
             Experiment(
-                worlds.accuracy_with_regraded_documents,
+                simulations.accuracy_with_regraded_documents,
                 {"data": d, "pairs": 800, "fractions": REGRADED_FRACTIONS},
             )
             for d in (1, 2)
@@ -255,7 +261,7 @@ def figure9() -> PaperEntry:
         "Accuracy does not grow with the number of pairs.",
         [
             Experiment(
-                worlds.learning_from_optimal_rankings,
+                simulations.learning_from_optimal_rankings,
                 {"data": d, "sizes": SIZES, "other_list": False},
             )
             for d in (1, 2)
@@ -283,12 +289,13 @@ def _figure9_claims(cells: Cells) -> list[Claim]:
 def figure10() -> PaperEntry:
     experiments = [
         Experiment(
-            worlds.learning_from_optimal_rankings, {"data": d, "sizes": SIZES, "other_list": True}
+            simulations.learning_from_optimal_rankings,
+            {"data": d, "sizes": SIZES, "other_list": True},
         )
         for d in (1, 2)
     ]
     experiments += [
-        Experiment(worlds.learning_from_random_rankings, {"data": d, "sizes": SIZES})
+        Experiment(simulations.learning_from_random_rankings, {"data": d, "sizes": SIZES})
         for d in (1, 2)
     ]
     return PaperEntry(
@@ -341,7 +348,7 @@ SAMPLE_NOTE = (
 def figure11() -> PaperEntry:
     experiments = [
         Experiment(
-            worlds.web_learning_curve,
+            simulations.web_learning_curve,
             {"name": name, "sizes": WEB_SIZES},
             runs=5,
             fast_runs=2,
@@ -406,7 +413,7 @@ def web_bins_figure(number: int, name: str) -> PaperEntry:
         "DCGLearn is much better than Other where the two rankings are close to each other.",
         [
             Experiment(
-                worlds.web_accuracy_by_difference,
+                simulations.web_accuracy_by_difference,
                 {"name": name, "pairs": 1000, "edges": WEB_EDGES},
                 runs=5,
                 fast_runs=2,
@@ -427,7 +434,7 @@ def web_noise_figure(number: int, name: str) -> PaperEntry:
         "Accuracy falls gracefully as more documents are judged at random; more pairs are better.",
         [
             Experiment(
-                worlds.web_accuracy_with_noise,
+                simulations.web_accuracy_with_noise,
                 {"name": name, "sizes": WEB_NOISE_SIZES, "fractions": WEB_NOISE_FRACTIONS},
                 runs=5,
                 fast_runs=2,

@@ -22,7 +22,7 @@ from firstpage.dcglearn.active import Strategy, choose
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.simulation import zhou_simulator
 from firstpage.papers.study.study import Row
-from firstpage.papers.zhou2013 import worlds
+from firstpage.papers.zhou2013 import simulations
 from firstpage.types import Array, Bools, Floats, Ints
 
 GRADES = (1, 2, 3, 4)
@@ -245,10 +245,10 @@ def simulated_active_learning(
     rng: np.random.Generator, data: int, strategy: Strategy, sizes: list[int], batch: int
 ) -> list[Row]:
     """Return the rows of Figures 21 and 22."""
-    true_world = zhou_simulator(data)
-    pool, test = true_world.pairs(POOL_PAIRS, rng), true_world.pairs(TEST_PAIRS, rng)
+    simulator = zhou_simulator(data)
+    pool, test = simulator.pairs(POOL_PAIRS, rng), simulator.pairs(TEST_PAIRS, rng)
     accuracies = active_learning_curve(
-        true_world.truth, pool, test, strategy, sizes, batch, NOISELESS_C
+        simulator.truth, pool, test, strategy, sizes, batch, NOISELESS_C
     )
     return [{"strategy": strategy, "pairs": m, "value": value} for m, value in accuracies.items()]
 
@@ -258,8 +258,8 @@ def web_active_learning(
     folder: str,
 ) -> list[Row]:  # fmt: skip
     """Return the rows of Figure 23 (a), (b): a pool from four folds, test pairs from the fifth."""
-    query_grades = worlds.read_query_grades(folder, name)
-    train, test = next(worlds.cross_validation_folds(query_grades, rng))
+    query_grades = simulations.read_query_grades(folder, name)
+    train, test = next(simulations.cross_validation_folds(query_grades, rng))
     pool, test_pairs = train.pairs(POOL_PAIRS, rng), test.pairs(TEST_PAIRS, rng)
     accuracies = active_learning_curve(
         zhou_simulator(2).truth, pool, test_pairs, strategy, sizes, batch, NOISELESS_C
