@@ -252,7 +252,7 @@ class TestEveryMethod:
         if name not in (
             "SupervisedKemeny",
             "RRF",
-        ):  # these do not treat the ends and the middle alike
+        ):  # these treat the ends and the middle differently
             assert method(name).order(ballots).tolist() in ([0, 1, 2, 3], [3, 2, 1, 0])
 
     @pytest.mark.slow
@@ -290,7 +290,7 @@ def test_method_text_round_trips() -> None:
         ("exact(limit=30)", "at most 22"),
         ("exact(larger=guess)", "refuse or search"),
         ("kwiksort(repeats=0)", "repeats of KwikSort"),
-        ("LocalKemeny(start=nobody)", "there is no aggregation method"),
+        ("LocalKemeny(start=unknown)", "there is no aggregation method"),
     ],
 )
 def test_invalid_methods_are_refused(text: str, message: str) -> None:

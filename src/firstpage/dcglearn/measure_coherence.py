@@ -1,7 +1,7 @@
 """How often two measures agree on which of two rankings is better (Zhou et al. 2013, section 3).
 
-Two DCGs that order the grades alike may still order rankings differently.  The functions here
-count how often they do on given rankings.
+Two DCGs that order the grades in the same way may still order rankings differently.  The functions
+here count how often they do on given rankings.
 """
 
 from __future__ import annotations

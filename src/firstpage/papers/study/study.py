@@ -104,8 +104,8 @@ class Experiment:
     def function_name(self) -> str:
         """Return the name of the function, which is also that of the default random stream.
 
-        Functions that moved keep the name under which the numbers of docs/papers were computed,
-        so that the same numbers come out again.
+        Functions that were moved or renamed use the name under which the numbers of docs/papers
+        were computed, so that these numbers are reproduced.
         """
         name = f"{self.function.__module__}:{self.function.__qualname__}"
         if not name.startswith("firstpage.papers."):

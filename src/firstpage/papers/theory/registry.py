@@ -91,7 +91,7 @@ def _check_text(result: CheckResult) -> str:
     lines = _wrapped(head, 18)
     lines += _wrapped(" " * 18 + format_numbers(evidence.numbers), 18)
     if evidence.example:
-        lines += _wrapped(" " * 18 + f"such as: {evidence.example}", 18)
+        lines += _wrapped(" " * 18 + f"counterexample: {evidence.example}", 18)
     if check.note and not evidence.holds:
         lines += _wrapped(" " * 18 + check.note, 18)
     return "\n".join(lines)
@@ -124,7 +124,7 @@ def _evidence_item(result: CheckResult) -> str:
     evidence = result.evidence
     example = ""
     if evidence.example:
-        example = f'<p class="note">such as: {escape(evidence.example)}</p>'
+        example = f'<p class="note">counterexample: {escape(evidence.example)}</p>'
     name, numbers = escape(short_name(result.check)), escape(format_numbers(evidence.numbers))
     return f"<li>{name}: {numbers}{example}</li>"
 

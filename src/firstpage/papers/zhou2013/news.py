@@ -33,7 +33,7 @@ OUTCOMES = {1: 2, 2: 1, 3: 0, 4: -1, 5: -2}  # of labels; positive: the left lis
 
 @dataclass(frozen=True)
 class Editors:
-    """Parameters of the simulation, set so that the counts of Table 1 come out."""
+    """Parameters of the simulation, calibrated to reproduce the counts of Table 1."""
 
     documents: int = 20  # per query
     grade_fractions: tuple[float, ...] = (0.4, 0.3, 0.2, 0.1)  # from the lowest grade up
