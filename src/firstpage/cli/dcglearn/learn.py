@@ -188,7 +188,7 @@ def simulate_command(
     """Learn a known measure from simulated preferences.
 
     This is the experiment of Zhou et al. (2013), section 5.2.  Rankings are random orders of the
-    grades 5 5 4 4 3 3 2 2 1 1; C is chosen on 800 validation pairs with the same noise; accuracy
+    grades 5 5 4 4 3 3 2 2 1 1; C is tuned on 800 validation pairs with the same noise; accuracy
     is measured on 4,000 test pairs without noise.
     """
     from firstpage.dcglearn.simulation import simulate
@@ -199,18 +199,14 @@ def simulate_command(
         print(json.dumps(result, indent=1))
         return
     print(f"Data {data}: {pairs} pairs, {noise:.0%} reversed, {runs} runs")
-    for key, label, text in (
-        ("accuracy", "accuracy", "of test pairs ordered as by the true measure"),
-        (
-            "other_accuracy",
+    texts = {
+        "accuracy": ("accuracy", "of test pairs ordered as by the true measure"),
+        "other_accuracy": (
             "other",
             "of test pairs ordered so by the wrong measure (the other Data)",
         ),
-        (
-            "similarity",
-            "similarity",
-            "of the learned weights to the true ones (limited: docs/dcglearn.md)",
-        ),
-    ):
+        "similarity": ("similarity", "of the learned weights to the true ones"),
+    }
+    for key, (label, text) in texts.items():
         error = f" ± {result[f'{key}_se']:.4f}" if f"{key}_se" in result else ""
         print(f"{label:<10}  {result[key]:.4f}{error}  {text}")

@@ -58,7 +58,7 @@ class Witness:
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """Whether a verdict stands for a set of gains and discounts.
+    """Result for a set of gains and discounts: whether a verdict holds for all of them.
 
     Attributes
     ----------

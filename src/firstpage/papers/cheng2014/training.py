@@ -55,7 +55,7 @@ MAX_CANDIDATES = 100
 
 @dataclass(frozen=True)
 class VotingRule:
-    """How votes become an order; the defaults are those of the paper, but with t per query.
+    """A rule that turns votes into an order; the defaults are those of the paper, with t per query.
 
     Attributes
     ----------

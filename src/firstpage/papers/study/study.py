@@ -264,7 +264,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Plot:
-    """How cells become a figure: one line per value of the label `series`.
+    """Layout of a figure: one line per value of the label `series`.
 
     Attributes
     ----------
@@ -289,7 +289,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class TableLayout:
-    """How cells become a table with rows and columns; printed values are below ours."""
+    """Layout of a table with rows and columns; printed values are below ours."""
 
     row: str  # label of the rows
     column: str  # label of the columns

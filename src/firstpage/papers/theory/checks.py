@@ -19,7 +19,7 @@ PAPERS = {
 
 @dataclass(frozen=True)
 class Evidence:
-    """Whether a statement held in every trial.
+    """Result of the trials of a statement.
 
     Attributes
     ----------
