@@ -1,17 +1,21 @@
-"""Rank aggregation: ours against corankco's KwikSort and BioConsert.
+"""Speed and Kemeny cost of rank aggregation, compared with corankco's KwikSort and BioConsert.
 
     make bench          or          python benchmarks/aggregate.py [--quick]
 
-Bars: Supervised Kemeny for 1,000 queries x 100 candidates x 5 rankers under 0.2 s, 50 times faster
-than KwikSort at no greater Kemeny cost (with credit for the whole list, as KwikSort has it; half of
-it, the default, is another aim); local search at BioConsert's cost, 20 times faster.
+Targets: Supervised Kemeny takes less than 0.2 s for 1,000 queries x 100 candidates x 5 rankers, and
+is 50 times faster than KwikSort at no higher Kemeny cost.  For that comparison it gives credit for
+the whole list, as KwikSort does; its default, credit for half of the list, has another objective.
+Local search is 20 times faster than BioConsert at no higher cost.
 
-Lists are noisy views of one truth: a document's score is its utility plus the ranker's error,
-both standard normal.  On such lists of 100 BioConsert's cost is 1.108 and 1.014 of the lower bound
-(the lesser side of every pair) with 3 and 10 rankers; on random permutations it is 1.14 and 1.035.
-Base order is one more such ranker, which does not vote.
+Scores are the utility of the document plus an error of the ranker, both standard normal.  The base
+order is that of one more such ranker, which does not vote.  On these lists BioConsert has 1.108 and
+1.014 times the cost of the plain lower bound (the minority of every pair) with 3 and 10 rankers; on
+random permutations it has 1.14 and 1.035 times.
 
-corankco is compared where it is installed, here or in an environment that PEER_PYTHONS names.
+Held equal: the lists, equal weights, and the definition of the cost.  Not equal: the methods of
+Firstpage also get the base order, which corankco does not use.
+
+corankco is compared if it is installed here, or in an environment that PEER_PYTHONS names.
 """
 
 from __future__ import annotations
@@ -22,16 +26,16 @@ from typing import Any
 import numpy as np
 
 import firstpage as fp
-from aggregate_peers import peers
+from aggregate_peers import corankco_results
 from common import cpu_seconds, seconds, show, versions
 from firstpage.aggregation.methods import METHODS, method
 
 DOCS = 100
-PEERS = ("KwikSort", "BioConsert")  # of corankco
+CORANKCO_METHODS = ("KwikSort", "BioConsert")
 
 
 def rankings(queries: int, rankers: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, Any]:
-    """Scores (rankers x documents), those of the base ranker, and offsets."""
+    """Return scores (rankers x documents), those of the base ranker, and offsets."""
     rng = np.random.default_rng(seed)
     utility = rng.normal(size=queries * DOCS)
     scores = utility + rng.normal(size=(rankers + 1, queries * DOCS))
@@ -39,92 +43,96 @@ def rankings(queries: int, rankers: int, seed: int = 0) -> tuple[np.ndarray, np.
 
 
 def supervised_kemeny() -> None:
-    """The first bar: the whole way from scores to scores."""
-    scores, mu, offsets = rankings(1_000, 5)
+    """Print the CPU time of Supervised Kemeny, from scores to scores."""
+    scores, base, offsets = rankings(1_000, 5)
     weights = [0.25, 0.22, 0.2, 0.18, 0.15]
 
-    def whole() -> np.ndarray:
+    def aggregate_all() -> np.ndarray:
         return fp.aggregation.aggregate(
-            fp.aggregation.Ballots.from_scores(scores, offsets, mu), weights=weights
+            fp.aggregation.Ballots.from_scores(scores, offsets, base), weights=weights
         ).scores
 
-    ballots = fp.aggregation.Ballots.from_scores(scores, offsets, mu)
+    ballots = fp.aggregation.Ballots.from_scores(scores, offsets, base)
     skr = method("skr")
-    runs = [run_of(row, f"r{a}") for a, row in enumerate(scores)]
+    runs = [make_run(row, f"r{a}") for a, row in enumerate(scores)]
     rows = [
-        ["all: scores of 5 rankers to scores", cpu_seconds(whole), "200 ms"],
-        ["  of that, ballots (6 x 100,000 scores sorted)",
-         cpu_seconds(lambda: fp.aggregation.Ballots.from_scores(scores, offsets, mu)), ""],
+        ["all, from the scores of 5 rankers to scores", cpu_seconds(aggregate_all), "200 ms"],
+        ["  of that, ballots (sorting 6 x 100,000 scores)",
+         cpu_seconds(lambda: fp.aggregation.Ballots.from_scores(scores, offsets, base)), ""],
         ["  of that, votes and quick sort", cpu_seconds(lambda: skr.order(ballots, weights)), ""],
-        ["its cost and lower bound, if asked for",
+        ["Kemeny cost and lower bound, on request",
          cpu_seconds(lambda: fp.aggregation.aggregate(ballots, weights=weights).report), ""],
         ["all, from 5 runs joined by document id",
          cpu_seconds(lambda: fp.aggregation.aggregate(runs, weights=weights).scores), ""],
     ]  # fmt: skip
     show(
         "Supervised Kemeny, 1,000 queries x 100 candidates x 5 rankers",
-        ["", "CPU", "bar"],
-        [[name, seconds(took), bar] for name, took, bar in rows],
+        ["step", "CPU", "target"],
+        [[name, seconds(cpu), target] for name, cpu, target in rows],
     )
 
 
-def run_of(scores: np.ndarray, name: str) -> fp.Run:
+def make_run(scores: np.ndarray, name: str) -> fp.Run:
+    """Return a run with these scores."""
     qid = np.repeat(np.arange(len(scores) // DOCS), DOCS)
     docid = np.char.add("doc", np.tile(np.arange(DOCS), len(scores) // DOCS).astype(str))
     return fp.Run.from_arrays(qid, docid, scores, name)
 
 
-def against_peers(rankers: int, queries: int) -> None:
-    """Every method: time a query, and cost over the plain lower bound, on the same lists."""
-    scores, mu, offsets = rankings(queries, rankers)
-    # Candidates are documents, for the peer's sake.
+def compare_methods(rankers: int, queries: int) -> None:
+    """Print time per query and cost of every method on the same lists."""
+    scores, base, offsets = rankings(queries, rankers)
+    # Without a base order, candidates are numbered as in the lists of corankco.
     ballots = fp.aggregation.Ballots.from_scores(scores, offsets)
-    based = fp.aggregation.Ballots.from_scores(scores, offsets, mu)
+    with_base = fp.aggregation.Ballots.from_scores(scores, offsets, base)
     bound = fp.aggregation.lower_bound(ballots, cycles=False).sum()
     lists = np.argsort(-scores.reshape(rankers, queries, DOCS), axis=2, kind="stable")
-    found = peers(np.ascontiguousarray(lists.transpose(1, 0, 2)))
-    theirs, rows = {}, []
-    for name in PEERS if found is not None else ():
-        theirs[name] = found[name]["cpu"]
-        cost = (
-            fp.aggregation.kemeny_cost(np.concatenate(found[name]["orders"]), ballots).sum() / bound
-        )
-        rows.append([f"corankco {name}", seconds(theirs[name]), f"{cost:.4f}", "", ""])
+    corankco = corankco_results(np.ascontiguousarray(lists.transpose(1, 0, 2)))
+    corankco_times, rows = {}, []
+    for name in CORANKCO_METHODS if corankco is not None else ():
+        corankco_times[name] = corankco[name]["cpu"]
+        orders = np.concatenate(corankco[name]["orders"])
+        cost = fp.aggregation.kemeny_cost(orders, ballots).sum() / bound
+        rows.append([f"corankco {name}", seconds(corankco_times[name]), f"{cost:.4f}", "", ""])
     texts = ["skr", f"skr(k_agg={DOCS})", *list(METHODS)[1:]]
     for text in texts:
-        chosen = method(text + "(larger=search)" if text == "ExactKemeny" else text)
-        took = cpu_seconds(lambda m=chosen: m.order(based)) / queries
-        cost = fp.aggregation.kemeny_cost(chosen.order(based), based).sum() / bound
-        times = [f"{theirs[name] / took:.0f}" if name in theirs else "" for name in PEERS]
-        rows.append([str(chosen), f"{1e6 * took:.0f} us", f"{cost:.4f}", *times])
-    circles = fp.aggregation.lower_bound(ballots).sum() / bound
+        aggregator = method(text + "(larger=search)" if text == "ExactKemeny" else text)
+        cpu = cpu_seconds(lambda m=aggregator: m.order(with_base)) / queries
+        cost = fp.aggregation.kemeny_cost(aggregator.order(with_base), with_base).sum() / bound
+        ratios = [
+            f"{corankco_times[name] / cpu:.0f}" if name in corankco_times else ""
+            for name in CORANKCO_METHODS
+        ]
+        rows.append([str(aggregator), f"{1e6 * cpu:.0f} us", f"{cost:.4f}", *ratios])
+    cycle_bound = fp.aggregation.lower_bound(ballots).sum() / bound
     show(
         f"{queries} queries x {DOCS} candidates x {rankers} rankers, equal weights",
-        ["", "CPU a query", "cost / bound", "KwikSort /", "BioConsert /"],
+        ["method", "CPU per query", "cost / bound", "KwikSort / ours", "BioConsert / ours"],
         rows,
-        note=f"With circles the lower bound is {circles:.4f} of the plain one; "
+        note=f"The lower bound with majority cycles is {cycle_bound:.4f} times the plain one; "
         + (
-            "corankco " + found["version"]
-            if found
+            "corankco " + corankco["version"]
+            if corankco
             else "corankco is not installed, and not compared"
         ),
     )
 
 
 def growth() -> None:
+    """Print CPU time per query as the number of queries grows."""
     rows = []
-    for times in (1, 10, 100):
-        scores, mu, offsets = rankings(100 * times, 5)
-        ballots = fp.aggregation.Ballots.from_scores(scores, offsets, mu)
+    for factor in (1, 10, 100):
+        scores, base, offsets = rankings(100 * factor, 5)
+        ballots = fp.aggregation.Ballots.from_scores(scores, offsets, base)
         jobs = (
-            lambda s=scores, o=offsets, m=mu: fp.aggregation.Ballots.from_scores(s, o, m),
+            lambda s=scores, o=offsets, b=base: fp.aggregation.Ballots.from_scores(s, o, b),
             lambda b=ballots: method("skr").order(b),
             lambda b=ballots: method("BestInsertion").order(b),
         )
-        each = [1e6 * cpu_seconds(job, 3) / (100 * times) for job in jobs]
-        rows.append([f"{times}x", f"{100 * times:,}", *(f"{took:.1f} us" for took in each)])
+        per_query = [1e6 * cpu_seconds(job, 3) / (100 * factor) for job in jobs]
+        rows.append([f"{factor}x", f"{100 * factor:,}", *(f"{cpu:.1f} us" for cpu in per_query)])
     show(
-        "Growth, CPU a query of 100 candidates and 5 rankers",
+        "CPU per query of 100 candidates and 5 rankers, by number of queries",
         ["", "queries", "ballots", "skr", "BestInsertion"],
         rows,
     )
@@ -135,7 +143,7 @@ def main() -> None:
     print(versions("numpy", "numba", "corankco"))
     supervised_kemeny()
     for rankers in (3, 5, 10):
-        against_peers(rankers, 20 if quick else 200)
+        compare_methods(rankers, 20 if quick else 200)
     growth()
 
 

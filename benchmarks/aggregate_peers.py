@@ -1,8 +1,8 @@
-"""Rank aggregation, the peer's side: corankco's KwikSort and BioConsert on given lists.
+"""corankco's KwikSort and BioConsert on the lists of benchmarks/aggregate.py.
 
-Used by benchmarks/aggregate.py, here or in an environment of its own that PEER_PYTHONS names.
-corankco gets what costs it least: each query's lists as its own Dataset, made before the clock
-starts; one ranking asked for; everything compiled by queries that do not count.
+They run in this environment, or in another one whose interpreter PEER_PYTHONS names.  corankco is
+timed in the way that costs it least: each query is a Dataset built before the timing, one ranking
+is requested, and untimed queries compile everything first.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from typing import Any
 
 import numpy as np
 
-WARM = 3  # queries before the clock starts
+WARMUP_QUERIES = 3  # which are not timed
 
 
-def peers(lists: np.ndarray) -> dict[str, Any] | None:
-    """What corankco makes of lists (queries x rankers x documents, best first), if it is anywhere.
+def corankco_results(lists: np.ndarray) -> dict[str, Any] | None:
+    """Return orders and times of corankco, or None if it is not installed anywhere.
 
-    {"version": .., "KwikSort": {"cpu": seconds a query, "orders": ..}, "BioConsert": ..}
+    `lists` has the axes query, ranker and document, the best document first.  The result is
+    {"version": .., "KwikSort": {"cpu": seconds per query, "orders": ..}, "BioConsert": ..}.
     """
     try:
         return run(lists)
@@ -37,14 +38,15 @@ def peers(lists: np.ndarray) -> dict[str, Any] | None:
             path = Path(folder) / "lists.npy"
             np.save(path, lists)
             command = [python, __file__, str(path)]
-            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-        found = json.loads(done.stdout.splitlines()[-1])
-        if found is not None:
-            return found
+            completed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        results = json.loads(completed.stdout.splitlines()[-1])
+        if results is not None:
+            return results
     return None
 
 
 def run(lists: np.ndarray) -> dict[str, Any]:
+    """Return orders and times of corankco, which must be installed here."""
     from importlib.metadata import version
 
     from corankco.algorithms.bioconsert import BioConsert
@@ -52,28 +54,31 @@ def run(lists: np.ndarray) -> dict[str, Any]:
     from corankco.dataset import Dataset
     from corankco.scoringscheme import ScoringScheme
 
-    random.seed(0)  # KwikSort's pivots
+    random.seed(0)  # of the pivots of KwikSort
     scheme = ScoringScheme.get_unifying_scoring_scheme()
     data = [Dataset.from_raw_list([[{int(d)} for d in o] for o in query]) for query in lists]
-    found: dict[str, Any] = {"version": version("corankco")}
+    results: dict[str, Any] = {"version": version("corankco")}
     for name, algorithm in (("KwikSort", KwikSortRandom()), ("BioConsert", BioConsert())):
         times, orders = [], []
-        for dataset in [*data[:WARM], *data]:
+        for dataset in [*data[:WARMUP_QUERIES], *data]:
             start = time.process_time()
             consensus = algorithm.compute_consensus_rankings(dataset, scheme, True)
             times.append(time.process_time() - start)
             buckets = consensus.consensus_rankings[0].buckets
             orders.append([int(str(document)) for bucket in buckets for document in bucket])
-        found[name] = {"cpu": statistics.median(times[WARM:]), "orders": orders[WARM:]}
-    return found
+        results[name] = {
+            "cpu": statistics.median(times[WARMUP_QUERIES:]),
+            "orders": orders[WARMUP_QUERIES:],
+        }
+    return results
 
 
 def main(path: str) -> None:
     try:
-        found = run(np.load(path))
+        results = run(np.load(path))
     except ImportError:
-        found = None
-    print(json.dumps(found))
+        results = None
+    print(json.dumps(results))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Shared by the benchmarks: CPU time, medians of repeats, tables, peers that may be absent."""
+"""Code shared by the benchmarks: CPU times, tables, and other libraries that may be absent."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 
-def cpu_seconds(job: Callable[[], Any], repeats: int = 5, warm: int = 1) -> float:
-    """Median CPU time of a job (all threads), after `warm` runs that do not count."""
-    for _ in range(warm):
+def cpu_seconds(job: Callable[[], Any], repeats: int = 5, warmups: int = 1) -> float:
+    """Return the median CPU time of a job over all threads, after untimed warm-up runs."""
+    for _ in range(warmups):
         job()
     times = []
     for _ in range(repeats):
@@ -28,7 +28,7 @@ def cpu_seconds(job: Callable[[], Any], repeats: int = 5, warm: int = 1) -> floa
 
 
 def peer(name: str) -> Any | None:
-    """A module of another project, or None where it cannot be installed."""
+    """Return a module of another library, or None if it is not installed."""
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -36,16 +36,18 @@ def peer(name: str) -> Any | None:
 
 
 def versions(*packages: str) -> str:
-    found = [f"Python {platform.python_version()}", platform.machine()]
+    """Return the versions of Python and of some packages."""
+    entries = [f"Python {platform.python_version()}", platform.machine()]
     for package in packages:
         try:
-            found.append(f"{package} {version(package)}")
+            entries.append(f"{package} {version(package)}")
         except PackageNotFoundError:
-            found.append(f"{package} not installed")
-    return ", ".join(found)
+            entries.append(f"{package} not installed")
+    return ", ".join(entries)
 
 
 def show(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], note: str = "") -> None:
+    """Print a table."""
     from firstpage.table import Table
 
     print()
@@ -53,4 +55,5 @@ def show(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], note: s
 
 
 def seconds(value: float) -> str:
+    """Return a time as text, in milliseconds below one second."""
     return f"{1000 * value:.1f} ms" if value < 1 else f"{value:.2f} s"

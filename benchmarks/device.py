@@ -1,7 +1,12 @@
-"""Passes and whole fits on a GPU, beside the time in which it could copy the features.
+"""Time of passes and whole fits on a GPU, relative to the time of reading the features.
 
-WEB30K's size: 31,531 queries, 3,771,125 documents, 136 features, five grades.  To be run where the
-GPU is: python benchmarks/device.py [--rows N]
+    python benchmarks/device.py [--rows N]
+
+Synthetic data have the size of WEB30K: 31,531 queries, 3,771,125 documents, 136 features and five
+grades.
+
+Held equal: GPU and CPU compute the same objective at the same parameters; each line reports the
+relative difference of value and gradient.
 """
 
 from __future__ import annotations
@@ -22,11 +27,11 @@ from firstpage.solvers.gpu.objective import device_objective
 from firstpage.solvers.objective import BlockObjective
 
 QUERIES, ROWS, FEATURES = 31_531, 3_771_125, 136
-GRADES = (0.52, 0.32, 0.13, 0.02, 0.01)  # about as in MSLR
+GRADE_FRACTIONS = (0.52, 0.32, 0.13, 0.02, 0.01)  # about those of MSLR
 
 
 def web30k(rows: int) -> fp.Dataset:
-    """Lists as long as there; labels by a utility that the features tell in part."""
+    """Return lists with lengths like those of WEB30K; labels are noisy functions of features."""
     rng = np.random.default_rng(0)
     queries = max(1, QUERIES * rows // ROWS)
     lengths = np.clip(rng.lognormal(4.5, 0.75, queries), 1, 1251)
@@ -34,79 +39,80 @@ def web30k(rows: int) -> fp.Dataset:
     n = int(lengths.sum())
     X = rng.standard_normal((n, FEATURES), np.float32)
     utility = X[:, :40] @ rng.normal(size=40).astype(np.float32) + 6 * rng.standard_normal(n)
-    y = np.searchsorted(np.quantile(utility, np.cumsum(GRADES)[:-1]), utility)
+    y = np.searchsorted(np.quantile(utility, np.cumsum(GRADE_FRACTIONS)[:-1]), utility)
     return fp.Dataset.from_arrays(X, y, np.repeat(np.arange(queries), lengths))
 
 
-def timed(run: Callable[[], object], repeats: int = 20) -> float:
-    """Milliseconds on the device, the median."""
+def device_time(run: Callable[[], object], repeats: int = 20) -> float:
+    """Return the median time on the device in milliseconds."""
     t = torch()
     for _ in range(3):
         run()
-    found = []
+    times = []
     for _ in range(repeats):
-        a, b = t.cuda.Event(enable_timing=True), t.cuda.Event(enable_timing=True)
-        a.record()
+        start, end = t.cuda.Event(enable_timing=True), t.cuda.Event(enable_timing=True)
+        start.record()
         run()
-        b.record()
+        end.record()
         t.cuda.synchronize()
-        found.append(a.elapsed_time(b))
-    return median(found)
+        times.append(start.elapsed_time(end))
+    return median(times)
 
 
-def copied(data: fp.Dataset) -> float:
-    """Milliseconds to copy the features inside the device: they are read and written."""
+def copy_time(data: fp.Dataset) -> float:
+    """Return the milliseconds of a copy of the features on the device (a read and a write)."""
     X = torch().tensor(data.X, device="cuda")
     other = torch().empty_like(X)
-    return timed(lambda: other.copy_(X))
+    return device_time(lambda: other.copy_(X))
 
 
 def main() -> None:
-    given = argparse.ArgumentParser()
-    given.add_argument("--rows", type=int, default=ROWS)
-    rows = given.parse_args().rows
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=ROWS)
+    rows = parser.parse_args().rows
     data, t = web30k(rows), torch()
     print(f"{t.cuda.get_device_name()}: {len(data):,} queries, {data.n_docs:,} documents")
-    read = copied(data) / 2
-    speed = data.X.nbytes * 1e-9 / read
-    print(f"features are read at copy speed in {read:.3f} ms ({speed:.2f} TB/s)")
-    strict = data.with_labels(data.truth.top_k(10, seed=0))
+    read_time = copy_time(data) / 2
+    speed = data.X.nbytes * 1e-9 / read_time
+    print(f"reading the features takes {read_time:.3f} ms ({speed:.2f} TB/s)")
+    top_10 = data.with_labels(data.truth.top_k(10, seed=0))
     cases = [
         ("ListMLE(k=10), grades", PlackettLuce(10), data),
-        ("ListMLE, top-10 truth", PlackettLuce(), strict),
-        ("RankNet T x F, top-10 truth", PairwiseLogistic(10, pairs="cross"), strict),
-        ("RankNet T x F, grades", PairwiseLogistic(10, pairs="cross"), data),
+        ("ListMLE, top-10 truth", PlackettLuce(), top_10),
+        ("RankNet, top 10 x rest, top-10 truth", PairwiseLogistic(10, pairs="cross"), top_10),
+        ("RankNet, top 10 x rest, grades", PairwiseLogistic(10, pairs="cross"), data),
         ("RankNet, all pairs of grades", PairwiseLogistic(), data),
     ]
-    for name, loss, kind in cases:
-        host = BlockObjective(loss, Linear().bind(kind.X), kind.truth, 4 * FEATURES)
-        there = device_objective(host, kind.truth, "cuda")
+    for name, loss, labeled in cases:
+        on_cpu = BlockObjective(loss, Linear().bind(labeled.X), labeled.truth, 4 * FEATURES)
+        on_gpu = device_objective(on_cpu, labeled.truth, "cuda")
         w = t.randn(FEATURES, device="cuda") * 0.1
-        one = timed(lambda there=there, w=w: there._pass(w))
+        pass_time = device_time(lambda f=on_gpu, w=w: f._pass(w))
         params = w.double().cpu().numpy()
-        value, slope = there(params)
-        started = time.perf_counter()
-        wanted = host(params)
-        on_cpu = time.perf_counter() - started
-        apart = (
-            abs(value / wanted[0] - 1),
-            np.abs(slope - wanted[1]).max() / np.abs(wanted[1]).max(),
-        )
+        value, gradient = on_gpu(params)
+        start = time.perf_counter()
+        cpu_value, cpu_gradient = on_cpu(params)
+        cpu_time = time.perf_counter() - start
+        value_error = abs(value / cpu_value - 1)
+        gradient_error = np.abs(gradient - cpu_gradient).max() / np.abs(cpu_gradient).max()
         print(
-            f"{name}: a pass {one:.3f} ms = {one / read:.2f} x the read; from the CPU's numbers "
-            f"(a pass of {on_cpu:.2f} s): value {apart[0]:.1e}, slope {apart[1]:.1e}"
+            f"{name}: a pass takes {pass_time:.3f} ms, {pass_time / read_time:.2f} times a read; "
+            f"relative difference from the CPU (a pass of {cpu_time:.2f} s): value "
+            f"{value_error:.1e}, gradient {gradient_error:.1e}"
         )
-    for made in (fp.ListMLE(k=10, device="cuda"), fp.RankNet(k=10, device="cuda")):
-        for again in ("first", "again"):
-            started = time.perf_counter()
-            made.fit(data)
-            spent = time.perf_counter() - started
-            print(f"{made}.fit, {again}: {spent:.2f} s, {made.n_iter_} iterations")
+    for ranker in (fp.ListMLE(k=10, device="cuda"), fp.RankNet(k=10, device="cuda")):
+        for fit in ("first fit", "second fit"):
+            start = time.perf_counter()
+            ranker.fit(data)
+            duration = time.perf_counter() - start
+            print(f"{ranker}, {fit}: {duration:.2f} s, {ranker.n_iter_} iterations")
     small = data[: len(data) // 20]
-    here = fp.ListMLE(k=10).fit(small).predict(small)
-    apart = np.abs(fp.ListMLE(k=10, device="cuda").fit(small).predict(small) - here).max()
+    cpu_scores = fp.ListMLE(k=10).fit(small).predict(small)
+    gpu_scores = fp.ListMLE(k=10, device="cuda").fit(small).predict(small)
+    difference = np.abs(gpu_scores - cpu_scores).max()
     print(
-        f"scores of a fit on a twentieth, device and CPU: {apart:.1e} apart of {np.ptp(here):.1f}"
+        "scores of fits on a twentieth of the queries: GPU and CPU differ by at most "
+        f"{difference:.1e} in a range of {np.ptp(cpu_scores):.1f}"
     )
 
 

@@ -1,11 +1,15 @@
-"""Measuring rankings: ours against pytrec_eval, ranx and a plain NumPy sketch.
+"""Speed of evaluation, compared with pytrec_eval, ranx and a plain NumPy implementation.
 
     make bench          or          python benchmarks/evaluate.py [--quick]
 
-Bars: from memory 10x faster than pytrec_eval and 15x than ranx; from TREC files 3x faster than
-pytrec_eval; a first `firstpage evaluate` under 6 s, later ones on a small file under 0.8 s.
-A peer that cannot be installed is not compared: pytrec_eval has no wheel for ARM, and building it
-needs a download.
+Targets: in memory 10 times faster than pytrec_eval and 15 times faster than ranx; from TREC files 3
+times faster than pytrec_eval; the first `firstpage evaluate` in less than 6 s, later ones on a
+small file in less than 0.8 s.  A library that is not installed is not compared; pytrec_eval has no
+wheel for ARM.
+
+Held equal: rankings, judgments and the four measures.  All compute means and values per query, and
+all are timed after a warm-up, except where a table says otherwise.  Not equal: the gains of NDCG,
+which are linear in pytrec_eval and ranx.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ import tempfile
 import time
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +35,7 @@ RANX = ["ndcg@10", "map", "precision@10", "mrr"]
 
 
 def collection(queries: int, docs: int, seed: int = 0) -> tuple[fp.Dataset, np.ndarray]:
-    """Graded labels, 20 % relevant, and scores that know something about them."""
+    """Return graded labels, 20 % of them relevant, and scores that correlate with them."""
     rng = np.random.default_rng(seed)
     labels = np.searchsorted([0.8, 0.92, 0.98], rng.random(queries * docs), side="right")
     scores = labels + 1.5 * rng.normal(size=len(labels))
@@ -41,154 +46,159 @@ def collection(queries: int, docs: int, seed: int = 0) -> tuple[fp.Dataset, np.n
 
 
 def numpy_sketch(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The four measures on equal-sized lists (queries x docs), as one would jot them down."""
+    """Return the four measures on lists of equal length (queries x documents)."""
     order = np.argsort(-scores, axis=1, kind="stable")
     ranked = np.take_along_axis(labels, order, axis=1)
     discount = 1 / np.log2(np.arange(2, 12))
-    gain, best = ranked[:, :10], -np.sort(-labels, axis=1)[:, :10]
-    ideal = best @ discount
+    gain, ideal_gain = ranked[:, :10], -np.sort(-labels, axis=1)[:, :10]
+    ideal = ideal_gain @ discount
     ndcg = np.divide(gain @ discount, ideal, out=np.zeros(len(ideal)), where=ideal > 0)
-    hit = ranked > 0
-    found = np.cumsum(hit, axis=1)
-    total = found[:, -1]
-    precision = found / np.arange(1, hit.shape[1] + 1)
-    ap = np.divide((precision * hit).sum(1), total, out=np.zeros(len(total)), where=total > 0)
-    rr = np.where(total > 0, 1 / (np.argmax(hit, axis=1) + 1), 0)
-    return np.array([ndcg, ap, hit[:, :10].mean(1), rr])
+    relevant = ranked > 0
+    retrieved = np.cumsum(relevant, axis=1)
+    total = retrieved[:, -1]
+    precision = retrieved / np.arange(1, relevant.shape[1] + 1)
+    ap = np.divide((precision * relevant).sum(1), total, out=np.zeros(len(total)), where=total > 0)
+    rr = np.where(total > 0, 1 / (np.argmax(relevant, axis=1) + 1), 0)
+    return np.array([ndcg, ap, relevant[:, :10].mean(1), rr])
 
 
-def from_memory(queries: int, docs: int) -> None:
+def in_memory(queries: int, docs: int) -> None:
+    """Print CPU times of evaluation in memory."""
     data, scores = collection(queries, docs)
     truth = data.truth
     square = scores.reshape(queries, docs), data.y.reshape(queries, docs)
     ours = cpu_seconds(lambda: fp.evaluate(scores, truth, measures=MEASURES))
     arrays = cpu_seconds(lambda: fp.evaluate(scores, data.y, qid=data.qid, measures=MEASURES))
     sketch = cpu_seconds(lambda: numpy_sketch(*square))
-    check = fp.evaluate(scores, truth, measures=["NDCG(gain=linear)@10", *MEASURES[1:]])
-    assert np.allclose(check.values, numpy_sketch(*square), atol=1e-9)
+    expected = fp.evaluate(scores, truth, measures=["NDCG(gain=linear)@10", *MEASURES[1:]])
+    assert np.allclose(expected.values, numpy_sketch(*square), atol=1e-9)
     rows = [
-        ["firstpage (Truth)", seconds(ours), "1.0"],
-        ["firstpage (labels and qid arrays)", seconds(arrays), f"{arrays / ours:.1f}"],
-        ["NumPy sketch", seconds(sketch), f"{sketch / ours:.1f}"],
+        ["Firstpage, Truth object", seconds(ours), "1.0"],
+        ["Firstpage, arrays of labels and qid", seconds(arrays), f"{arrays / ours:.1f}"],
+        ["NumPy sketch for lists of equal length", seconds(sketch), f"{sketch / ours:.1f}"],
     ]
     pytrec = peer("pytrec_eval")
-    qrels = {q: {d: int(y) for d, y in docs_.items()} for q, docs_ in as_dict(data, data.y).items()}
-    run = as_dict(data, scores)
+    qrels = {
+        q: {d: int(y) for d, y in docs_.items()} for q, docs_ in to_dictionary(data, data.y).items()
+    }
+    run = to_dictionary(data, scores)
     if pytrec is not None:
         evaluator = pytrec.RelevanceEvaluator(qrels, PYTREC)
-        took = cpu_seconds(lambda: evaluator.evaluate(run), 3)
-        rows.append(["pytrec_eval", seconds(took), f"{took / ours:.1f}"])
+        cpu = cpu_seconds(lambda: evaluator.evaluate(run), 3)
+        rows.append(["pytrec_eval", seconds(cpu), f"{cpu / ours:.1f}"])
     else:
-        rows.append(["pytrec_eval: not installed, not compared", "", ""])
+        rows.append(["pytrec_eval (not installed)", "", ""])
     ranx = peer("ranx")
     if ranx is not None:
-        their_qrels = ranx.Qrels(qrels)
+        ranx_qrels = ranx.Qrels(qrels)
 
-        def evaluate_with_ranx(fresh: bool, held: list = []) -> None:  # noqa: B006
-            if fresh or not held:
-                held[:] = [runs.pop()]
-            held[0].scores = defaultdict(dict)
-            ranx.evaluate(their_qrels, held[0], RANX, return_mean=False)
+        def evaluate_with_ranx(ranx_run: Any) -> None:
+            ranx_run.scores = defaultdict(dict)
+            ranx.evaluate(ranx_qrels, ranx_run, RANX, return_mean=False)
 
-        runs = [ranx.Run(run) for _ in range(5)]
-        took = cpu_seconds(lambda: evaluate_with_ranx(True), 3)
-        rows.append(["ranx, a new run", seconds(took), f"{took / ours:.1f}"])
-        took = cpu_seconds(lambda: evaluate_with_ranx(False), 3)
-        rows.append(["ranx, a run it has sorted before", seconds(took), f"{took / ours:.1f}"])
+        new_runs = [ranx.Run(run) for _ in range(4)]
+        sorted_run = ranx.Run(run)
+        cpu = cpu_seconds(lambda: evaluate_with_ranx(new_runs.pop()), 3)
+        rows.append(["ranx, a new run", seconds(cpu), f"{cpu / ours:.1f}"])
+        cpu = cpu_seconds(lambda: evaluate_with_ranx(sorted_run), 3)
+        rows.append(["ranx, a run that it has sorted before", seconds(cpu), f"{cpu / ours:.1f}"])
     dicts = cpu_seconds(lambda: fp.evaluate(run, qrels, measures=MEASURES), 2)
-    rows.append(["firstpage from dictionaries", seconds(dicts), f"{dicts / ours:.1f}"])
+    rows.append(["Firstpage, dictionaries", seconds(dicts), f"{dicts / ours:.1f}"])
     trec = cpu_seconds(lambda: fp.evaluate(run, qrels, measures=MEASURES, convention="trec"), 2)
-    rows.append(["the same, convention trec", seconds(trec), f"{trec / ours:.1f}"])
+    rows.append(["Firstpage, dictionaries, convention trec", seconds(trec), f"{trec / ours:.1f}"])
     show(
-        f"From memory, {queries:,} queries x {docs:,} documents: {', '.join(MEASURES)}",
-        ["", "CPU", "times ours"],
+        f"In memory, {queries:,} queries x {docs:,} documents: {', '.join(MEASURES)}",
+        ["library", "CPU", "ratio"],
         rows,
     )
 
 
-def as_dict(data: fp.Dataset, values: np.ndarray) -> dict[str, dict[str, float]]:
+def to_dictionary(data: fp.Dataset, values: np.ndarray) -> dict[str, dict[str, float]]:
+    """Return {query: {document: value}}."""
     return to_run(data, values).to_dict()
 
 
 def python_parse(qrels: Path, run: Path) -> tuple[dict, dict]:
-    """What pytrec_eval's users do, and its own parser does: lines to dictionaries."""
-    judged: dict[str, dict[str, int]] = {}
+    """Return judgments and run as dictionaries, parsed as pytrec_eval's own parser does."""
+    judgments: dict[str, dict[str, int]] = {}
     with open(qrels) as lines:
         for line in lines:
             query, _, doc, grade = line.strip().split()
-            judged.setdefault(query, {})[doc] = int(grade)
-    found: dict[str, dict[str, float]] = {}
+            judgments.setdefault(query, {})[doc] = int(grade)
+    scores: dict[str, dict[str, float]] = {}
     with open(run) as lines:
         for line in lines:
             query, _, doc, _, score, _ = line.strip().split()
-            found.setdefault(query, {})[doc] = float(score)
-    return judged, found
+            scores.setdefault(query, {})[doc] = float(score)
+    return judgments, scores
 
 
 def from_files(folder: Path, queries: int, docs: int) -> None:
+    """Print CPU times of reading TREC files and evaluating them."""
     data, scores = collection(queries, docs)
     qrels, run = folder / "x.qrels", folder / "x.run"
     fp.write_qrels(data, qrels)
     fp.write_run(to_run(data, scores, "bench"), run)
     size = (qrels.stat().st_size + run.stat().st_size) / 1e6
 
-    def ours() -> None:
+    def with_firstpage() -> None:
         fp.evaluate(fp.read_run(run), fp.read_qrels(qrels), measures=MEASURES, convention="trec")
 
-    mine = cpu_seconds(ours, 3)
-    rows = [["firstpage", seconds(mine), "1.0"]]
+    ours = cpu_seconds(with_firstpage, 3)
+    rows = [["Firstpage", seconds(ours), "1.0"]]
     pytrec = peer("pytrec_eval")
     if pytrec is not None:
 
-        def theirs() -> None:
-            judged, found = python_parse(qrels, run)
-            pytrec.RelevanceEvaluator(judged, PYTREC).evaluate(found)
+        def with_pytrec_eval() -> None:
+            judgments, scores = python_parse(qrels, run)
+            pytrec.RelevanceEvaluator(judgments, PYTREC).evaluate(scores)
 
-        took = cpu_seconds(theirs, 2, warm=0)
-        rows.append(["pytrec_eval", seconds(took), f"{took / mine:.1f}"])
-    parse = cpu_seconds(lambda: python_parse(qrels, run), 2, warm=0)
-    rows.append(["lines to dictionaries in Python alone", seconds(parse), f"{parse / mine:.1f}"])
+        cpu = cpu_seconds(with_pytrec_eval, 2, warmups=0)
+        rows.append(["pytrec_eval", seconds(cpu), f"{cpu / ours:.1f}"])
+    parse = cpu_seconds(lambda: python_parse(qrels, run), 2, warmups=0)
+    rows.append(["parsing in Python, without evaluation", seconds(parse), f"{parse / ours:.1f}"])
     ranx = peer("ranx")
     if ranx is not None:
 
         def with_ranx() -> None:
-            judged = ranx.Qrels.from_file(str(qrels), kind="trec")
-            ranx.evaluate(judged, ranx.Run.from_file(str(run), kind="trec"), RANX)
+            ranx_qrels = ranx.Qrels.from_file(str(qrels), kind="trec")
+            ranx.evaluate(ranx_qrels, ranx.Run.from_file(str(run), kind="trec"), RANX)
 
-        took = cpu_seconds(with_ranx, 1)
-        rows.append(["ranx", seconds(took), f"{took / mine:.1f}"])
+        cpu = cpu_seconds(with_ranx, 1)
+        rows.append(["ranx", seconds(cpu), f"{cpu / ours:.1f}"])
     show(
         f"From TREC files, {queries:,} x {docs:,} lines ({size:.0f} MB), joined by document id",
-        ["", "CPU", "times ours"],
+        ["library", "CPU", "ratio"],
         rows,
     )
 
 
 def growth() -> None:
+    """Print CPU time per document as the number of documents grows."""
     rows = []
-    for times in (1, 10, 100):
-        data, scores = collection(100 * times, 100)
+    for factor in (1, 10, 100):
+        data, scores = collection(100 * factor, 100)
         truth = data.truth
-        took = cpu_seconds(lambda s=scores, t=truth: fp.evaluate(s, t, measures=MEASURES))
-        each = 1e9 * took / len(scores)
-        rows.append([f"{times}x", f"{len(scores):,}", seconds(took), f"{each:.0f} ns"])
-    show("Growth", ["", "documents", "CPU", "a document"], rows)
+        cpu = cpu_seconds(lambda s=scores, t=truth: fp.evaluate(s, t, measures=MEASURES))
+        per_document = 1e9 * cpu / len(scores)
+        rows.append([f"{factor}x", f"{len(scores):,}", seconds(cpu), f"{per_document:.0f} ns"])
+    show("Growth", ["size", "documents", "CPU", "CPU per document"], rows)
 
 
 def start_up(folder: Path) -> None:
-    """Whole processes, in a cache of their own: what is compiled is kept, as after installation."""
+    """Print wall-clock times of whole processes, with an empty cache of compiled code at first."""
     rng = np.random.default_rng(0)
     for name, docs in (("small", 20), ("large", 200)):
         data, scores = collection(150, docs)
-        wide = data.with_features(rng.normal(size=(data.n_docs, 46)).astype("f4"))
-        fp.write_letor(wide, folder / f"{name}.txt")
+        with_features = data.with_features(rng.normal(size=(data.n_docs, 46)).astype("f4"))
+        fp.write_letor(with_features, folder / f"{name}.txt")
         fp.write_scores(scores, folder / f"{name}.scores")
     env = {**os.environ, "FIRSTPAGE_CACHE": str(folder / "fresh")}
     rows = []
-    for title, name, bar in (
-        ("first after installation: 3,000 documents, 2 MB", "small", "6 s"),
+    for title, name, target in (
+        ("first run after installation: 3,000 documents, 2 MB", "small", "6 s"),
         ("the same again (median of 3)", "small", "0.8 s"),
-        ("first with 30,000 documents, 20 MB: further kernels are compiled", "large", ""),
+        ("first run with 30,000 documents, 20 MB (compiles more kernels)", "large", ""),
         ("the same again (median of 3)", "large", ""),
     ):
         command = [sys.executable, "-m", "firstpage", "evaluate", f"{name}.txt"]
@@ -200,16 +210,16 @@ def start_up(folder: Path) -> None:
                 cwd=folder, env=env, check=True, capture_output=True,
             )  # fmt: skip
             times.append(time.perf_counter() - start)
-        rows.append([title, seconds(sorted(times)[len(times) // 2]), bar])
-    show("`firstpage evaluate` as a process, wall clock", ["", "time", "bar"], rows)
+        rows.append([title, seconds(sorted(times)[len(times) // 2]), target])
+    show("`firstpage evaluate` as a process, wall-clock time", ["run", "time", "target"], rows)
 
 
 def main() -> None:
     quick = "--quick" in sys.argv
     print(versions("numpy", "numba", "pytrec-eval-terrier", "ranx"))
     scale = 10 if quick else 1
-    from_memory(10_000 // scale, 100)
-    from_memory(1_000 // scale, 1_000)
+    in_memory(10_000 // scale, 100)
+    in_memory(1_000 // scale, 1_000)
     growth()
     with tempfile.TemporaryDirectory() as folder:
         from_files(Path(folder), 10_000 // scale, 100)

@@ -1,11 +1,13 @@
-"""The labeling server under load: simulated assessors over real HTTP, on loopback.
+"""Latency of the labeling server under load: simulated assessors over real HTTP, on loopback.
 
     python benchmarks/label.py                     # 50 assessors, a minute, both databases
     python benchmarks/label.py --assessors 200 --minutes 5
 
-Each assessor answers every two seconds (50 documents, k = 10).  The clients are a process of their
-own, so that they do not slow the server down but by the machine they share.  In the end every
-acknowledged answer must be in the log exactly once, and every log must replay.
+Each assessor answers every two seconds (50 documents, k = 10).  The clients run in a process of
+their own.  At the end, every acknowledged answer must be in the log exactly once, and every log
+must replay.
+
+Held equal: both databases have the same assessors, tasks, schedule and machine.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ PAUSE = 2.0  # seconds from one answer to the next
 
 
 class Connection:
-    """One kept-alive HTTP connection; as little work as possible."""
+    """One persistent HTTP connection with minimal overhead."""
 
     def __init__(self, host: str, port: int, cookie: str, csrf: str) -> None:
         self.host, self.port = host, port
@@ -43,9 +45,11 @@ class Connection:
         )
 
     async def open(self) -> None:
+        """Connect to the server."""
         self.reader, self.writer = await asyncio.open_connection(self.host, self.port)
 
     async def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """Send a request; return status and content of the response."""
         data = b"" if body is None else json.dumps(body).encode()
         head = f"{method} {path} HTTP/1.1\r\n{self.head}Content-Length: {len(data)}\r\n\r\n"
         self.writer.write(head.encode() + data)
@@ -55,36 +59,41 @@ class Connection:
         return int(reply[0].split()[1]), json.loads(content)
 
 
-class Load:
-    """All assessors of one run, and what they saw."""
+class LoadTest:
+    """All assessors of one run, their latencies and errors."""
 
-    def __init__(self, given: dict[str, Any]) -> None:
-        self.given = given
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.settings = settings
         self.answers: list[float] = []
         self.opens: list[float] = []
         self.acknowledged: list[tuple[int, int, str]] = []
         self.errors: list[str] = []
 
     async def run(self) -> None:
-        end = time.perf_counter() + self.given["seconds"]
-        await asyncio.gather(*(self.assessor(worker, end) for worker in self.given["workers"]))
+        """Run all assessors until the time is over."""
+        end = time.perf_counter() + self.settings["seconds"]
+        await asyncio.gather(*(self.assessor(worker, end) for worker in self.settings["workers"]))
 
     async def assessor(self, worker: dict[str, Any], end: float) -> None:
+        """Answer the tasks of one assessor, one question every PAUSE seconds."""
         rng = random.Random(worker["number"])
-        line = Connection("127.0.0.1", self.given["port"], worker["cookie"], worker["csrf"])
-        await line.open()
+        connection = Connection(
+            "127.0.0.1", self.settings["port"], worker["cookie"], worker["csrf"]
+        )
+        await connection.open()
         due = time.perf_counter() + rng.uniform(0, PAUSE)
         for task in worker["tasks"]:
             await asyncio.sleep(max(0.0, due - time.perf_counter()))
-            state = await self.timed(line, self.opens, "GET", f"/api/v1/tasks/{task}")
+            state = await self.timed(connection, self.opens, "GET", f"/api/v1/tasks/{task}")
             while state is not None and state["question"] is not None:
                 due = max(due + PAUSE, time.perf_counter())
                 if due > end:
                     return
                 await asyncio.sleep(due - time.perf_counter())
-                state = await self.answer(line, state)
+                state = await self.answer(connection, state)
 
-    async def answer(self, line: Connection, state: dict[str, Any]) -> dict[str, Any] | None:
+    async def answer(self, connection: Connection, state: dict[str, Any]) -> dict[str, Any] | None:
+        """Answer a question; return the next state of the task, or None after an error."""
         question, key = state["question"], uuid4().hex
         left, right = question["left"]["key"], question["right"]["key"]
         body = {
@@ -93,28 +102,29 @@ class Load:
             "spans": [{"kind": "active", "ms": 1900}],
         }  # fmt: skip
         path = f"/api/v1/tasks/{state['task']}/answers"
-        after = await self.timed(line, self.answers, "POST", path, body)
-        if after is not None:
+        next_state = await self.timed(connection, self.answers, "POST", path, body)
+        if next_state is not None:
             self.acknowledged.append((state["task"], state["seq"], key))
-        return after
+        return next_state
 
-    async def timed(self, line: Connection, times: list[float], *call: Any) -> Any:
+    async def timed(self, connection: Connection, times: list[float], *call: Any) -> Any:
+        """Return the content of a response, or None after an error; append its duration."""
         start = time.perf_counter()
         try:
-            status, found = await line.call(*call)
+            status, content = await connection.call(*call)
         except (OSError, asyncio.IncompleteReadError) as error:
             self.errors.append(f"{call[0]} {call[1]}: {error!r}")
             return None
         times.append(time.perf_counter() - start)
         if status != 200:
-            self.errors.append(f"{call[0]} {call[1]}: {status} {found}")
+            self.errors.append(f"{call[0]} {call[1]}: {status} {content}")
             return None
-        return found
+        return content
 
 
 def client() -> None:
-    """The clients' process: what to do comes in, what was seen goes out."""
-    load = Load(json.load(sys.stdin))
+    """Run the clients: read the settings from standard input, write the results as JSON."""
+    load = LoadTest(json.load(sys.stdin))
     asyncio.run(load.run())
     json.dump(
         {
@@ -125,33 +135,34 @@ def client() -> None:
     )  # fmt: skip
 
 
-def measured(where: str, assessors: int, minutes: float, strategy: str) -> dict[str, Any]:
-    """One run on one database."""
+def measure(where: str, assessors: int, minutes: float, strategy: str) -> dict[str, Any]:
+    """Return the results of one run on one database."""
     from tests.web.load import Server, Tally, prepare, reckon
 
-    many = int(minutes * 60 / PAUSE / 60) + 3  # a query takes 60 answers at least
-    workers = prepare(where, assessors, many, strategy=strategy)
+    queries = int(minutes * 60 / PAUSE / 60) + 3  # a query takes at least 60 answers
+    workers = prepare(where, assessors, queries, strategy=strategy)
     server = Server(where)
     server.start()
-    warm = workers[0].client(server.address)
-    warm.get(f"/api/v1/tasks/{workers[0].tasks[0]}")  # the strategy's first rehearsal
-    given = {
+    warmup = workers[0].client(server.address)
+    warmup.get(f"/api/v1/tasks/{workers[0].tasks[0]}")  # loads the strategy
+    settings = {
         "seconds": minutes * 60, "port": server.port, "workers": [asdict(w) for w in workers],
     }  # fmt: skip
     try:
-        done = subprocess.run(
-            [sys.executable, __file__, "--client"], input=json.dumps(given).encode(),
+        completed = subprocess.run(
+            [sys.executable, __file__, "--client"], input=json.dumps(settings).encode(),
             stdout=subprocess.PIPE, check=True, timeout=minutes * 60 + 120,
         )  # fmt: skip
     finally:
         server.stop()
-    seen = json.loads(done.stdout)
-    tally = Tally([tuple(a) for a in seen["acknowledged"]], seen["errors"])
-    return {**seen, **reckon(where, tally), "seconds": minutes * 60}
+    results = json.loads(completed.stdout)
+    tally = Tally([tuple(a) for a in results["acknowledged"]], results["errors"])
+    return {**results, **reckon(where, tally), "seconds": minutes * 60}
 
 
 @contextmanager
 def database(kind: str) -> Iterator[str | None]:
+    """Yield the address of an empty database, or None if its programs are not installed."""
     from tests.web import postgres
 
     if kind == "sqlite":
@@ -164,13 +175,15 @@ def database(kind: str) -> Iterator[str | None]:
             yield postgres.new_database(server)
 
 
-def row(kind: str, found: dict[str, Any]) -> list[str]:
-    times = sorted(found["answers"])
-    at = [times[min(len(times) - 1, int(len(times) * share))] for share in (0.5, 0.95, 0.99)]
+def table_row(kind: str, results: dict[str, Any]) -> list[str]:
+    """Return a row of the table."""
+    times = sorted(results["answers"])
+    last = len(times) - 1
+    percentiles = [times[min(last, int(len(times) * quantile))] for quantile in (0.5, 0.95, 0.99)]
     return [
-        kind, str(len(times)), f"{len(times) / found['seconds']:.1f}", *map(seconds, at),
-        seconds(times[-1]), str(len(found["errors"])), str(found["kept"]),
-        str(len(found["problems"])),
+        kind, str(len(times)), f"{len(times) / results['seconds']:.1f}", *map(seconds, percentiles),
+        seconds(times[-1]), str(len(results["errors"])), str(results["kept"]),
+        str(len(results["problems"])),
     ]  # fmt: skip
 
 
@@ -181,31 +194,31 @@ def main() -> None:
     parser.add_argument("--strategy", default=None)
     parser.add_argument("--database", choices=["sqlite", "postgres", "both"], default="both")
     parser.add_argument("--client", action="store_true", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.client:
+    options = parser.parse_args()
+    if options.client:
         return client()
     from firstpage.labeling.session.events import DEFAULT_STRATEGY
 
-    strategy = given.strategy or DEFAULT_STRATEGY
-    kinds = ["sqlite", "postgres"] if given.database == "both" else [given.database]
+    strategy = options.strategy or DEFAULT_STRATEGY
+    kinds = ["sqlite", "postgres"] if options.database == "both" else [options.database]
     rows, problems = [], []
     for kind in kinds:
         with database(kind) as where:
             if where is None:
-                print("NOT MEASURED: PostgreSQL (its programs are not installed)")
+                print("PostgreSQL is not installed, and not measured.")
                 continue
-            found = measured(where, given.assessors, given.minutes, strategy)
-        rows.append(row(kind, found))
-        problems += [f"{kind}: {p}" for p in found["problems"]]
-    head = ["database", "answers", "a second", "p50", "p95", "p99", "longest", "errors", "kept",
-            "lost or wrong"]  # fmt: skip
+            results = measure(where, options.assessors, options.minutes, strategy)
+        rows.append(table_row(kind, results))
+        problems += [f"{kind}: {p}" for p in results["problems"]]
+    head = ["database", "answers", "per second", "p50", "p95", "p99", "maximum", "errors", "stored",
+            "lost or duplicated"]  # fmt: skip
     title = (
-        f"{given.assessors} assessors, an answer every {PAUSE:.0f} s, {given.minutes:g} min, "
+        f"{options.assessors} assessors, an answer every {PAUSE:.0f} s, {options.minutes:g} min, "
         f"{strategy}"
     )
     show(title, head, rows, versions("fastapi", "sqlalchemy", "uvicorn"))
     for problem in problems[:20]:
-        print(f"WRONG: {problem}")
+        print(f"Problem: {problem}")
     sys.exit(1 if problems else 0)
 
 

@@ -1,10 +1,12 @@
-"""How long answers take while a lead imports documents into the same server, on loopback.
+"""Latency of answers while a lead imports documents into the same labeling server, on loopback.
 
     python benchmarks/label_import.py                        # SQLite, then PostgreSQL
     python benchmarks/label_import.py --documents 3000 --characters 20000
 
-Two assessors answer every 50 ms, first alone, then beside one import.  The bar: no answer waits
-more than 100 ms for it on a quiet machine.
+Two assessors answer every 50 ms, first without and then during one import.  Target: on a machine
+without other jobs, no answer takes longer than 100 ms.
+
+Held equal: server, database, assessors and their rate; the rows of a database differ in the import.
 """
 
 from __future__ import annotations
@@ -24,17 +26,18 @@ import httpx
 from common import seconds, show, versions
 from label import database
 
-ALONE, PAUSE = 5.0, 0.05  # seconds
+SECONDS_ALONE, PAUSE = 5.0, 0.05  # before the import, and between two answers
 
 
-class Answers:
-    """When answers were sent, and how long each took, until `stop` is set."""
+class AnswerLog:
+    """Start and duration of every answer, until `stop` is set."""
 
     def __init__(self, address: str) -> None:
         self.address, self.stop = address, threading.Event()
-        self.taken: list[tuple[float, float]] = []
+        self.durations: list[tuple[float, float]] = []  # start, seconds
 
-    def give(self, worker: object) -> None:
+    def answer_tasks(self, worker: object) -> None:
+        """Answer the tasks of one assessor."""
         with worker.client(self.address) as client:  # type: ignore[attr-defined]
             for task in worker.tasks:  # type: ignore[attr-defined]
                 state = client.get(f"/api/v1/tasks/{task}").json()
@@ -44,13 +47,14 @@ class Answers:
                     left, right = (state["question"][side]["key"] for side in ("left", "right"))
                     body = {"seq": state["seq"], "key": uuid4().hex, "left": left, "right": right,
                             "outcome": 1 if left < right else -1}  # fmt: skip
-                    begun = time.perf_counter()
+                    start = time.perf_counter()
                     reply = client.post(f"/api/v1/tasks/{task}/answers", json=body)
-                    self.taken.append((begun, time.perf_counter() - begun))
+                    self.durations.append((start, time.perf_counter() - start))
                     state = reply.raise_for_status().json()
 
 
-def measured(where: str, documents: int, characters: int) -> list[list[str]]:
+def measure(where: str, documents: int, characters: int) -> list[list[str]]:
+    """Return a row of latencies without and during an import into the database `where`."""
     from tests.web.load import Server, prepare
 
     from firstpage.web.security import COOKIE
@@ -71,35 +75,36 @@ def measured(where: str, documents: int, characters: int) -> list[list[str]]:
     upload = "".join(json.dumps(row) + "\n" for row in rows).encode()
     server = Server(where)
     server.start()
-    answers = Answers(server.address)
-    threads = [threading.Thread(target=answers.give, args=(w,), daemon=True) for w in workers]
+    log = AnswerLog(server.address)
+    threads = [threading.Thread(target=log.answer_tasks, args=(w,), daemon=True) for w in workers]
     try:
         for thread in threads:
             thread.start()
-        time.sleep(ALONE)
-        begun = time.perf_counter()
+        time.sleep(SECONDS_ALONE)
+        import_start = time.perf_counter()
         with httpx.Client(
             base_url=server.address, cookies={COOKIE: token}, timeout=300,
             headers={"X-CSRF-Token": login.csrf},
         ) as client:  # fmt: skip
             files = {"documents": ("documents.jsonl", upload)}
             client.post("/api/v1/projects/import/import", files=files).raise_for_status()
-        ended = time.perf_counter()
+        import_end = time.perf_counter()
     finally:
-        answers.stop.set()
+        log.stop.set()
         for thread in threads:
             thread.join(10)
         server.stop()
-    size = f"beside an import of {len(upload) / 1e6:.0f} MB in {seconds(ended - begun)}"
-    alone = [took for at, took in answers.taken if at < begun]
-    beside = [took for at, took in answers.taken if begun <= at <= ended]
-    return [_row("alone", alone), _row(size, beside)]
+    duration = seconds(import_end - import_start)
+    name = f"during an import of {len(upload) / 1e6:.0f} MB in {duration}"
+    before = [t for start, t in log.durations if start < import_start]
+    during = [t for start, t in log.durations if import_start <= start <= import_end]
+    return [_row("before the import", before), _row(name, during)]
 
 
 def _row(name: str, times: list[float]) -> list[str]:
     times = sorted(times)
-    middle, late = (times[int(len(times) * share)] for share in (0.5, 0.99))
-    return [name, str(len(times)), seconds(middle), seconds(late), seconds(times[-1])]
+    p50, p99 = (times[int(len(times) * quantile)] for quantile in (0.5, 0.99))
+    return [name, str(len(times)), seconds(p50), seconds(p99), seconds(times[-1])]
 
 
 def main() -> None:
@@ -111,10 +116,10 @@ def main() -> None:
     for kind in ("sqlite", "postgres"):
         with database(kind) as where:
             if where is not None:
-                measurements = measured(where, options.documents, options.characters)
+                measurements = measure(where, options.documents, options.characters)
                 rows += [[kind, *row] for row in measurements]
-    head = ["database", "answers", "number", "median", "99 %", "longest"]
-    show("Answers beside an import", head, rows, versions("sqlalchemy", "uvicorn"))
+    head = ["database", "period", "answers", "p50", "p99", "maximum"]
+    show("Latency of answers", head, rows, versions("sqlalchemy", "uvicorn"))
 
 
 if __name__ == "__main__":

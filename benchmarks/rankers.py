@@ -1,9 +1,11 @@
-"""What every ranker costs with its defaults: CPU seconds of a fit, and the size of its model file.
+"""Cost of every ranker with its defaults: CPU time of a fit, and size of the model file.
 
     python benchmarks/rankers.py [FOLDER] [--normalize minmax]
 
-One fold of a LETOR folder, fitted on its training data with its validation data, second fit of
-two: the first one compiles.  Without a folder: made-up data of about MQ2008's size.
+Data are the first fold of a LETOR folder, or synthetic data of about the size of MQ2008.  The
+second of two fits is timed, because the first one compiles.
+
+Held equal: training and validation data, normalization, and one thread.
 """
 
 from __future__ import annotations
@@ -21,22 +23,22 @@ from firstpage.rankers.registry import RANKERS, ranker
 TREES = "ListMLE(k=10, scorer=trees)"
 
 
-def cost(made: Ranker, train: fp.Dataset, valid: fp.Dataset) -> tuple[float, int]:
-    """CPU seconds, and bytes."""
-    spent = cpu_seconds(lambda: made.fit(train, valid=valid), repeats=1)
+def fit_cost(model: Ranker, train: fp.Dataset, valid: fp.Dataset) -> tuple[float, int]:
+    """Return the CPU seconds of a fit, and the size of the model file in bytes."""
+    cpu = cpu_seconds(lambda: model.fit(train, valid=valid), repeats=1)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
-        made.save(path)
-        return spent, path.stat().st_size
+        model.save(path)
+        return cpu, path.stat().st_size
 
 
 def main() -> None:
-    asked = argparse.ArgumentParser()
-    asked.add_argument("folder", nargs="?")
-    asked.add_argument("--normalize")
-    given = asked.parse_args()
-    if given.folder:
-        fold = fp.read_folds(given.folder)[0]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", nargs="?")
+    parser.add_argument("--normalize")
+    options = parser.parse_args()
+    if options.folder:
+        fold = fp.read_folds(options.folder)[0]
         train, valid = fold.train, fold.valid
     else:
         data = fp.Synthetic(queries=620, docs="uniform(5, 35)", features=46, grades=3).dataset()
@@ -44,8 +46,8 @@ def main() -> None:
     warnings.simplefilter("ignore")
     rows = []
     for name in [*RANKERS, TREES]:
-        spent, size = cost(ranker(name, normalize=given.normalize, threads=1), train, valid)
-        rows.append([name, seconds(spent), f"{size / 1024:.1f} KiB"])
+        cpu, size = fit_cost(ranker(name, normalize=options.normalize, threads=1), train, valid)
+        rows.append([name, seconds(cpu), f"{size / 1024:.1f} KiB"])
     title = f"{len(train)} training queries, {train.n_docs} documents; {versions('lightgbm')}"
     show(title, ["ranker", "CPU of a fit", "model file"], rows)
 

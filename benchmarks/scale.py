@@ -1,13 +1,17 @@
-"""How training grows with data and with workers: shards on disk, out of core and on Dask.
+"""Time and memory of training on shards, by number of documents, threads and Dask workers.
 
     python benchmarks/scale.py [--rows 100000,1000000] [--folder DIR] [--passes 5] [--no-dask]
 
-Documents of 136 features in float32, 100 a query, in full order; a pass is the value and slope of
-RankNet on the pairs between the first 10 and the rest, which is what training repeats.  Each size
-is written to --folder (544 bytes a document: 5.4 GB for 10,000,000), measured and removed.  Workers
-are processes of one thread each; memory is what a process holds after the passes, resident and its
-own alone (RSS, USS), beside what it held before it saw data.  With data larger than the machine's
-memory a pass is read from disk: `--rows 50000000 --no-dask` is 27 GB.
+Documents have 136 float32 features, 100 documents per query, and labels in full order.  A pass
+computes the value and the gradient of RankNet on the pairs of the first 10 documents and the rest;
+training repeats it.  Each size is written to --folder (544 bytes per document: 5.4 GB for
+10,000,000), measured and removed.  Workers are processes with one thread each.  Memory is the
+growth of the resident and of the unique memory of a process (RSS, USS) over the passes.  Data
+larger than the memory of the machine are read from disk in each pass: 27 GB with
+`--rows 50000000 --no-dask`.
+
+Held equal: the rows of one size have the same shards, loss and parameters; shards are open before
+the timing.
 """
 
 from __future__ import annotations
@@ -37,20 +41,21 @@ FEATURES, DOCS, SHARDS = 136, 100, 20
 LOSS = PairwiseLogistic(k=10, pairs="cross")
 
 
-def made(rows: int, folder: Path) -> fp.Shards:
-    """A collection of a known utility, written block by block."""
-    recipe = fp.Synthetic(
+def write_shards(rows: int, folder: Path) -> fp.Shards:
+    """Write synthetic documents block by block."""
+    generator = fp.Synthetic(
         queries=rows // DOCS, docs=DOCS, features=FEATURES, labels="order", noise=1.0, seed=0
     )
-    return fp.write_shards(recipe.blocks(500), folder, rows=max(DOCS, rows // SHARDS))
+    return fp.write_shards(generator.blocks(500), folder, rows=max(DOCS, rows // SHARDS))
 
 
 def identity(truth: Any) -> Any:
+    """Return the truth unchanged; workers import this function."""
     return truth
 
 
-def passes(shards: fp.Shards, engine: Engine, count: int) -> tuple[float, Callable[[], None]]:
-    """Median seconds of a pass, when all shards are open; and a way to let go of them."""
+def time_passes(shards: fp.Shards, engine: Engine, count: int) -> tuple[float, Callable[[], None]]:
+    """Return the median seconds of a pass over open shards, and a function that closes them."""
     data, scorer = ShardedData.from_shards(shards, engine, None, identity, True), Linear()
     objective = data.objective(LOSS, scorer, data.bind(scorer), 0.01, LBFGS(), None)
     w = np.random.default_rng(0).normal(size=FEATURES) / 10
@@ -63,14 +68,16 @@ def passes(shards: fp.Shards, engine: Engine, count: int) -> tuple[float, Callab
     return statistics.median(times), data.close
 
 
-def held() -> tuple[int, int]:
+def process_memory() -> tuple[int, int]:
+    """Return the resident and the unique memory of this process in bytes."""
     import psutil
 
-    found = psutil.Process().memory_full_info()
-    return int(found.rss), int(found.uss)
+    memory = psutil.Process().memory_full_info()
+    return int(memory.rss), int(memory.uss)
 
 
-def on_workers(shards: fp.Shards, workers: int, count: int) -> tuple[float, str]:
+def time_on_workers(shards: fp.Shards, workers: int, count: int) -> tuple[float, str]:
+    """Return the median seconds of a pass on Dask workers, and the growth of their memory."""
     from distributed import Client, LocalCluster
 
     with (
@@ -81,66 +88,69 @@ def on_workers(shards: fp.Shards, workers: int, count: int) -> tuple[float, str]
         Client(cluster) as client,
     ):  # fmt: skip
         engine = DaskEngine(client)
-        engine._check()  # so that the package is loaded before memory is looked at
-        client.run(_loaded)
-        before = list(client.run(held).values())
-        took, close = passes(shards, engine, count)
-        after = list(client.run(held).values())
+        engine._check()  # loads the package before memory is measured
+        client.run(_import_package)
+        before = list(client.run(process_memory).values())
+        duration, close = time_passes(shards, engine, count)
+        after = list(client.run(process_memory).values())
         close()
-    return took, _grown(before, after)
+    return duration, _growth(before, after)
 
 
-def _grown(before: list[tuple[int, int]], after: list[tuple[int, int]]) -> str:
-    most = [max(a[i] - b[i] for a, b in zip(after, before, strict=True)) for i in (0, 1)]
-    return " / ".join(f"{n / 2**20:.0f} MB" for n in most)
+def _growth(before: list[tuple[int, int]], after: list[tuple[int, int]]) -> str:
+    """Return the largest growth of RSS and USS of a process."""
+    largest = [max(a[i] - b[i] for a, b in zip(after, before, strict=True)) for i in (0, 1)]
+    return " / ".join(f"{n / 2**20:.0f} MB" for n in largest)
 
 
-def _loaded() -> None:
+def _import_package() -> None:
     import firstpage.rankers.sharded.data  # noqa: F401
 
 
-def measured(rows: int, folder: Path, count: int, dask: bool) -> list[list[str]]:
+def measure(rows: int, folder: Path, count: int, dask: bool) -> list[list[str]]:
+    """Return a row per engine for one number of documents."""
     start = time.perf_counter()
-    shards = made(rows, folder)
-    wrote = time.perf_counter() - start
+    shards = write_shards(rows, folder)
+    write_time = time.perf_counter() - start
     size = f"{rows:,}"
-    lines = [[size, f"written ({rows * FEATURES * 4 / 2**30:.2f} GB)", seconds(wrote), "", ""]]
-    single = 0.0
+    table = [[size, f"write {rows * FEATURES * 4 / 2**30:.2f} GB", seconds(write_time), "", ""]]
+    single_thread = 0.0
     for threads in (1, 2):
-        before = held()
-        took, close = passes(shards, LocalEngine(threads), count)
-        memory = _grown([before], [held()])
+        before = process_memory()
+        duration, close = time_passes(shards, LocalEngine(threads), count)
+        memory = _growth([before], [process_memory()])
         close()
-        single = single or took
-        lines.append([size, f"this process, threads={threads}", seconds(took),
-                      f"{single / took:.2f} x", memory])  # fmt: skip
-    one = 0.0
+        single_thread = single_thread or duration
+        engine = f"this process, {threads} thread{'s' * (threads > 1)}"
+        speedup = f"{single_thread / duration:.2f}"
+        table.append([size, engine, seconds(duration), speedup, memory])
+    single_worker = 0.0
     for workers in (1, 2) if dask else ():
-        took, memory = on_workers(shards, workers, count)
-        one = one or took
-        lines.append([size, f"Dask, {workers} worker{'s' * (workers > 1)}", seconds(took),
-                      f"{one / took:.2f} x", memory])  # fmt: skip
-    return lines
+        duration, memory = time_on_workers(shards, workers, count)
+        single_worker = single_worker or duration
+        table.append([size, f"Dask, {workers} worker{'s' * (workers > 1)}", seconds(duration),
+                      f"{single_worker / duration:.2f}", memory])  # fmt: skip
+    return table
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", default="100000,1000000")
     parser.add_argument("--folder", default=tempfile.gettempdir())
     parser.add_argument("--passes", type=int, default=5)
     parser.add_argument("--no-dask", action="store_true")
-    given = parser.parse_args()
-    lines: list[list[str]] = []
-    for rows in map(int, given.rows.split(",")):
-        folder = Path(tempfile.mkdtemp(dir=given.folder, prefix="firstpage-scale-")) / "shards"
+    options = parser.parse_args()
+    table: list[list[str]] = []
+    for rows in map(int, options.rows.split(",")):
+        folder = Path(tempfile.mkdtemp(dir=options.folder, prefix="firstpage-scale-")) / "shards"
         try:
-            lines += measured(rows, folder, given.passes, not given.no_dask)
+            table += measure(rows, folder, options.passes, not options.no_dask)
         finally:
             shutil.rmtree(folder.parent, ignore_errors=True)
     show(
-        "A pass over shards: RankNet, top 10 x rest",
-        ["documents", "where", "time", "speed-up", "RSS / USS grown by"],
-        lines,
+        "A pass over shards: RankNet, pairs of the top 10 and the rest",
+        ["documents", "engine", "wall-clock time", "speedup", "growth of RSS / USS"],
+        table,
         versions("numpy", "distributed"),
     )
 

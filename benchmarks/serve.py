@@ -1,12 +1,14 @@
-"""`firstpage serve` under load: a query of 100 candidates x 136 features, over real HTTP.
+"""Latency of `firstpage serve` under load: 100 candidates x 136 features per request, real HTTP.
 
-    python benchmarks/serve.py                  # 30 seconds a row
-    python benchmarks/serve.py --seconds 300    # the bar
+    python benchmarks/serve.py                  # 30 seconds per row
+    python benchmarks/serve.py --seconds 300
 
-The server is one process, the clients another.  Requests go out on a fixed schedule, whether or not
-earlier ones have been answered, and a latency counts from the scheduled moment: a server that
-stalls is charged for everyone who waited.  In the last row a new model file comes every second, and
-every answer must be that of the model that it names.
+The server is one process, the clients another.  Requests are sent on a fixed schedule, whether or
+not earlier ones have been answered, and latency counts from the scheduled time.  In the last row a
+new model file appears every second, and every response must have the scores of the model that it
+names.
+
+Held equal: server, model, query and machine.  Not equal: the rate, which is lower for JSON.
 """
 
 from __future__ import annotations
@@ -30,26 +32,27 @@ import numpy as np
 
 from common import seconds, show, versions
 
-CANDIDATES, FEATURES, LINES = 100, 136, 16
+CANDIDATES, FEATURES, CONNECTIONS = 100, 136, 16
 SOURCE = Path(__file__).parents[1] / "src"
-MEDIA = {
+MEDIA_TYPES = {
     "npy": "application/x-npy", "json": "application/json",
     "arrow": "application/vnd.apache.arrow.stream",
 }  # fmt: skip
 
 
-class Line:
-    """One kept-alive connection; as little work as possible."""
+class Connection:
+    """One persistent HTTP connection with minimal overhead."""
 
     def __init__(self, port: int) -> None:
         self.port = port
 
-    async def open(self) -> Line:
+    async def open(self) -> Connection:
+        """Connect to the server."""
         self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
         return self
 
     async def post(self, request: bytes) -> tuple[int, str, bytes]:
-        """(status, model, body)."""
+        """Send a request; return status, model and body of the response."""
         self.writer.write(request)
         head = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         fields = dict(row.lower().split(": ", 1) for row in head[1:] if ": " in row)
@@ -57,67 +60,73 @@ class Line:
         return int(head[0].split()[1]), fields.get("x-model", ""), body
 
 
-class Load:
-    """Requests at fixed times, over as many lines as are needed at once."""
+class LoadTest:
+    """Requests at scheduled times, over as many connections as are needed at once."""
 
-    def __init__(self, given: dict[str, Any]) -> None:
-        self.given = given
-        self.request = bytes.fromhex(given["request"])
-        self.free: deque[Line] = deque()
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.settings = settings
+        self.request = bytes.fromhex(settings["request"])
+        self.idle: deque[Connection] = deque()
         self.times: list[float] = []
         self.errors: list[str] = []
-        self.answers: dict[str, set[bytes]] = {}
+        self.responses: dict[str, set[bytes]] = {}  # bodies by model
 
     async def run(self) -> None:
-        for _ in range(LINES):
-            self.free.append(await Line(self.given["port"]).open())
-        for _ in range(20):  # both sides warm
-            line = self.free.popleft()
-            await line.post(self.request)
-            self.free.append(line)
-        rate, many = self.given["rate"], int(self.given["rate"] * self.given["seconds"])
+        """Send all requests and wait for the responses."""
+        for _ in range(CONNECTIONS):
+            self.idle.append(await Connection(self.settings["port"]).open())
+        for _ in range(20):  # warm-up
+            connection = self.idle.popleft()
+            await connection.post(self.request)
+            self.idle.append(connection)
+        rate = self.settings["rate"]
+        count = int(rate * self.settings["seconds"])
         start, pending = time.perf_counter() + 0.1, set[asyncio.Task[None]]()
-        for number in range(many):
+        for number in range(count):
             due = start + number / rate
             wait = due - time.perf_counter()
             if wait > 0:
                 await asyncio.sleep(wait)
-            call = asyncio.create_task(self.one(due))
-            pending.add(call)  # to keep those that are done would stall the loop at times
-            call.add_done_callback(pending.discard)
+            task = asyncio.create_task(self.send(due))
+            pending.add(task)  # finished tasks are dropped: a long set would delay the loop
+            task.add_done_callback(pending.discard)
         await asyncio.gather(*pending)
 
-    async def one(self, due: float) -> None:
+    async def send(self, due: float) -> None:
+        """Send one request that was due at this time."""
         try:
-            line = self.free.popleft() if self.free else await Line(self.given["port"]).open()
-            status, model, body = await line.post(self.request)
+            if self.idle:
+                connection = self.idle.popleft()
+            else:
+                connection = await Connection(self.settings["port"]).open()
+            status, model, body = await connection.post(self.request)
         except (OSError, asyncio.IncompleteReadError) as error:
             self.errors.append(repr(error))
             return
         self.times.append(time.perf_counter() - due)
-        self.free.append(line)
+        self.idle.append(connection)
         if status != 200:
             self.errors.append(f"{status} {body[:200]!r}")
         else:
-            self.answers.setdefault(model, set()).add(body)
+            self.responses.setdefault(model, set()).add(body)
 
 
 def client() -> None:
-    """The clients' process: what to do comes in, what was seen goes out."""
-    load = Load(json.load(sys.stdin))
-    gc.disable()  # its pauses would be charged to the server
+    """Run the clients: read the settings from standard input, write the results as JSON."""
+    load = LoadTest(json.load(sys.stdin))
+    gc.disable()  # its pauses would count as latency of the server
     asyncio.run(load.run())
-    answers = {model: [b.hex() for b in bodies] for model, bodies in load.answers.items()}
-    json.dump({"times": load.times, "errors": load.errors, "answers": answers}, sys.stdout)
+    responses = {model: [b.hex() for b in bodies] for model, bodies in load.responses.items()}
+    json.dump({"times": load.times, "errors": load.errors, "responses": responses}, sys.stdout)
 
 
-def request_of(form: str, X: np.ndarray) -> bytes:
-    """A whole HTTP request."""
-    if form == "npy":
+def http_request(body_format: str, X: np.ndarray) -> bytes:
+    """Return a whole HTTP request with the features of a query."""
+    if body_format == "npy":
         out = io.BytesIO()
         np.save(out, X)
         body = out.getvalue()
-    elif form == "json":
+    elif body_format == "json":
         rows = [{"id": f"d{i}", "features": row} for i, row in enumerate(X.tolist())]
         body = json.dumps({"query": "q", "candidates": rows}).encode()
     else:
@@ -130,18 +139,18 @@ def request_of(form: str, X: np.ndarray) -> bytes:
             out.write_table(table)
         body = bytes(sink.getvalue())
     head = (
-        f"POST /rank HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: {MEDIA[form]}\r\n"
+        f"POST /rank HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: {MEDIA_TYPES[body_format]}\r\n"
         f"Content-Length: {len(body)}\r\n\r\n"
     )
     return head.encode() + body
 
 
-def models(kind: str, folder: Path) -> tuple[list[Path], np.ndarray]:
-    """Two model files, and a query's features."""
+def write_models(kind: str, folder: Path) -> tuple[list[Path], np.ndarray]:
+    """Write two model files; return them and the features of a query."""
     import firstpage as fp
 
-    recipe = fp.Synthetic(queries=60, docs=CANDIDATES, features=FEATURES, grades=3)
-    data, found = recipe.dataset(), []
+    generator = fp.Synthetic(queries=60, docs=CANDIDATES, features=FEATURES, grades=3)
+    data, paths = generator.dataset(), []
     for number in (0, 1):
         if kind == "trees":
             ranker = fp.LambdaMART(scorer="trees(count=300, leaves=31)", seed=number)
@@ -149,8 +158,8 @@ def models(kind: str, folder: Path) -> tuple[list[Path], np.ndarray]:
             ranker = fp.ListMLE(normalize="minmax" if kind == "scaled" else None)
         path = folder / f"{kind}{number}.json"
         ranker.fit(data[:30] if number else data[30:]).save(path)
-        found.append(path)
-    return found, np.asarray(data[0].X, np.float32)
+        paths.append(path)
+    return paths, np.asarray(data[0].X, np.float32)
 
 
 class Server:
@@ -167,75 +176,80 @@ class Server:
         assert self.process.stdout is not None
         self.port = int(self.process.stdout.readline().rsplit(":", 1)[1])
 
-    def cpu(self) -> float:
+    def cpu_seconds(self) -> float:
+        """Return the CPU time of the server so far."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def stop(self) -> None:
+        """End the server and wait for it."""
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(30)
 
 
-def measured(
-    kind: str, form: str, rate: float, length: float, renew: bool
+def measure(
+    kind: str, body_format: str, rate: float, duration: float, replace_model: bool
 ) -> tuple[dict[str, Any], int]:
-    """What the clients saw, and how many models there were."""
+    """Return the results of the clients, and how often the model file was replaced."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        files, X = models(kind, folder)
-        texts = [path.read_bytes() for path in files]
+        files, X = write_models(kind, folder)
+        contents = [path.read_bytes() for path in files]
         live = folder / "model.json"
-        live.write_bytes(texts[0])
+        live.write_bytes(contents[0])
         server = Server(live)
-        given = {
-            "port": server.port, "rate": rate, "seconds": length,
-            "request": request_of(form, X).hex(),
+        settings = {
+            "port": server.port, "rate": rate, "seconds": duration,
+            "request": http_request(body_format, X).hex(),
         }  # fmt: skip
-        before = server.cpu()
+        before = server.cpu_seconds()
         clients = subprocess.Popen(
             [sys.executable, __file__, "--client"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         assert clients.stdin is not None
         assert clients.stdout is not None
-        clients.stdin.write(json.dumps(given).encode())
+        clients.stdin.write(json.dumps(settings).encode())
         clients.stdin.close()
-        renewed, end = 0, time.perf_counter() + length
-        while renew and time.perf_counter() < end and clients.poll() is None:
+        replacements, end = 0, time.perf_counter() + duration
+        while replace_model and time.perf_counter() < end and clients.poll() is None:
             time.sleep(1.0)
-            renewed += 1
-            (folder / "next.json").write_bytes(texts[renewed % 2])
+            replacements += 1
+            (folder / "next.json").write_bytes(contents[replacements % 2])
             os.replace(folder / "next.json", live)
-        seen = json.loads(clients.stdout.read())
+        results = json.loads(clients.stdout.read())
         clients.wait()
-        seen["cpu"] = server.cpu() - before
+        results["cpu"] = server.cpu_seconds() - before
         server.stop()
-        seen["wrong"] = wrong(files, X, seen["answers"]) if form == "npy" else 0
-    return seen, renewed
+        results["wrong"] = 0
+        if body_format == "npy":
+            results["wrong"] = count_wrong(files, X, results["responses"])
+    return results, replacements
 
 
-def wrong(files: list[Path], X: np.ndarray, answers: dict[str, list[str]]) -> int:
-    """Answers that are not the scores of the model they name."""
+def count_wrong(files: list[Path], X: np.ndarray, responses: dict[str, list[str]]) -> int:
+    """Return the number of responses without the scores of the model that they name."""
     from firstpage.serving.served_model import load
 
-    known = {served.digest: served for served in map(load, files)}
+    models = {served.digest: served for served in map(load, files)}
     offsets = np.array([0, len(X)])
     return sum(
         not np.array_equal(
-            np.load(io.BytesIO(bytes.fromhex(body))), known[model].scores(X, offsets)
+            np.load(io.BytesIO(bytes.fromhex(body))), models[model].scores(X, offsets)
         )
-        for model, bodies in answers.items()
+        for model, bodies in responses.items()
         for body in bodies
     )
 
 
-def row(name: str, rate: float, found: dict[str, Any], renewed: int) -> list[str]:
-    times = np.sort(found["times"])
-    at = [float(np.quantile(times, share)) for share in (0.5, 0.99, 0.999)]
-    each = found["cpu"] / max(len(times), 1)
+def table_row(name: str, rate: float, results: dict[str, Any], replacements: int) -> list[str]:
+    """Return a row of the table."""
+    times = np.sort(results["times"])
+    percentiles = [float(np.quantile(times, q)) for q in (0.5, 0.99, 0.999)]
+    cpu = results["cpu"] / max(len(times), 1)
     return [
-        name, f"{rate:g}/s", str(len(times)), *map(seconds, [*at, float(times[-1])]),
-        seconds(each), str(len(found["errors"])), str(found["wrong"]),
-        str(renewed), str(len(found["answers"])),
+        name, f"{rate:g}/s", str(len(times)), *map(seconds, [*percentiles, float(times[-1])]),
+        seconds(cpu), str(len(results["errors"])), str(results["wrong"]),
+        str(replacements), str(len(results["responses"])),
     ]  # fmt: skip
 
 
@@ -243,31 +257,35 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--model", choices=["linear", "scaled", "trees"], default="linear")
-    parser.add_argument("--only", choices=["npy", "json", "arrow", "renewed"], action="append")
+    parser.add_argument("--only", choices=["npy", "json", "arrow", "replaced"], action="append")
     parser.add_argument("--client", action="store_true", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.client:
+    options = parser.parse_args()
+    if options.client:
         return client()
-    rows, failed = [], []
-    for name, form, rate in (
-        ("npy", "npy", 300), ("json", "json", 50), ("arrow", "arrow", 300), ("renewed", "npy", 300),
+    rows, failures = [], []
+    for name, body_format, rate in (
+        ("npy", "npy", 300), ("json", "json", 50), ("arrow", "arrow", 300),
+        ("replaced", "npy", 300),
     ):  # fmt: skip
-        if given.only and name not in given.only:
+        if options.only and name not in options.only:
             continue
-        found, renewed = measured(given.model, form, rate, given.seconds, name == "renewed")
-        rows.append(row(name, rate, found, renewed))
-        failed += [f"{name}: {error}" for error in found["errors"]]
-        failed += [f"{name}: {found['wrong']} answers of another model"] * bool(found["wrong"])
-    head = ["body", "rate", "answers", "p50", "p99", "p99.9", "longest", "CPU each", "errors",
-            "wrong", "new files", "models seen"]  # fmt: skip
+        results, replacements = measure(
+            options.model, body_format, rate, options.seconds, name == "replaced"
+        )
+        rows.append(table_row(name, rate, results, replacements))
+        failures += [f"{name}: {error}" for error in results["errors"]]
+        if results["wrong"]:
+            failures.append(f"{name}: {results['wrong']} responses of another model")
+    head = ["body", "rate", "responses", "p50", "p99", "p99.9", "maximum", "CPU per response",
+            "errors", "wrong", "model files", "models used"]  # fmt: skip
     load = ", ".join(f"{number:.1f}" for number in os.getloadavg())
-    title = f"{CANDIDATES} candidates x {FEATURES} features, {given.model}, {given.seconds:g} s"
+    title = f"{CANDIDATES} candidates x {FEATURES} features, {options.model}, {options.seconds:g} s"
     packages = versions("uvicorn", "h11", "uvloop", "starlette", "msgspec")
-    note = f"{packages}; load of the machine {load}"
+    note = f"{packages}; load average {load}"
     show(title, head, rows, note)
-    for problem in failed[:20]:
-        print(f"WRONG: {problem}")
-    sys.exit(1 if failed else 0)
+    for failure in failures[:20]:
+        print(f"Failure: {failure}")
+    sys.exit(1 if failures else 0)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,14 @@
-"""How fast rankers train: against peers on the same data, and against reading the features once.
+"""Speed of training linear rankers, compared with other libraries and with reading the features.
 
     python benchmarks/train.py [--quick]
 
-Peers train linear scorers for 30 epochs of Adam (`train_peers.py`); ours trains until it measures
-at least what the peer ended with on the validation data.  CPU time of all threads; the peers'
-compilation, padding and validation do not count, nor does our compilation, which happens once a
-machine.  MQ2008 is looked for in FIRSTPAGE_DATA or ../shared/data.
+The other libraries (peers) train for 30 epochs of Adam (`train_peers.py`).  Firstpage trains until
+its NDCG@10 on the validation data is at least the final value of the peer.  MQ2008 is read from
+FIRSTPAGE_DATA or ../shared/data.
+
+Held equal: training and validation data, the loss, linear scores, and the NDCG@10 to reach.  Times
+are CPU times of all threads; compilation, and the padding and validation of the peers, are not
+timed.  Not equal: the solver, which is each library's own choice.
 """
 
 from __future__ import annotations
@@ -31,13 +34,13 @@ from train_peers import ridge_cpu, run_peers
 
 QUICK = "--quick" in sys.argv
 LOSSES = ("ListNet", "ListMLE", "RankNet", "RankCosine")
-BIG = (200_000 if QUICK else 3_800_000, 136)  # WEB30K's size
+LARGE = (200_000 if QUICK else 3_800_000, 136)  # documents and features, as in WEB30K
 
 
 def real_data() -> Path | None:
-    """The unpacked collections, if there are any."""
-    if given := os.environ.get("FIRSTPAGE_DATA"):
-        return Path(given)
+    """Return the folder with the LETOR data sets, or None if there is none."""
+    if folder := os.environ.get("FIRSTPAGE_DATA"):
+        return Path(folder)
     packed = Path(__file__).parents[2] / "shared" / "data"
     if not (packed / "unpack").exists():
         return None
@@ -48,36 +51,41 @@ def real_data() -> Path | None:
 
 
 def collections() -> dict[str, tuple[fp.Dataset, fp.Dataset]]:
-    """Training and validation data by name."""
-    found = {}
+    """Return training and validation data by name."""
+    datasets = {}
     if (folder := real_data()) is not None:
         fold = fp.read_folds(folder / "mq2008")[0]
-        found["MQ2008 Fold1"] = (fold.train, fold.valid)
+        datasets["MQ2008 Fold1"] = (fold.train, fold.valid)
     for queries in (600,) if QUICK else (600, 6000):
-        recipe = fp.Synthetic(queries=queries, docs=100, features=46, grades=3, noise=1.0, seed=0)
-        data = recipe.dataset()
+        generator = fp.Synthetic(
+            queries=queries, docs=100, features=46, grades=3, noise=1.0, seed=0
+        )
+        data = generator.dataset()
         data = data.with_features(np.ascontiguousarray(data.X, np.float32))
         cut = queries * 4 // 5
-        found[f"synthetic {queries} x 100 x 46"] = (data[:cut], data[cut:])
-    return found
+        datasets[f"synthetic {queries} x 100 x 46"] = (data[:cut], data[cut:])
+    return datasets
 
 
-def reach(name: str, train: fp.Dataset, valid: fp.Dataset, goal: float) -> tuple[float, int, float]:
-    """CPU seconds, iterations and NDCG@10 of the shortest fit that reaches the goal.
+def shortest_fit(
+    name: str, train: fp.Dataset, valid: fp.Dataset, target: float
+) -> tuple[float, int, float]:
+    """Return CPU seconds, iterations and NDCG@10 of the shortest fit that reaches the target.
 
-    If the optimum itself stays below the goal, the whole fit is timed.
+    If the optimum itself is below the target, the whole fit is timed.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        whole = fp.ranker(name).fit(train, valid=valid)
-        curve = [step.measure for step in whole.history_]
-        steps = next((i for i, v in enumerate(curve, 1) if v is not None and v >= goal), None)
-        made = fp.ranker(name, solver=f"lbfgs(max_iter={steps or 200})")
-        cpu = cpu_seconds(lambda: made.fit(train), repeats=9)
-    return cpu, steps or whole.n_iter_, made.score(valid)
+        full_fit = fp.ranker(name).fit(train, valid=valid)
+        curve = [step.measure for step in full_fit.history_]
+        steps = next((i for i, v in enumerate(curve, 1) if v is not None and v >= target), None)
+        ranker = fp.ranker(name, solver=f"lbfgs(max_iter={steps or 200})")
+        cpu = cpu_seconds(lambda: ranker.fit(train), repeats=9)
+    return cpu, steps or full_fit.n_iter_, ranker.score(valid)
 
 
-def against_peers() -> None:
+def compare_with_peers() -> None:
+    """Print the CPU time to reach the final NDCG@10 of each peer."""
     for title, (train, valid) in collections().items():
         arrays = [(np.asarray(d.X), d.y, d.offsets) for d in (train, valid)]
 
@@ -90,25 +98,30 @@ def against_peers() -> None:
             runs = [] if loss == "RankCosine" else run_peers(loss, *arrays, ndcg)
             runs = sorted(runs, key=lambda r: r.cpu)
             for run in runs:
-                goal = run.ndcg[-1]
-                cpu, steps, got = reach(loss, train, valid, goal)
+                target = run.ndcg[-1]
+                cpu, steps, reached = shortest_fit(loss, train, valid, target)
                 rows.append(
-                    [f"{loss}: {run.peer}", f"{goal:.4f}", seconds(run.cpu), seconds(cpu),
-                     f"{got:.4f} ({steps} it.)", f"{run.cpu / cpu:.1f}"]
+                    [f"{loss}: {run.peer}", f"{target:.4f}", seconds(run.cpu), seconds(cpu),
+                     f"{reached:.4f} ({steps} iterations)", f"{run.cpu / cpu:.1f}"]
                 )  # fmt: skip
             if loss == "RankCosine" and title.startswith("MQ2008"):
-                made = fp.RankCosine()
-                cpu = cpu_seconds(lambda made=made, train=train: made.fit(train), repeats=9)
+                ranker = fp.RankCosine()
+                cpu = cpu_seconds(lambda r=ranker, train=train: r.fit(train), repeats=9)
                 rows.append(
                     ["RankCosine: no peer has it", "", "", seconds(cpu),
-                     f"{made.score(valid):.4f} (optimum)", ""]
+                     f"{ranker.score(valid):.4f} (optimum)", ""]
                 )  # fmt: skip
-        head = ["loss and peer", "its NDCG@10", "its CPU", "our CPU", "our NDCG@10", "times less"]
-        show(f"{title}: CPU to reach the peer's final NDCG@10 on validation data", head, rows)
+        head = ["loss and peer", "NDCG@10 of the peer", "CPU of the peer", "CPU of Firstpage",
+                "NDCG@10 of Firstpage", "ratio"]  # fmt: skip
+        show(
+            f"{title}: CPU time to reach the final NDCG@10 of the peer on validation data",
+            head,
+            rows,
+        )
 
 
-def anonymous() -> int:
-    """Bytes of memory that are this process's own, without what is mapped from files."""
+def anonymous_memory() -> int:
+    """Return the resident memory of this process in bytes, without memory-mapped files."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("RssAnon"):
             return int(line.split()[1]) * 1024
@@ -116,8 +129,8 @@ def anonymous() -> int:
 
 
 def one_pass() -> None:
-    """A whole pass of top-10 ListMLE over memory-mapped features, beside reading them once."""
-    n, d = BIG
+    """Print the time of a pass of top-10 ListMLE over memory-mapped features, and of one read."""
+    n, d = LARGE
     lengths = np.full(n // 120, 120)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     n = int(offsets[-1])
@@ -135,32 +148,34 @@ def one_pass() -> None:
         wall, cpu = (statistics.median(v) for v in zip(*reads, strict=True))
         rows.append(["one read: X.sum()", seconds(wall), "1.00", seconds(cpu), "1.00", ""])
         for threads in (1, None):
-            before = anonymous()
-            made = BlockObjective(
+            before = anonymous_memory()
+            objective = BlockObjective(
                 PlackettLuce(10), Linear().bind(data.X), data.truth, 4 * d, threads=threads
             )
             w = np.full(d, 0.01)
-            made(w)
-            held = (anonymous() - before + data.y.nbytes + data.offsets.nbytes) / X.nbytes
-            times = [_timed(lambda made=made, w=w: made(w)) for _ in range(5)]
+            objective(w)
+            memory = (anonymous_memory() - before + data.y.nbytes + data.offsets.nbytes) / X.nbytes
+            times = [_timed(lambda f=objective, w=w: f(w)) for _ in range(5)]
             a, b = (statistics.median(v) for v in zip(*times, strict=True))
             name = f"one pass of top-10 ListMLE, {'all' if threads is None else threads} thread(s)"
             rows.append(
-                [name, seconds(a), f"{a / wall:.2f}", seconds(b), f"{b / cpu:.2f}", f"{held:.1%}"]
+                [name, seconds(a), f"{a / wall:.2f}", seconds(b), f"{b / cpu:.2f}", f"{memory:.1%}"]
             )
-    head = ["", "wall", "reads", "CPU", "reads", "memory beside X"]
+    head = ["", "wall", "relative to one read", "CPU", "relative to one read",
+            "memory besides X, relative to X"]  # fmt: skip
     title = f"{n:,} documents x {d} float32 features, memory-mapped ({n * d * 4 / 1e9:.2f} GB)"
     show(title, head, rows)
 
 
 def _timed(job: Any) -> tuple[float, float]:
+    """Return the wall-clock and CPU seconds of a job."""
     wall, cpu = time.perf_counter(), time.process_time()
     job()
     return time.perf_counter() - wall, time.process_time() - cpu
 
 
 def growth() -> None:
-    """Nanoseconds a document of a pass, at 1x, 10x and 100x."""
+    """Print CPU nanoseconds per document and pass for three sizes."""
     rows = []
     for name in (
         "ListNet",
@@ -174,23 +189,23 @@ def growth() -> None:
             data = fp.Synthetic(queries=queries, docs=100, features=46, grades=3, seed=0).dataset()
             X = np.ascontiguousarray(data.X, np.float32)
             ranker = fp.ranker(name)
-            made = BlockObjective(
+            objective = BlockObjective(
                 ranker._loss(), Linear().bind(X), ranker._truth(data.truth), 4 * 46, threads=1
             )
-            cpu = cpu_seconds(lambda made=made: made(np.full(46, 0.01)), 9)
+            cpu = cpu_seconds(lambda f=objective: f(np.full(46, 0.01)), 9)
             cells.append(f"{cpu / data.n_docs * 1e9:.0f}")
         rows.append(cells)
     sizes = ("6,000", "60,000") if QUICK else ("6,000", "60,000", "600,000")
     show(
-        "CPU nanoseconds a document and pass, by documents (lists of 100)",
-        ["", *sizes],
+        "CPU nanoseconds per document and pass, by number of documents (lists of 100)",
+        ["ranker", *sizes],
         rows,
     )
 
 
 def main() -> None:
     print(versions("firstpage", "numpy", "numba", "scipy", "scikit-learn", "rax", "jax"))
-    against_peers()
+    compare_with_peers()
     growth()
     one_pass()
 

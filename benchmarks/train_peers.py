@@ -1,37 +1,41 @@
-"""Training speed, the peers' side: linear scorers that rax, allRank and TF-Ranking train.
+"""Training of linear rankers with rax, allRank and TF-Ranking (peers), for benchmarks/train.py.
 
-Used by benchmarks/train.py. Peers get the configuration that cost them least: float32, lists of
-similar length padded together before the clock starts, everything compiled by an epoch that does
-not count, one thread for torch and tensorflow (what counts is CPU time, and a second one added a
-third or more to it; to jax it made no difference), and Adam on mini-batches. What was tried, on
-MQ2008 (471 lists) and on 480 and 4800 synthetic lists of 100 documents:
+Each peer runs in the configuration that costs it the least CPU time:
 
-  steps per epoch (rate)     for the smaller two 1 (0.1), 4 (0.1 and 0.05), 8 (0.05 and 0.03),
-                             16 (0.03); for the larger 8 (0.05), 16 (0.03), 32 and 40 (0.02), 80
-                             (0.01): rax is quickest where a step fits the cache, some 6000
-                             documents, the others where steps are few
-  padding                    1.5, 2, 3, 4 and no limit on the longest over the shortest list padded
-                             together: 1.5 is best for rax and for pairs in TF-Ranking; elsewhere
-                             fewer, larger operations pay
-  rax                        one call per epoch (a scan) or per step: a scan where steps are
-                             small; pairs in a scan took up to 2.7 times as long
-  allRank                    torch.compile saved a quarter of ListNet's time on MQ2008 but cost
-                             a third or more on long lists; ListMLE's gradients came out wrong
-                             on padded lists; RankNet picks its pairs by a mask, whose size
-                             changes, and is left as it is
-  TF-Ranking                 graph or XLA: XLA saved a third with pairs, took twice as long with
-                             ListMLE, and made no difference to ListNet
+- float32 features, and Adam on mini-batches;
+- lists of similar length padded together, which is not timed;
+- an untimed first epoch that compiles everything;
+- one thread for torch and tensorflow.  A second one added a third or more to the CPU time.  For jax
+  it made no difference.
 
-ListMLE breaks ties of grades at random, as allRank and TF-Ranking do anyway and rax's manual
-asks for: without it rax reached an NDCG@10 of 0.53 instead of 0.71 on MQ2008. ListNet's target,
-the softmax of the grades, is computed before the clock starts where a peer takes it as its
-labels (rax, TF-Ranking). No peer has RankCosine.
+These configurations were tried, on MQ2008 (471 lists) and on 480 and 4,800 synthetic lists of 100
+documents:
 
-allRank 1.4.3 pins an old torch: install it with --no-deps, and torch, torchvision, attrs, gcsfs
-and setuptools<81 besides. TF-Ranking 0.5.5 imports tensorflow.estimator, which newer tensorflow
-lacks; 2.14 has it and needs numpy<2, which we do not run on. So put TF-Ranking into an
-environment of its own, and name that one's interpreter in PEER_PYTHONS (several are separated
-as in PATH).
+  steps per epoch (rate)     1 (0.1), 4 (0.1, 0.05), 8 (0.05, 0.03) and 16 (0.03) for the two
+                             smaller data sets; 8 (0.05), 16 (0.03), 32 and 40 (0.02) and 80 (0.01)
+                             for the larger one.  rax is fastest if a step fits the cache (about
+                             6,000 documents), the others with few steps.
+  padding                    at most 1.5, 2, 3 or 4 times the length of the shortest list padded
+                             together, or no limit.  1.5 is best for rax and for pairs in
+                             TF-Ranking; elsewhere fewer, larger operations are faster.
+  rax                        one call per epoch (a scan) or per step.  A scan is faster with small
+                             steps; with pairs it took up to 2.7 times as long.
+  allRank                    torch.compile saved a quarter of the time of ListNet on MQ2008 and
+                             added a third or more on long lists.  It gave wrong gradients for
+                             ListMLE on padded lists.  RankNet selects pairs by a mask of varying
+                             size and is not compiled.
+  TF-Ranking                 graph mode or XLA.  XLA saved a third with pairs, doubled the time of
+                             ListMLE, and made no difference for ListNet.
+
+ListMLE breaks ties of grades at random.  allRank and TF-Ranking always do so, and the manual of rax
+requires it: without it rax reached an NDCG@10 of 0.53 instead of 0.71 on MQ2008.  The target of
+ListNet, the softmax of the grades, is computed before the timing if a peer takes it as labels (rax,
+TF-Ranking).  No peer has RankCosine.
+
+allRank 1.4.3 requires an old torch: install it with --no-deps, and torch, torchvision, attrs, gcsfs
+and setuptools<81 separately.  TF-Ranking 0.5.5 imports tensorflow.estimator, which recent versions
+of tensorflow lack; 2.14 has it and requires numpy<2.  Install TF-Ranking in an environment of its
+own, and name its interpreter in PEER_PYTHONS (several are separated as in PATH).
 """
 
 from __future__ import annotations
@@ -57,7 +61,7 @@ from common import cpu_seconds, peer
 Lists = tuple[np.ndarray, np.ndarray, np.ndarray]  # X, y, offsets
 
 REPEATS = 5
-PATIENCE = 20.0  # CPU seconds after which a training is not repeated
+MAX_REPEATED_SECONDS = 20.0  # CPU time after which a training is not repeated
 RAX = {"ListNet": "softmax_loss", "ListMLE": "listmle_loss", "RankNet": "pairwise_logistic_loss"}
 ALLRANK = {"ListNet": "listNet", "ListMLE": "listMLE", "RankNet": "rankNet"}
 TFR = {"ListNet": "SoftmaxLoss", "ListMLE": "ListMLELoss", "RankNet": "PairwiseLogisticLoss"}
@@ -65,7 +69,7 @@ TFR = {"ListNet": "SoftmaxLoss", "ListMLE": "ListMLELoss", "RankNet": "PairwiseL
 
 @dataclass(frozen=True)
 class PeerRun:
-    """What a peer's training took, and how good the scorer was after each epoch."""
+    """CPU seconds of a training, and NDCG@10 on validation data after each epoch."""
 
     peer: str
     loss: str
@@ -76,7 +80,7 @@ class PeerRun:
 
 @dataclass(frozen=True)
 class Training:
-    """A training not yet judged: median CPU time and the weights after each epoch."""
+    """Median CPU seconds of a training, and the weights after each epoch."""
 
     peer: str
     cpu: float
@@ -89,19 +93,19 @@ class Block:
 
     x: np.ndarray
     y: np.ndarray
-    there: np.ndarray
+    mask: np.ndarray  # False for padding
 
     @property
     def lists(self) -> int:
         return int(self.y.shape[1])
 
     def target(self, loss: str, padding: float) -> np.ndarray:
-        """Grades, or the top-one probabilities that ListNet compares with."""
+        """Return the grades, or the top-one probabilities of ListNet."""
         value = self.y
         if loss == "ListNet":
-            value = np.exp(value - value.max(axis=-1, keepdims=True)) * self.there
+            value = np.exp(value - value.max(axis=-1, keepdims=True)) * self.mask
             value /= value.sum(axis=-1, keepdims=True)
-        return np.where(self.there, value, np.float32(padding))
+        return np.where(self.mask, value, np.float32(padding))
 
 
 def run_peers(
@@ -111,13 +115,13 @@ def run_peers(
     ndcg: Callable[[np.ndarray], float],
     epochs: int = 30,
 ) -> list[PeerRun]:
-    """Train with every peer that is installed and has the loss.
+    """Return the runs of all peers that are installed and have the loss.
 
-    Validation waits until the training is over: threads it wakes would count as training.
+    Validation runs after training, so that its threads do not add to the CPU time of training.
     """
-    trainings = trainings_here(loss, train, epochs)
+    trainings = local_trainings(loss, train, epochs)
     for python in filter(None, os.environ.get("PEER_PYTHONS", "").split(os.pathsep)):
-        trainings += trainings_there(python, loss, train, epochs)
+        trainings += remote_trainings(python, loss, train, epochs)
     runs = []
     for training in trainings:
         scores = [valid[0] @ np.asarray(w, np.float32) for w in training.weights]
@@ -126,7 +130,7 @@ def run_peers(
 
 
 def ridge_cpu(train: Lists) -> float:
-    """CPU time of least squares in closed form: what a linear scorer costs without ranking."""
+    """Return the CPU time of least squares in closed form, for comparison."""
     from sklearn.linear_model import Ridge
     from threadpoolctl import threadpool_limits
 
@@ -135,38 +139,39 @@ def ridge_cpu(train: Lists) -> float:
         return cpu_seconds(lambda: Ridge().fit(x, y))
 
 
-def trainings_here(loss: str, train: Lists, epochs: int) -> list[Training]:
-    found = [with_peer(loss, train, epochs) for with_peer in (with_rax, with_allrank, with_tfr)]
-    return [training for training in found if training is not None]
+def local_trainings(loss: str, train: Lists, epochs: int) -> list[Training]:
+    """Return the trainings of the peers that are installed in this environment."""
+    trainings = [with_peer(loss, train, epochs) for with_peer in (with_rax, with_allrank, with_tfr)]
+    return [training for training in trainings if training is not None]
 
 
-def trainings_there(python: str, loss: str, train: Lists, epochs: int) -> list[Training]:
-    """The same in another environment, for peers whose pins exclude ours."""
+def remote_trainings(python: str, loss: str, train: Lists, epochs: int) -> list[Training]:
+    """Return the trainings of the peers in another environment."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "train.npz"
         np.savez(path, *train)
         command = [python, __file__, loss, str(path), str(epochs)]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    return [Training(**fields) for fields in json.loads(done.stdout.splitlines()[-1])]
+        completed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return [Training(**fields) for fields in json.loads(completed.stdout.splitlines()[-1])]
 
 
 def plan(train: Lists, docs: int) -> tuple[int, float]:
-    """Steps in an epoch, of about `docs` documents but never fewer than 4, and Adam's rate."""
+    """Return the steps per epoch, of about `docs` documents and at least 4, and Adam's rate."""
     steps = max(4, round(len(train[1]) / docs))
     return steps, 0.1 / steps**0.5
 
 
-def small(train: Lists, steps: int) -> bool:
-    """Whether calls cost more than arithmetic, so that fewer of them pay."""
+def has_small_steps(train: Lists, steps: int) -> bool:
+    """Return whether steps are so small that the overhead of calls dominates."""
     return len(train[1]) < 4000 * steps
 
 
 def blocks(train: Lists, steps: int, growth: float) -> list[Block]:
-    """Lists dealt out to the steps of an epoch so that each gets all lengths in proportion.
+    """Return the lists in blocks, distributed over the steps of an epoch in proportion to length.
 
-    All steps then have the same shapes, and one compiled function serves them. `growth` limits
-    the longest over the shortest list of a block. Where the lists do not divide evenly, a few
-    of the shortest are dealt twice.
+    All steps have the same shapes, so that one compiled function serves them.  `growth` limits the
+    ratio of the longest to the shortest list of a block.  If the lists do not divide evenly, some
+    of the shortest are used twice.
     """
     x, y, offsets = train
     rng = np.random.default_rng(0)
@@ -175,48 +180,49 @@ def blocks(train: Lists, steps: int, growth: float) -> list[Block]:
     order = order[np.argsort(length[order], kind="stable")]
     missing = -len(order) % steps
     order = np.concatenate([np.repeat(order[:missing], 2), order[missing:]])
-    dealt = rng.permuted(order.reshape(-1, steps), axis=1)
-    longest = length[dealt].max(axis=1)
-    found = []
-    stop = len(dealt)
+    assigned = rng.permuted(order.reshape(-1, steps), axis=1)
+    longest = length[assigned].max(axis=1)
+    padded_blocks = []
+    stop = len(assigned)
     while stop:
         width = longest[stop - 1]
         start = int(np.searchsorted(longest, width / growth))
-        queries = dealt[start:stop].T
+        queries = assigned[start:stop].T
         rows = offsets[queries][..., None] + np.arange(width)
-        there = rows < offsets[queries + 1][..., None]
-        rows[~there] = 0
-        found.append(Block(x[rows] * there[..., None], (y[rows] * there).astype(np.float32), there))
+        mask = rows < offsets[queries + 1][..., None]
+        rows[~mask] = 0
+        targets = (y[rows] * mask).astype(np.float32)
+        padded_blocks.append(Block(x[rows] * mask[..., None], targets, mask))
         stop = start
-    return found
+    return padded_blocks
 
 
-def first_weights(features: int) -> np.ndarray:
-    """Small but not zero: TF-Ranking's pairwise loss has no gradient where all scores tie."""
+def initial_weights(features: int) -> np.ndarray:
+    """Return small initial weights; at 0 the pairwise loss of TF-Ranking has no gradient."""
     return np.random.default_rng(1).normal(scale=0.01, size=features).astype(np.float32)
 
 
 def timed(
     steps: int,
     epochs: int,
-    fresh: Callable[[], Any],
+    initial_state: Callable[[], Any],
     epoch: Callable[[Any, np.ndarray], Any],
     weights: Callable[[Any], np.ndarray],
 ) -> tuple[float, list[list[float]]]:
-    """Median CPU time of all epochs, after one that compiles, and the weights after each."""
+    """Return the median CPU time of all epochs, after one that compiles, and all weights."""
     rng = np.random.default_rng(2)
     orders = [rng.permutation(steps) for _ in range(epochs)]
-    weights(epoch(fresh(), orders[0]))
+    weights(epoch(initial_state(), orders[0]))
     times: list[float] = []
-    found: list[np.ndarray] = []
-    while len(times) < REPEATS and sum(times) < PATIENCE:
-        state, found = fresh(), []
+    history: list[np.ndarray] = []
+    while len(times) < REPEATS and sum(times) < MAX_REPEATED_SECONDS:
+        state, history = initial_state(), []
         start = time.process_time()
         for order in orders:
             state = epoch(state, order)
-            found.append(weights(state))
+            history.append(weights(state))
         times.append(time.process_time() - start)
-    return statistics.median(times), np.array(found).tolist()
+    return statistics.median(times), np.array(history).tolist()
 
 
 def with_rax(loss: str, train: Lists, epochs: int) -> Training | None:
@@ -226,16 +232,16 @@ def with_rax(loss: str, train: Lists, epochs: int) -> Training | None:
     jnp, value = jax.numpy, getattr(rax, RAX[loss])
     features = train[0].shape[1]
     steps, rate = plan(train, docs=6_000)
-    dealt = blocks(train, steps, growth=1.5)
-    lists = sum(block.lists for block in dealt)
-    padded = [not block.there.all() for block in dealt]
-    arrays = [(block.x, block.target(loss, padding=0), block.there) for block in dealt]
+    train_blocks = blocks(train, steps, growth=1.5)
+    lists = sum(block.lists for block in train_blocks)
+    padded = [not block.mask.all() for block in train_blocks]
+    arrays = [(block.x, block.target(loss, padding=0), block.mask) for block in train_blocks]
     adam = optax.adam(rate)
 
     def objective(w: Any, batch: Any, key: Any) -> Any:
         total = 0.0
-        for i, (x, y, there) in enumerate(batch):
-            options = {"where": there} if padded[i] else {}
+        for i, (x, y, mask) in enumerate(batch):
+            options = {"where": mask} if padded[i] else {}
             if loss == "ListMLE":
                 options["key"] = jax.random.fold_in(key, i)
             scores = (x.reshape(-1, features) @ w).reshape(y.shape)
@@ -244,27 +250,27 @@ def with_rax(loss: str, train: Lists, epochs: int) -> Training | None:
 
     def step(state: Any, batch: Any) -> Any:
         w, moments, key = state
-        key, now = jax.random.split(key) if loss == "ListMLE" else (key, key)
-        update, moments = adam.update(jax.grad(objective)(w, batch, now), moments)
+        key, step_key = jax.random.split(key) if loss == "ListMLE" else (key, key)
+        update, moments = adam.update(jax.grad(objective)(w, batch, step_key), moments)
         return optax.apply_updates(w, update), moments, key
 
     def scan(state: Any, order: Any, data: Any) -> Any:
         def body(state: Any, i: Any) -> Any:
-            return step(state, jax.tree.map(lambda part: part[i], data)), None
+            return step(state, jax.tree.map(lambda array: array[i], data)), None
 
         return jax.lax.scan(body, state, order)[0]
 
-    def fresh() -> Any:
-        w = jnp.asarray(first_weights(features))
+    def initial_state() -> Any:
+        w = jnp.asarray(initial_weights(features))
         return jax.block_until_ready((w, adam.init(w), jax.random.key(0, impl="rbg")))
 
-    if loss != "RankNet" and small(train, steps):
+    if loss != "RankNet" and has_small_steps(train, steps):
         data, compiled = jax.tree.map(jnp.asarray, arrays), jax.jit(scan)
 
         def epoch(state: Any, order: np.ndarray) -> Any:
             return compiled(state, order, data)
     else:
-        batches = [[[jnp.asarray(a[i]) for a in part] for part in arrays] for i in range(steps)]
+        batches = [[[jnp.asarray(a[i]) for a in block] for block in arrays] for i in range(steps)]
         compiled = jax.jit(step)
 
         def epoch(state: Any, order: np.ndarray) -> Any:
@@ -273,7 +279,9 @@ def with_rax(loss: str, train: Lists, epochs: int) -> Training | None:
             return state
 
     name = f"rax {version('rax')} (jax {version('jax')})"
-    return Training(name, *timed(steps, epochs, fresh, epoch, lambda state: np.array(state[0])))
+    return Training(
+        name, *timed(steps, epochs, initial_state, epoch, lambda state: np.array(state[0]))
+    )
 
 
 def with_allrank(loss: str, train: Lists, epochs: int) -> Training | None:
@@ -285,30 +293,30 @@ def with_allrank(loss: str, train: Lists, epochs: int) -> Training | None:
     value = getattr(losses, ALLRANK[loss])
     features = train[0].shape[1]
     steps, rate = plan(train, docs=30_000)
-    dealt = blocks(train, steps, growth=np.inf if loss == "ListMLE" else 3.0)
+    train_blocks = blocks(train, steps, growth=np.inf if loss == "ListMLE" else 3.0)
 
     def batch(i: int) -> list[tuple[Any, Any, float]]:
-        """The parts of a step; their means are weighted by what they are means over."""
-        parts = []
-        for block in dealt:
-            y = np.where(block.there[i], block.y[i], np.float32(-1))
+        """Return the blocks of a step with their weights: fractions of the lists or pairs."""
+        weighted = []
+        for block in train_blocks:
+            y = np.where(block.mask[i], block.y[i], np.float32(-1))
             terms = block.lists
             if loss == "RankNet":
-                higher = (y[:, :, None] > y[:, None, :]) & block.there[i][:, None, :]
+                higher = (y[:, :, None] > y[:, None, :]) & block.mask[i][:, None, :]
                 terms = int(higher.sum())
             if terms:
-                parts.append((torch.tensor(block.x[i]), torch.tensor(y), terms))
-        total = sum(terms for _, _, terms in parts)
-        return [(x, y, terms / total) for x, y, terms in parts]
+                weighted.append((torch.tensor(block.x[i]), torch.tensor(y), terms))
+        total = sum(terms for _, _, terms in weighted)
+        return [(x, y, terms / total) for x, y, terms in weighted]
 
-    def objective(w: Any, parts: Any) -> Any:
+    def objective(w: Any, weighted: Any) -> Any:
         total = 0.0
-        for x, y, weight in parts:
+        for x, y, weight in weighted:
             total = total + weight * value((x.view(-1, features) @ w).view(y.shape), y)
         return total
 
-    def fresh() -> Any:
-        w = torch.tensor(first_weights(features), requires_grad=True)
+    def initial_state() -> Any:
+        w = torch.tensor(initial_weights(features), requires_grad=True)
         return w, torch.optim.Adam([w], lr=rate, fused=True)
 
     def epoch(state: Any, order: np.ndarray) -> Any:
@@ -321,17 +329,19 @@ def with_allrank(loss: str, train: Lists, epochs: int) -> Training | None:
 
     batches = [batch(i) for i in range(steps)]
     compiled = objective
-    if loss == "ListNet" and small(train, steps):
-        torch._dynamo.config.suppress_errors = True  # without a C++ compiler it runs as it is
+    if loss == "ListNet" and has_small_steps(train, steps):
+        torch._dynamo.config.suppress_errors = True  # without a C++ compiler it runs uncompiled
         compiled = torch.compile(objective, dynamic=False)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     torch.manual_seed(0)
     try:
-        took = timed(steps, epochs, fresh, epoch, lambda state: state[0].detach().numpy().copy())
+        timing = timed(
+            steps, epochs, initial_state, epoch, lambda state: state[0].detach().numpy().copy()
+        )
     finally:
         torch.set_num_threads(threads)
-    return Training(f"allRank {version('allrank')} (torch {version('torch')})", *took)
+    return Training(f"allRank {version('allrank')} (torch {version('torch')})", *timing)
 
 
 def with_tfr(loss: str, train: Lists, epochs: int) -> Training | None:
@@ -345,15 +355,15 @@ def with_tfr(loss: str, train: Lists, epochs: int) -> Training | None:
     value = getattr(tfr.keras.losses, TFR[loss])(reduction=tf.keras.losses.Reduction.SUM)
     features = train[0].shape[1]
     steps, rate = plan(train, docs=30_000)
-    dealt = blocks(train, steps, growth=1.5 if loss == "RankNet" else 4.0)
-    lists = sum(block.lists for block in dealt)
-    arrays = [(block.x, block.target(loss, padding=-1)) for block in dealt]
+    train_blocks = blocks(train, steps, growth=1.5 if loss == "RankNet" else 4.0)
+    lists = sum(block.lists for block in train_blocks)
+    arrays = [(block.x, block.target(loss, padding=-1)) for block in train_blocks]
     batches = [[(tf.constant(x[i]), tf.constant(y[i])) for x, y in arrays] for i in range(steps)]
-    w = tf.Variable(first_weights(features))
+    w = tf.Variable(initial_weights(features))
     adam = tf.keras.optimizers.Adam(rate, jit_compile=False)
     adam.build([w])
     variables = [w, *adam.variables]
-    begin = [variable.numpy() for variable in variables]
+    initial_values = [variable.numpy() for variable in variables]
 
     @tf.function(jit_compile=loss == "RankNet")
     def step(batch: Any) -> None:
@@ -365,23 +375,23 @@ def with_tfr(loss: str, train: Lists, epochs: int) -> Training | None:
             total /= lists
         adam.apply_gradients([(tape.gradient(total, w), w)])
 
-    def fresh() -> None:
-        for variable, first in zip(variables, begin, strict=True):
-            variable.assign(first)
+    def initial_state() -> None:
+        for variable, initial_value in zip(variables, initial_values, strict=True):
+            variable.assign(initial_value)
 
     def epoch(_: None, order: np.ndarray) -> None:
         for i in order:
             step(batches[i])
 
     name = f"TF-Ranking {version('tensorflow-ranking')} (tensorflow {version('tensorflow')})"
-    return Training(name, *timed(steps, epochs, fresh, epoch, lambda _: w.numpy().copy()))
+    return Training(name, *timed(steps, epochs, initial_state, epoch, lambda _: w.numpy().copy()))
 
 
 def main(loss: str, path: str, epochs: str) -> None:
     with np.load(path) as arrays:
         x, y, offsets = arrays.values()
-    found = trainings_here(loss, (x, y, offsets), int(epochs))
-    print(json.dumps([asdict(training) for training in found]))
+    trainings = local_trainings(loss, (x, y, offsets), int(epochs))
+    print(json.dumps([asdict(training) for training in trainings]))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Plain Python for every method: lists and dictionaries of one query, no arrays.
 
-A ballot is a list of document numbers, best first; documents 0..n-1 are in base order.  `silent`
+A ballot is a list of document numbers, best first; documents 0..n-1 are in base order.  `ignore`
 omits votes on documents that a ballot does not list.
 """
 
@@ -11,14 +11,14 @@ from itertools import permutations
 TOLERANCE = 1e-12
 
 
-def votes(ballots, weights, n, top=None, limit=None, silent=False):
+def votes(ballots, weights, n, top=None, limit=None, ignore=False):
     """Return a table: [x][y] is the weight of the ballots that put x before y.
 
     Only documents in the first `top` positions win, only those in the first `limit` lose.
     """
     table = [[0.0] * n for _ in range(n)]
     for ballot, weight in zip(ballots, weights, strict=True):
-        rest = [] if silent else [d for d in range(n) if d not in ballot]
+        rest = [] if ignore else [d for d in range(n) if d not in ballot]
         for i, x in enumerate(ballot[:top]):
             for j, y in enumerate(ballot):
                 if i < j and (limit is None or j < limit):
@@ -29,24 +29,24 @@ def votes(ballots, weights, n, top=None, limit=None, silent=False):
     return table
 
 
-def majority_sort(mu, m):
-    """Return the quick sort whose pivot is the first of a list."""
-    if len(mu) < 2:
-        return list(mu)
-    pivot, rest = mu[0], mu[1:]
+def majority_sort(base, m):
+    """Return the quick sort whose pivot is the first document of each list in base order."""
+    if len(base) < 2:
+        return list(base)
+    pivot, rest = base[0], base[1:]
     before = [x for x in rest if m[x][pivot] - m[pivot][x] > TOLERANCE]
     after = [x for x in rest if x not in before]
     return [*majority_sort(before, m), pivot, *majority_sort(after, m)]
 
 
-def supervised_kemeny(ballots, weights, n, credit="extended", k=None, silent=False):
+def supervised_kemeny(ballots, weights, n, credit="extended", k=None, ignore=False):
     k = (n + 1) // 2 if k is None else min(k, n)
     limit = k if credit == "paper" else None
-    return majority_sort(list(range(n)), votes(ballots, weights, n, k, limit, silent))
+    return majority_sort(list(range(n)), votes(ballots, weights, n, k, limit, ignore))
 
 
-def kemeny(ballots, weights, n, silent=False):
-    return majority_sort(list(range(n)), votes(ballots, weights, n, silent=silent))
+def kemeny(ballots, weights, n, ignore=False):
+    return majority_sort(list(range(n)), votes(ballots, weights, n, ignore=ignore))
 
 
 def cost(order, m):
@@ -66,8 +66,8 @@ def by_points(points):
     return sorted(range(len(points)), key=lambda x: (-round(points[x], 9), x))
 
 
-def borda(ballots, weights, n, silent=False):
-    m = votes(ballots, weights, n, silent=silent)
+def borda(ballots, weights, n, ignore=False):
+    m = votes(ballots, weights, n, ignore=ignore)
     return by_points([sum(m[x]) - sum(row[x] for row in m) for x in range(n)])
 
 
@@ -84,8 +84,8 @@ def duel(m, x, y):
     return (lead > TOLERANCE) - (lead < -TOLERANCE)
 
 
-def copeland(ballots, weights, n, silent=False):
-    m = votes(ballots, weights, n, silent=silent)
+def copeland(ballots, weights, n, ignore=False):
+    m = votes(ballots, weights, n, ignore=ignore)
     return by_points([sum(duel(m, x, y) for y in range(n)) for x in range(n)])
 
 

@@ -45,8 +45,8 @@ def test_scores_and_run_give_the_same_order() -> None:
     )
     result = fp.aggregation.aggregate(ballots, "Copeland")
     from_runs = fp.aggregation.aggregate(RUNS, "Copeland", base=2, depth=6)
-    same = to_run(DATA, result.scores)
-    assert ranked(same) == ranked(from_runs.run)
+    result_run = to_run(DATA, result.scores)
+    assert ranked(result_run) == ranked(from_runs.run)
     for lo, hi in zip(DATA.offsets, DATA.offsets[1:], strict=False):
         assert sorted(result.scores[lo:hi].tolist()) == list(range(1, hi - lo + 1))
         tail = np.argsort(-SCORES[2][lo:hi], kind="stable")[6:]
@@ -56,10 +56,10 @@ def test_scores_and_run_give_the_same_order() -> None:
 def test_aggregated_run_round_trips_and_evaluates(tmp_path) -> None:
     result = fp.aggregation.aggregate(RUNS, name="joined")
     fp.write_run(result.run, tmp_path / "x.run")
-    again = fp.read_run(tmp_path / "x.run")
-    assert again.name == "joined"
-    assert ranked(again) == ranked(result.run)
-    assert fp.evaluate(result.run, QRELS)["NDCG@10"] == fp.evaluate(again, QRELS)["NDCG@10"]
+    loaded = fp.read_run(tmp_path / "x.run")
+    assert loaded.name == "joined"
+    assert ranked(loaded) == ranked(result.run)
+    assert fp.evaluate(result.run, QRELS)["NDCG@10"] == fp.evaluate(loaded, QRELS)["NDCG@10"]
 
 
 def test_weights_are_the_means_of_the_measure() -> None:
@@ -77,19 +77,21 @@ def test_weights_are_the_means_of_the_measure() -> None:
 
 def test_weights_are_measured_on_queries_with_judgments_and_runs() -> None:
     dicts = [run.to_dict() for run in RUNS]
-    some = {q: docs for i, (q, docs) in enumerate(QRELS.to_dict().items()) if i < 7}
-    judged = {**some, "elsewhere": {"d": 1.0}}
+    seven_queries = {q: docs for i, (q, docs) in enumerate(QRELS.to_dict().items()) if i < 7}
+    judged = {**seven_queries, "elsewhere": {"d": 1.0}}
     result = fp.aggregation.aggregate(dicts, qrels=judged)
-    means = np.array([fp.evaluate(run, some, measures="NDCG@10")["NDCG@10"] for run in dicts])
+    means = np.array(
+        [fp.evaluate(run, seven_queries, measures="NDCG@10")["NDCG@10"] for run in dicts]
+    )
     assert result.measured.queries == 7
     assert result.weights == pytest.approx(means / means.sum())
-    short = [{q: d for q, d in dicts[0].items() if q != "1"}, *dicts[1:]]
+    shortened = [{q: d for q, d in dicts[0].items() if q != "1"}, *dicts[1:]]
     with pytest.warns(fp.FirstpageWarning, match="lacks 1 of 20 queries|1 of 7 judged"):
-        less = fp.aggregation.aggregate(
-            short, qrels=judged
+        lacking = fp.aggregation.aggregate(
+            shortened, qrels=judged
         )  # a run without a judged query gets 0 for it
-    assert less.measured.means[0] < result.measured.means[0]
-    assert less.measured.queries == 7
+    assert lacking.measured.means[0] < result.measured.means[0]
+    assert lacking.measured.queries == 7
 
 
 def test_validation_runs_replace_runs_over_other_queries() -> None:
@@ -191,20 +193,24 @@ def test_summary_lists_rankers_weights_and_costs() -> None:
     assert summary["kemeny"]["cost"] == result.cost >= summary["kemeny"]["lower_bound"] > 0
 
 
-def test_silent_rankers_change_the_winner() -> None:
+def test_ignored_missing_documents_change_the_order() -> None:
     lists = [{"q": ["a", "b"]}, {"q": ["c"]}, {"q": ["c"]}, {"q": ["b", "a"]}, {"q": ["b", "a"]}]
     runs = [as_run(table) for table in lists]
     last = fp.aggregation.aggregate(runs, "Borda")
-    silent = fp.aggregation.aggregate(runs, "Borda", missing="silent")
+    ignoring = fp.aggregation.aggregate(runs, "Borda", missing="ignore")
     assert ranked(last.run)["q"] == ["b", "a", "c"]  # three rankers put c last
-    assert ranked(silent.run)["q"] == ["b", "c", "a"]  # no ranker compared c with another document
+    assert ranked(ignoring.run)["q"] == [
+        "b",
+        "c",
+        "a",
+    ]  # no ranker compared c with another document
 
 
 @pytest.mark.filterwarnings("ignore:.*unjudged")
 def test_malformed_rankings_raise_firstpage_errors() -> None:
     runs = [{"q": {"a": 1.0, "b": 0.5}}, {"q": {"a": 0.5, "b": 1.0}}]
     qrels = {"q": {"a": 1}}
-    for wrong in (
+    for call in (
         lambda: fp.aggregation.Ballots.from_lists([["a", "b"]]),
         lambda: fp.aggregation.Ballots.from_lists([{"q": 5}]),
         lambda: fp.aggregation.Ballots.from_lists([{"q": "ab"}]),
@@ -212,5 +218,5 @@ def test_malformed_rankings_raise_firstpage_errors() -> None:
         lambda: fp.aggregation.aggregate(runs, qrels=qrels, valid=5),
     ):
         with pytest.raises(FirstpageError):
-            wrong()
+            call()
     assert fp.aggregation.aggregate(runs, qrels=qrels).weights[0] > 0.5

@@ -12,11 +12,11 @@ from firstpage.errors import DataError
 from firstpage.kernels.voting.votes import ABSENT
 
 
-def plain_ballots(scores, offsets, mu, depth):
+def plain_ballots(scores, offsets, base_scores, depth):
     """Return documents, positions and offsets by sorting lists, query by query."""
     documents, positions, heads = [], [[] for _ in scores], [0]
     for lo, hi in itertools.pairwise(offsets):
-        rows = sorted(range(lo, hi), key=lambda r: (-mu[r], r))
+        rows = sorted(range(lo, hi), key=lambda r: (-base_scores[r], r))
         head = rows[:depth]
         documents += rows
         heads.append(heads[-1] + len(head))
@@ -32,8 +32,8 @@ def test_from_scores_sorts_every_query(depth: int | None) -> None:
     offsets = np.concatenate([[0], np.cumsum(rng.integers(0, 9, 40))])
     n = int(offsets[-1])
     scores = rng.integers(0, 4, (3, n)).astype(float)  # many ties
-    mu = rng.integers(0, 3, n).astype(float)
-    for base in (mu, None):
+    base_scores = rng.integers(0, 3, n).astype(float)
+    for base in (base_scores, None):
         ballots = fp.aggregation.Ballots.from_scores(scores, offsets, base, depth=depth)
         order = np.zeros(n) if base is None else base
         documents, positions, heads = plain_ballots(scores, offsets.tolist(), order, depth)
@@ -81,13 +81,13 @@ def test_invalid_scores_are_refused(scores, offsets, message: str) -> None:
 
 
 def test_invalid_options_are_refused() -> None:
-    with pytest.raises(DataError, match="3 mu_scores for 2"):
+    with pytest.raises(DataError, match="3 base_scores for 2"):
         fp.aggregation.Ballots.from_scores([[1, 2]], [0, 2], [1, 2, 3])
     for depth in (0, 1.5, "ten"):
         with pytest.raises(DataError, match="depth must be an integer"):
             fp.aggregation.Ballots.from_scores([[1, 2]], [0, 2], depth=depth)
-    with pytest.raises(DataError, match="last or silent"):
-        fp.aggregation.Ballots.from_lists([{"q": ["a"]}], missing="ignore")
+    with pytest.raises(DataError, match="last or ignore"):
+        fp.aggregation.Ballots.from_lists([{"q": ["a"]}], missing="drop")
     with pytest.raises(DataError, match="10001 candidates"):
         fp.aggregation.Ballots.from_scores(np.zeros((1, 10_001)), [0, 10_001])
 
@@ -119,7 +119,7 @@ def listed(ballots: fp.aggregation.Ballots, ranker: int) -> dict[str, list[str]]
 
 def test_runs_are_joined_by_query_and_document() -> None:
     ballots = fp.aggregation.Ballots.from_lists([ONE, TWO])
-    # the first run, then the documents it lacks, in turns
+    # the first run, then the documents it lacks, round robin
     assert named(ballots) == {
         "q1": ["a", "b", "c", "d", "e", "f"],
         "q2": ["x", "y", "z"],
@@ -129,28 +129,28 @@ def test_runs_are_joined_by_query_and_document() -> None:
     assert listed(ballots, 1) == TWO
 
 
-def test_base_is_any_run_or_turns() -> None:
-    other = fp.aggregation.Ballots.from_lists([ONE, TWO], base=1)
-    assert named(other) == {
+def test_base_is_any_run_or_round_robin() -> None:
+    second_run_first = fp.aggregation.Ballots.from_lists([ONE, TWO], base=1)
+    assert named(second_run_first) == {
         "q2": ["y", "z", "x"],
         "q1": ["d", "a", "e", "f", "b", "c"],
         "q3": ["w"],
     }
-    assert listed(other, 0) == {**ONE, "q3": []}
-    turns = fp.aggregation.Ballots.from_lists([ONE, TWO], base="turns")
-    assert named(turns)["q1"] == ["a", "d", "b", "c", "e", "f"]
-    third = fp.Run.from_dict({"q1": {"c": 2.0, "new": 1.0}, "q9": {"z": 1.0}})
-    beside = fp.aggregation.Ballots.from_lists([ONE, TWO], base=third)
-    assert beside.n_rankers == 2  # it does not vote
-    assert named(beside)["q1"] == ["c", "new", "a", "d", "b", "e", "f"]
-    assert named(beside)["q9"] == ["z"]
-    assert listed(beside, 1) == {**TWO, "q9": []}
+    assert listed(second_run_first, 0) == {**ONE, "q3": []}
+    round_robin = fp.aggregation.Ballots.from_lists([ONE, TWO], base="round-robin")
+    assert named(round_robin)["q1"] == ["a", "d", "b", "c", "e", "f"]
+    base_run = fp.Run.from_dict({"q1": {"c": 2.0, "new": 1.0}, "q9": {"z": 1.0}})
+    separate = fp.aggregation.Ballots.from_lists([ONE, TWO], base=base_run)
+    assert separate.n_rankers == 2  # it does not vote
+    assert named(separate)["q1"] == ["c", "new", "a", "d", "b", "e", "f"]
+    assert named(separate)["q9"] == ["z"]
+    assert listed(separate, 1) == {**TWO, "q9": []}
 
 
 def test_documents_below_depth_keep_base_order() -> None:
     with pytest.warns(fp.FirstpageWarning, match="queries, and has no vote there"):
         result = fp.aggregation.aggregate(
-            [as_run(ONE), as_run(TWO)], "Borda", depth=2, base="turns"
+            [as_run(ONE), as_run(TWO)], "Borda", depth=2, base="round-robin"
         )
     assert result.ballots.lengths.tolist() == [2, 2, 1]
     assert listed(result.ballots, 1)["q1"] == ["d", "a"]

@@ -16,7 +16,7 @@ from tests.aggregation import reference as ref
 from tests.aggregation.cases import Query, ballots_of, random_query, some_weights
 
 
-@pytest.mark.parametrize("missing", ["last", "silent"])
+@pytest.mark.parametrize("missing", ["last", "ignore"])
 @pytest.mark.parametrize("partial", [False, True])
 def test_cost_and_bounds_of_random_orders(partial: bool, missing: str) -> None:
     rng = np.random.default_rng(0)
@@ -28,7 +28,7 @@ def test_cost_and_bounds_of_random_orders(partial: bool, missing: str) -> None:
         plain = fp.aggregation.lower_bound(ballots, weights, cycles=False)
         strong = fp.aggregation.lower_bound(ballots, weights)
         for q, query in enumerate(queries):
-            m = ref.votes(query.lists, weights.tolist(), query.n, silent=missing == "silent")
+            m = ref.votes(query.lists, weights.tolist(), query.n, ignore=missing == "ignore")
             assert costs[q] == pytest.approx(ref.cost(orders[q], m), abs=1e-9)
             assert plain[q] == pytest.approx(ref.bound(m), abs=1e-9)
             assert plain[q] - 1e-9 <= strong[q] <= ref.cheapest(m) + 1e-9
@@ -88,7 +88,7 @@ def test_order_refers_to_candidates_of_its_query() -> None:
 
 def test_infinite_ratio_is_null_in_json() -> None:
     scores = np.array([[3.0, 2.0, 1.0]])
-    ballots = fp.aggregation.Ballots.from_scores(scores, [0, 3], mu_scores=-scores[0])
+    ballots = fp.aggregation.Ballots.from_scores(scores, [0, 3], base_scores=-scores[0])
     result = fp.aggregation.aggregate(ballots, "skr")
     summary = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     assert summary["kemeny"]["ratio"] is None or summary["kemeny"]["ratio"] >= 1

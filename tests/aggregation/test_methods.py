@@ -17,11 +17,11 @@ from firstpage.registry import ParameterError
 from tests.aggregation import reference as ref
 from tests.aggregation.cases import Query, ballots_of, random_query, some_weights, split
 
-# text -> the order of one query (ballots, weights, n, silent)
+# text -> the order of one query (ballots, weights, n, ignore)
 CASES = {
-    "skr": lambda b, w, n, s: ref.supervised_kemeny(b, w, n, silent=s),
+    "skr": lambda b, w, n, s: ref.supervised_kemeny(b, w, n, ignore=s),
     "skr(credit=paper)": lambda b, w, n, s: ref.supervised_kemeny(b, w, n, "paper"),
-    "skr(k_agg=2)": lambda b, w, n, s: ref.supervised_kemeny(b, w, n, k=2, silent=s),
+    "skr(k_agg=2)": lambda b, w, n, s: ref.supervised_kemeny(b, w, n, k=2, ignore=s),
     "skr(credit=paper, k_agg=3)": lambda b, w, n, s: ref.supervised_kemeny(b, w, n, "paper", 3),
     "Kemeny": lambda b, w, n, s: ref.kemeny(b, w, n, s),
     "Borda": lambda b, w, n, s: ref.borda(b, w, n, s),
@@ -29,30 +29,34 @@ CASES = {
     "RRF(c=0)": lambda b, w, n, s: ref.rrf(b, w, n, 0),
     "Copeland": lambda b, w, n, s: ref.copeland(b, w, n, s),
     "LocalKemeny": lambda b, w, n, s: ref.local_kemeny(
-        ref.borda(b, w, n, s), ref.votes(b, w, n, silent=s)
+        ref.borda(b, w, n, s), ref.votes(b, w, n, ignore=s)
     ),
     "LocalKemeny(start=RRF)": lambda b, w, n, s: ref.local_kemeny(
-        ref.rrf(b, w, n), ref.votes(b, w, n, silent=s)
+        ref.rrf(b, w, n), ref.votes(b, w, n, ignore=s)
     ),
 }
 
 
-def queries_for(rng, rankers: int, partial: bool, count: int = 60, most: int = 9) -> list[Query]:
-    return [random_query(rng, rankers, int(rng.integers(0, most)), partial) for _ in range(count)]
+def random_queries(
+    rng, rankers: int, partial: bool, count: int = 60, max_docs: int = 9
+) -> list[Query]:
+    return [
+        random_query(rng, rankers, int(rng.integers(0, max_docs)), partial) for _ in range(count)
+    ]
 
 
-@pytest.mark.parametrize("missing", ["last", "silent"])
+@pytest.mark.parametrize("missing", ["last", "ignore"])
 @pytest.mark.parametrize("partial", [False, True])
 @pytest.mark.parametrize("text", CASES)
 def test_orders_match_the_reference(text: str, partial: bool, missing: str) -> None:
     rng = np.random.default_rng(len(text))
     for rankers in (1, 2, 3, 5):
-        queries = queries_for(rng, rankers, partial)
+        queries = random_queries(rng, rankers, partial)
         ballots = ballots_of(queries, missing)
         weights = some_weights(rng, rankers)
-        got = split(ballots, method(text).order(ballots, weights))
-        for query, order in zip(queries, got, strict=True):
-            expected = CASES[text](query.lists, weights.tolist(), query.n, missing == "silent")
+        orders = split(ballots, method(text).order(ballots, weights))
+        for query, order in zip(queries, orders, strict=True):
+            expected = CASES[text](query.lists, weights.tolist(), query.n, missing == "ignore")
             assert order == expected, (query, weights)
 
 
@@ -64,7 +68,7 @@ def test_supervised_kemeny_matches_algorithm_2() -> None:
         ballots, weights = ballots_of(queries), some_weights(rng, rankers)
         for credit in ("extended", "paper"):
             for k in (None, 1, 5):
-                chosen = fp_skr(credit, k)
+                chosen = supervised_kemeny(credit, k)
                 for query, order in zip(
                     queries, split(ballots, chosen.order(ballots, weights)), strict=True
                 ):
@@ -74,7 +78,7 @@ def test_supervised_kemeny_matches_algorithm_2() -> None:
     assert compared == 3600
 
 
-def fp_skr(credit: str, k: int | None):
+def supervised_kemeny(credit: str, k: int | None):
     return method("skr", credit=credit, k_agg=k)
 
 
@@ -82,18 +86,18 @@ def test_credit_modes_agree_only_with_credit_for_the_full_list() -> None:
     rng = np.random.default_rng(1)
     queries = [random_query(rng, 3, 8) for _ in range(200)]
     ballots = ballots_of(queries)
-    full = [fp_skr(credit, 8).order(ballots) for credit in ("extended", "paper")]
+    full = [supervised_kemeny(credit, 8).order(ballots) for credit in ("extended", "paper")]
     assert (full[0] == full[1]).all()
     assert (full[0] == method("Kemeny").order(ballots)).all()
-    half = [fp_skr(credit, None).order(ballots) for credit in ("extended", "paper")]
+    half = [supervised_kemeny(credit, None).order(ballots) for credit in ("extended", "paper")]
     assert (half[0] != half[1]).any()
 
 
 def test_printed_credit_keeps_an_uncredited_document_first() -> None:
     lists = [[1, 2, 3, 4, 5, 0], [2, 1, 3, 5, 4, 0], [1, 3, 2, 4, 5, 0]]
     ballots, weights = ballots_of([Query(6, lists)]), [0.4, 0.3, 0.3]
-    assert fp_skr("paper", None).order(ballots, weights)[0] == 0
-    assert fp_skr("extended", None).order(ballots, weights).tolist()[0] == 1
+    assert supervised_kemeny("paper", None).order(ballots, weights)[0] == 0
+    assert supervised_kemeny("extended", None).order(ballots, weights).tolist()[0] == 1
 
 
 @pytest.mark.slow
@@ -108,31 +112,29 @@ def test_supervised_kemeny_costs_at_most_twice_the_optimum() -> None:
     assert 1 < ratio.mean() < 1.05  # not always optimal, but rarely far from it
 
 
-@pytest.mark.parametrize("missing", ["last", "silent"])
+@pytest.mark.parametrize("missing", ["last", "ignore"])
 @pytest.mark.parametrize("partial", [False, True])
 def test_exact_cost_is_the_minimum_over_permutations(partial: bool, missing: str) -> None:
     rng = np.random.default_rng(3)
     for rankers in (1, 2, 3, 4, 6):
-        queries = queries_for(rng, rankers, partial, count=30, most=7)
+        queries = random_queries(rng, rankers, partial, count=30, max_docs=7)
         ballots, weights = ballots_of(queries, missing), some_weights(rng, rankers)
         order = method("exact").order(ballots, weights)
         costs = fp.aggregation.kemeny_cost(order, ballots, weights)
         for query, cost in zip(queries, costs, strict=True):
-            m = ref.votes(query.lists, weights.tolist(), query.n, silent=missing == "silent")
+            m = ref.votes(query.lists, weights.tolist(), query.n, ignore=missing == "ignore")
             assert cost == pytest.approx(ref.cheapest(m), abs=1e-9)
 
 
-def majority_cycle(size: int, beside: int = 0) -> Query:
-    """Return a query with one majority cycle, and `beside` further documents below it."""
-    turns = [[*range(i, size), *range(i)] for i in range(size)]
-    return Query(size + beside, [[*t, *range(size, size + beside)] for t in turns])
+def majority_cycle(size: int, below: int = 0) -> Query:
+    """Return a query with one majority cycle, and `below` further documents below it."""
+    rotations = [[*range(i, size), *range(i)] for i in range(size)]
+    return Query(size + below, [[*r, *range(size, size + below)] for r in rotations])
 
 
 def test_exact_orders_cycles_up_to_the_limit() -> None:
     for size in (3, 9, 16):
-        query = majority_cycle(
-            size, beside=70
-        )  # more than 64 documents: more than one word of bits
+        query = majority_cycle(size, below=70)  # more than 64 documents: more than one word of bits
         ballots = ballots_of([query])
         order = method("exact").order(ballots)
         assert order.tolist() == list(
@@ -164,7 +166,7 @@ def test_exact_searches_large_cycles_on_request() -> None:
 def test_best_insertion_is_a_local_optimum(partial: bool) -> None:
     rng = np.random.default_rng(4)
     for rankers in (1, 3, 4):
-        queries = queries_for(rng, rankers, partial, count=25)
+        queries = random_queries(rng, rankers, partial, count=25)
         ballots, weights = ballots_of(queries), some_weights(rng, rankers)
         w = weights.tolist()
         order = method("BestInsertion").order(ballots, weights)
@@ -195,8 +197,8 @@ def test_kwik_sort_returns_the_best_repeat_and_is_seeded() -> None:
     queries = [random_query(rng, 3, 12) for _ in range(40)]
     ballots = ballots_of(queries)
 
-    def costs(**how) -> np.ndarray:
-        return fp.aggregation.kemeny_cost(method("KwikSort", **how).order(ballots), ballots)
+    def costs(**parameters) -> np.ndarray:
+        return fp.aggregation.kemeny_cost(method("KwikSort", **parameters).order(ballots), ballots)
 
     once, often = costs(repeats=1), costs(repeats=30)
     assert (often <= once + 1e-9).all()
@@ -235,36 +237,38 @@ class TestEveryMethod:
         chosen = method(name, k_agg=8) if name == "SupervisedKemeny" else method(name)
         assert split(ballots, chosen.order(ballots, [0, 2, 0])) == [q.lists[1] for q in queries]
 
-    def test_nobody_lists_anything(self, name: str) -> None:
+    def test_empty_lists_give_base_order(self, name: str) -> None:
         ballots = ballots_of([Query(4, [[], []]), Query(0, [[], []]), Query(1, [[0], []])])
         assert method(name).order(ballots).tolist() == [0, 1, 2, 3, 0]
 
-    def test_no_query(self, name: str) -> None:
+    def test_ballots_without_queries(self, name: str) -> None:
         ballots = fp.aggregation.Ballots.from_scores(np.zeros((2, 0)), [0])
         assert method(name).order(ballots).tolist() == []
 
-    def test_opposites_leave_base_order(self, name: str) -> None:
+    def test_opposite_rankers_leave_base_order(self, name: str) -> None:
         ballots = ballots_of([Query(4, [[0, 1, 2, 3], [3, 2, 1, 0]])])
         cost = fp.aggregation.kemeny_cost(method(name).order(ballots), ballots)
         assert cost[0] == pytest.approx(3.0)  # every order contradicts half of the votes
         if name not in (
             "SupervisedKemeny",
             "RRF",
-        ):  # these do not treat the ends and the middle alike
+        ):  # these treat the ends and the middle differently
             assert method(name).order(ballots).tolist() in ([0, 1, 2, 3], [3, 2, 1, 0])
 
     @pytest.mark.slow
-    def test_interpreted_is_compiled(self, name: str, interpreted: None, monkeypatch) -> None:
+    def test_interpreted_and_compiled_code_agree(
+        self, name: str, interpreted: None, monkeypatch
+    ) -> None:
         rng = np.random.default_rng(2)
         queries = [random_query(rng, 3, n, partial=True) for n in (1, 5, 7)]
         ballots, weights = ballots_of(queries), [0.5, 0.3, 0.2]
-        for heavy in (best_insertion, kwik_sort, order_components):
-            monkeypatch.setattr(heavy, "always_compile", False)
-        got = method(name).order(ballots, weights)
+        for kernel in (best_insertion, kwik_sort, order_components):
+            monkeypatch.setattr(kernel, "always_compile", False)
+        interpreted_order = method(name).order(ballots, weights)
         monkeypatch.setattr(decorators, "MAX_INTERPRETED", 0)
-        assert (method(name).order(ballots, weights) == got).all()
+        assert (method(name).order(ballots, weights) == interpreted_order).all()
 
-    def test_is_found_by_name_and_its_text_means_the_same(self, name: str) -> None:
+    def test_name_and_text_denote_the_method(self, name: str) -> None:
         assert method(name.lower()) == method(name) == method(str(method(name)))
         assert dict(method_summaries())[name]
 
@@ -286,7 +290,7 @@ def test_method_text_round_trips() -> None:
         ("exact(limit=30)", "at most 22"),
         ("exact(larger=guess)", "refuse or search"),
         ("kwiksort(repeats=0)", "repeats of KwikSort"),
-        ("LocalKemeny(start=nobody)", "there is no aggregation method"),
+        ("LocalKemeny(start=unknown)", "there is no aggregation method"),
     ],
 )
 def test_invalid_methods_are_refused(text: str, message: str) -> None:

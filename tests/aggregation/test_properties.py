@@ -35,10 +35,10 @@ def test_order_is_invariant_to_document_names(name: str, table: list[list[int]],
     n = len(table[0])
     names = [f"d{i}" for i in range(n)]
     shuffled = np.random.default_rng(seed).permutation(n)
-    other = [f"x{j}" for j in shuffled]
+    new_names = [f"x{j}" for j in shuffled]
     first = order([make_run(row, names) for row in table], name)
-    second = order([make_run(row, other) for row in table], name)
-    renamed = dict(zip(names, other, strict=True))
+    second = order([make_run(row, new_names) for row in table], name)
+    renamed = dict(zip(names, new_names, strict=True))
     assert [renamed[d] for d in first] == second
 
 
@@ -51,13 +51,13 @@ def test_order_is_invariant_to_row_order_given_a_base(
     """Relabeling documents and the base order relabels the result."""
     scores = np.array(table, float)
     n = scores.shape[1]
-    mu = np.random.default_rng(seed).permutation(n).astype(float)
+    base_scores = np.random.default_rng(seed).permutation(n).astype(float)
     moved = np.random.default_rng(seed + 1).permutation(n)
     first = fp.aggregation.aggregate(
-        fp.aggregation.Ballots.from_scores(scores, [0, n], mu), name
+        fp.aggregation.Ballots.from_scores(scores, [0, n], base_scores), name
     ).scores
     second = fp.aggregation.aggregate(
-        fp.aggregation.Ballots.from_scores(scores[:, moved], [0, n], mu[moved]), name
+        fp.aggregation.Ballots.from_scores(scores[:, moved], [0, n], base_scores[moved]), name
     ).scores
     assert first[moved].tolist() == second.tolist()
 

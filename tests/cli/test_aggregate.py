@@ -133,7 +133,7 @@ def test_base_is_a_ranking_another_run_or_turns(run, files) -> None:
     for arguments, base, voters in (
         (("0.run", "1.run", "--base", "1.run"), 1, runs[:2]),
         (("0.run", "1.run", "--base", "2.run"), runs[2], runs[:2]),
-        (("0.run", "1.run", "2.run", "--base", "turns"), "turns", runs),
+        (("0.run", "1.run", "2.run", "--base", "round-robin"), "round-robin", runs),
     ):
         code, _, err = run("aggregate", *arguments, "-o", "o.run", "--depth", "3")
         assert code == 0, err
@@ -144,9 +144,9 @@ def test_base_is_a_ranking_another_run_or_turns(run, files) -> None:
 def test_credit_and_missing_reach_the_method(run, files) -> None:
     Path("part.run").write_text("1 Q0 q1d1 1 1.0 part\n")
     runs = [fp.read_run("0.run"), fp.read_run("1.run"), fp.read_run("part.run")]
-    arguments = ("0.run", "1.run", "part.run", "--credit", "paper", "--missing", "silent")
+    arguments = ("0.run", "1.run", "part.run", "--credit", "paper", "--missing", "ignore")
     assert run("aggregate", *arguments, "-o", "o.run").returncode == 0
-    expected = fp.aggregation.aggregate(runs, "skr(credit=paper)", missing="silent").run.to_dict()
+    expected = fp.aggregation.aggregate(runs, "skr(credit=paper)", missing="ignore").run.to_dict()
     assert order("o.run") == {q: list(docs) for q, docs in expected.items()}
 
 
@@ -191,7 +191,7 @@ def test_input_errors_are_one_line_and_exit_code_1(run, files, args, message) ->
         (["0.run", "1.run", "--qrels", "data.qrels", "--valid-run", "0.run"], "1 validation"),
         (["0.run", "--valid", "vali.txt"], "--valid goes with --data"),
         (["--data", "data.txt", "--scores", "0.scores", "--qrels", "data.qrels"], "with runs"),
-        (["--data", "data.txt", "--scores", "0.scores", "--base", "turns"], "goes with runs"),
+        (["--data", "data.txt", "--scores", "0.scores", "--base", "round-robin"], "goes with runs"),
         (["--data", "data.txt", "--scores", "0.scores", "--valid", "vali.txt"], "0 validation"),
         (["0.run", "--depth", "0"], "depth"),
         (["0.run", "--credit", "full"], "credit"),

@@ -43,7 +43,7 @@ def test_text_reports_agreement_and_certificates(run, files) -> None:
 
 @pytest.mark.slow
 def test_json_is_equal_for_runs_and_scores(run, files) -> None:
-    options = ("--json", "--baseline", "good", "--within", "1.2", "--effort", "10")
+    options = ("--json", "--baseline", "good", "--within", "1.2", "--max-boxes", "10")
     inputs = [
         (files / "data.txt", "--scores", files / "good.scores", "--scores", files / "poor.scores"),
         ("--qrels", files / "data.qrels", "--run", files / "good.run", "--run", files / "poor.run"),

@@ -24,7 +24,7 @@ def files(tmp_path: Path, monkeypatch) -> Path:
 @pytest.mark.slow
 def test_learn_writes_and_prints_a_measure(run, files):
     code, out, _ = run(
-        "dcglearn", "learn", "prefs.jsonl", "-o", "m.json", "--rounds", "20", "--test", "9",
+        "dcglearn", "learn", "prefs.jsonl", "-o", "m.json", "--rounds", "20", "--test-rounds", "9",
         "--html", "m.html",
     )  # fmt: skip
     assert code == 0
@@ -36,8 +36,8 @@ def test_learn_writes_and_prints_a_measure(run, files):
     assert len(utility.about["intervals"]["gains"]) == 5
     assert 0 < utility.about["position_test"]["p"] <= 1
     assert utility.about["advice"]["pairs"] == 150
-    assert utility.about["against_dcg"]["verdict"] in ("better", "not better")
-    assert utility.about["against_dcg"]["text"] in out
+    assert utility.about["dcg_comparison"]["verdict"] in ("better", "not better")
+    assert utility.about["dcg_comparison"]["text"] in out
     page = Path("m.html").read_text()
     assert page.count("<svg") == 3
     assert page.count('class="error c0"') == 15
@@ -50,7 +50,7 @@ def test_cut_and_unjudged_ranks_print_notes(run, tmp_path: Path, monkeypatch) ->
         for q in range(6)
     ]
     Path("p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    words = ("dcglearn", "learn", "p.jsonl", "--C", 1, "--rounds", 0, "--test", 0)
+    words = ("dcglearn", "learn", "p.jsonl", "--C", 1, "--rounds", 0, "--test-rounds", 0)
     notes = run(*words).stderr
     assert "some lists have 12 positions; only the first 10 count in the measure" in notes
     assert "25.0% of the positions have no grade and count as the worst grade" in notes
@@ -62,7 +62,7 @@ def test_cut_and_unjudged_ranks_print_notes(run, tmp_path: Path, monkeypatch) ->
 @pytest.mark.slow
 def test_learn_prints_json_with_its_options(run, files):
     code, out, _ = run(
-        "dcglearn", "learn", "prefs.jsonl", "--json", "--rounds", "0", "--test", "0", "--C", "2.5",
+        "dcglearn", "learn", "prefs.jsonl", "--json", "--rounds", "0", "--test-rounds", "0", "--C", "2.5",
         "--C-tie", "0.1", "--decreasing", "--nonnegative", "--form", "weights", "--K", "5",
     )  # fmt: skip
     record = json.loads(out)
@@ -103,7 +103,7 @@ def test_learn_from_two_runs_and_preferences_of_editors(run, files):
     Path("said.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
     code, out, _ = run(
         "dcglearn", "learn", "said.jsonl", "--qrels", "q.qrels", "--run", "old.run", "--run",
-        "new.run", "--K", "8", "--json", "--rounds", "0", "--test", "0",
+        "new.run", "--K", "8", "--json", "--rounds", "0", "--test-rounds", "0",
     )  # fmt: skip
     assert code == 0
     record = json.loads(out)
@@ -233,7 +233,7 @@ def test_undetermined_discounts_are_not_printed(run, tmp_path: Path, monkeypatch
         for q in range(30)
     ]  # fmt: skip
     Path("p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    arguments = ("dcglearn", "learn", "p.jsonl", "--test", 0, "--rounds", 40, "-o", "m.json")
+    arguments = ("dcglearn", "learn", "p.jsonl", "--test-rounds", 0, "--rounds", 40, "-o", "m.json")
     result = run(*arguments, "--html", "m.html")
     assert result.returncode == 0, result.stderr
     shown = result.stdout.split("Discounts", 1)[1].split("wrote", 1)[0].strip()
@@ -241,7 +241,7 @@ def test_undetermined_discounts_are_not_printed(run, tmp_path: Path, monkeypatch
     assert "not determined, because no pair differs there: positions 6, 7, 8, 9, 10" in shown
     assert "place 6 " not in shown
     utility = fp.dcglearn.read_utility("m.json")
-    assert utility.about["undetermined_places"] == [6, 7, 8, 9, 10]
+    assert utility.about["undetermined_positions"] == [6, 7, 8, 9, 10]
     assert np.max(utility.about["intervals"]["discounts"]) > 3  # the file has all digits
     assert "> 3]" in shown
     assert "whose weight is poorly determined here: values above 3 are shown as > 3" in shown

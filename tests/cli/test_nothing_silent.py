@@ -64,7 +64,7 @@ SCORES = ["--scores", "a.scores", "--scores", "b.scores"]
         (["evaluate", "d.txt", "--scores", "a.scores", "--queries", "run"], "--queries goes with --run"),
         (["compare", "d.txt", *SCORES, "--queries", "run"], "--queries goes with --run"),
         (["compare", "--qrels", "d.qrels", "--run", "a.run", "--run", "sub/a.run", "--baseline", "a"], "--baseline a may be a.run or sub/a.run"),
-        (["aggregate", "--data", "d.txt", *SCORES, "--missing", "silent"], "--missing goes with runs"),
+        (["aggregate", "--data", "d.txt", *SCORES, "--missing", "ignore"], "--missing goes with runs"),
         (["aggregate", "--data", "d.txt", *SCORES, "--tag", "x"], "--tag goes with runs"),
         (["aggregate", "a.run", "b.run", "-m", "AP"], "--measure goes with judgments"),
         (["dcglearn", "choose", "p.jsonl", "--measure", "m.json", "--K", "3"], "--K goes with --prefs"),

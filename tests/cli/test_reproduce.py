@@ -14,7 +14,7 @@ import pytest
 
 from firstpage.folders import cache_folder
 from firstpage.papers.study import run
-from tests.papers.folders import letor
+from tests.papers.folders import write_letor_folds
 from tests.patience import PATIENCE
 
 FIGURE = ("reproduce", "zhou2013/figure1", "--seeds", 2, "--jobs", 1)
@@ -38,7 +38,14 @@ def test_json_has_cells_and_claims(run) -> None:
     published = [c["paper"] for c in record["cells"] if c["paper"] is not None]
     assert published == [0.8]
     assert [c["verdict"] for c in record["claims"]][2:] == ["does not hold", "does not hold"]
-    assert record["claims"][0].keys() == {"entry", "text", "verdict", "why", "whose", "held_equal"}
+    assert record["claims"][0].keys() == {
+        "entry",
+        "text",
+        "verdict",
+        "evidence",
+        "source",
+        "held_equal",
+    }
     assert record["claims"][0]["held_equal"].startswith("the pairs of rankings")
     assert run(*FIGURE, "--json").stdout == result.stdout
 
@@ -57,7 +64,7 @@ def test_text_page_markdown_and_csv_are_written(run, tmp_path: Path) -> None:
     assert marked.read_text().startswith("# Zhou, Zha, Chang, Xue")
     run(*FIGURE, "-o", cells)
     assert cells.read_text().startswith(
-        "study,entry,discount,DCG difference,paper,ours,se,held equal\n"
+        "study,entry,discount,DCG difference,paper,ours,se,held_equal\n"
     )
 
 
@@ -74,7 +81,7 @@ def test_list_shows_missing_data(run, tmp_path: Path) -> None:
     listing = json.loads(run("reproduce", "--list", "--json", "--data", tmp_path).stdout)
     rows = {row["entry"]: row["missing"] for row in listing["entries"]}
     assert rows["zhou2013/figure12"] == ""
-    assert {"data", "state", "folder", "layout", "origin"} == listing["data"][0].keys()
+    assert {"name", "status", "folder", "layout", "source"} == listing["datasets"][0].keys()
 
 
 @pytest.mark.parametrize(
@@ -147,7 +154,7 @@ def test_table_is_computed_once_its_data_are_added(run, tmp_path: Path) -> None:
     result = run(*arguments)
     assert result.returncode == 1
     assert result.stderr == f"firstpage: error: table2 needs td2003 in {tmp_path}.\n"
-    letor(tmp_path / "td2003", grades=2, old=True)
+    write_letor_folds(tmp_path / "td2003", grades=2, old=True)
     result = run(*arguments)
     assert result.returncode == 0
     cells = {(c["model"], c["k"], c["measure"]): c for c in json.loads(result.stdout)["cells"]}

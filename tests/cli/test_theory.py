@@ -19,7 +19,7 @@ def test_report_shows_false_theorems_and_their_corrections(run) -> None:
     assert out.startswith("Lan et al. (2013)")
     assert "false as printed  theorem-1:" in out
     assert "corrected: holds  theorem-1-weak:" in out
-    assert "such as: n = 2, k = 1, scores in true order" in out
+    assert "counterexample: n = 2, k = 1, scores in true order" in out
     assert "2 checks, 2 as recorded." in out
     assert "False as printed: lan2013/theorem-1; corrected by theorem-1-weak." in out
 

@@ -52,11 +52,13 @@ def mean_gaps(problem, gains, discounts, normalized: bool):
     positions = discounts.shape[1]
     total = np.zeros(len(gains))
     for pool, a, b in problem:
-        one, two, best = (
+        value_a, value_b, best = (
             (gains[:, order[:positions]] * discounts).sum(axis=1)
             for order in (a, b, sorted(pool, reverse=True))
         )
-        total += (one - two) / np.where(best > 0, best, 1.0) if normalized else one - two
+        total += (
+            (value_a - value_b) / np.where(best > 0, best, 1.0) if normalized else value_a - value_b
+        )
     return total / len(problem)
 
 

@@ -86,8 +86,8 @@ def fits(rng: np.random.Generator) -> Iterator[tuple[str, Optimum, float]]:
     for _ in range(2):
         counts = np.bincount(rng.integers(0, len(pairs), len(pairs)), minlength=len(pairs))
         sample = pairs[counts > 0].with_weight((pairs.weight * counts)[counts > 0])
-        again = Problem(sample, problem.cone, problem.costs, problem.margins)
-        yield "a bootstrap sample, from the full fit", again.solve(cold.steps), 0.0
+        resampled = Problem(sample, problem.cone, problem.costs, problem.margins)
+        yield "a bootstrap sample, from the full fit", resampled.solve(cold.steps), 0.0
     permuted = Problem(
         pairs[rng.permutation(len(pairs))], problem.cone, problem.costs, problem.margins
     )

@@ -20,8 +20,8 @@ def judged(table: Floats, count: int, error: float, seed: int = 0) -> Preference
     rng = np.random.default_rng(seed)
     positions, grades = table.shape
     left, right = rng.integers(0, grades, (2, count, positions))
-    at = np.arange(positions)
-    difference = table[at, left].sum(axis=1) - table[at, right].sum(axis=1)
+    rows = np.arange(positions)
+    difference = table[rows, left].sum(axis=1) - table[rows, right].sum(axis=1)
     outcome = np.where(difference > 0, 1, -1) * np.where(rng.random(count) < error, -1, 1)
     return Preferences.from_grades(
         left, right, outcome, query=[f"q{i}" for i in range(count)], grades=range(grades)

@@ -71,11 +71,11 @@ def test_gradient_matches_finite_differences() -> None:
     rng = np.random.default_rng(2)
     for shape in ((1, 4), (3, 2)):
         problem = random_problem(rng, 3, *shape)
-        at = rng.normal(size=sum(shape))
+        point = rng.normal(size=sum(shape))
         error = check_grad(
             lambda x, p=problem: difference_gradient(p, x)[0],
             lambda x, p=problem: difference_gradient(p, x)[1],
-            at,
+            point,
         )
         assert error < 1e-5
 

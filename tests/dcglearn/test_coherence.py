@@ -96,9 +96,9 @@ def test_agreement_increases_with_the_difference() -> None:
 def test_list_values_are_sums_over_positions() -> None:
     utility = Utility.from_gains([0, 1, 3], [1.0, 0.5])
     assert list_values([[2, 1, 0], [0, 2, 2]], utility) == pytest.approx([1 + 0.5 / 3, 0.5])
-    for wrong, message in (([[2]], "at least 2"), ([[7, 0]], "no gain for the grade 7")):
+    for lists, message in (([[2]], "at least 2"), ([[7, 0]], "no gain for the grade 7")):
         with pytest.raises(DataError, match=message):
-            list_values(wrong, utility)
+            list_values(lists, utility)
 
 
 def test_coherence_lists_disagreements_and_orders() -> None:
@@ -116,10 +116,10 @@ def test_coherence_lists_disagreements_and_orders() -> None:
     (worst,) = result.worst_disagreements
     assert (worst.query, worst.grades_a, worst.grades_b) == ("q", (2, 0), (1, 1))
     assert result.to_dict()["agreement"]["rate"] == 0
-    same = coherence(runs, qrels, steep, steep)
-    assert same.agreement.rate == 1
-    assert not same.worst_disagreements
-    assert not same.differing_pairs
+    self_comparison = coherence(runs, qrels, steep, steep)
+    assert self_comparison.agreement.rate == 1
+    assert not self_comparison.worst_disagreements
+    assert not self_comparison.differing_pairs
 
 
 def test_one_system_and_disjoint_queries_raise() -> None:

@@ -17,11 +17,11 @@ from firstpage.errors import DataError, FirstpageWarning
 from tests.dcglearn.reference import random_preferences
 
 CASES: dict[str, dict[str, Any]] = {
-    "as it comes": {},
+    "defaults": {},
     "ties cost more": {"C_tie": 7.0},
     "decreasing": {"decreasing": True},
     "nonnegative": {"nonnegative": True},
-    "strong": {"strong": 2.0},
+    "strong margin": {"strong_margin": 2.0},
     "condensed": {"unjudged": "condense"},
     "few positions": {"K": 3},
     "additional grades": {"grades": range(7)},
@@ -31,7 +31,7 @@ CASES: dict[str, dict[str, Any]] = {
 def random_pairs(weighted: bool = False, with_queries: bool = True) -> Preferences:
     preferences = random_preferences(900, ties=0.2, strong=0.3)
     weight = np.random.default_rng(4).random(900) if weighted else np.ones(900)
-    names = [f"q{at % 70}" for at in range(900)] if with_queries else None
+    names = [f"q{row % 70}" for row in range(900)] if with_queries else None
     left = preferences.left.copy()
     left[::9, 2] = -1  # unjudged
     sides = (np.where(side < 0, np.nan, side) for side in (left, preferences.right))
@@ -48,8 +48,8 @@ def write_files(pairs: Preferences, folder: Path, suffixes: str = ".npz .jsonl .
     """Write the pairs to files of unequal sizes that share queries."""
     folder.mkdir(parents=True, exist_ok=True)
     ends = [0, 100, 420, len(pairs)]
-    for at, suffix in enumerate(suffixes.split()):
-        write_preferences(pairs[ends[at] : ends[at + 1]], folder / f"{at}{suffix}")
+    for number, suffix in enumerate(suffixes.split()):
+        write_preferences(pairs[ends[number] : ends[number + 1]], folder / f"{number}{suffix}")
     return folder
 
 
@@ -103,8 +103,8 @@ def test_hard_margin_problems_are_solved_over_files(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     left, right = (rng.integers(0, 5, (900, 10)) for _ in range(2))
     weights = np.outer(1 / np.log2(np.arange(2, 12)), 2.0 ** np.arange(5) - 1)
-    at = np.arange(10)
-    differences = (weights[at, left] - weights[at, right]).sum(axis=1)
+    positions = np.arange(10)
+    differences = (weights[positions, left] - weights[positions, right]).sum(axis=1)
     pairs = Preferences.from_grades(left, right, np.sign(differences))
     in_memory, over_files = DCGLearn(C=1e7), DCGLearn(C=1e7)
     in_memory.fit(pairs)
@@ -115,13 +115,13 @@ def test_hard_margin_problems_are_solved_over_files(tmp_path: Path) -> None:
 
 
 def test_folds_keep_queries_together_across_files(tmp_path: Path) -> None:
-    one = random_pairs().query
-    assert one is not None
-    pairs = random_pairs()[np.array([name == "q3" for name in one])]
+    queries = random_pairs().query
+    assert queries is not None
+    pairs = random_pairs()[np.array([name == "q3" for name in queries])]
     folder = tmp_path / "files"
     folder.mkdir()
-    for at in range(3):
-        write_preferences(pairs[at::3], folder / f"{at}.npz")
+    for number in range(3):
+        write_preferences(pairs[number::3], folder / f"{number}.npz")
     with pytest.warns(FirstpageWarning, match=r"C = 1: cross-validation needs .* several queries"):
         learner = DCGLearn(K=5).fit(folder)
     assert learner.C_ == 1.0
@@ -178,9 +178,9 @@ def test_attributes_that_need_pairs_in_memory_raise(tmp_path: Path) -> None:
     learner = DCGLearn(C=1.0).fit(write_files(random_pairs(), tmp_path / "files"))
     with pytest.raises(AttributeError, match="fitted over files and has no pairs_"):
         learner.regularization_path()
-    again = learner.fit(random_pairs())
-    assert len(again.pairs_)
-    assert again.regularization_path((1.0,))
+    in_memory = learner.fit(random_pairs())
+    assert len(in_memory.pairs_)
+    assert in_memory.regularization_path((1.0,))
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,8 @@ def varied(n: int, seed: int = 0, truth: Utility = TRUE, noise: float = 0.0) -> 
         rng.choice(len(frequencies), (n, truth.n_positions), p=frequencies / frequencies.sum())
         for _ in range(2)
     )
-    at = np.arange(truth.n_positions)
-    difference = (truth.weights[at, left] - truth.weights[at, right]).sum(axis=1)
+    positions = np.arange(truth.n_positions)
+    difference = (truth.weights[positions, left] - truth.weights[positions, right]).sum(axis=1)
     noisy_difference = difference + noise * rng.logistic(size=n)
     return Preferences.from_grades(left, right, np.sign(noisy_difference), grades=truth.grades)
 
@@ -42,7 +42,7 @@ def test_encoding_matches_example_2_of_the_paper():
     preferences = Preferences.from_grades([[5, 1, 3]], [[1, 1, 1]], grades=range(1, 6))
     pairs = encode(preferences, 3, 5)
     ones = np.flatnonzero(delta(pairs)[0] == 1)
-    best_first = [5 * (at // 5) + 5 - at % 5 for at in ones]
+    best_first = [5 * (index // 5) + 5 - index % 5 for index in ones]
     assert best_first == [1, 13]  # Bad at the second position, 10, is on both sides
 
 
@@ -87,7 +87,7 @@ def test_same_grades_determine_discounts_relative_to_the_last():
     learner = DCGLearn(10, 5, 100.0).fit(zhou_simulator(2).pairs(3000, np.random.default_rng(0)))
     c = 1 / np.log(np.arange(2, 12))
     assert learner.relative_discounts_
-    assert learner.about()["discounts"] == "relative to the last place"
+    assert learner.about()["relative_discounts"] is True
     assert learner.discounts_ == pytest.approx((c - c[-1]) / (c[0] - c[-1]), abs=0.05)
     limit = (c - c[-1]) @ c / np.linalg.norm(c - c[-1]) / np.linalg.norm(c)
     assert limit == pytest.approx(0.892, abs=0.001)
@@ -109,11 +109,11 @@ def test_cost_of_ties_reduces_their_differences():
     simulator = zhou_simulator(2)
     pool = [simulator.rankings(6000, rng) for _ in range(2)]
     difference = np.abs(simulator.values(pool[0]) - simulator.values(pool[1]))
-    near = np.flatnonzero(
+    tied_rows = np.flatnonzero(
         (difference < np.quantile(difference, 0.12)) & (pool[0] != pool[1]).any(axis=1)
     )[:400]
     ties = Preferences.from_grades(
-        *(side[near] for side in pool), np.zeros(400), grades=simulator.truth.grades
+        *(side[tied_rows] for side in pool), np.zeros(400), grades=simulator.truth.grades
     )
     preferences = simulator.pairs(150, rng) + ties
     tie_differences = [
@@ -136,10 +136,10 @@ def test_decreasing_and_nonnegative_constrain_the_weights():
 
 def test_strong_preferences_have_a_larger_margin():
     left, right = [[2], [1]], [[0], [0]]
-    plain = DCGLearn(1, C=1e4).fit(left, right, [2, 1], grades=[0, 1, 2])
-    wide = DCGLearn(1, C=1e4, strong=3.0).fit(left, right, [2, 1], grades=[0, 1, 2])
-    assert plain.weights_[0] == pytest.approx([0, 1, 1], abs=1e-3)
-    assert wide.weights_[0] == pytest.approx([0, 1.5, 3], abs=1e-3)
+    equal_margins = DCGLearn(1, C=1e4).fit(left, right, [2, 1], grades=[0, 1, 2])
+    larger_margin = DCGLearn(1, C=1e4, strong_margin=3.0).fit(left, right, [2, 1], grades=[0, 1, 2])
+    assert equal_margins.weights_[0] == pytest.approx([0, 1, 1], abs=1e-3)
+    assert larger_margin.weights_[0] == pytest.approx([0, 1.5, 3], abs=1e-3)
 
 
 @pytest.mark.slow
@@ -189,9 +189,9 @@ def test_simulated_noise_changes_only_its_target():
     reversed_ = reverse_pairs(preferences, 0.25, rng)
     assert (reversed_.outcome != preferences.outcome).sum() == 50
     assert np.array_equal(reversed_.left, preferences.left)
-    other = randomize_grades(preferences, 0.2, rng)
-    assert 0.1 < (other.left != preferences.left).mean() < 0.22
-    assert np.array_equal(other.outcome, preferences.outcome)
+    regraded = randomize_grades(preferences, 0.2, rng)
+    assert 0.1 < (regraded.left != preferences.left).mean() < 0.22
+    assert np.array_equal(regraded.outcome, preferences.outcome)
 
 
 @pytest.mark.slow
@@ -205,8 +205,8 @@ def test_intervals_cover_the_true_gains():
     assert inside.sum() >= 2
     assert (result.gains[:, 0] <= learner.gains_ + 0.02).all()
     assert (learner.gains_ - 0.02 <= result.gains[:, 1]).all()
-    again = intervals(learner, 100, seed=1)
-    assert np.array_equal(result.weights, again.weights)
+    repeated = intervals(learner, 100, seed=1)
+    assert np.array_equal(result.weights, repeated.weights)
     with pytest.raises(DataError, match="at least 2 rounds"):
         intervals(learner, 1)
 
@@ -238,10 +238,10 @@ def test_judgment_noise_has_its_lapse_rate():
 
 def test_segments_are_shrunk_toward_the_pooled_measure():
     flat = Utility.from_gains(TRUE.gains, np.ones(10))
-    many, few = varied(900, seed=1), varied(60, seed=2, truth=flat)
+    web, shop = varied(900, seed=1), varied(60, seed=2, truth=flat)
     preferences = Preferences.from_grades(
-        np.vstack([many.left, few.left]), np.vstack([many.right, few.right]),
-        np.concatenate([many.outcome, few.outcome]), segment=["web"] * 900 + ["shop"] * 60,
+        np.vstack([web.left, shop.left]), np.vstack([web.right, shop.right]),
+        np.concatenate([web.outcome, shop.outcome]), segment=["web"] * 900 + ["shop"] * 60,
     )  # fmt: skip
     pooled = DCGLearn(10, C=0.01).fit(preferences)
     separate = DCGLearn(10, C=0.01, pooling=0.0).fit(preferences)
@@ -260,9 +260,9 @@ def test_segments_are_shrunk_toward_the_pooled_measure():
 def test_saved_measure_has_the_same_weights(tmp_path):
     learner = DCGLearn(10, C=1.0).fit(varied(200))
     learner.utility_.save(tmp_path / "m.json")
-    again = read_utility(tmp_path / "m.json")
-    assert np.array_equal(again.weights, learner.weights_)
-    assert again.about["accuracy"] == learner.accuracy_
+    loaded = read_utility(tmp_path / "m.json")
+    assert np.array_equal(loaded.weights, learner.weights_)
+    assert loaded.about["accuracy"] == learner.accuracy_
     pool = varied(50, seed=9)
     signs = np.sign(learner.decision_function(pool))
     assert (signs == pool.outcome).mean() == pytest.approx(learner.score(pool))
@@ -288,7 +288,7 @@ def test_parameters_follow_scikit_learn():
         ({"C": np.nan}, "C must be a finite number above 0"),
         ({"C": "x"}, "C must be a finite number above 0"),
         ({"C_tie": -1}, "C_tie must be"),
-        ({"strong": 0}, "strong, the margin"),
+        ({"strong_margin": 0}, "strong_margin, the margin"),
         ({"pooling": 2}, "pooling must be from 0 to 1"),
         ({"grid": []}, "grid must be a sequence of values of C"),
         ({"folds": 1}, "folds must be"),
@@ -304,11 +304,11 @@ def test_invalid_parameters_raise(parameters, message):
 
 
 def test_uninformative_preferences_raise():
-    same = [[1, 0], [0, 1]]
+    lists = [[1, 0], [0, 1]]
     with pytest.raises(DataError, match="all pairs are ties"):
-        DCGLearn(2).fit(same, same[::-1], [0, 0])
+        DCGLearn(2).fit(lists, lists[::-1], [0, 0])
     with pytest.raises(DataError, match="no pair has both a weight and a difference"):
-        DCGLearn(2).fit(same, same, [1, 1])
+        DCGLearn(2).fit(lists, lists, [1, 1])
     with pytest.raises(DataError, match="no pairs to learn from"):
         DCGLearn(10).fit(varied(5)[:0])
 
@@ -340,11 +340,11 @@ def test_contradicted_preferences_give_a_warning():
 
 
 def test_fingerprints_of_equal_and_opposite_pairs():
-    one = encode(Preferences.from_grades([[0, 1, 2]], [[1, 0, 2]], grades=[0, 1, 2]), 3, 3)
-    same = encode(Preferences.from_grades([[0, 1, 0]], [[1, 0, 0]], grades=[0, 1, 2]), 3, 3)
-    back = encode(Preferences.from_grades([[1, 0, 1]], [[0, 1, 1]], grades=[0, 1, 2]), 3, 3)
-    assert fingerprints(one) == fingerprints(same)
-    assert fingerprints(one) == np.uint64(0) - fingerprints(back)
+    pair = encode(Preferences.from_grades([[0, 1, 2]], [[1, 0, 2]], grades=[0, 1, 2]), 3, 3)
+    equal = encode(Preferences.from_grades([[0, 1, 0]], [[1, 0, 0]], grades=[0, 1, 2]), 3, 3)
+    opposite = encode(Preferences.from_grades([[1, 0, 1]], [[0, 1, 1]], grades=[0, 1, 2]), 3, 3)
+    assert fingerprints(pair) == fingerprints(equal)
+    assert fingerprints(pair) == np.uint64(0) - fingerprints(opposite)
 
 
 def test_positions_beyond_all_lists_have_discount_zero():
@@ -405,7 +405,7 @@ def test_failed_fit_keeps_the_previous_one():
     with pytest.raises(DataError, match="all pairs are ties"):
         learner.fit([[1, 0]], [[0, 1]], [0])
     assert learner.about() == before
-    learner.set_params(K=2, C_tie=5.0, unjudged="refuse", strong=9.0)
+    learner.set_params(K=2, C_tie=5.0, unjudged="refuse", strong_margin=9.0)
     assert learner.about() == before
     assert learner.regularization_path([1.0])[1.0].weights == pytest.approx(learner.weights_)
 
@@ -459,14 +459,14 @@ def test_extreme_weights_raise_or_stay_finite():
 
 def test_pairs_without_a_segment_name_have_no_segment():
     preferences = varied(60)
-    some = fp.dcglearn.Preferences.from_grades(
+    half_named = fp.dcglearn.Preferences.from_grades(
         preferences.left,
         preferences.right,
         preferences.outcome,
         segment=["a"] * 30 + [""] * 30,
         grades=range(5),
     )
-    learner = fp.dcglearn.DCGLearn(10, C=1.0).fit(some)
+    learner = fp.dcglearn.DCGLearn(10, C=1.0).fit(half_named)
     assert list(learner.segments_) == ["a"]
 
 

@@ -19,9 +19,9 @@ def by_enumeration(hessian, linear):
     """Return the best nonnegative solution over all 2^n supports."""
     best = np.zeros(len(linear))
     for chosen in product([False, True], repeat=len(linear)):
-        at = np.flatnonzero(chosen)
+        support = np.flatnonzero(chosen)
         x = np.zeros(len(linear))
-        x[at] = np.linalg.solve(hessian[np.ix_(at, at)], linear[at])
+        x[support] = np.linalg.solve(hessian[np.ix_(support, support)], linear[support])
         if (x >= 0).all() and value(x, hessian, linear) < value(best, hessian, linear):
             best = x
     return best

@@ -121,13 +121,13 @@ def test_gap_is_closed_for_random_problems(
 def test_threads_and_warm_starts_do_not_change_the_optimum():
     pairs = problem(40_000, seed=2, ties=0.2)
     costs = np.array([1.0, 1.0, 1.0])
-    one = solve(InMemoryPairSums(pairs, MARGINS, threads=1), weight_cone(10, 5), costs)
-    two = solve(InMemoryPairSums(pairs, MARGINS, threads=2), weight_cone(10, 5), costs)
-    assert np.array_equal(one.weights, two.weights)
+    one_thread = solve(InMemoryPairSums(pairs, MARGINS, threads=1), weight_cone(10, 5), costs)
+    two_threads = solve(InMemoryPairSums(pairs, MARGINS, threads=2), weight_cone(10, 5), costs)
+    assert np.array_equal(one_thread.weights, two_threads.weights)
     sums = InMemoryPairSums(pairs, MARGINS)
     first = solve(sums, weight_cone(10, 5), 0.01 * costs)
     warm = solve(sums, weight_cone(10, 5), costs, first.steps)
-    assert np.abs(warm.weights - one.weights).max() < 1e-9
+    assert np.abs(warm.weights - one_thread.weights).max() < 1e-9
 
 
 def test_weight_equals_copies_of_a_pair():

@@ -59,9 +59,9 @@ def test_proofs_and_witnesses_withstand_random_search(measure: str, vary: str) -
         for witness in (verdict.unrestricted.witness, verdict.nearest_witness):
             if witness is not None:
                 u = witness.utility
-                again = plain.mean_gap(problem, u.gains, u.discounts, normalized)
-                assert again < 0, number
-                assert again == pytest.approx(witness.difference, abs=1e-12)
+                flipped_difference = plain.mean_gap(problem, u.gains, u.discounts, normalized)
+                assert flipped_difference < 0, number
+                assert flipped_difference == pytest.approx(witness.difference, abs=1e-12)
                 assert (np.diff(u.gains) > 0).all()
                 assert (np.diff(u.discounts) < 0).all()
         sampled = plain.within(
@@ -251,7 +251,7 @@ def test_baseline_and_invalid_options() -> None:
     runs["c"] = runs["a"]
     assert len(verdicts(runs, qrels, "NDCG@2")) == 3
     assert len(verdicts(runs, qrels, "NDCG@2", baseline="b")) == 2
-    for wrong, message in (
+    for options, message in (
         ({"baseline": "x"}, "no system 'x'"), ({"within": 0.5}, "at least 1"), ({"max_boxes": 0}, "max_boxes"),
         ({"vary": "grades"}, "vary must be"), ({"measure": "DCG(gain=[0, 2, 1])@2"}, "decrease with the grade"),
         ({"measure": "DCG(gain=[1, 2, 3])@2"}, "worst grade"), ({"measure": "AP"}, "only DCG and NDCG"),
@@ -259,14 +259,14 @@ def test_baseline_and_invalid_options() -> None:
         ({"measure": Utility.from_gains([0, 0, 0], [1, 0.5])}, "all the same"),
     ):  # fmt: skip
         with pytest.raises((DataError, MeasureError), match=message):
-            verdicts(runs, qrels, **{"measure": "NDCG@2", **wrong})
+            verdicts(runs, qrels, **{"measure": "NDCG@2", **options})
 
 
 def test_sum_of_ratios_at_a_point() -> None:
-    one = SumOfRatios(
+    problem = SumOfRatios(
         np.array([[[1.0, -2.0]], [[3.0, 0.0]]]), np.array([[[1.0, 1.0]], [[2.0, 1.0]]])
     )
-    assert one.value(np.ones(1), np.array([2.0, 1.0])) == pytest.approx(0 / 3 + 6 / 5)
+    assert problem.value(np.ones(1), np.array([2.0, 1.0])) == pytest.approx(0 / 3 + 6 / 5)
 
 
 def test_rounding_does_not_make_a_verdict_undecided():

@@ -14,7 +14,7 @@ from firstpage.papers.study.study import Cells, Claim, Experiment, PaperEntry, P
 
 
 def coin(rng: np.random.Generator, bias: float, log: str = "") -> list[dict]:
-    """Return two lines, and log the call."""
+    """Return rows of two series, and log the call."""
     if log:
         with Path(log).open("a") as out:
             out.write(f"{bias}\n")
@@ -37,26 +37,28 @@ def query_values(rng: np.random.Generator, fold: int, better: float = 0.0) -> li
 
 
 def depths(rng: np.random.Generator) -> list[dict]:
-    """Return a line over numbers and a string."""
+    """Return one series over numbers and a string."""
     return [{"model": "ours", "k": k, "value": float(rng.random())} for k in ("full", 1, 10)]
 
 
-def stops_at(rng: np.random.Generator, log: str, after: int) -> list[dict]:
+def interrupt_after(rng: np.random.Generator, log: str, after: int) -> list[dict]:
     """Raise KeyboardInterrupt after this number of calls."""
     path = Path(log)
     calls = len(path.read_text().split()) if path.exists() else 0
-    if calls == after and not os.environ.get("GO_ON"):
+    if calls == after and not os.environ.get("CONTINUE_RUN"):
         raise KeyboardInterrupt
     path.write_text("x " * (calls + 1))
     return [{"coin": "ours", "throws": 1, "value": float(rng.random())}]
 
 
 def warn(rng: np.random.Generator) -> list[dict]:
+    """Warn, and return one row."""
     warnings.warn("a warning of the package", FirstpageWarning, stacklevel=1)
     return [{"coin": "ours", "throws": 1, "value": 1.0}]
 
 
 def better(cells: Cells) -> list[Claim]:
+    """Return the claim that the series "ours" is higher."""
     return [
         greater(
             "ours is better",
@@ -67,6 +69,7 @@ def better(cells: Cells) -> list[Claim]:
 
 
 def entry(*experiments: Experiment, name: str = "figure1", claims=better) -> PaperEntry:
+    """Return an entry with a plot and one printed value."""
     plot = ("", Plot("coin", "throws", "heads", ["theirs"]))
     printed = [({"coin": "ours", "throws": 2}, 0.7)]
     return PaperEntry(
@@ -76,17 +79,19 @@ def entry(*experiments: Experiment, name: str = "figure1", claims=better) -> Pap
 
 
 def study(*entries: PaperEntry) -> PaperStudy:
+    """Return a study with these entries."""
     return PaperStudy(
-        "made-up", "A paper", {e.name: e for e in entries}, ("firstpage.papers.study.claims",)
+        "example", "A paper", {e.name: e for e in entries}, ("firstpage.papers.study.claims",)
     )
 
 
-def nothing(cells: Cells) -> list[Claim]:
+def no_claims(cells: Cells) -> list[Claim]:
+    """Return no claims."""
     return []
 
 
 def end_process(rng: np.random.Generator) -> list[dict]:
-    """End the process at once, as the system does without memory."""
+    """End the process at once, as the operating system does when memory runs out."""
     os._exit(9)
 
 

@@ -10,7 +10,7 @@ from firstpage.data.synthetic import Synthetic
 OLD = {"train": "trainingset", "vali": "validationset", "test": "testset"}
 
 
-def letor(folder: Path, grades: int = 3, old: bool = False, queries: int = 25) -> Path:
+def write_letor_folds(folder: Path, grades: int = 3, old: bool = False, queries: int = 25) -> Path:
     """Write five folds; with `old`, under the file names of LETOR 2 and 3."""
     generator = Synthetic(queries=queries, docs=15, features=6, grades=grades, relevant=0.4, seed=3)
     write_folds(generator.dataset(), folder)

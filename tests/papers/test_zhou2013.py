@@ -13,114 +13,121 @@ from firstpage.dcglearn.simulation import zhou_simulator
 from firstpage.errors import DataError
 from firstpage.papers.study.run import run_study
 from firstpage.papers.study.study import Cell, Cells, RunPlan
-from firstpage.papers.zhou2013 import known_measure, news, study, worlds
+from firstpage.papers.zhou2013 import known_measure, news, simulations, study
 from firstpage.papers.zhou2013.study import ZHOU2013
 
 pytestmark = pytest.mark.filterwarnings("ignore::firstpage.errors.FirstpageWarning")
 
 
 def rng(seed: int = 0) -> np.random.Generator:
+    """Return a random generator."""
     return np.random.default_rng(seed)
 
 
 def verdicts(name: str, seeds: int, data: Path | None = None) -> dict[str, str]:
-    found = run_study(ZHOU2013, [ZHOU2013.entries[name]], RunPlan(seeds=seeds, data=data))
-    return {claim.text: claim.verdict for claim in found.results[0].claims}
+    """Return the verdicts of an entry by the text of the claim."""
+    reproduction = run_study(ZHOU2013, [ZHOU2013.entries[name]], RunPlan(seeds=seeds, data=data))
+    return {claim.text: claim.verdict for claim in reproduction.results[0].claims}
 
 
 @pytest.mark.slow
-def test_figure1_trend_holds_and_its_number_does_not() -> None:
-    found = verdicts("figure1", 3)
-    assert list(found.values()) == ["holds", "holds", "does not hold", "does not hold"]
+def test_trend_of_figure_1_holds_and_its_number_does_not() -> None:
+    results = verdicts("figure1", 3)
+    assert list(results.values()) == ["holds", "holds", "does not hold", "does not hold"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["figure2", "figure3"])
-def test_800_pairs_are_enough(name: str) -> None:
-    found = verdicts(name, 5)
-    assert found.pop("Other agrees with less than 90 %") != "holds"
-    assert set(found.values()) == {"holds"}
+def test_800_pairs_are_sufficient(name: str) -> None:
+    results = verdicts(name, 5)
+    assert results.pop("Other agrees with less than 90 %") != "holds"
+    assert set(results.values()) == {"holds"}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["figure4", "figure5", "figure7", "figure8", "figure10"])
-def test_these_hold_with_few_runs(name: str) -> None:
+def test_claims_hold_with_few_runs(name: str) -> None:
     assert set(verdicts(name, 5).values()) == {"holds"}
 
 
 @pytest.mark.slow
-def test_optimal_rankings_teach_nothing() -> None:
-    rows = worlds.learning_from_optimal_rankings(rng(), 1, [50, 800], False)
+def test_optimal_rankings_are_not_informative() -> None:
+    rows = simulations.learning_from_optimal_rankings(rng(), 1, [50, 800], False)
     assert all(0.5 < row["value"] < 0.8 for row in rows)
     assert "does not hold" not in verdicts("figure9", 3).values()
 
 
 @pytest.mark.slow
-def test_the_limit_of_similarity() -> None:
-    c = 1 / np.log(np.arange(2, 12))
-    off = c - c[-1]
-    limit = float(off @ c / np.linalg.norm(off) / np.linalg.norm(c))
+def test_limit_of_similarity() -> None:
+    discounts = 1 / np.log(np.arange(2, 12))
+    learnable = discounts - discounts[-1]
+    norms = np.linalg.norm(learnable) * np.linalg.norm(discounts)
+    limit = float(learnable @ discounts / norms)
     assert limit == pytest.approx(known_measure.SIMILARITY_LIMIT, abs=5e-4)
-    found = verdicts("figure6", 3)
+    results = verdicts("figure6", 3)
     assert (
-        found[f"similarity at 800 pairs is near cos(c - c_K, c) = {known_measure.SIMILARITY_LIMIT}"]
+        results[
+            f"similarity at 800 pairs is near cos(c - c_K, c) = {known_measure.SIMILARITY_LIMIT}"
+        ]
         == "holds"
     )
 
 
-def test_bins() -> None:
-    size, value = np.array([0.1, 0.2, 1.5, 9.0]), np.array([1.0, 0.0, 1.0, 0.0])
-    assert worlds.bin_means(size, value, [0.0, 1.0, 2.0, 3.0]) == [(0.5, 0.5), (1.5, 1.0)]
-    assert worlds.concordance(np.array([2.0, -1.0, 1e-12])).tolist() == [1.0, 0.0, 0.5]
+def test_bin_means_and_concordance() -> None:
+    sizes, values = np.array([0.1, 0.2, 1.5, 9.0]), np.array([1.0, 0.0, 1.0, 0.0])
+    assert simulations.bin_means(sizes, values, [0.0, 1.0, 2.0, 3.0]) == [(0.5, 0.5), (1.5, 1.0)]
+    assert simulations.concordance(np.array([2.0, -1.0, 1e-12])).tolist() == [1.0, 0.0, 0.5]
 
 
 @pytest.mark.slow
-def test_runs_repeat_to_the_last_bit() -> None:
-    assert worlds.learning_curve(rng(3), 1, [20, 50]) == worlds.learning_curve(rng(3), 1, [20, 50])
+def test_runs_are_reproducible() -> None:
+    assert simulations.learning_curve(rng(3), 1, [20, 50]) == simulations.learning_curve(
+        rng(3), 1, [20, 50]
+    )
     assert news.method_accuracies(rng(3)) == news.method_accuracies(rng(3))
 
 
 # ---- editors
 
 
-def test_editors_judge_about_as_in_table_1() -> None:
-    found = np.array([[row["value"] for row in news.label_counts(rng(i))] for i in range(20)])
-    assert (found.sum(axis=1) == news.QUERIES).all()
-    wanted = np.array(list(news.COUNTS.values()))
-    assert (np.abs(found.mean(axis=0) - wanted) < np.sqrt(wanted)).all()
+def test_label_counts_are_about_those_of_table_1() -> None:
+    counts = np.array([[row["value"] for row in news.label_counts(rng(i))] for i in range(20)])
+    assert (counts.sum(axis=1) == news.QUERIES).all()
+    printed = np.array(list(news.COUNTS.values()))
+    assert (np.abs(counts.mean(axis=0) - printed) < np.sqrt(printed)).all()
 
 
-def test_an_editor_without_doubt_agrees_with_the_true_measure() -> None:
-    sure = news.Editors(judgment_noise=0.0)
-    judged = sure.judged(rng(), 500)
+def test_noise_free_editors_agree_with_the_true_measure() -> None:
+    editors = news.Editors(judgment_noise=0.0)
+    judged = editors.judged(rng(), 500)
     pairs = judged[~judged.tied]
-    assert news.concordance(news._differences(sure.truth, pairs), pairs).min() == 1.0
-    strong = np.abs(news._differences(sure.truth, pairs))[np.abs(pairs.outcome) == 2]
-    assert strong.min() > sure.strong_threshold
+    assert news.concordance(news._differences(editors.truth, pairs), pairs).min() == 1.0
+    strong = np.abs(news._differences(editors.truth, pairs))[np.abs(pairs.outcome) == 2]
+    assert strong.min() > editors.strong_threshold
 
 
 @pytest.mark.slow
 def test_methods_are_measured_on_all_sets() -> None:
     rows = news.method_accuracies(rng())
-    at = {(r["method"], r["test"]): r["value"] for r in rows if "method" in r}
-    assert at["DCGLearn", "all"] > at["Random", "all"]
-    assert at["DCGLearn", "Set1"] > at["DCGLearn", "Set2"]
+    accuracies = {(r["method"], r["test"]): r["value"] for r in rows if "method" in r}
+    assert accuracies["DCGLearn", "all"] > accuracies["Random", "all"]
+    assert accuracies["DCGLearn", "Set1"] > accuracies["DCGLearn", "Set2"]
     assert len([r for r in rows if "label" in r]) == 5
 
 
-def test_usual_measures_are_what_they_are_called() -> None:
+def test_baseline_1_is_dcg_with_exponential_gains() -> None:
     pairs = news.Editors().judged(rng(), 50)
-    at = np.arange(1.0, 6.0)
+    ranks = np.arange(1.0, 6.0)
     gains = 2.0 ** np.array(news.GRADES) - 1
-    by_hand = ((gains[pairs.left] - gains[pairs.right]) / np.log2(at + 1)).sum(axis=1)
-    assert news.dcg_differences("exp", pairs) == pytest.approx(by_hand)
+    expected = ((gains[pairs.left] - gains[pairs.right]) / np.log2(ranks + 1)).sum(axis=1)
+    assert news.dcg_differences("exp", pairs) == pytest.approx(expected)
 
 
 @pytest.mark.slow
-def test_ties_and_subsets_and_amounts_have_their_rows() -> None:
+def test_rows_of_figures_17_19_and_20() -> None:
     ties = news.effect_of_tie_cost(rng(), [0.0, 1.0])
-    at = {(r["C_tie"], r["measure"]): r["value"] for r in ties}
-    assert at[1.0, "diff"] < at[0.0, "diff"]
+    values = {(r["C_tie"], r["measure"]): r["value"] for r in ties}
+    assert values[1.0, "tie difference"] < values[0.0, "tie difference"]
     kinds = {"all", "labels 1, 5", "labels 2, 4", news.EQUAL_NUMBER}
     assert {r["trained on"] for r in news.accuracy_by_training_labels(rng())} == kinds
     assert [r["pairs"] for r in news.accuracy_by_training_pairs(rng(), [20, 60])] == [
@@ -137,85 +144,87 @@ def test_ties_and_subsets_and_amounts_have_their_rows() -> None:
 @pytest.mark.parametrize(
     "name", ["table1", "figure16", "figure17", "figure18", "figure19", "figure20"]
 )
-def test_claims_about_editors_are_judged(name: str) -> None:
-    found = verdicts(name, 2)
-    assert found
-    assert all(verdict in ("holds", "does not hold", "inconclusive") for verdict in found.values())
+def test_claims_about_editors_are_evaluated(name: str) -> None:
+    results = verdicts(name, 2)
+    assert results
+    assert set(results.values()) <= {"holds", "does not hold", "inconclusive"}
 
 
 # ---- lists of real queries
 
 
 def write_sample(folder: Path, queries: int = 12) -> Path:
-    """Two files of lists with grades 0 to 4, as MSLR has them."""
+    """Write two files of lists with grades 0 to 4, like those of MSLR."""
     folder.mkdir(parents=True)
-    draw = rng(5)
+    generator = rng(5)
     for name in ("train.txt", "test.txt"):
         lines = [
             f"{grade} qid:{q} 1:{i}"
             for q in range(queries)
-            for i, grade in enumerate(draw.choice(5, 30, p=[0.5, 0.25, 0.15, 0.06, 0.04]))
+            for i, grade in enumerate(generator.choice(5, 30, p=[0.5, 0.25, 0.15, 0.06, 0.04]))
         ]
         (folder / name).write_text("\n".join([*lines, "1 qid:short 1:0", ""]))
     return folder
 
 
-def test_lists_of_a_sample_and_of_whole_folders(tmp_path: Path) -> None:
-    half = worlds.read_query_grades(str(write_sample(tmp_path / "sample")), "web30k")
-    assert len(half.grades) == 12  # the short query is left out
-    assert {int(g) for grades in half.grades for g in grades} <= {1, 2, 3, 4, 5}
+def test_grades_are_read_from_a_sample_and_from_folds(tmp_path: Path) -> None:
+    sample = simulations.read_query_grades(str(write_sample(tmp_path / "sample")), "web30k")
+    assert len(sample.grades) == 12  # the short query is left out
+    assert {int(g) for grades in sample.grades for g in grades} <= {1, 2, 3, 4, 5}
     write_sample(tmp_path / "MSLR-WEB10K" / "Fold1")
-    assert len(worlds.read_query_grades(str(tmp_path / "MSLR-WEB10K"), "web10k").grades) == 24
+    assert len(simulations.read_query_grades(str(tmp_path / "MSLR-WEB10K"), "web10k").grades) == 24
     few = write_sample(tmp_path / "few", 3)
     with pytest.raises(DataError, match="fewer than 5 queries"):
-        worlds.read_query_grades(str(few), "web10k")
+        simulations.read_query_grades(str(few), "web10k")
 
 
-def test_pairs_of_lists_are_preferred_by_their_true_grades(tmp_path: Path) -> None:
-    lists = worlds.read_query_grades(str(write_sample(tmp_path / "sample")), "web10k")
+def test_preferences_follow_the_true_grades(tmp_path: Path) -> None:
+    lists = simulations.read_query_grades(str(write_sample(tmp_path / "sample")), "web10k")
     pairs = lists.pairs(300, rng())
     assert len(pairs) == 300
-    true = zhou_simulator(2)
-    apart = true.values(pairs.left + 1) - true.values(pairs.right + 1)
-    assert (np.sign(apart) == pairs.outcome).all()
+    simulator = zhou_simulator(2)
+    difference = simulator.values(pairs.left + 1) - simulator.values(pairs.right + 1)
+    assert (np.sign(difference) == pairs.outcome).all()
     noisy = lists.with_random_grades(0.5, rng())
-    wrong = noisy.pairs(300, rng())
-    apart = true.values(wrong.left + 1) - true.values(wrong.right + 1)
-    assert 0.5 < (np.sign(apart) == wrong.outcome).mean() < 0.95
+    noisy_pairs = noisy.pairs(300, rng())
+    difference = simulator.values(noisy_pairs.left + 1) - simulator.values(noisy_pairs.right + 1)
+    assert 0.5 < (np.sign(difference) == noisy_pairs.outcome).mean() < 0.95
 
 
-def test_folds_keep_queries_apart(tmp_path: Path) -> None:
-    lists = worlds.read_query_grades(str(write_sample(tmp_path / "sample")), "web10k")
-    held = [len(test.grades) for _, test in worlds.cross_validation_folds(lists, rng())]
-    assert sum(held) == 12
-    assert max(held) - min(held) <= 1
+def test_folds_have_disjoint_test_queries(tmp_path: Path) -> None:
+    lists = simulations.read_query_grades(str(write_sample(tmp_path / "sample")), "web10k")
+    sizes = [len(test.grades) for _, test in simulations.cross_validation_folds(lists, rng())]
+    assert sum(sizes) == 12
+    assert max(sizes) - min(sizes) <= 1
 
 
 @pytest.mark.slow
-def test_figures_of_lists_on_a_made_up_sample(tmp_path: Path) -> None:
+def test_figures_11_to_15_on_synthetic_lists(tmp_path: Path) -> None:
     folder = str(write_sample(tmp_path / "sample"))
-    rows = worlds.web_learning_curve(rng(), "web10k", [20, 400], folder)
-    at = {(r["method"], r["pairs"], r["measure"]): r["value"] for r in rows}
-    assert at["DCGLearn, web10k", 400, "accuracy"] > at["DCGLearn, web10k", 20, "accuracy"]
-    bins = worlds.web_accuracy_by_difference(rng(), "web10k", 400, [0.0, 2.0, 50.0], folder)
+    rows = simulations.web_learning_curve(rng(), "web10k", [20, 400], folder)
+    values = {(r["method"], r["pairs"], r["measure"]): r["value"] for r in rows}
+    assert values["DCGLearn, web10k", 400, "accuracy"] > values["DCGLearn, web10k", 20, "accuracy"]
+    bins = simulations.web_accuracy_by_difference(rng(), "web10k", 400, [0.0, 2.0, 50.0], folder)
     assert [r["DCG difference"] for r in bins] == [1.0, 26.0, 1.0, 26.0]
-    noisy = worlds.web_accuracy_with_noise(rng(), "web10k", [50, 200], [0.0, 0.4], folder)
-    assert {r["method"] for r in noisy} == {"50 pairs", "200 pairs", "200 pairs, pairs reversed"}
+    noisy = simulations.web_accuracy_with_noise(rng(), "web10k", [50, 200], [0.0, 0.4], folder)
+    assert {r["method"] for r in noisy} == {"50 pairs", "200 pairs", "200 pairs, some reversed"}
 
 
 @pytest.mark.data
-def test_real_lists(real_data: Path) -> None:
-    found = verdicts("figure11", 2, real_data)
-    assert found["accuracy grows with the pairs (web10k)"] == "holds"
-    assert found["DCGLearn is better than Other at 1000 pairs (web30k)"] == "holds"
-    assert len(worlds.read_query_grades(str(real_data / "mslr-web10k-5k"), "web10k").grades) == 43
+def test_figure_11_on_real_lists(real_data: Path) -> None:
+    results = verdicts("figure11", 2, real_data)
+    assert results["accuracy grows with the pairs (web10k)"] == "holds"
+    assert results["DCGLearn is better than Other at 1000 pairs (web30k)"] == "holds"
+    assert (
+        len(simulations.read_query_grades(str(real_data / "mslr-web10k-5k"), "web10k").grades) == 43
+    )
 
 
-# ---- pairs chosen to be asked
+# ---- active learning
 
 
 @pytest.mark.slow
-def test_chosen_pairs_teach_more() -> None:
+def test_active_learning_is_better_than_random_pairs() -> None:
     runs = {
         name: news.simulated_active_learning(rng(1), 1, name, [20, 100], 10)
         for name in ("random", "simple-margin", "diverse")
@@ -227,19 +236,20 @@ def test_chosen_pairs_teach_more() -> None:
 
 
 @pytest.mark.slow
-def test_a_committee_on_editors() -> None:
+def test_committee_with_simulated_editors() -> None:
     rows = news.editor_active_learning(rng(), "committee", [20, 40], 20)
     assert [r["pairs"] for r in rows] == [20, 40]
     assert all(0.5 < r["value"] < 1 for r in rows)
 
 
-def test_asking_on_lists(tmp_path: Path) -> None:
+def test_active_learning_on_lists(tmp_path: Path) -> None:
     folder = str(write_sample(tmp_path / "sample"))
     rows = news.web_active_learning(rng(), "web10k", "simple-margin", [20, 40], 10, folder)
     assert [r["pairs"] for r in rows] == [20, 40]
 
 
-def made_up(curves: dict[str, dict[int, float]]) -> Cells:
+def example_cells(curves: dict[str, dict[int, float]]) -> Cells:
+    """Return cells with these accuracies by strategy and number of pairs."""
     return Cells(
         Cell({"strategy": name, "pairs": m}, np.array([v, v + 0.001, v - 0.001]))
         for name, points in curves.items()
@@ -247,8 +257,8 @@ def made_up(curves: dict[str, dict[int, float]]) -> Cells:
     )
 
 
-def test_half_the_labels_is_sufficient() -> None:
-    cells = made_up({
+def test_claim_of_half_the_labels() -> None:
+    cells = example_cells({
         "random": {100: 0.9, 300: 0.95, 500: 0.99}, "simple-margin": {100: 0.96, 200: 0.98},
         "diverse": {100: 0.9, 300: 0.97}, "committee": {100: 0.9, 200: 0.95},
     })  # fmt: skip
@@ -257,49 +267,50 @@ def test_half_the_labels_is_sufficient() -> None:
     assert study.half_the_labels("x", cells, "simple-margin").verdict == "holds"
     assert study.half_the_labels("x", cells, "diverse").verdict == "does not hold"
     assert study.half_the_labels("x", cells, "committee", source="ours").source == "ours"
-    assert study.labels_needed(made_up({"random": {20: 0.98, 50: 0.99}}), "random") == 20
+    assert study.labels_needed(example_cells({"random": {20: 0.98, 50: 0.99}}), "random") == 20
 
 
 def test_strategies_are_compared_on_the_runs_that_both_have() -> None:
-    """The committee has fewer runs than pairs by chance; the later ones of chance do not count."""
+    """The committee has fewer runs than random pairs; the additional runs do not count."""
     points = {"committee": {20: [0.9] * 2, 180: [0.98] * 2},
               "random": {20: [0.9] * 4, 100: [0.9, 0.9, 1.0, 1.0], 400: [0.98] * 4}}  # fmt: skip
     cells = Cells(
         Cell({"strategy": name, "pairs": m}, np.array(values))
-        for name, own in points.items()
-        for m, values in own.items()
+        for name, curve in points.items()
+        for m, values in curve.items()
     )
-    found = study.half_the_labels("x", cells, "committee")
-    assert found.verdict == "holds"  # at 160 labels; by all four runs of chance it would be 300 / 2
-    assert "(2 runs)" in found.evidence
+    claim = study.half_the_labels("x", cells, "committee")
+    assert claim.verdict == "holds"  # at 160 labels; with all four random runs: 300 / 2
+    assert "(2 runs)" in claim.evidence
     assert study.labels_needed(cells, "random", 2) == pytest.approx(362.5)
     assert study.labels_needed(cells, "random") == pytest.approx(300)
 
 
-def test_as_many_pairs_of_the_other_kind(monkeypatch) -> None:
+def test_training_sets_of_equal_size(monkeypatch) -> None:
     sizes: list[int] = []
 
-    def learned(train):
+    def fit(train):
         sizes.append(len(train))
         return DCGLearn(news.N_RANKS, C=0.1, grades=news.GRADES, threads=1).fit(train)
 
-    monkeypatch.setattr(news, "fit_dcglearn", learned)
+    monkeypatch.setattr(news, "fit_dcglearn", fit)
     news.accuracy_by_training_labels(rng())
     assert len(sizes) == 4 * news.FOLDS
     for i in range(0, len(sizes), 4):
-        whole, strong, weak, as_many = sizes[i : i + 4]
-        assert whole == strong + weak
-        assert as_many == strong < weak
+        total, strong, weak, equal_number = sizes[i : i + 4]
+        assert total == strong + weak
+        assert equal_number == strong < weak
 
 
 def test_experiment_functions_can_be_imported() -> None:
     for entry in ZHOU2013.entries.values():
-        for work in entry.experiments:
-            assert work.function.__qualname__ == work.function.__name__
-            assert work.function.__module__ in ZHOU2013.modules
+        for experiment in entry.experiments:
+            function = experiment.function
+            assert function.__qualname__ == function.__name__
+            assert function.__module__ in ZHOU2013.modules
 
 
-def test_true_measures_are_the_papers() -> None:
+def test_true_measure_of_data_1_has_linear_gains() -> None:
     assert zhou_simulator(1).truth.weights == pytest.approx(
         Utility.from_dcg("linear", range(1, 6), 10).weights
     )

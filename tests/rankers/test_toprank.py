@@ -41,7 +41,7 @@ def test_toprank_equals_the_cascade_of_the_paper() -> None:
 def test_fitted_components_are_used_unchanged() -> None:
     first, voter = fp.ListMLE(k=5).fit(TRAIN), fp.RankNet(normalize="standard").fit(TRAIN)
     before = voter.predict(TEST)
-    ranker = fp.TopRank(first=first, voters=[voter], weights="alike").fit(TRAIN[:3])
+    ranker = fp.TopRank(first=first, voters=[voter], weights="equal").fit(TRAIN[:3])
     assert voter.predict(TEST).tolist() == before.tolist()
     order = ranker.rank(TEST)
     for lo, hi in zip(TEST.offsets[:-1], TEST.offsets[1:], strict=True):
@@ -74,7 +74,7 @@ def test_toprank_and_its_voters_are_parsed_from_text(tmp_path) -> None:
         ({"voters": ["RankSVN"]}, "Did you mean 'RankSVM'"),
         ({"voters": [3]}, "ranker or its name"),
         ({"first": "TopRank"}, "no ranker 'TopRank'"),
-        ({"weights": "best"}, "'auto', 'alike'"),
+        ({"weights": "best"}, "'auto', 'equal'"),
         ({"weights": [1.0]}, "1 weights for 3 rankers"),
         ({"weights": [1.0, -1.0, 0.0]}, "weight 2"),
         ({"depth": 0}, "depth of TopRank"),

@@ -43,7 +43,7 @@ def test_fixed_gains_have_no_interval() -> None:
     """The best gain is 1, even if a measure file has an interval for it."""
     stored = {
         "gains": [[0.0, 0.0], [0.0, 0.4], [0.0, 1.0]], "discounts": [[0.5, 1.0]] * 4,
-        "weights": np.zeros((4, 3, 2)).tolist(), "share": [0.9, 1.0], "rounds": 100, "level": 0.95,
+        "weights": np.zeros((4, 3, 2)).tolist(), "rank_one_fraction": [0.9, 1.0], "rounds": 100, "level": 0.95,
     }  # fmt: skip
     utility = replace(UTILITY, about={"intervals": stored})
     picture, text = gains(utility, Intervals.from_utility(utility)), utility_text(utility)

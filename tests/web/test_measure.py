@@ -335,10 +335,10 @@ def test_a_measure_that_is_not_better_than_dcg_says_so_at_the_download(
     page = lena.get("/p/books/measure").text
     assert "Not shown to be better than DCG." in page
     assert words in page or "is worse than DCG" in page
-    found = lena.get(f"{API}/measure").json()["against_dcg"]
+    found = lena.get(f"{API}/measure").json()["dcg_comparison"]
     assert found["verdict"] == "not better"
     file = lena.get(f"{API}/export/measure.json")
-    assert file.json()["about"]["against_dcg"] == found
+    assert file.json()["about"]["dcg_comparison"] == found
     assert found["text"][1:] in file.headers["x-firstpage-note"]
     assert "There are too few judgments to tell whether more help." in page
     assert lena.get(f"{API}/measure").json()["advice"]["verdict"] == "too few"
@@ -359,4 +359,4 @@ def test_the_page_shows_the_measure_and_the_advice(site: Site) -> None:
     told = lena.get(f"{API}/measure").json()
     assert told["choice"] == {"wish": "diverse", "by": "diverse", "why": None}
     assert told["advice"]["text"]
-    assert 0 < told["rank_one_share"] <= 1
+    assert 0 < told["rank_one_fraction"] <= 1

@@ -43,7 +43,7 @@ class Aggregation(Tabular):
         The candidates of each query from best to worst, by their numbers in base order.
     measured : MeasuredWeights, optional
         How the weights were measured.
-    name : str, default="firstpage"
+    name : str, default "firstpage"
         The name of the run.
 
     Attributes
@@ -219,7 +219,7 @@ def aggregate(
     rankings : sequence of Run or dict, or Ballots
         A run (or {query: {document: score}}) per ranker; or ballots, of which all candidates take
         part, so that `depth`, `same_depth`, `base` and `missing` are not used.
-    method : str or Method, default="skr"
+    method : str or Method, default "skr"
         The method: "skr" (supervised Kemeny ranking), "Borda", "RRF", "Copeland",
         "ExactKemeny(limit=18)", ..
     weights : "auto", sequence of float, or MeasuredWeights, optional
@@ -228,20 +228,20 @@ def aggregate(
     qrels : Qrels or dict, optional
         Judgments of validation queries, to measure the weights.  Those queries count that the runs
         have; or give runs over the judged queries as `valid`.
-    measure : str or Measure, default="NDCG@10"
+    measure : str or Measure, default "NDCG@10"
         The measure of the weights.
     valid : sequence of Run or dict, optional
         Runs over the judged queries, one per ranker, to measure the weights.
-    depth : int or None, default=100
+    depth : int or None, default 100
         How many documents of each query, in base order, are candidates; the others keep their
         order below them.  None for all.
-    same_depth : bool, default=False
+    same_depth : bool, default False
         Use one depth for all queries: at most the length of the shortest query.
-    base : Run, int or "turns", optional
-        The base order: a run, the index of one of the runs, or "turns" (round robin).  By default
-        the first run.
-    missing : {"last", "silent"}, default="last"
-        "last": a ranker puts the documents it does not list below all others; "silent": it does
+    base : Run, int or "round-robin", optional
+        The base order: a run, the index of one of the runs, or "round-robin" (the first document
+        of each run, then the second of each, ..).  By default the first run.
+    missing : {"last", "ignore"}, default "last"
+        "last": a ranker puts the documents it does not list below all others; "ignore": it does
         not vote on them.
     name : str, optional
         The name of the resulting run; by default that of the method.

@@ -17,7 +17,7 @@ from firstpage.errors import DataError
 from firstpage.kernels.voting.votes import ABSENT
 from firstpage.types import Array, Floats, Ints
 
-BaseOrder: TypeAlias = Run | int | Literal["turns"] | None
+BaseOrder: TypeAlias = Run | int | Literal["round-robin"] | None
 AFTER_BASE_RUN = float(1 << 40)  # beyond all positions of a base run
 
 
@@ -55,8 +55,8 @@ def merge_runs(runs: Sequence[Run], base: BaseOrder) -> MergedRuns:
     ranks = [_ranks(column) for column in columns]
     positions = [_scatter(p, r, size) for (p, _), r in zip(ranks, rows, strict=True)]
     ties = [_scatter(tie, r, size) for (_, tie), r in zip(ranks, rows, strict=True)]
-    turns = np.min([p * len(runs) + a for a, p in enumerate(positions[first_voter:])], axis=0)
-    key = turns.astype(np.float64) + AFTER_BASE_RUN
+    round_robin = np.min([p * len(runs) + a for a, p in enumerate(positions[first_voter:])], axis=0)
+    key = round_robin.astype(np.float64) + AFTER_BASE_RUN
     if base_index is not None:
         listed = positions[base_index] != ABSENT
         key[listed] = positions[base_index][listed]
@@ -68,13 +68,14 @@ def _base_run(runs: Sequence[Run], base: BaseOrder) -> tuple[int | None, list[Ru
     if isinstance(base, Column):
         return 0, [base]
     if isinstance(base, str):
-        if base != "turns":
-            raise DataError(f"base must be a run, its index or 'turns'; got {base!r}.")
+        if base != "round-robin":
+            raise DataError(f"base must be a run, its index or 'round-robin'; got {base!r}.")
         return None, []
     index = 0 if base is None else base
     if not isinstance(index, (int, np.integer)) or not 0 <= index < len(runs):
         raise DataError(
-            f"base must be a run, an index from 0 to {len(runs) - 1} or 'turns'; got {base!r}."
+            f"base must be a run, an index from 0 to {len(runs) - 1} or 'round-robin'; got "
+            f"{base!r}."
         )
     return int(index), []
 
@@ -126,7 +127,7 @@ def _scatter(values: Ints, rows: Ints, size: int) -> Ints:
     return out
 
 
-Missing = Literal["last", "silent"]
+Missing = Literal["last", "ignore"]
 MAX_CANDIDATES = 10_000  # per query; a table of all their pairs takes 800 MB
 
 
@@ -153,10 +154,10 @@ class Ballots:
         The id of each query.
     docids : Ids, optional
         The id of each document, by row.
-    names : tuple of str, default=()
+    names : tuple of str, default ()
         The names of the rankers.
-    missing : {"last", "silent"}, default="last"
-        "last": a ranker puts the documents it lists before those it does not; "silent": it does not
+    missing : {"last", "ignore"}, default "last"
+        "last": a ranker puts the documents it lists before those it does not; "ignore": it does not
         vote on these.  It never orders two documents that it does not list.
 
     Attributes
@@ -196,7 +197,7 @@ class Ballots:
 
     def __post_init__(self) -> None:
         if self.missing not in get_args(Missing):
-            raise DataError(f"missing must be last or silent; got {self.missing!r}.")
+            raise DataError(f"missing must be last or ignore; got {self.missing!r}.")
         longest = int(np.diff(self.offsets).max(initial=0))
         if longest > MAX_CANDIDATES:
             raise DataError(
@@ -216,7 +217,7 @@ class Ballots:
         cls,
         scores: Any,
         offsets: Any,
-        mu_scores: Any = None,
+        base_scores: Any = None,
         *,
         depth: int | None = None,
         same_depth: bool = False,
@@ -232,11 +233,11 @@ class Ballots:
             A row of scores per ranker; equal scores are ordered by base order.
         offsets : array_like of shape (n_queries + 1,)
             Query `q` has the documents `offsets[q]:offsets[q + 1]`.
-        mu_scores : array_like of shape (n_docs,), optional
+        base_scores : array_like of shape (n_docs,), optional
             Scores of the base order; by default it is the order of the documents.
         depth : int, optional
             The number of candidates per query; all documents by default.
-        same_depth : bool, default=False
+        same_depth : bool, default False
             Use one depth for all queries: at most the length of the shortest.
         queries, docids : iterable, optional
             Query and document ids; queries are numbered from 1 by default.
@@ -256,7 +257,7 @@ class Ballots:
         Examples
         --------
         >>> import firstpage as fp
-        >>> ballots = fp.aggregation.Ballots.from_scores([[3, 2, 1]], [0, 3], mu_scores=[1, 2, 3])
+        >>> ballots = fp.aggregation.Ballots.from_scores([[3, 2, 1]], [0, 3], base_scores=[1, 2, 3])
         >>> ballots.documents.tolist()
         [2, 1, 0]
         """
@@ -268,10 +269,10 @@ class Ballots:
         query_ids = Ids.from_values(map(str, range(1, len(ends))) if queries is None else queries)
         check_offsets(ends, query_ids, table.shape[1], "scores")
         documents = np.arange(table.shape[1])
-        if mu_scores is not None:
-            base = _score_table([mu_scores], "mu_scores")
+        if base_scores is not None:
+            base = _score_table([base_scores], "base_scores")
             if base.shape[1] != table.shape[1]:
-                raise DataError(f"{base.shape[1]} mu_scores for {table.shape[1]} documents.")
+                raise DataError(f"{base.shape[1]} base_scores for {table.shape[1]} documents.")
             documents, _ = sort_groups(base[0], ends)
         ids = None if docids is None else Ids.from_values(docids)
         if ids is not None and len(ids) != table.shape[1]:
@@ -305,14 +306,14 @@ class Ballots:
         ----------
         runs : sequence of Run
             A run per ranker.
-        base : Run, int or "turns", optional
+        base : Run, int or "round-robin", optional
             The base order: a run, which votes only if it is among `runs` too; the index of one of
-            these; or "turns".  By default the first run.
-        depth : int or None, default=100
+            these; or "round-robin".  By default the first run.
+        depth : int or None, default 100
             The number of candidates per query, in base order; None for all documents.
-        same_depth : bool, default=False
+        same_depth : bool, default False
             Use one depth for all queries: at most the length of the shortest.
-        missing : {"last", "silent"}, default="last"
+        missing : {"last", "ignore"}, default "last"
             What a ranker says about documents that it does not list.
 
         Returns

@@ -136,7 +136,7 @@ def lower_bound(
         The rankers' votes.
     weights : iterable of float, optional
         A weight per ranker; equal by default.
-    cycles : bool, default=True
+    cycles : bool, default True
         Add what edge-disjoint majority cycles of length three must cost beyond that.
 
     Returns

@@ -46,8 +46,9 @@ class Method:
 
     Examples
     --------
-    >>> from firstpage.aggregation.methods import method
-    >>> str(method("rrf(c=20)"))
+    >>> import firstpage as fp
+    >>> result = fp.aggregation.aggregate([{"q": {"a": 2, "b": 1}}], "rrf(c=20)")
+    >>> str(result.method)
     'RRF(c=20)'
     """
 
@@ -123,7 +124,7 @@ class Borda(Method):
     """Borda count: each ranker gives a document the number of documents below less those above.
 
     Documents that a ranker does not list share the points of the remaining positions; with
-    missing="silent" it gives them none, and counts only the documents that it lists.
+    missing="ignore" it gives them none, and counts only the documents that it lists.
 
     References
     ----------
@@ -132,9 +133,8 @@ class Borda(Method):
     Examples
     --------
     >>> import firstpage as fp
-    >>> from firstpage.aggregation.methods import Borda
     >>> ballots = fp.aggregation.Ballots.from_scores([[3, 2, 1], [1, 3, 2], [2, 3, 1]], [0, 3])
-    >>> Borda().order(ballots).tolist()
+    >>> fp.aggregation.aggregate(ballots, "Borda").order.tolist()
     [1, 0, 2]
     """
 
@@ -151,7 +151,7 @@ def borda_points(ballots: Ballots, weights: Floats) -> Floats:
         listed = positions != ABSENT
         counts = offsets_from_lengths(listed)[ballots.offsets]
         length = np.repeat(np.diff(counts), ballots.lengths)
-        if ballots.missing == "silent":
+        if ballots.missing == "ignore":
             points += weight * np.where(listed, length - 1 - 2 * positions, 0)
         else:
             full = np.repeat(ballots.lengths, ballots.lengths)
@@ -167,7 +167,7 @@ class RRF(Method):
 
     Parameters
     ----------
-    c : float, default=60.0
+    c : float, default 60.0
         The constant, at least 0; a larger one flattens the differences between ranks.
 
     Raises
@@ -183,9 +183,8 @@ class RRF(Method):
     Examples
     --------
     >>> import firstpage as fp
-    >>> from firstpage.aggregation.methods import RRF
     >>> ballots = fp.aggregation.Ballots.from_scores([[3, 2, 1], [1, 3, 2], [2, 3, 1]], [0, 3])
-    >>> RRF(c=20).order(ballots).tolist()
+    >>> fp.aggregation.aggregate(ballots, "RRF(c=20)").order.tolist()
     [1, 0, 2]
     """
 
@@ -210,9 +209,8 @@ class Copeland(Method):
     Examples
     --------
     >>> import firstpage as fp
-    >>> from firstpage.aggregation.methods import Copeland
     >>> ballots = fp.aggregation.Ballots.from_scores([[3, 2, 1], [1, 3, 2], [2, 3, 1]], [0, 3])
-    >>> Copeland().order(ballots).tolist()
+    >>> fp.aggregation.aggregate(ballots, "Copeland").order.tolist()
     [1, 0, 2]
     """
 
@@ -235,7 +233,7 @@ class SupervisedKemeny(Method):
 
     Parameters
     ----------
-    credit : {"extended", "paper"}, default="extended"
+    credit : {"extended", "paper"}, default "extended"
         "extended": a document at a ranker's first `k_agg` positions beats all below it; "paper",
         as printed: only those that are at the first `k_agg` positions too.
     k_agg : int, optional
@@ -254,9 +252,8 @@ class SupervisedKemeny(Method):
     Examples
     --------
     >>> import firstpage as fp
-    >>> from firstpage.aggregation.methods import SupervisedKemeny
     >>> ballots = fp.aggregation.Ballots.from_scores([[3, 2, 1], [1, 3, 2], [2, 3, 1]], [0, 3])
-    >>> SupervisedKemeny().order(ballots, [0.2, 0.2, 0.6]).tolist()
+    >>> fp.aggregation.aggregate(ballots, "skr", weights=[0.2, 0.2, 0.6]).order.tolist()
     [1, 0, 2]
     """
 
@@ -285,9 +282,8 @@ class Kemeny(Method):
     Examples
     --------
     >>> import firstpage as fp
-    >>> from firstpage.aggregation.methods import Kemeny
     >>> ballots = fp.aggregation.Ballots.from_scores([[3, 2, 1], [1, 3, 2], [2, 3, 1]], [0, 3])
-    >>> Kemeny().order(ballots).tolist()
+    >>> fp.aggregation.aggregate(ballots, "Kemeny").order.tolist()
     [1, 0, 2]
     """
 
@@ -319,9 +315,9 @@ class KwikSort(Method):
 
     Parameters
     ----------
-    repeats : int, default=10
+    repeats : int, default 10
         The number of sorts, at least 1.
-    seed : int, default=0
+    seed : int, default 0
         Each query has its own random numbers, derived from the seed and its id.
 
     Raises
@@ -337,9 +333,8 @@ class KwikSort(Method):
     Examples
     --------
     >>> import firstpage as fp
-    >>> from firstpage.aggregation.methods import KwikSort
     >>> ballots = fp.aggregation.Ballots.from_scores([[3, 2, 1], [1, 3, 2], [2, 3, 1]], [0, 3])
-    >>> KwikSort(repeats=5).order(ballots).tolist()
+    >>> fp.aggregation.aggregate(ballots, "KwikSort(repeats=5)").order.tolist()
     [1, 0, 2]
     """
 
@@ -375,7 +370,7 @@ class LocalKemeny(Method):
 
     Parameters
     ----------
-    start : Method, default=Borda()
+    start : Method, default Borda()
         The other method; in a text it is named, as in `local-kemeny(start=copeland)`.
 
     Raises
@@ -391,9 +386,8 @@ class LocalKemeny(Method):
     Examples
     --------
     >>> import firstpage as fp
-    >>> from firstpage.aggregation.methods import LocalKemeny
     >>> ballots = fp.aggregation.Ballots.from_scores([[3, 2, 1], [1, 3, 2], [2, 3, 1]], [0, 3])
-    >>> LocalKemeny().order(ballots).tolist()
+    >>> fp.aggregation.aggregate(ballots, "LocalKemeny").order.tolist()
     [1, 0, 2]
     """
 
@@ -422,9 +416,8 @@ class BestInsertion(Method):
     Examples
     --------
     >>> import firstpage as fp
-    >>> from firstpage.aggregation.methods import BestInsertion
     >>> ballots = fp.aggregation.Ballots.from_scores([[3, 2, 1], [1, 3, 2], [2, 3, 1]], [0, 3])
-    >>> BestInsertion().order(ballots).tolist()
+    >>> fp.aggregation.aggregate(ballots, "BestInsertion").order.tolist()
     [1, 0, 2]
     """
 
@@ -455,9 +448,9 @@ class ExactKemeny(Method):
 
     Parameters
     ----------
-    limit : int, default=16
+    limit : int, default 16
         The largest component that is ordered exactly; at most 22.
-    larger : {"refuse", "search"}, default="refuse"
+    larger : {"refuse", "search"}, default "refuse"
         What to do with a larger one: raise an error, or order it by local search, which need not
         find the minimum.
 
@@ -469,9 +462,8 @@ class ExactKemeny(Method):
     Examples
     --------
     >>> import firstpage as fp
-    >>> from firstpage.aggregation.methods import ExactKemeny
     >>> ballots = fp.aggregation.Ballots.from_scores([[3, 2, 1], [1, 3, 2], [2, 3, 1]], [0, 3])
-    >>> ExactKemeny().order(ballots).tolist()
+    >>> fp.aggregation.aggregate(ballots, "ExactKemeny").order.tolist()
     [1, 0, 2]
     """
 
@@ -555,12 +547,6 @@ def method(text: str | Method, **parameters: Any) -> Method:
     ------
     ParameterError
         If the name or a parameter is unknown or invalid.
-
-    Examples
-    --------
-    >>> from firstpage.aggregation.methods import method
-    >>> method("rrf(c=20)")
-    RRF(c=20)
     """
     if isinstance(text, Method):
         return text

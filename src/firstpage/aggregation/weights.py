@@ -90,7 +90,7 @@ def supervised_weights(
     truth : Qrels, dict or Dataset
         Judgments (or {query: {document: grade}}), or a dataset with labels.  Of the judgments
         those queries count that at least one run has; a run without one of them gets 0 for it.
-    measure : str or Measure, default="NDCG@10"
+    measure : str or Measure, default "NDCG@10"
         A measure that is better when higher.  A mean below 0 counts as 0.
     **options
         Keyword arguments of `evaluate` (convention, ties, rel, ..).

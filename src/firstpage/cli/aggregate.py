@@ -66,11 +66,11 @@ DEPTH_OPTIONS = ("depth", "same_depth")
 @click.option("--same-depth", is_flag=True, help="Aggregate no query deeper than the shortest one.")
 @click.option(
     "--base", metavar="FILE", show_default="the first ranking",
-    help='Ranking that gives the base order, or "turns": one document of each ranking in turn.',
+    help="Ranking that gives the base order, or round-robin: one document of each ranking in turn.",
 )  # fmt: skip
 @click.option(
-    "--missing", type=click.Choice(["last", "silent"]), default="last", show_default=True,
-    help="Documents that a run does not list are ranked last by it, or not ranked (silent).",
+    "--missing", type=click.Choice(["last", "ignore"]), default="last", show_default=True,
+    help="How a run votes on documents that it does not list: they are last, or it does not vote.",
 )  # fmt: skip
 @options.output(
     "run", "scores", show_default="standard output", help="Write the ranking to this file."
@@ -116,8 +116,8 @@ def _check_usage(runs: tuple[Path, ...], data: Path | None, settings: dict[str, 
     from firstpage.measures.registry import measure
 
     measure(settings["measure"])
-    if data is not None and settings["base"] == "turns":
-        raise click.UsageError("--base turns goes with runs; scores cover every document.")
+    if data is not None and settings["base"] == "round-robin":
+        raise click.UsageError("--base round-robin goes with runs; scores cover every document.")
     if bool(runs) == (data is not None) or (data is None) == bool(settings["scores"]):
         raise click.UsageError("give runs, or --data with --scores.")
     judgments = settings["qrels"] if data is None else settings["valid"]
@@ -159,7 +159,7 @@ def _aggregate_runs(files: Sequence[Path], settings: dict[str, Any]) -> Aggregat
 
     base, qrels = settings["base"], settings["qrels"]
     runs = [replace(read_run(file), name=file.name) for file in files]
-    if base not in (None, "turns"):
+    if base not in (None, "round-robin"):
         base = files.index(Path(base)) if Path(base) in files else read_run(base)
     return aggregate(
         runs,

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     "--seeds", show_default="set by the entry, mostly 20", help="Number of repetitions."
 )
 @click.option("--fast", is_flag=True, help="Run fewer repetitions, for a first look.")
-@click.option("--again", is_flag=True, help="Also rerun what is cached from earlier runs.")
+@click.option("--recompute", is_flag=True, help="Also repeat runs that are cached.")
 @options.seed
 @options.as_json
 @options.report_format
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 )
 def command(
     targets: tuple[str, ...], listing: bool, data: Path | None, jobs: int | None,
-    seeds: int | None, fast: bool, again: bool, seed: int, as_json: bool, format_: str | None,
+    seeds: int | None, fast: bool, recompute: bool, seed: int, as_json: bool, format_: str | None,
     output: Path | None, html: Path | None,
 ) -> None:  # fmt: skip
     """Reproduce tables and figures of papers.
@@ -72,7 +72,7 @@ def command(
     with shared.progress_bar("reproduce") as progress:
         reproductions = reproduce(
             *targets, data=data, seeds=seeds, fast=fast, seed=seed,
-            jobs=jobs or _available_cores(), again=again, progress=progress,
+            jobs=jobs or _available_cores(), recompute=recompute, progress=progress,
         )  # fmt: skip
     outputs.write_text(_render(reproductions, kind), output)
     if html is not None:
@@ -99,23 +99,23 @@ def _render(reproductions: list[Reproduction], kind: str) -> str:
 
 
 def _list(base: Path | None, as_json: bool) -> str:
-    from firstpage.papers.study.registry import dataset_states, list_entries
+    from firstpage.papers.study.registry import dataset_records, list_entries
     from firstpage.table import Table
 
-    rows, data = list_entries(base), dataset_states(base)
+    rows, datasets = list_entries(base), dataset_records(base)
     if as_json:
         keys = ("entry", "title", "missing")
         entry_records = [dict(zip(keys, row, strict=True)) for row in rows]
-        return json.dumps({"entries": entry_records, "data": data}, indent=1)
-    cells = [[name, title, absent or "ready"] for name, title, absent in rows]
-    entries = Table(["entry", "title", "status"], cells, left_aligned=3)
+        return json.dumps({"entries": entry_records, "datasets": datasets}, indent=1)
+    cells = [[name, title, missing or "ready"] for name, title, missing in rows]
+    entry_table = Table(["entry", "title", "status"], cells, left_aligned=3)
     folder = "DIR" if base is None else str(base)
-    sets = Table(
-        ["data", "status", "folder", "layout", "source"],
-        [[str(value) for value in each.values()] for each in data], left_aligned=5,
+    dataset_table = Table(
+        ["data set", "status", "folder", "layout", "source"],
+        [[str(value) for value in record.values()] for record in datasets], left_aligned=5,
         title=f"Data sets, in folders of --data DIR or $FIRSTPAGE_DATA (now {folder}):",
     )  # fmt: skip
-    return f"{entries.text()}\n\n{sets.text()}"
+    return f"{entry_table.text()}\n\n{dataset_table.text()}"
 
 
 def _available_cores() -> int:

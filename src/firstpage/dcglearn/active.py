@@ -44,13 +44,13 @@ def choose(
         A fitted learner, or a measure; the latter supports "simple-margin" and "random" only.
     pool : Preferences
         Candidate pairs; their outcomes are not used.
-    count : int, default=1
+    count : int, default 1
         Number of pairs to choose.
-    strategy : {"simple-margin", "diverse", "committee", "random"}, default="simple-margin"
+    strategy : {"simple-margin", "diverse", "committee", "random"}, default "simple-margin"
         "simple-margin" takes the smallest difference under the measure; "diverse" the smallest
         difference relative to its uncertainty, counting chosen pairs as answered; "committee" the
         pairs on which measures learned from resampled pairs disagree most.
-    seed : int, default=0
+    seed : int, default 0
         Seed of "committee" and "random".
 
     Returns

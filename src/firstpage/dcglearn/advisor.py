@@ -46,12 +46,6 @@ class DCGComparison:
         Number of held-out preferences.
     verdict : {"better", "not better", "unknown"}
         "better" where the whole interval is above 0; "unknown" where nothing could be held out.
-
-    Examples
-    --------
-    >>> from firstpage.dcglearn.advisor import DCGComparison
-    >>> DCGComparison(0.9, 0.8, "exp", (0.04, 0.16), 200).verdict
-    'better'
     """
 
     learned: float
@@ -112,7 +106,7 @@ def compare_with_dcg(learner: DCGLearn, form: Form = "gains") -> DCGComparison:
     ----------
     learner : DCGLearn
         A fitted learner with its pairs in memory.
-    form : {"gains", "weights"}, default="gains"
+    form : {"gains", "weights"}, default "gains"
         Whether to compare the gains times discounts, or the weights.
 
     Returns
@@ -178,10 +172,10 @@ MIN_PAIRS, MIN_QUERIES = 100, 20  # below which no advice is given
 ADDITIONAL_PAIRS = 100  # for which the gain in accuracy is estimated
 MIN_GAIN = 0.01  # accuracy that the additional pairs must add to be worth their cost
 ROUNDS = 200  # of the bootstrap over queries
-AdviceVerdict = Literal["stop", "go on", "unclear", "too few"]
+AdviceVerdict = Literal["stop", "continue", "unclear", "too few"]
 VERDICT_TEXTS: dict[AdviceVerdict, str] = {
     "stop": "more judgments are hardly worth it",
-    "go on": "continue judging",
+    "continue": "continue judging",
     "unclear": "too uncertain to say whether more judgments are worth it",
 }
 
@@ -213,15 +207,15 @@ class Advice:
         Accuracy that the next 100 judgments are expected to add.
     known : bool
         Whether there are enough data for advice.
-    verdict : {"stop", "go on", "unclear", "too few"}
-        "stop" where the whole interval is below .01, "go on" where it is above.
+    verdict : {"stop", "continue", "unclear", "too few"}
+        "stop" where the whole interval is below .01, "continue" where it is above.
     stop : bool
         Whether the verdict is "stop".
 
     Examples
     --------
-    >>> from firstpage.dcglearn.advisor import Advice
-    >>> advice = Advice(300, 0.9, 1.0, 1.0, (), (0.0002, 0.0015), 60)
+    >>> import firstpage as fp
+    >>> advice = fp.dcglearn.Advice(300, 0.9, 1.0, 1.0, (), (0.0002, 0.0015), 60)
     >>> advice.verdict
     'stop'
     >>> round(advice.accuracy(additional_pairs=100), 4)
@@ -241,7 +235,7 @@ class Advice:
 
         Parameters
         ----------
-        additional_pairs : int, default=0
+        additional_pairs : int, default 0
             Pairs beyond those so far.
 
         Returns
@@ -264,11 +258,11 @@ class Advice:
 
     @property
     def verdict(self) -> AdviceVerdict:
-        """Return "stop" or "go on" where the whole interval supports it."""
+        """Return "stop" or "continue" where the whole interval supports it."""
         low, high = self.interval
         if not self.known:
             return "too few"
-        return "stop" if high < MIN_GAIN else "go on" if low >= MIN_GAIN else "unclear"
+        return "stop" if high < MIN_GAIN else "continue" if low >= MIN_GAIN else "unclear"
 
     @property
     def stop(self) -> bool:
@@ -318,16 +312,17 @@ class Advice:
         Returns
         -------
         dict
-            Numbers, verdict, text and the rule behind the verdict; unknown numbers are None.
+            Numbers, verdict, text and the thresholds of the verdict; unknown numbers are None.
         """
         numbers = {
-            "accuracy": self.accuracy(), "ceiling": self.ceiling, "gain_of_100": self.gain,
+            "accuracy": self.accuracy(), "ceiling": self.ceiling, "gain": self.gain,
             "gain_interval": list(self.interval),
         }  # fmt: skip
         return {
             "pairs": self.pairs, "queries": self.queries, "verdict": self.verdict,
             "stop": self.stop, "text": str(self), "level": CONFIDENCE_LEVEL,
-            "rule": {"pairs": MIN_PAIRS, "queries": MIN_QUERIES, "least_gain_of_100": MIN_GAIN},
+            "additional_pairs": ADDITIONAL_PAIRS,
+            "thresholds": {"pairs": MIN_PAIRS, "queries": MIN_QUERIES, "gain": MIN_GAIN},
             "curve": [list(point) for point in self.curve],
             **{name: value if self.known else None for name, value in numbers.items()},
         }  # fmt: skip
@@ -343,9 +338,9 @@ def advice(learner: DCGLearn, repeats: int = 3, form: Form = "gains") -> Advice:
     ----------
     learner : DCGLearn
         A fitted learner with its pairs in memory.
-    repeats : int, default=3
+    repeats : int, default 3
         Repetitions of the cross-validation, each with other folds.
-    form : {"gains", "weights"}, default="gains"
+    form : {"gains", "weights"}, default "gains"
         Whether to test the gains times discounts, or the weights.
 
     Returns

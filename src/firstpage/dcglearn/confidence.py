@@ -44,9 +44,12 @@ class PositionTest:
 
     Examples
     --------
-    >>> from firstpage.dcglearn.confidence import PositionTest
-    >>> PositionTest(0.97, 0.99, 0.01, 99).to_dict()["p"]
-    0.01
+    >>> import firstpage as fp
+    >>> better, worse = [[2, 0], [1, 0], [2, 1], [1, 1]], [[0, 2], [0, 1], [1, 2], [0, 1]]
+    >>> learner = fp.dcglearn.DCGLearn(K=2, C=1.0).fit(better, worse)
+    >>> test = fp.dcglearn.position_test(learner, rounds=9)
+    >>> test.rounds, 0.0 < test.rank_one_fraction <= 1.0
+    (9, True)
     """
 
     rank_one_fraction: float
@@ -60,10 +63,10 @@ class PositionTest:
         Returns
         -------
         dict
-            The fields by name; `rank_one_fraction` is called "share".
+            The fields by name.
         """
         return {
-            "share": self.rank_one_fraction, "expected": self.expected, "p": self.p,
+            "rank_one_fraction": self.rank_one_fraction, "expected": self.expected, "p": self.p,
             "rounds": self.rounds,
         }  # fmt: skip
 
@@ -77,9 +80,9 @@ def position_test(
     ----------
     learner : DCGLearn
         A fitted learner with its pairs in memory.
-    rounds : int, default=99
+    rounds : int, default 99
         Number of simulations.
-    seed : int, default=0
+    seed : int, default 0
         Seed of the simulations.
     progress : callable, optional
         Called with (done, total) after each simulation.
@@ -200,10 +203,10 @@ class Intervals:
     Examples
     --------
     >>> import numpy as np
-    >>> from firstpage.dcglearn.confidence import Intervals
+    >>> import firstpage as fp
     >>> bounds = np.array([[0.0, 0.0], [0.2, 0.6], [1.0, 1.0]])
     >>> weights = np.zeros((2, 3, 2))
-    >>> Intervals(bounds, bounds[1:], weights, np.array([0.9, 1.0]), 200, 0.95)
+    >>> fp.dcglearn.Intervals(bounds, bounds[1:], weights, np.array([0.9, 1.0]), 200, 0.95)
     Intervals(95%, 200 rounds: 3 gains, 2 discounts)
     """
 
@@ -239,7 +242,7 @@ class Intervals:
             return None
         gains, discounts, weights, fraction = (
             np.array(stored[name], np.float64)
-            for name in ("gains", "discounts", "weights", "share")
+            for name in ("gains", "discounts", "weights", "rank_one_fraction")
         )
         gains = without_fixed_gains(gains, utility.gains)
         return cls(gains, discounts, weights, fraction, stored["rounds"], stored["level"])
@@ -250,12 +253,13 @@ class Intervals:
         Returns
         -------
         dict
-            Lists by name; `rank_one_fraction` is called "share".
+            Lists by name.
         """
         return {
             "gains": self.gains.tolist(), "discounts": self.discounts.tolist(),
-            "weights": self.weights.tolist(), "share": self.rank_one_fraction.tolist(),
-            "rounds": self.rounds, "level": self.level,
+            "weights": self.weights.tolist(),
+            "rank_one_fraction": self.rank_one_fraction.tolist(), "rounds": self.rounds,
+            "level": self.level,
         }  # fmt: skip
 
 
@@ -288,11 +292,11 @@ def intervals(
     ----------
     learner : DCGLearn
         A fitted learner with its pairs in memory.
-    rounds : int, default=200
+    rounds : int, default 200
         Number of resamples, of queries where they are named and of pairs otherwise.
-    level : float, default=0.95
+    level : float, default 0.95
         Confidence level.
-    seed : int, default=0
+    seed : int, default 0
         Seed of the resampling.
     progress : callable, optional
         Called with (done, total) after each resample.

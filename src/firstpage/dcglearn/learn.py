@@ -56,38 +56,38 @@ class DCGLearn:
 
     Parameters
     ----------
-    K : int, default=10
+    K : int, default 10
         Number of positions that the measure counts.
-    L : int or None, default=None
+    L : int or None, default None
         Number of grades.  None takes the grades that occur (see `Preferences.from_grades`).
-    C : float or "cv", default="cv"
+    C : float or "cv", default "cv"
         Cost of a violated preference.  "cv" chooses it from `grid` by cross-validation over
         queries, or by the validation pairs that `fit` receives.
-    C_tie : float or None, default=None
+    C_tie : float or None, default None
         Cost of a violated tie.  None takes C.
-    decreasing : bool, default=False
+    decreasing : bool, default False
         Whether the step from a grade to the next must not grow with the position, which makes
         discounts non-increasing.
-    nonnegative : bool, default=False
+    nonnegative : bool, default False
         Whether to penalize the weights relative to the worst grade instead of those relative to
         the mean over grades.
-    strong : float, default=1.0
+    strong_margin : float, default 1.0
         Margin of a preference "much better"; the margin of "better" is 1.
-    unjudged : {"worst", "condense", "refuse"}, default="worst"
+    unjudged : {"worst", "condense", "refuse"}, default "worst"
         Documents without a grade count as the worst grade, are removed from the list, or are an
         error.
-    grades : sequence of int or None, default=None
+    grades : sequence of int or None, default None
         All grades in ascending order.  None takes those of the data.
-    pooling : float, default=1.0
+    pooling : float, default 1.0
         How strongly the measure of a segment is shrunk toward that of all pairs, from 0 (not at
         all) to 1.
-    grid : sequence of float, default=(0.001, 0.01, ..., 10000.0)
+    grid : sequence of float, default (0.001, 0.01, ..., 10000.0)
         Values of C to choose from.
-    folds : int, default=5
+    folds : int, default 5
         Number of cross-validation folds.
-    seed : int, default=0
+    seed : int, default 0
         Seed of the random assignment of queries to folds.
-    threads : int or None, default=None
+    threads : int or None, default None
         Number of threads.  None takes all cores.
 
     Attributes
@@ -168,7 +168,7 @@ class DCGLearn:
     _: KW_ONLY
     decreasing: bool = False
     nonnegative: bool = False
-    strong: float = 1.0
+    strong_margin: float = 1.0
     unjudged: Unjudged = "worst"
     grades: Sequence[int] | None = None
     pooling: float = 1.0
@@ -313,7 +313,9 @@ class DCGLearn:
         """Return the learning problem without its pairs."""
         check_size(self.K, len(grades))
         cone = weight_cone(self.K, len(grades), self.nonnegative, self.decreasing)
-        return LearningSpec(cone, np.array([1.0, 1.0, self.strong]), self.C_tie, self.threads)
+        return LearningSpec(
+            cone, np.array([1.0, 1.0, self.strong_margin]), self.C_tie, self.threads
+        )
 
     def _resolve_grades(self, seen: tuple[int, ...], source: str) -> tuple[int, ...]:
         if self.grades is not None:
@@ -410,17 +412,17 @@ class DCGLearn:
         about: dict[str, Any] = {
             "method": "DCGLearn", **self.counts_, "C": self.C_,
             "C_tie": float(self.spec_.costs(self.C_)[0]), "decreasing": params["decreasing"],
-            "nonnegative": params["nonnegative"], "strong": float(self.spec_.margins[2]),
+            "nonnegative": params["nonnegative"], "strong_margin": float(self.spec_.margins[2]),
             "unjudged": self.unjudged_, "accuracy": self.accuracy_,
             "accuracy_of_gains": self.agreements_["gains"].accuracy,
-            "rank_one_share": self.rank_one_fraction_, "objective": self.objective_,
+            "rank_one_fraction": self.rank_one_fraction_, "objective": self.objective_,
             "gap": self.gap_,
-            "discounts": "relative to the last place" if self.relative_discounts_ else "absolute",
-            "undetermined_places": self.undetermined_positions_,
+            "relative_discounts": self.relative_discounts_,
+            "undetermined_positions": self.undetermined_positions_,
         }  # fmt: skip
         curve = self.validation_curve_
         if curve is not None:
-            about["validated"] = {
+            about["validation_curve"] = {
                 "C": list(curve.costs), "accuracy": curve.means.tolist(),
                 "accuracy_of_gains": curve.gains_accuracies.mean(axis=0).tolist(),
             }  # fmt: skip
@@ -435,7 +437,7 @@ class DCGLearn:
         ----------
         preferences : Preferences, optional
             Without it, the training preferences.
-        form : {"weights", "gains"}, default="weights"
+        form : {"weights", "gains"}, default "weights"
             Whether the weights are used, or the gains times discounts nearest to them.
 
         Returns
@@ -511,7 +513,7 @@ class DCGLearn:
 
         Parameters
         ----------
-        deep : bool, default=True
+        deep : bool, default True
             Ignored; for compatibility.
 
         Returns

@@ -1,7 +1,7 @@
 """How often two measures agree on which of two rankings is better (Zhou et al. 2013, section 3).
 
-Two DCGs that order the grades alike may still order rankings differently.  The functions here
-count how often they do on given rankings.
+Two DCGs that order the grades in the same way may still order rankings differently.  The functions
+here count how often they do on given rankings.
 """
 
 from __future__ import annotations
@@ -252,8 +252,8 @@ class Coherence:
             "measures": list(self.measures), "queries": self.queries,
             "agreement": self.agreement.to_dict(), "means": list(self.means),
             "orders": [list(o) for o in self.orders],
-            "differing": [dict(vars(d)) for d in self.differing_pairs],
-            "worst": [dict(vars(d)) for d in self.worst_disagreements],
+            "differing_pairs": [dict(vars(d)) for d in self.differing_pairs],
+            "worst_disagreements": [dict(vars(d)) for d in self.worst_disagreements],
         }  # fmt: skip
 
 
@@ -276,11 +276,11 @@ def coherence(
         Query of each document, where `truth` is an array.
     docid : array, optional
         Name of each document.
-    bins : int, default=10
+    bins : int, default 10
         Number of bins of the absolute difference of the first measure.
-    max_disagreements : int, default=5
+    max_disagreements : int, default 5
         Number of worst disagreements to list.
-    convention : str or Convention, default="default"
+    convention : str or Convention, default "default"
         Convention of the measures.
 
     Returns

@@ -130,8 +130,8 @@ CONTRADICTED_FRACTION = 0.05  # of the preferences: above it a note is given
 
 
 def check_parameters(
-    K: int, L: int | None, C: float | str, C_tie: float | None, strong: float, pooling: float,
-    grid: Sequence[float], folds: int, seed: int, **others: Any,
+    K: int, L: int | None, C: float | str, C_tie: float | None, strong_margin: float,
+    pooling: float, grid: Sequence[float], folds: int, seed: int, **others: Any,
 ) -> None:  # fmt: skip
     """Raise DataError for the first parameter of DCGLearn with an invalid value."""
     if not _is_integer(K, 1):
@@ -142,8 +142,10 @@ def check_parameters(
         raise DataError(f"C must be a finite number above 0, or 'cv'; got {C!r}.")
     if C_tie is not None and not (C_tie == 0 or _is_number(C_tie, above=0.0)):
         raise DataError(f"C_tie must be a finite number of at least 0; got {C_tie!r}.")
-    if not _is_number(strong, above=0.0):
-        raise DataError(f"strong, the margin of 'much better', must be above 0; got {strong!r}.")
+    if not _is_number(strong_margin, above=0.0):
+        raise DataError(
+            f"strong_margin, the margin of 'much better', must be above 0; got {strong_margin!r}."
+        )
     if not (_is_number(pooling, above=-1.0) and 0 <= pooling <= 1):
         raise DataError(f"pooling must be from 0 to 1; got {pooling!r}.")
     if (

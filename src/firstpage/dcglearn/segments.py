@@ -63,7 +63,7 @@ def learn_segments(
         table = shrinkage.fit(members, pooled).table.reshape(spec.cone.positions, -1)
         about = {
             "segment": name, "pairs": len(members), "C": c, "pooling": pooling,
-            "rank_one_share": rank_one_factors(table).rank_one_fraction,
+            "rank_one_fraction": rank_one_factors(table).rank_one_fraction,
         }  # fmt: skip
         utility = utility_from_weights(preferences.grades, table, about)
         segments[name] = Segment(

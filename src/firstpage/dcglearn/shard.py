@@ -71,7 +71,7 @@ class ShardSummary:
 
 @dataclass(frozen=True)
 class ShardOptions:
-    """How files are encoded and split into folds; the same for all files."""
+    """Options of encoding and of the split into folds; the same for all files."""
 
     grades: tuple[int, ...]
     positions: int

@@ -158,7 +158,7 @@ class MeasureRecovery:
             "runs": len(self.accuracies), "C": self.costs.tolist(),
         }  # fmt: skip
         named = (("accuracy", self.accuracies), ("similarity", self.similarities),
-                 ("other", self.others))  # fmt: skip
+                 ("other_accuracy", self.others))  # fmt: skip
         for name, values in named:
             summary[name] = float(values.mean())
             if len(values) > 1:

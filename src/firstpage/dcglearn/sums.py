@@ -104,8 +104,8 @@ class InMemoryPairSums:
         self.z, self.step = np.zeros(n), np.zeros(n)
         self._force = self.step  # the two are never needed at once
         self._state = np.zeros(n, np.int8)
-        fitting = max(1, MAX_BYTES // (8 * KINDS * size * size))
-        blocks = max(1, min(MAX_BLOCKS, fitting, n // MIN_BLOCK))
+        max_in_memory = max(1, MAX_BYTES // (8 * KINDS * size * size))
+        blocks = max(1, min(MAX_BLOCKS, max_in_memory, n // MIN_BLOCK))
         self._table, self._step_size = np.zeros(size), np.zeros(1)
         self._square = np.zeros((blocks, KINDS, size, size))
         self._targets = np.zeros((blocks, KINDS, size))

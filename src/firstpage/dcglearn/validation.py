@@ -28,7 +28,7 @@ TIE_TOLERANCE = 1e-12  # of the largest difference: below it two rankings are eq
 
 @dataclass(frozen=True)
 class PreferenceAgreement:
-    """How well weights agree with preferences.
+    """Agreement of weights with preferences.
 
     Attributes
     ----------

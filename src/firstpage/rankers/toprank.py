@@ -47,7 +47,7 @@ class TopRank(Ranker):
         "RankSVM + ListNet(k=10)".  By default Regression, RankSVM and ListNet.
     depth : int, default 100
         The number of candidates per query.
-    weights : {"auto", "alike"} or list of float, default "auto"
+    weights : {"auto", "equal"} or list of float, default "auto"
         The weights of the voters: their `measure` on the validation data (equal without
         validation data), equal weights, or numbers.
     credit : {"extended", "paper"}, default "extended"
@@ -94,8 +94,8 @@ class TopRank(Ranker):
         for component in (self.first, *self._voters()):
             self._ranker(component)
         if isinstance(self.weights, str):
-            if self.weights not in ("auto", "alike"):
-                raise DataError(f"weights must be 'auto', 'alike' or numbers; got {self.weights!r}")
+            if self.weights not in ("auto", "equal"):
+                raise DataError(f"weights must be 'auto', 'equal' or numbers; got {self.weights!r}")
         else:
             normalize_weights(self.weights, len(self._voters()))
 
@@ -184,7 +184,7 @@ class TopRank(Ranker):
         if not isinstance(self.weights, str):
             return normalize_weights(list(self.weights)[: len(measured)], len(measured))
         known = [max(value, 0.0) for value in measured if value is not None]
-        if self.weights == "alike" or len(known) < len(measured):
+        if self.weights == "equal" or len(known) < len(measured):
             return normalize_weights(None, len(measured))
         return normalize_weights(known, len(measured))
 

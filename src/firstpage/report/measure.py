@@ -50,7 +50,7 @@ def utility_figures(utility: Utility, intervals: Intervals | None = None) -> str
 
 def _undetermined(utility: Utility) -> str:
     """Return a sentence naming the positions at which no pair differs."""
-    positions = utility.about.get("undetermined_places")
+    positions = utility.about.get("undetermined_positions")
     if not positions:
         return ""
     return f" Not determined, because no pair differs there: {_listed(positions)}."
@@ -136,7 +136,7 @@ def utility_text(utility: Utility) -> str:
 
 def _discount_lines(utility: Utility, rows: list[str]) -> list[str]:
     """Return the lines of determined positions, and notes on the others."""
-    undetermined = utility.about.get("undetermined_places", [])
+    undetermined = utility.about.get("undetermined_positions", [])
     lines = [row for k, row in enumerate(rows, 1) if k not in undetermined]
     if undetermined:
         lines.append(f"  not determined, because no pair differs there: {_listed(undetermined)}")
@@ -166,8 +166,8 @@ def utility_page(utility: Utility, title: str) -> str:
     figures = utility_figures(utility, Intervals.from_utility(utility))
     facts = [paragraph(fact[0].upper() + fact[1:]) for fact in _facts(utility)]
     sections = [("Gains and discounts", [figures]), ("Facts", facts)]
-    if utility.about.get("validated"):
-        sections.append(("Choice of C", [_validation_figure(utility.about["validated"])]))
+    if utility.about.get("validation_curve"):
+        sections.append(("Choice of C", [_validation_figure(utility.about["validation_curve"])]))
     sections.append(("Weights of positions and grades", [_weights_table(utility).html()]))
     lead = "Value of a document of each grade at each position, learned from preferences."
     return page(f"Measure {title}", lead, sections)
@@ -175,7 +175,7 @@ def utility_page(utility: Utility, title: str) -> str:
 
 def _quantities(utility: Utility) -> list[tuple[str, list[str], Floats]]:
     """Return heading, names and values of the gains and of the discounts."""
-    relative = utility.about.get("discounts", "").startswith("relative")
+    relative = utility.about.get("relative_discounts", False)
     heading = "Discounts (relative to the last position)" if relative else "Discounts"
     positions = [f"position {k + 1}" for k in range(utility.n_positions)]
     return [
@@ -227,26 +227,26 @@ def _facts(utility: Utility) -> list[str]:
             f"with {about['accuracy']:.1%} of the preferences (gains times discounts: "
             f"{about['accuracy_of_gains']:.1%})"
         )
-    if validated := about.get("validated"):
+    if validated := about.get("validation_curve"):
         best = int(np.argmax(np.round(validated["accuracy"], 12)))
         of_gains = validated.get("accuracy_of_gains", validated["accuracy"])[best]
         facts.append(
             f"on held-out pairs: {validated['accuracy'][best]:.1%} (gains times discounts: "
             f"{of_gains:.1%}), at the best of {len(validated['C'])} values of C"
         )
-    if "rank_one_share" in about:
+    if "rank_one_fraction" in about:
         test = about.get("position_test")
         p = (
             f"; test that gains do not depend on the position: p = {test['p']:.2f}" if test else ""
         )  # fmt: skip
-        facts.append(f"rank-one fraction {about['rank_one_share']:.4f}{p}")
-    if str(about.get("discounts", "")).startswith("relative"):
+        facts.append(f"rank-one fraction {about['rank_one_fraction']:.4f}{p}")
+    if about.get("relative_discounts"):
         facts.append(
             "both lists of every pair have the same grades, so discounts are determined only "
             "relative to the last one"
         )
-    if "against_dcg" in about:
-        facts.append(about["against_dcg"]["text"])
+    if "dcg_comparison" in about:
+        facts.append(about["dcg_comparison"]["text"])
     if "advice" in about:
         facts.append(about["advice"]["text"])
     return facts

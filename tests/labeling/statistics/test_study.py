@@ -57,7 +57,7 @@ def test_invalid_crowds_raise_an_error():
     with pytest.raises(DataError, match="noise and jitter must be"):
         Crowd(noise=-1.0)
     with pytest.raises(DataError, match="ascending"):
-        Crowd(lines=(0.5, 0.4))
+        Crowd(boundary_quantiles=(0.5, 0.4))
 
 
 def first_keys(result):

@@ -35,126 +35,128 @@ def test_tables_have_x_values_as_rows_and_paper_values() -> None:
 
 
 def test_entry_without_plot_has_a_row_per_cell() -> None:
-    plain = PaperEntry("table1", "T", "S.", [Experiment(example_study.coin, {"bias": 0.1})], example_study.better,
+    entry = PaperEntry("table1", "T", "S.", [Experiment(example_study.coin, {"bias": 0.1})], example_study.better,
                   held_equal="x")  # fmt: skip
-    done = run_entries(plain)
-    (table,) = tables(done.results[0])
+    reproduction = run_entries(entry)
+    (table,) = tables(reproduction.results[0])
     assert table.head == ["coin", "throws", "paper", "ours", "se"]
     assert len(table.rows) == 4
-    head, first, *_ = cell_table([done]).csv().splitlines()
-    assert head == "study,entry,coin,throws,paper,ours,se,held equal"
+    head, first, *_ = cell_table([reproduction]).csv().splitlines()
+    assert head == "study,entry,coin,throws,paper,ours,se,held_equal"
     assert first.endswith(",x")
 
 
 def test_text_and_markdown_have_verdicts() -> None:
-    done = run_entries(example_study.entry(Experiment(example_study.coin, {"bias": 0.1})))
-    text = page.text([done], "firstpage reproduce made-up")
+    reproduction = run_entries(example_study.entry(Experiment(example_study.coin, {"bias": 0.1})))
+    text = page.text([reproduction], "firstpage reproduce example")
     assert "  holds: ours is better" in text
     assert "Claims: 1 hold" in text
-    assert "command: firstpage reproduce made-up" in text
-    marked = page.markdown([done], "firstpage reproduce made-up")
-    assert "| ours is better | holds |" in marked
-    assert "The paper: Ours is better." in marked
+    assert "command: firstpage reproduce example" in text
+    markdown = page.markdown([reproduction], "firstpage reproduce example")
+    assert "| ours is better | holds |" in markdown
+    assert "The paper: Ours is better." in markdown
 
 
 def test_every_format_has_what_was_held_equal() -> None:
-    def own(cells: Cells) -> list[Claim]:
+    def two_claims(cells: Cells) -> list[Claim]:
         (first,) = example_study.better(cells)
-        return [first, replace(first, text="and so", held_equal="nothing <else>.")]
+        return [first, replace(first, text="another claim", held_equal="nothing <else>.")]
 
-    done = run_entries(
-        example_study.entry(Experiment(example_study.coin, {"bias": 0.1}), claims=own)
+    reproduction = run_entries(
+        example_study.entry(Experiment(example_study.coin, {"bias": 0.1}), claims=two_claims)
     )
-    assert [c["held_equal"] for c in done.to_dict()["claims"]] == [
+    assert [c["held_equal"] for c in reproduction.to_dict()["claims"]] == [
         "the coin's <weight>.", "nothing <else>.",
     ]  # fmt: skip
-    text = page.text([done], "x")
+    text = page.text([reproduction], "x")
     assert text.count("held equal: the coin's <weight>.") == 1
     assert text.count("held equal: nothing <else>.") == 1
-    marked = page.markdown([done], "x")
-    assert marked.count("Held equal: the coin's <weight>.") == 1
-    assert marked.count("held equal: nothing <else>.") == 1
-    whole = page.html([done], "x")
-    assert whole.count("Held equal: the coin&#x27;s &lt;weight&gt;.") == 1
-    assert whole.count("Held equal: nothing &lt;else&gt;.") == 1
-    assert "% held equal: the coin's <weight>." in page.latex([done], "x")
-    assert cell_table([done]).csv().count("the coin's <weight>.") == len(done.results[0].cells)
+    markdown = page.markdown([reproduction], "x")
+    assert markdown.count("Held equal: the coin's <weight>.") == 1
+    assert markdown.count("held equal: nothing <else>.") == 1
+    html = page.html([reproduction], "x")
+    assert html.count("Held equal: the coin&#x27;s &lt;weight&gt;.") == 1
+    assert html.count("Held equal: nothing &lt;else&gt;.") == 1
+    assert "% held equal: the coin's <weight>." in page.latex([reproduction], "x")
+    assert cell_table([reproduction]).csv().count("the coin's <weight>.") == len(
+        reproduction.results[0].cells
+    )
 
 
-def test_the_page_has_curves_errors_and_provenance() -> None:
-    whole = page.html(
+def test_page_has_curves_errors_and_provenance() -> None:
+    html = page.html(
         [run_entries(example_study.entry(Experiment(example_study.coin, {"bias": 0.1})))],
         "firstpage reproduce x",
     )
-    assert whole.count('<polyline class="curve') == 2
-    assert whole.count('<polyline class="error') == 4
-    assert 'class="curve c1 dashed"' in whole
-    assert "Throws &lt;of a coin&gt;" in whole
-    assert "numpy" in whole
-    assert "sha256" in whole
-    assert "http" not in whole.replace("http://www.w3.org/2000/svg", "")
-    assert "<script" not in whole
+    assert html.count('<polyline class="curve') == 2
+    assert html.count('<polyline class="error') == 4
+    assert 'class="curve c1 dashed"' in html
+    assert "Throws &lt;of a coin&gt;" in html
+    assert "numpy" in html
+    assert "sha256" in html
+    assert "http" not in html.replace("http://www.w3.org/2000/svg", "")
+    assert "<script" not in html
 
 
 def test_groups_are_rows_with_error_bars() -> None:
-    groups = PaperEntry(
+    entry = PaperEntry(
         "figure1", "T", "S.", [Experiment(example_study.coin, {"bias": 0.1})], example_study.better,
         [("", Plot("coin", None, "heads"))], held_equal="x",
     )  # fmt: skip
-    assert page.html([run_entries(groups)], "x").count('<circle class="mark"') == 4
+    assert page.html([run_entries(entry)], "x").count('<circle class="mark"') == 4
 
 
 def test_entry_without_data_names_the_data(tmp_path) -> None:
-    away = example_study.entry(Experiment(example_study.coin, {"bias": 0.1}, dataset="web30k"))
-    done = run_entries(away)
-    assert "needs MSLR-WEB30K" in page.html([done], "x")
-    assert "1 inconclusive" in page.text([done], "x")
-    assert "needs MSLR-WEB30K" in page.markdown([done], "x")
+    entry = example_study.entry(Experiment(example_study.coin, {"bias": 0.1}, dataset="web30k"))
+    reproduction = run_entries(entry)
+    assert "needs MSLR-WEB30K" in page.html([reproduction], "x")
+    assert "1 inconclusive" in page.text([reproduction], "x")
+    assert "needs MSLR-WEB30K" in page.markdown([reproduction], "x")
 
 
-def test_notes_that_differ_in_numbers_are_told_once() -> None:
-    done = run_entries(example_study.entry(Experiment(example_study.coin, {"bias": 0.1})))
-    text = replace(done, notes=["10% of it", "12% of it", "something else"])
-    assert page.html([text], "x").count("Warning during the runs") == 2
+def test_notes_that_differ_in_numbers_only_are_shown_once() -> None:
+    reproduction = run_entries(example_study.entry(Experiment(example_study.coin, {"bias": 0.1})))
+    noted = replace(reproduction, notes=["10% of it", "12% of it", "something else"])
+    assert page.html([noted], "x").count("Warning during the runs") == 2
 
 
 def test_layout_has_paper_values_below_ours() -> None:
     grid = ("", TableLayout("model", "measure", "All of it"))
-    said = [({"model": "ours", "measure": "N@1"}, 0.25)]
+    printed = [({"model": "ours", "measure": "N@1"}, 0.25)]
     experiments = [Experiment(example_study.query_values, {"fold": n}) for n in (1, 2)]
-    entry = PaperEntry("table1", "A table", "x", experiments, example_study.nothing, paper_values=said, layouts=[grid],
+    entry = PaperEntry("table1", "A table", "x", experiments, example_study.no_claims, paper_values=printed, layouts=[grid],
                   held_equal="x")  # fmt: skip
-    done = run_entries(entry)
-    (table,) = tables(done.results[0])
+    reproduction = run_entries(entry)
+    (table,) = tables(reproduction.results[0])
     assert table.head == ["model", "N@1", "N@3"]
     assert [row[0] for row in table.rows] == ["ours", "  paper", "theirs"]
     assert table.rows[1] == ["  paper", "0.2500", ""]
     assert "\u00b1" in table.rows[0][1]
-    written = page.latex([done], "firstpage reproduce x")
-    assert "% made-up/table1: A table" in written
-    assert r"\begin{tabular}{lrr}" in written
-    assert "<td>ours</td>" in page.html([done], "x").split("<details>")[0]
+    latex = page.latex([reproduction], "firstpage reproduce x")
+    assert "% example/table1: A table" in latex
+    assert r"\begin{tabular}{lrr}" in latex
+    assert "<td>ours</td>" in page.html([reproduction], "x").split("<details>")[0]
 
 
 def test_several_papers_on_one_page() -> None:
     one = run_entries(example_study.entry(Experiment(example_study.coin, {"bias": 0.1})))
     several = merge_reproductions([one, one])
-    assert several["cells"][0]["entry"] == "made-up/figure1"
+    assert several["cells"][0]["entry"] == "example/figure1"
     assert len(several["claims"]) == 2
-    assert page.html([one, one], "x").count("made-up/figure1: Throws") == 2
+    assert page.html([one, one], "x").count("example/figure1: Throws") == 2
     assert "Claims: 2 hold" in page.text([one, one], "x")
-    whole = page.html([one], "x")
-    assert '<a href="#made-up-figure1">made-up/figure1</a>' in whole
-    assert '<h2 id="made-up-figure1">made-up/figure1: Throws' in whole
+    html = page.html([one], "x")
+    assert '<a href="#example-figure1">example/figure1</a>' in html
+    assert '<h2 id="example-figure1">example/figure1: Throws' in html
 
 
 def test_strings_are_last_on_the_x_axis() -> None:
     plot = ("", Plot("model", "k", "heads", log_x=True))
-    deep = PaperEntry("figure1", "T", "S.", [Experiment(example_study.depths)], example_study.nothing, [plot],
+    entry = PaperEntry("figure1", "T", "S.", [Experiment(example_study.depths)], example_study.no_claims, [plot],
                  held_equal="x")  # fmt: skip
-    done = run_entries(deep)
-    (table,) = tables(done.results[0])
+    reproduction = run_entries(entry)
+    (table,) = tables(reproduction.results[0])
     assert [row[0] for row in table.rows] == ["1", "10", "full"]
-    whole = page.html([done], "firstpage reproduce x")
-    assert '<text class="tick"' in whole
-    assert ">full</text>" in whole
+    html = page.html([reproduction], "firstpage reproduce x")
+    assert '<text class="tick"' in html
+    assert ">full</text>" in html

@@ -6,20 +6,26 @@ from pathlib import Path
 
 import pytest
 
+from firstpage.papers.niu2012 import comparison
 from firstpage.papers.study.registry import (
     STUDIES,
     data_folder,
-    dataset_states,
+    dataset_records,
     folder_digest,
     list_entries,
     load_study,
     missing_data,
     select_entries,
 )
+from firstpage.papers.zhou2013 import study as zhou_study
 from firstpage.registry import ParameterError
 
 DOCS = Path(__file__).parents[3] / "docs"
-STREAM_NAMES = {  # as they were when the figures of docs/papers were made
+HELD_EQUAL_OF_CLAIMS = {  # of claims that compare something else than their entry
+    "niu2012": [comparison.FIXED_BETA_EQUAL, comparison.LETOR_HELD_EQUAL],
+    "zhou2013": [zhou_study.EQUAL_NUMBER_HELD],
+}
+STREAM_NAMES = {  # as of the runs that docs/papers reports
     "cheng2014.training": "compared likelihood scaled",
     "lan2013.lists": "graded listed",
     "lan2013.tails": "curves",
@@ -35,14 +41,17 @@ STREAM_NAMES = {  # as they were when the figures of docs/papers were made
 }
 
 
-def test_all_figures_without_private_data_exist() -> None:
+def test_zhou2013_has_all_figures_and_table_1() -> None:
     expected = {"table1", *(f"figure{n}" for n in range(1, 24))}
     assert set(load_study("zhou2013").entries) == expected
 
 
 def test_random_streams_keep_their_published_names() -> None:
     experiments = [
-        w for name in STUDIES for e in load_study(name).entries.values() for w in e.experiments
+        experiment
+        for name in STUDIES
+        for entry in load_study(name).entries.values()
+        for experiment in entry.experiments
     ]
     assert {experiment.function_name for experiment in experiments} == {
         f"firstpage.studies.{module}:{function}"
@@ -65,6 +74,10 @@ def test_docs_list_held_equal_of_every_entry(name: str) -> None:
     listed = {entry: text for entries, text in rows for entry in entries.strip("| ").split(", ")}
     for entry in load_study(name).entries.values():
         assert listed[f"`{entry.name}`"].removesuffix(" |") == entry.held_equal
+    claim_texts = [
+        text.removesuffix(" |") for entries, text in rows if entries.startswith("| claims of")
+    ]
+    assert claim_texts == HELD_EQUAL_OF_CLAIMS.get(name, [])
     assert (DOCS / "papers" / f"{name}.md").read_text().count("**What is held equal.**") == 1
 
 
@@ -94,11 +107,11 @@ def test_list_has_missing_data(tmp_path: Path) -> None:
     assert missing_data(["web10k"], tmp_path)  # an empty folder is no data set
     (sample / "train.txt").write_text("")
     assert not missing_data(["web10k", "web30k"], tmp_path)
-    states = {each["data"]: each["state"] for each in dataset_states(tmp_path)}
-    assert states["MSLR-WEB10K"] == "substituted by mslr-web10k-5k"
-    assert states["TD2003"] == "missing"
+    statuses = {record["name"]: record["status"] for record in dataset_records(tmp_path)}
+    assert statuses["MSLR-WEB10K"] == "substituted by mslr-web10k-5k"
+    assert statuses["TD2003"] == "missing"
     (tmp_path / "TD2003" / "Data" / "Fold1").mkdir(parents=True)
-    assert {each["data"]: each["state"] for each in dataset_states(tmp_path)}[
+    assert {record["name"]: record["status"] for record in dataset_records(tmp_path)}[
         "TD2003"
     ] == "available"
 

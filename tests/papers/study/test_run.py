@@ -35,8 +35,8 @@ def test_json_has_cells_and_claims() -> None:
     assert json.loads(json.dumps(record)) == record
     assert record["cells"][1].keys() >= {"entry", "coin", "throws", "paper", "ours", "se"}
     assert record["claims"] == [
-        {"entry": "figure1", "text": "ours is better", "verdict": "holds", "whose": "paper",
-         "why": record["claims"][0]["why"], "held_equal": "the coin's <weight>."}
+        {"entry": "figure1", "text": "ours is better", "verdict": "holds", "source": "paper",
+         "evidence": record["claims"][0]["evidence"], "held_equal": "the coin's <weight>."}
     ]  # fmt: skip
     assert record["versions"].keys() == {"python", "numpy", "scipy", "numba"}
 
@@ -46,12 +46,12 @@ def test_cached_runs_are_not_repeated(tmp_path: Path) -> None:
     entry = example_study.entry(Experiment(example_study.coin, {"bias": 0.1, "log": log}))
     study = example_study.study(entry)
     first = run_study(study, [entry], RunPlan(seeds=4))
-    again = run_study(study, [entry], RunPlan(seeds=6))
-    assert (first.computed_runs, again.computed_runs, again.total_runs) == (4, 2, 6)
+    second = run_study(study, [entry], RunPlan(seeds=6))
+    assert (first.computed_runs, second.computed_runs, second.total_runs) == (4, 2, 6)
     assert len(Path(log).read_text().split()) == 6
-    some = again.results[0].cells.cells[0].values
-    assert first.results[0].cells.cells[0].values.tolist() == some[:4].tolist()
-    assert run_study(study, [entry], RunPlan(seeds=6, again=True)).computed_runs == 6
+    values = second.results[0].cells.cells[0].values
+    assert first.results[0].cells.cells[0].values.tolist() == values[:4].tolist()
+    assert run_study(study, [entry], RunPlan(seeds=6, recompute=True)).computed_runs == 6
 
 
 def test_cache_depends_on_parameters_seed_and_code() -> None:
@@ -71,18 +71,19 @@ def test_cache_depends_on_parameters_seed_and_code() -> None:
 def test_resumed_run_equals_uninterrupted_run(tmp_path: Path, monkeypatch) -> None:
     log = str(tmp_path / "log")
     entry = example_study.entry(
-        Experiment(example_study.stops_at, {"log": log, "after": 3}), claims=example_study.nothing
+        Experiment(example_study.interrupt_after, {"log": log, "after": 3}),
+        claims=example_study.no_claims,
     )
     study = example_study.study(entry)
     with pytest.raises(KeyboardInterrupt):
         run_study(study, [entry], RunPlan(seeds=5))
-    monkeypatch.setenv("GO_ON", "1")
-    rest = run_study(study, [entry], RunPlan(seeds=5))
-    assert rest.computed_runs == 2
-    whole = run_study(study, [entry], RunPlan(seeds=5, again=True))
+    monkeypatch.setenv("CONTINUE_RUN", "1")
+    resumed = run_study(study, [entry], RunPlan(seeds=5))
+    assert resumed.computed_runs == 2
+    uninterrupted = run_study(study, [entry], RunPlan(seeds=5, recompute=True))
     assert (
-        rest.results[0].cells.cells[0].values.tolist()
-        == whole.results[0].cells.cells[0].values.tolist()
+        resumed.results[0].cells.cells[0].values.tolist()
+        == uninterrupted.results[0].cells.cells[0].values.tolist()
     )
 
 
@@ -91,7 +92,7 @@ def test_damaged_cache_files_are_recomputed(run_cache: Path) -> None:
     study = example_study.study(entry)
     run_study(study, [entry], RunPlan(seeds=3))
     first, second, _ = sorted(run_cache.rglob("*.json"))
-    first.write_text("{torn")
+    first.write_text("{incomplete")
     second.write_text("[]")
     assert run_study(study, [entry], RunPlan(seeds=3)).computed_runs == 2
 
@@ -100,34 +101,36 @@ def test_damaged_cache_files_are_recomputed(run_cache: Path) -> None:
 def test_results_do_not_depend_on_processes() -> None:
     entry = example_study.entry(Experiment(example_study.coin, {"bias": 0.1}))
     study = example_study.study(entry)
-    alone = run_study(study, [entry], RunPlan(seeds=4))
-    several = run_study(study, [entry], RunPlan(seeds=4, jobs=2, again=True))
+    single = run_study(study, [entry], RunPlan(seeds=4))
+    several = run_study(study, [entry], RunPlan(seeds=4, jobs=2, recompute=True))
     assert several.computed_runs == 4
-    assert alone.to_dict() == several.to_dict()
+    assert single.to_dict() == several.to_dict()
 
 
 @pytest.mark.slow
 def test_killed_worker_raises_an_error() -> None:
-    entry = example_study.entry(Experiment(example_study.end_process), claims=example_study.nothing)
+    entry = example_study.entry(
+        Experiment(example_study.end_process), claims=example_study.no_claims
+    )
     with pytest.raises(FirstpageError, match="run it again, with fewer --jobs"):
         run_study(example_study.study(entry), [entry], RunPlan(seeds=2, jobs=2))
 
 
 def test_experiments_of_a_stream_share_random_numbers() -> None:
-    one = example_study.entry(
+    shared = example_study.entry(
         Experiment(example_study.coin, {"bias": 0.0}, "same"), Experiment(example_study.coin, {"bias": 1.0}, "same"),
-        claims=example_study.nothing,
+        claims=example_study.no_claims,
     )  # fmt: skip
-    cells = run_study(example_study.study(one), [one], RunPlan(seeds=3)).results[0].cells
+    cells = run_study(example_study.study(shared), [shared], RunPlan(seeds=3)).results[0].cells
     values = cells.samples(coin="theirs", throws=1)
-    assert len(values) == 6  # two works, three runs each
+    assert len(values) == 6  # two experiments, three runs each
     assert values[:3].tolist() == values[3:].tolist()
-    apart = example_study.entry(
+    separate = example_study.entry(
         Experiment(example_study.coin, {"bias": 0.0}, "one"), Experiment(example_study.coin, {"bias": 0.0}, "two"),
-        claims=example_study.nothing,
+        claims=example_study.no_claims,
     )  # fmt: skip
     values = (
-        run_study(example_study.study(apart), [apart], RunPlan(seeds=3))
+        run_study(example_study.study(separate), [separate], RunPlan(seeds=3))
         .results[0]
         .cells.samples(coin="theirs", throws=1)
     )
@@ -139,16 +142,18 @@ def test_entries_share_experiments(tmp_path: Path) -> None:
     both = [example_study.entry(experiment), example_study.entry(experiment, name="figure2")]
     result = run_study(example_study.study(*both), both, RunPlan(seeds=2))
     assert result.total_runs == 2
-    assert [len(o.cells) for o in result.results] == [4, 4]
+    assert [len(r.cells) for r in result.results] == [4, 4]
 
 
 def test_missing_data_is_reported_and_the_rest_computed(tmp_path: Path) -> None:
-    here = example_study.entry(Experiment(example_study.coin, {"bias": 0.1}))
-    away = example_study.entry(
+    computable = example_study.entry(Experiment(example_study.coin, {"bias": 0.1}))
+    lacking = example_study.entry(
         Experiment(example_study.coin, {"bias": 0.1}, dataset="web10k"), name="figure2"
     )
     result = run_study(
-        example_study.study(here, away), [here, away], RunPlan(seeds=2, data=tmp_path)
+        example_study.study(computable, lacking),
+        [computable, lacking],
+        RunPlan(seeds=2, data=tmp_path),
     )
     assert result.results[0].claims[0].verdict == "holds"
     assert result.results[1].claims[0].verdict == "inconclusive"
@@ -156,25 +161,27 @@ def test_missing_data_is_reported_and_the_rest_computed(tmp_path: Path) -> None:
 
 
 def test_notes_of_runs_are_cached() -> None:
-    entry = example_study.entry(Experiment(example_study.warn), claims=example_study.nothing)
+    entry = example_study.entry(Experiment(example_study.warn), claims=example_study.no_claims)
     study = example_study.study(entry)
     assert run_study(study, [entry], RunPlan(seeds=2)).notes == ["a warning of the package"]
     assert run_study(study, [entry], RunPlan(seeds=2)).notes == ["a warning of the package"]
 
 
 def test_progress_is_reported() -> None:
-    entry, seen = example_study.entry(Experiment(example_study.coin, {"bias": 0.1})), []
-    run_study(example_study.study(entry), [entry], RunPlan(seeds=2), lambda *at: seen.append(at))
-    assert seen == [(0, 2), (1, 2), (2, 2)]
+    entry, calls = example_study.entry(Experiment(example_study.coin, {"bias": 0.1})), []
+    run_study(
+        example_study.study(entry), [entry], RunPlan(seeds=2), lambda *call: calls.append(call)
+    )
+    assert calls == [(0, 2), (1, 2), (2, 2)]
 
 
 def test_stale_runs_are_deleted(run_cache: Path, monkeypatch) -> None:
-    old = run_cache / "made-up" / "0123"
+    old = run_cache / "example" / "0123"
     old.mkdir(parents=True)
-    run.open_run_cache("made-up", ("firstpage.papers.study.claims",))
+    run.open_run_cache("example", ("firstpage.papers.study.claims",))
     assert old.is_dir()
     monkeypatch.setattr(run, "MAX_AGE_SECONDS", -1.0)
-    run.open_run_cache("made-up", ("firstpage.papers.study.claims",))
+    run.open_run_cache("example", ("firstpage.papers.study.claims",))
     assert not old.exists()
 
 
@@ -206,6 +213,7 @@ def test_cells_are_selected_by_labels() -> None:
 
 
 def folds(**options) -> list[Experiment]:
+    """Return an experiment per fold."""
     return [
         Experiment(example_study.query_values, {"fold": n}, f"fold {n}", **options)
         for n in (1, 2, 3)
@@ -213,7 +221,7 @@ def folds(**options) -> list[Experiment]:
 
 
 def test_queries_are_averaged_over_runs_and_concatenated_over_folds() -> None:
-    entry = example_study.entry(*folds(), claims=example_study.nothing)
+    entry = example_study.entry(*folds(), claims=example_study.no_claims)
     result = run_study(example_study.study(entry), [entry], RunPlan(seeds=2)).results[0].cells
     cell = result.cell(model="ours", measure="N@1")
     assert (len(cell.values), len(cell.queries)) == (6, 2 + 3 + 4)
@@ -226,7 +234,7 @@ def test_queries_are_averaged_over_runs_and_concatenated_over_folds() -> None:
 
 
 def test_deterministic_experiments_run_once() -> None:
-    entry = example_study.entry(*folds(randomized=False), claims=example_study.nothing)
+    entry = example_study.entry(*folds(randomized=False), claims=example_study.no_claims)
     assert run_study(example_study.study(entry), [entry], RunPlan(seeds=5)).total_runs == 3
 
 
@@ -237,7 +245,7 @@ def test_optional_data_set_is_passed_where_available(tmp_path: Path) -> None:
     experiment = Experiment(
         example_study.folders, dataset="mq2007", optional_dataset="mq2007-list", randomized=False
     )
-    entry = example_study.entry(experiment, claims=example_study.nothing)
+    entry = example_study.entry(experiment, claims=example_study.no_claims)
     assert entry.datasets == ["mq2007"]
 
     def run_once() -> tuple[str, int]:

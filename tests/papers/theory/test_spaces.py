@@ -44,8 +44,8 @@ def test_swapped_orders_match_explicit_swaps(n: int) -> None:
         assert [all_orders[row] for row in swapped(n, i, j)] == [swap(y, i, j) for y in all_orders]
         assert precedes(n, i, j).tolist() == [y.index(i) < y.index(j) for y in all_orders]
         for k in range(1, n + 1):
-            wanted = [y[:k] != swap(y, i, j)[:k] for y in all_orders]
-            assert changes_top(n, k, i, j).tolist() == wanted
+            expected = [y[:k] != swap(y, i, j)[:k] for y in all_orders]
+            assert changes_top(n, k, i, j).tolist() == expected
 
 
 @pytest.mark.parametrize("seed", range(6))

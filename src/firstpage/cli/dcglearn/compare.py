@@ -43,7 +43,7 @@ from firstpage.cli.help import documented_command
     "--any-discounts", is_flag=True, help="Allow discounts that do not fall with the rank."
 )
 @options.integer(
-    "--effort", default=100,
+    "--max-boxes", default=100,
     help="Limit on boxes per proof for NDCG; more take longer and prove more.",
 )  # fmt: skip
 @options.integer("--bins", default=10, help="Number of bins of score differences.")
@@ -110,7 +110,7 @@ def _compare(measures: Any, systems: dict[str, Any], truth: Any, settings: dict[
     with shared.progress_bar("certificates") as progress:
         verdicts = verdicts_of_rankings(
             ranked, first, shared.baseline_name(settings["baseline"], systems), settings["vary"],
-            settings["within"], not settings["any_discounts"], settings["effort"], progress,
+            settings["within"], not settings["any_discounts"], settings["max_boxes"], progress,
         )  # fmt: skip
     return coherence_of_rankings(ranked, first, second, settings["bins"]), verdicts
 

@@ -44,7 +44,11 @@ if TYPE_CHECKING:
     help="Penalize weights relative to the worst grade, not the mean.",
 )
 @click.option(
-    "--strong", default=1.0, show_default=True, metavar="X", help='Margin of "much better".'
+    "--strong-margin",
+    default=1.0,
+    show_default=True,
+    metavar="X",
+    help='Margin of "much better"; that of "better" is 1.',
 )
 @click.option(
     "--unjudged", type=click.Choice(["worst", "condense", "refuse"]), default="worst",
@@ -58,7 +62,7 @@ if TYPE_CHECKING:
     "--rounds", default=200, minimum=0, help="Resamplings for confidence intervals; 0: none."
 )
 @options.integer(
-    "--test", "tests", default=99, minimum=0,
+    "--test-rounds", "tests", default=99, minimum=0,
     help="Simulations of the test whether gains depend on the rank; 0: no test.",
 )  # fmt: skip
 @click.option(
@@ -118,7 +122,7 @@ def command(
 def _learner(settings: dict[str, Any]) -> DCGLearn:
     from firstpage.dcglearn.learn import DCGLearn
 
-    names = ("decreasing", "nonnegative", "strong", "unjudged", "pooling", "seed")
+    names = ("decreasing", "nonnegative", "strong_margin", "unjudged", "pooling", "seed")
     return DCGLearn(
         settings["depth"], settings["levels"], _parse_cost(settings["cost"]), settings["tie_cost"],
         **{name: settings[name] for name in names},
@@ -159,7 +163,7 @@ def _about(learner: DCGLearn, rounds: int, tests: int, form: Any) -> dict[str, A
     if tests:
         with shared.progress_bar("test of gains") as progress:
             about["position_test"] = position_test(learner, tests, learner.seed, progress).to_dict()
-    about["against_dcg"] = compare_with_dcg(learner, form).to_dict()
+    about["dcg_comparison"] = compare_with_dcg(learner, form).to_dict()
     about["advice"] = advice(learner, form=form).to_dict()
     return about
 
@@ -184,7 +188,7 @@ def simulate_command(
     """Learn a known measure from simulated preferences.
 
     This is the experiment of Zhou et al. (2013), section 5.2.  Rankings are random orders of the
-    grades 5 5 4 4 3 3 2 2 1 1; C is chosen on 800 validation pairs with the same noise; accuracy
+    grades 5 5 4 4 3 3 2 2 1 1; C is tuned on 800 validation pairs with the same noise; accuracy
     is measured on 4,000 test pairs without noise.
     """
     from firstpage.dcglearn.simulation import simulate
@@ -195,10 +199,14 @@ def simulate_command(
         print(json.dumps(result, indent=1))
         return
     print(f"Data {data}: {pairs} pairs, {noise:.0%} reversed, {runs} runs")
-    for name, text in (
-        ("accuracy", "of test pairs ordered as by the true measure"),
-        ("other", "of test pairs ordered so by the wrong measure (the other Data)"),
-        ("similarity", "of the weights to the true ones (docs/dcglearn.md has its limits)"),
-    ):
-        error = f" ± {result[f'{name}_se']:.4f}" if f"{name}_se" in result else ""
-        print(f"{name:<10}  {result[name]:.4f}{error}  {text}")
+    texts = {
+        "accuracy": ("accuracy", "of test pairs ordered as by the true measure"),
+        "other_accuracy": (
+            "other",
+            "of test pairs ordered so by the wrong measure (the other Data)",
+        ),
+        "similarity": ("similarity", "of the learned weights to the true ones"),
+    }
+    for key, (label, text) in texts.items():
+        error = f" ± {result[f'{key}_se']:.4f}" if f"{key}_se" in result else ""
+        print(f"{label:<10}  {result[key]:.4f}{error}  {text}")

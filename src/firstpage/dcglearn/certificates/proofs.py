@@ -139,7 +139,7 @@ Point = tuple[Floats, Floats]  # multipliers of rows and columns
 
 @dataclass(frozen=True, eq=False)
 class Radius:
-    """How far steps may change before a verdict flips.
+    """The factor within which a verdict is proven, and the factor at which it flips.
 
     Attributes
     ----------

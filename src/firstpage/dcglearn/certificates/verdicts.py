@@ -58,7 +58,7 @@ class Witness:
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """Whether a verdict stands for a set of gains and discounts.
+    """Result for a set of gains and discounts: whether a verdict holds for all of them.
 
     Attributes
     ----------
@@ -177,13 +177,14 @@ class Verdict:
         return {
             "measure": self.measure, "better": self.better, "worse": self.worse,
             "difference": self.difference, "tie": self.tie, "queries": self.queries,
-            "vary": self.vary, "falling_discounts": self.decreasing,
-            "any": self.unrestricted.to_dict(),
-            "proven": _finite(self.proven_factor), "flips": _finite(self.flip_factor),
-            "nearest": None if nearest is None else nearest.to_dict(),
+            "vary": self.vary, "decreasing": self.decreasing,
+            "unrestricted": self.unrestricted.to_dict(),
+            "proven_factor": _finite(self.proven_factor),
+            "flip_factor": _finite(self.flip_factor),
+            "nearest_witness": None if nearest is None else nearest.to_dict(),
             "factor": None if self.factor is None else _finite(self.factor),
             "within": None if self.within is None else self.within.to_dict(),
-            "more": self.count_differences.tolist(),
+            "count_differences": self.count_differences.tolist(),
         }  # fmt: skip
 
 
@@ -208,7 +209,7 @@ def verdicts(
         Rankings by name of the system, as `compare` takes them; at least two.
     truth : Dataset, Qrels or array
         Judgments, as `compare` takes them.
-    measure : str or Utility, default="NDCG@10"
+    measure : str or Utility, default "NDCG@10"
         DCG or NDCG, a measure file, or a Utility.
     qid : array, optional
         Query of each document, where `truth` is an array.
@@ -221,12 +222,12 @@ def verdicts(
         measure in the form of weights, and "both" for all others.
     within : float, optional
         Also decide for all steps within this factor of those of the measure; at least 1.
-    decreasing : bool, default=True
+    decreasing : bool, default True
         Whether discounts must decrease with the position; otherwise they may be any positive
         numbers (DCG only).
-    max_boxes : int, default=100
+    max_boxes : int, default 100
         Number of boxes that a proof for NDCG may examine; more take longer and prove more.
-    convention : str or Convention, default="default"
+    convention : str or Convention, default "default"
         Convention of the measure.
 
     Returns
@@ -297,7 +298,7 @@ def _check_options(within: float | None, max_boxes: int) -> None:
     if within is not None and not within >= 1:
         raise MeasureError(f"within must be a factor of at least 1, or inf; got {within}.")
     if max_boxes < 1:
-        raise MeasureError(f"max_boxes (--effort) must be at least 1; got {max_boxes}.")
+        raise MeasureError(f"max_boxes (--max-boxes) must be at least 1; got {max_boxes}.")
 
 
 def _verdict(

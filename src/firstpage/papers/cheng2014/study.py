@@ -158,12 +158,12 @@ def comparison_claims(data: str) -> Callable[[Cells], list[Claim]]:
         claims = _dataset_claims(cells, data)
         rest = [name for name in ALL_RANKERS if name not in ("TopRank", LISTMLE)]
         for top in (LISTMLE, "TopRank"):
-            parts = [
+            comparisons = [
                 greater(f"{o}, {m}", _values(cells, top, m), _values(cells, o, m))
                 for o in rest for m in MEASURES
             ]  # fmt: skip
             text = f"{top} is better than all rankers that are not top-k rankers, at every measure"
-            claims.append(all_hold_counted(text, parts, source))
+            claims.append(all_hold_counted(text, comparisons, source))
         return [*claims, _first_or_second(cells, source)]
 
     return claims
@@ -188,24 +188,26 @@ def _dataset_claims(cells: Cells, data: str) -> list[Claim]:
                   better_at(cells, LISTMLE, "TopRank", ["P@1"])),
         ]  # fmt: skip
     if data == "TD2004":
-        parts = [
+        comparisons = [
             greater(f"{o}, {m}", _values(cells, "RankSVM", m), _values(cells, o, m))
             for o in ("ListNet", "TopSlack") for m in ("P@1", "NDCG@1")
         ]  # fmt: skip
         return [
-            all_hold("RankSVM is much better than ListNet and TopSlack at P@1 and NDCG@1", parts)
+            all_hold(
+                "RankSVM is much better than ListNet and TopSlack at P@1 and NDCG@1", comparisons
+            )
         ]
     return []
 
 
-def all_hold_counted(text: str, parts: Sequence[Claim], source: str) -> Claim:
-    """Return the claim of `all_hold`, with counts instead of the evidence of many parts."""
-    combined = all_hold(text, parts)
-    names = {v: [p.text for p in parts if p.verdict == v] for v in ("holds", "does not hold")}
-    inconclusive = len(parts) - sum(map(len, names.values()))
+def all_hold_counted(text: str, comparisons: Sequence[Claim], source: str) -> Claim:
+    """Return the claim of `all_hold`, with counts instead of the evidence of many comparisons."""
+    combined = all_hold(text, comparisons)
+    names = {v: [p.text for p in comparisons if p.verdict == v] for v in ("holds", "does not hold")}
+    inconclusive = len(comparisons) - sum(map(len, names.values()))
     against = f": {'; '.join(names['does not hold'])}" if names["does not hold"] else ""
     evidence = (
-        f"of {len(parts)} comparisons {len(names['holds'])} hold significantly, "
+        f"of {len(comparisons)} comparisons {len(names['holds'])} hold significantly, "
         f"{len(names['does not hold'])} are significantly reversed{against}; {inconclusive} are "
         "inconclusive"
     )
@@ -282,32 +284,30 @@ SAME_COSTS = [1.0, 100.0]
 SEEDS, FAST_SEEDS = 5, 2
 DATASETS = {"OHSUMED": "ohsumed", "TD2003": "td2003", "TD2004": "td2004", "MQ2008": "mq2008"}
 METHOD_NOTE = (
-    "Trained twice, for NDCG (shown as N@k) and for precision at 10 (P@k).  One parameter of every "
-    "ranker is tuned on validation data over four values: C of TopSlack, TopMargin and RankSVM "
-    "over "
-    ".001, .1, 10, 1000 (the paper uses 1e-5, 1e-4 .. 1e5: at the low end nothing changes any "
-    "more, "
-    "and at the high end cutting planes take minutes), the penalty of the others over .0001 .. "
-    ".1.  "
-    "TopSlack and TopMargin start from least squares and order equal labels by score.  Features "
-    "are scaled within queries; measured with LETOR's conventions; standard errors are over "
-    "queries."
+    "Everything is trained twice, for NDCG and for precision at 10. One parameter of every ranker "
+    "is tuned on validation data over four values. For TopSlack, TopMargin and RankSVM it is C, "
+    "with the values .001, .1, 10 and 1000. (The paper uses 1e-5, 1e-4 .. 1e5. The lowest values "
+    "change nothing, and with the highest cutting planes take minutes.) For the others it is the "
+    "penalty, from .0001 to .1. TopSlack and TopMargin start from least squares and order equal "
+    "labels by score. Features are scaled within queries. Measures follow LETOR's conventions. "
+    "Standard errors are over queries."
 )
 HELD_EQUAL = (
-    "queries, folds, scaling of features, linear scores, one parameter of every ranker tuned over "
-    "four values on the same validation data by the same measure (NDCG@10 or P@10), and "
-    "the optimum of a convex loss, or cutting planes to the same gap."
+    "queries, folds, scaling of features, linear scores, tuning of one parameter over four values "
+    "on the same validation data by the same measure (NDCG@10 or P@10), and the optimum of a "
+    "convex loss, or cutting planes to the same gap."
 )
-AGAINST_VOTES = (
-    "  Not equal: TopRank reorders the candidates of TopSlack by three more rankers, whose weights "
-    "are learned on the validation data, too; that is the method."
+TOPRANK_NOT_EQUAL = (
+    " Not equal: TopRank reorders the candidates of TopSlack by three more rankers, whose weights "
+    "are learned on the validation data. This is part of the method."
 )
-AGAINST_ALL = (
-    AGAINST_VOTES + "  TopSlack and TopMargin order equal labels by score, Top-10 ListMLE at "
-    "random (five seeds), as in its paper; the others learn from the grades."
+ALL_NOT_EQUAL = (
+    TOPRANK_NOT_EQUAL
+    + " TopSlack and TopMargin order equal labels by score. Top-10 ListMLE orders "
+    "them at random (five seeds), as in its paper. The others learn from the grades."
 )
-OUR_DATA_NOTE = "  These data are ours, not the paper's."
-NO_NUMBERS_NOTE = "  The paper has bar charts and no numbers."
+OUR_DATA_NOTE = " The paper does not use these data."
+NO_NUMBERS_NOTE = " The paper has bar charts without numbers."
 
 
 def _comparison_experiments(data: str, listmle: bool = False) -> list[Experiment]:
@@ -351,11 +351,11 @@ def _figure(
         statement,
         _comparison_experiments(data, figure == 4),
         claims,
-        [("", Plot("model", None, f"N and P at 1, 3, 10 on {data}"))],
+        [("", Plot("model", None, f"NDCG and precision at 1, 3 and 10 on {data}"))],
         row_filter,
         note=note,
         layouts=[("", TableLayout("model", "measure"))],
-        held_equal=HELD_EQUAL + ("", AGAINST_VOTES, AGAINST_ALL)[figure - 2],
+        held_equal=HELD_EQUAL + ("", TOPRANK_NOT_EQUAL, ALL_NOT_EQUAL)[figure - 2],
     )
 
 
@@ -391,7 +391,9 @@ def _figures(data: str) -> list[PaperEntry]:
 
 
 def _overall_entry() -> PaperEntry:
-    experiments = [w for data in PAPER_DATASETS for w in _comparison_experiments(data, True)]
+    experiments = [
+        experiment for data in PAPER_DATASETS for experiment in _comparison_experiments(data, True)
+    ]
     return PaperEntry(
         "figure4-all",
         "Ranks of TopRank on all three data sets",
@@ -401,20 +403,21 @@ def _overall_entry() -> PaperEntry:
         row_filter=_without_variants,
         note=METHOD_NOTE + NO_NUMBERS_NOTE,
         layouts=[(data, TableLayout("model", "measure", data)) for data in PAPER_DATASETS],
-        held_equal=HELD_EQUAL + AGAINST_ALL,
+        held_equal=HELD_EQUAL + ALL_NOT_EQUAL,
     )
 
 
 def _votes_entry(data: str) -> PaperEntry:
     return PaperEntry(
         f"votes-{data.lower()}", f"Variants of the votes on {data}",
-        "Nothing: it fixes t, k and the weights.",
+        "t, k and the rule for the weights are fixed, without alternatives.",
         _comparison_experiments(data), variant_claims, row_filter=lambda row: "variant" in row,
-        note="Each row changes one thing of the first.  As printed: credit among the first half "
-        "of 100 candidates, weights by the values of voters on validation data.",
+        note="Each row changes one detail of the first. As printed: credit within the first half "
+        "of 100 candidates, and weights proportional to the measure of the voters on validation "
+        "data.",
         layouts=[("", TableLayout("variant", "measure"))],
-        held_equal="the fitted rankers, their scores, the candidates' base order and the "
-        "validation queries of the weights; each variant changes what it names, and nothing else.",
+        held_equal="the fitted rankers, their scores, the base order of the candidates, and the "
+        "validation queries for the weights. Each variant changes only what it names.",
     )  # fmt: skip
 
 
@@ -432,21 +435,21 @@ def _scaling_entry(data: str) -> PaperEntry:
     ]
     return PaperEntry(
         f"scaling-{data.lower()}", f"Slack and margin scaling, everything else equal, on {data}",
-        "Slack scaling is the better behaved one.",
+        "Slack scaling is better behaved than margin scaling.",
         experiments, scaling_entry_claims,
-        note="One C for both, the same least-squares start, the same true ranking (equal labels by "
-        "score).  Where the optimum is w = 0 the order of the start is used; such folds are "
-        "counted.  TopSlack also tries the direction of TopMargin there.",
+        note="Both have the same C, the same least-squares start and the same true ranking (equal "
+        "labels by score). Where the optimum is w = 0, the order of the start is used; such folds "
+        "are counted. There TopSlack also tries the direction of TopMargin.",
         held_equal="everything but the scaling: queries, folds, features, C, the start, the true "
-        "ranking, the gap at which cutting planes stop; nothing is tuned.  Not equal: where its "
+        "ranking, and the gap at which cutting planes stop. Nothing is tuned. Not equal: where its "
         "optimum is w = 0, TopSlack also tries the direction of TopMargin.",
     )  # fmt: skip
 
 
 def _entries() -> list[PaperEntry]:
     """Return all entries, figure by figure; our own last."""
-    figures_of = {data: _figures(data) for data in DATASETS}
-    figures = [figures_of[data][i] for i in range(3) for data in DATASETS]
+    figures_by_data = {data: _figures(data) for data in DATASETS}
+    figures = [figures_by_data[data][i] for i in range(3) for data in DATASETS]
     ours = [make(data) for make in (_scaling_entry, _votes_entry) for data in ("OHSUMED", "MQ2008")]
     return [*figures, _overall_entry(), *ours]
 

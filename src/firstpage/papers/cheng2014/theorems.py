@@ -107,7 +107,7 @@ def one_slack(rng: np.random.Generator, samples: int) -> Evidence:
         "runs": len(rows), "above the bound": len(above_bound),
         "largest number of iterations": max(row[2] for row in rows),
         "largest fraction of the bound": max(float(row[2] / row[3]) for row in rows),
-        "growth: iterations ~ epsilon^-": max(_growth(rows, C) for C in COSTS),
+        "largest growth exponent of iterations in 1/epsilon": max(_growth(rows, C) for C in COSTS),
     }  # fmt: skip
     example = ""
     if above_bound:
@@ -145,7 +145,7 @@ def line_search(rng: np.random.Generator, samples: int) -> Evidence:
             max_plain = max(max_plain, iterations(data, C, e))
             above_bound += count > one_slack_bound(data, C, e)
     numbers = {
-        "largest number of iterations": max_count, "of the plain loop": max_plain,
+        "largest number of iterations": max_count, "largest number of the plain loop": max_plain,
         "above the bound": above_bound,
     }  # fmt: skip
     return Evidence(above_bound == 0 and max_count <= max_plain, numbers)

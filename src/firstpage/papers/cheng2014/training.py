@@ -55,7 +55,7 @@ MAX_CANDIDATES = 100
 
 @dataclass(frozen=True)
 class VotingRule:
-    """How votes become an order; the defaults are those of the paper, but with t per query.
+    """A rule that turns votes into an order; the defaults are those of the paper, with t per query.
 
     Attributes
     ----------
@@ -85,14 +85,14 @@ PRINTED = "as printed"
 VARIANTS = {
     PRINTED: VotingRule(),
     "extended credit": VotingRule(credit="extended"),
-    "weights alike": VotingRule(equal_weights=True),
-    "credit to all of a list (k = t)": VotingRule(k_agg=MAX_CANDIDATES),
-    "credit to the first 10 (k = 10)": VotingRule(k_agg=10),
+    "equal weights": VotingRule(equal_weights=True),
+    "credit for the whole list (k = t)": VotingRule(k_agg=MAX_CANDIDATES),
+    "credit for the first 10 (k = 10)": VotingRule(k_agg=10),
     "t = 10": VotingRule(depth=10),
     "t = 20": VotingRule(depth=20),
     "t = 50": VotingRule(depth=50),
-    "t of the shortest list": VotingRule(same_depth=True),
-    "TopSlack votes too": VotingRule(base_votes=True),
+    "t = length of the shortest list": VotingRule(same_depth=True),
+    "TopSlack also votes": VotingRule(base_votes=True),
 }
 
 

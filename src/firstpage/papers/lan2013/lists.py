@@ -8,9 +8,9 @@ of RankBoost is chosen on validation data.
 Long lists are simulated, too.  Their order is that of a linear utility with as much noise as
 signal.  The first 15 % of a list are the same for all kinds of tails:
 
-clean   the rest continues in this order
-random  the rest is shuffled: pure noise
-other   the rest follows another direction of the features, which can be learned, and misleads
+clean       the rest continues in this order
+random      the rest is shuffled: pure noise
+misleading  the rest follows another direction of the features, which can be learned
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _ordered_fold(folder: str, number: int, seed: int) -> tuple[Dataset, Dataset
     return train, valid, test
 
 
-TailKind = Literal["clean", "random", "other"]
+TailKind = Literal["clean", "random", "misleading"]
 TOP_FRACTION = 0.15
 SPLIT_SIZES = (60, 40, 200)  # training, validation and test queries
 FEATURES, NOISE = 46, 1.0
@@ -147,7 +147,7 @@ def synthetic_lists(
     """Return simulated training, validation and test data."""
     generator = Synthetic(
         queries=sum(split_sizes), docs=n, features=FEATURES, noise=NOISE, labels="order",
-        head_fraction=TOP_FRACTION if tail == "other" else None, seed=seed,
+        head_fraction=TOP_FRACTION if tail == "misleading" else None, seed=seed,
     )  # fmt: skip
     data = generator.dataset()
     if tail == "random":

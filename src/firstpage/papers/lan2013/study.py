@@ -42,11 +42,13 @@ def stable(last: Depth, **source: Any) -> ClaimFunction:
 
     def claim(cells: Cells) -> Claim:
         until = "the full order" if last == FULL else f"k = {last}"
-        parts = [_largest_difference(cells, model, m, last) for model in MODELS for m in MEASURES]
+        comparisons = [
+            _largest_difference(cells, model, m, last) for model in MODELS for m in MEASURES
+        ]
         return all_hold(
             f"from k = 10 (RankBoost: 20) to {until} it stays within {STABLE_MARGIN} of its value "
             "at k = 10",
-            parts,
+            comparisons,
             **source,
         )
 
@@ -55,7 +57,7 @@ def stable(last: Depth, **source: Any) -> ClaimFunction:
 
 def sufficient(cells: Cells) -> Claim:
     """Return the claim that the full order gains nothing over the sufficient k."""
-    parts = [
+    comparisons = [
         no_greater(
             f"{model}, {m}",
             _values(cells, model, m, FULL),
@@ -68,7 +70,7 @@ def sufficient(cells: Cells) -> Claim:
     ]
     return all_hold(
         f"the top 10 (RankBoost: 20) is sufficient: the full order gains less than {STABLE_MARGIN}",
-        parts,
+        comparisons,
     )
 
 
@@ -76,14 +78,14 @@ def sufficient_by(measure: str) -> ClaimFunction:
     """Return the claim of sufficiency by another measure."""
 
     def claim(cells: Cells) -> Claim:
-        parts = [
+        comparisons = [
             no_greater(model, _values(cells, model, measure, FULL),
                        _values(cells, model, measure, SUFFICIENT_K[model]), STABLE_MARGIN,
                        ", full order against top k")
             for model in MODELS
         ]  # fmt: skip
         text = f"also by {measure}: the full order gains less than {STABLE_MARGIN}"
-        return all_hold(text, parts, source="ours")
+        return all_hold(text, comparisons, source="ours")
 
     return claim
 
@@ -113,11 +115,11 @@ def full_order_below_top_1(cells: Cells) -> Claim:
 
 def rises_and_drops(cells: Cells) -> Claim:
     """Return the claim that the curve of ListMLE rises and then drops."""
-    parts = [
+    comparisons = [
         _better(cells, "ListMLE", m, 20, other) for m in MEASURES for other in (1, FULL)
     ]  # fmt: skip
-    return all_hold("ListMLE rises and then drops: k = 20 is above k = 1 and the full order", parts,
-                 source="ours")  # fmt: skip
+    text = "ListMLE rises and then drops: k = 20 is above k = 1 and the full order"
+    return all_hold(text, comparisons, source="ours")
 
 
 def _values(cells: Cells, model: str, measure: str, k: Depth) -> Floats:
@@ -188,19 +190,19 @@ SYNTHETIC_GRIDS: Grids = {
     "RankBoost": {},
 }
 TUNING_NOTE = (
-    "Penalties are tuned for each k on validation data (NDCG@10 of the full order), over two or "
-    "three values; the paper tunes learning rates, and C over 17 values.  RankBoost uses the best "
+    "Penalties are tuned for each k on validation data by NDCG@10 of the full order, over two or "
+    "three values. The paper tunes learning rates, and C over 17 values. RankBoost uses the best "
     "number of up to 300 rounds."
 )
 HELD_EQUAL = (
     "for all k of a ranker: training, validation and test queries, the order of equal labels, the "
-    "grid of penalties (RankBoost: the best number of up to 300 rounds), the measure they are "
-    "tuned "
-    "by, and the optimum of the convex losses.  Not equal: a loss of a smaller k has fewer terms, "
-    "so that the same penalty has more weight; that is why it is tuned for each k.  Rankers "
-    "are not compared with each other."
+    "grid of penalties (RankBoost: the best number of up to 300 rounds), the measure for tuning, "
+    "and the optimum of the convex losses. Not equal: the loss of a smaller k has fewer terms, so "
+    "that the same penalty has more effect. Therefore the penalty is tuned for each k. Rankers are "
+    "not compared with each other."
 )
 STATEMENT = "Performance rises quickly with k and is stable from k = 10, for RankBoost from k = 20"
+TAIL_STATEMENT = "The full order is worse than the top 1, because the labels of the tail are noise."
 
 
 def _plots(measures: Sequence[str]) -> list[tuple[str, Plot]]:
@@ -221,7 +223,7 @@ def figure_entry(
     ]  # fmt: skip
     return PaperEntry(
         f"figure{number}",
-        f"NDCG against the full order by k, {data}",
+        f"NDCG of the full order by k, {data}",
         statement,
         experiments,
         claims,
@@ -234,7 +236,7 @@ def figure_entry(
 def synthetic_entry(
     tail: lists.TailKind, title: str, statement: str, *claim_functions: ClaimFunction
 ) -> PaperEntry:
-    """Return the same curves on simulated lists."""
+    """Return NDCG by k on simulated lists with one kind of tail."""
     # Results above the tail are the same for all kinds of tails, and computed once.
     experiments = [
         Experiment(
@@ -248,21 +250,21 @@ def synthetic_entry(
     ]
     return PaperEntry(
         f"synthetic-{tail}",
-        f"The same curves on simulated lists of {LIST_LENGTH}, {title}",
+        f"NDCG of the full order by k, simulated lists {title}",
         statement,
         experiments,
         all_claims(*claim_functions),
         _plots(MEASURES),
-        note=f"SIMULATED: 46 features, {lists.SPLIT_SIZES[0]} training queries per run; the first "
-        "15 % "
-        "of a list are in the order of a linear utility with as much noise as signal.  Tests are "
-        f"over runs, each with its own lists.  {TUNING_NOTE}",
+        note=f"SIMULATED: {LIST_LENGTH} documents per list, 46 features, {lists.SPLIT_SIZES[0]} "
+        "training queries per run. The first 15 % of a list are in the order of a linear utility "
+        "with as much noise as signal. Tests are over runs, each with its own lists. "
+        + TUNING_NOTE,
         held_equal=HELD_EQUAL,
     )
 
 
 def graded_entry(data: str, normalize: str | None) -> PaperEntry:
-    """Return the same curves on orders drawn from grades."""
+    """Return NDCG by k on full orders drawn from grades."""
     experiments = [
         Experiment(
             lists.evaluate_on_graded_lists,
@@ -273,7 +275,7 @@ def graded_entry(data: str, normalize: str | None) -> PaperEntry:
         for fold in letor_protocol.FOLDS for model in MODELS
     ]  # fmt: skip
     return PaperEntry(
-        f"grades-{data.lower()}", f"The same curves on full orders drawn from grades, {data}",
+        f"grades-{data.lower()}", f"NDCG by k of full orders drawn from grades, {data}",
         STATEMENT + "; the paper did not use these data.", experiments,
         all_claims(
             rises, stable(100), sufficient,
@@ -282,8 +284,8 @@ def graded_entry(data: str, normalize: str | None) -> PaperEntry:
         ),
         _plots((*MEASURES, "NDCG@10, grades")),
         note="Equal grades are put in a random order, a new one in every run, in training, "
-        "validation and test data alike: most of the order is unpredictable noise, so that NDCG "
-        "against it is low.  The last measure is that of the grades.  " + TUNING_NOTE,
+        "validation and test data. Most of that order is unpredictable, so that NDCG against it is "
+        "low. The last measure is NDCG of the grades. " + TUNING_NOTE,
         held_equal=HELD_EQUAL,
     )  # fmt: skip
 
@@ -311,7 +313,7 @@ ENTRIES = (
     ),
     synthetic_entry(
         "clean",
-        "correct to the end",
+        "with a tail in the same order",
         STATEMENT + ", up to the full order (as on MQ2008-list).",
         rises,
         stable(FULL),
@@ -320,7 +322,7 @@ ENTRIES = (
     synthetic_entry(
         "random",
         "with a shuffled tail",
-        "Labels of the tail are noise; that is why the full order is worse than the top 1.",
+        TAIL_STATEMENT,
         rises,
         stable(70),
         drops(70, FULL),
@@ -328,9 +330,9 @@ ENTRIES = (
         sufficient,
     ),
     synthetic_entry(
-        "other",
+        "misleading",
         "with a misleading tail",
-        "Labels of the tail are noise; that is why the full order is worse than the top 1.",
+        TAIL_STATEMENT,
         rises,
         stable(70),
         drops(70, FULL),

@@ -28,11 +28,11 @@ from firstpage.papers.study.letor_protocol import FOLDS
 from firstpage.papers.study.study import (
     Cells,
     Claim,
+    ClaimVerdict,
     Experiment,
     PaperEntry,
     Row,
     TableLayout,
-    Verdict,
 )
 from firstpage.types import Floats
 
@@ -57,29 +57,31 @@ LETOR_BASELINES = {
     "AdaRank": boosted_name("AdaRank", "features"),
 }  # with the weak rankers of LETOR
 TUNING_NOTE = (
-    "Tuned on validation data by (k)NDCG@10: C of the SVMs, the rounds of the boosted rankers, "
-    "the penalty of the nets and of ListMLE (in place of the number of iterations), and beta of "
-    "0, .05 .. 1.  Ordinary rankers use labels 10 .. 1, 0 of the top ten as grades; for top-k "
-    "rankers equal grades are put into a random order.  The paper does not specify its weak "
-    "rankers; all three boosted rankers are run with features and with stumps."
+    "These are tuned on validation data by (k)NDCG@10: C of the SVMs, the rounds of the boosted "
+    "rankers, the penalty of the nets and of ListMLE (instead of the number of iterations), and "
+    "beta over 0, .05 .. 1. Ordinary rankers use the labels 10 .. 1, 0 of the top ten as grades. "
+    "For top-k rankers, equal grades are put in a random order. The paper does not describe its "
+    "weak rankers, so all three boosted rankers are run with features and with stumps."
 )
 PROTOCOL = (
     "queries, features, folds, truths (one random order of equal grades per run for all rankers), "
-    "the measure and the validation queries for tuning; the grids of a family: "
-    f"for the three SVMs {len(COSTS)} values of C, {COSTS[0]:g} to {COSTS[-1]:g}; for the nets and "
-    f"ListMLE {len(PENALTIES)} penalties, {PENALTIES[0]:g} to {PENALTIES[-1]:g}, and the optimum "
-    "of a convex loss; for the three boosted rankers one kind of weak rankers, at most 300 rounds, "
-    "and the same stopping rules."
+    "and the measure and the validation queries for tuning. Rankers of a family have the same "
+    f"grid: {len(COSTS)} values of C from {COSTS[0]:g} to {COSTS[-1]:g} for the three SVMs, and "
+    f"{len(PENALTIES)} penalties from {PENALTIES[0]:g} to {PENALTIES[-1]:g} for the nets and "
+    "ListMLE, which are trained to the optimum of a convex loss. The three boosted rankers have "
+    "one kind of weak rankers, at most 300 rounds, and the same stopping rules."
 )
 HELD_EQUAL = (
-    f"{PROTOCOL}  Not equal: for focused rankers beta is tuned over 21 values, too, as in the "
+    f"{PROTOCOL} Not equal: beta of focused rankers is tuned as well, over 21 values, as in the "
     f"paper, except in the rows with beta = {FIXED_BETA:g}."
 )
 LETOR_HELD_EQUAL = (
-    "queries, folds, features, weak rankers and the evaluation tool; LETOR tuned its parameters."
+    "queries, folds, features, weak rankers and the evaluation tool. Not equal: LETOR tuned its "
+    "own parameters."
 )
 FIXED_BETA_EQUAL = (
-    f"{PROTOCOL}  beta is fixed at {FIXED_BETA:g}: the grid is as large as that of the other."
+    f"{PROTOCOL} beta is fixed at {FIXED_BETA:g}, so that the grid is as large as that of the "
+    "other ranker."
 )
 
 
@@ -163,11 +165,12 @@ def table4() -> PaperEntry:
         _claims,
         row_filter=_without_beta,
         paper_values=list(_paper_values("MQ2007")),
-        note="With MQ2007 and MQ2007-list in the data folder these are joined, as in the paper.  "
-        "Without them MQ2008 is the substitute: the top ten are those of the grades, ties in a "
-        "random order, so that much of that order is noise.  " + TUNING_NOTE + "  Measures follow "
-        "the formulas of the paper; for grades also LETOR's tool, which has NDCG@n = 0 for lists "
-        "shorter than n.  ERR uses the largest grade of the data, and of the query.",
+        note="MQ2007 and MQ2007-list are joined, as in the paper, if the data folder has them. "
+        "Otherwise MQ2008 is used instead: the top ten are those of the grades, with ties in a "
+        f"random order, so that much of that order is noise. {TUNING_NOTE} Measures follow the "
+        "formulas of the paper. For grades they are also computed as by LETOR's tool, which has "
+        "NDCG@n = 0 for lists shorter than n. ERR uses the largest grade of the data, and that of "
+        "the query.",
         layouts=_layouts(),
         held_equal=HELD_EQUAL,
     )
@@ -178,9 +181,9 @@ def table4_orders() -> PaperEntry:
         "table4-orders", "Boosted rankers of Table 4 over more random orders of equal grades",
         "FocusedBoost is better than both of its parents on top-k labels.",
         orders_experiments(), _random_order_claims, row_filter=_without_beta,
-        note="As Table 4, with more runs: each draws another order of equal grades, which is most "
-        "of the order of MQ2008's top ten.  Tests over queries are conditional on the orders; the "
-        "differences per order are given with each claim.  " + TUNING_NOTE,
+        note="This is Table 4 with more runs. Each run draws another order of equal grades, which "
+        "is most of the order of MQ2008's top ten. Tests over queries are conditional on the "
+        "orders. The differences per order are given with each claim. " + TUNING_NOTE,
         layouts=_layouts()[2:], held_equal=HELD_EQUAL,
     )  # fmt: skip
 
@@ -188,10 +191,10 @@ def table4_orders() -> PaperEntry:
 def table4_ohsumed() -> PaperEntry:
     return PaperEntry(
         "table4-ohsumed", "The same rankers on OHSUMED, top-k labels",
-        "Nothing: the paper did not use OHSUMED.",
+        "OHSUMED is not used.",
         ohsumed_experiments(), _ohsumed_claims, row_filter=_without_beta,
-        note="The top ten are those of the grades, ties in a random order; features are scaled "
-        "within queries.  " + TUNING_NOTE,
+        note="The top ten are those of the grades, with ties in a random order. Features are "
+        "scaled within queries. " + TUNING_NOTE,
         layouts=_layouts()[2:], held_equal=HELD_EQUAL,
     )  # fmt: skip
 
@@ -204,10 +207,10 @@ def table5() -> PaperEntry:
         study_experiments(),
         _claims,
         row_filter=_without_beta,
-        note="SIMULATED: the labels of the user study are not public.  Each run simulates a "
-        "study: 50 queries of 50 documents with 44 features, labeled by five simulated assessors, "
-        "the top ten with the heap and five grades by another assessor; features are so "
-        "informative that values are about those of the paper.  " + TUNING_NOTE,
+        note="SIMULATED: the labels of the user study are not public. Each run simulates a study "
+        "with five assessors and 50 queries of 50 documents with 44 features. One assessor labels "
+        "the top ten of a query with the heap, and another one gives five grades. Features are so "
+        "informative that values are about those of the paper. " + TUNING_NOTE,
         layouts=_layouts()[:1] + _layouts()[2:],
         held_equal=HELD_EQUAL,
     )
@@ -403,7 +406,7 @@ def _better_at_every_cutoff(text: str, values: ComparisonValues, first: str, sec
     significant = {
         v: [c.text for c in claims if c.verdict == v] for v in ("holds", "does not hold")
     }
-    verdict: Verdict = "inconclusive"
+    verdict: ClaimVerdict = "inconclusive"
     if significant["does not hold"]:
         verdict = "does not hold"
     elif len(significant["holds"]) == len(claims):
@@ -457,7 +460,7 @@ def _rises_with_cutoff(values: ComparisonValues) -> Claim:
         if values.mean(model, b) < values.mean(model, a)
     ]
     evidence = "; ".join(falls) if falls else "at every step"
-    verdict: Verdict = "does not hold" if falls else "holds"
+    verdict: ClaimVerdict = "does not hold" if falls else "holds"
     return Claim("kNDCG rises with the cut-off for all rankers", verdict, evidence, "ours")
 
 
@@ -470,7 +473,7 @@ def _same_order(values: ComparisonValues, measure: str, weak: str) -> Claim:
     models = ten_rankers(weak)
     ours = [values.mean(m, measure) for m in models]
     tau = kendalltau(ours, [paper_table[RANKERS[m].printed, measure] for m in models])
-    verdict: Verdict = "inconclusive"
+    verdict: ClaimVerdict = "inconclusive"
     if tau.pvalue <= ALPHA:
         verdict = "holds" if tau.statistic > 0 else "does not hold"
     ranking = " > ".join(

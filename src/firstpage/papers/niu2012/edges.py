@@ -48,9 +48,9 @@ from firstpage.types import Floats
 
 PRINTED, LINE_SEARCH, ADJUSTED = RULES = ("printed", "line search", "adjusted")
 BETAS = [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0]
-CHOSEN = "chosen"
+TUNED = "tuned"
 MEAN = "mean of 11 measures"
-TRIED, BEST_ROUND = "weak rankers tried per round", "rounds kept"
+TRIED, BEST_ROUND = "weak rankers tried per round", "best round"
 TRAINING_MEASURES = ("list loss", "pair loss", TRIED, BEST_ROUND)
 EQUAL_SCORES_EDGE = "list edge of equal scores"
 STEP_SIZES = (2.0, 1.0, 0.5, 0.25, 0.0625)  # of the line search, as multiples of the printed step
@@ -61,7 +61,7 @@ class RecordingState(InMemoryBoostingState):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self.initial_losses = [part.loss for _, part in self.terms]
+        self.initial_losses = [term.loss for _, term in self.terms]
         self.n_tried = 0
 
     def try_step(self, number: int, edge: float, halvings: int | None) -> float:
@@ -130,7 +130,7 @@ def evaluate_rule(
             for m, value in _training_summary(ranker).items()
         ]
         best = max(best, (ranker.training_["score"], query_values), key=lambda pair: pair[0])
-    rows += measure_rows(best[1], {**labels, "beta": CHOSEN})
+    rows += measure_rows(best[1], {**labels, "beta": TUNED})
     return [{**row, "panel": _panel(row["measure"], weak)} for row in rows]
 
 
@@ -148,8 +148,8 @@ def _evaluate(ranker: FocusedBoost, test: Any) -> dict[str, Floats]:
 def _training_summary(ranker: RecordingFocusedBoost) -> dict[str, float]:
     """Return the final losses as fractions of the initial ones, and numbers of rounds."""
     state, losses = ranker.state_, dict[str, float]()
-    for (_, part), start in zip(state.terms, state.initial_losses, strict=True):
-        losses[f"{part.name} loss"] = part.loss / start
+    for (_, term), initial_loss in zip(state.terms, state.initial_losses, strict=True):
+        losses[f"{term.name} loss"] = term.loss / initial_loss
     tried = state.n_tried / max(ranker.n_iter_, 1)
     return {**losses, TRIED: tried, BEST_ROUND: float(ranker.best_iteration_ or 0)}
 
@@ -202,9 +202,9 @@ def edges() -> PaperEntry:
         [*rule_experiments, *equal_score_experiments, *parent_experiments],
         _claims,
         [(_panel(MEAN, weak), Plot("rule", "beta", _panel(MEAN, weak))) for weak in WEAK_RANKERS],
-        note="Top-k labels.  printed: as in the paper.  line search: the best of five step "
-        "sizes, from twice to 1/16 of the printed one.  adjusted: list edge and list loss "
-        "adjusted for chance, FocusedBoost(edge=adjusted).  Losses are fractions of those at the "
+        note="Labels are top-k labels. printed: as in the paper. line search: the best of five "
+        "step sizes, from twice to 1/16 of the printed one. adjusted: list edge and list loss "
+        "adjusted for chance, FocusedBoost(edge=adjusted). Losses are fractions of those at the "
         "start of training.",
         layouts=[
             *(
@@ -214,9 +214,9 @@ def edges() -> PaperEntry:
             ),
             (EQUAL_SCORES_EDGE, TableLayout("data", "measure", "first round")),
         ],
-        held_equal="queries, folds, truths, weak rankers, rounds (300), stopping rules and "
-        "validation data, for all rules; between rules also beta, or the seven values of it that "
-        "are tuned on validation data.  RankBoost and AdaRank have no beta.",
+        held_equal="for all rules: queries, folds, truths, weak rankers, rounds (300), stopping "
+        "rules and validation data. Claims on two rules also have the same beta, or the same seven "
+        "values of beta to tune on validation data. RankBoost and AdaRank have no beta.",
     )
 
 
@@ -244,7 +244,7 @@ def _claims_for(cells: Cells, weak: str) -> list[Claim]:
           for rule in RULES for end in ends),
         *(greater(f"{rule} is better than printed, on average of beta from .1 to .9 ({weak})",
                   mean_inside(rule), mean_inside(PRINTED), source="ours") for rule in RULES[1:]),
-        *(greater(f"{rule}, beta chosen, is better than {name} ({weak})", values(rule, CHOSEN),
+        *(greater(f"{rule} with tuned beta is better than {name} ({weak})", values(rule, TUNED),
                   parent_values(name), source="ours")
           for rule in RULES for name in ("RankBoost", "AdaRank")),
     ]  # fmt: skip

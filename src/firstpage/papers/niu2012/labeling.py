@@ -2,9 +2,9 @@
 
 Simulated assessors agree as those of Niu et al. (2012) did, and label as in section 4.1.
 
-Recorded votes are of about 33 texts per topic, every pair judged by five people.  The heap asks for
-pairs, and one of the votes of the pair answers.  A "person" is one vote of each pair, so several
-people; two persons have no vote in common.  There are no grades of these texts.
+Recorded votes are on about 33 texts per topic; every pair was judged by five people.  The heap asks
+for pairs, and one of the votes on the pair answers.  An "assessor" is one vote per pair, and so
+combines several people; two assessors have no vote in common.  There are no grades of these texts.
 """
 
 from __future__ import annotations
@@ -52,19 +52,22 @@ class Crowd:
         Standard deviation of the perceived utility (the utility itself has 1).
     jitter : float
         Standard deviation of the boundaries between grades.
-    lines : tuple of float
+    boundary_quantiles : tuple of float
         Boundaries between grades, as quantiles of the utilities of a query.
     """
 
     noise: float = 0.5
     jitter: float = 0.35
-    lines: tuple[float, ...] = (0.5, 0.7, 0.85, 0.95)
+    boundary_quantiles: tuple[float, ...] = (0.5, 0.7, 0.85, 0.95)
 
     def __post_init__(self) -> None:
         if self.noise < 0 or self.jitter < 0:
             raise DataError("noise and jitter must be numbers of at least 0.")
-        if list(self.lines) != sorted(self.lines) or not all(0 <= x <= 1 for x in self.lines):
-            raise DataError(f"lines must be ascending numbers between 0 and 1; got {self.lines}.")
+        quantiles = list(self.boundary_quantiles)
+        if quantiles != sorted(quantiles) or not all(0 <= x <= 1 for x in quantiles):
+            raise DataError(
+                f"boundary_quantiles must be ascending numbers between 0 and 1; got {quantiles}."
+            )
 
     def perceive(self, utility: Floats, rng: np.random.Generator) -> Floats:
         """Return the utilities of documents as one assessor perceives them."""
@@ -72,7 +75,9 @@ class Crowd:
 
     def grades(self, utility: Floats, rng: np.random.Generator) -> Floats:
         """Return the grades of one assessor, 0 the lowest; the boundaries shift together."""
-        boundaries = np.quantile(utility, self.lines) + self.jitter * rng.standard_normal()
+        boundaries = (
+            np.quantile(utility, self.boundary_quantiles) + self.jitter * rng.standard_normal()
+        )
         return np.digitize(self.perceive(utility, rng), boundaries).astype(np.float64)
 
 
@@ -173,7 +178,7 @@ def heap_growth(rng: np.random.Generator, sizes: list[int], tops: list[int]) -> 
     for n in sizes:
         for k in tops:
             _, questions = label_top_k(rng.standard_normal(n), "heap", draw_seed(rng), k)
-            labels = {"data": "any order", "documents": n, "k": k}
+            labels = {"data": "random order", "documents": n, "k": k}
             rows.append({**labels, "measure": "judgments", "value": float(questions)})
     return rows
 
@@ -202,18 +207,18 @@ def agreement_rows(
     """
     matrix = {"data": data, "matrix": f"{tool}, {name}"}
     rows: list[Row] = [
-        {**matrix, "said": row, "other": column, "value": float(overall.table[i, j])}
+        {**matrix, "assessor 1": row, "assessor 2": column, "value": float(overall.table[i, j])}
         for i, row in enumerate(SIGNS)
         for j, column in enumerate(SIGNS)
     ]
-    summary = {"data": data, "summary": name, "tool": tool}
+    statistic_labels = {"data": data, "assessors": name, "tool": tool}
     symmetric = [table.symmetrized() for table in query_tables]
     for measure in ("overall", "without_ties", "chance", "kappa"):
         values = [round(float(getattr(table, measure)), 6) for table in symmetric]
-        row = {**summary, "measure": measure.replace("_", " "), "queries": values}
+        row = {**statistic_labels, "measure": measure.replace("_", " "), "queries": values}
         rows.append({**row, "value": float(getattr(overall.symmetrized(), measure))})
     tie_fractions = [round(table.ties[0], 6) for table in symmetric]
-    ties = {**summary, "measure": "ties", "queries": tie_fractions}
+    ties = {**statistic_labels, "measure": "ties", "queries": tie_fractions}
     return [*rows, {**ties, "value": overall.symmetrized().ties[0]}]
 
 
@@ -227,16 +232,16 @@ def false_positive_rates(rng: np.random.Generator) -> list[Row]:
     rows: list[Row] = []
     for tool, label_kind in TOOLS.items():
         tables = list(by_query(result_overlaps(results, tool)).values())
-        fours = [
+        groups = [
             tables[i : i + DOUBLE_JUDGED]
             for i in range(0, len(tables) - DOUBLE_JUDGED + 1, DOUBLE_JUDGED)
         ]
-        sums = [Agreement(np.sum([table.counts for table in four], axis=0)) for four in fours]
-        tests = [compare_methods(*two) for two in zip(sums[::2], sums[1::2], strict=True)]
-        for figure in ("overall", "without_ties"):
-            rate = float(np.mean([test[figure].p < ALPHA for test in tests]))
+        sums = [Agreement(np.sum([table.counts for table in group], axis=0)) for group in groups]
+        tests = [compare_methods(*pair) for pair in zip(sums[::2], sums[1::2], strict=True)]
+        for statistic in ("overall", "without_ties"):
+            rate = float(np.mean([test[statistic].p < ALPHA for test in tests]))
             labels = {"data": SIMULATED, "test": f"{label_kind}, 4 queries against 4"}
-            rows.append({**labels, "finds": figure.replace("_", " "), "value": rate})
+            rows.append({**labels, "statistic": statistic.replace("_", " "), "value": rate})
     return rows
 
 
@@ -320,7 +325,7 @@ def _parse_time(text: str) -> float:
 
 
 def voted_agreement(rng: np.random.Generator, folder: str) -> list[Row]:
-    """Return the rows of Table 2: agreement of top-k labels of two "persons", and of votes."""
+    """Return the rows of Table 2: agreement of top-k labels of two "assessors", and of votes."""
     tops, votes = [], []
     for topic in _topics(folder):
         first, second = _draw_two_votes(topic, rng)
@@ -345,7 +350,8 @@ def _draw_two_votes(topic: Votes, rng: np.random.Generator) -> tuple[Answers, An
         for pair, votes in topic.outcomes.items()
         if len(votes) > 1
     }
-    return {pair: two[0] for pair, two in drawn.items()}, {p: two[1] for p, two in drawn.items()}
+    first, second = ({pair: votes[i] for pair, votes in drawn.items()} for i in (0, 1))
+    return first, second
 
 
 def _top_k_labels(topic: Votes, answers: Answers, rng: np.random.Generator) -> dict[str, float]:

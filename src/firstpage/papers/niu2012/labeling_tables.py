@@ -12,11 +12,11 @@ from firstpage.papers.study.claims import all_hold, below, equivalent, greater, 
 from firstpage.papers.study.study import (
     Cells,
     Claim,
+    ClaimVerdict,
     Experiment,
     PaperEntry,
     Row,
     TableLayout,
-    Verdict,
 )
 from firstpage.types import Floats
 
@@ -50,20 +50,20 @@ def table1() -> PaperEntry:
                 ("minutes at the paper's seconds", minutes),
             )
         ],
-        note="Simulated assessors take no time: minutes are our number of judgments times the "
-        "seconds of the paper, 5.51 and 13.87.  insertion is ours.",
+        note="Simulated assessors take no time. Minutes are our number of judgments times the "
+        "seconds of the paper, 5.51 and 13.87. insertion is ours.",
         layouts=[
             (
                 "simulated",
                 TableLayout("tool", "measure", "50 documents, k = 10, simulated assessors"),
             ),
             (
-                "any order",
+                "random order",
                 TableLayout("documents", "measure", "the heap by the number of documents"),
             ),
         ],
-        held_equal="for all strategies: the queries, their 50 documents, k and the assessors' "
-        "noise, run by run.  Not equal: seconds per judgment, which are the paper's.",
+        held_equal="in each run, for all strategies: the queries, their 50 documents, k and the "
+        "assessors' noise. Not equal: the seconds per judgment, which are those of the paper.",
     )
 
 
@@ -79,14 +79,14 @@ def table1_votes() -> PaperEntry:
         "Grading a document takes 2 to 3 times as long as comparing a pair; the heap needs about "
         "log k pairs per document.",
         experiments, _votes_effort_claims,
-        note=f"{VOTES_DATA}: 16 topics of about 33 texts, every pair judged by five people, one of "
-        "whom answers.  'equal' is a tie, which the heap treats as 'not better'.",
+        note=f"{VOTES_DATA} has 16 topics of about 33 texts. Every pair was judged by five people, "
+        "one of whom answers. 'equal' is a tie, which the heap treats as 'not better'.",
         layouts=[
             (VOTES_DATA, TableLayout("tool", "measure", "recorded votes")),
             (CONSISTENT_DATA, TableLayout("tool", "measure", "as many texts, consistent answers")),
         ],
-        held_equal="topics, their number of texts and k; for the strategies also the votes that "
-        "answer, run by run.  Consistent answers are those of simulated assessors.",
+        held_equal="topics, their number of texts, k, and the recorded votes that answers are "
+        "drawn from. Consistent answers are those of simulated assessors.",
     )  # fmt: skip
 
 
@@ -114,25 +114,25 @@ def _table1_claims(cells: Cells) -> list[Claim]:
             " times as long at the seconds of the paper and our judgments",
         ),
         all_hold(
-            "judgments are at most of the order of n log k",
+            "the number of judgments is at most of the order of n log k",
             [
                 below(f"{n} documents", per_document[n], float(np.log2(K)), " per document")
                 for n in sizes
             ],
         ),
         greater(
-            "on average they are fewer: longer lists need fewer judgments per document, since few "
-            "later documents enter the heap",
+            "longer lists need fewer judgments per document on average, since few later documents "
+            "enter the heap",
             per_document[sizes[0]],
             per_document[sizes[-1]],
             detail=f" judgments per document ({sizes[0]}, {sizes[-1]} documents)",
             source="ours",
         ),
         all_hold(
-            "judgments have the expectation of a random order",
+            "the number of judgments is that expected for a random order",
             [
-                within(how, judgments(how), mean - 3, mean + 3)
-                for how, mean in EXPECTED_JUDGMENTS.items()
+                within(strategy, judgments(strategy), mean - 3, mean + 3)
+                for strategy, mean in EXPECTED_JUDGMENTS.items()
             ],
             source="ours",
         ),
@@ -170,8 +170,8 @@ def _votes_effort_claims(cells: Cells) -> list[Claim]:
             " (ln k to log2 k)",
         ),
         greater(
-            "the heap needs fewer judgments of people who may answer 'equal' than of consistent "
-            "ones",
+            "the heap needs fewer judgments from people, who may answer 'equal', than from "
+            "consistent assessors",
             judgments("heap", CONSISTENT_DATA),
             judgments("heap", VOTES_DATA),
             source="ours",
@@ -191,7 +191,7 @@ def _minutes_are_consistent() -> Claim:
         products.append(f"{tool}: {seconds} s x {judgments:g} = {product:.2f}, printed {minutes}")
         consistent = consistent and abs(product - minutes) <= 0.05
     text = "the printed minutes per query are the printed seconds times judgments"
-    verdict: Verdict = "holds" if consistent else "does not hold"
+    verdict: ClaimVerdict = "holds" if consistent else "does not hold"
     return Claim(text, verdict, "; ".join(products), "ours")
 
 
@@ -207,18 +207,16 @@ TABLE3_EXPERIMENTS = [
     Experiment(labeling.false_positive_rates, runs=40, fast_runs=10),
 ]
 SIMULATION_NOTE = (
-    "Five simulated assessors, 50 queries of 50 documents, k = 10; an assessor perceives the "
-    "utility "
-    f"of a document (sd 1) with noise of sd {Crowd().noise:g}, and the boundaries between grades "
-    f"with a jitter of {Crowd().jitter:g}, set so that Table 2 comes out.  The assignment is that "
-    "of "
-    "the paper, and again shifted by two folds.  Pairs of a query are dependent: standard errors "
-    "are over queries."
+    "There are five simulated assessors, 50 queries of 50 documents, and k = 10. An assessor "
+    "perceives the utility of a document (standard deviation 1) with noise of standard deviation "
+    f"{Crowd().noise:g}, and the boundaries between grades with a jitter of {Crowd().jitter:g}; "
+    "both are calibrated to reproduce Table 2. The assignment is that of the paper, and again "
+    "shifted by two folds. Pairs of a query are dependent, so standard errors are over queries."
 )
 
 ASSESSORS_EQUAL = (
-    "queries, documents, k, and the assessors' noise and jitter with both tools, unless a claim "
-    "says otherwise; the same runs.  Not equal: the number of ties, which top-k labels force."
+    "queries, documents, k, runs, and the assessors' noise and jitter with both tools, unless a "
+    "claim says otherwise. Not equal: the number of ties, which top-k labels force."
 )
 
 
@@ -239,7 +237,7 @@ def table2() -> PaperEntry:
         layouts=[
             (
                 f"top-k, {EQUAL_NOISE}",
-                TableLayout("said", "other", "top-k labels, simulated assessors"),
+                TableLayout("assessor 1", "assessor 2", "top-k labels, simulated assessors"),
             ),
             (EQUAL_NOISE, TableLayout("tool", "measure", "simulated assessors")),
         ],
@@ -255,15 +253,19 @@ def table2_votes() -> PaperEntry:
         "tie.",
         [Experiment(labeling.voted_agreement, runs=40, fast_runs=10, dataset="votes")],
         _votes_agreement_claims,
-        note=f"{VOTES_DATA}, 16 topics of about 33 texts.  A 'person' is one of the five votes of "
-        "every pair, so several people; two persons have no vote in common.  There are no grades.",
+        note=f"{VOTES_DATA} has 16 topics of about 33 texts. An 'assessor' is one of the five "
+        "votes of every pair, and so combines several people. Two assessors have no vote in "
+        "common. There are no grades.",
         layouts=[
-            ("top-k, votes", TableLayout("said", "other", "top-k labels of the heap from votes")),
-            ("pairs, votes", TableLayout("said", "other", "the votes themselves")),
+            (
+                "top-k, votes",
+                TableLayout("assessor 1", "assessor 2", "top-k labels of the heap from votes"),
+            ),
+            ("pairs, votes", TableLayout("assessor 1", "assessor 2", "the votes themselves")),
             ("votes", TableLayout("tool", "measure")),
         ],
-        held_equal="topics, texts and votes: the labels of the heap come from the votes that they "
-        "are compared with, run by run.  Not equal: the number of ties.",
+        held_equal="topics, texts and votes: in each run, the labels of the heap come from the "
+        "votes that they are compared with. Not equal: the number of ties.",
     )
 
 
@@ -287,19 +289,22 @@ def table3() -> PaperEntry:
                 for labeled in _statistic_values(tool, name)
             ),
         ],
-        note=SIMULATION_NOTE + f"  Also with graders whose noise is {GRADING_NOISE:g}.",
+        note=SIMULATION_NOTE + f" A second table has graders whose noise is {GRADING_NOISE:g}.",
         layouts=[
-            (f"graded, {EQUAL_NOISE}", TableLayout("said", "other", "grades, the same noise")),
+            (
+                f"graded, {EQUAL_NOISE}",
+                TableLayout("assessor 1", "assessor 2", "grades, the same noise"),
+            ),
             (
                 f"graded, {MORE_NOISE}",
-                TableLayout("said", "other", f"grades, noise {GRADING_NOISE:g}"),
+                TableLayout("assessor 1", "assessor 2", f"grades, noise {GRADING_NOISE:g}"),
             ),
             (EQUAL_NOISE, TableLayout("tool", "measure", "the same noise")),
             (MORE_NOISE, TableLayout("tool", "measure", f"grades with noise {GRADING_NOISE:g}")),
             *(
                 (
                     f"{tool}, 4 queries against 4",
-                    TableLayout("test", "finds", "chi-squares with p < .05"),
+                    TableLayout("test", "statistic", "chi-squares with p < .05"),
                 )
                 for tool in tools
             ),
@@ -314,7 +319,10 @@ def _without_grades(row: Row) -> bool:
 
 def _matrix_values(tool: str, name: str) -> list[tuple[dict[str, str], float]]:
     return [
-        ({"matrix": f"{tool}, {name}", "said": row, "other": column}, printed.AGREEMENT[tool][i][j])
+        (
+            {"matrix": f"{tool}, {name}", "assessor 1": row, "assessor 2": column},
+            printed.AGREEMENT[tool][i][j],
+        )
         for i, row in enumerate(printed.SIGNS)
         for j, column in enumerate(printed.SIGNS)
     ]
@@ -329,7 +337,7 @@ def _statistic_values(tool: str, name: str) -> list[tuple[dict[str, str], float]
         "ties": round(table.ties[0], 4),
     }  # fmt: skip
     return [
-        ({"summary": name, "tool": tool, "measure": measure}, value)
+        ({"assessors": name, "tool": tool, "measure": measure}, value)
         for measure, value in values.items()
     ]
 
@@ -372,7 +380,8 @@ def _votes_agreement_claims(cells: Cells) -> list[Claim]:
         ]),
         greater("labels of the heap agree less than the votes they come from, without ties: it "
                 "trusts every answer", votes, tops, source="ours"),
-        greater("and by kappa", values("kappa", "pairs"), values("kappa", "top-k"), source="ours"),
+        greater("they also agree less by kappa", values("kappa", "pairs"),
+                values("kappa", "top-k"), source="ours"),
         Claim("assessors agree more by top-k labels than by grades", "inconclusive",
               "there are no grades of these texts"),
     ]  # fmt: skip
@@ -380,7 +389,7 @@ def _votes_agreement_claims(cells: Cells) -> list[Claim]:
 
 def _table3_claims(cells: Cells) -> list[Claim]:
     def values(measure: str, tool: str, name: str = EQUAL_NOISE) -> Floats:
-        return cells.samples(summary=name, tool=tool, measure=measure)
+        return cells.samples(assessors=name, tool=tool, measure=measure)
 
     by_statistic = {
         m: (values(m, "top-k"), values(m, "graded")) for m in ("overall", "without ties", "kappa")
@@ -397,9 +406,9 @@ def _table3_claims(cells: Cells) -> list[Claim]:
             *by_statistic["overall"],
         ),
         Claim(
-            "without ties, too (89.7 against 83.1 %)",
+            "assessors agree more by top-k labels without ties, too (89.7 against 83.1 %)",
             "inconclusive",
-            "needs people; of simulated assessors with equal noise {:.4f} and {:.4f} agree".format(
+            "needs people; simulated assessors with equal noise agree on {:.4f} and {:.4f}".format(
                 *(v.mean() for v in by_statistic["without ties"])
             ),
         ),
@@ -424,17 +433,20 @@ def _table3_claims(cells: Cells) -> list[Claim]:
             source="ours",
         ),
         equivalent(
-            "and none of it without ties", *by_statistic["without ties"], 0.02, source="ours"
+            "assessors with equal noise explain none of the difference without ties",
+            *by_statistic["without ties"],
+            0.02,
+            source="ours",
         ),
         greater(
-            "their kappa is higher by top-k labels, too",
+            "the kappa of assessors with equal noise is higher by top-k labels, too",
             *by_statistic["kappa"],
             detail=f" (from the printed tables {kappas})",
             source="ours",
         ),
         all_hold(
-            f"Table 3 comes out if assessors grade with more noise ({GRADING_NOISE:g}) than they "
-            "compare with",
+            f"Table 3 is reproduced if assessors have more noise ({GRADING_NOISE:g}) when they "
+            "grade than when they compare",
             [
                 within("overall", values("overall", "graded", MORE_NOISE), 0.517, 0.577),
                 within("without ties", values("without ties", "graded", MORE_NOISE), 0.811, 0.851),
@@ -445,9 +457,9 @@ def _table3_claims(cells: Cells) -> list[Claim]:
             f"a chi-square test of {DOUBLE_JUDGED} against {DOUBLE_JUDGED} queries with one tool, "
             "which assumes independent pairs, is significant (p < .05) about one time in twenty",
             [
-                below(f"{test}, {figure}", cells.samples(test=test, finds=figure), 0.1, " of tests")
+                below(f"{test}, {name}", cells.samples(test=test, statistic=name), 0.1, " of tests")
                 for test in cells.label_values("test")
-                for figure in ("overall", "without ties")
+                for name in ("overall", "without ties")
             ],
             source="ours",
         ),

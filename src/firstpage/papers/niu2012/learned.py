@@ -2,8 +2,8 @@
 
 The truths of the same queries are grades, and the order of the first ten.  MQ2007 has grades and
 MQ2007-list a full order of the same documents.  Where there is no such list, the first ten are
-drawn from the grades, equals in a random order.  The queries of the user study are simulated: see
-`user_study_folds`.
+drawn from the grades, with ties in a random order.  The queries of the user study are simulated
+(`user_study_folds`).
 
 Rankers of a family have the same grids: one grid of C for the three SVMs, one grid of penalties for
 the nets and ListMLE, and the same weak rankers, rounds and stopping rules for the boosted rankers,

@@ -19,11 +19,11 @@ from firstpage.papers.study.letor_protocol import MODULES
 from firstpage.papers.study.study import (
     Cells,
     Claim,
+    ClaimVerdict,
     Experiment,
     PaperEntry,
     PaperStudy,
     Plot,
-    Verdict,
 )
 from firstpage.types import Floats
 
@@ -32,11 +32,11 @@ MEASURES = [(truth, m) for truth, measures in CURVE_MEASURES.items() for m in me
 
 
 def figure1() -> PaperEntry:
-    return _figure("figure1", "beta on MQ2007 (or MQ2008)", letor_experiments())
+    return _figure("figure1", "Effect of beta on MQ2007 (or MQ2008)", letor_experiments())
 
 
 def figure2() -> PaperEntry:
-    return _figure("figure2", "beta on the user study's TD2003 (simulated)",
+    return _figure("figure2", "Effect of beta on the user study's TD2003 (simulated)",
                    study_experiments())  # fmt: skip
 
 
@@ -49,12 +49,12 @@ def _figure(name: str, title: str, experiments: list[Experiment]) -> PaperEntry:
         _claims,
         [(model, Plot("measure", "beta", model)) for model in FAMILIES],
         row_filter=lambda row: "beta" in row,
-        note="C and the penalty are tuned on validation data for each beta.  'Variation' is read "
-        "as (maximum - minimum) / mean.  A maximum is tested on queries that did not choose it: "
-        "each half of the queries chooses the beta for the other half.  FocusedBoost is shown with "
-        "both kinds of weak rankers.",
-        held_equal="for all values of beta: queries, folds, truths, weak rankers, rounds and "
-        "stopping rules, and the grid of C or of the penalty, which is tuned on validation data.",
+        note="C and the penalty are tuned on validation data for each beta. 'Variation' is read as "
+        "(maximum - minimum) / mean. A maximum is tested on queries that did not choose it: each "
+        "half of the queries chooses the beta for the other half. FocusedBoost is shown with both "
+        "kinds of weak rankers.",
+        held_equal="for all values of beta: queries, folds, truths, weak rankers, rounds, stopping "
+        "rules, and the grid of C or of the penalty, which is tuned on validation data.",
     )  # fmt: skip
 
 
@@ -87,7 +87,7 @@ def _maximum_inside(cells: Cells, model: str) -> Claim:
         best = max(means, key=lambda beta: means[beta])
         best_betas.append(f"{measure} {best:g}")
         at_end = at_end or best in (min(means), max(means))
-    verdict: Verdict = "does not hold" if at_end else "holds"
+    verdict: ClaimVerdict = "does not hold" if at_end else "holds"
     text = f"{model}: the largest mean is between beta = 0 and 1, not at an end"
     return Claim(text, verdict, "at " + ", ".join(best_betas))
 
@@ -124,7 +124,9 @@ def variation(means: dict[float, float]) -> float:
 def _small_variation(cells: Cells, model: str) -> Claim:
     """Return the claim that the variation is small."""
     variations = {m: variation(_means(cells, model, m)) for _, m in MEASURES}
-    verdict: Verdict = "holds" if max(variations.values()) < SMALL_VARIATION else "does not hold"
+    verdict: ClaimVerdict = (
+        "holds" if max(variations.values()) < SMALL_VARIATION else "does not hold"
+    )
     listed = ", ".join(f"{m} {100 * v:.1f} %" for m, v in variations.items())
     return Claim(f"{model}: the variation is small (below {SMALL_VARIATION:.0%})", verdict, listed)
 
@@ -137,7 +139,9 @@ def _small_variation_inside(cells: Cells, model: str) -> Claim:
         variations[m] = variation(
             {b: v for b, v in means.items() if b not in (min(means), max(means))}
         )
-    verdict: Verdict = "holds" if max(variations.values()) < SMALL_VARIATION else "does not hold"
+    verdict: ClaimVerdict = (
+        "holds" if max(variations.values()) < SMALL_VARIATION else "does not hold"
+    )
     listed = ", ".join(f"{m} {100 * v:.1f} %" for m, v in variations.items())
     text = f"{model}: the variation is below {SMALL_VARIATION:.0%} without the ends"
     return Claim(text, verdict, listed, "ours")

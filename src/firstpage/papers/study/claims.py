@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.papers.study.study import Claim, Verdict
+from firstpage.papers.study.study import Claim, ClaimVerdict
 from firstpage.types import Floats
 
 ALPHA = 0.05  # significance level
@@ -52,7 +52,7 @@ def within(
     text: str, values: Floats, low: float, high: float, detail: str = "", **source: Any
 ) -> Claim:
     """Return the claim that the mean is in a range; there is no significance test."""
-    verdict: Verdict = "holds" if low <= values.mean() <= high else "does not hold"
+    verdict: ClaimVerdict = "holds" if low <= values.mean() <= high else "does not hold"
     evidence = f"{_mean_with_error(values)}{detail}, required range {low:g} to {high:g}"
     return Claim(text, verdict, evidence, **source)
 
@@ -86,7 +86,7 @@ def equivalent(
 
 def reaches(text: str, value: float, threshold: float, tolerance: float, **source: Any) -> Claim:
     """Return the claim that a value is at most `tolerance` below a threshold; no test."""
-    verdict: Verdict = "holds" if value >= threshold - tolerance else "does not hold"
+    verdict: ClaimVerdict = "holds" if value >= threshold - tolerance else "does not hold"
     evidence = (
         f"{_format(value)}, threshold {_format(threshold)} less {tolerance:g} "
         f"({value - threshold:+.4f})"
@@ -97,7 +97,7 @@ def reaches(text: str, value: float, threshold: float, tolerance: float, **sourc
 def all_hold(text: str, claims: Sequence[Claim], **source: Any) -> Claim:
     """Return the claim that all claims hold; it does not hold if one of them does not."""
     verdicts = [claim.verdict for claim in claims]
-    verdict: Verdict = "holds"
+    verdict: ClaimVerdict = "holds"
     if "does not hold" in verdicts:
         verdict = "does not hold"
     elif "inconclusive" in verdicts:
@@ -128,7 +128,7 @@ def _p_value(differences: Floats) -> float:
     return float(ttest_1samp(differences, 0.0, alternative="greater").pvalue)
 
 
-def _verdict(p_value: float) -> Verdict:
+def _verdict(p_value: float) -> ClaimVerdict:
     if p_value <= ALPHA:
         return "holds"
     return "does not hold" if p_value >= 1 - ALPHA else "inconclusive"

@@ -14,7 +14,7 @@ from typing import Any
 
 from firstpage import __version__
 from firstpage.papers.study.run import Reproduction, code_digest, library_versions
-from firstpage.papers.study.study import Cell, Claim, EntryResult, Plot, TableLayout, Verdict
+from firstpage.papers.study.study import Cell, Claim, ClaimVerdict, EntryResult, Plot, TableLayout
 from firstpage.report.draw import curves, intervals
 from firstpage.report.page import anchor, figure, page, paragraph
 from firstpage.table import Table
@@ -125,11 +125,11 @@ def cell_table(reproductions: Sequence[Reproduction]) -> Table:
         [study, entry.name, *_cell_row(cell, labels), entry.held_equal]
         for study, entry, cell in cells
     ]
-    head = ["study", "entry", *labels, "paper", "ours", "se", "held equal"]
+    head = ["study", "entry", *labels, "paper", "ours", "se", "held_equal"]
     return Table(head, rows, left_aligned=2 + len(labels))
 
 
-VERDICT_PLURALS: dict[Verdict, str] = {
+VERDICT_PLURALS: dict[ClaimVerdict, str] = {
     "holds": "hold",
     "does not hold": "do not hold",
     "inconclusive": "inconclusive",
@@ -298,13 +298,13 @@ def provenance(reproductions: Sequence[Reproduction], command: str) -> list[tupl
     """Return command, options, data, code and versions behind the numbers."""
     plan = reproductions[0].plan
     runs = "as each entry defines them" if plan.seeds is None else str(plan.seeds)
-    data = {name: sha256 for r in reproductions for name, sha256 in r.data.items()}
+    digests = {name: digest for r in reproductions for name, digest in r.data_digests.items()}
     code = ", ".join(f"{r.study.name} {code_digest(r.study.modules)}.." for r in reproductions)
     return [
         ("command", command),
         ("runs", runs + (", fast" if plan.fast else "")),
         ("seed", f"{plan.seed}; runs 0, 1, .. of every random stream"),
-        *((f"data {name}", f"sha256 {sha256}..") for name, sha256 in data.items()),
+        *((f"data {name}", f"sha256 {digest}..") for name, digest in digests.items()),
         ("code", f"Firstpage {__version__}, sha256 of {code}"),
         ("versions", ", ".join(f"{name} {v}" for name, v in library_versions().items())),
     ]

@@ -120,17 +120,17 @@ def missing_data(datasets: Sequence[str], base: Path | None) -> str:
     return f"needs {names} in {folder}"
 
 
-def dataset_states(base: Path | None) -> list[dict[str, str]]:
-    """Return for every data set whether it is available, its folder, layout and origin."""
+def dataset_records(base: Path | None) -> list[dict[str, str]]:
+    """Return name, status, folder, layout and source of every data set, for JSON."""
     records = []
     for source in DATASETS.values():
         original, folder = source.find_original(base), source.find(base)
-        state = (
+        status = (
             "available" if original else f"substituted by {folder.name}" if folder else "missing"
         )
         records.append(
-            {"data": source.name, "state": state, "folder": f"DIR/{source.folders[0]}",
-             "layout": source.layout, "origin": source.origin}
+            {"name": source.name, "status": status, "folder": f"DIR/{source.folders[0]}",
+             "layout": source.layout, "source": source.origin}
         )  # fmt: skip
     return records
 

@@ -163,8 +163,8 @@ class Reproduction:
         The options of the reproduction.
     results : sequence of EntryResult
         Cells and tested claims of every selected entry.
-    data : dict
-        Digests of the data folders, by folder name.
+    data_digests : dict
+        SHA-256 digests of the data folders, by folder name.
     notes : sequence of str
         Warnings of the runs.
     computed_runs : int
@@ -174,8 +174,8 @@ class Reproduction:
 
     Examples
     --------
-    >>> from firstpage.papers.study.run import reproduce
-    >>> (reproduction,) = reproduce("zhou2013/table1", seeds=2)
+    >>> import firstpage as fp
+    >>> (reproduction,) = fp.papers.reproduce("zhou2013/table1", seeds=2)
     >>> reproduction.study.name, reproduction.total_runs
     ('zhou2013', 2)
     >>> reproduction.results[0].cells.cell(label=3).paper
@@ -185,7 +185,7 @@ class Reproduction:
     study: PaperStudy
     plan: RunPlan
     results: Sequence[EntryResult]
-    data: dict[str, str]
+    data_digests: dict[str, str]
     notes: Sequence[str]
     computed_runs: int
     total_runs: int
@@ -197,7 +197,7 @@ class Reproduction:
         -------
         dict
             Keys "study", "cells" and "claims" (lists of dicts with the name of their "entry"),
-            "seed", "fast", "data", "versions" and "notes".
+            "seed", "fast", "data_digests", "versions" and "notes".
         """
         return {
             "study": self.study.name,
@@ -209,7 +209,7 @@ class Reproduction:
             ],
             "seed": self.plan.seed,
             "fast": self.plan.fast,
-            "data": self.data,
+            "data_digests": self.data_digests,
             "versions": library_versions(),
             "notes": list(self.notes),
         }
@@ -229,9 +229,11 @@ def merge_reproductions(reproductions: Sequence[Reproduction]) -> dict[str, Any]
         for key in ("cells", "claims")
     }
     options = {key: records[0][key] for key in ("seed", "fast", "versions")}
-    data = {name: value for record in records for name, value in record["data"].items()}
+    digests = {
+        name: digest for record in records for name, digest in record["data_digests"].items()
+    }
     notes = [note for record in records for note in record["notes"]]
-    return {**merged, **options, "data": data, "notes": notes}
+    return {**merged, **options, "data_digests": digests, "notes": notes}
 
 
 def reproduce(
@@ -241,7 +243,7 @@ def reproduce(
     fast: bool = False,
     seed: int = 0,
     jobs: int | None = None,
-    again: bool = False,
+    recompute: bool = False,
     progress: Progress | None = None,
 ) -> list[Reproduction]:
     """Recompute tables and figures of papers, and test the claims about them.
@@ -266,8 +268,8 @@ def reproduce(
         Seed of all random streams.
     jobs : int, optional
         Number of processes; by default everything runs in this process.
-    again : bool, default False
-        Recompute cached runs, too.
+    recompute : bool, default False
+        Also repeat runs that are cached.
     progress : callable, optional
         Called with the number of finished runs and the number of all runs.
 
@@ -286,8 +288,8 @@ def reproduce(
 
     Examples
     --------
-    >>> from firstpage.papers.study.run import reproduce
-    >>> (reproduction,) = reproduce("zhou2013/figure1", seeds=2)
+    >>> import firstpage as fp
+    >>> (reproduction,) = fp.papers.reproduce("zhou2013/figure1", seeds=2)
     >>> figure1 = reproduction.results[0]
     >>> cell = figure1.cells.cell(**{"discount": "natural logarithm", "DCG difference": 1.0})
     >>> cell.paper, round(cell.ours, 1)
@@ -309,7 +311,7 @@ def reproduce(
     entries = [entry for _, study_entries in selected for entry in study_entries]
     if len(entries) == 1 and (missing := missing_data(entries[0].datasets, base)):
         raise DataError(f"{entries[0].name} {missing}.")
-    plan = RunPlan(seeds, fast, seed, base, jobs or 1, again)
+    plan = RunPlan(seeds, fast, seed, base, jobs or 1, recompute)
     scheduled = [_schedule(study, study_entries, plan) for study, study_entries in selected]
     total = sum(len(schedule.unique_tasks) for schedule in scheduled)
     reproductions = list[Reproduction]()
@@ -386,8 +388,8 @@ def _run_schedule(schedule: _Schedule, progress: Progress | None) -> Reproductio
         else:
             results.append(_untested(entry, schedule.missing[entry.name]))
     notes = sorted({note for record in records.values() for note in record.get("notes", ())})
-    data = {folder.name: sha256 for folder, sha256 in schedule.folders.values()}
-    return Reproduction(study, schedule.plan, results, data, notes, computed_runs, len(records))
+    digests = {folder.name: digest for folder, digest in schedule.folders.values()}
+    return Reproduction(study, schedule.plan, results, digests, notes, computed_runs, len(records))
 
 
 def _untested(entry: PaperEntry, missing: str) -> EntryResult:
@@ -432,7 +434,7 @@ def _run_tasks(
     tasks: Mapping[str, RunTask], cache: RunCache, plan: RunPlan, progress: Progress | None
 ) -> tuple[dict[str, dict[str, Any]], int]:
     """Return the record of every task by its key, and how many were computed."""
-    records = {} if plan.again else _cached_records(tasks, cache)
+    records = {} if plan.recompute else _cached_records(tasks, cache)
     remaining = [task for key, task in tasks.items() if key not in records]
     report = progress or (lambda done, total: None)
     report(len(records), len(tasks))

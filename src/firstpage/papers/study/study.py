@@ -49,18 +49,18 @@ STREAM_NAMES = {
     "zhou2013.news:method_accuracies": "zhou2013.news:methods",
     "zhou2013.news:simulated_active_learning": "zhou2013.active:simulated",
     "zhou2013.news:web_active_learning": "zhou2013.active:real_lists",
-    "zhou2013.worlds:accuracy_by_difference": "zhou2013.worlds:by_difference",
-    "zhou2013.worlds:accuracy_with_regraded_documents": "zhou2013.worlds:regraded_some",
-    "zhou2013.worlds:accuracy_with_reversed_pairs": "zhou2013.worlds:reversed_some",
-    "zhou2013.worlds:gain_agreement": "zhou2013.worlds:coherence",
-    "zhou2013.worlds:learning_curve": "zhou2013.worlds:learning",
-    "zhou2013.worlds:learning_from_optimal_rankings": "zhou2013.worlds:optimal",
-    "zhou2013.worlds:learning_from_random_rankings": "zhou2013.worlds:random_orders",
-    "zhou2013.worlds:web_accuracy_by_difference": "zhou2013.web:by_difference",
-    "zhou2013.worlds:web_accuracy_with_noise": "zhou2013.web:noisy",
-    "zhou2013.worlds:web_learning_curve": "zhou2013.web:learning",
+    "zhou2013.simulations:accuracy_by_difference": "zhou2013.worlds:by_difference",
+    "zhou2013.simulations:accuracy_with_regraded_documents": "zhou2013.worlds:regraded_some",
+    "zhou2013.simulations:accuracy_with_reversed_pairs": "zhou2013.worlds:reversed_some",
+    "zhou2013.simulations:gain_agreement": "zhou2013.worlds:coherence",
+    "zhou2013.simulations:learning_curve": "zhou2013.worlds:learning",
+    "zhou2013.simulations:learning_from_optimal_rankings": "zhou2013.worlds:optimal",
+    "zhou2013.simulations:learning_from_random_rankings": "zhou2013.worlds:random_orders",
+    "zhou2013.simulations:web_accuracy_by_difference": "zhou2013.web:by_difference",
+    "zhou2013.simulations:web_accuracy_with_noise": "zhou2013.web:noisy",
+    "zhou2013.simulations:web_learning_curve": "zhou2013.web:learning",
 }
-Verdict = Literal["holds", "does not hold", "inconclusive"]
+ClaimVerdict = Literal["holds", "does not hold", "inconclusive"]
 LabelKey = tuple[tuple[str, Any], ...]
 
 
@@ -104,8 +104,8 @@ class Experiment:
     def function_name(self) -> str:
         """Return the name of the function, which is also that of the default random stream.
 
-        Functions that moved keep the name under which the numbers of docs/papers were computed,
-        so that the same numbers come out again.
+        Functions that were moved or renamed use the name under which the numbers of docs/papers
+        were computed, so that these numbers are reproduced.
         """
         name = f"{self.function.__module__}:{self.function.__qualname__}"
         if not name.startswith("firstpage.papers."):
@@ -130,8 +130,8 @@ class RunPlan:
         Folder with the data sets.
     jobs : int
         Number of processes.
-    again : bool
-        Recompute cached runs, too.
+    recompute : bool
+        Also repeat runs that are cached.
     """
 
     seeds: int | None = None
@@ -139,7 +139,7 @@ class RunPlan:
     seed: int = 0
     data: Path | None = None
     jobs: int = 1
-    again: bool = False
+    recompute: bool = False
 
     def n_runs(self, experiment: Experiment) -> int:
         """Return the number of runs of an experiment."""
@@ -244,7 +244,7 @@ class Claim:
     """
 
     text: str
-    verdict: Verdict
+    verdict: ClaimVerdict
     evidence: str
     source: Literal["paper", "ours"] = "paper"
     held_equal: str = ""
@@ -257,14 +257,14 @@ class Claim:
     def to_dict(self) -> dict[str, Any]:
         """Return the claim for JSON."""
         return {
-            "text": self.text, "verdict": self.verdict, "why": self.evidence,
-            "whose": self.source, "held_equal": self.held_equal,
+            "text": self.text, "verdict": self.verdict, "evidence": self.evidence,
+            "source": self.source, "held_equal": self.held_equal,
         }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Plot:
-    """How cells become a figure: one line per value of the label `series`.
+    """Layout of a figure: one line per value of the label `series`.
 
     Attributes
     ----------
@@ -289,7 +289,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class TableLayout:
-    """How cells become a table with rows and columns; printed values are below ours."""
+    """Layout of a table with rows and columns; printed values are below ours."""
 
     row: str  # label of the rows
     column: str  # label of the columns

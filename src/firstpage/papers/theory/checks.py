@@ -19,7 +19,7 @@ PAPERS = {
 
 @dataclass(frozen=True)
 class Evidence:
-    """Whether a statement held in every trial.
+    """Result of the trials of a statement.
 
     Attributes
     ----------
@@ -59,6 +59,8 @@ class Check:
         Name of the false statement that this one corrects.
     note : str
         What remains of a false statement that has no corrected form.
+    stream : str
+        Name of the random stream.  Empty: the name of the check.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Check:
     holds: bool = True
     corrects: str = ""
     note: str = ""
+    stream: str = ""
 
     @property
     def paper(self) -> str:
@@ -108,7 +111,7 @@ class CheckResult:
         check, evidence = self.check, self.evidence
         return {
             "name": check.name, "paper": PAPERS[check.paper], "claim": check.claim,
-            "kind": check.kind, "mends": check.corrects or None, "note": check.note or None,
+            "kind": check.kind, "corrects": check.corrects or None, "note": check.note or None,
             "holds": evidence.holds,
             "recorded": check.holds, "as_recorded": self.as_recorded,
             "numbers": {k: _finite_or_none(v) for k, v in evidence.numbers.items()},

@@ -201,7 +201,7 @@ MAX_CERTIFICATE = 1e-5  # largest gradient norm or gap of a certified minimum
 
 @dataclass(frozen=True)
 class BayesAgreement:
-    """On how many spaces the scores of minimum risk have the top k of the Bayes ranker.
+    """Result of `bayes_agreement`: how often minimum risk has the top k of the Bayes ranker.
 
     Attributes
     ----------
@@ -247,14 +247,14 @@ class BayesAgreement:
         """Return the result for JSON."""
         return {
             "loss": self.loss, "n": self.n, "k": self.k, "spaces": self.spaces,
-            "agree": self.agree, "lead": self.margin, "slope": self.certificate,
-            "unsure": self.uncertified, "example": self.example, "holds": self.holds,
+            "agree": self.agree, "margin": self.margin, "certificate": self.certificate,
+            "uncertified": self.uncertified, "example": self.example, "holds": self.holds,
         }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Consistency:
-    """Whether a loss is consistent with the top-k true loss, returned by `consistency`.
+    """Result of `consistency`: whether a loss is consistent with the top-k true loss.
 
     It is true if the loss is top-k order sensitive, so that Theorem 6 applies, and if no space
     was found in which the minimum risk has a wrong top k.

@@ -91,7 +91,7 @@ def _check_text(result: CheckResult) -> str:
     lines = _wrapped(head, 18)
     lines += _wrapped(" " * 18 + format_numbers(evidence.numbers), 18)
     if evidence.example:
-        lines += _wrapped(" " * 18 + f"such as: {evidence.example}", 18)
+        lines += _wrapped(" " * 18 + f"counterexample: {evidence.example}", 18)
     if check.note and not evidence.holds:
         lines += _wrapped(" " * 18 + check.note, 18)
     return "\n".join(lines)
@@ -104,7 +104,7 @@ def _wrapped(text: str, indent: int) -> list[str]:
 def checks_table(checks: Sequence[Check]) -> Table:
     """Return a row per check: name, kind, recorded result and statement."""
     rows = [[c.name, c.kind, "holds" if c.holds else "false", c.claim] for c in checks]
-    return Table(["check", "form", "recorded", "claim"], rows, left_aligned=4)
+    return Table(["check", "kind", "recorded", "claim"], rows, left_aligned=4)
 
 
 def theory_page(results: Sequence[CheckResult]) -> str:
@@ -124,7 +124,7 @@ def _evidence_item(result: CheckResult) -> str:
     evidence = result.evidence
     example = ""
     if evidence.example:
-        example = f'<p class="note">such as: {escape(evidence.example)}</p>'
+        example = f'<p class="note">counterexample: {escape(evidence.example)}</p>'
     name, numbers = escape(short_name(result.check)), escape(format_numbers(evidence.numbers))
     return f"<li>{name}: {numbers}{example}</li>"
 
@@ -236,8 +236,8 @@ def check_theorems(
 
     Examples
     --------
-    >>> from firstpage.papers.theory.registry import check_theorems
-    >>> (result,) = check_theorems("zhou2013/example-1")
+    >>> import firstpage as fp
+    >>> (result,) = fp.papers.check_theorems("zhou2013/example-1")
     >>> result.verdict, result.as_recorded
     ('holds', True)
     >>> int(result.evidence.numbers["flips at power"])
@@ -259,7 +259,7 @@ def run_checks(
         if progress is not None:
             progress(done, len(selected))
         start = perf_counter()
-        rng = np.random.default_rng([seed, crc32(check.name.encode())])
+        rng = np.random.default_rng([seed, crc32((check.stream or check.name).encode())])
         evidence = check.run(rng, samples)
         results.append(CheckResult(check, evidence, perf_counter() - start))
     return results

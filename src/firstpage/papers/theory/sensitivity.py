@@ -125,7 +125,7 @@ class Clause:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """Whether a loss is top-k order sensitive, returned by `order_sensitive`; true if it is.
+    """Result of `order_sensitive`: whether a loss is top-k order sensitive; true if it is.
 
     Attributes
     ----------
@@ -268,7 +268,7 @@ def trial_scores(rng: np.random.Generator, n: int, samples: int) -> Iterator[Flo
 
 @dataclass
 class _Tally:
-    """How often each clause was tested and failed, and the first failure."""
+    """Counts of tests and failures per clause, and the first failure."""
 
     phi: Surrogate
     k: int

@@ -413,11 +413,12 @@ CHECKS = [
         agrees_with_bayes([(loss, 4, k) for k in DEPTHS for loss in sensitive_losses(k)]),
     ),
     Check(
-        "xia2009/theorem-6-corners",
+        "xia2009/theorem-6-kinks",
         "it needs a loss without kinks: the top-k hinge, which "
         "fulfills (1) to (3), misses the top k",
         refuted(agrees_with_bayes(HINGES)),
         "ours",
+        stream="xia2009/theorem-6-corners",
     ),
     Check(
         "xia2009/theorem-6-hinge",

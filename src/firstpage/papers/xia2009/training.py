@@ -89,14 +89,14 @@ FULL_LIST = "n"  # k of ListMLE itself: the length of the list
 DEPTHS: tuple[Depth, ...] = (FULL_LIST, 1, 3, 10)
 # How ListMLE is trained: parameters of the ranker, and whether others are tuned.
 DEFAULT_TRAINING = "optimum"  # of Tables 1 to 3
-TUNED_TRAINING = "optimum, l2 chosen"
+TUNED_TRAINING = "optimum, l2 tuned"
 SETTINGS = ("defaults", "tuned")  # of all rankers of Tables 4 to 6
 PENALTIES = {"l2": [1e-4, 1e-3, 1e-2, 1e-1, 1.0]}
 TRAININGS: dict[str, tuple[dict[str, Any], bool]] = {
     DEFAULT_TRAINING: ({"ties": "random"}, False),
     "SGD": ({"ties": "random", "l2": 0.0, "solver": "sgd"}, True),
     TUNED_TRAINING: ({"ties": "random"}, True),
-    "optimum, equal labels share": ({"ties": "share"}, False),
+    "optimum, ties share ranks": ({"ties": "share"}, False),
 }
 BASELINES = {"RankBoost": "RankBoost", "Ranking SVM": "RankSVM", "ListNet": "ListNet",
           "RankCosine": "RankCosine"}  # fmt: skip
@@ -153,7 +153,7 @@ def evaluate_baseline(
     """Return the rows of a baseline on one fold, with default or with tuned parameters."""
     name = BASELINES[method]
     labels = {"data": data, "method": method, "model": name,
-              "training": "chosen" if tuned else "as it comes",
+              "training": "tuned" if tuned else "default",
               "settings": SETTINGS[tuned]}  # fmt: skip
     ranker = create_ranker(name, normalize="minmax", threads=1)
     return evaluate_on_fold(

@@ -6,8 +6,8 @@ from functools import partial
 
 from firstpage.papers.study.claims import all_hold, at_least, below, greater, no_greater, within
 from firstpage.papers.study.study import Cells, Claim, Experiment, PaperEntry, Plot
-from firstpage.papers.zhou2013 import worlds
-from firstpage.papers.zhou2013.worlds import DIFFERENCE
+from firstpage.papers.zhou2013 import simulations
+from firstpage.papers.zhou2013.simulations import DIFFERENCE
 from firstpage.types import Floats
 
 SIZES = [20, 50, 100, 200, 400, 600, 800]
@@ -17,12 +17,12 @@ DIFFERENCE_EDGES = {1: [0.5 * i for i in range(9)], 2: [3.0 * i for i in range(9
 REVERSED_COUNTS = [5, 25, 50, 100, 150, 200]
 REGRADED_FRACTIONS = [0.05, 0.1, 0.2, 0.3, 0.4]
 LEARNING_EQUAL = (
-    "test pairs, run by run; for all numbers of pairs also the validation pairs (800, as noisy as "
-    "the training pairs) and the grid of C"
+    "in each run, for all numbers of training pairs: test pairs, validation pairs (800, as noisy "
+    "as the training pairs) and the grid of C"
 )
 VALIDATION_EQUAL = (
-    f"{LEARNING_EQUAL}.  Not equal: DCGLearn has 800 validation pairs in addition to its training "
-    "pairs."
+    f"{LEARNING_EQUAL}. Not equal: DCGLearn has 800 validation pairs in addition to its training "
+    "pairs. Other is fixed: it learns from no pairs."
 )
 SIMILARITY_LIMIT = 0.892  # cos(c - c_K, c) for c = 1/log(k + 1), K = 10
 
@@ -32,7 +32,7 @@ def figure1() -> PaperEntry:
         "figure1", "Agreement of the gains 2^l - 1 and l, by the DCG difference",
         "The two measures disagree on many pairs, mostly where the difference is small; even at a "
         "difference of 1 only about 80 % of the pairs agree.",
-        [Experiment(worlds.gain_agreement, {"edges": AGREEMENT_EDGES})],
+        [Experiment(simulations.gain_agreement, {"edges": AGREEMENT_EDGES})],
         _figure1_claims,
         [("", Plot("discount", DIFFERENCE, "fraction of pairs on which both agree"))],
         paper_values=[({"discount": "natural logarithm", DIFFERENCE: 1.0}, 0.8)],
@@ -67,12 +67,14 @@ def accuracy_figure(number: int, data: int) -> PaperEntry:
         [("", Plot("method", "pairs", "accuracy", ["Other"]))],
         row_filter=lambda row: row["measure"] == "accuracy",
         paper_values=[({"method": "DCGLearn", "pairs": 800}, 0.98), ({"method": "Other"}, 0.9)],
-        held_equal=VALIDATION_EQUAL + "  Other is fixed: it learns from no pairs.",
+        held_equal=VALIDATION_EQUAL,
     )  # fmt: skip
 
 
 def _learning(data: int) -> Experiment:
-    return Experiment(worlds.learning_curve, {"data": data, "sizes": SIZES}, f"learning {data}")
+    return Experiment(
+        simulations.learning_curve, {"data": data, "sizes": SIZES}, f"learning {data}"
+    )
 
 
 def _accuracy_claims(cells: Cells) -> list[Claim]:
@@ -92,12 +94,16 @@ def bins_figure(number: int, data: int) -> PaperEntry:
     return PaperEntry(
         f"figure{number}", f"Accuracy by the DCG difference of the test pair, Data {data}",
         "DCGLearn is far better than Other where the difference is small.",
-        [Experiment(worlds.accuracy_by_difference, {"data": data, "pairs": 800, "edges": edges})],
+        [
+            Experiment(
+                simulations.accuracy_by_difference, {"data": data, "pairs": 800, "edges": edges}
+            )
+        ],
         difference_claims,
         [("", Plot("method", DIFFERENCE, "accuracy", ["Other"]))],
-        note="Learned from 800 pairs; the paper does not give the number.  Differences are in "
+        note="Learned from 800 pairs; the paper does not give the number. Differences are in "
         "units of the natural logarithm.",
-        held_equal=VALIDATION_EQUAL + "  Other is fixed: it learns from no pairs.",
+        held_equal=VALIDATION_EQUAL,
     )  # fmt: skip
 
 
@@ -133,7 +139,7 @@ def figure6() -> PaperEntry:
         f"cos(c - c_K, c) = {SIMILARITY_LIMIT} is then the similarity of the best learnable "
         "weights.",
         row_filter=lambda row: row["method"] == "DCGLearn",
-        held_equal=LEARNING_EQUAL + "; Data 1 and Data 2 have different pairs.",
+        held_equal=LEARNING_EQUAL + ". Not equal: Data 1 and Data 2 have different pairs.",
     )
 
 
@@ -182,7 +188,7 @@ def figure7() -> PaperEntry:
         "The loss is graceful: with 25 % of the pairs reversed accuracy is still about 85 %.",
         [
             Experiment(
-                worlds.accuracy_with_reversed_pairs,
+                simulations.accuracy_with_reversed_pairs,
                 {"data": d, "pairs": 800, "counts": REVERSED_COUNTS},
             )
             for d in (1, 2)
@@ -215,7 +221,7 @@ def figure8() -> PaperEntry:
         "Accuracy falls with the number of such documents; the loss is graceful.",
         [
             Experiment(
-                worlds.accuracy_with_regraded_documents,
+                simulations.accuracy_with_regraded_documents,
                 {"data": d, "pairs": 800, "fractions": REGRADED_FRACTIONS},
             )
             for d in (1, 2)
@@ -255,7 +261,7 @@ def figure9() -> PaperEntry:
         "Accuracy does not grow with the number of pairs.",
         [
             Experiment(
-                worlds.learning_from_optimal_rankings,
+                simulations.learning_from_optimal_rankings,
                 {"data": d, "sizes": SIZES, "other_list": False},
             )
             for d in (1, 2)
@@ -283,12 +289,13 @@ def _figure9_claims(cells: Cells) -> list[Claim]:
 def figure10() -> PaperEntry:
     experiments = [
         Experiment(
-            worlds.learning_from_optimal_rankings, {"data": d, "sizes": SIZES, "other_list": True}
+            simulations.learning_from_optimal_rankings,
+            {"data": d, "sizes": SIZES, "other_list": True},
         )
         for d in (1, 2)
     ]
     experiments += [
-        Experiment(worlds.learning_from_random_rankings, {"data": d, "sizes": SIZES})
+        Experiment(simulations.learning_from_random_rankings, {"data": d, "sizes": SIZES})
         for d in (1, 2)
     ]
     return PaperEntry(
@@ -298,9 +305,9 @@ def figure10() -> PaperEntry:
         experiments,
         _figure10_claims,
         [("", Plot("method", "pairs", "accuracy"))],
-        held_equal="the number of training, validation (800) and test pairs, and the grid of C; "
-        "validation pairs are of the kind of the training pairs, test pairs are random orders.  "
-        "Not equal: the two kinds have different runs.",
+        held_equal="the numbers of training, validation (800) and test pairs, and the grid of C. "
+        "Validation pairs are of the same kind as the training pairs. Test pairs are random "
+        "orders. Not equal: the two kinds have different runs.",
     )
 
 
@@ -331,17 +338,17 @@ WEB_NOISE_FRACTIONS = [0.0, 0.1, 0.2, 0.3, 0.4]
 WEB_EDGES = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 20.0]
 WEB_DATASETS = ("web10k", "web30k")
 SAMPLE_NOTE = (
-    "With the sample of MSLR (the first 5,000 lines of Web10K's Fold1 train and test: 43 + 43 "
-    "queries) the queries of train.txt substitute Web10K and those of test.txt Web30K; neither "
-    "is the data of the paper.  Standard errors are over draws of pairs and folds, not over "
-    "queries."
+    "The sample of MSLR has the first 5,000 lines of Web10K's Fold1 train and test, with 43 + 43 "
+    "queries. If it is used, the queries of train.txt substitute Web10K and those of test.txt "
+    "Web30K; neither is the data of the paper. Standard errors are over draws of pairs and folds, "
+    "not over queries."
 )
 
 
 def figure11() -> PaperEntry:
     experiments = [
         Experiment(
-            worlds.web_learning_curve,
+            simulations.web_learning_curve,
             {"name": name, "sizes": WEB_SIZES},
             runs=5,
             fast_runs=2,
@@ -366,8 +373,8 @@ def figure11() -> PaperEntry:
             ({"method": f"Other, {name}", "measure": "accuracy"}, 0.9) for name in WEB_DATASETS
         ],
         note="Similarity is ours: here lists differ in their grades, and it may exceed the limit "
-        "of Figure 6.  " + SAMPLE_NOTE,
-        held_equal=VALIDATION_EQUAL + "  Other is fixed: it learns from no pairs.",
+        "of Figure 6. " + SAMPLE_NOTE,
+        held_equal=VALIDATION_EQUAL,
     )
 
 
@@ -406,7 +413,7 @@ def web_bins_figure(number: int, name: str) -> PaperEntry:
         "DCGLearn is much better than Other where the two rankings are close to each other.",
         [
             Experiment(
-                worlds.web_accuracy_by_difference,
+                simulations.web_accuracy_by_difference,
                 {"name": name, "pairs": 1000, "edges": WEB_EDGES},
                 runs=5,
                 fast_runs=2,
@@ -415,8 +422,8 @@ def web_bins_figure(number: int, name: str) -> PaperEntry:
         ],
         difference_claims,
         [("", Plot("method", DIFFERENCE, "accuracy", ["Other"]))],
-        note="Learned from 1000 pairs.  " + SAMPLE_NOTE,
-        held_equal=VALIDATION_EQUAL + "  Other is fixed: it learns from no pairs.",
+        note="Learned from 1000 pairs. " + SAMPLE_NOTE,
+        held_equal=VALIDATION_EQUAL,
     )
 
 
@@ -427,7 +434,7 @@ def web_noise_figure(number: int, name: str) -> PaperEntry:
         "Accuracy falls gracefully as more documents are judged at random; more pairs are better.",
         [
             Experiment(
-                worlds.web_accuracy_with_noise,
+                simulations.web_accuracy_with_noise,
                 {"name": name, "sizes": WEB_NOISE_SIZES, "fractions": WEB_NOISE_FRACTIONS},
                 runs=5,
                 fast_runs=2,
@@ -439,14 +446,14 @@ def web_noise_figure(number: int, name: str) -> PaperEntry:
             (
                 "",
                 Plot(
-                    "method", "noise", "accuracy", [f"{WEB_NOISE_SIZES[-1]} pairs, pairs reversed"]
+                    "method", "noise", "accuracy", [f"{WEB_NOISE_SIZES[-1]} pairs, some reversed"]
                 ),
             )
         ],
-        note="The caption has noisy pairs, the text documents judged at random: we follow the "
-        "text, with the same wrong grade of a document in all lists; the dashed line has reversed "
-        "pairs instead.  " + SAMPLE_NOTE,
-        held_equal=LEARNING_EQUAL + "; documents judged at random and pairs reversed have the same "
+        note="The caption of the paper mentions noisy pairs, its text documents judged at random. "
+        "We follow the text: a document has the same wrong grade in all lists. The dashed line has "
+        "reversed pairs instead. " + SAMPLE_NOTE,
+        held_equal=LEARNING_EQUAL + ". Documents judged at random and reversed pairs have the same "
         "fraction, the same number of pairs and the same test pairs.",
     )
 
@@ -473,9 +480,8 @@ def _noise_claims(cells: Cells) -> list[Claim]:
             ],
         ),
         greater(
-            "documents judged at random harm more than the same fraction of pairs reversed, at 10 "
-            "%",
-            cells.samples(method=f"{WEB_NOISE_SIZES[-1]} pairs, pairs reversed", noise=0.1),
+            "documents judged at random harm more than the same fraction (10 %) of reversed pairs",
+            cells.samples(method=f"{WEB_NOISE_SIZES[-1]} pairs, some reversed", noise=0.1),
             cells.samples(method=lines[-1], noise=0.1),
             source="ours",
         ),

@@ -22,7 +22,7 @@ from firstpage.dcglearn.active import Strategy, choose
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.simulation import zhou_simulator
 from firstpage.papers.study.study import Row
-from firstpage.papers.zhou2013 import worlds
+from firstpage.papers.zhou2013 import simulations
 from firstpage.types import Array, Bools, Floats, Ints
 
 GRADES = (1, 2, 3, 4)
@@ -33,7 +33,7 @@ OUTCOMES = {1: 2, 2: 1, 3: 0, 4: -1, 5: -2}  # of labels; positive: the left lis
 
 @dataclass(frozen=True)
 class Editors:
-    """Parameters of the simulation, set so that the counts of Table 1 come out."""
+    """Parameters of the simulation, calibrated to reproduce the counts of Table 1."""
 
     documents: int = 20  # per query
     grade_fractions: tuple[float, ...] = (0.4, 0.3, 0.2, 0.1)  # from the lowest grade up
@@ -230,8 +230,8 @@ def effect_of_tie_cost(rng: np.random.Generator, costs: list[float]) -> list[Row
     rows: list[Row] = []
     for c in costs:
         values = {
-            "accuracy": concordances[c].mean(), "diff": tie_sizes[c].mean(),
-            "diff / |w|": (tie_sizes[c] / weight_norms[c]).mean(),
+            "accuracy": concordances[c].mean(), "tie difference": tie_sizes[c].mean(),
+            "tie difference / |w|": (tie_sizes[c] / weight_norms[c]).mean(),
         }  # fmt: skip
         rows += [{"C_tie": c, "measure": m, "value": float(v)} for m, v in values.items()]
     return rows
@@ -245,10 +245,10 @@ def simulated_active_learning(
     rng: np.random.Generator, data: int, strategy: Strategy, sizes: list[int], batch: int
 ) -> list[Row]:
     """Return the rows of Figures 21 and 22."""
-    true_world = zhou_simulator(data)
-    pool, test = true_world.pairs(POOL_PAIRS, rng), true_world.pairs(TEST_PAIRS, rng)
+    simulator = zhou_simulator(data)
+    pool, test = simulator.pairs(POOL_PAIRS, rng), simulator.pairs(TEST_PAIRS, rng)
     accuracies = active_learning_curve(
-        true_world.truth, pool, test, strategy, sizes, batch, NOISELESS_C
+        simulator.truth, pool, test, strategy, sizes, batch, NOISELESS_C
     )
     return [{"strategy": strategy, "pairs": m, "value": value} for m, value in accuracies.items()]
 
@@ -258,8 +258,8 @@ def web_active_learning(
     folder: str,
 ) -> list[Row]:  # fmt: skip
     """Return the rows of Figure 23 (a), (b): a pool from four folds, test pairs from the fifth."""
-    query_grades = worlds.read_query_grades(folder, name)
-    train, test = next(worlds.cross_validation_folds(query_grades, rng))
+    query_grades = simulations.read_query_grades(folder, name)
+    train, test = next(simulations.cross_validation_folds(query_grades, rng))
     pool, test_pairs = train.pairs(POOL_PAIRS, rng), test.pairs(TEST_PAIRS, rng)
     accuracies = active_learning_curve(
         zhou_simulator(2).truth, pool, test_pairs, strategy, sizes, batch, NOISELESS_C

@@ -22,13 +22,13 @@ TEST_SETS = ("all", "Set1", "Set2")
 SIZES = [20, 50, 100, 150, 230]
 TIE_COSTS = [0.0, 0.001, 0.01, 0.1, 0.3, 1.0]
 FOLDS_EQUAL = (
-    "the judged pairs and their five folds, run by run, and the grid of C, which is tuned by "
+    "in each run: the judged pairs, their five folds, and the grid of C, which is tuned by "
     "cross-validation on the training pairs"
 )
-EQUAL_NUMBER_HELD = FOLDS_EQUAL + ", and the number of training pairs."
+EQUAL_NUMBER_HELD = FOLDS_EQUAL + ". The number of training pairs is equal as well."
 SIMULATION_NOTE = (
-    "SIMULATED: the judgments of the news search engine are not public.  Editors, lists and "
-    "rankers are simulated so that the counts of Table 1 come out approximately; results hold for "
+    "SIMULATED: the judgments of the news search engine are not public. Editors, lists and rankers "
+    "are simulated so that the counts of Table 1 are approximately reproduced. Results hold for "
     "such editors."
 )
 
@@ -40,18 +40,20 @@ def table1() -> PaperEntry:
         [Experiment(news.label_counts)], _table1_claims,
         paper_values=[({"label": label}, float(n)) for label, n in COUNTS.items()],
         note=SIMULATION_NOTE,
-        held_equal="the number of queries, 766; the thresholds are set to the counts.",
+        held_equal="the number of queries, 766. The thresholds are calibrated to the counts.",
     )  # fmt: skip
 
 
 def _table1_claims(cells: Cells) -> list[Claim]:
-    parts = [
+    comparisons = [
         within(f"label {label}", cells.samples(label=label), n - n**0.5, n + n**0.5)
         for label, n in COUNTS.items()
     ]
     return [
         all_hold(
-            "the counts are those of the table, within their square root", parts, source="ours"
+            "the counts are those of the table, within their square root",
+            comparisons,
+            source="ours",
         )
     ]
 
@@ -64,7 +66,7 @@ def figure16() -> PaperEntry:
         [Experiment(news.method_accuracies, runs=100)], _figure16_claims,
         [("", Plot("method", None, "accuracy"))],
         row_filter=lambda row: "method" in row, note=SIMULATION_NOTE,
-        held_equal=FOLDS_EQUAL + ".  The standard measures are fixed: they learn from no pairs.",
+        held_equal=FOLDS_EQUAL + ". The standard measures are fixed: they learn from no pairs.",
     )  # fmt: skip
 
 
@@ -80,10 +82,14 @@ def _figure16_claims(cells: Cells) -> list[Claim]:
         ]),
     ]  # fmt: skip
     for s in TEST_SETS:
-        parts = [greater(m, accuracy("DCGLearn", s), accuracy(m, s)) for m in standard]
-        claims.append(all_hold(f"DCGLearn is better than both standard measures ({s})", parts))
-    parts = [greater(m, accuracy(m, "Set1"), accuracy(m, "Set2")) for m in (*standard, "DCGLearn")]
-    return [*claims, all_hold("Set1 is easier than Set2", parts)]
+        comparisons = [greater(m, accuracy("DCGLearn", s), accuracy(m, s)) for m in standard]
+        claims.append(
+            all_hold(f"DCGLearn is better than both standard measures ({s})", comparisons)
+        )
+    comparisons = [
+        greater(m, accuracy(m, "Set1"), accuracy(m, "Set2")) for m in (*standard, "DCGLearn")
+    ]
+    return [*claims, all_hold("Set1 is easier than Set2", comparisons)]
 
 
 def figure17() -> PaperEntry:
@@ -117,8 +123,8 @@ def figure18() -> PaperEntry:
         [Experiment(news.method_accuracies, runs=100)], _figure18_claims,
         [("", Plot("label", None, "mean |w.d|"))],
         row_filter=lambda row: "label" in row,
-        note=SIMULATION_NOTE + "  Label 3: ties, which are not used for training.",
-        held_equal=FOLDS_EQUAL + ", the same weights for all labels of a fold.",
+        note=SIMULATION_NOTE + " Label 3 marks ties, which are not used for training.",
+        held_equal=FOLDS_EQUAL + ". All labels of a fold use the same learned weights.",
     )  # fmt: skip
 
 
@@ -126,14 +132,14 @@ def _figure18_claims(cells: Cells) -> list[Claim]:
     pairs = [(1, 2), (1, 4), (5, 2), (5, 4)]
     return [
         all_hold(
-            "larger for labels 1 and 5 than for 2 and 4",
+            "the difference is larger for labels 1 and 5 than for 2 and 4",
             [
                 greater(f"{a} and {b}", cells.samples(label=a), cells.samples(label=b))
                 for a, b in pairs
             ],
         ),
         all_hold(
-            "and larger for 2 and 4 than for ties",
+            "the difference is larger for labels 2 and 4 than for ties",
             [greater(f"{a} and 3", cells.samples(label=a), cells.samples(label=3)) for a in (2, 4)],
             source="ours",
         ),
@@ -150,11 +156,11 @@ def figure19() -> PaperEntry:
         _figure19_claims,
         [("", Plot("trained on", None, "accuracy"))],
         note=SIMULATION_NOTE
-        + "  The paper says both that labels 1 and 5 alone perform better on Set1 and "
-        "that all pairs are best in all cases; both are tested.",
+        + " The paper says both that labels 1 and 5 alone perform better on Set1 and that all "
+        "pairs are best in all cases. Both are tested.",
         held_equal=FOLDS_EQUAL
-        + ".  Not equal, as in the paper: the number of training pairs (about "
-        "300 of all kinds, 260 with labels 2 and 4, 30 with labels 1 and 5).",
+        + ". Not equal, as in the paper: the number of training pairs (about 300 of all kinds, 260 "
+        "with labels 2 and 4, 30 with labels 1 and 5).",
     )
 
 
@@ -162,32 +168,32 @@ def _figure19_claims(cells: Cells) -> list[Claim]:
     def accuracy(train: str, test: str) -> Floats:
         return cells.samples(**{"trained on": train, "test": test})
 
-    parts = ("labels 1, 5", "labels 2, 4")
+    kinds = ("labels 1, 5", "labels 2, 4")
     return [
         all_hold(
             "one kind only is worse over all pairs",
             [
-                greater(f"all against {p}", accuracy("all", "all"), accuracy(p, "all"))
-                for p in parts
+                greater(f"all against {kind}", accuracy("all", "all"), accuracy(kind, "all"))
+                for kind in kinds
             ],
         ),
         greater(
             "on Set1, labels 1 and 5 alone are better than labels 2 and 4 alone",
-            accuracy(parts[0], "Set1"),
-            accuracy(parts[1], "Set1"),
+            accuracy(kinds[0], "Set1"),
+            accuracy(kinds[1], "Set1"),
         ),
         all_hold(
             "all pairs are best in all cases",
             [
-                greater(f"{p}, {s}", accuracy("all", s), accuracy(p, s))
-                for p in parts
+                greater(f"{kind}, {s}", accuracy("all", s), accuracy(kind, s))
+                for kind in kinds
                 for s in TEST_SETS
             ],
         ),
         *(
             greater(
                 f"with equal numbers of pairs, labels 1 and 5 are better than labels 2 and 4 ({s})",
-                accuracy(parts[0], s),
+                accuracy(kinds[0], s),
                 accuracy(news.EQUAL_NUMBER, s),
                 source="ours",
                 held_equal=EQUAL_NUMBER_HELD,
@@ -204,37 +210,40 @@ def figure20() -> PaperEntry:
         "As C_t grows from 0 to 1, the difference of tied pairs falls and accuracy rises a little.",
         [Experiment(news.effect_of_tie_cost, {"costs": TIE_COSTS}, runs=100)],
         _figure20_claims,
-        [(m, Plot("measure", "C_tie", m)) for m in ("accuracy", "diff", "diff / |w|")],
+        [
+            (m, Plot("measure", "C_tie", m))
+            for m in ("accuracy", "tie difference", "tie difference / |w|")
+        ],
         note=SIMULATION_NOTE
-        + "  diff scales with the norm of w, so diff / |w| is shown, too.  Ties are held out "
-        "as pairs are.",
-        held_equal="the judged pairs, ties and their folds, run by run, and C, tuned once per "
-        "fold without ties.",
+        + " The tie difference is the mean |w.d| of ties. It scales with the norm of w, so it is "
+        "also shown divided by |w|. Ties are held out like pairs.",
+        held_equal="in each run: the judged pairs, the ties, their folds, and C, which is tuned "
+        "once per fold without ties.",
     )
 
 
 def _figure20_claims(cells: Cells) -> list[Claim]:
-    def accuracy(measure: str, cost: float) -> Floats:
+    def values(measure: str, cost: float) -> Floats:
         return cells.samples(measure=measure, C_tie=cost)
 
     return [
         greater(
             "the difference of ties falls as C_t grows",
-            accuracy("diff", 0.0),
-            accuracy("diff", 1.0),
+            values("tie difference", 0.0),
+            values("tie difference", 1.0),
         ),
-        greater("accuracy rises", accuracy("accuracy", 1.0), accuracy("accuracy", 0.0)),
+        greater("accuracy rises", values("accuracy", 1.0), values("accuracy", 0.0)),
         no_greater(
             "accuracy does not fall by a point or more",
-            accuracy("accuracy", 0.0),
-            accuracy("accuracy", 1.0),
+            values("accuracy", 0.0),
+            values("accuracy", 1.0),
             0.01,
             source="ours",
         ),
         greater(
             "the difference falls relative to the norm of w, too",
-            accuracy("diff / |w|", 0.0),
-            accuracy("diff / |w|", 1.0),
+            values("tie difference / |w|", 0.0),
+            values("tie difference / |w|", 1.0),
             source="ours",
         ),
     ]
@@ -249,9 +258,9 @@ EDITOR_LABEL_COUNTS = [20, 40, 80, 120, 160, 200]
 TARGET_ACCURACY = 0.97
 RUNS = {"random": (20, 5), "simple-margin": (20, 5), "diverse": (20, 3), "committee": (6, 1)}
 POOL_EQUAL = (
-    "the first 20 pairs, the pool, the test pairs and C (100; for editors .1), run by run; "
-    "strategies are compared on the runs that both have.  Not equal: strategies choose 5 pairs at "
-    "a time, the committee (and editors) 10."
+    "in each run: the first 20 pairs, the pool, the test pairs and C (100; for editors .1). "
+    "Strategies are compared on the runs that both have. Not equal: strategies choose 5 pairs at a "
+    "time; the committee, and all strategies with editors, choose 10."
 )
 BATCH = {"random": 1, "simple-margin": 5, "diverse": 5, "committee": 10}
 
@@ -278,8 +287,8 @@ def simulated_figure(number: int, data: int) -> PaperEntry:
         experiments,
         _active_learning_claims,
         [("", Plot("strategy", "pairs", "accuracy", ["random"]))],
-        note="All start from the same 20 pairs; 5 pairs are labeled at a time (committee: 10).  "
-        "diverse and committee are ours.",
+        note="All strategies start from the same 20 pairs. They label 5 pairs at a time "
+        "(committee: 10). diverse and committee are ours.",
         held_equal=POOL_EQUAL,
     )
 
@@ -300,10 +309,16 @@ def _active_learning_claims(cells: Cells) -> list[Claim]:
             accuracy("random", 200),
         ),
         half_the_labels(
-            "97 % with at most half the labels that random pairs need", cells, "simple-margin"
+            "SimpleMargin reaches 97 % with at most half the labels that random pairs need",
+            cells,
+            "simple-margin",
         ),
-        half_the_labels("the same of diverse", cells, "diverse", source="ours"),
-        half_the_labels("the same of committee", cells, "committee", source="ours"),
+        half_the_labels(
+            "diverse needs at most half the labels, too", cells, "diverse", source="ours"
+        ),
+        half_the_labels(
+            "the committee needs at most half the labels, too", cells, "committee", source="ours"
+        ),
     ]
 
 
@@ -371,7 +386,7 @@ def figure23() -> PaperEntry:
         experiments, _figure23_claims,
         [(s, Plot("strategy", "pairs", f"accuracy, {s}", ["random"])) for s in
          (*WEB_DATASETS, "simulated news")],
-        note=SAMPLE_NOTE + "  News: " + SIMULATION_NOTE,
+        note=f"{SAMPLE_NOTE} News: {SIMULATION_NOTE}",
         held_equal=POOL_EQUAL,
     )  # fmt: skip
 
@@ -384,16 +399,20 @@ def _figure23_claims(cells: Cells) -> list[Claim]:
         )
 
     claims = [
-        greater(f"better than random pairs at {m} labels ({s})", *strategies(s)(m))
+        greater(f"SimpleMargin is better than random pairs at {m} labels ({s})", *strategies(s)(m))
         for s in WEB_DATASETS for m in (100, 200)
     ]  # fmt: skip
     few = strategies(WEB_DATASETS[0])(50)
     return [
         *claims,
-        greater("worse than random pairs at very few labels (50, web10k)", few[1], few[0]),
+        greater(
+            "SimpleMargin is worse than random pairs at very few labels (50, web10k)",
+            few[1],
+            few[0],
+        ),
         *(
             greater(
-                f"better than random pairs at {m} labels (simulated news)",
+                f"SimpleMargin is better than random pairs at {m} labels (simulated news)",
                 *strategies("simulated news")(m),
             )
             for m in (80, 120)
@@ -416,7 +435,7 @@ ZHOU2013 = PaperStudy(
     "Cumulative Gains (2013)",
     {entry.name: entry for entry in ENTRIES},
     (  # without the modules of claims, which may change without a new computation
-        "firstpage.papers.zhou2013.worlds", "firstpage.papers.zhou2013.news", "firstpage.dcglearn",
-        "firstpage.kernels.losses.preferences", "firstpage.data.preferences",
+        "firstpage.papers.zhou2013.simulations", "firstpage.papers.zhou2013.news",
+        "firstpage.dcglearn", "firstpage.kernels.losses.preferences", "firstpage.data.preferences",
     ),
 )  # fmt: skip

@@ -23,7 +23,7 @@ def _decreasing_discounts(rng: np.random.Generator, n_ranks: int) -> Floats:
 
 
 def theorem_1(rng: np.random.Generator, samples: int) -> Evidence:
-    """Test that with two grades, compatible gains order all rankings alike.
+    """Test that with two grades, compatible gains order all rankings in the same way.
 
     Both sides have `>=`, so that a tie of one is a tie of the other; the printed proof replaces
     it by `>`, which equal rankings refute.
@@ -86,8 +86,8 @@ def proposition_1(rng: np.random.Generator, samples: int) -> Evidence:
 
 
 CHECKS = [
-    Check("zhou2013/theorem-1", "with two grades, compatible gains order all rankings alike, ties "
-          "too", theorem_1),
+    Check("zhou2013/theorem-1", "with two grades, all compatible gains give the same order of "
+          "rankings and the same ties", theorem_1),
     Check("zhou2013/theorem-1-proof", "one of two rankings is always strictly better, as the "
           "proof's step from >= to > implies", strict, holds=False,
           note="keep >=: the theorem stands (theorem-1)"),

@@ -202,7 +202,7 @@ class LearnedMeasure:
         if self.learner is None or self.comparison is None:
             return None
         utility = self.learner.utility_
-        about = {**utility.about, "against_dcg": self.comparison.to_dict()}
+        about = {**utility.about, "dcg_comparison": self.comparison.to_dict()}
         return replace(utility, about=about)
 
     @cached_property

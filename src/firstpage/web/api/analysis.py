@@ -77,8 +77,8 @@ def show_measure(request: Request, member: Lead, intervals: bool = False) -> dic
         assert learned.comparison is not None
         record |= {
             "measure": learned.utility.to_dict(), "notes": learned.learner.notes_,
-            "against_dcg": learned.comparison.to_dict(),
-            "rank_one_share": learned.learner.rank_one_fraction_,
+            "dcg_comparison": learned.comparison.to_dict(),
+            "rank_one_fraction": learned.learner.rank_one_fraction_,
             "advice": learned.advice.to_dict(),
         }  # fmt: skip
     if intervals and learned.intervals is not None:

@@ -178,7 +178,7 @@ CHOICES = [  # option, label, description of the next pair
 
 ADVICE = {
     "stop": "More judgments are unlikely to help.",
-    "go on": "Continue judging.",
+    "continue": "Continue judging.",
     "unclear": "It is unclear whether more judgments help.",
     "too few": "There are too few judgments to tell whether more help.",
 }

@@ -69,12 +69,12 @@ def gain_agreement(rng: np.random.Generator, edges: list[float]) -> list[Row]:
 
 def learning_curve(rng: np.random.Generator, data: int, sizes: list[int]) -> list[Row]:
     """Return the rows of Figures 2, 3, 6: accuracy and similarity by number of pairs."""
-    true_world, other_world = zhou_simulator(data), zhou_simulator(3 - data)
-    pool, valid, test = (true_world.pairs(n, rng) for n in (max(sizes), VALID_PAIRS, TEST_PAIRS))
-    other_accuracy = utility_accuracy(other_world.truth, test)
+    simulator, other_simulator = zhou_simulator(data), zhou_simulator(3 - data)
+    pool, valid, test = (simulator.pairs(n, rng) for n in (max(sizes), VALID_PAIRS, TEST_PAIRS))
+    other_accuracy = utility_accuracy(other_simulator.truth, test)
     rows: list[Row] = []
     for m in sizes:
-        learner = fit_dcglearn(true_world.truth, pool[:m], valid)
+        learner = fit_dcglearn(simulator.truth, pool[:m], valid)
         rows += [
             _row("DCGLearn", data, m, "accuracy", learner.score(test)),
             _row("Other", data, m, "accuracy", other_accuracy),
@@ -83,7 +83,7 @@ def learning_curve(rng: np.random.Generator, data: int, sizes: list[int]) -> lis
                 data,
                 m,
                 "similarity",
-                similarity(true_world.truth.weights, learner.weights_),
+                similarity(simulator.truth.weights, learner.weights_),
             ),
         ]
     return rows
@@ -97,12 +97,12 @@ def accuracy_by_difference(
     rng: np.random.Generator, data: int, pairs: int, edges: list[float]
 ) -> list[Row]:
     """Return the rows of Figures 4, 5: accuracy by the difference of the test pair."""
-    true_world, other_world = zhou_simulator(data), zhou_simulator(3 - data)
-    train, valid, test = (true_world.pairs(n, rng) for n in (pairs, VALID_PAIRS, BINNED_PAIRS))
-    learner = fit_dcglearn(true_world.truth, train, valid)
+    simulator, other_simulator = zhou_simulator(data), zhou_simulator(3 - data)
+    train, valid, test = (simulator.pairs(n, rng) for n in (pairs, VALID_PAIRS, BINNED_PAIRS))
+    learner = fit_dcglearn(simulator.truth, train, valid)
     return binned_accuracies(
-        true_world.truth,
-        {"DCGLearn": learner.weights_, "Other": other_world.truth.weights},
+        simulator.truth,
+        {"DCGLearn": learner.weights_, "Other": other_simulator.truth.weights},
         test,
         edges,
     )
@@ -144,13 +144,13 @@ def accuracy_with_reversed_pairs(
     rng: np.random.Generator, data: int, pairs: int, counts: list[int]
 ) -> list[Row]:
     """Return the rows of Figure 7: accuracy with some training pairs reversed."""
-    true_world = zhou_simulator(data)
-    train, valid, test = (true_world.pairs(n, rng) for n in (pairs, VALID_PAIRS, TEST_PAIRS))
+    simulator = zhou_simulator(data)
+    train, valid, test = (simulator.pairs(n, rng) for n in (pairs, VALID_PAIRS, TEST_PAIRS))
     rows: list[Row] = []
     for count in counts:
         fraction = count / pairs
         learner = fit_dcglearn(
-            true_world.truth,
+            simulator.truth,
             reverse_pairs(train, fraction, rng),
             reverse_pairs(valid, fraction, rng),
         )
@@ -162,12 +162,12 @@ def accuracy_with_regraded_documents(
     rng: np.random.Generator, data: int, pairs: int, fractions: list[float]
 ) -> list[Row]:
     """Return the rows of Figure 8: accuracy with random grades of some documents."""
-    true_world = zhou_simulator(data)
-    train, valid, test = (true_world.pairs(n, rng) for n in (pairs, VALID_PAIRS, TEST_PAIRS))
+    simulator = zhou_simulator(data)
+    train, valid, test = (simulator.pairs(n, rng) for n in (pairs, VALID_PAIRS, TEST_PAIRS))
     rows: list[Row] = []
     for fraction in fractions:
         learner = fit_dcglearn(
-            true_world.truth,
+            simulator.truth,
             randomize_grades(train, fraction, rng),
             randomize_grades(valid, fraction, rng),
         )
@@ -179,12 +179,12 @@ def learning_from_optimal_rankings(
     rng: np.random.Generator, data: int, sizes: list[int], other_list: bool
 ) -> list[Row]:
     """Return the rows of Figures 9, 10: one side of each training pair is the optimal order."""
-    true_world = zhou_simulator(data)
+    simulator = zhou_simulator(data)
     grades = OTHER_LIST if other_list else None
-    train, valid = (true_world.optimal_pairs(n, rng, grades) for n in (max(sizes), VALID_PAIRS))
-    test = true_world.pairs(TEST_PAIRS, rng)
+    train, valid = (simulator.optimal_pairs(n, rng, grades) for n in (max(sizes), VALID_PAIRS))
+    test = simulator.pairs(TEST_PAIRS, rng)
     name = f"optimal rankings, Data {data}"
-    accuracies = {m: fit_dcglearn(true_world.truth, train[:m], valid).score(test) for m in sizes}
+    accuracies = {m: fit_dcglearn(simulator.truth, train[:m], valid).score(test) for m in sizes}
     return [{"method": name, "pairs": m, "value": value} for m, value in accuracies.items()]
 
 
@@ -192,10 +192,10 @@ def learning_from_random_rankings(
     rng: np.random.Generator, data: int, sizes: list[int]
 ) -> list[Row]:
     """Return the rows of Figure 10 for pairs of random orders."""
-    true_world: PreferenceSimulator = zhou_simulator(data)
-    train, valid, test = (true_world.pairs(n, rng) for n in (max(sizes), VALID_PAIRS, TEST_PAIRS))
+    simulator: PreferenceSimulator = zhou_simulator(data)
+    train, valid, test = (simulator.pairs(n, rng) for n in (max(sizes), VALID_PAIRS, TEST_PAIRS))
     name = f"random rankings, Data {data}"
-    accuracies = {m: fit_dcglearn(true_world.truth, train[:m], valid).score(test) for m in sizes}
+    accuracies = {m: fit_dcglearn(simulator.truth, train[:m], valid).score(test) for m in sizes}
     return [{"method": name, "pairs": m, "value": value} for m, value in accuracies.items()]
 
 
@@ -344,7 +344,7 @@ def web_accuracy_with_noise(
                 reverse_pairs(train.pairs(n, rng), fraction, rng) for n in (max(sizes), VALID_PAIRS)
             ]
             learner = fit_dcglearn(zhou_simulator(2).truth, *reversed_sets)
-            label = f"{max(sizes)} pairs, pairs reversed"
+            label = f"{max(sizes)} pairs, some reversed"
             fold_values.setdefault((label, fraction), []).append(learner.score(test_pairs))
     return [
         {"method": method, "noise": fraction, "value": float(np.mean(values))}
