@@ -8,6 +8,7 @@
   digit shown: 0.853 stands for 0.85331 and for 0.8517.  ``...`` stands for anything: a time, a
   path, the rest of a table.  Bars and rules do not count.
 - ``<!-- tolerance: 0.01 -->`` above a block bounds the error of all its numbers instead.
+- ``make TARGET`` is checked for its target, and ``make demo`` runs ``firstpage demo``.
 - ``<!-- not run: why -->`` above a block: its commands are only parsed, its Python only compiled.
 
 The blocks of one page run in one folder, in order, in this process.
@@ -123,7 +124,11 @@ def _run_command(block: Block, command: str, shown: str) -> Outcome:
     program, name, *_ = command.split()
     if program == "make":
         known = re.search(rf"^{name}:", (ROOT / "Makefile").read_text(), re.M)
-        return Outcome(command, shown, problem="" if known else "there is no such target")
+        problem = "" if known else "there is no such target"
+        if name == "demo":  # later blocks use its files
+            code, printed = run(["demo"])
+            problem = f"it ends with {code}:\n{printed}" if code else ""
+        return Outcome(command, shown, problem=problem)
     args = shlex.split(command, comments=True)[1:] if program == "firstpage" else []
     try:
         output = parse(args) if args else None
