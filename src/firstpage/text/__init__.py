@@ -1,0 +1,1 @@
+"""Texts: documents, queries, their index and their features."""
