@@ -74,5 +74,13 @@ from firstpage.rankers.toprank import TopRank as TopRank
 from firstpage.rankers.trees.lambdamart import LambdaMART as LambdaMART
 from firstpage.rankers.trees.library_objectives import metric as metric
 from firstpage.rankers.trees.library_objectives import objective as objective
+from firstpage.text.documents import read_documents as read_documents
+from firstpage.text.features import TextFeatures as TextFeatures
+from firstpage.text.index import Index as Index
+from firstpage.text.queries import Queries as Queries
+from firstpage.text.queries import read_queries as read_queries
+from firstpage.text.retrieval import BM25 as BM25
+from firstpage.text.search import Searcher as Searcher
+from firstpage.text.search import SearchResults as SearchResults
 
 __version__: str

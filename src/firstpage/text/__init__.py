@@ -1,1 +1,1 @@
-"""Texts: documents, queries, their index and their features."""
+"""From texts to features: documents, an index, candidates, features of query and document."""

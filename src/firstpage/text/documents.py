@@ -165,6 +165,15 @@ def _documents(
             notes.once(f"no documents in {path}", f"{path}: contains no documents.")
 
 
+def documents_from_rows(
+    rows: Iterable[SourceDocument | Mapping[str, Any]],
+) -> Iterator[SourceDocument]:
+    """Yield documents; mappings with an id and fields become documents."""
+    convert = _Converter("jsonl", None, frozenset(), Notes())
+    for number, row in enumerate(rows, 1):
+        yield row if isinstance(row, SourceDocument) else convert(f"document {number}", row)
+
+
 def _rows(path: Path, stream: Any, format: str, notes: Notes) -> Iterator[LocatedRow]:
     name = str(path)
     if format == "jsonl":
