@@ -350,6 +350,16 @@ def test_damaged_parquet(tmp_path: Path) -> None:
         refused(path, damaged, "a.parquet: cannot be read as Parquet")
 
 
+def test_a_panic_of_the_parquet_reader_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def scan(*args: Any, **options: Any) -> None:
+        raise polars.exceptions.PanicException("called `Option::unwrap()`\non a `None` value")
+
+    monkeypatch.setattr(polars, "scan_parquet", scan)
+    refused(tmp_path / "a.parquet", b"PAR1", "a.parquet: cannot be read as Parquet (called")
+
+
 # --- TREC text
 
 
@@ -608,6 +618,7 @@ def test_lines_and_records_have_a_limit(tmp_path: Path, monkeypatch: pytest.Monk
     refused(tmp_path / "a", f"\n<DOC>\n{lines}", "a:2: is longer than 3,000 characters")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a.jsonl", "a.trec", "a.all"])
 def test_memory_does_not_grow_with_the_file(name: str, tmp_path: Path) -> None:
     path = tmp_path / name

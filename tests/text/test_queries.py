@@ -102,7 +102,7 @@ def test_every_key(id_key: str, text_key: str, tmp_path: Path) -> None:
 def test_text_comes_before_query_and_title_and_other_fields_are_reported(tmp_path: Path) -> None:
     raw = '{"id": 1, "title": "a", "query": "b", "text": "c", "metadata": {}}\n'
     assert notes_of(tmp_path / "a.jsonl", raw) == [
-        "a.jsonl:1: only 'text' is the query; 'title', 'query', 'metadata' is not read."
+        "a.jsonl:1: only 'text' is the query; not read: 'title', 'query', 'metadata'."
     ]
     with pytest.warns(FirstpageWarning):
         assert dict(read(tmp_path / "a.jsonl", raw)) == {"1": "c"}
@@ -111,7 +111,7 @@ def test_text_comes_before_query_and_title_and_other_fields_are_reported(tmp_pat
     ):  # the empty text of the first row does not select the title
         assert read(tmp_path / "a.csv", "id,title,text\n1,a,\n2,b,c\n").texts == ("", "c")
     cisi = ".I 1\n.T\ntitle\n.W\nwords\n"
-    with pytest.warns(FirstpageWarning, match="'title' is not read"):
+    with pytest.warns(FirstpageWarning, match="not read: 'title'"):
         assert dict(read(tmp_path / "cisi.qry", cisi)) == {"1": "words"}
 
 
@@ -178,8 +178,16 @@ def test_control_characters_and_latin_1(tmp_path: Path) -> None:
         ("a.jsonl", '{"text": "x"}', "a.jsonl:1: the query has no id; give it one of id, query_id"),
         ("a.jsonl", '{"id": null, "text": "x"}', "a.jsonl:1: the query has no id"),
         ("a.jsonl", '{"id": 1}', "a.jsonl:1: the query has no text; give it one of text, query"),
-        ("a.jsonl", '{"id": 1, "text": ["x"]}', "a.jsonl:1: the text of the query is a list"),
-        ("a.jsonl", '{"id": 1, "text": true}', "a.jsonl:1: the text of the query is a bool"),
+        (
+            "a.jsonl",
+            '{"id": 1, "text": ["x"]}',
+            "a.jsonl:1: the text of the query must be a string; got list",
+        ),
+        (
+            "a.jsonl",
+            '{"id": 1, "text": true}',
+            "a.jsonl:1: the text of the query must be a string; got bool",
+        ),
         ("a.jsonl", '{"id": ', "a.jsonl:1: the line is not valid JSON"),
         ("a.jsonl", "\n", "a.jsonl: contains no queries"),
         (
@@ -256,7 +264,7 @@ def test_queries_of_python_values() -> None:
         (("",), ("a",), "the id is empty"),
         (("a\nb",), ("a",), "contains the character"),
         ((1,), ("a",), "The id of a query is a text"),
-        (("1",), (2,), "The text of query '1' is a int"),
+        (("1",), (2,), "The text of query '1' must be a string; got int"),
     ],
 )
 def test_refused_python_values(ids: Any, texts: Any, message: str) -> None:

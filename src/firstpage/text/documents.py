@@ -47,7 +47,8 @@ ID_KEYS = ("id", "docno", "docid", "doc_id", "_id", "document")
 TREC_ID_KEYS = ("docno", *(key for key in ID_KEYS if key != "docno"))
 TEXT_SUFFIXES = (".txt", ".md")
 PAGE_SUFFIXES = (".html", ".htm")
-MAX_FILE_BYTES = 64 << 20  # of one document of a folder, decompressed
+MAX_FILE_BYTES = 16 << 20  # of one document of a folder, decompressed
+MAX_EXACT = 2.0**53
 MAX_SHAPES = 1000  # sets of field names whose plan is in memory
 
 Value = str | float
@@ -213,11 +214,14 @@ class _Converter:
         values: dict[str, Value] = {}
         for name in fields:
             value = row[name]
-            if type(value) is str:
+            kind = type(value)
+            if kind is str:
                 if value:
                     values[name] = (
                         value if value.isprintable() else clean(value, where, self._notes)
                     )
+            elif (kind is float or kind is int) and -MAX_EXACT <= value <= MAX_EXACT:
+                values[name] = float(value)
             elif value is not None:
                 converted = self._converted(where, name, value)
                 if converted != "":

@@ -90,7 +90,9 @@ class Queries:
         seen: set[str] = set()
         for query, text in self:
             if not isinstance(text, str):
-                raise DataError(f"The text of query {query!r} is a {type(text).__name__}.")
+                raise DataError(
+                    f"The text of query {query!r} must be a string; got {type(text).__name__}."
+                )
             if not isinstance(query, str) or identifier(query, f"query {query!r}") != query:
                 raise DataError(f"The id of a query is a text without blanks around it: {query!r}.")
             if query in seen:
@@ -314,9 +316,11 @@ def _id_and_text(
     if isinstance(text, (int, float)) and not isinstance(text, bool):
         text = identifier(text, where)
     if text is not None and not isinstance(text, str):
-        raise DataError(f"{where}: the text of the query is a {type(text).__name__}.")
+        raise DataError(
+            f"{where}: the text of the query must be a string; got {type(text).__name__}."
+        )
     others = [name for name in row if name not in (id_key, text_key)]
     if others:
         shown = ", ".join(repr(name) for name in others[:5]) + (", .." if len(others) > 5 else "")
-        notes.once("others", f"{where}: only {text_key!r} is the query; {shown} is not read.")
+        notes.once("others", f"{where}: only {text_key!r} is the query; not read: {shown}.")
     return raw_id, text or ""

@@ -111,7 +111,7 @@ def read_parquet(path: Path, stream: ByteStream) -> Iterator[LocatedRow]:
             rows = scanned.slice(start, PARQUET_SLICE_ROWS).collect()
             for number, row in enumerate(rows.iter_rows(named=True), start + 1):
                 yield f"{path}: row {number}", {k: v for k, v in row.items() if v is not None}
-    except polars.exceptions.PolarsError as error:
+    except (polars.exceptions.PolarsError, polars.exceptions.PanicException) as error:
         reason = str(error).partition("\n")[0]
         raise DataError(f"{path}: cannot be read as Parquet ({reason}).") from error
 
@@ -129,6 +129,8 @@ def clean(text: str, where: str, notes: Notes) -> str:
 
 def identifier(value: object, where: str) -> str:
     """Return the id of a document or query without blanks around it; integral floats lose `.0`."""
+    if type(value) is str and value.isprintable() and (text := value.strip()):
+        return text
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
