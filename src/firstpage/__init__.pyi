@@ -7,6 +7,7 @@ from firstpage.data.dataset import Dataset as Dataset
 from firstpage.data.describe import describe as describe
 from firstpage.data.folds import Fold as Fold
 from firstpage.data.folds import read_folds as read_folds
+from firstpage.data.folds import split_folds as split_folds
 from firstpage.data.folds import write_folds as write_folds
 from firstpage.data.formats.letor import read_letor as read_letor
 from firstpage.data.formats.letor import read_scores as read_scores
@@ -74,5 +75,13 @@ from firstpage.rankers.toprank import TopRank as TopRank
 from firstpage.rankers.trees.lambdamart import LambdaMART as LambdaMART
 from firstpage.rankers.trees.library_objectives import metric as metric
 from firstpage.rankers.trees.library_objectives import objective as objective
+from firstpage.text.documents import read_documents as read_documents
+from firstpage.text.features import TextFeatures as TextFeatures
+from firstpage.text.index import Index as Index
+from firstpage.text.queries import Queries as Queries
+from firstpage.text.queries import read_queries as read_queries
+from firstpage.text.retrieval import BM25 as BM25
+from firstpage.text.search import Searcher as Searcher
+from firstpage.text.search import SearchResults as SearchResults
 
 __version__: str

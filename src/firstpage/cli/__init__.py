@@ -20,6 +20,12 @@ from firstpage.errors import FirstpageError, FirstpageWarning
 
 SECTIONS = {
     "Start": [DeferredCommand("demo", "demo")],
+    "Search texts": [
+        DeferredCommand("index", "index"),
+        DeferredCommand("candidates", "search", "candidates_command"),
+        DeferredCommand("features", "search", "features_command"),
+        DeferredCommand("search", "search", "search_command"),
+    ],
     "Data": [
         DeferredCommand("describe", "data_files", "describe_command"),
         DeferredCommand("convert", "convert"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
@@ -62,6 +62,8 @@ class Dataset(Tabular):
         What error messages call the data, usually the file they were read from.
     row_order : ndarray of shape (n_docs,), optional
         The original row number of each row, if rows had to be regrouped by query.
+    recipe : mapping, optional
+        How the features were computed from texts (`TextFeatures.recipe`); model files store it.
 
     Attributes
     ----------
@@ -103,6 +105,7 @@ class Dataset(Tabular):
     feature_names: tuple[str, ...] | None = None
     source: str = field(default="data", repr=False)
     row_order: Ints | None = field(default=None, repr=False)
+    recipe: Mapping[str, Any] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         rows = self.X.shape[0]
@@ -261,6 +264,7 @@ class Dataset(Tabular):
             "documents": self.n_docs,
             "features": self.n_features,
             "sha256": self.sha256(),
+            **({} if self.recipe is None else {"recipe": dict(self.recipe)}),
         }
 
     def __repr__(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,8 +20,8 @@ from firstpage.errors import DataError
 from firstpage.measures.measure import Measure
 from firstpage.measures.sharded import predict_shards
 from firstpage.rankers.scorings import Stage, scoring_from_dict
-from firstpage.scorers.scorer import JsonObject, Scoring
-from firstpage.types import Floats
+from firstpage.scorers.scorer import Contributions, JsonObject, Scoring
+from firstpage.types import Array, Floats, Ints
 
 FILE = JsonFormat("firstpage-model", 1, "model")
 FIELDS: dict[str, type | tuple[type, ...]] = {  # of a model file, with their types
@@ -85,6 +85,26 @@ class Model:
             with open_engine(engine) as shard_engine:
                 return predict_shards(stage, data, shard_engine)
         return stage.predict(data)
+
+    def scaled(self, X: Array, offsets: Ints) -> Array:
+        """Return features as the scoring function expects them."""
+        return X if self.transform is None else self.transform.transform(X, offsets)
+
+    def contributions(
+        self, X: Array, offsets: Ints, rows: Ints
+    ) -> tuple[tuple[str, ...], Contributions]:
+        """Return names and the contributions to the scores of some rows.
+
+        All candidates of the queries are needed, since scaling may depend on them.
+        """
+        scaled, scoring = self.scaled(X, offsets), self.scoring
+        if scoring.by_query:
+            of_all = scoring.contributions(scaled, offsets)
+            of_rows = replace(of_all, values=of_all.values[rows])
+        else:
+            of_rows = scoring.contributions(np.ascontiguousarray(scaled[rows]))
+        names = self.feature_names or tuple(str(i + 1) for i in range(self.n_features))
+        return of_rows.names or names, of_rows
 
     def to_dict(self) -> JsonObject:
         """Return the contents of the model file, with format, version and checksum."""

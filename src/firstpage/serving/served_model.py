@@ -7,7 +7,7 @@ import json
 import os
 import stat
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -66,7 +66,7 @@ class ServedModel:
 
     def scores(self, X: Array, offsets: Ints) -> Floats:
         """Return the scores, equal to those of `firstpage rank`."""
-        scaled = self._scaled(X, offsets)
+        scaled = self.model.scaled(X, offsets)
         if self.trees is not None:
             return self.trees.predict(scaled)
         return self.model.scoring.predict(scaled, None, offsets)
@@ -75,13 +75,8 @@ class ServedModel:
         self, X: Array, offsets: Ints, rows: Ints
     ) -> tuple[tuple[str, ...], Contributions]:
         """Return names and the contributions to the scores of some rows."""
-        scaled, scoring = self._scaled(X, offsets), self.model.scoring
-        if scoring.by_query:
-            of_all = scoring.contributions(scaled, offsets)
-            of_rows = replace(of_all, values=of_all.values[rows])
-        else:
-            of_rows = scoring.contributions(np.ascontiguousarray(scaled[rows]))
-        return of_rows.names or self.names, of_rows
+        _, contributions = self.model.contributions(X, offsets, rows)
+        return contributions.names or self.names, contributions
 
     def description(self) -> ModelDescription:
         """Return the answer to GET /model."""
@@ -95,10 +90,6 @@ class ServedModel:
             by_query=self.by_query,
             training={k: v for k, v in model.training.items() if k != "curve"},
         )
-
-    def _scaled(self, X: Array, offsets: Ints) -> Array:
-        transform = self.model.transform
-        return X if transform is None else transform.transform(X, offsets)
 
 
 def load(path: str | os.PathLike[str]) -> ServedModel:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from firstpage.data.formats.letor import read_letor, write_letor
 from firstpage.data.formats.tables import read_npz, read_table, write_npz, write_table
 from firstpage.data.formats.trec import Qrels, Run, read_qrels, read_run, write_qrels, write_run
 from firstpage.data.io.files import check_readable, open_bytes, suffix_of
-from firstpage.errors import DataError
+from firstpage.errors import DataError, FirstpageWarning
 from firstpage.kernels.parsing.numbers import fallback_number
 from firstpage.types import Progress
 
@@ -173,6 +174,13 @@ def write(
         return write_qrels(data, path)
     if not isinstance(data, Dataset):
         raise DataError(f"{type(data).__name__} has no features, which {kind} files need.")
+    if data.recipe is not None and kind not in ("parquet", "npz"):
+        warnings.warn(
+            f"{os.fspath(path)}: {kind} files do not store how the features were computed, so a "
+            "model trained on them cannot search; write parquet or npz to keep it.",
+            FirstpageWarning,
+            stacklevel=2,
+        )
     if kind == "letor":
         return write_letor(data, path)
     if kind == "npz":

@@ -57,6 +57,7 @@ class ReadLimits:
 
 NO_LIMITS = ReadLimits(*[1 << 60] * 5)  # for local files
 Reader = Callable[[str, ByteStream, ReadLimits], Iterator[LocatedRow]]
+Decoder = Callable[[str, int, bytes], str]  # file, number of the line, its bytes
 
 
 def read_rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[LocatedRow]:
@@ -97,8 +98,14 @@ def decompressed_chunks(name: str, stream: ByteStream, limits: ReadLimits) -> It
         raise DataError(f"{name}: the .gz file is damaged or truncated ({error}).") from error
 
 
-def read_lines(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[tuple[int, str]]:
-    """Yield the numbers and lines of UTF-8 text, without line ends or a byte-order mark."""
+def read_lines(
+    name: str, stream: ByteStream, limits: ReadLimits, decode: Decoder | None = None
+) -> Iterator[tuple[int, str]]:
+    """Yield the numbers and lines of UTF-8 text, without line ends or a byte-order mark.
+
+    `decode` reads the bytes of a line in other encodings.
+    """
+    decode = decode or _decoded
     pending: list[bytes] = []  # chunks of an incomplete line
     number = size = 0
     for chunk in decompressed_chunks(name, stream, limits):
@@ -112,11 +119,11 @@ def read_lines(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[tu
             pending = [rest]
             for raw in complete:
                 number += 1
-                yield number, _decoded(name, number, raw)
+                yield number, decode(name, number, raw)
         if size > MAX_LINE_BYTES:
             raise DataError(f"{name}:{number + 1}: a line is longer than {MAX_LINE_BYTES:,} bytes.")
     if size:
-        yield number + 1, _decoded(name, number + 1, b"".join(pending))
+        yield number + 1, decode(name, number + 1, b"".join(pending))
 
 
 def read_json_rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterator[LocatedRow]:

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 import warnings
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -36,7 +38,10 @@ LABEL_COLUMNS = ("label", "relevance", "grade", "target", "y")
 QUERY_COLUMNS = ("qid", "query_id", "queryid", "query")
 DOCUMENT_COLUMNS = ("docid", "doc_id", "document", "document_id", "docno")
 HEADER_BYTES = 1 << 20  # read to find the first line of a CSV file
-NPZ_ARRAYS = ("X", "data", "indices", "indptr", "shape", "y", "qid", "docid", "feature_names")
+RECIPE = "firstpage-recipe"  # the key of the recipe of the features in Parquet metadata
+NPZ_ARRAYS = (
+    "X", "data", "indices", "indptr", "shape", "y", "qid", "docid", "feature_names", "recipe",
+)  # fmt: skip
 
 
 def _polars(why: str) -> Any:
@@ -96,8 +101,15 @@ def read_table(
         raise DataError(f"{file}: cannot be read as a table ({_first_line(error)}).") from error
     columns = {"label": label, "qid": qid, "docid": docid}
     data = from_frame(frame, str(file), **columns, dtype=dtype, labeled=labeled)
+    if format == "parquet":
+        data = replace(data, recipe=_stored_recipe(pl.read_parquet_metadata(source).get(RECIPE)))
     warn_about(str(file), data_warnings(data))
     return data
+
+
+def _stored_recipe(text: str | None) -> Any:
+    """Return the recipe of the features that a file stores as JSON, or None."""
+    return None if text is None else json.loads(text)
 
 
 def csv_header(file: Path, source: Any) -> tuple[list[str], str]:
@@ -232,7 +244,8 @@ def write_table(data: Dataset, path: str | os.PathLike[str], kind: str | None = 
     frame = data.to_polars()
     with write_bytes(file) as out:
         if _table_format(file, kind) == "parquet":
-            frame.write_parquet(out)
+            metadata = None if data.recipe is None else {RECIPE: json.dumps(data.recipe)}
+            frame.write_parquet(out, metadata=metadata)
         elif _table_format(file, kind) == "csv":
             frame.write_csv(out)
         else:
@@ -279,6 +292,8 @@ def read_npz(path: str | os.PathLike[str], labeled: bool = True) -> Dataset:
         raise DataError(f"{file}: contains no documents.")
     names = arrays["feature_names"].tolist() if "feature_names" in arrays else None
     data = Dataset.from_arrays(X, arrays["y"], arrays["qid"], arrays.get("docid"), names, str(file))
+    if "recipe" in arrays:
+        data = replace(data, recipe=_stored_recipe(str(arrays["recipe"])))
     warn_about(str(file), data_warnings(data))
     return data
 
@@ -295,5 +310,7 @@ def write_npz(data: Dataset, path: str | os.PathLike[str]) -> None:
         arrays["docid"] = np.array(data.docid.tolist(), str)
     if data.feature_names is not None:
         arrays["feature_names"] = np.array(data.feature_names, str)
+    if data.recipe is not None:
+        arrays["recipe"] = np.array(json.dumps(data.recipe))
     with write_bytes(Path(path)) as out:
         np.savez(out, **arrays)

@@ -1,0 +1,129 @@
+"""Latent semantic analysis: documents and queries in a space of a few dimensions.
+
+The space is the truncated singular value decomposition of the TF-IDF matrix of at most
+`MAX_FITTED` documents; all others, and queries, are projected into it (folded in).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from firstpage.data.io.files import write_bytes
+from firstpage.text.forward import ForwardIndex, Query
+from firstpage.types import Array, Floats, Ints
+
+MAX_FITTED = 100_000  # documents
+MIN_DOCUMENTS = 2  # that a term of the space occurs in
+BATCH = 20_000  # documents projected at a time
+
+
+@dataclass(frozen=True, eq=False)
+class LatentSpace:
+    """A projection of TF-IDF vectors to a space of a few dimensions, the most important first.
+
+    Attributes
+    ----------
+    terms : ndarray of shape (n_terms,)
+        The terms that the space knows.
+    idf : ndarray of shape (n_terms,)
+        Their inverse document frequencies when the space was fitted.
+    projection : ndarray of shape (n_terms, n_dimensions)
+        The directions, as columns.
+    """
+
+    terms: Ints
+    idf: Floats
+    projection: Array
+
+    @property
+    def n_dimensions(self) -> int:
+        """The number of dimensions."""
+        return int(self.projection.shape[1])
+
+    @property
+    def digest(self) -> str:
+        """A digest of the projection, which identifies the space."""
+        return hashlib.sha256(self.projection.tobytes()).hexdigest()[:16]
+
+    @classmethod
+    def fit(cls, forward: ForwardIndex, n_dimensions: int, seed: int = 0) -> LatentSpace | None:
+        """Return the space of a collection, or None if it has too few documents or terms.
+
+        The decomposition is randomized (Halko et al. 2011), with a fixed seed.
+        """
+        from sklearn.utils.extmath import randomized_svd
+
+        rows = np.flatnonzero(
+            ~forward.deleted & (forward.lengths(np.arange(forward.n_rows))[:, -1] > 0)
+        )
+        if len(rows) > MAX_FITTED:
+            rows = np.sort(np.random.default_rng(seed).choice(rows, MAX_FITTED, replace=False))
+        idf = forward.idf()[-1]
+        idf[forward.df[-1] < MIN_DOCUMENTS] = 0.0
+        terms = np.flatnonzero(idf > 0)
+        rank = min(n_dimensions, len(rows) - 1, len(terms) - 1)
+        if rank < 1:
+            return None
+        matrix = _restricted(forward.tfidf(rows, idf), terms, len(idf))
+        _, _, directions = randomized_svd(
+            matrix, rank, n_oversamples=32, n_iter=4, power_iteration_normalizer="QR",
+            random_state=seed,
+        )  # fmt: skip
+        return cls(terms, idf[terms], np.ascontiguousarray(directions.T, np.float32))
+
+    def documents(self, forward: ForwardIndex, rows: Ints) -> Array:
+        """Return the coordinates of documents as float16."""
+        idf = np.zeros(len(forward.terms))
+        idf[self.terms] = self.idf
+        vectors = np.empty((len(rows), self.n_dimensions), np.float16)
+        for start in range(0, len(rows), BATCH):
+            matrix = forward.tfidf(rows[start : start + BATCH], idf, np.float32)
+            vectors[start : start + BATCH] = (
+                _restricted(matrix, self.terms, len(idf)) @ self.projection
+            )
+        return vectors
+
+    def query(self, query: Query) -> Floats:
+        """Return the coordinates of a query."""
+        places = np.searchsorted(self.terms, query.terms)
+        known = (places < len(self.terms)) & (
+            self.terms[np.minimum(places, len(self.terms) - 1)] == query.terms
+        )
+        weights = (1.0 + np.log(query.counts[known])) * self.idf[places[known]]
+        coordinates: Floats = weights @ self.projection[places[known]].astype(np.float64)
+        return coordinates
+
+    def save(self, path: Path) -> None:
+        """Write the space to a file."""
+        with write_bytes(path, sync=True) as out:
+            np.savez(out, terms=self.terms, idf=self.idf, projection=self.projection)
+
+    @classmethod
+    def load(cls, path: Path) -> LatentSpace:
+        """Return the space of a file."""
+        with np.load(path, allow_pickle=False) as stored:
+            return cls(stored["terms"], stored["idf"], stored["projection"])
+
+
+def _restricted(matrix: csr_array, terms: Ints, n_terms: int) -> csr_array:
+    """Return the columns of these terms; the matrix has no other nonzero columns."""
+    column = np.zeros(n_terms, np.int64)
+    column[terms] = np.arange(len(terms))
+    return csr_array(
+        (matrix.data, column[matrix.indices], matrix.indptr), (matrix.shape[0], len(terms))
+    )
+
+
+def cosines(vectors: Array, coordinates: Floats, n_dimensions: int) -> Floats:
+    """Return the cosines of rows with a vector in the first dimensions; 0 for zero vectors."""
+    documents = vectors[:, :n_dimensions].astype(np.float64)
+    target = coordinates[:n_dimensions]
+    norms = np.linalg.norm(documents, axis=1) * np.linalg.norm(target)
+    products: Floats = documents @ target
+    np.divide(products, norms, out=products, where=norms > 0)
+    return products

@@ -1,0 +1,138 @@
+"""The fields of an index: which are texts, numbers and dates, and how texts are analyzed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from firstpage.errors import DataError
+from firstpage.text.analyzer import LANGUAGES, PLAIN, Analyzer
+from firstpage.text.documents import SourceDocument
+
+KINDS = ("text", "number", "date", "ignore")
+SAMPLE = 1000  # documents from which the kinds of fields are inferred
+RESERVED = ("document", "query", "first_stage", "latent", "feedback")  # families of features
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The fields of an index.
+
+    Attributes
+    ----------
+    analyzers : dict of str to Analyzer
+        The analyzer of each text field.
+    numbers, dates : tuple of str
+        The numeric fields, and the date fields, whose values are seconds since 1970.
+    ignored : tuple of str
+        Fields that are stored and shown, but not searched.
+    """
+
+    analyzers: dict[str, Analyzer]
+    numbers: tuple[str, ...] = ()
+    dates: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The fields whose values are numbers: numeric fields, then dates."""
+        return self.numbers + self.dates
+
+    def __contains__(self, field: str) -> bool:
+        return field in self.analyzers or field in self.values or field in self.ignored
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the schema as JSON."""
+        return {
+            "text": {name: analyzer.to_dict() for name, analyzer in self.analyzers.items()},
+            "number": list(self.numbers),
+            "date": list(self.dates),
+            "ignore": list(self.ignored),
+        }
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Schema:
+        """Return the schema of stored JSON."""
+        text = {name: Analyzer.from_dict(value) for name, value in stored["text"].items()}
+        return cls(text, *(tuple(stored[kind]) for kind in KINDS[1:]))
+
+    @classmethod
+    def infer(
+        cls, sample: Iterable[SourceDocument], language: str, declared: Mapping[str, str]
+    ) -> Schema:
+        """Return the schema of documents: declared kinds, and those that the values suggest.
+
+        A declared kind is one of `KINDS` or the language of a text.  Otherwise a field is numeric
+        if all its values in the sample are, a date if all are ISO 8601 dates, and else a text.
+        """
+        observed: dict[str, list[str | float]] = {}
+        for document in sample:
+            for name, value in document.values.items():
+                observed.setdefault(name, []).append(value)
+        analyzers: dict[str, Analyzer] = {}
+        kinds: dict[str, list[str]] = {kind: [] for kind in KINDS[1:]}
+        for name, kind in declared.items():
+            if kind not in (*KINDS, *LANGUAGES, PLAIN):
+                raise DataError(
+                    f"field {name!r} cannot be {kind!r}; the kinds are {', '.join(KINDS)} or a "
+                    f"language ({', '.join((*LANGUAGES, PLAIN))})."
+                )
+        for name in dict.fromkeys([*observed, *declared]):
+            kind = declared.get(name) or _kind(observed[name])
+            if kind in kinds:
+                kinds[kind].append(name)
+                continue
+            if name in RESERVED:
+                raise DataError(
+                    f"a text field cannot be named {name!r}, which names a family of features; "
+                    "rename the field."
+                )
+            analyzers[name] = Analyzer(language if kind == "text" else kind)
+        if not analyzers:
+            raise DataError("the documents have no text field; nothing could be searched.")
+        order = sorted(analyzers, key=lambda name: (name != "title", name != "text"))
+        return cls({name: analyzers[name] for name in order}, *(tuple(kinds[k]) for k in KINDS[1:]))
+
+    def number(self, document: SourceDocument, field: str) -> float:
+        """Return the value of a numeric or date field, NaN if the document has none."""
+        value = document.values.get(field)
+        if value is None:
+            return math.nan
+        number = _date(value) if field in self.dates else _number(value)
+        if number is None:
+            kind = "an ISO 8601 date" if field in self.dates else "a number"
+            raise DataError(
+                f"{document.location}: {field} is {value!r}, not {kind}; correct it, or index the "
+                f"field as text (--field {field}=text)."
+            )
+        return number
+
+
+def _kind(values: list[str | float]) -> str:
+    if all(_number(value) is not None for value in values):
+        return "number"
+    if all(_date(value) is not None for value in values):
+        return "date"
+    return "text"
+
+
+def _number(value: str | float) -> float | None:
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _date(value: str | float) -> float | None:
+    """Return the seconds since 1970 of a date, in UTC unless it names a time zone."""
+    if isinstance(value, float):
+        return value
+    try:
+        moment = datetime.fromisoformat(value.strip())
+    except ValueError:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

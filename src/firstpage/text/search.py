@@ -1,0 +1,188 @@
+"""Search: the first stage's candidates, ranked by a model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from firstpage.data.dataset import Dataset
+from firstpage.data.groups import offsets_from_lengths
+from firstpage.data.ids import Ids
+from firstpage.errors import DataError
+from firstpage.rankers.model_files import Model, model_of, read_model
+from firstpage.rankers.ranker import Ranker
+from firstpage.text.features import TextFeatures
+from firstpage.text.forward import Matcher
+from firstpage.text.index import Index
+from firstpage.types import Array, Floats, Ints
+
+CANDIDATES = 100  # documents of the first stage that a model ranks
+
+
+@dataclass(frozen=True, eq=False)
+class SearchResults:
+    """The ranked documents of a query.
+
+    Attributes
+    ----------
+    text : str
+        What was typed.
+    ids : tuple of str
+        The ids of the documents, the best first.
+    scores : ndarray
+        Their scores by the model, or by the first stage without a model.
+    first_stage_ranks : ndarray
+        The rank of each in the first stage, starting at 1.
+    n_candidates : int
+        The number of documents of the first stage.
+    reasons : tuple of tuple of (str, float)
+        What adds most to the score of each document: names of features with their contributions,
+        the largest first.  Empty unless `explain` was given.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import firstpage as fp
+    >>> documents = [{"id": "d1", "title": "Red shoes"}, {"id": "d2", "title": "Red coat"}]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     index = fp.Index.from_documents(documents, os.path.join(folder, "shop.index"))
+    ...     fp.Searcher(index).search("red").n_candidates
+    2
+    """
+
+    text: str
+    ids: tuple[str, ...]
+    scores: Floats
+    first_stage_ranks: Array
+    n_candidates: int
+    reasons: tuple[tuple[tuple[str, float], ...], ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __str__(self) -> str:
+        lines = [f"{self.text}: {len(self)} of {self.n_candidates} candidates"]
+        rows = zip(self.ids, self.scores, self.first_stage_ranks, strict=True)
+        for rank, (name, score, before) in enumerate(rows, 1):
+            moved = "" if before == rank else f" (first stage: {before})"
+            lines.append(f"{rank:>4}. {score:10.4f}  {name}{moved}")
+            if self.reasons:
+                reasons = (f"{feature} {value:+.3f}" for feature, value in self.reasons[rank - 1])
+                lines.append(f"{'':17}{', '.join(reasons)}")
+        return "\n".join(lines)
+
+
+class Searcher:
+    """Searches an index, and ranks what it finds by a model.
+
+    Parameters
+    ----------
+    index : Index or path
+        The index.
+    model : Ranker, Model or path, optional
+        A model trained on features of this index; without one, results are those of the first
+        stage.
+    candidates : int, default 100
+        The number of documents of the first stage that the model ranks.
+
+    Raises
+    ------
+    DataError
+        If the model was not trained on features of texts, or the index does not fit it.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import firstpage as fp
+    >>> documents = [{"id": "d1", "title": "Red shoes"}, {"id": "d2", "title": "Red coat"}]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     index = fp.Index.from_documents(documents, os.path.join(folder, "shop.index"))
+    ...     fp.Searcher(index).search("shoe").ids
+    ('d1',)
+    """
+
+    def __init__(
+        self,
+        index: Index | str | os.PathLike[str],
+        model: Ranker | Model | str | os.PathLike[str] | None = None,
+        candidates: int = CANDIDATES,
+    ) -> None:
+        if candidates < 1:
+            raise DataError(f"candidates must be at least 1; got {candidates}.")
+        self.index = index if isinstance(index, Index) else Index(index)
+        self.candidates = candidates
+        self.model = _as_model(model)
+        self.features: TextFeatures | None = None
+        if self.model is not None:
+            recipe = self.model.training.get("data", {}).get("recipe")
+            if recipe is None:
+                raise DataError(
+                    f"{self.model.source}: was not trained on features of texts, so it cannot rank "
+                    "what a search finds; train on the output of `firstpage features` (Parquet or "
+                    "npz)."
+                )
+            self.features = TextFeatures.from_recipe(self.index, recipe, self.model.source)
+
+    def search(self, text: str, depth: int = 10, explain: int = 0) -> SearchResults:
+        """Return the best documents for a typed text.
+
+        Parameters
+        ----------
+        text : str
+            What was typed; no character has a special meaning.
+        depth : int, default 10
+            The number of documents.
+        explain : int, default 0
+            The number of features that are named as reasons of each score.
+
+        Returns
+        -------
+        SearchResults
+            The documents, the best first.
+        """
+        if depth < 1:
+            raise DataError(f"depth must be at least 1; got {depth}.")
+        forward = self.index.forward
+        query, matcher = forward.query(text), Matcher(forward)
+        scoring = None if self.features is None else self.features.scoring
+        rows, scores = self.index.retrieve(query, max(depth, self.candidates), scoring, matcher)
+        order = np.arange(len(rows))
+        reasons: tuple[tuple[tuple[str, float], ...], ...] = ()
+        if self.features is not None and self.model is not None and len(rows):
+            X = self.features.compute(query, rows, matcher)
+            scores = self.model.predict(_one_query(X, self.features.names))
+            order = np.lexsort((np.arange(len(rows)), -scores))
+            if explain:
+                reasons = _reasons(self.model, X, order[:depth], explain)
+        best = order[:depth]
+        ids = tuple(forward.ids[row] for row in rows[best].tolist())
+        return SearchResults(text, ids, scores[best], best + 1, len(rows), reasons)
+
+
+def _reasons(
+    model: Model, X: Array, rows: Ints, count: int
+) -> tuple[tuple[tuple[str, float], ...], ...]:
+    """Return the largest contributions to the scores of some candidates."""
+    names, contributions = model.contributions(X, np.array([0, len(X)]), rows)
+    values = contributions.values
+    largest = np.argsort(-np.abs(values), axis=1, kind="stable")[:, :count]
+    return tuple(
+        tuple((names[c], float(values[i, c])) for c in columns)
+        for i, columns in enumerate(largest.tolist())
+    )
+
+
+def _as_model(model: Ranker | Model | str | os.PathLike[str] | None) -> Model | None:
+    if model is None or isinstance(model, Model):
+        return model
+    return model_of(model) if isinstance(model, Ranker) else read_model(model)
+
+
+def _one_query(X: Array, names: Sequence[str]) -> Dataset:
+    """Return the features of one query's candidates as data without labels."""
+    offsets = offsets_from_lengths(np.array([len(X)]))
+    labels = np.full(len(X), np.nan)
+    return Dataset(X, labels, offsets, Ids.from_values(["query"]), None, tuple(names), "search")

@@ -1,0 +1,131 @@
+"""Files of an index: arrays to which documents are appended, and the manifest that commits them.
+
+A writer appends to the files and then replaces the manifest, which says how much of every file
+counts.  A writer that is killed before that leaves the last committed index: what it appended is
+overwritten by the next writer.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from firstpage.data.ids import Ids
+from firstpage.data.io.json_files import JsonFormat, json_digest, write_json
+from firstpage.errors import DataError
+from firstpage.types import Array
+
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks
+    fcntl = None  # type: ignore[assignment]
+
+MANIFEST = "index.json"
+FORMAT = JsonFormat("firstpage-index", 1, "index")
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Return the manifest of an index; refuse other folders and damaged manifests."""
+    if not folder.is_dir():
+        raise DataError(f"{folder}: no such index; create it with `firstpage index DOCUMENTS -o`.")
+    if not (folder / MANIFEST).exists():
+        raise DataError(f"{folder}: is not an index (it has no {MANIFEST}).")
+    stored = FORMAT.read(folder / MANIFEST)
+    content = {key: value for key, value in stored.items() if key not in ("format", "version")}
+    if content.pop("sha256", None) != json_digest(content):
+        raise DataError(f"{folder / MANIFEST}: damaged: its contents do not match its checksum.")
+    return content
+
+
+def write_manifest(folder: Path, content: dict[str, Any]) -> None:
+    """Replace the manifest: from now on the index is what it says."""
+    write_json(FORMAT.with_header(content), folder / MANIFEST)
+
+
+@contextmanager
+def writer_lock(folder: Path) -> Iterator[None]:
+    """Hold the lock of the only writer of an index; the system releases that of a killed one."""
+    handle = os.open(folder, os.O_RDONLY) if fcntl is not None else None
+    try:
+        if handle is not None:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise DataError(
+                    f"{folder}: another process writes to this index; wait for it."
+                ) from None
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+class AppendFile:
+    """A file of numbers of one type, written after the `size` that are committed."""
+
+    def __init__(self, path: Path, dtype: type, size: int) -> None:
+        self._stream: IO[bytes] = open(path, "r+b" if path.exists() else "w+b")  # noqa: SIM115
+        self._stream.truncate(size * np.dtype(dtype).itemsize)
+        self._stream.seek(0, os.SEEK_END)
+        self._dtype = dtype
+        self.size = size
+
+    def append(self, values: Array) -> None:
+        """Append numbers."""
+        self._stream.write(np.ascontiguousarray(values, self._dtype).tobytes())
+        self.size += values.size
+
+    def flush(self) -> None:
+        """Make what was appended visible to readers of the file."""
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Flush the file to disk and close it."""
+        if not self._stream.closed:
+            self._stream.flush()
+            os.fsync(self._stream.fileno())
+            self._stream.close()
+
+
+def mapped(path: Path, dtype: type, shape: tuple[int, ...]) -> Array:
+    """Return the beginning of a file as an array; refuse a file that is shorter."""
+    size = int(np.prod(shape))
+    if not size:
+        return np.empty(shape, dtype)
+    if not path.exists() or path.stat().st_size < size * np.dtype(dtype).itemsize:
+        raise DataError(f"{path}: damaged: it is missing or too short; build the index again.")
+    return np.asarray(np.memmap(path, dtype, "r", shape=shape))
+
+
+def mapped_ids(folder: Path, name: str, count: int, n_bytes: int) -> Ids:
+    """Return a column of strings that is stored as bytes and ends."""
+    data = mapped(folder / f"{name}.bytes", np.uint8, (n_bytes,))
+    return Ids.from_packed(data, mapped(folder / f"{name}.ends", np.int64, (count,)))
+
+
+def link_folder(source: Path, target: Path) -> None:
+    """Copy a folder of the engine: its segments, which never change, as links where possible."""
+    target.mkdir()
+    for file in source.iterdir():
+        if file.suffix == ".json":
+            shutil.copy2(file, target)
+        elif file.suffix != ".lock":
+            try:
+                os.link(file, target / file.name)
+            except OSError:
+                shutil.copy2(file, target)
+
+
+def remove_unused(folder: Path, used: set[str]) -> None:
+    """Remove earlier generations; a reader that has them open keeps what it has mapped."""
+    for entry in folder.iterdir():
+        number = entry.name.partition("-")[2].partition(".")[0]
+        if number.isdigit() and entry.name not in used:
+            with suppress(OSError):
+                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
