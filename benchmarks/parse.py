@@ -2,9 +2,9 @@
 
     make bench          or          python benchmarks/parse.py [FILE ...]
 
-Targets: 10 times the throughput of scikit-learn, writing under 0.3 microseconds per value, reopening
-in less than 50 ms, and a peak of memory of at most twice the arrays.  Without FILE it reads
-synthetic data and, if FIRSTPAGE_DATA names their folder, samples of MSLR and MQ2008.
+Targets: 10 times the throughput of scikit-learn, writing in less than 0.3 microseconds per value,
+reopening in less than 50 ms, and a peak of memory of at most twice the arrays.  Without FILE it
+reads synthetic data and, if FIRSTPAGE_DATA names their folder, samples of MSLR and MQ2008.
 
 Held equal: the file, and the values read, which are compared after casting to float32; the values
 written.  The cache of Firstpage is off, except where reopening is timed.
