@@ -57,6 +57,7 @@ class LatentSpace:
         The decomposition is randomized (Halko et al. 2011), with a fixed seed.
         """
         from sklearn.utils.extmath import randomized_svd
+        from threadpoolctl import threadpool_limits
 
         rows = np.flatnonzero(
             ~forward.deleted & (forward.lengths(np.arange(forward.n_rows))[:, -1] > 0)
@@ -70,10 +71,11 @@ class LatentSpace:
         if rank < 1:
             return None
         matrix = _restricted(forward.tfidf(rows, idf), terms, len(idf))
-        _, _, directions = randomized_svd(
-            matrix, rank, n_oversamples=32, n_iter=4, power_iteration_normalizer="QR",
-            random_state=seed,
-        )  # fmt: skip
+        with threadpool_limits(1):  # the same bits for any number of threads
+            _, _, directions = randomized_svd(
+                matrix, rank, n_oversamples=32, n_iter=4, power_iteration_normalizer="QR",
+                random_state=seed,
+            )  # fmt: skip
         return cls(terms, idf[terms], np.ascontiguousarray(directions.T, np.float32))
 
     def documents(self, forward: ForwardIndex, rows: Ints) -> Array:
