@@ -15,8 +15,8 @@ from firstpage.data.preferences.files import read_preferences
 from firstpage.data.preferences.utility import read_utility
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.web.analysis.measure import (
-    LearnedMeasure,
     ListJudgment,
+    ProjectMeasure,
     learn,
     learned_measure,
     list_judgments,
@@ -44,7 +44,7 @@ def stand(site: Site, slug: str = "books") -> list[ListJudgment]:
         return list(list_judgments(tx, project))
 
 
-def now(site: Site, slug: str = "books") -> LearnedMeasure:
+def now(site: Site, slug: str = "books") -> ProjectMeasure:
     with site.store.read() as tx:
         project = projects.by_slug(tx, slug)
         assert project is not None

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, get_args
 
 from firstpage.errors import DataError
-from firstpage.labeling.session.events import Judged, to_dict
+from firstpage.labeling.session.events import Judgment, to_dict
 from firstpage.labeling.session.session import Session
 from firstpage.labeling.strategies.exhaustive import GRADES
 
@@ -409,7 +409,7 @@ def label(
     query: str,
     documents: Mapping[str, str] | FetchText,
     max_answers: int | None = None,
-) -> Iterator[tuple[Judged, dict[str, Any]]]:
+) -> Iterator[tuple[Judgment, dict[str, Any]]]:
     """Let an assessor answer the questions of a session until the query is complete.
 
     The judgment is already part of the session when it is yielded, so a caller who stores the
@@ -430,7 +430,7 @@ def label(
 
     Yields
     ------
-    judgment : Judged
+    judgment : Judgment
         The judgment.
     record : dict
         The judgment for JSON, with its cost.

@@ -16,11 +16,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from firstpage.errors import DataError
 from firstpage.labeling.session.events import (
     InconsistentEventError,
-    Judged,
-    Revised,
+    Judgment,
+    Revision,
     Setting,
-    Switched,
-    Undone,
+    SettingChange,
+    Undo,
     from_dict,
     replay,
     setting_from_dict,
@@ -224,13 +224,13 @@ def test_audit_finds_an_inconsistent_event() -> None:
         session.undo()
         session.audit()
         events = list(session.events)
-        assert isinstance(events[4], Judged)
+        assert isinstance(events[4], Judgment)
         events[4] = replace(events[4], left="d0", right="d1")
         forged = Session(NAMES, Setting(name, k=5), events)
         with pytest.raises(InconsistentEventError, match="event 4 does not fit"):
             forged.audit()
     with pytest.raises(InconsistentEventError, match="was not the open question"):
-        Session(NAMES, Setting("heap", k=5), [Judged("d0", "d1", 1)] * 3).question  # noqa: B018
+        Session(NAMES, Setting("heap", k=5), [Judgment("d0", "d1", 1)] * 3).question  # noqa: B018
 
 
 @pytest.mark.slow
@@ -279,12 +279,12 @@ def test_repeats_and_golds_do_not_change_the_result() -> None:
     assert 0 < swapped < kinds.count("repeat")
 
 
-def judged(session: Session, **changes: Any) -> Judged:
+def judged(session: Session, **changes: Any) -> Judgment:
     shown = session.question
     assert shown is not None
     record = {**to_dict(shown.judged(1)), **changes}
     event = from_dict(record)
-    assert isinstance(event, Judged)
+    assert isinstance(event, Judgment)
     return event
 
 
@@ -294,10 +294,10 @@ def judged(session: Session, **changes: Any) -> Judged:
         (lambda s: judged(s, left="d3", right="d4"), "the open question is"),
         (lambda s: judged(s, kind="gold"), "the open question is"),
         (lambda s: judged(s, bad=["elsewhere"]), "not shown"),
-        (lambda s: Judged("a", "b", 3), "open question"),
-        (lambda s: Undone(), "nothing to undo"),
-        (lambda s: Revised(0, 1), "no judgment 0"),
-        (lambda s: Switched(Setting("hep")), "Did you mean"),
+        (lambda s: Judgment("a", "b", 3), "open question"),
+        (lambda s: Undo(), "nothing to undo"),
+        (lambda s: Revision(0, 1), "no judgment 0"),
+        (lambda s: SettingChange(Setting("hep")), "Did you mean"),
     ],
 )
 def test_an_inconsistent_event_changes_nothing(event, message: str) -> None:  # type: ignore[no-untyped-def]
@@ -310,11 +310,11 @@ def test_an_inconsistent_event_changes_nothing(event, message: str) -> None:  # 
 
 
 def test_replay_returns_active_judgments_with_their_sources() -> None:
-    first, second, third = (Judged(a, b, 1) for a, b in ("ab", "bc", "cd"))
-    log = [first, second, Undone(), third, Revised(0, -1, ("b",)), Switched(Setting("heap"))]
+    first, second, third = (Judgment(a, b, 1) for a, b in ("ab", "bc", "cd"))
+    log = [first, second, Undo(), third, Revision(0, -1, ("b",)), SettingChange(Setting("heap"))]
     active = replay((event, number) for number, event in enumerate(log))
     assert active == [(replace(first, outcome=-1, bad=("b",)), 0), (third, 3)]
-    for event in (Revised(2, 1), Revised(-1, 1), Revised(0, 3), Revised(0, 1, ("z",))):
+    for event in (Revision(2, 1), Revision(-1, 1), Revision(0, 3), Revision(0, 1, ("z",))):
         with pytest.raises(DataError):
             replay((e, None) for e in [*log, event])
 

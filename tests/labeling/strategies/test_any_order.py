@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from firstpage.labeling.session.events import InconsistentEventError, Judged, Setting
+from firstpage.labeling.session.events import InconsistentEventError, Judgment, Setting
 from firstpage.labeling.session.session import Session
 from firstpage.labeling.strategies.exhaustive import EveryPair, EveryPairRun
 from firstpage.labeling.strategies.strategy import Answer, Compare, GeneratorRun, TopKTask, start
@@ -75,12 +75,12 @@ def test_an_inconsistent_answer_changes_nothing() -> None:
     assert shown is not None
     assert shown.right is not None
     with pytest.raises(InconsistentEventError):
-        session.apply(Judged(shown.right, shown.left, 1))
+        session.apply(Judgment(shown.right, shown.left, 1))
     assert session.question == before
-    session.apply(Judged(shown.left, shown.right, 1))
+    session.apply(Judgment(shown.left, shown.right, 1))
     assert len(session.judgments) == 1
     with pytest.raises(InconsistentEventError):
-        session.apply(Judged(shown.left, shown.right, 1))
+        session.apply(Judgment(shown.left, shown.right, 1))
 
 
 def test_selecting_a_pair_that_is_not_open_has_no_effect() -> None:

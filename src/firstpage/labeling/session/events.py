@@ -72,7 +72,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Judged:
+class Judgment:
     """The answer to a question that was shown.
 
     Attributes
@@ -101,12 +101,12 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Undone:
+class Undo:
     """Removes the last active judgment."""
 
 
 @dataclass(frozen=True)
-class Revised:
+class Revision:
     """Changes the answer of the active judgment with index `at`, counted from 0.
 
     The strategy restarts from there with all judgments known, so no answer is lost.
@@ -118,15 +118,15 @@ class Revised:
 
 
 @dataclass(frozen=True)
-class Switched:
+class SettingChange:
     """Changes the setting; earlier judgments stay known."""
 
     setting: Setting
 
 
-Event = Judged | Undone | Revised | Switched
+Event = Judgment | Undo | Revision | SettingChange
 EVENT_TYPES: dict[str, type[Any]] = {
-    "judged": Judged, "undone": Undone, "revised": Revised, "switched": Switched,
+    "judged": Judgment, "undone": Undo, "revised": Revision, "switched": SettingChange,
 }  # fmt: skip
 MAX_OUTCOME = 2  # of a comparison: much better
 Source = TypeVar("Source")
@@ -136,15 +136,15 @@ class InconsistentEventError(DataError):
     """An event does not fit the log before it."""
 
 
-def apply_event(active: list[Judged], event: Event) -> None:
+def apply_event(active: list[Judgment], event: Event) -> None:
     """Apply an event to the list of active judgments; an inconsistent event changes nothing."""
-    if isinstance(event, Judged):
+    if isinstance(event, Judgment):
         active.append(event)
-    elif isinstance(event, Undone):
+    elif isinstance(event, Undo):
         if not active:
             raise InconsistentEventError("there is nothing to undo.")
         active.pop()
-    elif isinstance(event, Revised):
+    elif isinstance(event, Revision):
         if not 0 <= event.at < len(active):
             raise InconsistentEventError(
                 f"there is no judgment {event.at}; there are {len(active)}."
@@ -155,19 +155,19 @@ def apply_event(active: list[Judged], event: Event) -> None:
         active[event.at] = revised
 
 
-def replay(log: Iterable[tuple[Event, Source]]) -> list[tuple[Judged, Source]]:
+def replay(log: Iterable[tuple[Event, Source]]) -> list[tuple[Judgment, Source]]:
     """Return the active judgments after a log, each with the source of its first answer."""
-    active: list[Judged] = []
+    active: list[Judgment] = []
     sources: list[Source] = []
     for event, source in log:
         apply_event(active, event)
-        if isinstance(event, Judged):
+        if isinstance(event, Judgment):
             sources.append(source)
         del sources[len(active) :]
     return list(zip(active, sources, strict=True))
 
 
-def check_outcome(judgment: Judged) -> None:
+def check_outcome(judgment: Judgment) -> None:
     """Raise a DataError if the question does not allow the outcome or the bad documents."""
     if judgment.right is not None and abs(judgment.outcome) > MAX_OUTCOME:
         raise DataError(
@@ -192,12 +192,12 @@ def from_dict(record: Mapping[str, Any]) -> Event:
         raise DataError(
             f"an event must be one of {', '.join(EVENT_TYPES)}; got {record.get('event')!r}."
         )
-    if cls is Switched:
-        return Switched(setting_from_dict(record.get("setting") or {}))
+    if cls is SettingChange:
+        return SettingChange(setting_from_dict(record.get("setting") or {}))
     values = {f.name: record[f.name] for f in fields(cls) if f.name in record}
-    if cls is Judged:
+    if cls is Judgment:
         _check_judgment(values)
-    if cls is Revised:
+    if cls is Revision:
         _check_keys(values, "at", "outcome")
     if "bad" in values:
         values["bad"] = tuple(values["bad"])

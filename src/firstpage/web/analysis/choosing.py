@@ -14,7 +14,7 @@ from typing import Any
 from firstpage.data.preferences.preferences import Preferences
 from firstpage.dcglearn.active import choose
 from firstpage.dcglearn.advisor import MIN_ADAPTIVE_PAIRS
-from firstpage.web.analysis.measure import Grades, LearnedMeasure, learned_measure, lists_of
+from firstpage.web.analysis.measure import Grades, ProjectMeasure, learned_measure, lists_of
 from firstpage.web.store import projects
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
@@ -55,7 +55,7 @@ def choose_next_task(tx: Tx, project: Project, rows: Sequence[TaskRow]) -> Choic
     return Choice(waiting[0].id, ORDER, why or SAME_GRADES)
 
 
-def fallback_reason(project: Project, learned: LearnedMeasure) -> str | None:
+def fallback_reason(project: Project, learned: ProjectMeasure) -> str | None:
     """Return why queries come in working order although the lead chose another method."""
     if project.options.choose == ORDER:
         return None
@@ -69,7 +69,7 @@ def fallback_reason(project: Project, learned: LearnedMeasure) -> str | None:
     return None
 
 
-def choice_report(project: Project, learned: LearnedMeasure) -> dict[str, Any]:
+def choice_report(project: Project, learned: ProjectMeasure) -> dict[str, Any]:
     """Return the chosen and the actual method, and the reason for a fallback, for JSON."""
     method = project.options.choose
     why = fallback_reason(project, learned)
@@ -101,7 +101,7 @@ def _open_pairs(tx: Tx, project: Project, waiting: Iterable[TaskRow]) -> Iterato
                 yield task.id, pair
 
 
-def _most_informative(learned: LearnedMeasure, pairs: Sequence[Pair], method: Any) -> int | None:
+def _most_informative(learned: ProjectMeasure, pairs: Sequence[Pair], method: Any) -> int | None:
     """Return the number of the most informative pair; None if no pair differs in grades."""
     if not pairs or learned.learner is None:
         return None

@@ -181,7 +181,7 @@ class MeasureLearner(DCGLearn):
 
 
 @dataclass(frozen=True, eq=False)
-class LearnedMeasure:
+class ProjectMeasure:
     """The measure learned from the judgments; `why` is the reason if there is none.
 
     `judgments` counts all current ones, also those whose lists have the same grades.
@@ -229,13 +229,13 @@ class LearnedMeasure:
         return self.utility
 
 
-_LEARNED: ProjectCache[LearnedMeasure] = ProjectCache()
+_LEARNED: ProjectCache[ProjectMeasure] = ProjectCache()
 
 
-def learned_measure(tx: Tx, project: Project) -> LearnedMeasure:
+def learned_measure(tx: Tx, project: Project) -> ProjectMeasure:
     """Return the measure of a project, learned again only after new judgments or imports."""
     if "lists" not in project.tools:
-        return LearnedMeasure(0, NO_LISTS)
+        return ProjectMeasure(0, NO_LISTS)
     version = log_version(tx, project), texts_version(tx, project)
     return _LEARNED.get(
         tx, project, version,
@@ -243,17 +243,17 @@ def learned_measure(tx: Tx, project: Project) -> LearnedMeasure:
     )  # fmt: skip
 
 
-def learn(judgments: list[ListJudgment], lists: Lists) -> LearnedMeasure:
+def learn(judgments: list[ListJudgment], lists: Lists) -> ProjectMeasure:
     """Learn a measure from judgments, with the grades of all lists of the project.
 
     Discounts are constrained not to increase with the rank: otherwise few judgments could give a
     lower rank a thousand times the weight of the first.
     """
     if not judgments:
-        return LearnedMeasure(0, NO_JUDGMENTS)
+        return ProjectMeasure(0, NO_JUDGMENTS)
     all_grades = [grades for of_query in lists.values() for grades in of_query.values()]
     if all(grade is None for grades in all_grades for grade in grades):
-        return LearnedMeasure(len(judgments), NO_GRADES)
+        return ProjectMeasure(len(judgments), NO_GRADES)
     try:
         grades = Preferences.from_grades(all_grades, all_grades, source=SOURCE).grades
         data = preferences(judgments, grades)
@@ -264,8 +264,8 @@ def learn(judgments: list[ListJudgment], lists: Lists) -> LearnedMeasure:
         learner.notes_.extend(truncation_notes(data, ranks))
         learner.notes_.extend(unjudged_notes(data, ranks, learner.unjudged))
     except DataError as error:
-        return LearnedMeasure(len(judgments), str(error))
-    return LearnedMeasure(len(judgments), None, learner)
+        return ProjectMeasure(len(judgments), str(error))
+    return ProjectMeasure(len(judgments), None, learner)
 
 
 def preferences(

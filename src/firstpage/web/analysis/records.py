@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import RowMapping, select
 
-from firstpage.labeling.session.events import Judged, from_dict, replay
+from firstpage.labeling.session.events import Judgment, from_dict, replay
 from firstpage.labeling.statistics.records import Record
 from firstpage.labeling.statistics.relations import top_labels
 from firstpage.web.store.connect import Tx
@@ -28,7 +28,7 @@ class TaskJudgments:
     tool: str
     k: int
     result: dict[str, Any] | None
-    judgments: tuple[tuple[Judged, RowMapping], ...]
+    judgments: tuple[tuple[Judgment, RowMapping], ...]
 
     @property
     def answers(self) -> int:
@@ -53,7 +53,7 @@ class TaskJudgments:
         return set(documents) - {key for j in rows for key in (j.left, j.right)}
 
 
-def any_answer(judgments: Iterable[Judged]) -> bool:
+def any_answer(judgments: Iterable[Judgment]) -> bool:
     """Return whether a question of the strategy was answered; True if it asked none."""
     questions = [judged for judged in judgments if judged.kind == "judgment"]
     return not questions or not all(judged.skipped for judged in questions)
@@ -90,7 +90,7 @@ def _k(row: RowMapping, log: Sequence[RowMapping]) -> int:
     return int(switched[-1] if switched else row["setting"]["k"])
 
 
-def current_judgments(log: Sequence[RowMapping]) -> list[tuple[Judged, RowMapping]]:
+def current_judgments(log: Sequence[RowMapping]) -> list[tuple[Judgment, RowMapping]]:
     """Return judgments that were not undone, with revised answers, each with its row."""
     return replay((from_dict(row["event"]), row) for row in log)
 
@@ -113,7 +113,7 @@ def skipped(judged_tasks: Sequence[TaskJudgments]) -> int:
     return sum(task.skipped for task in judged_tasks)
 
 
-def skipping_tasks(tx: Tx, project: Project) -> dict[int, list[Judged]]:
+def skipping_tasks(tx: Tx, project: Project) -> dict[int, list[Judgment]]:
     """Return the current judgments of each task in which a question was ever skipped."""
     skipping = select(events.c.task).where(events.c.event["skipped"].as_boolean().is_(True))
     logs: dict[int, list[RowMapping]] = {}
@@ -173,7 +173,7 @@ def _expected(tx: Tx, project: Project) -> dict[tuple[int, str, str | None], int
 
 
 def _record(
-    task: TaskJudgments, judged: Judged, row: RowMapping,
+    task: TaskJudgments, judged: Judgment, row: RowMapping,
     expected: dict[tuple[int, str, str | None], int],
 ) -> Record:  # fmt: skip
     pair = judged.right is not None

@@ -19,10 +19,10 @@ from firstpage.labeling.session.estimate import SessionProgress, remaining_quest
 from firstpage.labeling.session.events import (
     Event,
     InconsistentEventError,
-    Judged,
-    Revised,
-    Switched,
-    Undone,
+    Judgment,
+    Revision,
+    SettingChange,
+    Undo,
 )
 from firstpage.labeling.session.session import Session
 from firstpage.labeling.strategies.exhaustive import GRADES
@@ -107,7 +107,7 @@ class JudgingService:
         def event(session: Session) -> Event:
             question = session.question
             kind = "judgment" if question is None else question.kind
-            return Judged(
+            return Judgment(
                 answer.left, answer.right, answer.outcome, answer.bad, kind, answer.skipped
             )
 
@@ -119,7 +119,7 @@ class JudgingService:
     def undo(self, task: int, person: Person, seq: int, key: str) -> TaskState:
         """Undo the last judgment."""
         with self._locked(task, person, key) as lock:
-            return self._record(lock, person, seq, key, lambda _: Undone())
+            return self._record(lock, person, seq, key, lambda _: Undo())
 
     def revise(
         self, task: int, person: Person, seq: int, key: str, at: int, outcome: int,
@@ -132,7 +132,7 @@ class JudgingService:
             if old:
                 revised = SubmittedAnswer(seq, key, old[0].left, old[0].right, outcome, bad)
                 _check_buttons(lock.task, revised)
-            return self._record(lock, person, seq, key, lambda _: Revised(at, outcome, bad))
+            return self._record(lock, person, seq, key, lambda _: Revision(at, outcome, bad))
 
     def switch(self, task: int, by: Person, key: str, changes: Mapping[str, Any]) -> TaskState:
         """Change the strategy or k for the remaining questions; done by a lead."""
@@ -146,7 +146,9 @@ class JudgingService:
             projects.check_strategy(setting, (row.tool,))
             if setting.strategy != session.setting.strategy:
                 check_documents(row.query_key, row.n, setting.strategy, setting.refine)
-            state = self._record(lock, by, len(session.events), key, lambda _: Switched(setting))
+            state = self._record(
+                lock, by, len(session.events), key, lambda _: SettingChange(setting)
+            )
         with self.store.write() as tx:
             audit.note(tx, "task switched", person=by.id, project=row.project, task=task, **changes)
         return state
@@ -194,7 +196,7 @@ class JudgingService:
 
     def judgments(
         self, task: int, person: Person
-    ) -> list[tuple[Judged, ShownDocument, ShownDocument | None]]:
+    ) -> list[tuple[Judgment, ShownDocument, ShownDocument | None]]:
         """Return the person's current judgments with their documents, in order."""
         with self._locked(task, person) as lock:
             docs = lock.task.docs
