@@ -127,7 +127,7 @@ def client() -> None:
 
 def measured(where: str, assessors: int, minutes: float, strategy: str) -> dict[str, Any]:
     """One run on one database."""
-    from tests.web.load import Server, Tally, prepare, reckon
+    from tests.web.load import Server, Tally, prepare, verify_store
 
     many = int(minutes * 60 / PAUSE / 60) + 3  # a query takes 60 answers at least
     workers = prepare(where, assessors, many, strategy=strategy)
@@ -147,7 +147,7 @@ def measured(where: str, assessors: int, minutes: float, strategy: str) -> dict[
         server.stop()
     seen = json.loads(done.stdout)
     tally = Tally([tuple(a) for a in seen["acknowledged"]], seen["errors"])
-    return {**seen, **reckon(where, tally), "seconds": minutes * 60}
+    return {**seen, **verify_store(where, tally), "seconds": minutes * 60}
 
 
 @contextmanager

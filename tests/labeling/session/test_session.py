@@ -75,7 +75,7 @@ class Sessions(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.first = Setting("heap", k=4, repeats=0.2)
+        self.first = Setting("heap", k=4, repeat_rate=0.2)
         self.session = Session(NAMES, self.first)
 
     @precondition(lambda self: not self.session.done)
@@ -206,7 +206,7 @@ def test_a_document_keeps_its_side() -> None:
 
 @pytest.mark.parametrize("name", ["insertion", "adaptive", "five-grade"])
 def test_peek_changes_nothing(name: str) -> None:
-    session = Session(NAMES, Setting(name, k=5, repeats=0.3))
+    session = Session(NAMES, Setting(name, k=5, repeat_rate=0.3))
     for _ in range(15):
         shown, events = session.question, list(session.events)
         assert shown is not None
@@ -254,10 +254,12 @@ def test_the_range_of_remaining_questions_has_its_coverage(name: str) -> None:
     assert np.mean(widths) < 30
 
 
-def test_repeats_and_golds_do_not_change_the_result() -> None:
-    golds = [Gold("d1", "d2", -1), Gold("x", "y", 1)]
+def test_repeats_and_gold_questions_do_not_change_the_result() -> None:
+    gold_questions = [Gold("d1", "d2", -1), Gold("x", "y", 1)]
     plain = finish(Session(NAMES, Setting("heap", k=5)))
-    mixed = Session(NAMES, Setting("heap", k=5, repeats=0.3, golds=0.2), golds=golds)
+    mixed = Session(
+        NAMES, Setting("heap", k=5, repeat_rate=0.3, gold_rate=0.2), gold_questions=gold_questions
+    )
     log: list[ShownQuestion] = []
     while shown := mixed.question:
         log.append(shown)
@@ -282,7 +284,7 @@ def test_repeats_and_golds_do_not_change_the_result() -> None:
 def judged(session: Session, **changes: Any) -> Judgment:
     shown = session.question
     assert shown is not None
-    record = {**to_dict(shown.judged(1)), **changes}
+    record = {**to_dict(shown.judgment(1)), **changes}
     event = from_dict(record)
     assert isinstance(event, Judgment)
     return event
@@ -332,7 +334,7 @@ def test_a_complete_session_takes_no_answer() -> None:
         (lambda: Session(["a", "b", "a"]), "'a' occurs twice"),
         (lambda: Session([]), "cannot be labeled"),
         (lambda: Setting(k=0), "k of Setting must be"),
-        (lambda: Setting(repeats=0.9), "between 0 and 0.5"),
+        (lambda: Setting(repeat_rate=0.9), "between 0 and 0.5"),
         (lambda: Setting(seed=-1), "seed of Setting must be"),
         (lambda: from_dict({"event": "danced"}), "one of judged"),
         (lambda: from_dict({"event": "judged", "left": "a"}), "needs the key 'outcome'"),
@@ -342,7 +344,7 @@ def test_a_complete_session_takes_no_answer() -> None:
         ),
         (lambda: from_dict({"event": "judged", "left": "a", "outcome": "1"}), "must be an integer"),
         (lambda: from_dict({"event": "judged", "left": "a", "outcome": 1, "kind": "x"}), "kind"),
-        (lambda: from_dict({"event": "revised", "outcome": 1}), "needs the key 'at'"),
+        (lambda: from_dict({"event": "revised", "outcome": 1}), "needs the key 'index'"),
         (lambda: setting_from_dict({"stragety": "heap"}), "no key 'stragety'"),
         (lambda: Session(NAMES, prior=[1.0]), "1 scores for 20"),
     ],
@@ -355,7 +357,7 @@ def test_invalid_input_raises_an_error(bad, message: str) -> None:  # type: igno
 @pytest.mark.parametrize("name", ["adaptive(budget=40)", "adaptive"])
 def test_adaptive_sessions_replay_exactly(name: str) -> None:
     """The log alone gives the same open question after every answer, and the same top k."""
-    setting = Setting(name, k=5, repeats=0.1)
+    setting = Setting(name, k=5, repeat_rate=0.1)
     session = Session(NAMES, setting)
     while shown := session.question:
         session.answer(better(shown))

@@ -115,7 +115,7 @@ def test_pairs_with_a_bad_document_are_not_asked() -> None:
 
 
 def test_repeats_are_mixed_in() -> None:
-    setting = Setting("pairs", k=3, seed=2, repeats=0.5)
+    setting = Setting("pairs", k=3, seed=2, repeat_rate=0.5)
     session = complete(Session(DOCS, setting))
     kinds = [judged.kind for judged in session.judgments]
     assert kinds.count("judgment") == 10

@@ -77,25 +77,25 @@ class Extras:
     The decision depends only on the log and the seed, so that a replay repeats it.
     """
 
-    golds: tuple[Gold, ...] = ()
+    gold_questions: tuple[Gold, ...] = ()
 
     def due(self, setting: Setting, log: Sequence[Judgment]) -> tuple[str, str | None, Kind] | None:
         """Return the extra question to show now, or None; never first, never two in a row."""
-        if not log or log[-1].kind != "judgment" or not (setting.repeats or setting.golds):
+        if not log or log[-1].kind != "judgment" or not (setting.repeat_rate or setting.gold_rate):
             return None
         judgments = [event for event in log if event.kind == "judgment"]
         rng = np.random.default_rng([setting.seed, len(judgments), 1])
         draw = rng.random()
-        if draw < setting.golds:
+        if draw < setting.gold_rate:
             return self._next_gold(log)
-        if draw < setting.golds + setting.repeats:
+        if draw < setting.gold_rate + setting.repeat_rate:
             return _repeat(judgments[:-MIN_REPEAT_DISTANCE], log, rng)
         return None
 
     def _next_gold(self, log: Sequence[Judgment]) -> tuple[str, str | None, Kind] | None:
         """Return the first gold question that is not in the log."""
         seen = {(event.left, event.right) for event in log if event.kind == "gold"}
-        for gold in self.golds:
+        for gold in self.gold_questions:
             if (gold.left, gold.right) not in seen:
                 return gold.left, gold.right, "gold"
         return None
@@ -151,7 +151,7 @@ class ShownQuestion:
     right: str | None
     kind: Kind = "judgment"
 
-    def judged(self, outcome: int, bad: Iterable[str] = (), skipped: bool = False) -> Judgment:
+    def judgment(self, outcome: int, bad: Iterable[str] = (), skipped: bool = False) -> Judgment:
         """Return the event that answers this question."""
         return Judgment(self.left, self.right, outcome, tuple(bad), self.kind, skipped)
 
@@ -176,8 +176,8 @@ class Session:
         can use it ask fewer questions.
     features : array of shape (n_documents, n_features), optional
         Feature vectors; the adaptive strategy expects similar documents to be similarly good.
-    golds : sequence of Gold, default ()
-        Questions with known answers that ``Setting.golds`` mixes in.
+    gold_questions : sequence of Gold, default ()
+        Questions with known answers that ``Setting.gold_rate`` mixes in.
 
     Attributes
     ----------
@@ -217,7 +217,7 @@ class Session:
         *,
         prior: Sequence[float] | None = None,
         features: Any = None,
-        golds: Sequence[Gold] = (),
+        gold_questions: Sequence[Gold] = (),
     ) -> None:
         self.documents = tuple(documents)
         self._index = {name: i for i, name in enumerate(self.documents)}
@@ -230,7 +230,7 @@ class Session:
         self._past_count = 0  # how many of them precede the current setting
         self._prior = None if prior is None else tuple(float(x) for x in prior)
         self._features = features
-        self._extras = Extras(tuple(golds))
+        self._extras = Extras(tuple(gold_questions))
         self._current_run: StrategyRun | None = None
         strategy(self.setting.strategy)
         self._task = self._task_after(())  # raises for invalid documents, k or prior
@@ -360,7 +360,7 @@ class Session:
         question = self.question
         if question is None:
             raise InconsistentEventError(COMPLETE)
-        event = question.judged(outcome, bad, skipped)
+        event = question.judgment(outcome, bad, skipped)
         self.apply(event)
         return event
 
@@ -374,12 +374,12 @@ class Session:
         """
         self.apply(Undo())
 
-    def revise(self, at: int, outcome: int, bad: Iterable[str] = ()) -> None:
+    def revise(self, index: int, outcome: int, bad: Iterable[str] = ()) -> None:
         """Change the answer of an active judgment.
 
         Parameters
         ----------
-        at : int
+        index : int
             Index of the judgment in `judgments`.
         outcome : int
             The new outcome or grade.
@@ -391,7 +391,7 @@ class Session:
         InconsistentEventError
             If there is no such judgment.
         """
-        self.apply(Revision(at, outcome, tuple(bad)))
+        self.apply(Revision(index, outcome, tuple(bad)))
 
     def switch(self, **changes: Any) -> None:
         """Continue with a changed setting; all answers stay known.
@@ -449,13 +449,13 @@ class Session:
         InconsistentEventError
             At the first event that does not fit the log before it.
         """
-        again = Session(
+        replayed = Session(
             self.documents, self._first_setting, prior=self._prior, features=self._features,
-            golds=self._extras.golds,
+            gold_questions=self._extras.gold_questions,
         )  # fmt: skip
         for number, event in enumerate(self.events):
             try:
-                again.apply(event)
+                replayed.apply(event)
             except DataError as error:
                 raise InconsistentEventError(
                     f"event {number} does not fit the log: {error}"
@@ -477,7 +477,7 @@ class Session:
         run, shown = self._run(), self.question
         if shown is None:
             return None
-        event = shown.judged(outcome)
+        event = shown.judgment(outcome)
         question = run.question
         if event.kind == "judgment":
             question = run.peek(self._oriented_answer(event, question))

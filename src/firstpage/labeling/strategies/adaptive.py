@@ -339,8 +339,8 @@ class Refined:
         if not self.extra:
             return top_k
         past = (*task.past, *answered)
-        more = Adaptive(budget=len(past) + self.extra, confidence=None)
-        return (yield from more.questions(replace(task, past=past)))
+        refinement = Adaptive(budget=len(past) + self.extra, confidence=None)
+        return (yield from refinement.questions(replace(task, past=past)))
 
 
 def record_answers(

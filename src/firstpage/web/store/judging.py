@@ -122,17 +122,17 @@ class JudgingService:
             return self._record(lock, person, seq, key, lambda _: Undo())
 
     def revise(
-        self, task: int, person: Person, seq: int, key: str, at: int, outcome: int,
+        self, task: int, person: Person, seq: int, key: str, index: int, outcome: int,
         bad: tuple[str, ...] = (),
     ) -> TaskState:  # fmt: skip
-        """Replace the answer of judgment number `at`."""
+        """Replace the answer of judgment number `index`, from 0."""
         with self._locked(task, person, key) as lock:
-            old = lock.task.session.judgments[at : at + 1]
+            old = lock.task.session.judgments[index : index + 1]
             _check_outcome(lock.task.task.tool, outcome, bool(old) and old[0].right is None)
             if old:
                 revised = SubmittedAnswer(seq, key, old[0].left, old[0].right, outcome, bad)
                 _check_buttons(lock.task, revised)
-            return self._record(lock, person, seq, key, lambda _: Revision(at, outcome, bad))
+            return self._record(lock, person, seq, key, lambda _: Revision(index, outcome, bad))
 
     def switch(self, task: int, by: Person, key: str, changes: Mapping[str, Any]) -> TaskState:
         """Change the strategy or k for the remaining questions; done by a lead."""
@@ -173,7 +173,7 @@ class JudgingService:
             lock.cached = None
         return self.state(task, person)
 
-    def ahead(self, task: int, person: Person) -> list[str]:
+    def documents_to_prefetch(self, task: int, person: Person) -> list[str]:
         """Return the URLs of the documents that may be shown after the open question."""
         with self._locked(task, person) as lock:
             opened = lock.task
@@ -192,7 +192,7 @@ class JudgingService:
         low, high = remaining_questions(
             task.setting.strategy, task.n, task.setting.k, SessionProgress(0, 0)
         )
-        return max(1, low - task.asked), max(1, high - task.asked)
+        return max(1, low - task.judgments), max(1, high - task.judgments)
 
     def judgments(
         self, task: int, person: Person
@@ -276,7 +276,7 @@ class JudgingService:
         session = opened.session
         log.append(tx, row.id, seq, key, session.events[-1], person.id, timing)
         tasks.set_state(
-            tx, row.id, "started" if result is None else "done", asked=len(session.judgments),
+            tx, row.id, "started" if result is None else "done", judgments=len(session.judgments),
             result=result,
         )  # fmt: skip
 
