@@ -27,4 +27,4 @@ def test_a_lost_judgment_would_be_noticed(tmp_path: Path) -> None:
     location = str(tmp_path / "project")
     kill_server.prepare(location, 1, queries=1, documents=3)
     tally = kill_server.Tally(acknowledged=[(1, 0, "gone")])
-    assert kill_server.reckon(location, tally)["problems"]
+    assert kill_server.verify_store(location, tally)["problems"]
