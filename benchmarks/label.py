@@ -137,7 +137,7 @@ def client() -> None:
 
 def measure(where: str, assessors: int, minutes: float, strategy: str) -> dict[str, Any]:
     """Return the results of one run on one database."""
-    from tests.web.load import Server, Tally, prepare, reckon
+    from tests.web.load import Server, Tally, prepare, verify_store
 
     queries = int(minutes * 60 / PAUSE / 60) + 3  # a query takes at least 60 answers
     workers = prepare(where, assessors, queries, strategy=strategy)
@@ -157,7 +157,7 @@ def measure(where: str, assessors: int, minutes: float, strategy: str) -> dict[s
         server.stop()
     results = json.loads(completed.stdout)
     tally = Tally([tuple(a) for a in results["acknowledged"]], results["errors"])
-    return {**results, **reckon(where, tally), "seconds": minutes * 60}
+    return {**results, **verify_store(where, tally), "seconds": minutes * 60}
 
 
 @contextmanager

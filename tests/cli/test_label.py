@@ -58,7 +58,7 @@ def folder(tmp_path: Path, monkeypatch, run) -> Path:
         Path(f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     result = run(
         "label", "setup", "labels", "--queries", "queries.jsonl", "--documents", "documents.jsonl",
-        "--k", 3, "--strategy", "tournament", "--replicates", 2, "--repeats", 0.2,
+        "--k", 3, "--strategy", "tournament", "--replicates", 2, "--repeat-rate", 0.2,
         "--assessor", "ada", "--assessor", "ben", "--lead", "lena",
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
@@ -110,24 +110,24 @@ def test_stats_report_effort_and_agreement(folder: Path, run) -> None:
 
 
 def test_export_writes_the_ground_truth(folder: Path, run) -> None:
-    result = run("label", "export", "labels", "--what", "truth", "-o", "truth.qrels")
+    result = run("label", "export", "labels", "--content", "truth", "-o", "truth.qrels")
     assert result.returncode == 0, result.stderr
     truth = fp.read_qrels("truth.qrels").to_dict()
     assert set(truth) == {"q1", "q2", "q3"}
     assert sorted(truth["q1"].values(), reverse=True)[:4] == [3, 2, 1, 0]
     assert {doc for doc, label in truth["q1"].items() if label > 0} == {"d5", "d6", "d7"}
-    run("label", "export", "labels", "--what", "truth", "--format", "jsonl", "-o", "truth.jsonl")
+    run("label", "export", "labels", "--content", "truth", "--format", "jsonl", "-o", "truth.jsonl")
     rows = [json.loads(line) for line in Path("truth.jsonl").read_text().splitlines()]
     assert len(rows) == 3
     assert all(0 <= row["set_confidence"] <= 1 for row in rows)
-    run("label", "export", "labels", "--what", "log", "-o", "log.jsonl")
+    run("label", "export", "labels", "--content", "log", "-o", "log.jsonl")
     assert len(Path("log.jsonl").read_text().splitlines()) > 30
 
 
 def test_export_refuses_a_suffix_of_another_format(folder: Path, run) -> None:
     """A .txt file is LETOR in other commands, and truth is qrels by default; neither is guessed."""
     for name, what in (("truth.txt", "truth"), ("truth.csv", "truth"), ("study.csv", "report")):
-        result = run("label", "export", "labels", "--what", what, "-o", name)
+        result = run("label", "export", "labels", "--content", what, "-o", name)
         assert result.returncode == 2
         assert f"{name}: no format of {what} has this suffix" in result.stderr
         assert "--format" in result.stderr
@@ -174,9 +174,9 @@ def test_function_judges_the_open_queries(run, tmp_path: Path, monkeypatch) -> N
     assert "1 queries" in result.stdout, result.stderr
     run("label", "export", "labels", "-o", "truth.qrels")
     assert fp.read_qrels("truth.qrels").to_dict()["q"]["d5"] == 2
-    run("label", "export", "labels", "--what", "log", "-o", "log.jsonl")
+    run("label", "export", "labels", "--content", "log", "-o", "log.jsonl")
     log = [json.loads(line) for line in Path("log.jsonl").read_text().splitlines()]
-    assert all(row["cost"]["seconds"] >= 0 and row["by"] == "robot" for row in log)
+    assert all(row["cost"]["seconds"] >= 0 and row["recorded_by"] == "robot" for row in log)
     again = run("label", "judge", "labels", "--assessor", "robot", "--function", "taste:longer")
     assert "0 answers" in again.stdout
     assert "there were no open queries" in again.stderr
@@ -245,7 +245,7 @@ def test_conflicting_answers_of_a_model_are_recorded_as_chosen(
     assert result.returncode == 0, result.stderr
     assert note in result.stderr
     assert "1 queries" in result.stdout
-    run("label", "export", "labels", "--what", "log", "-o", "log.jsonl")
+    run("label", "export", "labels", "--content", "log", "-o", "log.jsonl")
     log = [json.loads(line) for line in Path("log.jsonl").read_text().splitlines()]
     assert len(stub.requests) == 2 * len(log) > 0
     assert {row["skipped"] for row in log} == {note.startswith("the pair is skipped")}
@@ -259,8 +259,10 @@ def test_truncated_documents_print_a_note(run, tmp_path: Path, monkeypatch) -> N
     setup(run, "--assessor", "robot")
     with served() as stub:
         stub.reply = '{"better": "A"}'
-        result = judge_by_model(run, stub, "--longest", 4)
-    assert "the model read only the first 4 characters (--longest) of 2 documents" in result.stderr
+        result = judge_by_model(run, stub, "--max-chars", 4)
+    assert (
+        "the model read only the first 4 characters (--max-chars) of 2 documents" in result.stderr
+    )
 
 
 def test_unreadable_answers_are_skipped_and_many_stop_the_run(
@@ -370,22 +372,24 @@ def test_options_and_inputs_without_effect_are_refused_or_noted(
     monkeypatch.chdir(tmp_path)
     rows = [{"query": "q", "document": f"d{i}", "text": "x", "prior": i or None} for i in range(3)]
     Path("documents.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    golds = [{"query": "q", "left": "d0", "right": "d1", "outcome": 1},
+    gold_questions = [{"query": "q", "left": "d0", "right": "d1", "outcome": 1},
              {"query": "q", "left": "d0", "grade": 3}]  # fmt: skip
-    Path("golds.jsonl").write_text("".join(json.dumps(row) + "\n" for row in golds))
+    Path("gold_questions.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in gold_questions)
+    )
     words = ("label", "setup", "labels", "--documents", "documents.jsonl")
     for more, message in (
-        (("--gold-share", 0.1), "needs --golds"), (("--depth", 9), "--depth goes with --run"),
+        (("--gold-rate", 0.1), "needs --gold-questions"), (("--depth", 9), "--depth goes with --run"),
         (("--tool", "grades", "--strategy", "heap"), "--strategy goes with --tool pairs"),
         (("--tool", "grades", "--refine", 3), "--refine goes with --tool pairs"),
     ):  # fmt: skip
         result = run(*words, *more)
         assert (result.returncode, Path("labels").exists()) == (2, False), more
         assert message in result.stderr
-    result = run(*words, "--golds", "golds.jsonl")
+    result = run(*words, "--gold-questions", "gold_questions.jsonl")
     assert result.returncode == 0, result.stderr
     assert "1 queries, 3 documents, 2 known answers" in result.stdout
-    assert "2 known answers are stored and never asked; --gold-share mixes them in" in result.stderr
+    assert "2 known answers are stored and never asked; --gold-rate mixes them in" in result.stderr
     assert "1 of 2 known answers do not fit the tool pairs" in result.stderr
     assert "in 1 queries (such as q) only some documents have a prior" in result.stderr
     long = run("label", "setup", "other", "--title", "x" * 301)

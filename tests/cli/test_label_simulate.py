@@ -14,9 +14,9 @@ SMALL = ("label", "simulate", "--n", 20, "--k", 5)
 def test_json_of_one_strategy_is_one_record(run) -> None:
     result = run(*SMALL, "--runs", 300, "--strategy", "heap", "--json")
     record = json.loads(result.stdout)
-    assert record["mean"] == pytest.approx(47.1, abs=1.5)  # SPEC 2.3
+    assert record["mean_questions"] == pytest.approx(47.1, abs=1.5)  # SPEC 2.3
     assert record["recall"] == 1
-    assert record["sd"] > 0
+    assert record["sd_questions"] > 0
     assert run(*SMALL, "--runs", 300, "--strategy", "heap", "--json").stdout == result.stdout
 
 
@@ -47,7 +47,7 @@ def test_recorded_votes_are_simulated(run, tmp_path: Path) -> None:
     record = json.loads(result.stdout)
     assert record["recall"] == 1
     assert record["runs"] == 30
-    assert record["topics"] == {"t": 1.0}
+    assert record["recall_by_query"] == {"t": 1.0}
 
 
 def test_pairs_without_a_vote_print_a_note(run, tmp_path: Path) -> None:
@@ -68,8 +68,8 @@ def test_pairs_without_a_vote_print_a_note(run, tmp_path: Path) -> None:
         (("--noise", "2"), 1, "between 0 and 1"),
         (("--votes", "no.csv"), 1, "no.csv"),
         (("--n", "0"), 2, "0"),
-        (("--equal", "maybe"), 2, "maybe"),
-        (("--equal", "coin"), 2, "--equal goes with --votes"),
+        (("--equal-votes", "maybe"), 2, "maybe"),
+        (("--equal-votes", "random"), 2, "--equal-votes goes with --votes"),
     ],
 )
 def test_errors_are_one_line(run, args: tuple[str, ...], code: int, message: str) -> None:

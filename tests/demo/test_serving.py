@@ -45,7 +45,7 @@ def serve_reader(answers: int):
         with store.read() as tx:
             project, you = find_project(tx, None), people.by_login(tx, LOCAL)
         assert you is not None
-        assert settings.open
+        assert settings.single_user
         try:
             judge(store, project, you, Reader(answers))
         finally:
@@ -89,7 +89,7 @@ def test_serve_keeps_the_application_running(small, tmp_path: Path, run, monkeyp
     calls = []
 
     def serve(where: Path, host: str, port: int, settings: ServeSettings) -> None:
-        calls.append((where, host, settings.open, (where / "report.html").exists()))
+        calls.append((where, host, settings.single_user, (where / "report.html").exists()))
         raise KeyboardInterrupt
 
     monkeypatch.setattr(loop, "serve", serve)
@@ -119,6 +119,6 @@ def test_a_server_stops_when_its_condition_is_true(tmp_path: Path, monkeypatch, 
         checks.append(threading.current_thread().name)
         return len(checks) > 5
 
-    served.serve(tmp_path, "127.0.0.1", 0, ServeSettings(open=True), until)
+    served.serve(tmp_path, "127.0.0.1", 0, ServeSettings(single_user=True), until)
     assert len(checks) == 6
     assert "/open?token=" in capsys.readouterr().out

@@ -41,8 +41,8 @@ def test_a_pair_is_asked_in_both_orders_and_both_replies_are_charged(stub: Stub)
     assert texts[0].index("apples") > texts[0].index("Document B")
     assert texts[1].index("apples") < texts[1].index("Document B")
     assert "fruit" in texts[0]
-    assert answer.cost["tokens_in"] == 200
-    assert answer.cost["money"] == pytest.approx((200 * 2 + 10 * 10) / 1e6)
+    assert answer.cost["input_tokens"] == 200
+    assert answer.cost["price"] == pytest.approx((200 * 2 + 10 * 10) / 1e6)
     assert set(stub.keys) == {"Bearer secret"}
     assert "secret" not in repr(Chat(stub.url, "m", key="secret"))
 
@@ -117,7 +117,7 @@ def test_a_model_labels_a_query_to_the_end(stub: Stub) -> None:
     log = [record for _, record in label(session, chat, "words", texts.__getitem__)]
     assert session.order == ("d5", "d4", "d3")
     assert len(stub.requests) == 2 * len(log)
-    assert all(record["cost"]["tokens_in"] == 200 for record in log)
+    assert all(record["cost"]["input_tokens"] == 200 for record in log)
     again = Session(list(texts), setting, [from_dict(record) for record in log])
     assert again.order == session.order
 
@@ -140,7 +140,7 @@ def test_contradictory_replies_follow_the_conflicts_option(stub: Stub) -> None:
     assert (skipped.outcome, skipped.skipped) == (
         0, "the model contradicted itself when the order was swapped",
     )  # fmt: skip
-    assert skipped.cost["tokens_in"] == 200, "skipped questions are charged too"
+    assert skipped.cost["input_tokens"] == 200, "skipped questions are charged too"
     assert Chat(stub.url, "m", conflicts="first").judge("fruit", A, B).outcome == 1
     with pytest.raises(DataError, match="one of tie, skip, first; got 'coin'"):
         Chat(stub.url, "m", conflicts="coin")  # type: ignore[arg-type]

@@ -53,7 +53,7 @@ def mutate(rng: random.Random, text: bytes) -> bytes:
 
 
 def number(word: bytes) -> float | None:
-    """What a number in a file may look like: an ASCII decimal, nan, inf or null."""
+    """Return the value of an ASCII decimal, nan, inf or null; None if it is none of these."""
     try:
         text = word.decode("ascii")
     except UnicodeDecodeError:
@@ -62,7 +62,7 @@ def number(word: bytes) -> float | None:
 
 
 def reference(text: bytes) -> tuple[list, list, list] | None:
-    """(labels, query ids, {feature: value}) of each row, or None where a line is wrong."""
+    """Return (labels, query ids, {feature: value} per row), or None if a line is invalid."""
     blank = b" \t\r\x0b\x0c"
     labels, queries, rows = [], [], []
     for line in text.split(b"\n"):
@@ -80,12 +80,12 @@ def reference(text: bytes) -> tuple[list, list, list] | None:
         row: dict[int, float] = {}
         for word in words[2:]:
             index, colon, value = word.partition(b":")
-            found = number(value)
-            if not colon or not index.isdigit() or found is None or int(index) > 2**31 - 1:
+            parsed = number(value)
+            if not colon or not index.isdigit() or parsed is None or int(index) > 2**31 - 1:
                 return None
             if int(index) in row:
                 return None
-            row[int(index)] = found
+            row[int(index)] = parsed
         labels.append(label)
         queries.append(words[1][4:])
         rows.append(row)
@@ -93,24 +93,24 @@ def reference(text: bytes) -> tuple[list, list, list] | None:
 
 
 def check_letor(path: Path, text: bytes) -> None:
-    want = reference(text)
+    expected = reference(text)
     try:
         data = fp.read_letor(path, dtype="float64", cache=False)
     except fp.DataError as error:
-        assert want is None, (text, error)
+        assert expected is None, (text, error)
         assert str(error).startswith(str(path)), error
         return
-    assert want is not None, text
-    labels, queries, rows = want
+    assert expected is not None, text
+    labels, queries, rows = expected
     order = sorted(range(len(rows)), key=lambda i: queries.index(queries[i]))
     assert data.y.tolist() == [labels[i] for i in order], text
     X = data.dense().X
     first = 0 if any(0 in row for row in rows) else 1
-    for got, i in zip(X, order, strict=True):
+    for parsed_row, i in zip(X, order, strict=True):
         full = np.zeros(X.shape[1])
         for index, value in rows[i].items():
             full[index - first] = value
-        assert np.array_equal(got, full, equal_nan=True), text
+        assert np.array_equal(parsed_row, full, equal_nan=True), text
 
 
 def check_trec(path: Path, text: bytes) -> None:

@@ -27,13 +27,13 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "src"))
 import httpx
 
 from tests.web import postgres
-from tests.web.load import Server, Tally, Worker, prepare, reckon
+from tests.web.load import Server, Tally, Worker, prepare, verify_store
 
-UNDO = 0.05  # of all steps
+UNDO = 0.05  # fraction of the steps
 
 
 class Answering(threading.Thread):
-    """One assessor who never gives up."""
+    """An assessor who retries until the server answers."""
 
     def __init__(self, worker: Worker, address: str, stop: threading.Event, tally: Tally) -> None:
         super().__init__(daemon=True)
@@ -50,7 +50,7 @@ class Answering(threading.Thread):
                     return
 
     def step(self, client: httpx.Client, state: dict[str, Any]) -> dict[str, Any] | None:
-        """Answer, or now and then undo; the state after it."""
+        """Answer, or sometimes undo; return the next state."""
         body: dict[str, Any] = {"seq": state["seq"], "key": uuid4().hex}
         verb = "answers"
         if state["can_undo"] and self.rng.random() < UNDO:
@@ -67,7 +67,7 @@ class Answering(threading.Thread):
     def call(
         self, client: httpx.Client, method: str, path: str, body: dict[str, Any] | None
     ) -> dict[str, Any] | None:
-        """Until it is answered; None when the time is over."""
+        """Repeat a request until it is answered; return None when the time is over."""
         while not self.stop_.is_set():
             try:
                 reply = client.request(method, path, json=body)
@@ -75,23 +75,23 @@ class Answering(threading.Thread):
                 time.sleep(0.01)
                 continue
             if reply.status_code == 200:
-                found: dict[str, Any] = reply.json()
-                return found
+                state: dict[str, Any] = reply.json()
+                return state
             self.tally.wrong.append(f"{method} {path}: {reply.status_code} {reply.text[:200]}")
             return None
         return None
 
 
 def soak(
-    where: str, kills: int, workers: int = 8, seed: int = 0, longest: float = 1.0,
+    location: str, kills: int, workers: int = 8, seed: int = 0, max_wait: float = 1.0,
     minutes: float = 1e6, between: int = 0,
 ) -> dict[str, Any]:  # fmt: skip
-    """Kill so many times; what was acknowledged, what was kept, and all that is wrong.
+    """Kill the server this many times; return the counts of events, and all problems.
 
     A kill comes at a random moment, after at least `between` more acknowledged answers.
     """
-    people = prepare(where, workers, queries=max(20, 2 * kills), documents=14, k=5)
-    server, stop, tally = Server(where), threading.Event(), Tally()
+    people = prepare(location, workers, queries=max(20, 2 * kills), documents=14, k=5)
+    server, stop, tally = Server(location), threading.Event(), Tally()
     rng, end = random.Random(seed), time.monotonic() + 60 * minutes
     server.start()
     threads = [Answering(worker, server.address, stop, tally) for worker in people]
@@ -102,28 +102,28 @@ def soak(
             if time.monotonic() > end:
                 kills = number
                 break
-            wanted = len(tally.acknowledged) + between
-            time.sleep(rng.uniform(0.05, longest))
-            while len(tally.acknowledged) < wanted and not tally.wrong and time.monotonic() < end:
+            target = len(tally.acknowledged) + between
+            time.sleep(rng.uniform(0.05, max_wait))
+            while len(tally.acknowledged) < target and not tally.wrong and time.monotonic() < end:
                 time.sleep(0.01)
             server.kill()
             server.start()
             if (number + 1) % 10 == 0:
                 print(f"{number + 1} kills, {len(tally.acknowledged)} acknowledged", flush=True)
         time.sleep(0.5)
-    except KeyboardInterrupt:  # enough for a person; what was done is reckoned all the same
+    except KeyboardInterrupt:  # interrupted by the user; the events so far are checked
         kills = number
     finally:
         stop.set()
         for thread in threads:
             thread.join(timeout=60)
         server.stop()
-    return {"kills": kills, **reckon(where, tally)}
+    return {"kills": kills, **verify_store(location, tally)}
 
 
 @contextmanager
 def database(kind: str) -> Iterator[str]:
-    """An empty one, gone afterwards."""
+    """Yield the location of an empty store, which is deleted afterwards."""
     if kind == "postgres":
         with postgres.cluster() as server:
             yield postgres.new_database(server)
@@ -139,14 +139,14 @@ def main() -> None:
     parser.add_argument("--database", choices=["sqlite", "postgres"], default="sqlite")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=1e6, help="Stop killing after this time.")
-    given = parser.parse_args()
-    with database(given.database) as where:
-        found = soak(where, given.kills, given.workers, given.seed, minutes=given.minutes)
-    problems = found.pop("problems")
-    print(f"{given.database}: " + ", ".join(f"{name} {value}" for name, value in found.items()))
+    args = parser.parse_args()
+    with database(args.database) as location:
+        report = soak(location, args.kills, args.workers, args.seed, minutes=args.minutes)
+    problems = report.pop("problems")
+    print(f"{args.database}: " + ", ".join(f"{name} {value}" for name, value in report.items()))
     for problem in problems[:20]:
         print(f"WRONG: {problem}")
-    if problems or not found["acknowledged"]:
+    if problems or not report["acknowledged"]:
         sys.exit(1)
     print("no judgment was lost, none is there twice, every log replays")
 

@@ -23,8 +23,8 @@ def test_no_judgment_is_lost(kind: str) -> None:
 
 
 def test_a_lost_judgment_would_be_noticed(tmp_path: Path) -> None:
-    """The reckoning itself: an acknowledged answer that is not in the log is a problem."""
-    where = str(tmp_path / "project")
-    kill_server.prepare(where, 1, queries=1, documents=3)
+    """The check itself is tested: it reports an acknowledged answer that is not in the log."""
+    location = str(tmp_path / "project")
+    kill_server.prepare(location, 1, queries=1, documents=3)
     tally = kill_server.Tally(acknowledged=[(1, 0, "gone")])
-    assert kill_server.reckon(where, tally)["problems"]
+    assert kill_server.verify_store(location, tally)["problems"]

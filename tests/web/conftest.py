@@ -17,7 +17,7 @@ from tests.web.site import Clock, Site
 
 @pytest.fixture(autouse=True)
 def quick_passwords(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Argon2 as it is, but with little work; tests of its time ask for `real_passwords`."""
+    """Use Argon2 with a low cost; tests of its time use the fixture `real_passwords`."""
     if "real_passwords" not in request.fixturenames:
         quick = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
         monkeypatch.setattr(people, "hasher", lambda: quick)
@@ -25,12 +25,12 @@ def quick_passwords(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
 
 @pytest.fixture
 def real_passwords() -> None:
-    """The work that an attacker has."""
+    """Use Argon2 with its real cost."""
 
 
 @pytest.fixture(scope="session")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with its tables and nothing else, to copy."""
+    """Return the folder of an empty store with its tables, to be copied."""
     folder = tmp_path_factory.mktemp("fresh")
     Store(folder).prepare().close()
     return folder
@@ -38,18 +38,18 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def site(tmp_path: Path, fresh: Path) -> Iterator[Site]:
-    """The application on SQLite."""
+    """Yield the application on SQLite."""
     clock = Clock()
     shutil.copytree(fresh, tmp_path / "project")
     store = Store(tmp_path / "project", clock)
-    made = Site(store, clock)
-    yield made
-    made.close()
+    new_site = Site(store, clock)
+    yield new_site
+    new_site.close()
 
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
-    """Skipped, and said so, without PostgreSQL."""
+    """Yield the URL of a PostgreSQL server; skip the test if PostgreSQL is not installed."""
     if postgres.programs() is None:
         pytest.skip("PostgreSQL is not installed")
     with postgres.cluster() as url:
@@ -57,8 +57,8 @@ def postgres_server() -> Iterator[str]:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where a store may live: a folder, or a database of our own PostgreSQL."""
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the location of a new store: a folder, or a PostgreSQL database."""
     if request.param == "sqlite":
         return str(tmp_path / "project")
     return postgres.new_database(request.getfixturevalue("postgres_server"))
@@ -66,26 +66,26 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture(scope="session")
 def fresh_postgres(postgres_server: str) -> str:
-    """The name of a database with its tables and nothing else, to copy."""
+    """Return the name of an empty database with its tables, to be copied."""
     url = postgres.new_database(postgres_server)
     Store(url).prepare().close()
     return url.rpartition("/")[2]
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def both(request: pytest.FixtureRequest, tmp_path: Path, fresh: Path) -> Iterator[Site]:
-    """The application on each database."""
-    where = str(tmp_path / "project")
+def db_site(request: pytest.FixtureRequest, tmp_path: Path, fresh: Path) -> Iterator[Site]:
+    """Yield the application on SQLite and on PostgreSQL in turn."""
+    location = str(tmp_path / "project")
     if request.param == "sqlite":
-        shutil.copytree(fresh, where)
+        shutil.copytree(fresh, location)
     else:
         server, template = map(request.getfixturevalue, ("postgres_server", "fresh_postgres"))
-        where = postgres.new_database(server, template)
+        location = postgres.new_database(server, template)
     clock = Clock()
-    store = Store(where, clock)
-    made = Site(store, clock)
-    yield made
-    made.close()
+    store = Store(location, clock)
+    new_site = Site(store, clock)
+    yield new_site
+    new_site.close()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -32,7 +32,7 @@ SOURCE = Path(__file__).parents[2] / "src"
 
 @dataclass(frozen=True)
 class Worker:
-    """Somebody who is logged in: cookie, token for changes, tasks."""
+    """A signed-in assessor: session cookie, CSRF token, tasks."""
 
     number: int
     cookie: str
@@ -47,14 +47,14 @@ class Worker:
 
 
 def prepare(
-    where: str, workers: int, queries: int, documents: int = 50, k: int = 10,
+    location: str, workers: int, queries: int, documents: int = 50, k: int = 10,
     strategy: str = "heap-closure", text: str = "A document. " * 40,
 ) -> list[Worker]:  # fmt: skip
-    """A project in which everyone has every query."""
-    store = Store(where).prepare()
+    """Create a project in which every query is assigned to every assessor."""
+    store = Store(location).prepare()
     with store.write() as tx:
         lead = people.ensure(tx, "lead")
-        made = projects.create(tx, "load", setting={"k": k, "strategy": strategy}, by=lead)
+        project = projects.create(tx, "load", setting={"k": k, "strategy": strategy}, by=lead)
         rows = []
         for number in range(queries):
             docs = tuple(
@@ -62,46 +62,46 @@ def prepare(
             )
             rows.append(
                 add_query(
-                    tx, made.id, QueryRecord(f"q{number}", f"query {number}", "", docs), number
+                    tx, project.id, QueryRecord(f"q{number}", f"query {number}", "", docs), number
                 )
             )
-        found = []
+        clients = []
         for number in range(workers):
             person = people.create(tx, f"worker{number}")
-            projects.join(tx, made, person, "assessor")
-            mine = tuple(
-                tasks.add(tx, made, row, person.id, "pairs", number, at)
+            projects.join(tx, project, person, "assessor")
+            own_tasks = tuple(
+                tasks.add(tx, project, row, person.id, "pairs", number, at)
                 for at, row in enumerate(rows)
             )
             token, login = logins.start(tx, person)
-            found.append(Worker(number, token, login.csrf, mine))
-        projects.set_state(tx, made, "open", lead)
+            clients.append(Worker(number, token, login.csrf, own_tasks))
+        projects.set_state(tx, project, "open", lead)
     store.close()
-    return found
+    return clients
 
 
 @dataclass
 class Server:
-    """`firstpage label serve` on a port of its own; may be killed and started again."""
+    """`firstpage label serve` on a free port; it may be killed and started again."""
 
-    where: str
+    location: str
     port: int = 0
     process: subprocess.Popen[bytes] | None = None
     starts: int = 0
 
     def __post_init__(self) -> None:
         if not self.port:
-            with socket.socket() as found:
-                found.bind(("127.0.0.1", 0))
-                self.port = found.getsockname()[1]
+            with socket.socket() as listener:
+                listener.bind(("127.0.0.1", 0))
+                self.port = listener.getsockname()[1]
 
     @property
     def address(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self, patience: float = 60.0) -> None:
-        """Up, and answering."""
-        command = [sys.executable, "-m", "firstpage", "label", "serve", self.where]
+        """Start the server, and wait until it answers."""
+        command = [sys.executable, "-m", "firstpage", "label", "serve", self.location]
         path = os.pathsep.join([str(SOURCE), os.environ.get("PYTHONPATH", "")])
         self.process = subprocess.Popen(
             [*command, "--port", str(self.port)], stdout=subprocess.DEVNULL,
@@ -119,7 +119,7 @@ class Server:
         raise AssertionError("the server does not answer")
 
     def kill(self) -> None:
-        """As the power goes: no warning, no tidying up."""
+        """Kill the server as a power failure would: without warning or cleanup."""
         assert self.process is not None
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
@@ -132,25 +132,25 @@ class Server:
 
 @dataclass
 class Tally:
-    """What the server acknowledged: (task, seq, key)."""
+    """The acknowledged events as (task, seq, key)."""
 
     acknowledged: list[tuple[int, int, str]] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
 
 
-def reckon(where: str, tally: Tally) -> dict[str, Any]:
-    """Every acknowledged event is there once, logs have no gaps, and they replay."""
-    store = Store(where)
+def verify_store(location: str, tally: Tally) -> dict[str, Any]:
+    """Check that every acknowledged event is stored once, and that logs have no gaps and replay."""
+    store = Store(location)
     problems = list(tally.wrong)
     with store.read() as tx:
         rows = tx.all(select(events.c.task, events.c.seq, events.c.key))
-        kept = {(r["task"], r["key"]): r["seq"] for r in rows}
-        if len(kept) < len(rows):
+        stored = {(r["task"], r["key"]): r["seq"] for r in rows}
+        if len(stored) < len(rows):
             problems.append("a key is in the log twice")
         for task, seq, key in tally.acknowledged:
-            if kept.get((task, key)) != seq:
+            if stored.get((task, key)) != seq:
                 problems.append(f"task {task}: {key} was acknowledged as {seq}, kept as "
-                                f"{kept.get((task, key))}")  # fmt: skip
+                                f"{stored.get((task, key))}")  # fmt: skip
         if len(set(tally.acknowledged)) < len(tally.acknowledged):
             problems.append("an answer was acknowledged twice as different ones")
         replayed = 0
@@ -164,7 +164,7 @@ def reckon(where: str, tally: Tally) -> dict[str, Any]:
             assert task is not None
             keys = [d["key"] for d in texts.documents_of(tx, task.query)]
             session = Session(keys, task.setting, log.since(tx, task.id))
-            if len(session.judgments) != task.asked or session.done != (task.state == "done"):
+            if len(session.judgments) != task.judgments or session.done != (task.state == "done"):
                 problems.append(f"task {task.id}: the log says otherwise than the task")
             replayed += 1
     store.close()

@@ -16,12 +16,12 @@ PLACES = ("/usr/lib/postgresql/*/bin", "/usr/local/pgsql/bin", "/opt/homebrew/bi
 
 
 def programs() -> Path | None:
-    """The folder of `initdb` and `pg_ctl`; None where PostgreSQL is not installed."""
-    found = shutil.which("initdb")
-    if found:
-        return Path(found).parent
-    for place in PLACES:
-        for folder in sorted(Path("/").glob(place.lstrip("/")), reverse=True):
+    """Return the folder of `initdb` and `pg_ctl`; None if PostgreSQL is not installed."""
+    executable = shutil.which("initdb")
+    if executable:
+        return Path(executable).parent
+    for candidate in PLACES:
+        for folder in sorted(Path("/").glob(candidate.lstrip("/")), reverse=True):
             if (folder / "initdb").exists():
                 return folder
     return None
@@ -29,7 +29,7 @@ def programs() -> Path | None:
 
 @contextmanager
 def cluster() -> Iterator[str]:
-    """The URL of a running server with all its data in a folder that goes away."""
+    """Yield the URL of a running server whose data folder is deleted afterwards."""
     folder = programs()
     assert folder is not None
     root = Path(tempfile.mkdtemp(prefix="firstpage-pg-"))
@@ -49,7 +49,7 @@ def cluster() -> Iterator[str]:
 
 
 def new_database(server: str, template: str = "template1") -> str:
-    """A new database on the server, empty or a copy of another one; its URL."""
+    """Create a database on the server, empty or as a copy of another one; return its URL."""
     import psycopg
 
     name = f"t{uuid4().hex}"
@@ -68,7 +68,7 @@ def _run(*command: object) -> None:
 
 
 def _as_user(*command: object) -> list[str]:
-    """PostgreSQL will not run as root."""
+    """Return the command run as an unprivileged user: PostgreSQL refuses to run as root."""
     words = [str(word) for word in command]
     if os.geteuid() != 0:
         return words
@@ -76,7 +76,7 @@ def _as_user(*command: object) -> list[str]:
 
 
 def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
         return port

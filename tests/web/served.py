@@ -37,7 +37,7 @@ def served(site: Site) -> Iterator[str]:
 
 
 def browser(address: str, network: str, site: Site | None = None, login: str = "") -> httpx.Client:
-    """Return a browser from a network; signed in where a login is given."""
+    """Return a client from a network, signed in if there is a login."""
     client = httpx.Client(base_url=address, headers={"X-Forwarded-For": network}, timeout=PATIENCE)
     if site is not None and login:
         person = site.person(login)

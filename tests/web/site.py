@@ -25,7 +25,7 @@ from firstpage.web.store.projects import Project
 from firstpage.web.store.tables import documents, events, queries
 from firstpage.web.store.texts import DocumentRecord, QueryRecord
 
-with warnings.catch_warnings():  # it would rather have another HTTP library
+with warnings.catch_warnings():  # a deprecation warning about its HTTP library
     warnings.simplefilter("ignore")
     from starlette.testclient import TestClient
 
@@ -43,8 +43,8 @@ def add_query(tx: Tx, project: int, query: QueryRecord, position: int) -> int:
     return row
 
 
-def add_documents(tx: Tx, query: int, given: Sequence[DocumentRecord], start: int = 0) -> None:
-    tx.add_all(documents, [texts.document_row(query, start + i, d) for i, d in enumerate(given)])
+def add_documents(tx: Tx, query: int, records: Sequence[DocumentRecord], start: int = 0) -> None:
+    tx.add_all(documents, [texts.document_row(query, start + i, d) for i, d in enumerate(records)])
 
 
 def log_rows(tx: Tx, task: int) -> Sequence[RowMapping]:
@@ -67,7 +67,7 @@ class Clock:
 
 @cache
 def portal() -> BlockingPortal:
-    """One event loop for the applications of all tests, in a thread that ends with the process."""
+    """Return one event loop for the applications of all tests, in a thread of this process."""
     context = start_blocking_portal()
     opened = context.__enter__()
     atexit.register(context.__exit__, None, None, None)
@@ -80,7 +80,7 @@ IDLE: list[FastAPI] = []  # with the default settings; a new one takes 0.1 s at 
 
 @dataclass
 class Site:
-    """`store` and `app`; people come by name and are logged in at the database."""
+    """A store and an application; people are created by name and signed in in the database."""
 
     store: Store
     clock: Clock
@@ -96,7 +96,7 @@ class Site:
         self._own = self.app
 
     def close(self) -> None:
-        """End the store; the application may serve another site."""
+        """Close the store; the application may serve another site."""
         self.store.close()
         if self.settings == DEFAULT:
             IDLE.append(self._own)
@@ -106,9 +106,9 @@ class Site:
             return people.ensure(tx, login, login.title(), admin=admin)
 
     def client(self, login: str | None = None) -> Client:
-        """A browser; logged in where a login is given."""
+        """Return a client, signed in if there is a login."""
         client = Client(self.app, base_url=f"http://{HOST}", raise_server_exceptions=True)
-        client.portal = portal()  # else every request starts a thread and an event loop of its own
+        client.portal = portal()  # otherwise every request starts a thread and an event loop
         if login is not None:
             person = self.person(login)
             with self.store.write() as tx:
@@ -122,22 +122,22 @@ class Site:
         queries: int = 2, documents: int = 6, tool: str = "pairs", opened: bool = True,
         setting: dict[str, Any] | None = None, options: dict[str, Any] | None = None,
     ) -> Project:  # fmt: skip
-        """Every assessor has every query."""
-        chief, team = self.person(lead), [self.person(name) for name in assessors]
+        """Create a project in which every query is assigned to every assessor."""
+        lead_person, team = self.person(lead), [self.person(name) for name in assessors]
         with self.store.write() as tx:
-            made = projects.create(
+            project = projects.create(
                 tx, slug, tool=tool, setting=setting or {"k": 3, "strategy": "heap"},
-                options=options, by=chief,
+                options=options, by=lead_person,
             )  # fmt: skip
             for number in range(queries):
-                row = add_query(tx, made.id, query(number, documents), number)
+                row = add_query(tx, project.id, query(number, documents), number)
                 for person in team:
-                    tasks.add(tx, made, row, person.id, tool, 0, number)
+                    tasks.add(tx, project, row, person.id, tool, 0, number)
             for person in team:
-                projects.join(tx, made, person, "assessor")
+                projects.join(tx, project, person, "assessor")
             if opened:
-                made = projects.set_state(tx, made, "open", chief)
-        return made
+                project = projects.set_state(tx, project, "open", lead_person)
+        return project
 
     def task(self, slug: str, login: str, number: int = 0) -> int:
         """Return the id of a person's task."""
@@ -149,22 +149,22 @@ class Site:
 
 
 class Client(TestClient):
-    """With the few calls that judging takes."""
+    """A test client with methods for judging."""
 
     def state(self, task: int) -> dict[str, Any]:
-        found = self.get(f"/api/v1/tasks/{task}")
-        assert found.status_code == 200, found.text
-        state: dict[str, Any] = found.json()
+        response = self.get(f"/api/v1/tasks/{task}")
+        assert response.status_code == 200, response.text
+        state: dict[str, Any] = response.json()
         return state
 
-    def answer(self, state: dict[str, Any], outcome: int = 1, **more: Any) -> Any:
-        """Answer what a state asks."""
+    def answer(self, state: dict[str, Any], outcome: int = 1, **fields: Any) -> Any:
+        """Answer the open question of a state."""
         return self.post(
-            f"/api/v1/tasks/{state['task']}/answers", json=body(state, outcome, **more)
+            f"/api/v1/tasks/{state['task']}/answers", json=body(state, outcome, **fields)
         )
 
     def judge(self, task: int, better: Any = None) -> dict[str, Any]:
-        """A whole query; `better(left, right)` gives outcomes, or the smaller key wins."""
+        """Judge a whole query by `better(left, right)`, by default in the order of the keys."""
         state = self.state(task)
         while state["question"] is not None:
             left, right = state["question"]["left"], state["question"]["right"]
@@ -175,16 +175,16 @@ class Client(TestClient):
         return state
 
 
-def body(state: dict[str, Any], outcome: int = 1, **more: Any) -> dict[str, Any]:
+def body(state: dict[str, Any], outcome: int = 1, **fields: Any) -> dict[str, Any]:
     question = state["question"]
     return {
         "seq": state["seq"], "key": uuid4().hex, "left": question["left"]["key"],
-        "right": question["right"] and question["right"]["key"], "outcome": outcome, **more,
+        "right": question["right"] and question["right"]["key"], "outcome": outcome, **fields,
     }  # fmt: skip
 
 
 def query(number: int, documents: int = 6) -> QueryRecord:
-    """Its documents are d0, d1, .. from best to worst, if one likes."""
+    """Return a query with documents d0, d1, .., from best to worst for simulated assessors."""
     return QueryRecord(
         f"q{number}", f"query {number}", "what is wanted",
         tuple(DocumentRecord(f"d{i}", f"Title {i}", body=f"Body {i} of {number}") for i in range(documents)),

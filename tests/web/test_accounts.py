@@ -26,9 +26,9 @@ def log_in(client: Client, login: str, password: str = PASSWORD):
     return client.post("/api/v1/login", json={"login": login, "password": password})
 
 
-def test_log_in_and_out(both: Site) -> None:
-    with_password(both, "ada")
-    client = both.client()
+def test_log_in_and_out(db_site: Site) -> None:
+    with_password(db_site, "ada")
+    client = db_site.client()
     assert client.get("/api/v1/me").status_code == 401
     reply = log_in(client, "Ada")
     assert reply.status_code == 200
@@ -47,14 +47,14 @@ def test_the_token_is_not_in_the_database(site: Site) -> None:
     client = site.client()
     log_in(client, "ada")
     with site.store.read() as tx:
-        kept = tx.all(select(logins))
+        rows = tx.all(select(logins))
     token = client.cookies[COOKIE]
-    assert len(kept) == 1
-    assert token not in str([dict(row) for row in kept])
+    assert len(rows) == 1
+    assert token not in str([dict(row) for row in rows])
 
 
 def test_a_session_token_from_before_login_is_replaced(site: Site) -> None:
-    """Fixation: whoever planted a cookie does not come in with it."""
+    """Session fixation: a cookie that an attacker planted does not become a session."""
     with_password(site, "ada")
     attacker = site.client("eve")
     planted = attacker.cookies[COOKIE]
@@ -73,18 +73,18 @@ def test_a_login_expires(site: Site) -> None:
     site.clock.pass_(days=29)
     assert ada.get("/api/v1/me").status_code == 200
     site.clock.pass_(days=29)
-    assert ada.get("/api/v1/me").status_code == 200, "being there prolongs it"
+    assert ada.get("/api/v1/me").status_code == 200, "use extends it"
     site.clock.pass_(days=31)
     assert ada.get("/api/v1/me").status_code == 401
 
 
-def test_guessing_is_limited_by_login(both: Site) -> None:
-    with_password(both, "ada")
-    client = both.client()
+def test_guessing_is_limited_by_login(db_site: Site) -> None:
+    with_password(db_site, "ada")
+    client = db_site.client()
     codes = [log_in(client, "ada", "wrong password").status_code for _ in range(11)]
     assert codes == [401] * attempts.BY_LOGIN_AND_SOURCE + [429]
-    assert log_in(client, "ada").status_code == 429, "also with the right one"
-    both.clock.pass_(minutes=16)
+    assert log_in(client, "ada").status_code == 429, "also with the correct password"
+    db_site.clock.pass_(minutes=16)
     assert log_in(client, "ada").status_code == 200
 
 
@@ -109,8 +109,8 @@ def test_a_correct_password_resets_the_failure_count(site: Site) -> None:
 def test_an_unknown_login_takes_as_long_as_a_known_one(
     site: Site, real_passwords: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The work is the same: one hash of the same cost is computed.  Clocks would tell less."""
-    people._dummy_hash.cache_clear()  # another test's may be quick
+    """Both compute one hash of the same cost, which is stricter than measuring time."""
+    people._dummy_hash.cache_clear()  # the cached one may be of another test, with a low cost
     with_password(site, "ada")
     checked: list[str] = []
     real = people.hasher().verify
@@ -119,7 +119,9 @@ def test_an_unknown_login_takes_as_long_as_a_known_one(
         checked.append(known)
         return real(known, password)
 
-    monkeypatch.setattr(type(people.hasher()), "verify", lambda self, *given: verify(*given))
+    monkeypatch.setattr(
+        type(people.hasher()), "verify", lambda self, *arguments: verify(*arguments)
+    )
     for login in ("ada", "nobody"):
         with pytest.raises(sign_in.WrongLogin):
             sign_in.log_in(site.store, login, "wrong password", attempts.network("here"))
@@ -129,17 +131,17 @@ def test_an_unknown_login_takes_as_long_as_a_known_one(
     assert checked[0] != checked[1]
 
 
-def test_changing_the_password_ends_other_sessions(both: Site) -> None:
-    with_password(both, "ada")
-    here, there = both.client("ada"), both.client("ada")
-    wrong = here.post("/api/v1/password", json={"old": "not this one", "new": NEW})
+def test_changing_the_password_ends_other_sessions(db_site: Site) -> None:
+    with_password(db_site, "ada")
+    current_client, other_client = db_site.client("ada"), db_site.client("ada")
+    wrong = current_client.post("/api/v1/password", json={"old": "not this one", "new": NEW})
     assert wrong.status_code == 400
-    done = here.post("/api/v1/password", json={"old": PASSWORD, "new": NEW})
+    done = current_client.post("/api/v1/password", json={"old": PASSWORD, "new": NEW})
     assert done.status_code == 204
-    assert here.get("/api/v1/me").status_code == 200
-    assert there.get("/api/v1/me").status_code == 401
-    assert log_in(both.client(), "ada").status_code == 401
-    assert log_in(both.client(), "ada", NEW).status_code == 200
+    assert current_client.get("/api/v1/me").status_code == 200
+    assert other_client.get("/api/v1/me").status_code == 401
+    assert log_in(db_site.client(), "ada").status_code == 401
+    assert log_in(db_site.client(), "ada", NEW).status_code == 200
 
 
 @pytest.mark.parametrize("password", ["short", "x" * 501])
@@ -150,19 +152,21 @@ def test_password_length_is_bounded(site: Site, password: str) -> None:
     assert "10 to 500" in reply.json()["detail"]
 
 
-def test_an_invitation_works_once(both: Site) -> None:
-    both.project()
-    lena = both.client("lena")
-    made = lena.post("/api/v1/projects/books/invitations", json={"role": "assessor"}).json()
-    given = {"token": made["token"], "login": "bob", "name": "Bob", "password": PASSWORD}
-    bob = both.client()
-    reply = bob.post("/api/v1/invitations/accept", json=given)
+def test_an_invitation_works_once(db_site: Site) -> None:
+    db_site.project()
+    lena = db_site.client("lena")
+    invitation = lena.post("/api/v1/projects/books/invitations", json={"role": "assessor"}).json()
+    form = {"token": invitation["token"], "login": "bob", "name": "Bob", "password": PASSWORD}
+    bob = db_site.client()
+    reply = bob.post("/api/v1/invitations/accept", json=form)
     assert reply.status_code == 200
     assert reply.json() == {"project": "books"}
     assert bob.get("/api/v1/projects/books").json()["roles"] == ["assessor"]
-    again = both.client().post("/api/v1/invitations/accept", json={**given, "login": "mallory"})
-    assert again.status_code == 400
-    with both.store.read() as tx:
+    second_response = db_site.client().post(
+        "/api/v1/invitations/accept", json={**form, "login": "mallory"}
+    )
+    assert second_response.status_code == 400
+    with db_site.store.read() as tx:
         assert people.by_login(tx, "mallory") is None
 
 
@@ -175,9 +179,9 @@ def test_an_invitation_expires_and_can_be_revoked(site: Site) -> None:
     listed = lena.get("/api/v1/projects/books/invitations")
     assert new["token"] not in listed.text
     assert lena.delete(f"/api/v1/projects/books/invitations/{new['id']}").status_code == 204
-    for made in (old, new):
-        given = {"token": made["token"], "login": "bob", "password": PASSWORD}
-        assert site.client().post("/api/v1/invitations/accept", json=given).status_code == 400
+    for invitation in (old, new):
+        form = {"token": invitation["token"], "login": "bob", "password": PASSWORD}
+        assert site.client().post("/api/v1/invitations/accept", json=form).status_code == 400
 
 
 def test_a_signed_in_person_accepts_an_invitation(site: Site) -> None:
@@ -190,36 +194,36 @@ def test_a_signed_in_person_accepts_an_invitation(site: Site) -> None:
     assert bob.post("/api/v1/invitations/accept", json={"token": link.token}).status_code == 403
     bob.headers["X-CSRF-Token"] = csrf
     assert bob.post("/api/v1/invitations/accept", json={"token": link.token}).status_code == 200
-    assert bob.get("/api/v1/projects/books").json()["leads"]
+    assert bob.get("/api/v1/projects/books").json()["is_lead"]
 
 
 def test_the_first_lead_signs_in_with_a_link(site: Site) -> None:
     with site.store.write() as tx:
         link = invitations.invite(tx, None, "lead", None)
     client = site.client()
-    given = {"token": link.token, "login": "chief", "password": PASSWORD}
-    assert client.post("/api/v1/invitations/accept", json=given).json() == {"project": None}
+    form = {"token": link.token, "login": "chief", "password": PASSWORD}
+    assert client.post("/api/v1/invitations/accept", json=form).json() == {"project": None}
     assert client.get("/api/v1/me").json()["admin"]
 
 
-def test_password_reset_with_a_link(both: Site) -> None:
-    both.project()
-    with_password(both, "ada")
-    ada, lena = both.client("ada"), both.client("lena")
-    number = both.person("ada").id
+def test_password_reset_with_a_link(db_site: Site) -> None:
+    db_site.project()
+    with_password(db_site, "ada")
+    ada, lena = db_site.client("ada"), db_site.client("lena")
+    number = db_site.person("ada").id
     first = lena.post(f"/api/v1/people/{number}/reset").json()
     second = lena.post(f"/api/v1/people/{number}/reset").json()
     stale = {"token": first["token"], "password": NEW}
-    assert both.client().post("/api/v1/reset", json=stale).status_code == 400
-    given = {"token": second["token"], "password": NEW}
-    assert both.client().post("/api/v1/reset", json=given).status_code == 204
-    assert both.client().post("/api/v1/reset", json=given).status_code == 400
+    assert db_site.client().post("/api/v1/reset", json=stale).status_code == 400
+    form = {"token": second["token"], "password": NEW}
+    assert db_site.client().post("/api/v1/reset", json=form).status_code == 204
+    assert db_site.client().post("/api/v1/reset", json=form).status_code == 400
     assert ada.get("/api/v1/me").status_code == 401, "all sessions end"
-    assert log_in(both.client(), "ada", NEW).status_code == 200
+    assert log_in(db_site.client(), "ada", NEW).status_code == 200
 
 
 def test_a_lead_manages_only_their_own_people(site: Site) -> None:
-    """Else the lead of one project could take over another by resetting a password."""
+    """Otherwise the lead of one project could take over another by resetting a password."""
     site.project("books")
     site.project("films", lead="fred", assessors=("ada", "carl"))
     site.person("root", admin=True)
@@ -235,27 +239,29 @@ def test_a_lead_manages_only_their_own_people(site: Site) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("choice", ["anonymize", "remove"])
-def test_deletion_of_a_persons_data(both: Site, choice: str) -> None:
-    both.project()
-    with_password(both, "ada")
-    ada = both.client("ada")
-    task, number = both.task("books", "ada"), both.person("ada").id
+def test_deletion_of_a_persons_data(db_site: Site, choice: str) -> None:
+    db_site.project()
+    with_password(db_site, "ada")
+    ada = db_site.client("ada")
+    task, number = db_site.task("books", "ada"), db_site.person("ada").id
     ada.answer(ada.state(task), comment="my private thought")
     ada.judge(task)
-    ada.post(f"/api/v1/tasks/{both.task('books', 'ada', 1)}/skip", json={"reason": "my sore eyes"})
-    both.client().post("/api/v1/login", json={"login": "ada", "password": "wrong, of course"})
-    lena = both.client("lena")
+    ada.post(
+        f"/api/v1/tasks/{db_site.task('books', 'ada', 1)}/skip", json={"reason": "my sore eyes"}
+    )
+    db_site.client().post("/api/v1/login", json={"login": "ada", "password": "wrong, of course"})
+    lena = db_site.client("lena")
     assert "sore eyes" in lena.get("/api/v1/projects/books/audit").text
-    with both.store.read() as tx:
+    with db_site.store.read() as tx:
         assert tx.all(select(tries))
     reply = lena.request("DELETE", f"/api/v1/people/{number}/data", json={"judgments": choice})
     assert reply.status_code == 200
     assert reply.json()["tasks"] == 2
     assert ada.get("/api/v1/me").status_code == 401
-    with both.store.read() as tx:
-        kept = tx.all(select(events))
-        assert bool(kept) == (choice == "anonymize")
-        assert all(row["comment"] is None for row in kept)
+    with db_site.store.read() as tx:
+        rows = tx.all(select(events))
+        assert bool(rows) == (choice == "anonymize")
+        assert all(row["comment"] is None for row in rows)
         assert bool(tx.all(select(tasks))) == (choice == "anonymize")
         everything = str([dict(r) for r in tx.all(text("SELECT * FROM people"))])
         everything += str([dict(r) for r in tx.all(select(audit))])
@@ -275,14 +281,14 @@ def test_changes_are_audited(site: Site) -> None:
     lena.patch("/api/v1/projects/books", json={"title": "Books"})
     lena.post("/api/v1/projects/books/open")
     lena.post("/api/v1/projects/books/invitations", json={})
-    found = lena.get("/api/v1/projects/books/audit").json()["audit"]
-    actions = [row["action"] for row in found]
+    rows = lena.get("/api/v1/projects/books/audit").json()["audit"]
+    actions = [row["action"] for row in rows]
     assert actions[:3] == ["invitation created", "project open", "project changed"]
-    assert {row["person_name"] for row in found[:3]} == {"Lena"}
+    assert {row["person_name"] for row in rows[:3]} == {"Lena"}
 
 
-def test_logins_are_case_insensitive(both: Site) -> None:
-    with both.store.write() as tx:
+def test_logins_are_case_insensitive(db_site: Site) -> None:
+    with db_site.store.write() as tx:
         eva = people.create(tx, "Éva")
         assert people.by_login(tx, "ÉVA") == people.by_login(tx, "E\u0301va") == eva
         with pytest.raises(DataError, match="taken"):

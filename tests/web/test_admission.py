@@ -30,10 +30,10 @@ VALUES = {"slug": "books", "token": "x"}
 
 
 def routes() -> Iterator[tuple[str, str]]:
-    """(method, path) of all routes that may have a body."""
+    """Yield (method, path) of all routes that may have a body."""
     for package, prefix in ((api, API), (pages, "")):
-        for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-            router = getattr(importlib.import_module(found.name), "router", None)
+        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            router = getattr(importlib.import_module(module.name), "router", None)
             for route in getattr(router, "routes", ()):
                 assert isinstance(route, APIRoute)
                 for method in sorted(route.methods - {"GET", "HEAD"}):
@@ -44,7 +44,7 @@ ROUTES = sorted(set(routes()))
 
 
 class Sender:
-    """A client whose body never ends by itself; counts the bytes of it that are taken."""
+    """A client with an endless body, which counts the bytes that the server reads."""
 
     def __init__(self, first: bytes = b"") -> None:
         self.pieces = [first + PIECE, *[PIECE] * (PIECES - 1)]
@@ -58,13 +58,17 @@ class Sender:
     def send_to(
         self, site: Site, method: str, path: str, headers: dict[str, str] | None = None
     ) -> int:
-        """Return the status of the answer."""
-        given = {"host": HOST, "content-type": "multipart/form-data; boundary=b", **(headers or {})}
+        """Return the status of the response."""
+        all_headers = {
+            "host": HOST,
+            "content-type": "multipart/form-data; boundary=b",
+            **(headers or {}),
+        }
         scope = {
             "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method,
             "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "",
             "scheme": "http", "server": (HOST, 80), "client": ("127.0.0.1", 1), "state": {},
-            "headers": [(name.encode(), value.encode()) for name, value in given.items()],
+            "headers": [(name.encode(), value.encode()) for name, value in all_headers.items()],
         }  # fmt: skip
         statuses: list[int] = []
 
@@ -81,7 +85,7 @@ def address(path: str) -> str:
 
 
 def signed_in(site: Site, login: str) -> tuple[dict[str, str], str]:
-    """Headers with the cookie of a login, and its token."""
+    """Return headers with the cookie of a login and its CSRF token."""
     person = site.person(login)
     with site.store.write() as tx:
         cookie, row = logins.start(tx, person)
@@ -105,7 +109,7 @@ def test_anonymous_bodies_are_not_read(site: Site) -> None:
 
 
 def test_the_body_of_a_forged_request_is_not_read(site: Site) -> None:
-    """The cookie alone, as another site would make a browser send it, or with a wrong token."""
+    """A request with the cookie alone, as another site can send it, or with a wrong token."""
     site.project()
     headers, _ = signed_in(site, "lena")
     _, other = signed_in(site, "carl")
@@ -119,7 +123,7 @@ def test_the_body_of_a_forged_request_is_not_read(site: Site) -> None:
 
 @pytest.mark.parametrize("route", [r for r in sorted(PUBLIC) if r[1].startswith(API)], ids=" ".join)
 def test_anonymous_bodies_are_limited(site: Site, route: tuple[str, str]) -> None:
-    """A login and a password, not as much as somebody who is signed in."""
+    """The limit is enough for a login and a password, and lower than that of signed-in people."""
     sender = Sender()
     assert sender.send_to(site, *route, {"content-type": "application/json"}) == 413
     assert sender.taken <= ANONYMOUS_BODY + len(PIECE)
@@ -146,7 +150,7 @@ def test_a_client_that_disconnects_during_an_upload_is_no_error(site: Site) -> N
         return await Sender.receive(sender)
 
     sender.receive = receive
-    with pytest.raises(IndexError):  # nothing is answered, and nothing raised
+    with pytest.raises(IndexError):  # there is no response and no exception
         sender.send_to(site, "POST", "/p/books/import", headers)
 
 
@@ -166,8 +170,8 @@ def test_only_a_lead_of_the_project_may_upload(site: Site, path: str) -> None:
     headers, token = signed_in(site, "lena")
     for slug in ("other", "A%00", "x" * 100):
         sender = Sender()
-        found = path.replace("{slug}", slug)
-        assert sender.send_to(site, "POST", found, {**headers, "x-csrf-token": token}) == 404
+        target = path.replace("{slug}", slug)
+        assert sender.send_to(site, "POST", target, {**headers, "x-csrf-token": token}) == 404
         assert sender.taken == 0
 
 
@@ -178,11 +182,11 @@ FORMS = [r[1] for r in ROUTES if not r[1].startswith(API)]
 def test_a_form_without_its_token_is_not_read_to_its_end(site: Site, path: str) -> None:
     site.project()
     headers, _ = signed_in(site, "lena")
-    for given in (headers, {"cookie": f"{GUEST}=guest"}, {}):
-        if given is not headers and ("POST", path) not in PUBLIC:
+    for sent_headers in (headers, {"cookie": f"{GUEST}=guest"}, {}):
+        if sent_headers is not headers and ("POST", path) not in PUBLIC:
             continue
         sender = Sender()
-        assert sender.send_to(site, "POST", address(path), given) in (403, 413)
+        assert sender.send_to(site, "POST", address(path), sent_headers) in (403, 413)
         assert sender.taken <= FORM_HEAD + len(PIECE)
 
 
@@ -193,5 +197,5 @@ def test_a_form_with_its_token_is_read(site: Site) -> None:
     start = f'{field}--b\r\nContent-Disposition: form-data; name="documents"; filename="d.jsonl"\r\n\r\n'
     sender = Sender(start.encode())
     sender.pieces[-1] += b"\r\n--b--\r\n"
-    assert sender.send_to(site, "POST", "/p/books/import", headers) == 400  # no JSON
+    assert sender.send_to(site, "POST", "/p/books/import", headers) == 400  # not JSON
     assert not sender.pieces

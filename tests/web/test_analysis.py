@@ -23,52 +23,52 @@ from tests.web.site import Site
 API = "/api/v1/projects/books"
 
 
-def judged(site: Site, **more: Any) -> None:
+def judged_project(site: Site, **options: Any) -> None:
     """Two people judge two queries of six documents; d0 is best."""
-    site.project(assessors=("ada", "bob"), **more)
+    site.project(assessors=("ada", "bob"), **options)
     for login in ("ada", "bob"):
         for number in (0, 1):
             site.client(login).judge(site.task("books", login, number))
 
 
-def test_records_are_the_current_judgments(both: Site) -> None:
-    both.project()
-    ada, task = both.client("ada"), both.task("books", "ada")
+def test_records_are_the_current_judgments(db_site: Site) -> None:
+    db_site.project()
+    ada, task = db_site.client("ada"), db_site.task("books", "ada")
     first = ada.state(task)
     second = ada.answer(first, 1, spans=[{"kind": "active", "ms": 2500}]).json()
     third = ada.answer(second, -1).json()
     ada.post(f"/api/v1/tasks/{task}/undo", json={"seq": third["seq"], "key": "u"})
-    ada.post(f"/api/v1/tasks/{task}/revise", json={"seq": 3, "key": "r", "at": 0, "outcome": -1})
-    with both.store.read() as tx:
-        found = records(tx, projects.by_slug(tx, "books"))
-    assert len(found) == 1
+    ada.post(f"/api/v1/tasks/{task}/revise", json={"seq": 3, "key": "r", "index": 0, "outcome": -1})
+    with db_site.store.read() as tx:
+        rows = records(tx, projects.by_slug(tx, "books"))
+    assert len(rows) == 1
     question = first["question"]
-    want = Record(
+    expected = Record(
         "q0", "ada", "pairs", question["left"]["key"], question["right"]["key"], -1, active=2.5,
-        answered_at=both.clock().timestamp(),
+        answered_at=db_site.clock().timestamp(),
     )  # fmt: skip
-    assert found[0] == want
+    assert rows[0] == expected
 
 
 @pytest.mark.slow
-def test_the_truth_of_one_assessor(both: Site) -> None:
-    both.project(queries=1)
-    both.client("ada").judge(both.task("books", "ada"))
-    with both.store.read() as tx:
-        found = truths(tx, projects.by_slug(tx, "books"))
-    assert len(found) == 1
-    assert found[0].order == ("d0", "d1", "d2")
-    assert found[0].labels == {"d0": 3, "d1": 2, "d2": 1, "d3": 0, "d4": 0, "d5": 0}
-    assert found[0].assessors == 1
+def test_the_truth_of_one_assessor(db_site: Site) -> None:
+    db_site.project(queries=1)
+    db_site.client("ada").judge(db_site.task("books", "ada"))
+    with db_site.store.read() as tx:
+        labels = truths(tx, projects.by_slug(tx, "books"))
+    assert len(labels) == 1
+    assert labels[0].order == ("d0", "d1", "d2")
+    assert labels[0].labels == {"d0": 3, "d1": 2, "d2": 1, "d3": 0, "d4": 0, "d5": 0}
+    assert labels[0].assessors == 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tool", ["pairs", "grades"])
 def test_the_consensus_of_several(site: Site, tool: str) -> None:
-    judged(site, tool=tool)
-    found = site.client("lena").get(f"{API}/consensus").json()["truths"]
-    assert [t["query"] for t in found] == ["q0", "q1"]
-    for truth in found:
+    judged_project(site, tool=tool)
+    consensus = site.client("lena").get(f"{API}/consensus").json()["truths"]
+    assert [t["query"] for t in consensus] == ["q0", "q1"]
+    for truth in consensus:
         assert truth["assessors"] == 2
         assert truth["order"] == ["d0", "d1", "d2"]
         assert len(truth["confidence"]) == 3
@@ -87,20 +87,20 @@ def test_documents_that_most_assessors_mark_bad_come_last(site: Site) -> None:
             bad = [key for key in (left, right) if key == "d0"]
             better = (-1 if left == "d0" else 1) if bad else 1 if left < right else -1
             state = client.answer(state, better, bad=bad).json()
-    found = site.client("lena").get(f"{API}/consensus").json()["truths"][0]
-    assert found["bad"] == ["d0"]
-    assert found["order"] == ["d1", "d2", "d3"]
+    truth = site.client("lena").get(f"{API}/consensus").json()["truths"][0]
+    assert truth["bad"] == ["d0"]
+    assert truth["order"] == ["d1", "d2", "d3"]
 
 
 @pytest.mark.slow
-def test_results_feed_the_study(both: Site) -> None:
-    judged(both)
-    with both.store.read() as tx:
-        found = results(tx, projects.by_slug(tx, "books"))
-    assert found["q0", "ada", "pairs"] == {
+def test_results_feed_the_study(db_site: Site) -> None:
+    judged_project(db_site)
+    with db_site.store.read() as tx:
+        labels = results(tx, projects.by_slug(tx, "books"))
+    assert labels["q0", "ada", "pairs"] == {
         "d0": 3.0, "d1": 2.0, "d2": 1.0, "d3": 0.0, "d4": 0.0, "d5": 0.0,
     }  # fmt: skip
-    lena = both.client("lena")
+    lena = db_site.client("lena")
     agreement = lena.get(f"{API}/agreement").json()
     assert list(agreement)[:2] == ["shared_pairs", "derived_orders"]
     assert agreement["shared_pairs"]["pairs"]["overall"] == 1
@@ -124,7 +124,7 @@ def test_disagreements_are_reported(site: Site) -> None:
 
 
 def test_a_skipped_grade_is_no_grade(site: Site) -> None:
-    """Nor is it the lowest one, which it would be in the study of two assessors."""
+    """It is not counted as the lowest grade either, for example in a study."""
     site.project(tool="grades", queries=1, documents=3, setting={"k": 3, "strategy": "five-grade"})
     ada, task = site.client("ada"), site.task("books", "ada")
     state = ada.state(task)
@@ -133,9 +133,9 @@ def test_a_skipped_grade_is_no_grade(site: Site) -> None:
     while state["question"]:
         state = ada.answer(state, 3).json()
     with site.store.read() as tx:
-        found = results(tx, projects.by_slug(tx, "books"))["q0", "ada", "grades"]
-    assert set(found.values()) == {3.0}
-    assert first not in found
+        labels = results(tx, projects.by_slug(tx, "books"))["q0", "ada", "grades"]
+    assert set(labels.values()) == {3.0}
+    assert first not in labels
     assert site.client("lena").get(f"{API}/effort").json()["skipped"] == 1
 
 
@@ -153,11 +153,11 @@ def test_the_truth_page_lists_omissions(site: Site) -> None:
 def test_texts_that_are_too_long_are_refused(site: Site) -> None:
     site.project()
     lena = site.client("lena")
-    given = {"csrf": lena.headers["X-CSRF-Token"], "title": "t", "guidelines": "x" * 200_001}
-    refused = lena.post("/p/books/setup", data=given, follow_redirects=False)
+    form = {"csrf": lena.headers["X-CSRF-Token"], "title": "t", "guidelines": "x" * 200_001}
+    refused = lena.post("/p/books/setup", data=form, follow_redirects=False)
     assert refused.status_code == 400
     assert "at most 200,000 characters; got 200,001" in refused.text
-    refused = lena.post("/p/books/setup", data={**given, "guidelines": "", "title": "x" * 301})
+    refused = lena.post("/p/books/setup", data={**form, "guidelines": "", "title": "x" * 301})
     assert "at most 300 characters" in refused.text
 
 
@@ -176,40 +176,43 @@ def test_analysis_of_an_empty_project(site: Site) -> None:
 def test_progress(site: Site) -> None:
     site.project(assessors=("ada", "bob"))
     site.client("ada").judge(site.task("books", "ada"))
-    found = site.client("lena").get(f"{API}/progress").json()
-    assert found["all"]["tasks"] == 4
-    assert found["all"]["done"] == 1
-    by_name = {row["name"]: row for row in found["assessors"]}
+    progress = site.client("lena").get(f"{API}/progress").json()
+    assert progress["all"]["tasks"] == 4
+    assert progress["all"]["done"] == 1
+    by_name = {row["name"]: row for row in progress["assessors"]}
     assert (by_name["Ada"]["done"], by_name["Bob"]["done"]) == (1, 0)
     assert by_name["Bob"]["expected_remaining"] > by_name["Ada"]["expected_remaining"] > 0
-    assert [row["query"] for row in found["queries"]] == ["q0", "q1"]
+    assert [row["query"] for row in progress["queries"]] == ["q0", "q1"]
 
 
 @pytest.mark.slow
 def test_exports_read_back(site: Site, tmp_path: Any) -> None:
-    judged(site)
+    judged_project(site)
     lena = site.client("lena")
 
-    def taken(name: str) -> str:
+    def download(name: str) -> str:
         reply = lena.get(f"{API}/export/{name}")
         assert f"books-{name}" in reply.headers["content-disposition"]
         (tmp_path / name).write_text(reply.text)
         return reply.text
 
-    taken("truth.qrels")
+    download("truth.qrels")
     assert read_qrels(tmp_path / "truth.qrels").to_dict()["q0"]["d0"] == 3
-    taken("truth.letor")
+    download("truth.letor")
     data = read_letor(tmp_path / "truth.letor")
     assert data.n_docs == 12
     assert next(iter(data.docids)) == "d0"
-    lines = [json.loads(line) for line in taken("truth.jsonl").splitlines()]
+    lines = [json.loads(line) for line in download("truth.jsonl").splitlines()]
     assert lines[0]["order"] == ["d0", "d1", "d2"]
     assert {"tied", "bad", "confidence"} <= set(lines[0])
-    log = [json.loads(line) for line in taken("log.jsonl").splitlines()]
+    log = [json.loads(line) for line in download("log.jsonl").splitlines()]
     assert {row["assessor"] for row in log} == {"ada", "bob"}
-    assert len(log) == len(list(csv.reader(io.StringIO(taken("log.csv"))))) - 1
-    assert {t["assessor"] for t in json.loads(taken("assignment.json"))["tasks"]} == {"ada", "bob"}
-    assert "Agreement" in taken("report.html")
+    assert len(log) == len(list(csv.reader(io.StringIO(download("log.csv"))))) - 1
+    assert {t["assessor"] for t in json.loads(download("assignment.json"))["tasks"]} == {
+        "ada",
+        "bob",
+    }
+    assert "Agreement" in download("report.html")
 
 
 def test_csv_cells_are_not_formulas(site: Site) -> None:
@@ -236,7 +239,7 @@ def test_a_session_can_be_replayed_from_the_exported_log(site: Site) -> None:
     site.client("ada").judge(site.task("books", "ada"))
     text = site.client("lena").get(f"{API}/export/log.jsonl").text
     rows = [json.loads(line) for line in text.splitlines()]
-    session = Session([f"d{i}" for i in range(6)], setting_from_dict(rows[0]["began"]))
+    session = Session([f"d{i}" for i in range(6)], setting_from_dict(rows[0]["initial_setting"]))
     for row in rows:
         session.apply(from_dict(row))
     assert session.order == ("d0", "d1", "d2")
@@ -282,9 +285,9 @@ def test_clipped_times_are_excluded_from_effort(site: Site) -> None:
     state = ada.answer(ada.state(task), 1, spans=[{"kind": "active", "ms": 4000}]).json()
     ada.answer(state, 1, spans=[{"kind": "active", "ms": 3 * 86_400_000}])
     lena = site.client("lena")
-    found = lena.get(f"{API}/effort").json()["tool"]["pairs"]
-    assert found["seconds_per_judgment"]["mean"] == 4
-    assert (found["judgments"], found["adjusted_times"]) == (2, 1)
+    effort = lena.get(f"{API}/effort").json()["tool"]["pairs"]
+    assert effort["seconds_per_judgment"]["mean"] == 4
+    assert (effort["judgments"], effort["adjusted_times"]) == (2, 1)
     page = lena.get("/p/books/dashboard").text
     assert "1 judgments are not in these times" in page
     assert "86400" not in page

@@ -16,7 +16,7 @@ with warnings.catch_warnings():
     import schemathesis
     from schemathesis.checks import not_a_server_error
 
-EXAMPLES = 4  # of each route and role; more by hand, where time allows
+EXAMPLES = 4  # per route and role
 
 
 @pytest.mark.slow
@@ -36,14 +36,14 @@ def test_no_request_is_a_server_error(site: Site, login: str) -> None:
     for result in schema.get_all_operations():
         operation = result.ok()
         if operation.path.endswith("/logout"):
-            continue  # all that follows would be anonymous
+            continue  # later requests would be anonymous
 
         tried += _try(operation, headers)
     assert tried > 100
 
 
 def _try(operation: Any, headers: dict[str, str]) -> int:
-    """Hypothesis makes cases of one route, with ids that exist where that fits."""
+    """Send requests that Hypothesis generates for a route, with existing ids where they fit."""
     from hypothesis import given
 
     count = 0

@@ -17,15 +17,15 @@ API = "/api/v1/projects/study"
 
 
 def study(site: Site, assessors: int = 4, queries: int = 8, **options: Any) -> Any:
-    """A draft with texts and people, and nothing dealt out."""
+    """Create a draft with queries and people, and nothing assigned."""
     lena = site.client("lena")
     site.person("lena")
     with site.store.write() as tx:
-        made = projects.create(
+        project = projects.create(
             tx, "study", setting={"k": 3}, options=options, by=people.by_login(tx, "lena")
         )
         for number in range(assessors):
-            projects.join(tx, made, people.ensure(tx, f"a{number}"), "assessor")
+            projects.join(tx, project, people.ensure(tx, f"a{number}"), "assessor")
     rows = [
         {"query": f"q{q}", "document": f"d{d}", "text": "x"}
         for q in range(queries)
@@ -43,68 +43,70 @@ def loads(site: Site) -> Counter[int]:
 
 
 @pytest.mark.slow
-def test_a_preview_changes_nothing(both: Site) -> None:
-    lena = study(both, replicates=2)
+def test_a_preview_changes_nothing(db_site: Site) -> None:
+    lena = study(db_site, replicates=2)
     plan = lena.get(f"{API}/assignment").json()
     assert plan["problems"] == []
     assert len(plan["tasks"]) == 16
     assert plan["effort"]["judgments"] > 16 * 5
     assert plan["effort"]["hours"] > 0
-    assert {row["tasks"] for row in plan["loads"]} == {4}
-    assert loads(both) == {}
+    assert {row["tasks"] for row in plan["workloads"]} == {4}
+    assert loads(db_site) == {}
     assert lena.post(f"{API}/assignment").json()["tasks"] == plan["tasks"]
-    assert set(loads(both).values()) == {4}
+    assert set(loads(db_site).values()) == {4}
 
 
 def test_a_study_with_both_tools(site: Site) -> None:
     lena = study(site, tools=["pairs", "grades"])
     lena.post(f"{API}/assignment")
     with site.store.read() as tx:
-        found = tasks.of_project(tx, projects.by_slug(tx, "study").id)
-    assert {(t.tool, t.setting.strategy) for t in found} == {
+        rows = tasks.of_project(tx, projects.by_slug(tx, "study").id)
+    assert {(t.tool, t.setting.strategy) for t in rows} == {
         ("pairs", DEFAULT_STRATEGY), ("grades", "five-grade"),
     }  # fmt: skip
-    assert len({(t.query, t.person) for t in found}) == len(found) == 16, "nobody a query twice"
+    assert len({(t.query, t.person) for t in rows}) == len(rows) == 16, (
+        "nobody judges a query twice"
+    )
 
 
 @pytest.mark.slow
-def test_assigning_again_keeps_started_tasks(both: Site) -> None:
-    lena = study(both)
+def test_assigning_again_keeps_started_tasks(db_site: Site) -> None:
+    lena = study(db_site)
     lena.post(f"{API}/assignment")
     lena.post(f"{API}/open")
-    task = both.task("study", "a0")
-    a0 = both.client("a0")
+    task = db_site.task("study", "a0")
+    a0 = db_site.client("a0")
     a0.answer(a0.state(task))
-    with both.store.write() as tx:
+    with db_site.store.write() as tx:
         projects.join(tx, projects.by_slug(tx, "study"), people.ensure(tx, "late"), "assessor")
     lena.post(f"{API}/assignment")
-    found = loads(both)
-    assert len(found) == 5, "the late one has work"
-    assert max(found.values()) - min(found.values()) <= 1
-    assert sum(found.values()) == 8
+    workloads = loads(db_site)
+    assert len(workloads) == 5, "the late assessor has tasks"
+    assert max(workloads.values()) - min(workloads.values()) <= 1
+    assert sum(workloads.values()) == 8
     assert a0.state(task)["seq"] == 1
 
 
 @pytest.mark.slow
-def test_open_tasks_of_a_departed_assessor_are_reassigned(both: Site) -> None:
-    lena = study(both)
+def test_open_tasks_of_a_departed_assessor_are_reassigned(db_site: Site) -> None:
+    lena = study(db_site)
     lena.post(f"{API}/assignment")
     lena.post(f"{API}/open")
-    begun, a0 = both.task("study", "a0"), both.client("a0")
+    begun, a0 = db_site.task("study", "a0"), db_site.client("a0")
     a0.answer(a0.state(begun))
-    number = both.person("a0").id
+    number = db_site.person("a0").id
     assert lena.delete(f"{API}/people/{number}").status_code == 204
-    found = loads(both)
-    assert found[number] == 1, "what was judged stays"
-    assert sum(found.values()) == 9, "what was begun is dealt again"
-    query = task_row(both, begun).query
-    assert len([t for t in rows(both) if t.query == query]) == 2
+    workloads = loads(db_site)
+    assert workloads[number] == 1, "judged tasks stay"
+    assert sum(workloads.values()) == 9, "started tasks are assigned again"
+    query = task_row(db_site, begun).query
+    assert len([t for t in rows(db_site) if t.query == query]) == 2
     assert len(lena.get(f"{API}/export/log.jsonl").text.splitlines()) == 1
     plan = lena.get(f"{API}/assignment").json()["current"]
     assert plan["problems"] == []
     assert [t["assessor"] for t in plan["abandoned"]] == [str(number)]
-    found = lena.get(f"{API}/progress").json()
-    assert (found["all"]["tasks"], found["all"]["abandoned"]) == (8, 1)
+    workloads = lena.get(f"{API}/progress").json()
+    assert (workloads["all"]["tasks"], workloads["all"]["abandoned"]) == (8, 1)
 
 
 def rows(site: Site) -> list[TaskRow]:
@@ -117,14 +119,14 @@ def task_row(site: Site, number: int) -> TaskRow:
 
 
 def test_queries_without_an_eligible_assessor_are_reported_as_uncovered(site: Site) -> None:
-    """Two people, each query by both: when one goes, the queries of both lack one."""
+    """With two assessors per query of two, every query lacks one when one of them leaves."""
     lena = study(site, assessors=2, queries=2, replicates=2)
     lena.post(f"{API}/assignment")
     lena.post(f"{API}/open")
     begun, a0 = site.task("study", "a0"), site.client("a0")
     a0.answer(a0.state(begun))
     lena.delete(f"{API}/people/{site.person('a0').id}")
-    page = lena.get("/p/study/setup/deal").text
+    page = lena.get("/p/study/setup/assignment").text
     assert "Every query is covered" not in page
     assert "query q0 has 1 of 2 assessors under pairs" in page
     assert "started by people who have left" in page
@@ -133,7 +135,7 @@ def test_queries_without_an_eligible_assessor_are_reported_as_uncovered(site: Si
     assert lena.get(f"{API}/assignment").json()["current"]["problems"] != []
     lena.post(f"{API}/assignment")
     assert lena.get(f"{API}/assignment").json()["current"]["problems"] == []
-    assert "Every query is covered" in lena.get("/p/study/setup/deal").text
+    assert "Every query is covered" in lena.get("/p/study/setup/assignment").text
 
 
 def join(site: Site, login: str) -> None:
@@ -163,13 +165,15 @@ def test_new_assessors_without_tasks_are_reported_and_assigned(site: Site) -> No
     join(site, "late")
     assert lena.get(f"{API}/progress").json()["idle"] == ["late"]
     assert "No queries are assigned to late yet" in lena.get("/p/study/dashboard").text
-    page = lena.get("/p/study/setup/deal").text
+    page = lena.get("/p/study/setup/assignment").text
     assert "No queries are assigned to late." in page
-    assert re.search(r"late</th><td class=.num.>0</td>", page), "the deal as it is, not as planned"
-    assert re.search(r"late: 0 → [23]", page), "and what dealing out would change"
+    assert re.search(r"late</th><td class=.num.>0</td>", page), (
+        "the current assignment, not the planned one"
+    )
+    assert re.search(r"late: 0 → [23]", page), "the changes of a new assignment"
     lena.post(f"{API}/assignment")
     assert lena.get(f"{API}/progress").json()["idle"] == []
-    assert "Nothing would change" in lena.get("/p/study/setup/deal").text
+    assert "Nothing would change" in lena.get("/p/study/setup/assignment").text
 
 
 def test_later_queries_are_assigned(site: Site) -> None:
@@ -178,8 +182,8 @@ def test_later_queries_are_assigned(site: Site) -> None:
     lena.post(f"{API}/open")
     a0 = site.client("a0")
     a0.answer(a0.state(site.task("study", "a0")))
-    more = [{"query": "new", "document": f"d{d}", "text": "x"} for d in range(3)]
-    lena.post(f"{API}/import", files={"documents": ("d.jsonl", jsonl(*more))})
+    new_rows = [{"query": "new", "document": f"d{d}", "text": "x"} for d in range(3)]
+    lena.post(f"{API}/import", files={"documents": ("d.jsonl", jsonl(*new_rows))})
     assert len(lena.get(f"{API}/progress").json()["problems"]) == 1
     lena.post(f"{API}/assignment")
     assert [t.query_key for t in rows(site)].count("new") == 1
@@ -223,7 +227,7 @@ def test_removal_is_confirmed_and_reports_reassigned_queries(site: Site) -> None
     lena.delete(f"{API}/people/{number}")
     page = lena.get(f"/p/study/people/{number}").text
     assert "has left" in page
-    assert "/leave" not in page
+    assert "/remove" not in page
 
 
 def test_problems_name_people(site: Site) -> None:

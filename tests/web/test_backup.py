@@ -35,25 +35,25 @@ def counts(store: Store) -> dict[str, int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["copy.db", "copy.jsonl", "copy.jsonl.gz"])
-def test_backup_and_restore_round_trip(both: Site, tmp_path: Path, name: str) -> None:
-    both.project()
-    both.client("ada").judge(both.task("books", "ada"))
-    kind = back_up(both.store, tmp_path / name)
-    assert kind == ("sqlite" if both.store.sqlite and name == "copy.db" else "jsonl")
-    other = Site(Store(tmp_path / "restored", both.clock).prepare(), both.clock)
+def test_backup_and_restore_round_trip(db_site: Site, tmp_path: Path, name: str) -> None:
+    db_site.project()
+    db_site.client("ada").judge(db_site.task("books", "ada"))
+    kind = back_up(db_site.store, tmp_path / name)
+    assert kind == ("sqlite" if db_site.store.sqlite and name == "copy.db" else "jsonl")
+    other = Site(Store(tmp_path / "restored", db_site.clock).prepare(), db_site.clock)
     restore(tmp_path / name, other.store)
-    assert counts(other.store) == counts(both.store)
+    assert counts(other.store) == counts(db_site.store)
     task = other.task("books", "ada")
-    assert other.client("ada").state(task) == both.client("ada").state(task)
+    assert other.client("ada").state(task) == db_site.client("ada").state(task)
     other.store.close()
 
 
-def test_links_end_with_a_restore(both: Site, tmp_path: Path) -> None:
-    """One that was revoked after the copy was made must not come back."""
-    with both.store.write() as tx:
+def test_links_end_with_a_restore(db_site: Site, tmp_path: Path) -> None:
+    """A link that was revoked after the backup must not become valid again."""
+    with db_site.store.write() as tx:
         link = invitations.reset_link(tx, people.ensure(tx, "ada"), None)
-    back_up(both.store, tmp_path / "copy.jsonl")
-    other = Store(tmp_path / "restored", both.clock).prepare()
+    back_up(db_site.store, tmp_path / "copy.jsonl")
+    other = Store(tmp_path / "restored", db_site.clock).prepare()
     assert restore(tmp_path / "copy.jsonl", other).links == 1
     with other.read() as tx:
         with pytest.raises(DataError, match="has expired"):
@@ -63,7 +63,7 @@ def test_links_end_with_a_restore(both: Site, tmp_path: Path) -> None:
 
 
 def test_restore_into_postgresql_and_back(site: Site, postgres_server: str, tmp_path: Path) -> None:
-    """Ids go on after those that came."""
+    """New ids continue after the restored ones."""
     site.project()
     site.client("ada").judge(site.task("books", "ada"))
     back_up(site.store, tmp_path / "copy.db")
@@ -96,9 +96,9 @@ def test_backup_during_writes(site: Site, tmp_path: Path) -> None:
     for number in range(3):
         copy = Store(f"sqlite:///{tmp_path / f'{number}.db'}")
         with copy.read() as tx:
-            found = tx.value(select(func.count()).select_from(metadata.tables["people"]))
+            count = tx.value(select(func.count()).select_from(metadata.tables["people"]))
             notes = tx.value(select(func.count()).select_from(metadata.tables["audit"]))
-        assert found == notes, "a moment between two transactions, never inside one"
+        assert count == notes, "the backup is a snapshot between two transactions"
         copy.close()
 
 
@@ -120,22 +120,22 @@ def test_other_files_are_refused(site: Site, tmp_path: Path, data: bytes) -> Non
         restore(tmp_path / "x.jsonl", site.store)
 
 
-def refused(path: Path, store: Store) -> str:
-    """What is said when a copy is refused; loud where a row is left behind."""
+def refusal(path: Path, store: Store) -> str:
+    """Return the error of a refused restore, followed by the tables in which it left rows."""
     with pytest.raises(DataError) as error:
         restore(path, store)
     left = {name: rows for name, rows in counts(store).items() if rows}
     return f"{error.value}{left or ''}"
 
 
-def is_one_line(said: str, *words: str) -> bool:
-    """One line that holds one of these, and nothing was left behind."""
-    return said.endswith(".") and "\n" not in said and any(word in said for word in words)
+def is_one_line(message: str, *words: str) -> bool:
+    """Return whether a message is one line and contains one of the words."""
+    return message.endswith(".") and "\n" not in message and any(word in message for word in words)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    """Where a copy would go."""
+def empty_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """Yield an empty store into which a backup is restored."""
     if request.param == "sqlite":
         store = Store(tmp_path / "empty").prepare()
     else:
@@ -145,7 +145,7 @@ def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     store.close()
 
 
-def test_a_truncated_backup_is_refused(site: Site, empty: Store, tmp_path: Path) -> None:
+def test_a_truncated_backup_is_refused(site: Site, empty_store: Store, tmp_path: Path) -> None:
     site.project()
     copy, cut = tmp_path / "copy.jsonl", tmp_path / "cut.jsonl"
     back_up(site.store, copy)
@@ -153,28 +153,28 @@ def test_a_truncated_backup_is_refused(site: Site, empty: Store, tmp_path: Path)
     lines = whole.splitlines(keepends=True)
     for part in (b"".join(lines[:6]), b"".join(lines[:-1]), lines[0], whole[:-40], whole[:300]):
         cut.write_bytes(part)
-        assert is_one_line(refused(cut, empty), "truncated")
+        assert is_one_line(refusal(cut, empty_store), "truncated")
     cut.write_bytes(b"".join(lines[:-2] + lines[-1:]))
-    assert is_one_line(refused(cut, empty), "incomplete")
+    assert is_one_line(refusal(cut, empty_store), "incomplete")
     cut.write_bytes(whole + lines[1])
-    assert is_one_line(refused(cut, empty), "after its end")
+    assert is_one_line(refusal(cut, empty_store), "after its end")
     (tmp_path / "cut.gz").write_bytes(gzip.compress(whole)[:-20])
-    assert is_one_line(refused(tmp_path / "cut.gz", empty), "damaged or truncated")
-    assert restore(copy, empty).rows == len(lines) - 2
+    assert is_one_line(refusal(tmp_path / "cut.gz", empty_store), "damaged or truncated")
+    assert restore(copy, empty_store).rows == len(lines) - 2
 
 
-def test_a_truncated_database_is_refused(site: Site, empty: Store, tmp_path: Path) -> None:
+def test_a_truncated_database_is_refused(site: Site, empty_store: Store, tmp_path: Path) -> None:
     site.project()
     back_up(site.store, tmp_path / "copy.db")
     whole, cut = (tmp_path / "copy.db").read_bytes(), tmp_path / "cut.db"
     for size in (16, 100, 4096, len(whole) // 2, len(whole) - 4096, len(whole) - 10):
         cut.write_bytes(whole[:size])
-        assert is_one_line(refused(cut, empty), "truncated", "not a Firstpage backup")
+        assert is_one_line(refusal(cut, empty_store), "truncated", "not a Firstpage backup")
     with closing(sqlite3.connect(tmp_path / "other.db")) as other:
         other.execute("CREATE TABLE x (y)")
-    assert is_one_line(refused(tmp_path / "other.db", empty), "tables are missing")
-    restore(tmp_path / "copy.db", empty)
-    assert (tmp_path / "copy.db").read_bytes() == whole, "reading a copy leaves it alone"
+    assert is_one_line(refusal(tmp_path / "other.db", empty_store), "tables are missing")
+    restore(tmp_path / "copy.db", empty_store)
+    assert (tmp_path / "copy.db").read_bytes() == whole, "reading a backup does not change it"
 
 
 @pytest.mark.parametrize(("column", "value", "words"), [
@@ -183,28 +183,28 @@ def test_a_truncated_database_is_refused(site: Site, empty: Store, tmp_path: Pat
     ("bogus", 1, "unknown column 'bogus'"), ("login", "\ud800", "is inconsistent"),
 ])  # fmt: skip
 def test_wrong_values_are_refused(
-    empty: Store, tmp_path: Path, column: str, value: object, words: str
+    empty_store: Store, tmp_path: Path, column: str, value: object, words: str
 ) -> None:
     row = {"id": 1, "login": "a", "name": "A", "password_hash": None, "admin": False,
            "created": "x", "deleted": None, column: value}  # fmt: skip
     lines = json.dumps({"table": "people", "row": row}), json.dumps({"end": {"people": 1}})
     (tmp_path / "x.jsonl").write_bytes(HEAD + "\n".join(lines).encode() + b"\n")
-    assert is_one_line(refused(tmp_path / "x.jsonl", empty), words)
+    assert is_one_line(refusal(tmp_path / "x.jsonl", empty_store), words)
 
 
 @pytest.mark.parametrize("version", [1, 99, "2", None])
-def test_other_versions_are_refused(empty: Store, tmp_path: Path, version: object) -> None:
+def test_other_versions_are_refused(empty_store: Store, tmp_path: Path, version: object) -> None:
     line = json.dumps({"format": "firstpage-backup", "version": version}) + '\n{"end": {}}\n'
     (tmp_path / "x.jsonl").write_text(line)
-    assert is_one_line(refused(tmp_path / "x.jsonl", empty), "reads version 2")
+    assert is_one_line(refusal(tmp_path / "x.jsonl", empty_store), "reads version 2")
 
 
-def test_inconsistent_rows_are_refused(site: Site, empty: Store, tmp_path: Path) -> None:
+def test_inconsistent_rows_are_refused(site: Site, empty_store: Store, tmp_path: Path) -> None:
     site.project()
     back_up(site.store, tmp_path / "copy.jsonl")
     text = (tmp_path / "copy.jsonl").read_text()
     (tmp_path / "copy.jsonl").write_text(text.replace('"project": 1', '"project": 77'))
-    assert is_one_line(refused(tmp_path / "copy.jsonl", empty), "is inconsistent")
+    assert is_one_line(refusal(tmp_path / "copy.jsonl", empty_store), "is inconsistent")
 
 
 @pytest.mark.parametrize("name", ["c.db", "c.jsonl", "c.jsonl.gz", "c.jsonl.xz", "c.jsonl.zst"])

@@ -1,4 +1,4 @@
-"""Choice of the next pair of lists: the most informative one, and never one twice."""
+"""Choice of the next pair of lists: the most informative one, and no pair twice."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from firstpage.web.machines import judge as judged_by
 from firstpage.web.store import tasks
 from firstpage.web.store.projects import Project
 from firstpage.web.store.texts import QueryRecord
-from tests.web.compare import (
+from tests.web.graded_lists import (
     graded_queries,
     grades_in,
     judge,
@@ -30,15 +30,15 @@ API = "/api/v1/projects/books"
 ACTIVE = ("simple-margin", "diverse", "committee")
 
 
-def follow(client: Client) -> Any:
+def next_choice(client: Client) -> Any:
     return client.get(f"{API}/next").json()
 
 
-def begun(
-    site: Site, choose: str, count: int = 30, first: int = 22, **more: Any
+def started_project(
+    site: Site, method: str, count: int = 30, first: int = 22, **options: Any
 ) -> tuple[Project, Any]:
-    """Ada has judged the first queries; enough to choose by."""
-    project = lists_project(site, graded_queries(count, **more), choose=choose)
+    """Create a project in which ada has judged the first queries; return it and its grades."""
+    project = lists_project(site, graded_queries(count, **options), list_selection=method)
     grades = grades_in(site, project)
     client = site.client("ada")
     for number in range(first):
@@ -46,122 +46,127 @@ def begun(
     return project, grades
 
 
-def unsure(site: Site, project: Project, pairs: list[tuple[Any, Any]]) -> list[float]:
-    """How far apart the measure by now sees each pair."""
+def predicted_margins(site: Site, project: Project, pairs: list[tuple[Any, Any]]) -> list[float]:
+    """Return the margin of each pair that the current measure predicts."""
     with site.store.read() as tx:
-        found = learned_measure(tx, project)
-    assert found.learner is not None
+        learned = learned_measure(tx, project)
+    assert learned.learner is not None
     left, right = ([pair[side] for pair in pairs] for side in (0, 1))
-    pool = Preferences.from_grades(left, right, grades=found.learner.preferences_.grades)
-    return [abs(float(z)) for z in found.learner.decision_function(pool)]
+    pool = Preferences.from_grades(left, right, grades=learned.learner.preferences_.grades)
+    return [abs(float(z)) for z in learned.learner.decision_function(pool)]
 
 
 @pytest.mark.slow
 def test_the_least_certain_pair_comes_first(site: Site) -> None:
-    project, grades = begun(site, "simple-margin")
+    project, grades = started_project(site, "simple-margin")
     ada = site.client("ada")
     for _ in range(3):
         with site.store.read() as tx:
-            mine = tasks.of_person(tx, project, site.person("ada").id)
-        waiting = [t for t in mine if t.state == "open"]
-        apart = unsure(
+            own_tasks = tasks.of_person(tx, project, site.person("ada").id)
+        waiting = [t for t in own_tasks if t.state == "open"]
+        apart = predicted_margins(
             site,
             project,
             [(grades[t.query_text, "l0"], grades[t.query_text, "l1"]) for t in waiting],
         )
-        want = waiting[int(np.argmin(apart))].id
-        assert follow(ada) == {"task": want, "by": "simple-margin"}
-        assert ada.get(f"{API}/work").json()["next"] == want
-        judge(ada, want, grades)
+        expected = waiting[int(np.argmin(apart))].id
+        assert next_choice(ada) == {"task": expected, "method": "simple-margin"}
+        assert ada.get(f"{API}/work").json()["next"] == expected
+        judge(ada, expected, grades)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("choose", ACTIVE)
-def test_every_query_is_judged_once_with_every_method(site: Site, choose: str) -> None:
-    """Two people, each with their own tasks; in turn, until nothing is open."""
-    project = lists_project(site, graded_queries(13), ("ada", "bo"), choose=choose)
+@pytest.mark.parametrize("method", ACTIVE)
+def test_every_query_is_judged_once_with_every_method(site: Site, method: str) -> None:
+    """Two people judge their own tasks in turn until none is open."""
+    project = lists_project(site, graded_queries(13), ("ada", "bo"), list_selection=method)
     grades = grades_in(site, project)
     done: dict[str, list[int]] = {"ada": [], "bo": []}
-    ways = set()
+    methods = set()
     for _ in range(13):
         for login, before in done.items():
             client = site.client(login)
-            found = follow(client)
-            assert found["task"] not in before
-            ways.add(found["by"])
-            judge(client, found["task"], grades)  # refused unless it is theirs and open
-            before.append(found["task"])
-    assert ways == {"order", choose}
+            choice = next_choice(client)
+            assert choice["task"] not in before
+            methods.add(choice["method"])
+            judge(
+                client, choice["task"], grades
+            )  # refused unless it is an open task of this person
+            before.append(choice["task"])
+    assert methods == {"order", method}
     assert not set(done["ada"]) & set(done["bo"])
-    assert [follow(site.client(login))["task"] for login in done] == [None, None]
+    assert [next_choice(site.client(login))["task"] for login in done] == [None, None]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("choose", ACTIVE)
-def test_an_answer_changes_the_next_choice(site: Site, choose: str) -> None:
-    """The same two servers after the same log choose the same; another answer may change it."""
-    _, grades = begun(site, choose)
+@pytest.mark.parametrize("method", ACTIVE)
+def test_an_answer_changes_the_next_choice(site: Site, method: str) -> None:
+    """Two servers with the same log choose the same; another answer can change the choice."""
+    _, grades = started_project(site, method)
     other = Site(site.store, site.clock)
     for number in range(3):
-        one, two = (follow(s.client("ada")) for s in (site, other))
-        assert one == two
-        assert one["by"] == choose
-        judge((site, other)[number % 2].client("ada"), one["task"], grades)
+        first_choice, second_choice = (next_choice(s.client("ada")) for s in (site, other))
+        assert first_choice == second_choice
+        assert first_choice["method"] == method
+        judge((site, other)[number % 2].client("ada"), first_choice["task"], grades)
 
 
 @pytest.mark.slow
 def test_an_undone_query_comes_first(site: Site) -> None:
-    begun(site, "simple-margin")
+    started_project(site, "simple-margin")
     ada, task = site.client("ada"), site.task("books", "ada", 4)
     ada.post(f"/api/v1/tasks/{task}/undo", json={"seq": 1, "key": "u"})
-    assert follow(ada) == {"task": task, "by": "order"}
+    assert next_choice(ada) == {"task": task, "method": "order"}
     ada.answer(ada.state(task), 1)
-    assert follow(ada)["task"] != task
-    assert follow(ada)["by"] == "simple-margin"
+    assert next_choice(ada)["task"] != task
+    assert next_choice(ada)["method"] == "simple-margin"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("choose", ACTIVE)
-def test_too_few_judgments_are_reported_to_leads_only(site: Site, choose: str) -> None:
-    begun(site, choose, count=21, first=19)
+@pytest.mark.parametrize("method", ACTIVE)
+def test_too_few_judgments_are_reported_to_leads_only(site: Site, method: str) -> None:
+    started_project(site, method, count=21, first=19)
     ada, lena = site.client("ada"), site.client("lena")
-    assert follow(ada) == {"task": site.task("books", "ada", 19), "by": "order"}
-    told = lena.get(f"{API}/measure").json()["choice"]
-    assert told == {
-        "wish": choose, "by": "order",
-        "why": "there are 19 informative judgments; choosing starts at 20.",
+    assert next_choice(ada) == {"task": site.task("books", "ada", 19), "method": "order"}
+    choice = lena.get(f"{API}/measure").json()["choice"]
+    assert choice == {
+        "configured_method": method, "method": "order",
+        "fallback_reason": "there are 19 informative judgments; choosing starts at 20.",
     }  # fmt: skip
     page = lena.get("/p/books/measure").text
-    assert f"The chosen method, {choose}, is not used: there are 19" in page
+    assert f"The chosen method, {method}, is not used: there are 19" in page
 
 
 @pytest.mark.slow
 def test_without_grades_queries_come_in_working_order(site: Site) -> None:
     lists = (list_document("a", [None]), list_document("b", [None]))
     queries = [QueryRecord(f"q{n}", f"query {n}", "", lists) for n in range(22)]
-    lists_project(site, queries, choose="diverse")
+    lists_project(site, queries, list_selection="diverse")
     ada = site.client("ada")
     for number in range(21):
-        assert follow(ada)["task"] == site.task("books", "ada", number)
+        assert next_choice(ada)["task"] == site.task("books", "ada", number)
         ada.answer(ada.state(site.task("books", "ada", number)), 1)
-    assert "has a grade" in site.client("lena").get(f"{API}/measure").json()["choice"]["why"]
+    assert (
+        "has a grade"
+        in site.client("lena").get(f"{API}/measure").json()["choice"]["fallback_reason"]
+    )
 
 
 @pytest.mark.slow
 def test_uninformative_pairs_come_in_working_order(site: Site) -> None:
     alike = (list_document("l0", [1, 2]), list_document("l1", [1, 2]))
     queries = graded_queries(22) + [QueryRecord(f"a{n}", f"alike {n}", "", alike) for n in range(2)]
-    project = lists_project(site, queries, choose="diverse")
+    project = lists_project(site, queries, list_selection="diverse")
     grades, ada = grades_in(site, project), site.client("ada")
     for number in range(22):
         judge(ada, site.task("books", "ada", number), grades)
-    assert follow(ada) == {"task": site.task("books", "ada", 22), "by": "order"}
+    assert next_choice(ada) == {"task": site.task("books", "ada", 22), "method": "order"}
 
 
 @pytest.mark.slow
 def test_within_a_query_the_pairs_are_chosen_too(site: Site) -> None:
-    """Several lists: the open pair that is least sure, by what was just answered."""
-    project = lists_project(site, graded_queries(5, lists=4), choose="simple-margin")
+    """With several lists, the open pair with the least certain prediction is next."""
+    project = lists_project(site, graded_queries(5, lists=4), list_selection="simple-margin")
     grades, ada = grades_in(site, project), site.client("ada")
     for number in range(4):
         judge(ada, site.task("books", "ada", number), grades)
@@ -169,7 +174,9 @@ def test_within_a_query_the_pairs_are_chosen_too(site: Site) -> None:
     state, left = ada.state(task), set(combinations(("l0", "l1", "l2", "l3"), 2))
     while state["question"] is not None:
         pairs = sorted(left)
-        apart = unsure(site, project, [(grades[text, a], grades[text, b]) for a, b in pairs])
+        apart = predicted_margins(
+            site, project, [(grades[text, a], grades[text, b]) for a, b in pairs]
+        )
         keys = tuple(state["question"][side]["key"] for side in ("left", "right"))
         shown = tuple(sorted(keys))
         assert shown in left
@@ -182,98 +189,98 @@ def test_within_a_query_the_pairs_are_chosen_too(site: Site) -> None:
 
 @pytest.mark.slow
 def test_an_answer_to_another_open_pair_is_no_conflict(site: Site) -> None:
-    """What one server shows, another takes, though it would show another pair by now."""
+    """A server accepts the pair that another server showed, even if it would show another pair."""
     project = lists_project(
-        site, graded_queries(30, lists=3), ("ada", "bo"), choose="simple-margin"
+        site, graded_queries(30, lists=3), ("ada", "bo"), list_selection="simple-margin"
     )
     grades = grades_in(site, project)
     ada, bo = site.client("ada"), site.client("bo")
     for number in range(8):
         judge(ada, site.task("books", "ada", number), grades)
     task = site.task("books", "ada", 8)
-    seen = ada.state(task)
+    shown = ada.state(task)
     for number in range(12):
         judge(bo, site.task("books", "bo", number), grades)
     other = Site(site.store, site.clock)
-    reply = other.client("ada").answer(seen, 1)
+    reply = other.client("ada").answer(shown, 1)
     assert reply.status_code == 200
-    twice = ada.answer({**seen, "seq": 1}, 1)
-    assert twice.status_code == 409, "a pair that is answered is not open"
+    repeated = ada.answer({**shown, "seq": 1}, 1)
+    assert repeated.status_code == 409, "an answered pair is not open"
     state = ada.state(task)
-    asked = {frozenset(s["question"][side]["key"] for side in ("left", "right"))
-             for s in (seen, state)}  # fmt: skip
-    assert len(asked) == 2
+    pairs = {frozenset(s["question"][side]["key"] for side in ("left", "right"))
+             for s in (shown, state)}  # fmt: skip
+    assert len(pairs) == 2
 
 
 def test_an_unknown_choice_is_refused(site: Site) -> None:
     lists_project(site, [])
     lena = site.client("lena")
-    refused = lena.patch(API, json={"options": {"choose": "best"}})
+    refused = lena.patch(API, json={"options": {"list_selection": "best"}})
     assert refused.status_code == 400
     assert "order, simple-margin, diverse, committee" in refused.json()["detail"]
-    assert lena.patch(API, json={"options": {"choose": "committee"}}).status_code == 200
+    assert lena.patch(API, json={"options": {"list_selection": "committee"}}).status_code == 200
 
 
 def test_closed_projects_and_untrained_people_have_no_next_task(site: Site) -> None:
     lists_project(site, graded_queries(2))
     site.client("lena").post(f"{API}/close")
-    assert follow(site.client("ada"))["task"] is None
+    assert next_choice(site.client("ada"))["task"] is None
 
 
 def test_the_route_reports_the_reason_to_leads(site: Site) -> None:
-    lists_project(site, graded_queries(2), ("lena",), choose="diverse")
-    found = follow(site.client("lena"))
-    assert found["why"] == "nobody has compared lists yet."
+    lists_project(site, graded_queries(2), ("lena",), list_selection="diverse")
+    choice = next_choice(site.client("lena"))
+    assert choice["fallback_reason"] == "nobody has compared lists yet."
 
 
 @pytest.mark.slow
 def test_programs_follow_the_choice(site: Site) -> None:
-    project, _ = begun(site, "simple-margin", count=26)
-    want = follow(site.client("ada"))["task"]
-    seen: list[str] = []
+    project, _ = started_project(site, "simple-margin", count=26)
+    expected = next_choice(site.client("ada"))["task"]
+    query_keys: list[str] = []
 
     def left_is_better(query: Any, left: Any, right: Any) -> str:
-        seen.append(query.key)
+        query_keys.append(query.key)
         return "left"
 
     done = judged_by(site.store, project, site.person("ada"), Function(left_is_better))
-    assert (done.queries, len(set(seen))) == (4, 4)
+    assert (done.queries, len(set(query_keys))) == (4, 4)
     with site.store.read() as tx:
-        first = tasks.get(tx, want)
+        first = tasks.get(tx, expected)
     assert first is not None
-    assert seen[0] == first.query_key
+    assert query_keys[0] == first.query_key
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("choose", ["diverse", "committee"])
-def test_concurrent_answers(both: Site, choose: str) -> None:
-    """Four people on two servers, each as fast as they can: everything once, nothing refused."""
+@pytest.mark.parametrize("method", ["diverse", "committee"])
+def test_concurrent_answers(db_site: Site, method: str) -> None:
+    """Four people on two servers answer concurrently: every pair is judged once, none is refused."""
     people = ("ada", "bo", "cy", "di")
-    project = lists_project(both, graded_queries(4, lists=3), people, choose=choose)
-    grades = grades_in(both, project)
-    other = Site(both.store, both.clock)
-    clients = {login: (both, other)[n % 2].client(login) for n, login in enumerate(people)}
+    project = lists_project(db_site, graded_queries(4, lists=3), people, list_selection=method)
+    grades = grades_in(db_site, project)
+    other = Site(db_site.store, db_site.clock)
+    clients = {login: (db_site, other)[n % 2].client(login) for n, login in enumerate(people)}
 
     def work(login: str) -> int:
         count = 0
-        while (task := follow(clients[login])["task"]) is not None:
+        while (task := next_choice(clients[login])["task"]) is not None:
             count += len(judge(clients[login], task, grades)["query"]) > 0
         return count
 
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(work, people)) == [4] * 4
-    with both.store.read() as tx:
-        found = tasks.of_project(tx, project.id)
+    with db_site.store.read() as tx:
+        rows = tasks.of_project(tx, project.id)
         assert learned_measure(tx, project).judgments == 4 * 4 * 3
-    assert {(t.state, t.asked) for t in found} == {("done", 3)}
+    assert {(t.state, t.judgments) for t in rows} == {("done", 3)}
 
 
 @pytest.mark.slow
 def test_tasks_with_other_tools_keep_their_position(site: Site) -> None:
-    """In a study with several tools, the choice is among the lists that are due."""
-    project, _ = begun(site, "simple-margin", count=26)
+    """In a study with several tools, lists are chosen only when a task with lists is due."""
+    project, _ = started_project(site, "simple-margin", count=26)
     ada = site.person("ada")
     with site.store.write() as tx:
-        mine = [t for t in tasks.of_person(tx, project, ada.id) if t.state == "open"]
-        early = tasks.add(tx, project, mine[0].query, ada.id, "pairs", 0, 0)
-    assert follow(site.client("ada")) == {"task": early, "by": "order"}
+        open_tasks = [t for t in tasks.of_person(tx, project, ada.id) if t.state == "open"]
+        early = tasks.add(tx, project, open_tasks[0].query, ada.id, "pairs", 0, 0)
+    assert next_choice(site.client("ada")) == {"task": early, "method": "order"}

@@ -31,14 +31,14 @@ def documents(folder: Path) -> Path:
 @pytest.mark.slow
 def test_from_files_to_truth(tmp_path: Path) -> None:
     project = tmp_path / "project"
-    said = call(
+    output = call(
         "setup", project, "--documents", documents(tmp_path), "--k", 2, "--strategy", "heap",
         "--assessor", "ada", "--assessor", "bob", "--replicates", 2, "--lead", "lena",
         "--name", "books",
     ).output  # fmt: skip
-    assert "4 queries, 20 documents" in said
-    assert len(re.findall(r"signs in here \(once\): http://127.0.0.1:8210/reset/\S+", said)) == 3
-    assert "ada: 4 queries" in said
+    assert "4 queries, 20 documents" in output
+    assert len(re.findall(r"signs in here \(once\): http://127.0.0.1:8210/reset/\S+", output)) == 3
+    assert "ada: 4 queries" in output
     site = Site(Store(project, Clock()), Clock())
     for login in ("ada", "bob"):
         for number in range(4):
@@ -46,9 +46,9 @@ def test_from_files_to_truth(tmp_path: Path) -> None:
     site.store.close()
     call("export", project, "-o", tmp_path / "t.qrels")
     assert "q0 0 d0 2\n" in (tmp_path / "t.qrels").read_text()
-    call("export", project, "--what", "log", "--format", "csv", "-o", tmp_path / "log.csv")
+    call("export", project, "--content", "log", "--format", "csv", "-o", tmp_path / "log.csv")
     assert len((tmp_path / "log.csv").read_text().splitlines()) > 8
-    call("export", project, "--what", "report", "-o", tmp_path / "r.html")
+    call("export", project, "--content", "report", "-o", tmp_path / "r.html")
     call("backup", project, "-o", tmp_path / "copy.db")
     call("restore", tmp_path / "copy.db", tmp_path / "other")
     call("export", tmp_path / "other", "-o", tmp_path / "again.qrels")
@@ -60,12 +60,16 @@ def test_queries_of_a_run_without_topics_are_reported(tmp_path: Path) -> None:
     (tmp_path / "run").write_text(run)
     (tmp_path / "topics").write_text("a\tfirst\nc\tthird\n")
     (tmp_path / "c.jsonl").write_bytes(jsonl(*({"id": f"d{i}", "text": "x"} for i in range(3))))
-    said = call(
+    output = call(
         "setup", tmp_path / "project", "--topics", tmp_path / "topics", "--run", tmp_path / "run",
         "--collection", tmp_path / "c.jsonl", "--depth", 2,
     )  # fmt: skip
-    assert "1 queries, 2 documents" in said.stdout
-    notes = [line for line in said.stderr.splitlines() if line.startswith("firstpage: note: ")]
+    assert "1 queries, 2 documents" in output.stdout
+    notes = [
+        error_line
+        for error_line in output.stderr.splitlines()
+        if error_line.startswith("firstpage: note: ")
+    ]
     assert len(notes) == 3
     assert "('c') left out" in notes[0]
     assert "('b') of" in notes[1]
@@ -75,30 +79,32 @@ def test_queries_of_a_run_without_topics_are_reported(tmp_path: Path) -> None:
 def test_too_many_documents_give_a_one_line_error(tmp_path: Path) -> None:
     rows = [{"query": "q", "document": f"d{i}", "text": "x"} for i in range(501)]
     (tmp_path / "d.jsonl").write_bytes(jsonl(*rows))
-    said = told("setup", tmp_path / "project", "--documents", tmp_path / "d.jsonl")
-    assert "query 'q' has 501 documents, and adaptive takes at most 500 per query; " in said
-    assert "pool to a smaller depth" in said
+    message = error_output("setup", tmp_path / "project", "--documents", tmp_path / "d.jsonl")
+    assert "query 'q' has 501 documents, and adaptive takes at most 500 per query; " in message
+    assert "pool to a smaller depth" in message
     call(
         "setup", tmp_path / "project", "--documents", tmp_path / "d.jsonl", "--tool", "grades"
-    )  # nothing was left of the first try, and grades take more
+    )  # the failed attempt left nothing; five-grade allows more documents
 
 
-def told(*words: object) -> str:
-    """The one line of a mistake."""
+def error_output(*words: object) -> str:
+    """Return the output of a command that fails."""
     done = CliRunner().invoke(app, ["label", *map(str, words)])
     assert done.exit_code != 0
     return f"{done.output} {done.exception}"
 
 
 def test_mistakes_give_one_line_errors(tmp_path: Path) -> None:
-    assert "no labeling project" in told("export", tmp_path, "-o", "-")
-    assert not list(tmp_path.iterdir()), "nothing is made by asking"
-    wrong = told("setup", tmp_path / "p", "--documents", documents(tmp_path), "--strategy", "none")
+    assert "no labeling project" in error_output("export", tmp_path, "-o", "-")
+    assert not list(tmp_path.iterdir()), "the command creates nothing"
+    wrong = error_output(
+        "setup", tmp_path / "p", "--documents", documents(tmp_path), "--strategy", "none"
+    )
     assert "no labeling strategy" in wrong
     call("setup", tmp_path / "p")
-    assert "already" in told("setup", tmp_path / "p")
-    assert "written as" in told("export", tmp_path / "p", "--format", "csv", "-o", "-")
-    assert "this machine only" in told("serve", tmp_path, "--open", "--host", "0.0.0.0")
+    assert "already" in error_output("setup", tmp_path / "p")
+    assert "written as" in error_output("export", tmp_path / "p", "--format", "csv", "-o", "-")
+    assert "this machine only" in error_output("serve", tmp_path, "--open", "--host", "0.0.0.0")
 
 
 def test_a_truncated_backup_creates_nothing(tmp_path: Path) -> None:
@@ -106,12 +112,12 @@ def test_a_truncated_backup_creates_nothing(tmp_path: Path) -> None:
     call("backup", tmp_path / "p", "-o", tmp_path / "copy.jsonl.gz")
     whole = (tmp_path / "copy.jsonl.gz").read_bytes()
     (tmp_path / "cut.gz").write_bytes(whole[:-30])
-    assert "damaged or truncated" in told("restore", tmp_path / "cut.gz", tmp_path / "new")
+    assert "damaged or truncated" in error_output("restore", tmp_path / "cut.gz", tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
 
-def line(*words: object) -> str:
-    """What a person reads of a mistake: an error of ours, in one line, or wrong usage."""
+def error_line(*words: object) -> str:
+    """Return the message of a command that fails: one line, or a usage error."""
     done = CliRunner().invoke(app, ["label", *map(str, words)])
     if done.exit_code == 2:
         return done.output
@@ -128,8 +134,8 @@ def test_guidelines_that_cannot_be_stored_are_refused(
     tmp_path: Path, data: bytes, words: str
 ) -> None:
     (tmp_path / "g.md").write_bytes(data)
-    assert words in line("setup", tmp_path / "p", "--guidelines", tmp_path / "g.md")
-    assert not (tmp_path / "p").exists(), "nothing is made of a mistake"
+    assert words in error_line("setup", tmp_path / "p", "--guidelines", tmp_path / "g.md")
+    assert not (tmp_path / "p").exists(), "an invalid command creates nothing"
 
 
 @pytest.mark.parametrize("verb", [
@@ -138,7 +144,7 @@ def test_guidelines_that_cannot_be_stored_are_refused(
 ])  # fmt: skip
 def test_a_file_that_is_not_a_database_is_refused(tmp_path: Path, verb: tuple[str, ...]) -> None:
     (tmp_path / "firstpage.db").write_bytes(b"garbage " * 1000)
-    assert "cannot open this database" in line(verb[0], tmp_path, *verb[1:])
+    assert "cannot open this database" in error_line(verb[0], tmp_path, *verb[1:])
 
 
 def test_a_damaged_database_is_refused(tmp_path: Path) -> None:
@@ -148,7 +154,7 @@ def test_a_damaged_database_is_refused(tmp_path: Path) -> None:
     data[3 * 4096 :] = b"\xff" * (len(data) - 3 * 4096)
     path.write_bytes(data)
     for words in (("stats",), ("export", "-o", "-"), ("backup", "-o", tmp_path / "x.jsonl")):
-        assert "malformed" in line(words[0], tmp_path / "p", *words[1:])
+        assert "malformed" in error_line(words[0], tmp_path / "p", *words[1:])
 
 
 @pytest.mark.parametrize(("url", "words"), [
@@ -160,12 +166,12 @@ def test_a_damaged_database_is_refused(tmp_path: Path) -> None:
 ])  # fmt: skip
 def test_invalid_database_urls_are_refused(url: str, words: str) -> None:
     for verb in (("setup", url), ("stats", url), ("serve", url, "--port", "0")):
-        said = line(*verb)
-        assert re.search(words, said), said
-        assert "secret" not in said
+        message = error_line(*verb)
+        assert re.search(words, message), message
+        assert "secret" not in message
 
 
-@pytest.mark.parametrize(("words", "said"), [
+@pytest.mark.parametrize(("words", "message"), [
     (("serve", "--port", "99999"), "--port"), (("serve", "--port", "-1"), "--port"),
     (("setup", "--depth", "-5"), "--depth"), (("setup", "--depth", "0"), "--depth"),
     (("setup", "--images", "/no/such/folder"), "is not a folder"),
@@ -173,7 +179,7 @@ def test_invalid_database_urls_are_refused(url: str, words: str) -> None:
     (("setup", "--assessor", "\udcff"), "lone surrogate"),
 ])  # fmt: skip
 def test_options_out_of_range_are_refused(
-    tmp_path: Path, words: tuple[str, ...], said: str
+    tmp_path: Path, words: tuple[str, ...], message: str
 ) -> None:
-    assert said in line(words[0], tmp_path / "p", *words[1:])
+    assert message in error_line(words[0], tmp_path / "p", *words[1:])
     assert not (tmp_path / "p").exists()

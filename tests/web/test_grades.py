@@ -13,12 +13,12 @@ from firstpage.web.imports.bundle import Sources, read
 from firstpage.web.machines import judge
 from firstpage.web.store import texts
 from firstpage.web.store.texts import QueryRecord
-from tests.web.compare import grades_in, list_document, lists_project
+from tests.web.graded_lists import grades_in, list_document, lists_project
 from tests.web.site import Site, jsonl
 from tests.web.test_imports import file
 
 API = "/api/v1/projects/books"
-SECRET = 77  # a grade that is nothing else on a page
+SECRET = 77  # a grade that no page contains for another reason
 
 
 def row(**item: Any) -> dict[str, Any]:
@@ -26,16 +26,16 @@ def row(**item: Any) -> dict[str, Any]:
 
 
 def items(**item: Any) -> list[dict[str, Any]]:
-    found = read(Sources(documents=file("d.jsonl", jsonl(row(**item)))))
-    fields = found.queries[0].documents[0].fields
+    parsed = read(Sources(documents=file("d.jsonl", jsonl(row(**item)))))
+    fields = parsed.queries[0].documents[0].fields
     assert fields is not None
-    made: list[dict[str, Any]] = fields["items"]
-    return made
+    stored_items: list[dict[str, Any]] = fields["items"]
+    return stored_items
 
 
-@pytest.mark.parametrize(("given", "kept"), [(2, 2), (0, 0), (-1, -1), (3.0, 3), ("4", 4)])
-def test_grades_are_stored(given: Any, kept: int) -> None:
-    assert items(grade=given)[0]["grade"] == kept
+@pytest.mark.parametrize(("grade", "stored"), [(2, 2), (0, 0), (-1, -1), (3.0, 3), ("4", 4)])
+def test_grades_are_stored(grade: Any, stored: int) -> None:
+    assert items(grade=grade)[0]["grade"] == stored
 
 
 def test_grades_are_optional() -> None:
@@ -43,16 +43,16 @@ def test_grades_are_optional() -> None:
     assert "grade" not in items()[0]
 
 
-@pytest.mark.parametrize("given", [1.5, True, "good", "", [1], {"a": 1}, 100, -10, 10**30])
-def test_invalid_grades_are_refused(given: Any) -> None:
+@pytest.mark.parametrize("grade", [1.5, True, "good", "", [1], {"a": 1}, 100, -10, 10**30])
+def test_invalid_grades_are_refused(grade: Any) -> None:
     with pytest.raises(DataError, match=r"d\.jsonl:2: a grade must be an integer from -9 to 99"):
         read(
-            Sources(documents=file("d.jsonl", jsonl({**row(), "document": "b"}, row(grade=given))))
+            Sources(documents=file("d.jsonl", jsonl({**row(), "document": "b"}, row(grade=grade))))
         )
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "message"),
     [
         ("q 0 a 1\nq 0 b\n", ":2: the line has 3 fields instead of 4"),
         ("q 0 a x\n", ":1: the grade must be a number; got 'x'"),
@@ -62,55 +62,55 @@ def test_invalid_grades_are_refused(given: Any) -> None:
         ("\n", "nothing to import"),
     ],
 )
-def test_invalid_qrels_are_refused(data: str, told: str) -> None:
-    with pytest.raises(DataError, match=told):
+def test_invalid_qrels_are_refused(data: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
         read(Sources(qrels=file("g.qrels", data.encode())))
 
 
-def test_qrels_with_and_after_the_lists(both: Site) -> None:
-    """By `id` or any other name of documents; what they do not name stays as it was."""
-    both.project(queries=0, tool="lists", opened=False)
-    lena = both.client("lena")
-    made = [{"query": "q", "document": "a", "items": [
+def test_qrels_with_and_after_the_lists(db_site: Site) -> None:
+    """Items are named by `id` or another name; items that are not named keep their grades."""
+    db_site.project(queries=0, tool="lists", opened=False)
+    lena = db_site.client("lena")
+    rows = [{"query": "q", "document": "a", "items": [
         {"title": "x", "id": "x"}, {"title": "y", "docid": 7, "grade": 1}, {"title": "z", "id": "z"},
     ]}]  # fmt: skip
     both_files = {
-        "documents": ("d.jsonl", jsonl(*made)),
+        "documents": ("d.jsonl", jsonl(*rows)),
         "qrels": ("g.qrels", b"q 0 x 3\np 0 z 1\n"),
     }
     assert lena.post(f"{API}/import", files=both_files).json()["grades"] == 1
-    with both.store.read() as tx:
+    with db_site.store.read() as tx:
         from firstpage.web.store import projects
 
         project = projects.by_slug(tx, "books")
     assert project is not None
-    assert grades_in(both, project)["q", "a"] == (3, 1, None)
+    assert grades_in(db_site, project)["q", "a"] == (3, 1, None)
     later = lena.post(f"{API}/import", files={"qrels": ("g.qrels", b"q 0 7 0\n")})
     assert later.json()["grades"] == 1
-    assert grades_in(both, project)["q", "a"] == (3, 0, None)
+    assert grades_in(db_site, project)["q", "a"] == (3, 0, None)
     none = lena.post(f"{API}/import", files={"qrels": ("g.qrels", b"q 0 other 2\n")})
     assert none.status_code == 400
     assert "g.qrels: grades no item" in none.json()["detail"]
 
 
-def secret(site: Site) -> int:
+def project_with_grades(site: Site) -> int:
     lists = tuple(list_document(f"l{i}", [SECRET, None, 0]) for i in range(3))
     lists_project(site, [QueryRecord("q", "query 0", "", lists)])
     return site.task("books", "ada")
 
 
 @pytest.mark.slow
-def test_assessors_never_see_grades(both: Site) -> None:
-    """In no page, state, frame or look ahead; before, while and after judging."""
-    task = secret(both)
-    ada = both.client("ada")
+def test_assessors_never_see_grades(db_site: Site) -> None:
+    """Grades are in no page, state, frame or prefetched document, before, during and after judging."""
+    task = project_with_grades(db_site)
+    ada = db_site.client("ada")
     state = ada.state(task)
     assert state["question"]["left"]["items"][0] == {
         "id": f"{state['question']['left']['key']}-0", "title": "Result 0", "text": "words",
     }  # fmt: skip
     answered = ada.answer(state, 1)
     paths = [
-        f"/api/v1/tasks/{task}", f"/tasks/{task}", f"/api/v1/tasks/{task}/ahead", "/p/books",
+        f"/api/v1/tasks/{task}", f"/tasks/{task}", f"/api/v1/tasks/{task}/prefetch", "/p/books",
         f"/api/v1/tasks/{task}/judgments", f"/tasks/{task}/judgments", f"{API}/work", f"{API}/next",
         *(state["question"][side]["url"] for side in ("left", "right")),
     ]  # fmt: skip
@@ -139,11 +139,11 @@ def test_practice_hides_grades_too(site: Site) -> None:
 
 
 def test_programs_do_not_see_grades(site: Site) -> None:
-    secret(site)
-    seen: list[str] = []
+    project_with_grades(site)
+    texts: list[str] = []
 
     def taste(query: str, left: DocumentText, right: DocumentText | None) -> str:
-        seen.extend([repr(left), repr(right)])
+        texts.extend([repr(left), repr(right)])
         return "left"
 
     with site.store.read() as tx:
@@ -152,12 +152,12 @@ def test_programs_do_not_see_grades(site: Site) -> None:
         project = projects.by_slug(tx, "books")
     assert project is not None
     judge(site.store, project, site.person("ada"), Function(taste))
-    assert len(seen) == 6
-    assert not any(str(SECRET) in text for text in seen)
+    assert len(texts) == 6
+    assert not any(str(SECRET) in text for text in texts)
 
 
 def test_grades_stay_in_the_database(site: Site) -> None:
-    secret(site)
+    project_with_grades(site)
     with site.store.read() as tx:
         from firstpage.web.store import projects
 

@@ -36,7 +36,7 @@ def test_allowed_hosts(site: Site, host: str) -> None:
     ],
 )
 def test_changes_from_other_sites_are_refused(site: Site, headers: dict[str, str]) -> None:
-    """Even to /login, which needs no token: nobody is logged in as somebody else."""
+    """Even to /login, which needs no token: another site cannot sign a person in."""
     site.project()
     ada, task = site.client("ada"), site.task("books", "ada")
     sent = body(ada.state(task))
@@ -50,8 +50,8 @@ def test_the_same_origin_is_accepted(site: Site) -> None:
     site.project()
     ada, task = site.client("ada"), site.task("books", "ada")
     sent = body(ada.state(task))
-    own = {"Origin": f"http://{HOST}", "Sec-Fetch-Site": "same-origin"}
-    reply = ada.post(f"/api/v1/tasks/{task}/answers", json=sent, headers=own)
+    same_origin = {"Origin": f"http://{HOST}", "Sec-Fetch-Site": "same-origin"}
+    reply = ada.post(f"/api/v1/tasks/{task}/answers", json=sent, headers=same_origin)
     assert reply.status_code == 200
 
 
@@ -88,24 +88,24 @@ def test_a_large_body_without_content_length_is_stopped(site: Site) -> None:
 
 def test_uploads_have_their_own_limit(site: Site) -> None:
     site.project(opened=False)
-    small = Site(site.store, site.clock, ServeSettings(hosts=(HOST,), upload=2000))
+    small = Site(site.store, site.clock, ServeSettings(hosts=(HOST,), max_upload=2000))
     lena = small.client("lena")
     files = {"documents": ("d.jsonl", b"x" * 3000)}
     assert lena.post("/api/v1/projects/books/import", files=files).status_code == 413
 
 
 def test_proxy_headers_are_trusted_only_if_configured(site: Site) -> None:
-    """Its last address counts: those before it came from the client."""
+    """The last address counts: earlier ones come from the client."""
     forwarded = {"X-Forwarded-For": "6.6.6.6, 9.9.9.9", "X-Forwarded-Proto": "https"}
-    given = {"login": "nobody", "password": "wrong password"}
-    for proxy, want in ((False, "testclient"), (True, "9.9.9.9")):
-        found = Site(site.store, site.clock, replace(site.settings, proxy=proxy))
-        found.client().post("/api/v1/login", json=given, headers=forwarded)
+    credentials = {"login": "nobody", "password": "wrong password"}
+    for proxy, expected in ((False, "testclient"), (True, "9.9.9.9")):
+        proxied_site = Site(site.store, site.clock, replace(site.settings, proxy=proxy))
+        proxied_site.client().post("/api/v1/login", json=credentials, headers=forwarded)
         with site.store.read() as tx:
             from firstpage.web.store.tables import attempts
 
             last = tx.all(select(attempts.c.address).order_by(attempts.c.id))[-1]
-        assert last["address"] == want
+        assert last["address"] == expected
 
 
 def test_the_cookie_is_secure_behind_https(site: Site) -> None:
@@ -114,8 +114,8 @@ def test_the_cookie_is_secure_behind_https(site: Site) -> None:
     person = site.person("ada")
     with site.store.write() as tx:
         accounts.set_password(tx, person, accounts.hash_password("a fine password", "ada"))
-    found = Site(site.store, site.clock, replace(site.settings, proxy=True))
-    reply = found.client().post(
+    proxied_site = Site(site.store, site.clock, replace(site.settings, proxy=True))
+    reply = proxied_site.client().post(
         "/api/v1/login", json={"login": "ada", "password": "a fine password"},
         headers={"X-Forwarded-Proto": "https"},
     )  # fmt: skip
@@ -129,25 +129,25 @@ INJECTIONS = [
 
 
 @pytest.mark.slow
-def test_sql_injections_fail(both: Site) -> None:
-    both.project()
-    lena = both.client("lena")
+def test_sql_injections_fail(db_site: Site) -> None:
+    db_site.project()
+    lena = db_site.client("lena")
     for number, text in enumerate(INJECTIONS):
-        login = both.client().post("/api/v1/login", json={"login": text, "password": text})
+        login = db_site.client().post("/api/v1/login", json={"login": text, "password": text})
         assert login.status_code in (401, 422), text
         for path in (f"/api/v1/projects/{text}", f"/api/v1/tasks/{text}", f"/documents/{text}"):
             assert lena.get(path).status_code in (404, 422), text
         assert lena.get(f"/api/v1/projects/books/export/{text}").status_code in (404, 422), text
-        made = lena.post("/api/v1/projects", json={"slug": f"other-{number}", "title": text})
-        assert made.status_code == 201, text
-    with both.store.read() as tx:
+        response = lena.post("/api/v1/projects", json={"slug": f"other-{number}", "title": text})
+        assert response.status_code == 201, text
+    with db_site.store.read() as tx:
         assert {row["login"] for row in tx.all(select(people))} == {"ada", "lena"}
 
 
 @pytest.mark.parametrize("sign", ["\\ud800", "\\u0000"])
-def test_unstorable_texts_are_refused(both: Site, sign: str) -> None:
-    both.project()
-    reply = both.client("lena").patch(
+def test_unstorable_texts_are_refused(db_site: Site, sign: str) -> None:
+    db_site.project()
+    reply = db_site.client("lena").patch(
         "/api/v1/projects/books", content=f'{{"title": "{sign}"}}'.encode(),
         headers={"content-type": "application/json"},
     )  # fmt: skip

@@ -47,8 +47,8 @@ def file(name: str, data: bytes) -> File:
     return File(name, io.BytesIO(data))
 
 
-def keys(found: bundle.Bundle) -> dict[str, list[str]]:
-    return {q.key: [d.key for d in q.documents] for q in found.queries}
+def keys(parsed: bundle.Bundle) -> dict[str, list[str]]:
+    return {q.key: [d.key for d in q.documents] for q in parsed.queries}
 
 
 ROWS = [
@@ -59,18 +59,20 @@ ROWS = [
 
 
 def test_rows_of_json_lines() -> None:
-    asked = jsonl({"query": "q1", "text": "one", "description": "more"}, {"query": "q2"})
-    found = read(Sources(queries=file("q.jsonl", asked), documents=file("d.jsonl", jsonl(*ROWS))))
-    assert keys(found) == {"q1": ["a", "b"], "q2": ["a"]}
-    first = found.queries[0]
+    queries = jsonl({"query": "q1", "text": "one", "description": "more"}, {"query": "q2"})
+    parsed = read(
+        Sources(queries=file("q.jsonl", queries), documents=file("d.jsonl", jsonl(*ROWS)))
+    )
+    assert keys(parsed) == {"q1": ["a", "b"], "q2": ["a"]}
+    first = parsed.queries[0]
     assert (first.text, first.description) == ("one", "more")
     assert [d.kind for d in first.documents] == ["text", "html"]
     assert first.documents[0].prior == 2.5
-    assert found.queries[1].text == "q2", "a query without a text is its id"
+    assert parsed.queries[1].text == "q2", "a query without a text is shown by its id"
 
 
 def test_csv_parquet_and_gzip_give_the_same_rows(tmp_path: Path) -> None:
-    plain = keys(read(Sources(documents=file("d.jsonl", jsonl(*ROWS)))))
+    expected = keys(read(Sources(documents=file("d.jsonl", jsonl(*ROWS)))))
     table = polars.DataFrame([{**dict.fromkeys(ROWS[0]), "html": None, **r} for r in ROWS])
     packed = gzip.compress(jsonl(*ROWS))
     buffer = io.BytesIO()
@@ -82,7 +84,7 @@ def test_csv_parquet_and_gzip_give_the_same_rows(tmp_path: Path) -> None:
         ("d.jsonl.gz", packed),
         ("D.JSONL", b"\xef\xbb\xbf" + jsonl(*ROWS)),
     ]:
-        assert keys(read(Sources(documents=file(name, data)))) == plain, name
+        assert keys(read(Sources(documents=file(name, data)))) == expected, name
 
 
 def test_cards_and_lists() -> None:
@@ -97,12 +99,12 @@ def test_cards_and_lists() -> None:
 
 
 def test_trec() -> None:
-    found = read(Sources(
+    parsed = read(Sources(
         topics=file("topics", TOPICS), run=file("r.run", RUN), depth=2,
         collection=file("c.trectext", COLLECTION),
     ))  # fmt: skip
-    assert keys(found) == {"301": ["A", "B"]}
-    query = found.queries[0]
+    assert keys(parsed) == {"301": ["A", "B"]}
+    query = parsed.queries[0]
     assert query.text == "International Organized Crime"
     assert query.description == "Identify organizations. Relevant ones."
     first = query.documents[0]
@@ -110,21 +112,21 @@ def test_trec() -> None:
 
 
 def test_omissions_are_noted() -> None:
-    found = read(Sources(
+    parsed = read(Sources(
         topics=file("topics", TOPICS), run=file("r.run", RUN), depth=2,
         collection=file("c.trectext", COLLECTION),
     ))  # fmt: skip
-    assert found.notes == (
+    assert parsed.notes == (
         "1 query ('302') left out: r.run has no documents of them.",
         "1 query ('999') of r.run left out: they are not among the queries.",
         "of 1 query in r.run, only the best 2 documents are imported.",
     )
-    many = b"".join(b"%d Q0 A 1 1 x\n" % number for number in range(9))
-    one = jsonl({"query": "0"})
-    found = read(Sources(
-        queries=file("q.jsonl", one), run=file("r", many), collection=file("c", COLLECTION)
+    run = b"".join(b"%d Q0 A 1 1 x\n" % number for number in range(9))
+    single_query = jsonl({"query": "0"})
+    parsed = read(Sources(
+        queries=file("q.jsonl", single_query), run=file("r", run), collection=file("c", COLLECTION)
     ))  # fmt: skip
-    assert found.notes[0].startswith("8 queries ('1', '2', '3' and 5 more) of r left out")
+    assert parsed.notes[0].startswith("8 queries ('1', '2', '3' and 5 more) of r left out")
     assert read(Sources(documents=file("d.jsonl", jsonl(*ROWS)))).notes == ()
 
 
@@ -139,9 +141,9 @@ def test_omissions_are_noted_by_the_api_and_the_page(site: Site) -> None:
     csrf = {"csrf": lena.headers["X-CSRF-Token"]}
     page = lena.post("/p/books/preview/import", files=files, data=csrf)
     assert "1 query (&#39;302&#39;) left out: r.run has no documents of them." in page.text
-    told = lena.post("/api/v1/projects/books/import", files=files).json()
-    assert told["queries"] == 1
-    assert "left out" in told["notes"][0]
+    reply = lena.post("/api/v1/projects/books/import", files=files).json()
+    assert reply["queries"] == 1
+    assert "left out" in reply["notes"][0]
 
 
 @pytest.mark.parametrize(("name", "second"), [
@@ -157,16 +159,16 @@ def test_a_document_with_two_texts_is_refused(name: str, second: bytes) -> None:
         read(Sources(run=file("r", run), collection=file(name, first + second)))
 
 
-@pytest.mark.parametrize(("files", "told"), [
+@pytest.mark.parametrize(("files", "message"), [
     ({"collection": b"<DOC><DOCNO>A</DOCNO><TEXT>a\x00b</TEXT></DOC>"}, "collection:1: 'TEXT' contains"),
     ({"topics": b"<top><num> 1 <title> t <desc> a\x00b </top>"}, "topics:1: 'desc' contains"),
     ({"run": b"%s Q0 A 1 1 x" % (b"q" * 201)}, "run:1: 'query' has 201 characters"),
 ])  # fmt: skip
-def test_texts_of_trec_files_are_checked(files: dict[str, bytes], told: str) -> None:
-    given = {"run": b"1 Q0 A 1 1 x\n", "collection": b"<DOC><DOCNO>A</DOCNO></DOC>\n", **files}
+def test_texts_of_trec_files_are_checked(files: dict[str, bytes], message: str) -> None:
+    sources = {"run": b"1 Q0 A 1 1 x\n", "collection": b"<DOC><DOCNO>A</DOCNO></DOC>\n", **files}
     with pytest.raises(DataError) as error:
-        read(Sources(**{name: file(name, data) for name, data in given.items()}))
-    assert str(error.value).startswith(told)
+        read(Sources(**{name: file(name, data) for name, data in sources.items()}))
+    assert str(error.value).startswith(message)
 
 
 @pytest.mark.parametrize("name", ["query", "document", "title", "text"])
@@ -179,8 +181,8 @@ def test_lone_surrogates_are_refused(name: str) -> None:
 def test_a_letor_file_with_texts() -> None:
     letor = b"2 qid:1 1:0.5 # docid = A inc = 1\n0 qid:1 # B\n# only a comment\n"
     texts = jsonl({"docid": "A", "text": "a"}, {"id": "B", "text": "b"}, {"id": "C"})
-    found = read(Sources(letor=file("x.txt", letor), collection=file("c.jsonl", texts)))
-    assert keys(found) == {"1": ["A", "B"]}
+    parsed = read(Sources(letor=file("x.txt", letor), collection=file("c.jsonl", texts)))
+    assert keys(parsed) == {"1": ["A", "B"]}
 
 
 BAD: list[tuple[str, dict[str, Any], str]] = [
@@ -210,17 +212,17 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("open block", {"topics": ("t", b"<top>\n<num> 1"), "run": ("r", RUN),
                     "collection": ("c", COLLECTION)}, "t:1: this <top> has no </top>"),
     ("letor", {"letor": ("l", b"1 1:2"), "collection": ("c", COLLECTION)}, "l:1: a line must start"),
-    ("golds", {"golds": ("g.jsonl", jsonl({"query": "q", "left": "a", "right": "b", "outcome": 7}))},
+    ("gold_questions", {"gold_questions": ("g.jsonl", jsonl({"query": "q", "left": "a", "right": "b", "outcome": 7}))},
      "g.jsonl:1: outcome must be an integer"),
     ("picture", {"documents": ("d.jsonl", jsonl({**ROWS[0], "image": "x.png"}))}, "is missing; add its file"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("what", "files", "told"), BAD, ids=[b[0] for b in BAD])
-def test_invalid_files_give_one_line_errors(what: str, files: dict[str, Any], told: str) -> None:
+@pytest.mark.parametrize(("case", "files", "message"), BAD, ids=[b[0] for b in BAD])
+def test_invalid_files_give_one_line_errors(case: str, files: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError) as error:
-        read(Sources(**{name: file(*given) for name, given in files.items()}))
-    assert told in str(error.value)
+        read(Sources(**{name: file(*content) for name, content in files.items()}))
+    assert message in str(error.value)
     assert "\n" not in str(error.value)
 
 
@@ -244,14 +246,14 @@ def test_decompression_bombs_are_stopped(name: str) -> None:
 
 
 def gzipped(*parts: bytes) -> bytes:
-    """Gzip of parts one after the other; members of a gzip file may follow each other."""
+    """Return a gzip file with one member per part."""
     return b"".join(gzip.compress(part) for part in parts)
 
 
-READ_AS = {  # what a file is given as, and its name
+READ_AS = {  # the source and the file name
     "rows": ("documents", "d.jsonl.gz"), "table": ("documents", "d.csv.gz"),
     "topics": ("topics", "t.gz"), "run": ("run", "r.gz"), "letor": ("letor", "l.gz"),
-    "qrels": ("qrels", "q.gz"), "golds": ("golds", "g.jsonl.gz"),
+    "qrels": ("qrels", "q.gz"), "gold_questions": ("gold_questions", "g.jsonl.gz"),
     "training": ("training", "p.tsv.gz"),
 }  # fmt: skip
 
@@ -259,22 +261,22 @@ READ_AS = {  # what a file is given as, and its name
 @pytest.mark.parametrize("kind", READ_AS)
 def test_blank_lines_are_counted_too(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A small gzip of newlines holds millions of lines, and each costs time."""
-    seen = 0
+    calls = 0
     decoded = row_reader._decoded
 
     def counted(*given: Any) -> str:
-        nonlocal seen
-        seen += 1
+        nonlocal calls
+        calls += 1
         return decoded(*given)
 
     monkeypatch.setattr(row_reader, "_decoded", counted)
     given, name = READ_AS[kind]
-    more = {"collection": file("c", COLLECTION)} if kind in ("run", "letor") else {}
+    collection = {"collection": file("c", COLLECTION)} if kind in ("run", "letor") else {}
     bomb = gzipped(b"\n" * 50_000_000)
     assert len(bomb) < 100_000
     with pytest.raises(DataError, match=rf"^{name}: contains more than 1,000 lines; split it\.$"):
-        read(Sources(**{given: file(name, bomb)}, **more), ReadLimits(lines=1000))
-    assert seen <= 1000
+        read(Sources(**{given: file(name, bomb)}, **collection), ReadLimits(lines=1000))
+    assert calls <= 1000
 
 
 def test_a_collection_of_blank_lines_is_stopped() -> None:
@@ -285,7 +287,7 @@ def test_a_collection_of_blank_lines_is_stopped() -> None:
 
 
 def parquet(height: int, width: int) -> bytes:
-    """A Parquet file of empty cells."""
+    """Return a Parquet file of empty cells."""
     buffer = io.BytesIO()
     polars.DataFrame({f"c{i}": [None] * height for i in range(width)}).write_parquet(buffer)
     return buffer.getvalue()
@@ -293,7 +295,7 @@ def parquet(height: int, width: int) -> bytes:
 
 def test_rows_columns_and_cells_have_limits() -> None:
     wide = ",".join(f"c{i}" for i in range(11)).encode()
-    for name, data, told in (
+    for name, data, message in (
         ("d.jsonl", b"{}\n" * 101, "d.jsonl: contains more than 100 rows; split it."),
         ("d.csv", b"query\n" + b"q\n" * 101, "d.csv: contains more than 100 rows; split it."),
         ("d.csv", wide + b"\n", "d.csv:1: has 11 columns; at most 10 are read."),
@@ -304,7 +306,7 @@ def test_rows_columns_and_cells_have_limits() -> None:
         limits = ReadLimits(rows=100, columns=10, cells=500)
         with pytest.raises(DataError) as error:
             list(row_reader.read_rows(name, io.BytesIO(data), limits))
-        assert str(error.value) == told
+        assert str(error.value) == message
     assert (
         len(list(row_reader.read_rows("d.jsonl", io.BytesIO(b"{}\n" * 100), ReadLimits(rows=100))))
         == 100
@@ -312,7 +314,7 @@ def test_rows_columns_and_cells_have_limits() -> None:
 
 
 def test_a_parquet_file_of_nothing_but_rows_is_stopped() -> None:
-    """Empty cells take no byte, so bytes alone would never stop it."""
+    """Empty cells take no bytes, so a limit on bytes does not suffice."""
     with pytest.raises(DataError, match="contains more than 1,000,000 rows"):
         read(Sources(documents=file("d.parquet", parquet(3_000_000, 1))))
 
@@ -327,10 +329,10 @@ def test_a_header_of_many_columns_is_read_fast() -> None:
 
 def test_unclosed_tags_are_parsed_in_linear_time() -> None:
     block = b"<DOC><DOCNO>A</DOCNO>" + b"<TEXT><TITLE>" * 500_000 + b"</DOC>\n"
-    found = read(
+    parsed = read(
         Sources(run=file("r", b"1 Q0 A 1 1 x\n"), collection=file("c", block))
     ).queries[0].documents[0]  # fmt: skip
-    assert (found.key, found.title, found.body) == ("A", "", "")
+    assert (parsed.key, parsed.title, parsed.body) == ("A", "", "")
 
 
 def test_the_elements_of_a_document() -> None:
@@ -359,40 +361,44 @@ def test_image_types_are_determined_by_content(tmp_path: Path) -> None:
     (tmp_path / "images" / "evil.png").write_bytes(b"<svg onload='x'>")
     (tmp_path / "images" / "big.png").write_bytes(PNG + b"x" * MAX_BYTES)
     (tmp_path / "secret.png").write_bytes(PNG)
-    found = from_folder(tmp_path / "images")
-    assert found.by_digest[found.digest("d:1", "a.png")][0] == "image/png"
+    pictures = from_folder(tmp_path / "images")
+    assert pictures.by_digest[pictures.digest("d:1", "a.png")][0] == "image/png"
     for name in ("../secret.png", "/etc/passwd", str(tmp_path / "secret.png"), "none.png"):
         with pytest.raises(DataError, match="is missing; add its file"):
-            found.digest("d:1", name)
+            pictures.digest("d:1", name)
     with pytest.raises(DataError, match="is not a PNG"):
-        found.digest("d:1", "evil.png")
+        pictures.digest("d:1", "evil.png")
     with pytest.raises(DataError, match="shrink it"):
-        found.digest("d:1", "big.png")
+        pictures.digest("d:1", "big.png")
     assert from_uploads({"a.png": io.BytesIO(PNG)}).digest("d", "a.png")
 
 
 @pytest.mark.slow
-def test_import_through_the_api(both: Site) -> None:
-    """All or nothing, pictures included; golds need documents that are there."""
-    both.project("new", opened=False, queries=0)
-    lena = both.client("lena")
+def test_import_through_the_api(db_site: Site) -> None:
+    """An import is all or nothing, pictures included; gold questions need existing documents."""
+    db_site.project("new", opened=False, queries=0)
+    lena = db_site.client("lena")
     picture = {"query": "q1", "document": "p", "image": "a.png", "title": "A lamp"}
     docs = ("d.jsonl", jsonl(*ROWS, picture))
     wrong = jsonl({"query": "q1", "left": "a", "right": "none", "outcome": 1})
-    files = [("documents", docs), ("golds", ("g.jsonl", wrong)), ("images", ("a.png", PNG))]
+    files = [
+        ("documents", docs),
+        ("gold_questions", ("g.jsonl", wrong)),
+        ("images", ("a.png", PNG)),
+    ]
     path = "/api/v1/projects/new/import"
     refused = lena.post(path, files=files)
     assert refused.status_code == 400
     assert "g.jsonl:1" in refused.json()["detail"]
     right = jsonl({"query": "q1", "left": "a", "right": "b", "outcome": "left"})
-    files[1] = ("golds", ("g.jsonl", right))
+    files[1] = ("gold_questions", ("g.jsonl", right))
     done = lena.post(path, files=files)
-    came = {"queries": 2, "documents": 4, "golds": 1, "training": 0, "grades": 0}
-    assert done.json() == {**came, "notes": []}
-    again = lena.post(path, files=files)
-    assert again.status_code == 400
-    assert "already" in again.json()["detail"]
-    with both.store.read() as tx:
+    counts = {"queries": 2, "documents": 4, "gold_questions": 1, "training": 0, "grades": 0}
+    assert done.json() == {**counts, "notes": []}
+    second = lena.post(path, files=files)
+    assert second.status_code == 400
+    assert "already" in second.json()["detail"]
+    with db_site.store.read() as tx:
         from firstpage.web.store.tables import documents
 
         row = tx.first(documents.select().where(documents.c.key == "p"))
@@ -430,10 +436,10 @@ def test_names_of_fields_are_checked_too() -> None:
 def test_field_values_keep_their_types() -> None:
     card = CARD % '1.5, "new": true, "in": null, "n": 3, "of": [1]'
     items = LIST % '1, null, {"a": "b"}'
-    found = read(
+    parsed = read(
         Sources(documents=file("d.jsonl", (card + items.replace('"a"', '"b"', 1)).encode()))
     )
-    first, second = found.queries[0].documents
+    first, second = parsed.queries[0].documents
     assert first.fields == {"price": 1.5, "new": True, "in": "None", "n": 3, "of": "[1]"}
     assert second.fields == {"items": [{"title": "t", "more": [1, None, {"a": "b"}]}]}
 
@@ -450,7 +456,7 @@ def test_an_invalid_prior_is_refused(prior: str) -> None:
 def test_an_invalid_outcome_is_refused(outcome: str) -> None:
     row = {"query": "q", "left": "a", "right": "b", "outcome": outcome}
     with pytest.raises(DataError, match=r"^g\.jsonl:1: outcome must be an integer"):
-        read(Sources(golds=file("g.jsonl", jsonl(row))))
+        read(Sources(gold_questions=file("g.jsonl", jsonl(row))))
 
 
 def test_duplicate_columns_are_refused() -> None:
@@ -459,15 +465,15 @@ def test_duplicate_columns_are_refused() -> None:
         read(Sources(documents=file("d.csv", table)))
 
 
-def many(count: int, query: str = "q", **more: Any) -> bytes:
-    """So many documents of one query."""
+def document_rows(count: int, query: str = "q", **columns: Any) -> bytes:
+    """Return rows of this number of documents of one query."""
     return jsonl(
-        *({"query": query, "document": f"d{i}", "text": "x", **more} for i in range(count))
+        *({"query": query, "document": f"d{i}", "text": "x", **columns} for i in range(count))
     )
 
 
 def test_documents_per_query_are_limited(site: Site) -> None:
-    """Ten thousand would take gigabytes and seconds for every answer."""
+    """Ten thousand documents would take gigabytes of memory, and seconds per answer."""
     lena = site.client("lena")
     for slug, tool, most, more in (
         ("pairs", "pairs", 500, {}), ("grades", "grades", 5000, {}),
@@ -475,15 +481,15 @@ def test_documents_per_query_are_limited(site: Site) -> None:
     ):  # fmt: skip
         site.project(slug, queries=0, opened=False, tool=tool, setting={"k": 3})
         path = f"/api/v1/projects/{slug}/import"
-        reply = lena.post(path, files={"documents": ("d.jsonl", many(most + 1, **more))})
+        reply = lena.post(path, files={"documents": ("d.jsonl", document_rows(most + 1, **more))})
         assert reply.status_code == 400
         assert f"query 'q' has {most + 1:,} " in reply.json()["detail"]
-        reply = lena.post(path, files={"documents": ("d.jsonl", many(most, **more))})
+        reply = lena.post(path, files={"documents": ("d.jsonl", document_rows(most, **more))})
         assert reply.json()["documents"] == most
 
 
 def test_a_strategy_with_a_lower_document_limit_is_refused(site: Site) -> None:
-    """Where the texts came first: at set-up, and when a task is switched."""
+    """It is refused at set-up and when the strategy of a task is changed."""
     site.project(
         queries=1, documents=501, opened=False, tool="grades", setting={"k": 3, "strategy": "heap"}
     )
@@ -505,9 +511,9 @@ def test_a_strategy_with_a_lower_document_limit_is_refused(site: Site) -> None:
 @pytest.mark.parametrize("name", ["text", "body", "content", "contents"])
 def test_text_columns_have_aliases(name: str) -> None:
     csv = f"query,document,title,{name}\nq,d,T,what it says\n".encode()
-    found = read(Sources(documents=file("d.csv", csv)))
-    assert found.queries[0].documents[0].body == "what it says"
-    assert found.notes == ()
+    parsed = read(Sources(documents=file("d.csv", csv)))
+    assert parsed.queries[0].documents[0].body == "what it says"
+    assert parsed.notes == ()
 
 
 def test_the_narrative_is_part_of_the_description() -> None:
@@ -515,40 +521,42 @@ def test_the_narrative_is_part_of_the_description() -> None:
         {"query": "q", "text": "tea", "desc": "What is tea?", "narr": "Only green tea."},
         {"query": "q", "text": "tea", "description": "What is tea?", "narrative": "Only green tea."},
     ):  # fmt: skip
-        found = read(Sources(
+        parsed = read(Sources(
             queries=file("q.jsonl", jsonl(rows)),
             documents=file("d.jsonl", jsonl({"query": "q", "document": "d", "text": "x"})),
         ))  # fmt: skip
-        assert found.queries[0].description == "What is tea? Only green tea."
-        assert found.notes == ()
+        assert parsed.queries[0].description == "What is tea? Only green tea."
+        assert parsed.notes == ()
 
 
 def test_columns_that_are_not_read_are_named() -> None:
     documents = b"query,document,text,content,rank\nq,a,A,more,1\nq,b,B,,2\n"
     queries = jsonl({"query": "q", "text": "tea", "title": "Tea", "intent": "buy"})
     lesson = {"text": "t", "left": {"text": "a", "color": "red"}, "right": "b", "outcome": 1}
-    found = read(Sources(
+    parsed = read(Sources(
         queries=file("q.jsonl", queries), documents=file("d.csv", documents),
         training=file("t.jsonl", jsonl(lesson)),
     ))  # fmt: skip
-    assert found.notes == (
+    assert parsed.notes == (
         "q.jsonl: columns that are not read: 'title' (1 rows), 'intent' (1 rows).",
         "t.jsonl: columns that are not read: 'color' (1 rows).",
         "d.csv: columns that are not read: 'content' (1 rows), 'rank' (2 rows).",
     )
     rows = [{"id": "A", "text": "a", "lang": "en"}, {"id": "Z", "other": "not wanted"}]
-    found = read(Sources(
+    parsed = read(Sources(
         run=file("r", b"1 Q0 A 1 1 x\n"), collection=file("c.jsonl", jsonl(*rows))
     ))  # fmt: skip
-    assert found.notes == ("c.jsonl: columns that are not read: 'lang' (1 rows).",)
+    assert parsed.notes == ("c.jsonl: columns that are not read: 'lang' (1 rows).",)
 
 
 def test_empty_texts_are_counted() -> None:
     rows = [{"query": "q", "document": f"d{i}"} for i in range(5)]
     rows += [{"query": "q", "document": "t", "title": "T"}, {"query": "p", "document": "x", "text": "x"}]  # fmt: skip
-    asked = jsonl({"query": "q", "text": "tea"}, {"query": "p"})
-    found = read(Sources(queries=file("q.jsonl", asked), documents=file("d.jsonl", jsonl(*rows))))
-    assert found.notes == (
+    queries = jsonl({"query": "q", "text": "tea"}, {"query": "p"})
+    parsed = read(
+        Sources(queries=file("q.jsonl", queries), documents=file("d.jsonl", jsonl(*rows)))
+    )
+    assert parsed.notes == (
         "1 queries have no text, so their ids are shown: 'p'.",
         "5 documents have no text and no title: 'd0' of 'q', 'd1' of 'q', 'd2' of 'q' and 2 more.",
         "1 documents have a title but no text: 't' of 'q'.",
@@ -570,5 +578,5 @@ def test_unknown_form_fields_are_refused(site: Site) -> None:
     assert refused.status_code in (400, 422)
     assert "depth applies only to a run" in refused.json()["detail"]
     csv = ("d.csv", b"query,document,text,rank\nq,a,A,1\n")
-    taken = lena.post("/api/v1/projects/books/import", files={"documents": csv})
-    assert taken.json()["notes"] == ["d.csv: columns that are not read: 'rank' (1 rows)."]
+    accepted = lena.post("/api/v1/projects/books/import", files={"documents": csv})
+    assert accepted.json()["notes"] == ["d.csv: columns that are not read: 'rank' (1 rows)."]

@@ -29,7 +29,7 @@ def test_a_query_is_judged_to_its_end(site: Site) -> None:
     after = ada.judge(task)
     assert after["done"]
     assert after["question"] is None
-    assert after["asked"] == after["seq"] > 3
+    assert after["judgments"] == after["seq"] > 3
     assert after["remaining"] == [0, 0]
 
 
@@ -38,9 +38,9 @@ def test_the_same_key_again_is_recorded_once(site: Site) -> None:
     ada, task = site.client("ada"), site.task("books", "ada")
     sent = body(ada.state(task))
     first = ada.post(f"/api/v1/tasks/{task}/answers", json=sent)
-    again = ada.post(f"/api/v1/tasks/{task}/answers", json=sent)
-    assert (first.status_code, again.status_code) == (200, 200)
-    assert first.json() == again.json()
+    repeated = ada.post(f"/api/v1/tasks/{task}/answers", json=sent)
+    assert (first.status_code, repeated.status_code) == (200, 200)
+    assert first.json() == repeated.json()
     assert ada.state(task)["seq"] == 1
 
 
@@ -67,13 +67,13 @@ def test_an_answer_to_another_question_is_a_conflict(site: Site) -> None:
     assert ada.state(task)["seq"] == 0
 
 
-def post(client: Client, task: int, verb: str, **given: Any) -> Any:
-    return client.post(f"/api/v1/tasks/{task}/{verb}", json=given)
+def post(client: Client, task: int, verb: str, **fields: Any) -> Any:
+    return client.post(f"/api/v1/tasks/{task}/{verb}", json=fields)
 
 
-def test_undo(both: Site) -> None:
-    both.project()
-    ada, task = both.client("ada"), both.task("books", "ada")
+def test_undo(db_site: Site) -> None:
+    db_site.project()
+    ada, task = db_site.client("ada"), db_site.task("books", "ada")
     first = ada.state(task)
     assert not first["can_undo"]
     assert post(ada, task, "undo", seq=0, key="none").status_code == 409
@@ -81,7 +81,7 @@ def test_undo(both: Site) -> None:
     back = post(ada, task, "undo", seq=second["seq"], key="u1")
     assert back.status_code == 200
     assert back.json()["question"] == first["question"]
-    assert back.json()["asked"] == 0
+    assert back.json()["judgments"] == 0
     assert back.json()["seq"] == 2, "the log keeps both"
     assert post(ada, task, "undo", seq=second["seq"], key="u1").json() == back.json()
 
@@ -99,17 +99,17 @@ def test_an_undone_query_is_not_done(site: Site) -> None:
         assert tx.value(text(f"SELECT result FROM tasks WHERE id = {task}")) is None
 
 
-def test_revise_a_judgment(both: Site) -> None:
-    both.project()
-    ada, task = both.client("ada"), both.task("books", "ada")
+def test_revise_a_judgment(db_site: Site) -> None:
+    db_site.project()
+    ada, task = db_site.client("ada"), db_site.task("books", "ada")
     state = ada.answer(ada.answer(ada.state(task), 1).json(), 1).json()
-    found = ada.get(f"/api/v1/tasks/{task}/judgments").json()["judgments"]
-    assert [j["outcome"] for j in found] == [1, 1]
-    reply = post(ada, task, "revise", seq=state["seq"], key="r", at=0, outcome=-1)
+    judgments = ada.get(f"/api/v1/tasks/{task}/judgments").json()["judgments"]
+    assert [j["outcome"] for j in judgments] == [1, 1]
+    reply = post(ada, task, "revise", seq=state["seq"], key="r", index=0, outcome=-1)
     assert reply.status_code == 200
-    found = ada.get(f"/api/v1/tasks/{task}/judgments").json()["judgments"]
-    assert [j["outcome"] for j in found] == [-1, 1]
-    assert post(ada, task, "revise", seq=3, key="r2", at=9, outcome=1).status_code == 409
+    judgments = ada.get(f"/api/v1/tasks/{task}/judgments").json()["judgments"]
+    assert [j["outcome"] for j in judgments] == [-1, 1]
+    assert post(ada, task, "revise", seq=3, key="r2", index=9, outcome=1).status_code == 409
 
 
 def test_only_shown_documents_can_be_marked_bad(site: Site) -> None:
@@ -141,12 +141,12 @@ def test_grades_show_one_document(site: Site) -> None:
     assert state["tool"] == "grades"
     assert state["question"]["right"] is None
     done = ada.judge(task)
-    assert done["asked"] == 6
+    assert done["judgments"] == 6
 
 
-def test_times_are_recorded(both: Site) -> None:
-    both.project()
-    ada, task = both.client("ada"), both.task("books", "ada")
+def test_times_are_recorded(db_site: Site) -> None:
+    db_site.project()
+    ada, task = db_site.client("ada"), db_site.task("books", "ada")
     spans = [
         {"kind": "active", "ms": 1500, "start": "2026-03-01T12:00:00Z"},
         {"kind": "paused", "ms": 60_000},
@@ -157,7 +157,7 @@ def test_times_are_recorded(both: Site) -> None:
         "spans": spans, "comment": "hard", "reason": None,
     }  # fmt: skip
     assert ada.answer(ada.state(task), 1, **sent).status_code == 200
-    with both.store.read() as tx:
+    with db_site.store.read() as tx:
         row = log_rows(tx, task)[0]
     assert (row["active_ms"], row["paused_ms"], row["away_ms"]) == (2000, 60_000, 0)
     assert row["shown_at"] == "2026-03-01T11:00:00.000000Z"
@@ -165,13 +165,13 @@ def test_times_are_recorded(both: Site) -> None:
     assert len(row["spans"]) == 3
 
 
-def test_time_without_an_answer_is_recorded_once(both: Site) -> None:
-    both.project()
-    ada, task = both.client("ada"), both.task("books", "ada")
+def test_time_without_an_answer_is_recorded_once(db_site: Site) -> None:
+    db_site.project()
+    ada, task = db_site.client("ada"), db_site.task("books", "ada")
     for _ in range(2):
         reply = post(ada, task, "spans", key="closed", spans=[{"kind": "away", "ms": 5000}])
         assert reply.status_code == 204
-    with both.store.read() as tx:
+    with db_site.store.read() as tx:
         assert tx.value(text("SELECT sum(away_ms) FROM spans")) == 5000
 
 
@@ -181,35 +181,35 @@ def only_row(site: Site, task: int) -> dict[str, Any]:
     return dict(row)
 
 
-def test_a_pause_of_days_is_clipped(both: Site) -> None:
-    both.project()
-    ada, task = both.client("ada"), both.task("books", "ada")
+def test_a_pause_of_days_is_clipped(db_site: Site) -> None:
+    db_site.project()
+    ada, task = db_site.client("ada"), db_site.task("books", "ada")
     spans = [{"kind": "active", "ms": 1500}, {"kind": "paused", "ms": 3 * 86_400_000}]
     reply = ada.answer(ada.state(task), 1, spans=spans, comment="after a weekend")
     assert reply.status_code == 200, reply.text
-    row = only_row(both, task)
+    row = only_row(db_site, task)
     assert (row["active_ms"], row["paused_ms"]) == (1500, 86_400_000)
     assert row["spans"][1]["reported_ms"] == 3 * 86_400_000
     assert row["event"]["adjusted_times"] == {"clipped_spans": 1}
     assert row["comment"] == "after a weekend"
-    assert ada.state(task)["seq"] == 1, "the log with a flag is replayed"
+    assert ada.state(task)["seq"] == 1, "a log with a bad document is replayed"
 
 
-def test_a_wrong_device_clock_is_corrected(both: Site) -> None:
-    both.project()
-    ada, task = both.client("ada"), both.task("books", "ada")
+def test_a_wrong_device_clock_is_corrected(db_site: Site) -> None:
+    db_site.project()
+    ada, task = db_site.client("ada"), db_site.task("books", "ada")
     sent = {
         "shown_at": "1999-12-31T23:00:00Z", "answered_at": "1999-12-31T23:00:07Z",
         "spans": [{"kind": "active", "ms": 7000, "start": "1999-12-31T23:00:00Z"}],
     }  # fmt: skip
     reply = ada.answer(ada.state(task), 1, **sent)
     assert reply.status_code == 200, reply.text
-    row = only_row(both, task)
-    assert row["answered_at"] == "2026-03-01T12:00:00.000000Z", "the server's time"
+    row = only_row(db_site, task)
+    assert row["answered_at"] == "2026-03-01T12:00:00.000000Z", "the server's time is recorded"
     assert row["shown_at"] == row["spans"][0]["start"] == "2026-03-01T11:59:53.000000Z"
     assert row["active_ms"] == 7000
     assert row["event"]["adjusted_times"]["clock_offset_ms"] > 25 * 365 * 86_400_000
-    exported = both.client("lena").get("/api/v1/projects/books/export/log.jsonl").text
+    exported = db_site.client("lena").get("/api/v1/projects/books/export/log.jsonl").text
     assert '"adjusted_times": {"clock_offset_ms": ' in exported
 
 
@@ -241,12 +241,12 @@ def test_invalid_times_never_refuse_an_answer(
 
 
 @pytest.mark.slow
-def test_a_returned_query_is_reassigned(both: Site) -> None:
-    both.project(queries=1, assessors=("ada",))
-    with both.store.write() as tx:
+def test_a_returned_query_is_reassigned(db_site: Site) -> None:
+    db_site.project(queries=1, assessors=("ada",))
+    with db_site.store.write() as tx:
         project = projects.by_slug(tx, "books")
         projects.join(tx, project, people.ensure(tx, "bob"), "assessor")
-    ada, task = both.client("ada"), both.task("books", "ada")
+    ada, task = db_site.client("ada"), db_site.task("books", "ada")
     state = post(ada, task, "skip", reason="I wrote one of them").json()
     assert state["question"] is None
     assert "returned" in state["message"]
@@ -256,11 +256,11 @@ def test_a_returned_query_is_reassigned(both: Site) -> None:
         ).status_code
         == 409
     )
-    work = both.client("bob").get("/api/v1/projects/books/work").json()
+    work = db_site.client("bob").get("/api/v1/projects/books/work").json()
     assert len(work["tasks"]) == 1
     assert work["next"] == work["tasks"][0]["id"]
     post(ada, task, "skip", reason="again")
-    with both.store.read() as tx:
+    with db_site.store.read() as tx:
         assert len(tasks.of_project(tx, project.id)) == 2
 
 
@@ -287,14 +287,16 @@ def test_tasks_of_a_person(site: Site) -> None:
     assert work["next"] == first
     assert work["training"] == {"needed": False, "passed": True}
     ada.answer(ada.state(second))
-    assert ada.get("/api/v1/projects/books/work").json()["next"] == second, "begun work first"
+    assert ada.get("/api/v1/projects/books/work").json()["next"] == second, (
+        "a started task comes first"
+    )
     ada.judge(second)
     assert ada.get("/api/v1/projects/books/work").json()["next"] == first
 
 
 @pytest.mark.slow
 def test_hidden_questions_look_like_any_other(site: Site) -> None:
-    site.project(documents=12, setting={"k": 5, "strategy": "heap", "repeats": 0.5})
+    site.project(documents=12, setting={"k": 5, "strategy": "heap", "repeat_rate": 0.5})
     ada, task = site.client("ada"), site.task("books", "ada")
     state = ada.state(task)
     while state["question"]:
@@ -310,7 +312,7 @@ def test_documents_of_the_next_question_are_predicted(site: Site) -> None:
     site.project()
     ada, task = site.client("ada"), site.task("books", "ada")
     state = ada.state(task)
-    ahead = set(ada.get(f"/api/v1/tasks/{task}/ahead").json()["documents"])
+    ahead = set(ada.get(f"/api/v1/tasks/{task}/prefetch").json()["documents"])
     after = ada.answer(state, 1).json()["question"]
     shown = {after[side]["url"] for side in ("left", "right")}
     before = {state["question"][side]["url"] for side in ("left", "right")}
@@ -319,51 +321,51 @@ def test_documents_of_the_next_question_are_predicted(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_a_lead_switches_the_strategy_in_mid_query(both: Site) -> None:
-    both.project(documents=12)
-    ada, lena, task = both.client("ada"), both.client("lena"), both.task("books", "ada")
+def test_a_lead_switches_the_strategy_in_mid_query(db_site: Site) -> None:
+    db_site.project(documents=12)
+    ada, lena, task = db_site.client("ada"), db_site.client("lena"), db_site.task("books", "ada")
     ada.answer(ada.state(task))
     reply = post(lena, task, "switch", strategy="insertion", k=2)
     assert reply.status_code == 200
     assert post(lena, task, "switch", strategy="nonsense").status_code == 400
     ada.judge(task)
-    with both.store.read() as tx:
-        kept = log_rows(tx, task)
+    with db_site.store.read() as tx:
+        rows = log_rows(tx, task)
         row = tasks.get(tx, task)
-    assert kept[1]["event"]["event"] == "switched"
+    assert rows[1]["event"]["event"] == "switched"
     assert row.state == "done"
 
 
 @pytest.mark.slow
-def test_two_servers_on_one_database(both: Site) -> None:
-    """Each has its own sessions at hand; the log decides."""
-    both.project()
+def test_two_servers_on_one_database(db_site: Site) -> None:
+    """Each server caches its own sessions; the log decides."""
+    db_site.project()
     other = Site(
-        Store(both.store.url.render_as_string(hide_password=False), both.clock), both.clock
+        Store(db_site.store.url.render_as_string(hide_password=False), db_site.clock), db_site.clock
     )
-    task = both.task("books", "ada")
-    here, there = both.client("ada"), other.client("ada")
-    old = here.state(task)
-    assert there.answer(old).status_code == 200
-    late = here.answer(old)
+    task = db_site.task("books", "ada")
+    client, other_client = db_site.client("ada"), other.client("ada")
+    old = client.state(task)
+    assert other_client.answer(old).status_code == 200
+    late = client.answer(old)
     assert late.status_code == 409
     assert late.json()["state"]["seq"] == 1
     state = late.json()["state"]
     while state["question"]:
-        here, there = there, here
-        reply = here.answer(state)
+        client, other_client = other_client, client
+        reply = client.answer(state)
         assert reply.status_code == 200
         state = reply.json()
-    assert there.state(task) == here.state(task)
+    assert other_client.state(task) == client.state(task)
     other.store.close()
 
 
 @pytest.mark.slow
-def test_concurrent_answers_to_one_task(both: Site) -> None:
-    """Double clicks and two tabs: of many answers with one number, one is recorded."""
-    both.project()
-    task = both.task("books", "ada")
-    ada = both.client("ada")
+def test_concurrent_answers_to_one_task(db_site: Site) -> None:
+    """Of many answers with the same sequence number, as by double clicks, one is recorded."""
+    db_site.project()
+    task = db_site.task("books", "ada")
+    ada = db_site.client("ada")
     state = ada.state(task)
     with ThreadPoolExecutor(8) as pool:
         codes = list(pool.map(lambda _: ada.answer(state).status_code, range(8)))
@@ -378,12 +380,12 @@ def test_concurrent_answers_to_one_task(both: Site) -> None:
 
 
 def test_a_failed_write_changes_nothing(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The session at hand must not run ahead of the log."""
+    """The cached session must not be ahead of the log."""
     site.project()
     ada, task = site.client("ada"), site.task("books", "ada")
     before = ada.state(task)
 
-    def full(*given: Any, **more: Any) -> None:
+    def full(*arguments: Any, **options: Any) -> None:
         raise OSError("no space left")
 
     with monkeypatch.context() as patch:
@@ -394,14 +396,14 @@ def test_a_failed_write_changes_nothing(site: Site, monkeypatch: pytest.MonkeyPa
     assert ada.answer(before).status_code == 200
 
 
-def training(site: Site, share: float = 0.7) -> None:
+def add_training(site: Site, pass_fraction: float = 0.7) -> None:
     rows = [
         {"text": "cats", "left": f"about cats {i}", "right": {"html": "<p>dogs</p>"}, "outcome": "left",
          "explanation": "It is about cats."}
         for i in range(2)
     ]  # fmt: skip
     lena = site.client("lena")
-    lena.patch("/api/v1/projects/books", json={"options": {"training_pass": share}})
+    lena.patch("/api/v1/projects/books", json={"options": {"training_pass": pass_fraction}})
     reply = lena.post(
         "/api/v1/projects/books/import", files={"training": ("t.jsonl", jsonl(*rows))}
     )
@@ -409,10 +411,10 @@ def training(site: Site, share: float = 0.7) -> None:
 
 
 @pytest.mark.slow
-def test_practice_comes_first(both: Site) -> None:
-    both.project()
-    training(both)
-    ada, task = both.client("ada"), both.task("books", "ada")
+def test_practice_comes_first(db_site: Site) -> None:
+    db_site.project()
+    add_training(db_site)
+    ada, task = db_site.client("ada"), db_site.task("books", "ada")
     assert "practice" in ada.state(task)["message"]
     assert ada.get("/api/v1/projects/books/work").json()["next"] is None
     state = ada.get("/api/v1/projects/books/training").json()
@@ -424,8 +426,8 @@ def test_practice_comes_first(both: Site) -> None:
         sent = body(state, outcome)
         reply = ada.post("/api/v1/projects/books/training", json=sent)
         assert reply.status_code == 200
-        again = ada.post("/api/v1/projects/books/training", json=sent).json()
-        assert again == reply.json(), "the same key again"
+        repeated = ada.post("/api/v1/projects/books/training", json=sent).json()
+        assert repeated == reply.json(), "the same key is answered in the same way"
         return reply.json()
 
     wrong = lesson(-1)
@@ -455,13 +457,13 @@ def test_departed_assessors_cannot_judge(site: Site) -> None:
 
 
 def test_a_query_with_one_document_is_done_at_once(site: Site) -> None:
-    made, lena = site.project(queries=1), site.person("lena")
+    project, lena = site.project(queries=1), site.person("lena")
     with site.store.write() as tx:
-        add_query(tx, made.id, QueryRecord("one", "one", documents=(DocumentRecord("only"),)), 1)
-        assigning.assign_tasks(tx, made, lena)
+        add_query(tx, project.id, QueryRecord("one", "one", documents=(DocumentRecord("only"),)), 1)
+        assigning.assign_tasks(tx, project, lena)
         ada = people.by_login(tx, "ada")
         assert ada is not None
-        states = {t.query_key: t.state for t in tasks.of_person(tx, made, ada.id)}
+        states = {t.query_key: t.state for t in tasks.of_person(tx, project, ada.id)}
     assert states["one"] == "done"
     truths = site.client("lena").get(f"{API}/consensus").json()["truths"]
     assert [t["order"] for t in truths if t["query"] == "one"] == [["only"]]
@@ -486,7 +488,7 @@ def test_a_strategy_must_be_a_string(site: Site, setting: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"speed": 1}, "a project has no option 'speed' (it has: ties, bad, away_after, "),
         ({"ties": 1}, "the option ties must be true or false; got 1."),
@@ -494,29 +496,29 @@ def test_a_strategy_must_be_a_string(site: Site, setting: dict[str, Any]) -> Non
         ({"away_after": 4}, "the option away_after must be seconds from 5 to 86400; got 4."),
         ({"away_after": True}, "the option away_after must be seconds from 5 to 86400; got True."),
         ({"training_pass": "1"}, "the option training_pass must be a fraction from 0 to 1; got '1'."),
-        ({"seconds": math.nan}, "the option seconds must be seconds from 0.1 to 3600; got nan."),
+        ({"seconds_per_judgment": math.nan}, "the option seconds_per_judgment must be seconds from 0.1 to 3600; got nan."),
         ({"replicates": 1.5}, "the option replicates must be an integer from 1 to 1000; got 1.5."),
         ({"replicates": None}, "the option replicates must be an integer from 1 to 1000; got None."),
         ({"folds": 0}, "the option folds must be an integer from 1 to 100000; got 0."),
-        ({"choose": "best"}, "the option choose must be one of order, simple-margin, diverse, "),
+        ({"list_selection": "best"}, "the option list_selection must be one of order, simple-margin, diverse, "),
         ({"tools": ["pairs", []]}, "the option tools must be a list of pairs, grades, lists, each once;"),
         ({"tools": ["pairs", "pairs"]}, "the option tools must be a list of pairs, grades, lists, each"),
         ({"tools": []}, "the option tools must be a list of pairs, grades, lists, each once; got []."),
     ],
 )  # fmt: skip
-def test_invalid_options_are_refused_in_one_line(options: dict[str, Any], said: str) -> None:
+def test_invalid_options_are_refused_in_one_line(options: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError) as error:
         read_options(options)
-    assert str(error.value).startswith(said)
+    assert str(error.value).startswith(message)
 
 
 def test_options_are_stored_unchanged(site: Site) -> None:
-    """The others have defaults, and 120 does not become 120.0."""
+    """Other options have their defaults, and 120 does not become 120.0."""
     site.project(options={"away_after": 60, "tools": ("pairs", "lists")})
     shown = site.client("lena").get("/api/v1/projects/books").json()["options"]
     assert shown == {
         "ties": False, "bad": True, "away_after": 60, "training_pass": 0.7, "replicates": 1,
-        "tools": ["pairs", "lists"], "folds": None, "rtl": None, "seconds": None, "choose": "order",
+        "tools": ["pairs", "lists"], "folds": None, "rtl": None, "seconds_per_judgment": None, "list_selection": "order",
     }  # fmt: skip
     assert isinstance(shown["away_after"], int)
 
@@ -531,7 +533,7 @@ def test_options_are_stored_unchanged(site: Site) -> None:
 def test_answers_without_a_button_are_refused(
     site: Site, outcome: int, bad: list[str], fine: bool
 ) -> None:
-    """No ties where there is no button for them; a bad document does not win."""
+    """Ties are refused where there is no button for them, and a bad document cannot be better."""
     site.project(options={"ties": False})
     ada = site.client("ada")
     state = ada.state(site.task("books", "ada"))

@@ -21,9 +21,9 @@ def first_link(site: Site) -> Link:
         return invitations.invite(tx, None, "lead", None)
 
 
-def accept(client: Client, link: Any, **given: Any) -> Any:
+def accept(client: Client, link: Any, **fields: Any) -> Any:
     token = link["token"] if isinstance(link, dict) else link.token
-    return client.post("/api/v1/invitations/accept", json={"token": token, **given})
+    return client.post("/api/v1/invitations/accept", json={"token": token, **fields})
 
 
 def reset(site: Site, link: Any, password: str = NEW) -> int:
@@ -39,44 +39,44 @@ def admin(site: Site, login: str = "chief") -> Client:
     return site.client(login)
 
 
-def said(site: Site, capsys: pytest.CaptureFixture[str]) -> str:
-    """Return what `label serve` prints of the first lead."""
+def first_lead_output(site: Site, capsys: pytest.CaptureFixture[str]) -> str:
+    """Return what `label serve` prints about the first lead."""
     _invite_first(site.store, "http://here")
     return capsys.readouterr().out
 
 
 class TestFirstLead:
-    """The link that the shell prints makes one admin, and no second one by the log."""
+    """The link that `label serve` prints creates one admin and cannot be used again."""
 
-    def test_it_does_not_create_the_local_user(self, both: Site) -> None:
-        """Who is called `local` sees to everything by `--open`, without a password."""
-        link = first_link(both)
-        reply = accept(both.client(), link, **{**STRANGER, "login": "LOCAL"})
+    def test_it_does_not_create_the_local_user(self, db_site: Site) -> None:
+        """The account `local` is that of `--open`, an admin without a password."""
+        link = first_link(db_site)
+        reply = accept(db_site.client(), link, **{**STRANGER, "login": "LOCAL"})
         assert reply.status_code == 400
         assert "choose another" in reply.json()["detail"]
-        assert accept(both.client(), link, **STRANGER).status_code < 300
+        assert accept(db_site.client(), link, **STRANGER).status_code < 300
 
-    def test_it_ends_when_an_admin_has_a_password(self, both: Site) -> None:
-        other = first_link(both)
-        with both.store.write() as tx:  # by another way than this very link
+    def test_it_ends_when_an_admin_has_a_password(self, db_site: Site) -> None:
+        other = first_link(db_site)
+        with db_site.store.write() as tx:  # not through this link
             lena = people.create(tx, "lena", admin=True)
             entry = invitations.reset_link(tx, lena, None)
-        assert reset(both, entry) == 204
-        assert accept(both.client(), other, **STRANGER).status_code == 400
-        assert both.client().get(f"/invitation/{other.token}").status_code == 400
-        with both.store.read() as tx:
+        assert reset(db_site, entry) == 204
+        assert accept(db_site.client(), other, **STRANGER).status_code == 400
+        assert db_site.client().get(f"/invitation/{other.token}").status_code == 400
+        with db_site.store.read() as tx:
             assert people.by_login(tx, "mallory") is None
 
-    def test_a_new_one_ends_the_old_ones(self, both: Site) -> None:
-        old, new = first_link(both), first_link(both)
-        assert accept(both.client(), old, **STRANGER).status_code == 400
-        assert accept(both.client(), new, login="chief", password=PASSWORD).status_code == 200
+    def test_a_new_one_ends_the_old_ones(self, db_site: Site) -> None:
+        old, new = first_link(db_site), first_link(db_site)
+        assert accept(db_site.client(), old, **STRANGER).status_code == 400
+        assert accept(db_site.client(), new, login="chief", password=PASSWORD).status_code == 200
 
-    def test_ids_are_not_reused(self, both: Site) -> None:
-        """The audit names links by their numbers, those that were ended too."""
-        links = [first_link(both) for _ in range(3)]
-        ada, bob = both.person("ada"), both.person("bob")
-        with both.store.write() as tx:
+    def test_ids_are_not_reused(self, db_site: Site) -> None:
+        """The audit log names links by their ids, also links that have ended."""
+        links = [first_link(db_site) for _ in range(3)]
+        ada, bob = db_site.person("ada"), db_site.person("bob")
+        with db_site.store.write() as tx:
             links += [invitations.reset_link(tx, ada, None) for _ in range(2)]
             deletion.forget(tx, ada, "anonymize", ada)
             links.append(invitations.reset_link(tx, bob, None))
@@ -84,7 +84,7 @@ class TestFirstLead:
             links.append(invitations.invite(tx, None, "lead", None))
             listed = [link.id for link in invitations.all_links(tx)]
         assert len({link.id for link in links}) == len(links)
-        assert listed == [links[-1].id], "those that were ended are not listed"
+        assert listed == [links[-1].id], "ended links are not listed"
 
     def test_it_is_listed_revocable_and_audited(self, site: Site) -> None:
         link = first_link(site)
@@ -110,74 +110,74 @@ class TestFirstLead:
     def test_serve_prints_a_link_for_a_new_account(
         self, site: Site, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        text = said(site, capsys)
+        text = first_lead_output(site, capsys)
         assert "first lead" in text
         token = re.search(r"http://here/invitation/(\S+)", text)[1]
         page = site.client().get(f"/invitation/{token}").text
         assert "admin" in page
-        given = {"token": token, "login": "chief", "password": PASSWORD}
-        assert site.client().post("/api/v1/invitations/accept", json=given).status_code == 200
-        assert said(site, capsys) == ""
+        form = {"token": token, "login": "chief", "password": PASSWORD}
+        assert site.client().post("/api/v1/invitations/accept", json=form).status_code == 200
+        assert first_lead_output(site, capsys) == ""
 
     def test_serve_names_the_admin_who_has_no_password_yet(
         self, site: Site, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        """As after `label setup --lead lena`: no second admin is offered to who reads the log."""
+        """After `label setup --lead lena`, the printed link is for lena, and nobody else becomes admin."""
         with site.store.write() as tx:
             people.create(tx, "lena", admin=True)
-        before, text = said(site, capsys), said(site, capsys)
+        before, text = first_lead_output(site, capsys), first_lead_output(site, capsys)
         assert "lena signs in here" in text
         assert "/invitation/" not in text
         old, new = (re.search(r"http://here/reset/(\S+)", t)[1] for t in (before, text))
         assert "<strong>lena</strong>" in site.client().get(f"/reset/{new}").text
-        assert reset(site, {"token": old}) == 400, "the newest link is the one that works"
+        assert reset(site, {"token": old}) == 400, "only the newest link works"
         assert reset(site, {"token": new}) == 204
-        assert said(site, capsys) == ""
+        assert first_lead_output(site, capsys) == ""
 
 
 def site_person(tx: Any, login: str) -> people.Person:
-    found = people.by_login(tx, login)
-    assert found is not None
-    return found
+    person = people.by_login(tx, login)
+    assert person is not None
+    return person
 
 
 class TestLists:
     """Admins see all links; a lead sees those of the project and of the people they manage."""
 
-    def test_visibility_of_links(self, both: Site) -> None:
-        both.project("books")
-        both.project("films", lead="fred", assessors=("carl",))
-        lena, fred, chief = both.client("lena"), both.client("fred"), admin(both)
+    def test_visibility_of_links(self, db_site: Site) -> None:
+        db_site.project("books")
+        db_site.project("films", lead="fred", assessors=("carl",))
+        lena, fred, administrator = db_site.client("lena"), db_site.client("fred"), admin(db_site)
         lena.post("/api/v1/projects/books/invitations", json={"role": "lead"})
-        ada = both.person("ada").id
+        ada = db_site.person("ada").id
         link = lena.post(f"/api/v1/people/{ada}/reset").json()
-        carl = both.person("carl").id
+        carl = db_site.person("carl").id
         fred.post(f"/api/v1/people/{carl}/reset")
 
         def kinds(client: Client, path: str, key: str) -> list[tuple[str, str | None]]:
             return [(r["kind"], r["login"]) for r in client.get(path).json()[key]]
 
-        mine = kinds(lena, "/api/v1/projects/books/invitations", "invitations")
-        assert mine == [("reset", "ada"), ("join", None)]
-        theirs = kinds(fred, "/api/v1/projects/films/invitations", "invitations")
-        assert theirs == [("reset", "carl")]
-        assert len(kinds(chief, "/api/v1/links", "links")) == 3
+        lena_links = kinds(lena, "/api/v1/projects/books/invitations", "invitations")
+        assert lena_links == [("reset", "ada"), ("join", None)]
+        fred_links = kinds(fred, "/api/v1/projects/films/invitations", "invitations")
+        assert fred_links == [("reset", "carl")]
+        assert len(kinds(administrator, "/api/v1/links", "links")) == 3
         page = lena.get("/p/books/people").text
         assert "new password for ada" in page
         assert "by Lena" in page
-        assert "new password for carl" in chief.get("/links").text
-        for client in (fred, both.client("ada")):
+        assert "new password for carl" in administrator.get("/links").text
+        for client in (fred, db_site.client("ada")):
             path = f"/api/v1/projects/books/invitations/{link['id']}"
             assert client.delete(path).status_code in (403, 404)
         films = f"/api/v1/projects/films/invitations/{link['id']}"
-        assert fred.delete(films).status_code == 404, "not by way of another project"
+        assert fred.delete(films).status_code == 404, "not through another project either"
         assert lena.delete(f"/api/v1/projects/books/invitations/{link['id']}").status_code == 204
-        assert reset(both, link) == 400
+        assert reset(db_site, link) == 400
 
     def test_links_are_revoked_with_forms(self, site: Site) -> None:
         site.project()
-        lena, chief = site.client("lena"), admin(site)
-        for client, path in ((lena, "/p/books/people/revoke"), (chief, "/links/revoke")):
+        lena, administrator = site.client("lena"), admin(site)
+        for client, path in ((lena, "/p/books/people/revoke"), (administrator, "/links/revoke")):
             link = lena.post("/api/v1/projects/books/invitations", json={}).json()
             assert client.post(path, data={"link": link["id"]}).status_code == 403
             sent = {"csrf": client.headers["X-CSRF-Token"], "link": link["id"]}
@@ -200,43 +200,43 @@ class TestLists:
         self, site: Site, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(invitations, "MAX_LISTED", 3)
-        made = site.project()
+        project = site.project()
         with site.store.write() as tx:
-            waiting = invitations.invite(tx, made, "assessor", None)
+            waiting = invitations.invite(tx, project, "assessor", None)
             for number in range(5):
-                link = invitations.invite(tx, made, "assessor", None)
+                link = invitations.invite(tx, project, "assessor", None)
                 offer = invitations.find_offer(tx, link.token, "join")
                 invitations.join(tx, offer, people.ensure(tx, f"p{number}"))
-            found = invitations.links_of_project(tx, made, site_person(tx, "lena"))
-        assert (found[0].id, found[0].open) == (waiting.id, True)
-        assert len(found) == 3
+            links = invitations.links_of_project(tx, project, site_person(tx, "lena"))
+        assert (links[0].id, links[0].open) == (waiting.id, True)
+        assert len(links) == 3
 
 
 class TestMakers:
-    """A link is worth what its maker may do now."""
+    """A link is valid only while its creator could still create it."""
 
-    def test_links_of_a_departed_lead_do_not_work(self, both: Site) -> None:
-        both.project()
-        with both.store.write() as tx:
+    def test_links_of_a_departed_lead_do_not_work(self, db_site: Site) -> None:
+        db_site.project()
+        with db_site.store.write() as tx:
             books = projects.by_slug(tx, "books")
             assert books is not None
             projects.join(tx, books, people.ensure(tx, "mark"), "lead")
-        mark = both.client("mark")
+        mark = db_site.client("mark")
         link = mark.post("/api/v1/projects/books/invitations", json={"role": "lead"}).json()
-        number = both.person("mark").id
-        assert both.client("lena").delete(f"/api/v1/projects/books/people/{number}").is_success
+        number = db_site.person("mark").id
+        assert db_site.client("lena").delete(f"/api/v1/projects/books/people/{number}").is_success
         assert accept(mark, link).status_code == 400
-        listed = both.client("lena").get("/api/v1/projects/books/invitations").json()
+        listed = db_site.client("lena").get("/api/v1/projects/books/invitations").json()
         assert [row["open"] for row in listed["invitations"]] == [False]
 
-    def test_a_reset_link_ends_when_the_lead_loses_the_account(self, both: Site) -> None:
-        both.project("books")
-        both.project("films", lead="fred", assessors=("carl",))
-        lena, ada = both.client("lena"), both.person("ada")
+    def test_a_reset_link_ends_when_the_lead_loses_the_account(self, db_site: Site) -> None:
+        db_site.project("books")
+        db_site.project("films", lead="fred", assessors=("carl",))
+        lena, ada = db_site.client("lena"), db_site.person("ada")
         link = lena.post(f"/api/v1/people/{ada.id}/reset").json()
-        films = both.client("fred").post("/api/v1/projects/films/invitations", json={}).json()
-        assert accept(both.client("ada"), films).status_code == 200
-        assert reset(both, link) == 400
+        films = db_site.client("fred").post("/api/v1/projects/films/invitations", json={}).json()
+        assert accept(db_site.client("ada"), films).status_code == 200
+        assert reset(db_site, link) == 400
 
     def test_links_of_a_deleted_account_end(self, site: Site) -> None:
         site.project(lead="mark")
@@ -244,35 +244,37 @@ class TestMakers:
             books = projects.by_slug(tx, "books")
             link = invitations.invite(tx, books, "lead", site_person(tx, "mark"))
         number = site.person("mark").id
-        gone = {"judgments": "anonymize"}
+        deletion = {"judgments": "anonymize"}
         path = f"/api/v1/people/{number}/data"
-        assert admin(site).request("DELETE", path, json=gone).status_code == 200
+        assert admin(site).request("DELETE", path, json=deletion).status_code == 200
         assert accept(site.client(), link, **STRANGER).status_code == 400
 
 
 class TestConsent:
-    """No account comes into a project, and so under its lead, unless its owner agrees."""
+    """No account joins a project, and so comes under its lead, without its owner's consent."""
 
     def add(self, client: Client, login: str, role: str = "assessor", slug: str = "books") -> Any:
         return client.post(f"/api/v1/projects/{slug}/people", json={"login": login, "role": role})
 
-    def test_an_account_is_not_taken_over(self, both: Site) -> None:
-        """The account of nobody's project, added without consent, could be reset by its adder."""
-        both.project("books")
-        lena, zoe = both.client("lena"), both.client("zoe")
-        number = both.person("zoe").id
+    def test_an_account_is_not_taken_over(self, db_site: Site) -> None:
+        """Otherwise a lead could add an account without a project and reset its password."""
+        db_site.project("books")
+        lena, zoe = db_site.client("lena"), db_site.client("zoe")
+        number = db_site.person("zoe").id
         reply = self.add(lena, "ＺＯＥ")
         assert reply.status_code == 201
         assert (reply.json()["id"], reply.json()["joined"]) == (None, False)
         assert zoe.get("/api/v1/projects/books").status_code == 404
         assert lena.post(f"/api/v1/people/{number}/reset").status_code == 404
         link = reply.json()["link"]
-        assert "account" in accept(both.client(), link, **STRANGER).json()["detail"]
-        assert accept(both.client("carl"), link).status_code == 400, "for this account alone"
-        assert "<strong>zoe</strong>" in both.client().get(link["path"]).text
+        assert "account" in accept(db_site.client(), link, **STRANGER).json()["detail"]
+        assert accept(db_site.client("carl"), link).status_code == 400, "only for this account"
+        assert "<strong>zoe</strong>" in db_site.client().get(link["path"]).text
         assert accept(zoe, link).status_code == 200
         assert zoe.get("/api/v1/projects/books").json()["roles"] == ["assessor"]
-        assert lena.post(f"/api/v1/people/{number}/reset").status_code == 201, "now it is theirs"
+        assert lena.post(f"/api/v1/people/{number}/reset").status_code == 201, (
+            "now the lead manages the account"
+        )
 
     @pytest.mark.parametrize("login", ["chief", "fred", "carl"])
     def test_unmanaged_accounts_are_invited(self, site: Site, login: str) -> None:
@@ -296,7 +298,7 @@ class TestConsent:
         assert reset(site, new["link"]) == 204, "a new account sets its password"
         lena.post("/api/v1/projects", json={"slug": "more"})
         assert self.add(lena, "zoe", slug="more").json()["joined"] is True
-        assert self.add(lena, "zoe", role="lead").json()["joined"] is True, "who is in it already"
+        assert self.add(lena, "zoe", role="lead").json()["joined"] is True, "a present member"
 
     def test_a_lead_cannot_manage_another_lead(self, site: Site) -> None:
         site.project("books")
@@ -308,31 +310,31 @@ class TestConsent:
 
 
 class TestAudit:
-    """It names people; once their data are deleted, it does not."""
+    """The audit log names people until their data are deleted."""
 
-    def test_people_are_named(self, both: Site) -> None:
-        both.project()
-        lena, number = both.client("lena"), both.person("ada").id
+    def test_people_are_named(self, db_site: Site) -> None:
+        db_site.project()
+        lena, number = db_site.client("lena"), db_site.person("ada").id
         lena.delete(f"/api/v1/projects/books/people/{number}")
-        found = lena.get("/api/v1/projects/books/audit").json()["audit"]
-        departure = next(row for row in found if row["action"] == "departed")
+        rows = lena.get("/api/v1/projects/books/audit").json()["audit"]
+        departure = next(row for row in rows if row["action"] == "departed")
         assert (departure["person_name"], departure["person_login"]) == ("Lena", "lena")
-        assert departure["what"]["who"] == "Ada (ada)"
-        assert "who: Ada (ada)" in lena.get("/p/books/audit").text
-        chief = admin(both)
-        link = chief.post(f"/api/v1/people/{number}/reset").json()
-        assert reset(both, link) == 204
-        (made,) = [
+        assert departure["details"]["account"] == "Ada (ada)"
+        assert "account: Ada (ada)" in lena.get("/p/books/audit").text
+        administrator = admin(db_site)
+        link = administrator.post(f"/api/v1/people/{number}/reset").json()
+        assert reset(db_site, link) == 204
+        (creation,) = [
             row
-            for row in chief.get("/api/v1/audit").json()["audit"]
+            for row in administrator.get("/api/v1/audit").json()["audit"]
             if row["action"] == "reset link created"
         ]
-        assert made["what"] == {"id": link["id"], "whose": "Ada (ada)"}
-        used = chief.get("/api/v1/audit?limit=5").json()["audit"]
+        assert creation["details"] == {"id": link["id"], "account": "Ada (ada)"}
+        used = administrator.get("/api/v1/audit?limit=5").json()["audit"]
         assert "reset link used" in [row["action"] for row in used]
 
     def test_an_unknown_person_is_shown_by_id(self, site: Site) -> None:
         with site.store.write() as tx:
-            audit.note(tx, "tried", person=None, who=10**6)
+            audit.note(tx, "tried", person=None, account=10**6)
             (row, *_) = audit.changes(tx, None)
-        assert row["what"] == {"who": 10**6}
+        assert row["details"] == {"account": 10**6}

@@ -44,20 +44,20 @@ from tests.web.site import add_documents, jsonl
     ],
 )
 def test_texts(row: dict[str, Any], body: str) -> None:
-    found = text_of({"key": "d", "title": "T", "fields": None, **row})  # type: ignore[arg-type]
-    assert (found.key, found.title, found.body) == ("d", "T", body)
+    text = text_of({"key": "d", "title": "T", "fields": None, **row})  # type: ignore[arg-type]
+    assert (text.key, text.title, text.body) == ("d", "T", body)
 
 
 def test_a_function_judges_all_open_tasks(site) -> None:
     project = site.project(assessors=("ada",), queries=2, documents=5)
     ada = site.person("ada")
-    seen: list[tuple[int, int]] = []
+    progress: list[tuple[int, int]] = []
     longer = Function(lambda query, left, right: "left" if left.body > right.body else "right")
-    done = judge(site.store, project, ada, longer, lambda n, total: seen.append((n, total)))
+    done = judge(site.store, project, ada, longer, lambda n, total: progress.append((n, total)))
     assert done.queries == 2
-    assert done.answers == len(seen) > 8
-    assert [n for n, _ in seen] == list(range(1, len(seen) + 1))
-    assert all(n <= total < 40 for n, total in seen)
+    assert done.answers == len(progress) > 8
+    assert [n for n, _ in progress] == list(range(1, len(progress) + 1))
+    assert all(n <= total < 40 for n, total in progress)
     with site.store.read() as tx:
         assert {t.state for t in tasks.of_person(tx, project, ada.id)} == {"done"}
     assert judge(site.store, project, ada, longer).answers == 0
@@ -70,20 +70,20 @@ def test_a_function_gets_ids_titles_and_fields(site) -> None:
         row = texts.of_project(tx, project.id)[0]
         card = texts.DocumentRecord("c", "Card", "card", fields={"price": 3}, url="http://a/b")
         add_documents(tx, row["id"], [card], start=2)
-    seen: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
 
     def taste(query: Any, left: Any, right: Any) -> int:
-        seen[query.key] = (query.text, query.description)
-        seen.update({d.key: d for d in (left, right)})
+        arguments[query.key] = (query.text, query.description)
+        arguments.update({d.key: d for d in (left, right)})
         return 1
 
     judge(site.store, project, site.person("ada"), Function(taste))
-    assert seen["q0"] == ("query 0", "what is wanted")
-    found = seen["c"]
-    assert (found.title, found.kind, found.fields, found.url) == (
+    assert arguments["q0"] == ("query 0", "what is wanted")
+    product = arguments["c"]
+    assert (product.title, product.kind, product.fields, product.url) == (
         "Card", "card", {"price": 3}, "http://a/b",
     )  # fmt: skip
-    assert (seen["d0"].title, seen["d0"].body) == ("Title 0", "Body 0 of 0")
+    assert (arguments["d0"].title, arguments["d0"].body) == ("Title 0", "Body 0 of 0")
 
 
 def test_ties_are_skipped_if_the_project_has_none(site) -> None:
@@ -103,7 +103,7 @@ def test_ties_are_recorded_if_the_project_allows_them(site) -> None:
     assert not done.skipped
 
 
-def practiced(site: Any, count: int = 2) -> Any:
+def project_with_practice(site: Any, count: int = 2) -> Any:
     project = site.project(queries=1, documents=4)
     rows = [
         {"text": "tea", "left": "about tea", "right": "about cars", "outcome": "left",
@@ -116,7 +116,7 @@ def practiced(site: Any, count: int = 2) -> Any:
 
 
 def test_practice_comes_first_for_programs_too(site) -> None:
-    project = practiced(site)
+    project = project_with_practice(site)
     sober = Function(lambda q, a, b: "left" if "tea" in a.body or a.body < b.body else "right")
     done = judge(site.store, project, site.person("ada"), sober)
     assert done.practice == 2
@@ -124,7 +124,7 @@ def test_practice_comes_first_for_programs_too(site) -> None:
 
 
 def test_a_program_that_fails_the_practice_judges_nothing(site) -> None:
-    project = practiced(site)
+    project = project_with_practice(site)
     with pytest.raises(DataError, match=r"0 of 2 practice questions .* requires 70%"):
         judge(site.store, project, site.person("ada"), Function(lambda q, a, b: "right"))
     assert site.client("lena").get("/api/v1/projects/books/export/log.jsonl").text == ""

@@ -9,10 +9,10 @@ from firstpage.web.api.reference import rows
 
 @pytest.mark.slow
 def test_every_route_is_described(site) -> None:
-    found = list(rows(site.app.openapi()))
-    assert len(found) > 40
-    assert all(what for _, what, _, _ in found)
-    sent = {route: fields for route, _, fields, _ in found}
+    route_rows = list(rows(site.app.openapi()))
+    assert len(route_rows) > 40
+    assert all(description for _, description, _, _ in route_rows)
+    sent = {route: fields for route, _, fields, _ in route_rows}
     assert sent["POST /api/v1/login"] == "login*, password*"
 
 
@@ -30,7 +30,7 @@ def test_health(site) -> None:
 
 
 def test_a_form_that_is_too_large_gets_a_readable_error(site) -> None:
-    body = b"x" * (site.settings.body + 1)
+    body = b"x" * (site.settings.max_body + 1)
     for accept, begins in (("text/html", "The request is too large"), ("*/*", '{"detail"')):
         reply = site.client("ada").post("/login", content=body, headers={"accept": accept})
         assert reply.status_code == 413

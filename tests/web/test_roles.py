@@ -17,9 +17,9 @@ OPEN = ("ok", "ok", "ok", "ok", "ok")
 ANYONE = (401, "ok", "ok", "ok", "ok")
 MEMBER = (401, 404, "ok", 404, "ok")
 LEAD = (401, 404, 403, 404, "ok")
-OWN = (401, 404, "ok", 404, 404)  # a task is its assessor's alone
+OWN = (401, 404, "ok", 404, 404)  # only its assessor sees a task
 MANAGED = (401, 404, 404, 404, "ok")
-ADMIN = (401, 403, 403, 403, 403)  # no lead of a project is one
+ADMIN = (401, 403, 403, 403, 403)  # a lead of a project is not an admin
 
 ROLES = ("anonymous", "stranger", "ada", "other lead", "lena")
 ROUTES: dict[tuple[str, str], tuple[Any, ...]] = {
@@ -68,7 +68,7 @@ ROUTES: dict[tuple[str, str], tuple[Any, ...]] = {
     ("POST", "/tasks/{task}/spans"): OWN,
     ("POST", "/tasks/{task}/skip"): OWN,
     ("POST", "/tasks/{task}/switch"): (401, 404, 403, 404, "ok"),
-    ("GET", "/tasks/{task}/ahead"): OWN,
+    ("GET", "/tasks/{task}/prefetch"): OWN,
     ("GET", "/tasks/{task}/judgments"): OWN,
 }
 BODIES: dict[tuple[str, str], dict[str, Any]] = {
@@ -84,15 +84,15 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/projects/{slug}/invitations"): {},
     ("POST", "/tasks/{task}/answers"): {"seq": 0, "key": "k", "left": "d0", "right": "d1"},
     ("POST", "/tasks/{task}/undo"): {"seq": 0, "key": "k"},
-    ("POST", "/tasks/{task}/revise"): {"seq": 0, "key": "k", "at": 0, "outcome": 1},
+    ("POST", "/tasks/{task}/revise"): {"seq": 0, "key": "k", "index": 0, "outcome": 1},
     ("POST", "/tasks/{task}/spans"): {"key": "k", "spans": []},
     ("POST", "/tasks/{task}/skip"): {"reason": "I know the author"},
     ("POST", "/tasks/{task}/switch"): {"k": 2},
 }
-THEIRS = (400, 409, 422)  # said only to those who may
+THEIRS = (400, 409, 422)  # only those who may do it are told
 
 
-def described(site: Site) -> set[tuple[str, str]]:
+def described_routes(site: Site) -> set[tuple[str, str]]:
     spec = site.client().get("/api/v1/openapi.json").json()
     return {
         (method.upper(), path.removeprefix("/api/v1"))
@@ -103,7 +103,7 @@ def described(site: Site) -> set[tuple[str, str]]:
 
 @pytest.mark.slow
 def test_the_table_has_every_route(site: Site) -> None:
-    assert described(site) == set(ROUTES)
+    assert described_routes(site) == set(ROUTES)
 
 
 def client_of(site: Site, role: str) -> Client:
@@ -116,11 +116,11 @@ def client_of(site: Site, role: str) -> Client:
 def test_roles(site: Site, route: tuple[str, str]) -> None:
     method, pattern = route
     site.project("films", lead="fred", assessors=("carl",), queries=1)
-    for role, want in zip(ROLES, ROUTES[route], strict=True):
-        slug = f"books-{ROLES.index(role)}"  # each role finds a project that nobody has touched
+    for role, expected in zip(ROLES, ROUTES[route], strict=True):
+        slug = f"books-{ROLES.index(role)}"  # each role gets an unchanged project
         site.project(slug, queries=1, documents=3)
         task, other = site.task(slug, "ada"), site.person("ada").id
-        with site.store.write() as tx:  # the one whom leads may manage is in this project alone
+        with site.store.write() as tx:  # leads may manage a person who is only in this project
             from firstpage.web.store import invitations, people, projects
 
             eva = people.ensure(tx, f"eva{ROLES.index(role)}")
@@ -145,27 +145,29 @@ def test_roles(site: Site, route: tuple[str, str]) -> None:
             sent = {"json": {"login": f"zoe{ROLES.index(role)}"}}
         if pattern.endswith("/import"):
             sent = {"files": {"documents": ("d.jsonl", b'{"query":"n","document":"1","text":"x"}')}}
-        got = client.request(method, f"/api/v1{path}", **sent).status_code
-        if want == "ok":
-            fine = 200 <= got < 300 or got in THEIRS or (route[1] == "/login" and got == 401)
-            assert fine, f"{role}: {got}"
+        status = client.request(method, f"/api/v1{path}", **sent).status_code
+        if expected == "ok":
+            fine = (
+                200 <= status < 300 or status in THEIRS or (route[1] == "/login" and status == 401)
+            )
+            assert fine, f"{role}: {status}"
         else:
-            assert got == want, f"{role}: {got}, not {want}"
+            assert status == expected, f"{role}: {status}, not {expected}"
 
 
 @pytest.mark.slow
 def test_documents_are_for_those_who_judge_them(site: Site) -> None:
     site.project("books", queries=1)
     site.project("films", lead="fred", assessors=("carl",))
-    with site.store.write() as tx:  # somebody in the project without a task about this query
+    with site.store.write() as tx:  # a member without a task about this query
         from firstpage.web.store import people, projects
 
         project = projects.by_slug(tx, "books")
         assert project is not None
         projects.join(tx, project, people.ensure(tx, "bob"), "assessor")
     url = site.client("ada").state(site.task("books", "ada"))["question"]["left"]["url"]
-    want = {"ada": 200, "lena": 200, "bob": 404, "carl": 404, "fred": 404, None: 401}
-    for login, code in want.items():
+    expected = {"ada": 200, "lena": 200, "bob": 404, "carl": 404, "fred": 404, None: 401}
+    for login, code in expected.items():
         assert site.client(login).get(url).status_code == code, login
 
 

@@ -56,7 +56,7 @@ def test_links_open_in_a_new_window() -> None:
 
 
 def test_the_sanitizer_alone_is_sufficient() -> None:
-    """Should Markdown ever let HTML through."""
+    """The sanitizer must suffice even if Markdown passes HTML through."""
     hostile = (
         '<style>p{}</style><form><p id="main" class="hidden" style="x" onclick="a()">t'
         '<a href=" javascript:x">l</a><img src="http://x"><script>1</script></p></form>'
@@ -76,7 +76,7 @@ FONTS = "".join(f"<font size={i}>" for i in range(3000))
     ],
 )  # fmt: skip
 def test_slow_html_is_detected_before_parsing(bomb: str) -> None:
-    """Some kilobytes of nested or differing formatting tags make millions of elements."""
+    """Some kilobytes of nested formatting tags become millions of elements."""
     assert too_complex(bomb)
 
 
@@ -104,7 +104,7 @@ def test_usual_pages_are_not_too_complex() -> None:
     ],
 )  # fmt: skip
 def test_known_attacks_on_sanitizers(html: str) -> None:
-    """Namespaces, raw text, comments and half tags: each browser quirk is the library's work."""
+    """Namespaces, raw text, comments and incomplete tags are handled by the library."""
     for clean in (sanitize_document, sanitize_page):
         left = re.sub(r"(title|style)=\"[^\"]*\"|<style>.*?</style>", "", clean(html))
         assert not re.search(r"<[^>]*(\son\w+|javascript|script|data:text|svg|math)", left), left

@@ -14,7 +14,7 @@ import pytest
 from firstpage.errors import DataError
 from firstpage.web import sign_in
 from firstpage.web.app import create_app
-from firstpage.web.pages.sign_in import router as doors
+from firstpage.web.pages.sign_in import router as sign_in_router
 from firstpage.web.security import ServeSettings
 from firstpage.web.sign_in import SignInBusy, SignInPool
 from firstpage.web.store import attempts, invitations, people, projects
@@ -28,24 +28,24 @@ LEAD, OFFICE, ATTACKER = "192.0.2.7", "192.0.2.8", "203.0.113.9"
 FLOOD = 60
 
 
-class HeldHasher:
-    """Argon2 whose checks wait for `release`; `most` of them ran at the same time."""
+class BlockingHasher:
+    """An Argon2 hasher whose checks wait for `release`; `max_running` ran at the same time."""
 
     def __init__(self, real: Any) -> None:
-        self.real, self.now, self.most = real, 0, 0
+        self.real, self.running, self.max_running = real, 0, 0
         self.release = threading.Event()
         self._lock = threading.Lock()
 
     def verify(self, known: str, password: str) -> bool:
         with self._lock:
-            self.now += 1
-            self.most = max(self.most, self.now)
+            self.running += 1
+            self.max_running = max(self.max_running, self.running)
         try:
             assert self.release.wait(PATIENCE)
             return bool(self.real.verify(known, password))
         finally:
             with self._lock:
-                self.now -= 1
+                self.running -= 1
 
     def hash(self, password: str) -> str:
         return str(self.real.hash(password))
@@ -62,7 +62,7 @@ def post_login(client: Any, login: str, password: str = PASSWORD) -> Any:
 
 
 def behind_proxy(site: Site) -> Site:
-    """Make the site believe the header that says where a request comes from."""
+    """Make the site trust the header with the address of the client."""
     site.settings = ServeSettings(hosts=site.settings.hosts, proxy=True)
     site.app = create_app(site.store, site.settings)
     return site
@@ -76,20 +76,20 @@ def from_network(site: Site, address: str) -> Client:
 
 @pytest.mark.slow
 def test_many_sign_ins_do_not_block_other_requests(
-    both: Site, monkeypatch: pytest.MonkeyPatch
+    db_site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """60 at once, of the lead's own login: two hash, judging goes on, and the lead comes in."""
-    site = behind_proxy(both)
+    """During 60 concurrent sign-ins two hash, judging continues, and the lead can sign in."""
+    site = behind_proxy(db_site)
     site.project(documents=30, setting={"k": 5, "strategy": "heap"})
     give_password(site, "lena")
     task = site.task("books", "ada")
-    held = HeldHasher(people.hasher())
+    hasher = BlockingHasher(people.hasher())
     with (
         served(site) as address, browser(address, LEAD) as lead, browser(address, LEAD) as other,
-        browser(address, OFFICE, site, "ada") as ada, ThreadPoolExecutor(FLOOD + 1) as crowd,
+        browser(address, OFFICE, site, "ada") as ada, ThreadPoolExecutor(FLOOD + 1) as executor,
     ):  # fmt: skip
-        assert post_login(lead, "lena").status_code == 200, "from now on a known device"
-        monkeypatch.setattr(people, "hasher", lambda: held)
+        assert post_login(lead, "lena").status_code == 200, "this makes it a known device"
+        monkeypatch.setattr(people, "hasher", lambda: hasher)
         start = threading.Barrier(FLOOD)
 
         def attack(number: int) -> httpx.Response:
@@ -97,23 +97,28 @@ def test_many_sign_ins_do_not_block_other_requests(
                 start.wait(PATIENCE)
                 return post_login(client, "lena", f"guess number {number}")
 
-        flood = [crowd.submit(attack, number) for number in range(FLOOD)]
+        flood = [executor.submit(attack, number) for number in range(FLOOD)]
         while (
-            held.now < sign_in.HASHES or sum(f.done() for f in flood) < FLOOD - sign_in.PER_SOURCE
+            hasher.running < sign_in.HASHES
+            or sum(f.done() for f in flood) < FLOOD - sign_in.PER_SOURCE
         ):
-            time.sleep(0.01)  # those who found a place wait; all others were told at once
+            time.sleep(0.01)  # admitted sign-ins wait; all others were refused at once
         state = ada.get(f"/api/v1/tasks/{task}").json()
-        for _ in range(10):  # no hash ends in all this time
+        for _ in range(10):  # no hash finishes during these answers
             reply = ada.post(f"/api/v1/tasks/{task}/answers", json=body(state))
             assert reply.status_code == 200, reply.text
             state = reply.json()
-        coming = crowd.submit(post_login, lead, "lena")
+        lead_login = executor.submit(post_login, lead, "lena")
         time.sleep(0.1)
-        held.release.set()
+        hasher.release.set()
         replies = [future.result() for future in flood]
-        assert coming.result().status_code == 200, "the known device comes in during the flood"
-        assert post_login(other, "lena").status_code == 200, "a new one does, from another network"
-    assert held.most == sign_in.HASHES, "memory is that of two hashes"
+        assert lead_login.result().status_code == 200, (
+            "the known device can sign in during the flood"
+        )
+        assert post_login(other, "lena").status_code == 200, (
+            "a new device can, from another network"
+        )
+    assert hasher.max_running == sign_in.HASHES, "at most two hashes are computed at a time"
     codes = [reply.status_code for reply in replies]
     assert codes.count(503) == FLOOD - sign_in.PER_SOURCE
     assert set(codes) <= {401, 429, 503}
@@ -122,18 +127,20 @@ def test_many_sign_ins_do_not_block_other_requests(
             assert int(reply.headers["Retry-After"]) > 0
 
 
-def test_failures_of_strangers_do_not_lock_out_a_known_device(both: Site) -> None:
-    """Not even from the same address, as behind one router."""
-    site = behind_proxy(both)
+def test_failures_of_strangers_do_not_lock_out_a_known_device(db_site: Site) -> None:
+    """This holds even for the same address, as behind one router."""
+    site = behind_proxy(db_site)
     give_password(site, "lena")
     lead = from_network(site, OFFICE)
     assert post_login(lead, "lena").status_code == 200
     colleague = from_network(site, OFFICE)
     codes = [post_login(colleague, "lena", "a wrong guess").status_code for _ in range(12)]
     assert codes == [401] * attempts.BY_LOGIN_AND_SOURCE + [429] * 2
-    assert post_login(colleague, "lena").status_code == 429, "a stranger, right password or not"
+    assert post_login(colleague, "lena").status_code == 429, "an unknown device, with any password"
     assert post_login(lead, "lena").status_code == 200
-    assert post_login(from_network(site, LEAD), "lena").status_code == 200, "and from elsewhere"
+    assert post_login(from_network(site, LEAD), "lena").status_code == 200, (
+        "also from another network"
+    )
 
 
 def test_attempts_of_a_known_device_are_limited(site: Site) -> None:
@@ -154,10 +161,10 @@ def test_a_forged_device_cookie_is_ignored(site: Site, change: Any) -> None:
     assert post_login(eve, "eve").status_code == 200
     (value,) = (v for name, v in eve.cookies.items() if name.startswith(sign_in.COOKIE_PREFIX))
     person = site.person("lena").id
-    for forged in (value, change(value)):  # of another account, and made up
+    for forged in (value, change(value)):  # of another account, and forged
         cookies = {f"{sign_in.COOKIE_PREFIX}{person}": forged}
-        found = sign_in.source(site.store, "lena", ATTACKER, cookies)
-        assert found == RequestSource(ATTACKER, ATTACKER)
+        source = sign_in.source(site.store, "lena", ATTACKER, cookies)
+        assert source == RequestSource(ATTACKER, ATTACKER)
 
 
 def test_a_new_password_invalidates_known_devices(site: Site) -> None:
@@ -170,7 +177,7 @@ def test_a_new_password_invalidates_known_devices(site: Site) -> None:
     changed = {"old": PASSWORD, "new": "another fine password"}
     assert lead.post("/api/v1/password", json=changed).status_code == 204
     assert not sign_in.source(site.store, "lena", LEAD, cookies).known
-    assert sign_in.source(site.store, "lena", LEAD, dict(lead.cookies)).known, "but this one"
+    assert sign_in.source(site.store, "lena", LEAD, dict(lead.cookies)).known, "except this device"
 
 
 def test_failures_from_many_networks_are_limited(
@@ -190,25 +197,25 @@ def test_failures_from_many_networks_are_limited(
 
 
 @pytest.mark.parametrize(
-    "written", ["ADA", "ａｄａ", "ＡＤＡ", " ada ", "\u00aada", "ad\u1d43"]  # one folding for all
+    "written", ["ADA", "ａｄａ", "ＡＤＡ", " ada ", "\u00aada", "ad\u1d43"]  # the same normalization everywhere
 )  # fmt: skip
-def test_variants_of_a_login_are_counted_together(both: Site, written: str) -> None:
-    give_password(both, "ada")
-    client = both.client()
-    ways = ["ada", written] * attempts.BY_LOGIN_AND_SOURCE
-    codes = [post_login(client, way, "a wrong guess").status_code for way in ways]
+def test_variants_of_a_login_are_counted_together(db_site: Site, written: str) -> None:
+    give_password(db_site, "ada")
+    client = db_site.client()
+    logins_tried = ["ada", written] * attempts.BY_LOGIN_AND_SOURCE
+    codes = [post_login(client, login, "a wrong guess").status_code for login in logins_tried]
     assert codes.count(401) == attempts.BY_LOGIN_AND_SOURCE
     assert post_login(client, written).status_code == 429
-    both.clock.pass_(minutes=16)
+    db_site.clock.pass_(minutes=16)
     assert post_login(client, written).status_code == 200
 
 
-def test_logins_that_grow_by_case_folding_are_accepted(both: Site) -> None:
-    assert post_login(both.client(), "\ufdfa" * 100, "a wrong guess").status_code == 401
+def test_logins_that_grow_by_case_folding_are_accepted(db_site: Site) -> None:
+    assert post_login(db_site.client(), "\ufdfa" * 100, "a wrong guess").status_code == 401
 
 
 def test_too_many_failures_set_retry_after(site: Site) -> None:
-    """The wait is until one failure is old enough, not 15 minutes anew."""
+    """The wait ends when one failure expires, not 15 minutes after the last one."""
     give_password(site, "ada")
     client = site.client()
     for _ in range(attempts.BY_LOGIN_AND_SOURCE):
@@ -230,13 +237,13 @@ def test_too_many_failures_set_retry_after(site: Site) -> None:
 def test_a_busy_server_sets_retry_after(
     site: Site, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def busy(*given: object) -> None:
+    def busy(*arguments: object) -> None:
         raise Busy
 
     ada = site.client("ada")
-    site.clock.pass_(days=1)  # being seen is written down again
+    site.clock.pass_(days=1)  # the last use is recorded again
     monkeypatch.setattr(site.store, "write", busy)
-    if path == "/account":  # its page cannot be shown either: a plain answer will do
+    if path == "/account":  # the error page needs the database too, so a plain response is enough
         monkeypatch.setattr("firstpage.web.pages.rendering.current_login", lambda request: None)
     reply = ada.get(path)
     assert reply.status_code == 503
@@ -262,7 +269,7 @@ def test_an_ipv6_subscriber_is_one_network(address: str, name: str) -> None:
 
 
 class TestGate:
-    """Places: few for one network, some for known devices alone."""
+    """The queue is limited per network, and partly reserved for known devices."""
 
     @staticmethod
     async def fill(pool: SignInPool, sources: list[RequestSource]) -> list[Any]:
@@ -275,15 +282,15 @@ class TestGate:
         return refused
 
     def test_one_network_cannot_use_the_whole_capacity(self) -> None:
-        one = [network(ATTACKER)] * 40
-        refused = asyncio.run(self.fill(SignInPool(), [*one, network(LEAD)]))
+        sources = [network(ATTACKER)] * 40
+        refused = asyncio.run(self.fill(SignInPool(), [*sources, network(LEAD)]))
         assert len(refused) == 40 - sign_in.PER_SOURCE
         assert all(isinstance(error, SignInBusy) for error in refused)
 
     def test_capacity_is_reserved_for_known_devices(self) -> None:
-        many = [network(f"198.51.100.{i}") for i in range(200)]
+        sources = [network(f"198.51.100.{i}") for i in range(200)]
         known = [RequestSource(LEAD, f"device {i}", known=True) for i in range(sign_in.RESERVED)]
-        refused = asyncio.run(self.fill(SignInPool(), [*many, *known]))
+        refused = asyncio.run(self.fill(SignInPool(), [*sources, *known]))
         assert len(refused) == 200 - (sign_in.CAPACITY - sign_in.RESERVED)
 
     def test_capacity_is_released(self) -> None:
@@ -300,7 +307,7 @@ class TestGate:
 
 
 def test_all_password_hashing_runs_in_the_pool(site: Site) -> None:
-    """Of forms and of the API: with the gate full, each is refused before it touches a thread."""
+    """With a full queue, forms and the API are refused before a thread is used."""
     site.project()
     give_password(site, "lena")
     pool: SignInPool = site.app.state.sign_in_pool
@@ -313,13 +320,13 @@ def test_all_password_hashing_runs_in_the_pool(site: Site) -> None:
         "/api/v1/invitations/accept": {"token": "x"},
         "/api/v1/reset": {"token": "x", "password": "another fine password"},
     }
-    for path, given in sent.items():
-        reply = lena.post(path, json=given)
+    for path, form in sent.items():
+        reply = lena.post(path, json=form)
         assert (reply.status_code, "Retry-After" in reply.headers) == (503, True), path
     for path in ("/login", "/account/password"):
         reply = lena.post(path, data={"csrf": token, "login": "lena"})
         assert (reply.status_code, "Retry-After" in reply.headers) == (503, True), path
-    hashing = {route.path for route in doors.routes if "POST" in route.methods}
+    hashing = {route.path for route in sign_in_router.routes if "POST" in route.methods}
     assert hashing == {
         "/login", "/logout", "/invitation/{token}", "/reset/{token}", "/account/password"
     }  # fmt: skip
@@ -341,9 +348,9 @@ TRIVIAL = [
 ]
 
 
-@pytest.mark.parametrize(("password", "why"), TRIVIAL)
-def test_trivial_passwords_are_refused(site: Site, password: str, why: str) -> None:
-    """Wherever one is set: by a person, by a link, with a new account."""
+@pytest.mark.parametrize(("password", "reason"), TRIVIAL)
+def test_trivial_passwords_are_refused(site: Site, password: str, reason: str) -> None:
+    """They are refused wherever one is set: by the owner, by a link, with a new account."""
     site.project()
     login = "lena.lovelace@example.org"
     give_password(site, login)
@@ -353,17 +360,17 @@ def test_trivial_passwords_are_refused(site: Site, password: str, why: str) -> N
     with site.store.write() as tx:
         reset = invitations.reset_link(tx, person, None)
         joining = invitations.invite(tx, projects.by_slug(tx, "books"), "assessor", None)
-    given = {"token": reset.token, "password": password}
-    replies.append(site.client().post("/api/v1/reset", json=given))
-    if why != "login":
-        given = {"token": joining.token, "login": "new", "password": password}
-        replies.append(site.client().post("/api/v1/invitations/accept", json=given))
+    form = {"token": reset.token, "password": password}
+    replies.append(site.client().post("/api/v1/reset", json=form))
+    if reason != "login":
+        form = {"token": joining.token, "login": "new", "password": password}
+        replies.append(site.client().post("/api/v1/invitations/accept", json=form))
     for reply in replies:
         assert reply.status_code == 400
-        assert why in reply.json()["detail"]
+        assert reason in reply.json()["detail"]
     with site.store.read() as tx:
-        kept = people.password_hash(tx, person.id)
-    assert people.verify_password(PASSWORD, kept)
+        stored_hash = people.password_hash(tx, person.id)
+    assert people.verify_password(PASSWORD, stored_hash)
 
 
 @pytest.mark.parametrize(
@@ -410,5 +417,8 @@ def test_hsts_is_set_behind_a_tls_proxy(site: Site, https: bool) -> None:
     headers = {"X-Forwarded-Proto": "https" if https else "http"}
     sent = site.client().get("/login", headers=headers).headers
     assert ("strict-transport-security" in sent) == https
-    plain = Site(site.store, site.clock)  # without --proxy nobody is believed
-    assert "strict-transport-security" not in plain.client().get("/login", headers=headers).headers
+    unproxied_site = Site(site.store, site.clock)  # without --proxy the header is not trusted
+    assert (
+        "strict-transport-security"
+        not in unproxied_site.client().get("/login", headers=headers).headers
+    )

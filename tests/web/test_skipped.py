@@ -42,18 +42,18 @@ def test_a_query_with_only_skipped_questions_has_no_truth(
         note = reply.headers["x-firstpage-note"]
         assert "1 of 2 queries are left out, since everything was skipped: 'q0'." in note
         assert "judged equal" not in note
-    found = lena.get(f"{API}/consensus").json()
-    assert [t["query"] for t in found["truths"]] == ["q1"]
-    assert [(q["query"], q["why"]) for q in found["not_judged"]] == [("q0", WHY)]
+    consensus = lena.get(f"{API}/consensus").json()
+    assert [t["query"] for t in consensus["truths"]] == ["q1"]
+    assert [(q["query"], q["reason"]) for q in consensus["not_judged"]] == [("q0", WHY)]
     assert WHY in lena.get("/p/books/truth").text
     with site.store.read() as tx:
         assert set(results(tx, projects.by_slug(tx, "books"))) == {("q1", "ada", tool)}
 
 
-def test_skips_are_not_judgments_and_are_reported_to_the_lead(both: Site) -> None:
-    both.project(documents=4)
-    skip_all(both)
-    lena = both.client("lena")
+def test_skips_are_not_judgments_and_are_reported_to_the_lead(db_site: Site) -> None:
+    db_site.project(documents=4)
+    skip_all(db_site)
+    lena = db_site.client("lena")
     progress = lena.get(f"{API}/progress").json()
     assert progress["all"]["judgments"] == 0
     assert progress["all"]["skipped_questions"] > 0
@@ -63,19 +63,19 @@ def test_skips_are_not_judgments_and_are_reported_to_the_lead(both: Site) -> Non
 
 
 def test_a_result_without_answers_is_not_counted(site: Site) -> None:
-    """Beside one who answered, who skipped all has no opinion."""
+    """An assessor who skipped everything does not count beside one who answered."""
     site.project(assessors=("ada", "bob"), queries=1, documents=4)
     skip_all(site)
     site.client("bob").judge(site.task("books", "bob"))
-    (found,) = site.client("lena").get(f"{API}/consensus").json()["truths"]
-    assert found["assessors"] == 1
-    assert found["order"] == ["d0", "d1", "d2"]
+    (truth,) = site.client("lena").get(f"{API}/consensus").json()["truths"]
+    assert truth["assessors"] == 1
+    assert truth["order"] == ["d0", "d1", "d2"]
     assert site.client("lena").get(f"{API}/progress").json()["not_judged"] == []
 
 
 @pytest.mark.parametrize(("tool", "strategy"), STRATEGIES)
 def test_documents_without_an_answer_are_not_ranked(site: Site, tool: str, strategy: str) -> None:
-    """One document is skipped wherever it is shown."""
+    """One document is skipped in all of its questions."""
     site.project(tool=tool, queries=1, documents=4, setting={"k": 4, "strategy": strategy})
     ada = site.client("ada")
     state = ada.state(site.task("books", "ada"))
@@ -88,14 +88,14 @@ def test_documents_without_an_answer_are_not_ranked(site: Site, tool: str, strat
         reply = ada.answer(state, 0 if skipped else outcome, skipped=skipped)
         state = reply.json()
     lena = site.client("lena")
-    (found,) = lena.get(f"{API}/consensus").json()["truths"]
-    assert found["unjudged"] == ["d0"]
-    assert found["order"] == ["d1", "d2", "d3"]
-    assert found["labels"] == {"d0": 0, "d1": 4, "d2": 3, "d3": 2}
-    assert found["judgments"] == answers
-    assert found["skipped"] > 0
-    assert found["confidence"] is None or len(found["confidence"]) == 3
-    assert not found["tied"]
+    (truth,) = lena.get(f"{API}/consensus").json()["truths"]
+    assert truth["unjudged"] == ["d0"]
+    assert truth["order"] == ["d1", "d2", "d3"]
+    assert truth["labels"] == {"d0": 0, "d1": 4, "d2": 3, "d3": 2}
+    assert truth["judgments"] == answers
+    assert truth["skipped"] > 0
+    assert truth["confidence"] is None or len(truth["confidence"]) == 3
+    assert not truth["tied"]
     note = lena.get(f"{API}/export/truth.qrels").headers["x-firstpage-note"]
     assert "In 1 of 1 queries ('q0') 1 documents were only skipped" in note
     assert "questions behind these labels were skipped" in note

@@ -33,7 +33,7 @@ from firstpage.web.store.staging import (
     Staging,
     remove_stale_imports,
 )
-from firstpage.web.store.tables import documents, golds, images, queries
+from firstpage.web.store.tables import documents, gold_questions, images, queries
 from firstpage.web.store.tables import projects as project_table
 from tests.patience import PATIENCE
 from tests.web.site import Site, jsonl
@@ -41,22 +41,22 @@ from tests.web.site import Site, jsonl
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-def rows(count: int, per_query: int = 100, **more: Any) -> bytes:
+def rows(count: int, per_query: int = 100, **columns: Any) -> bytes:
     return jsonl(
-        *({"query": f"n{i // per_query}", "document": f"d{i}", "text": "x", **more} for i in range(count))
+        *({"query": f"n{i // per_query}", "document": f"d{i}", "text": "x", **columns} for i in range(count))
     )  # fmt: skip
 
 
 def read(**files: bytes) -> bundle.Bundle:
-    given: Any = {name: File(f"{name}.jsonl", io.BytesIO(data)) for name, data in files.items()}
-    return bundle.read(Sources(**given))
+    sources: Any = {name: File(f"{name}.jsonl", io.BytesIO(data)) for name, data in files.items()}
+    return bundle.read(Sources(**sources))
 
 
 def counts(store: Store) -> dict[str, int]:
     with store.read() as tx:
         return {
             table.name: tx.value(select(func.count()).select_from(table))
-            for table in (project_table, queries, documents, golds, images)
+            for table in (project_table, queries, documents, gold_questions, images)
         }
 
 
@@ -65,7 +65,7 @@ def lead(site: Site) -> Any:
 
 
 @contextmanager
-def paused(monkeypatch: pytest.MonkeyPatch, hook: Any) -> Iterator[None]:
+def between_transactions(monkeypatch: pytest.MonkeyPatch, hook: Any) -> Iterator[None]:
     """Call `hook` between the transactions of an import, where others may write."""
     with monkeypatch.context() as patch:
         patch.setattr(texts, "Staging", partial(Staging, pause=hook))
@@ -74,53 +74,62 @@ def paused(monkeypatch: pytest.MonkeyPatch, hook: Any) -> Iterator[None]:
 
 @contextmanager
 def rows_written(store: Store) -> Iterator[list[int]]:
-    """How many rows each transaction writes."""
-    found, now = [], [0]
+    """Yield a list that receives the number of rows that each transaction writes."""
+    counts, current = [], [0]
 
-    def count(_: Any, cursor: Any, statement: str, given: Any, context: Any, many: bool) -> None:
+    def count(
+        _: Any, cursor: Any, statement: str, parameters: Any, context: Any, executemany: bool
+    ) -> None:
         if statement.startswith(("INSERT", "UPDATE", "DELETE")):
-            now[0] += len(given) if many else max(cursor.rowcount, 0)
+            current[0] += len(parameters) if executemany else max(cursor.rowcount, 0)
 
     def committed(_: Any) -> None:
-        found.append(now[0])
-        now[0] = 0
+        counts.append(current[0])
+        current[0] = 0
 
     event.listen(store.engine, "after_cursor_execute", count)
     event.listen(store.engine, "commit", committed)
     try:
-        yield found
+        yield counts
     finally:
         event.remove(store.engine, "after_cursor_execute", count)
         event.remove(store.engine, "commit", committed)
 
 
-def test_answers_are_accepted_during_an_import(both: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between any two transactions of it, and none of them writes many rows."""
-    project = both.project(queries=2)
-    ada, task = both.client("ada"), both.task("books", "ada")
+def test_answers_are_accepted_during_an_import(
+    db_site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Answers are accepted between any two transactions, and none of these writes many rows."""
+    project = db_site.project(queries=2)
+    ada, task = db_site.client("ada"), db_site.task("books", "ada")
     answered = []
 
     def answer(_: float) -> None:
         state = ada.state(task)
         if state["question"] is not None:
             answered.append(ada.answer(state).status_code)
-        assert len(both.client("lena").get("/api/v1/projects").json()["projects"]) == 1
-        with both.store.read() as tx:
-            assert len(texts.texts.of_project(tx, project.id)) == 2  # nothing of it is seen
+        assert len(db_site.client("lena").get("/api/v1/projects").json()["projects"]) == 1
+        with db_site.store.read() as tx:
+            assert (
+                len(texts.texts.of_project(tx, project.id)) == 2
+            )  # no query of the import is visible
 
-    many = read(documents=rows(3000))
-    with paused(monkeypatch, answer), rows_written(both.store) as written:
-        made = texts.add(both.store, project, many, lead(both))
-    assert (made.queries, made.documents) == (30, 3000)
-    assert len(answered) >= 5  # all that there is to ask
+    imported = read(documents=rows(3000))
+    with between_transactions(monkeypatch, answer), rows_written(db_site.store) as written:
+        import_counts = texts.add(db_site.store, project, imported, lead(db_site))
+    assert (import_counts.queries, import_counts.documents) == (30, 3000)
+    assert len(answered) >= 5  # all questions are answered
     assert set(answered) == {200}
     assert max(written) <= BATCH_ROWS + 2
     assert len(written) > 3000 // BATCH_ROWS
-    with both.store.read() as tx:
-        found = texts.texts.of_project(tx, project.id)
-        assert [(q["position"], q["n"]) for q in found][:3] == [(0, 6), (1, 6), (2, 100)]
-        assert [d["key"] for d in texts.texts.documents_of(tx, found[2]["id"])][:2] == ["d0", "d1"]
-    assert counts(both.store)["projects"] == 1
+    with db_site.store.read() as tx:
+        queries = texts.texts.of_project(tx, project.id)
+        assert [(q["position"], q["n"]) for q in queries][:3] == [(0, 6), (1, 6), (2, 100)]
+        assert [d["key"] for d in texts.texts.documents_of(tx, queries[2]["id"])][:2] == [
+            "d0",
+            "d1",
+        ]
+    assert counts(db_site.store)["projects"] == 1
 
 
 def test_long_texts_make_short_transactions(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,9 +138,9 @@ def test_long_texts_make_short_transactions(site: Site, monkeypatch: pytest.Monk
     sizes: list[int] = []
     add_all = staging.Tx.add_all
 
-    def counted(self: Any, table: Any, given: Any) -> None:
-        sizes.append(sum(len(row.get("body", "")) for row in given))
-        add_all(self, table, given)
+    def counted(self: Any, table: Any, batch: Any) -> None:
+        sizes.append(sum(len(row.get("body", "")) for row in batch))
+        add_all(self, table, batch)
 
     monkeypatch.setattr(staging.Tx, "add_all", counted)
     texts.add(site.store, project, read(documents=rows(20, text="x" * size)), lead(site))
@@ -140,7 +149,7 @@ def test_long_texts_make_short_transactions(site: Site, monkeypatch: pytest.Monk
 
 
 def test_the_last_transaction_is_small_too(site: Site) -> None:
-    """It changes a number of each query, and of none of the documents."""
+    """It updates one column per query and no documents."""
     project, person = site.project(queries=0, opened=False), lead(site)
     with (
         texts.staged(
@@ -150,7 +159,7 @@ def test_the_last_transaction_is_small_too(site: Site) -> None:
         site.store.write() as tx,
     ):
         ready.publish(tx, project, person)
-    assert max(written) <= 20 + 3  # queries; the staging, its end, and the audit
+    assert max(written) <= 20 + 3  # queries, two changes of the staging project, and the audit log
 
 
 @pytest.mark.parametrize("most", ["MAX_QUERIES", "MAX_KNOWN", "MAX_REGRADED"])
@@ -162,33 +171,33 @@ def test_imports_are_limited(site: Site, monkeypatch: pytest.MonkeyPatch, most: 
     monkeypatch.setattr(texts, most, 2)
     before = counts(site.store)
     gold = {"query": "n0", "left": "d0", "right": "d1", "outcome": 1}
-    given = {
+    cases = {
         "MAX_QUERIES": lambda: read(documents=lists),
-        "MAX_KNOWN": lambda: read(golds=jsonl(gold, gold, gold)),
+        "MAX_KNOWN": lambda: read(gold_questions=jsonl(gold, gold, gold)),
         "MAX_REGRADED": lambda: bundle.read(
             Sources(qrels=File("q", io.BytesIO(b"n0 0 a 3\nn1 0 a 2\n")))
         ),
     }[most]()
     with pytest.raises(DataError, match=r"per import; split the import\.$"):
-        texts.add(site.store, project, given, lead(site))
+        texts.add(site.store, project, cases, lead(site))
     assert counts(site.store) == before
 
 
-def test_a_failed_import_leaves_nothing(both: Site) -> None:
-    project = both.project(queries=1)
-    before = counts(both.store)
+def test_a_failed_import_leaves_nothing(db_site: Site) -> None:
+    project = db_site.project(queries=1)
+    before = counts(db_site.store)
     wrong = {"query": "n0", "left": "d0", "right": "nowhere", "outcome": 1}
     picture = {"query": "p", "document": "d", "text": "x", "image": "p.png"}
-    given = bundle.read(
+    imported = bundle.read(
         Sources(
             documents=File("d.jsonl", io.BytesIO(rows(600) + jsonl(picture))),
-            golds=File("g.jsonl", io.BytesIO(jsonl(wrong))),
+            gold_questions=File("g.jsonl", io.BytesIO(jsonl(wrong))),
             pictures=from_uploads({"p.png": io.BytesIO(PNG)}),
         )
     )
     with pytest.raises(DataError, match=r"g\.jsonl:1: query 'n0' has no document 'nowhere'"):
-        texts.add(both.store, project, given, lead(both))
-    assert counts(both.store) == before
+        texts.add(db_site.store, project, imported, lead(db_site))
+    assert counts(db_site.store) == before
 
 
 def test_shared_images_are_not_deleted(site: Site) -> None:
@@ -200,7 +209,7 @@ def test_shared_images_are_not_deleted(site: Site) -> None:
         return bundle.read(
             Sources(
                 documents=File("d.jsonl", io.BytesIO(jsonl(row))),
-                golds=File("g.jsonl", io.BytesIO(jsonl({**known, "left": gold}))),
+                gold_questions=File("g.jsonl", io.BytesIO(jsonl({**known, "left": gold}))),
                 pictures=from_uploads({"p.png": io.BytesIO(PNG)}),
             )
         )
@@ -254,9 +263,9 @@ def test_remains_of_a_killed_import_are_hidden_and_deleted(site: Site, tmp_path:
     admin = site.person("root", admin=True)
     with site.store.read() as tx:
         assert [m.project.slug for m in projects.of_person(tx, admin)] == ["books"]
-    made = texts.add(site.store, project, read(documents=rows(200)), lead(site))
-    assert made.queries == 2  # the same queries can be imported at once
-    site.clock.pass_(days=20000)  # beyond the killed process's own clock
+    import_counts = texts.add(site.store, project, read(documents=rows(200)), lead(site))
+    assert import_counts.queries == 2  # the same queries can be imported immediately
+    site.clock.pass_(days=20000)  # later than the killed process's last transaction
     remove_stale_imports(site.store)
     assert counts(site.store) == {
         **before, "queries": before["queries"] + 2, "documents": before["documents"] + 200,
@@ -266,19 +275,19 @@ def test_remains_of_a_killed_import_are_hidden_and_deleted(site: Site, tmp_path:
 def test_a_running_import_is_not_deleted(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     project = site.project(queries=0, opened=False)
 
-    def others(_: float) -> None:
+    def remove_stale(_: float) -> None:
         site.clock.pass_(minutes=STALE - 1)
         remove_stale_imports(site.store)
 
-    with paused(monkeypatch, others):
-        made = texts.add(site.store, project, read(documents=rows(3000)), lead(site))
-    assert made.documents == 3000
+    with between_transactions(monkeypatch, remove_stale):
+        counts = texts.add(site.store, project, read(documents=rows(3000)), lead(site))
+    assert counts.documents == 3000
 
 
 def test_an_import_that_was_idle_too_long_changes_nothing(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not even a project that has its number by now."""
+    """It does not even change a project that reuses its id."""
     project = site.project(queries=0, opened=False)
     later = []
 
@@ -289,7 +298,10 @@ def test_an_import_that_was_idle_too_long_changes_nothing(
             remove_stale_imports(site.store)
             site.project("other", queries=3, opened=False)
 
-    with paused(monkeypatch, slept), pytest.raises(DataError, match="idle for too long"):
+    with (
+        between_transactions(monkeypatch, slept),
+        pytest.raises(DataError, match="idle for too long"),
+    ):
         texts.add(site.store, project, read(documents=rows(3000)), lead(site))
     with site.store.read() as tx:
         other = projects.by_slug(tx, "other")
@@ -310,7 +322,7 @@ def test_the_second_of_two_concurrent_imports_is_refused(
             texts.add(site.store, project, read(documents=rows(10)), lead(site))
 
     with (
-        paused(monkeypatch, other),
+        between_transactions(monkeypatch, other),
         pytest.raises(DataError, match="at the same time; import again"),
     ):
         texts.add(site.store, project, read(documents=rows(3000)), lead(site))
@@ -324,35 +336,37 @@ def test_an_import_into_a_project_closed_meanwhile_is_refused(
     lena = site.client("lena")
     before = counts(site.store)
     with (
-        paused(monkeypatch, lambda _: lena.post("/api/v1/projects/books/close")),
+        between_transactions(monkeypatch, lambda _: lena.post("/api/v1/projects/books/close")),
         pytest.raises(DataError, match="the project is closed"),
     ):
         texts.add(site.store, project, read(documents=rows(100)), lead(site))
     assert counts(site.store) == before
 
 
-def test_practice_and_gold_questions_keep_their_order(both: Site) -> None:
-    project = both.project(queries=1, opened=False)
+def test_practice_and_gold_questions_keep_their_order(db_site: Site) -> None:
+    project = db_site.project(queries=1, opened=False)
     lesson = {"text": "which", "left": "a", "right": "b", "outcome": 1}
     gold = {"query": "q0", "left": "d0", "right": "d1", "outcome": 1}
-    for number, query in enumerate(("training 2", "other")):  # a name that practice might have
-        given = read(
+    for number, query in enumerate(
+        ("training 2", "other")
+    ):  # a key that a practice question might have
+        imported = read(
             documents=jsonl({"query": query, "document": "d", "text": "x"}),
             training=jsonl({**lesson, "explanation": f"t{2 * number}"},
                            {**lesson, "explanation": f"t{2 * number + 1}"}),
-            golds=jsonl({**gold, "explanation": f"g{number}"}),
+            gold_questions=jsonl({**gold, "explanation": f"g{number}"}),
         )  # fmt: skip
-        texts.add(both.store, project, given, lead(both))
-    with both.store.read() as tx:
+        texts.add(db_site.store, project, imported, lead(db_site))
+    with db_site.store.read() as tx:
         for kind, expected in (("training", ["t0", "t1", "t2", "t3"]), ("gold", ["g0", "g1"])):
-            found = texts.texts.golds_of(tx, project.id, kind)
-            assert [row["explanation"] for row in found] == expected
+            rows = texts.texts.gold_questions_of(tx, project.id, kind)
+            assert [row["explanation"] for row in rows] == expected
         assert len(texts.texts.of_project(tx, project.id, "training")) == 4
 
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_an_upload_pauses_as_long_as_it_works(packed: bool) -> None:
-    """The reader pauses as long as it worked, so that answers find the interpreter free."""
+    """The reader pauses as long as it worked, so that answers can be processed."""
     data = rows(3000)
     stream = io.BytesIO(gzip.compress(data) if packed else data)
     clock, pauses = iter(range(1, 1_000_000)), []

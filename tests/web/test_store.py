@@ -16,14 +16,14 @@ from firstpage.web.store.tables import metadata
 from tests.web.site import Site
 
 
-def test_the_migrations_create_the_tables(both: Site) -> None:
-    with both.store.read() as tx:
+def test_the_migrations_create_the_tables(db_site: Site) -> None:
+    with db_site.store.read() as tx:
         context = MigrationContext.configure(tx.connection, opts={"compare_type": True})
         assert compare_metadata(context, metadata) == []
 
 
 def test_files_are_named_by_their_versions() -> None:
-    """So that Alembic is loaded only where there is something to do."""
+    """Names with versions allow Alembic to be loaded only when there is something to migrate."""
     from alembic.script import ScriptDirectory
 
     scripts = ScriptDirectory.from_config(connect.alembic_config())
@@ -31,19 +31,19 @@ def test_files_are_named_by_their_versions() -> None:
     assert {s.revision for s in scripts.walk_revisions()} == set(connect.known_versions())
 
 
-def test_preparing_twice_changes_nothing(where: str) -> None:
-    store = Store(where).prepare()
+def test_preparing_twice_changes_nothing(location: str) -> None:
+    store = Store(location).prepare()
     with store.write() as tx:
         people.create(tx, "ada")
-    again = Store(where).prepare()
-    with again.read() as tx:
+    second = Store(location).prepare()
+    with second.read() as tx:
         assert people.by_login(tx, "ADA") is not None
     store.close()
-    again.close()
+    second.close()
 
 
-def test_tables_of_a_newer_version_are_refused(where: str) -> None:
-    store = Store(where).prepare()
+def test_tables_of_a_newer_version_are_refused(location: str) -> None:
+    store = Store(location).prepare()
     with store.write() as tx:
         tx.connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     with pytest.raises(DataError, match="newer Firstpage"):
@@ -84,43 +84,43 @@ def test_a_judgment_survives_losing_power(site: Site) -> None:
         assert tx.value(text("PRAGMA foreign_keys")) == 1
 
 
-def test_postgresql_acknowledges_only_what_is_durable(both: Site) -> None:
-    if both.store.sqlite:
+def test_postgresql_acknowledges_only_what_is_durable(db_site: Site) -> None:
+    if db_site.store.sqlite:
         pytest.skip("a question about PostgreSQL")
-    with both.store.read() as tx:
+    with db_site.store.read() as tx:
         assert tx.value(text("SHOW synchronous_commit")) == "on"
 
 
-def test_a_write_is_all_or_nothing(both: Site) -> None:
-    with pytest.raises(RuntimeError), both.store.write() as tx:
+def test_a_write_is_all_or_nothing(db_site: Site) -> None:
+    with pytest.raises(RuntimeError), db_site.store.write() as tx:
         people.create(tx, "ada")
         raise RuntimeError
-    with both.store.read() as tx:
+    with db_site.store.read() as tx:
         assert people.by_login(tx, "ada") is None
 
 
-def test_reads_are_rolled_back(both: Site) -> None:
-    with both.store.read() as tx:
+def test_reads_are_rolled_back(db_site: Site) -> None:
+    with db_site.store.read() as tx:
         audit.note(tx, "nothing")
-    with both.store.read() as tx:
+    with db_site.store.read() as tx:
         assert tx.value(text("SELECT count(*) FROM audit")) == 0
 
 
 def test_a_folder_is_created(tmp_path: Path) -> None:
-    found = database_url(tmp_path / "a" / "b")
-    assert found.database == str(tmp_path / "a" / "b" / FILE)
+    url = database_url(tmp_path / "a" / "b")
+    assert url.database == str(tmp_path / "a" / "b" / FILE)
     assert (tmp_path / "a" / "b").is_dir()
 
 
-@pytest.mark.parametrize("given", ["postgresql://u@h/d", "postgres://u@h/d"])
-def test_postgresql_url_schemes(given: str) -> None:
-    assert database_url(given).drivername == "postgresql+psycopg"
+@pytest.mark.parametrize("url", ["postgresql://u@h/d", "postgres://u@h/d"])
+def test_postgresql_url_schemes(url: str) -> None:
+    assert database_url(url).drivername == "postgresql+psycopg"
 
 
-@pytest.mark.parametrize("given", ["mysql://u@h/d", "x://", "://"])
-def test_other_databases_are_refused(given: str) -> None:
+@pytest.mark.parametrize("url", ["mysql://u@h/d", "x://", "://"])
+def test_other_databases_are_refused(url: str) -> None:
     with pytest.raises(DataError):
-        database_url(given)
+        database_url(url)
 
 
 def test_passwords_are_not_displayed(tmp_path: Path) -> None:

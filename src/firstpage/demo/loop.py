@@ -58,7 +58,7 @@ def wait_for_reader(
         return len(finished_queries(store, project, LOCAL)) >= READER_QUESTIONS
 
     try:
-        serve(folder.path, HOST, port, ServeSettings(open=True), until=done)
+        serve(folder.path, HOST, port, ServeSettings(single_user=True), until=done)
     except KeyboardInterrupt:
         printer.print("")
     judged = finished_queries(store, project, LOCAL)
@@ -72,7 +72,7 @@ def serve_until_stopped(folder: Folder, port: int, printer: StepPrinter) -> None
     """Serve the application until Ctrl-C."""
     printer.print("\nThe labeling application is running with these data; Ctrl-C stops it.")
     try:
-        serve(folder.path, HOST, port, ServeSettings(open=True))
+        serve(folder.path, HOST, port, ServeSettings(single_user=True))
     except KeyboardInterrupt:
         printer.print("")
     printer.print(f"Stopped. To start it again: firstpage label serve {folder.path} --open")

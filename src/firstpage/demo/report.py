@@ -196,7 +196,7 @@ def own_commands() -> Steps:
         ]),
         ("Learn a measure from your editors", [
             "firstpage label setup pages --tool lists --documents lists.jsonl --assessor ada",
-            "firstpage label export pages --what preferences -o prefs.jsonl",
+            "firstpage label export pages --content preferences -o prefs.jsonl",
             f"firstpage dcglearn learn prefs.jsonl --K {K} -o measure.json",
         ]),
     ]  # fmt: skip

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, get_args
 
 from firstpage.errors import DataError
-from firstpage.labeling.session.events import Judged, to_dict
+from firstpage.labeling.session.events import Judgment, to_dict
 from firstpage.labeling.session.session import Session
 from firstpage.labeling.strategies.exhaustive import GRADES
 
@@ -80,7 +80,7 @@ class AssessorAnswer:
     bad : tuple of str
         Documents that are clearly irrelevant.
     cost : mapping
-        Seconds, tokens, money and replies; it is stored in the log with the judgment.
+        Seconds, tokens, price and replies; it is stored in the log with the judgment.
     skipped : str or None
         Why there is no answer; the question is then recorded as skipped.
     """
@@ -275,7 +275,7 @@ class Chat:
         Returns
         -------
         AssessorAnswer
-            The answer, with seconds, tokens, money, model and replies.
+            The answer, with seconds, tokens, price, model and replies.
 
         Raises
         ------
@@ -345,15 +345,15 @@ class Chat:
 
     def _cost(self, replies: list[ChatReply], *documents: DocumentText) -> dict[str, Any]:
         """Return the cost of the replies, as it is stored in the log."""
-        tokens_in = sum(reply.tokens_in for reply in replies)
-        tokens_out = sum(reply.tokens_out for reply in replies)
-        money = (tokens_in * self.prices[0] + tokens_out * self.prices[1]) / 1e6
+        input_tokens = sum(reply.input_tokens for reply in replies)
+        output_tokens = sum(reply.output_tokens for reply in replies)
+        price = (input_tokens * self.prices[0] + output_tokens * self.prices[1]) / 1e6
         truncated = [document.key for document in documents if len(document.body) > self.max_chars]
         return {
             "seconds": sum(reply.seconds for reply in replies),
-            "tokens_in": tokens_in,
-            "tokens_out": tokens_out,
-            "money": money,
+            "input_tokens": input_tokens,
+            "output_tokens": output_tokens,
+            "price": price,
             "model": self.model,
             "replies": [reply.text for reply in replies],
             **({"truncated": truncated} if truncated else {}),
@@ -365,8 +365,8 @@ class ChatReply:
     """A reply of a chat endpoint: its text, tokens and seconds."""
 
     text: str
-    tokens_in: int
-    tokens_out: int
+    input_tokens: int
+    output_tokens: int
     seconds: float
 
 
@@ -409,7 +409,7 @@ def label(
     query: str,
     documents: Mapping[str, str] | FetchText,
     max_answers: int | None = None,
-) -> Iterator[tuple[Judged, dict[str, Any]]]:
+) -> Iterator[tuple[Judgment, dict[str, Any]]]:
     """Let an assessor answer the questions of a session until the query is complete.
 
     The judgment is already part of the session when it is yielded, so a caller who stores the
@@ -430,7 +430,7 @@ def label(
 
     Yields
     ------
-    judgment : Judged
+    judgment : Judgment
         The judgment.
     record : dict
         The judgment for JSON, with its cost.

@@ -36,12 +36,14 @@ def simulation_page(results: Sequence[tuple[int | None, Simulation]], table: Tab
     """
     k = results[0][1].k
     figures = []
-    for key, name in (("recall", f"fraction of the top {k} found"), (f"kNDCG@{k}", f"kNDCG@{k}")):
+    for key, name in (("recall", f"recall of the top {k}"), (f"kNDCG@{k}", f"kNDCG@{k}")):
         series: dict[str, list[tuple[float, float]]] = {}
         for _, result in results:
             values = result.to_dict()
             if key in values:
-                series.setdefault(result.strategy, []).append((values["mean"], values[key]))
+                series.setdefault(result.strategy, []).append(
+                    (values["mean_questions"], values[key])
+                )
         if series:
             ordered = {strategy: sorted(points) for strategy, points in series.items()}
             drawing = curves(ordered, name, "questions per query", name)

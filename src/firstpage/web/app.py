@@ -51,7 +51,7 @@ def create_app(store: Store, settings: ServeSettings | None = None) -> FastAPI:
     app.include_router(frames.router)
     reference.serve(app, f"{API}/docs")
     app.add_api_route("/health", _health, include_in_schema=False)
-    if settings.open:
+    if settings.single_user:
         app.add_api_route("/open", _open_session, include_in_schema=False)
     app.include_router(pages.router)
     pages.install(app)

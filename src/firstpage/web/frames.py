@@ -75,7 +75,7 @@ def _allowed(tx: Tx, document: int, person: Person) -> RowMapping:
         project = projects.get(tx, row["project"])
         member = projects.member(tx, project.slug, person)
         if member is not None and (
-            member.leads
+            member.is_lead
             or row["purpose"] == "training"
             or tasks.sees_query(tx, person.id, row["query"])
         ):

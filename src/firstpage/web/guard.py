@@ -55,7 +55,9 @@ class RequestGuard:
         if refusal is not None:
             await refusal(scope, receive, sender)
             return
-        body = BodyReader(receive, self._limit(scope), self.settings.seconds, self.settings.rate)
+        body = BodyReader(
+            receive, self._limit(scope), self.settings.body_timeout, self.settings.min_body_rate
+        )
 
         async def send_unless_failed(message: Message) -> None:
             if body.failure is None:  # otherwise the response to a truncated body is wrong
@@ -81,7 +83,7 @@ class RequestGuard:
 
     def _limit(self, scope: Scope) -> int:
         uploads = scope["path"].rstrip("/").endswith(UPLOAD_SUFFIXES)
-        return self.settings.upload if uploads else self.settings.body
+        return self.settings.max_upload if uploads else self.settings.max_body
 
 
 def _too_large(limit: int, headers: Headers) -> Response:

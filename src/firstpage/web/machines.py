@@ -49,7 +49,7 @@ class JudgingReport:
     practice: int = 0
     seconds: float = 0.0
     tokens: int = 0
-    money: float = 0.0
+    price: float = 0.0
     skipped: Counter[str] = field(default_factory=Counter)
     truncated: set[str] = field(default_factory=set)
     pictures: set[str] = field(default_factory=set)
@@ -65,8 +65,8 @@ class JudgingReport:
         self.answers += verdict.skipped is None
         cost = verdict.cost
         self.seconds += float(cost.get("seconds", 0.0))
-        self.tokens += int(cost.get("tokens_in", 0)) + int(cost.get("tokens_out", 0))
-        self.money += float(cost.get("money", 0.0))
+        self.tokens += int(cost.get("input_tokens", 0)) + int(cost.get("output_tokens", 0))
+        self.price += float(cost.get("price", 0.0))
         self.truncated.update(cost.get("truncated", ()))
         if verdict.skipped is not None:
             self.skipped[verdict.skipped] += 1

@@ -61,30 +61,30 @@ class ServeSettings:
 
     Attributes
     ----------
-    open : bool
+    single_user : bool
         A single user on this machine without accounts; `token` signs their browser in once.
     hosts : tuple of str
         Host names of the server, in addition to those of this machine.
     proxy : bool
         Whether to trust the address and scheme that a reverse proxy forwards.
-    upload, unpacked, body : int
+    max_upload, max_unpacked, max_body : int
         Maximum bytes of an import, of one unpacked file, and of any other body.
-    connections : int
+    max_connections : int
         Maximum open connections; a new one replaces the one that is idle longest.
-    seconds, rate : float
-        Seconds to wait for a body, plus one second for every `rate` bytes received.
+    body_timeout, min_body_rate : float
+        Seconds to wait for a body, plus one second for every `min_body_rate` bytes received.
     """
 
-    open: bool = False
+    single_user: bool = False
     token: str | None = None
     hosts: tuple[str, ...] = ()
     proxy: bool = False
-    upload: int = 64 << 20
-    unpacked: int = 512 << 20
-    body: int = 1 << 20
-    connections: int = 1000
-    seconds: float = 10.0
-    rate: float = 16 << 10
+    max_upload: int = 64 << 20
+    max_unpacked: int = 512 << 20
+    max_body: int = 1 << 20
+    max_connections: int = 1000
+    body_timeout: float = 10.0
+    min_body_rate: float = 16 << 10
 
 
 def store_of(request: Request) -> Store:
@@ -198,7 +198,7 @@ def member_of(request: Request, slug: SlugPath, person: CurrentPerson) -> Member
 
 def lead_of(member: Annotated[Member, Depends(member_of)]) -> Member:
     """Return the membership of a lead; 403 for assessors, who know that the project exists."""
-    if not member.leads:
+    if not member.is_lead:
         raise HTTPException(403, "Only a lead of this project can do this.")
     return member
 

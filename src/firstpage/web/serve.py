@@ -33,14 +33,14 @@ SHUTDOWN_TIMEOUT = 5  # seconds that open requests may take once the server is s
 
 
 def serve(
-    where: str | Path,
+    location: str | Path,
     host: str,
     port: int,
     settings: ServeSettings,
     until: StopCondition | None = None,
 ) -> None:
     """Open or create the project's store and serve it, until `until` returns True if given."""
-    store = Store(where).prepare()
+    store = Store(location).prepare()
     try:
         with store.readable_errors():
             remove_stale_imports(store)
@@ -60,7 +60,7 @@ def _run(
     threadpool_limits(1)  # requests are the threads; small matrix products gain nothing from more
     listener = listen(host, port)
     address = f"http://{url_host(host)}:{listener.getsockname()[1]}"
-    if settings.open:
+    if settings.single_user:
         settings = replace(settings, token=secrets.token_urlsafe(32))
         prepare_single_user(store)
         url = f"{address}/open?token={settings.token}"
@@ -71,7 +71,7 @@ def _run(
         _invite_first(store, address)
     sys.stdout.flush()
     app = create_app(store, replace(settings, hosts=(*settings.hosts, host)))
-    server = server_for(app, ConnectionLimits(settings.connections), SHUTDOWN_TIMEOUT)
+    server = server_for(app, ConnectionLimits(settings.max_connections), SHUTDOWN_TIMEOUT)
     if until is not None:
         threading.Thread(target=_stop_when, args=(server, until), daemon=True).start()
     gc.freeze()  # otherwise every full collection visits all modules and blocks answers for 0.15 s

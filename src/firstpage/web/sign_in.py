@@ -82,7 +82,7 @@ class SignInPool:
         self._enter(source)
         try:
             future = self._threads.submit(work, *args, **kwargs)
-        except BaseException:
+        except BaseException:  # whatever prevented the start: the place in the queue is freed
             self._leave(source)
             raise
         future.add_done_callback(lambda _: self._leave(source))

@@ -166,8 +166,8 @@ def test_the_belief_is_finite_after_ten_thousand_equal_answers() -> None:
 
 
 def test_a_prior_enters_by_its_ranks() -> None:
-    by_scores = prior(5, 2.0, [0.1, 5.0, 0.3, 99.0, 0.2], trust=0.6)
-    ranks = prior(5, 2.0, [1, 4, 3, 5, 2], trust=0.6)
+    by_scores = prior(5, 2.0, [0.1, 5.0, 0.3, 99.0, 0.2], prior_correlation=0.6)
+    ranks = prior(5, 2.0, [1, 4, 3, 5, 2], prior_correlation=0.6)
     np.testing.assert_allclose(by_scores.mean, ranks.mean)
     assert list(np.argsort(ranks.mean)) == [0, 4, 2, 1, 3]
     np.testing.assert_allclose(ranks.variance, 4.0 * (1 - 0.36))

@@ -16,11 +16,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from firstpage.errors import DataError
 from firstpage.labeling.session.events import (
     InconsistentEventError,
-    Judged,
-    Revised,
+    Judgment,
+    Revision,
     Setting,
-    Switched,
-    Undone,
+    SettingChange,
+    Undo,
     from_dict,
     replay,
     setting_from_dict,
@@ -75,7 +75,7 @@ class Sessions(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.first = Setting("heap", k=4, repeats=0.2)
+        self.first = Setting("heap", k=4, repeat_rate=0.2)
         self.session = Session(NAMES, self.first)
 
     @precondition(lambda self: not self.session.done)
@@ -206,7 +206,7 @@ def test_a_document_keeps_its_side() -> None:
 
 @pytest.mark.parametrize("name", ["insertion", "adaptive", "five-grade"])
 def test_peek_changes_nothing(name: str) -> None:
-    session = Session(NAMES, Setting(name, k=5, repeats=0.3))
+    session = Session(NAMES, Setting(name, k=5, repeat_rate=0.3))
     for _ in range(15):
         shown, events = session.question, list(session.events)
         assert shown is not None
@@ -224,13 +224,13 @@ def test_audit_finds_an_inconsistent_event() -> None:
         session.undo()
         session.audit()
         events = list(session.events)
-        assert isinstance(events[4], Judged)
+        assert isinstance(events[4], Judgment)
         events[4] = replace(events[4], left="d0", right="d1")
         forged = Session(NAMES, Setting(name, k=5), events)
         with pytest.raises(InconsistentEventError, match="event 4 does not fit"):
             forged.audit()
     with pytest.raises(InconsistentEventError, match="was not the open question"):
-        Session(NAMES, Setting("heap", k=5), [Judged("d0", "d1", 1)] * 3).question  # noqa: B018
+        Session(NAMES, Setting("heap", k=5), [Judgment("d0", "d1", 1)] * 3).question  # noqa: B018
 
 
 @pytest.mark.slow
@@ -254,10 +254,12 @@ def test_the_range_of_remaining_questions_has_its_coverage(name: str) -> None:
     assert np.mean(widths) < 30
 
 
-def test_repeats_and_golds_do_not_change_the_result() -> None:
-    golds = [Gold("d1", "d2", -1), Gold("x", "y", 1)]
+def test_repeats_and_gold_questions_do_not_change_the_result() -> None:
+    gold_questions = [Gold("d1", "d2", -1), Gold("x", "y", 1)]
     plain = finish(Session(NAMES, Setting("heap", k=5)))
-    mixed = Session(NAMES, Setting("heap", k=5, repeats=0.3, golds=0.2), golds=golds)
+    mixed = Session(
+        NAMES, Setting("heap", k=5, repeat_rate=0.3, gold_rate=0.2), gold_questions=gold_questions
+    )
     log: list[ShownQuestion] = []
     while shown := mixed.question:
         log.append(shown)
@@ -279,12 +281,12 @@ def test_repeats_and_golds_do_not_change_the_result() -> None:
     assert 0 < swapped < kinds.count("repeat")
 
 
-def judged(session: Session, **changes: Any) -> Judged:
+def judged(session: Session, **changes: Any) -> Judgment:
     shown = session.question
     assert shown is not None
-    record = {**to_dict(shown.judged(1)), **changes}
+    record = {**to_dict(shown.judgment(1)), **changes}
     event = from_dict(record)
-    assert isinstance(event, Judged)
+    assert isinstance(event, Judgment)
     return event
 
 
@@ -294,10 +296,10 @@ def judged(session: Session, **changes: Any) -> Judged:
         (lambda s: judged(s, left="d3", right="d4"), "the open question is"),
         (lambda s: judged(s, kind="gold"), "the open question is"),
         (lambda s: judged(s, bad=["elsewhere"]), "not shown"),
-        (lambda s: Judged("a", "b", 3), "open question"),
-        (lambda s: Undone(), "nothing to undo"),
-        (lambda s: Revised(0, 1), "no judgment 0"),
-        (lambda s: Switched(Setting("hep")), "Did you mean"),
+        (lambda s: Judgment("a", "b", 3), "open question"),
+        (lambda s: Undo(), "nothing to undo"),
+        (lambda s: Revision(0, 1), "no judgment 0"),
+        (lambda s: SettingChange(Setting("hep")), "Did you mean"),
     ],
 )
 def test_an_inconsistent_event_changes_nothing(event, message: str) -> None:  # type: ignore[no-untyped-def]
@@ -310,11 +312,11 @@ def test_an_inconsistent_event_changes_nothing(event, message: str) -> None:  # 
 
 
 def test_replay_returns_active_judgments_with_their_sources() -> None:
-    first, second, third = (Judged(a, b, 1) for a, b in ("ab", "bc", "cd"))
-    log = [first, second, Undone(), third, Revised(0, -1, ("b",)), Switched(Setting("heap"))]
+    first, second, third = (Judgment(a, b, 1) for a, b in ("ab", "bc", "cd"))
+    log = [first, second, Undo(), third, Revision(0, -1, ("b",)), SettingChange(Setting("heap"))]
     active = replay((event, number) for number, event in enumerate(log))
     assert active == [(replace(first, outcome=-1, bad=("b",)), 0), (third, 3)]
-    for event in (Revised(2, 1), Revised(-1, 1), Revised(0, 3), Revised(0, 1, ("z",))):
+    for event in (Revision(2, 1), Revision(-1, 1), Revision(0, 3), Revision(0, 1, ("z",))):
         with pytest.raises(DataError):
             replay((e, None) for e in [*log, event])
 
@@ -332,7 +334,7 @@ def test_a_complete_session_takes_no_answer() -> None:
         (lambda: Session(["a", "b", "a"]), "'a' occurs twice"),
         (lambda: Session([]), "cannot be labeled"),
         (lambda: Setting(k=0), "k of Setting must be"),
-        (lambda: Setting(repeats=0.9), "between 0 and 0.5"),
+        (lambda: Setting(repeat_rate=0.9), "between 0 and 0.5"),
         (lambda: Setting(seed=-1), "seed of Setting must be"),
         (lambda: from_dict({"event": "danced"}), "one of judged"),
         (lambda: from_dict({"event": "judged", "left": "a"}), "needs the key 'outcome'"),
@@ -342,7 +344,7 @@ def test_a_complete_session_takes_no_answer() -> None:
         ),
         (lambda: from_dict({"event": "judged", "left": "a", "outcome": "1"}), "must be an integer"),
         (lambda: from_dict({"event": "judged", "left": "a", "outcome": 1, "kind": "x"}), "kind"),
-        (lambda: from_dict({"event": "revised", "outcome": 1}), "needs the key 'at'"),
+        (lambda: from_dict({"event": "revised", "outcome": 1}), "needs the key 'index'"),
         (lambda: setting_from_dict({"stragety": "heap"}), "no key 'stragety'"),
         (lambda: Session(NAMES, prior=[1.0]), "1 scores for 20"),
     ],
@@ -355,7 +357,7 @@ def test_invalid_input_raises_an_error(bad, message: str) -> None:  # type: igno
 @pytest.mark.parametrize("name", ["adaptive(budget=40)", "adaptive"])
 def test_adaptive_sessions_replay_exactly(name: str) -> None:
     """The log alone gives the same open question after every answer, and the same top k."""
-    setting = Setting(name, k=5, repeats=0.1)
+    setting = Setting(name, k=5, repeat_rate=0.1)
     session = Session(NAMES, setting)
     while shown := session.question:
         session.answer(better(shown))

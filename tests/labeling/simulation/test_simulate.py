@@ -35,8 +35,8 @@ def votes(tmp_path: Path) -> list[Votes]:
 def test_the_heap_asks_the_expected_number_of_questions() -> None:
     [result] = simulate("heap", runs=2000)
     record = result.to_dict()
-    assert record["mean"] == pytest.approx(150.8, abs=1.5)
-    assert record["sd"] == pytest.approx(14.1, abs=0.8)
+    assert record["mean_questions"] == pytest.approx(150.8, abs=1.5)
+    assert record["sd_questions"] == pytest.approx(14.1, abs=0.8)
     assert record["recall"] == 1
     assert record["kNDCG@10"] == pytest.approx(1)
 
@@ -124,8 +124,8 @@ def test_simulation_on_votes(votes: list[Votes]) -> None:
     [result] = simulate("heap", k=1, votes=votes, runs=4)
     record = result.to_dict()
     assert record["runs"] == 8
-    assert set(record["topics"]) == {"t", "u"}
-    assert record["topics"]["u"] == 1
+    assert set(record["recall_by_query"]) == {"t", "u"}
+    assert record["recall_by_query"]["u"] == 1
 
 
 def test_run_strategy_returns_a_result_per_budget() -> None:
@@ -140,7 +140,7 @@ def test_real_votes(real_data: Path) -> None:
     assert sum(len(v) for topic in votes for v in topic.outcomes.values()) == 41750
     [result] = simulate("tournament", votes=votes, runs=8)
     record = result.to_dict()
-    assert record["mean"] == pytest.approx(66, abs=4)
+    assert record["mean_questions"] == pytest.approx(66, abs=4)
     assert record["recall"] == pytest.approx(0.62, abs=0.04)
     assert record["kNDCG@10"] == pytest.approx(0.59, abs=0.06)
 

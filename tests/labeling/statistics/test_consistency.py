@@ -51,10 +51,10 @@ def test_repeats_by_hand():
     assert (consistency.same_sides.hits, consistency.same_sides.total) == (1, 2)
     assert (consistency.swapped.hits, consistency.swapped.total) == (1, 2)
     assert (consistency.overall.hits, consistency.overall.total) == (2, 4)
-    assert (consistency.stuck_left, consistency.stuck_right, consistency.p) == (1, 0, 1.0)
+    assert (consistency.left_twice, consistency.right_twice, consistency.p) == (1, 0, 1.0)
     # a tie is the same with swapped sides
     tie = self_consistency([answer("a", "b", 0), answer("b", "a", 0, kind="repeat")])
-    assert (tie.swapped.hits, tie.stuck_left, tie.stuck_right) == (1, 0, 0)
+    assert (tie.swapped.hits, tie.left_twice, tie.right_twice) == (1, 0, 0)
 
 
 def test_an_assessor_who_always_chooses_left():
@@ -206,7 +206,7 @@ def test_query_profiles_are_sorted_by_kappa():
         ("a", "b", 2, 0, 1),
         ("b", "c", 2, 0, 1),
     ]
-    assert r.disputed[0].apart == 4
+    assert r.disputed[0].label_range == 4
     assert r.disputed[0].opposed == 2
     assert r.worth_discussing
     assert [(d.first, d.second) for d in q.disputed] == [("a", "b")]

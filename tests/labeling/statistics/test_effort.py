@@ -39,7 +39,7 @@ def test_table_1_by_hand():
     effort = effort_by(rows)
     pairs = effort["pairs"]
     assert list(effort) == ["grades", "pairs"]
-    assert (pairs.judgments, pairs.sittings) == (4, 3)
+    assert (pairs.judgments, pairs.tasks) == (4, 3)
     assert pairs.seconds.mean == 7.5
     assert pairs.seconds.median == 7.5
     assert pairs.seconds.sd == pytest.approx(math.sqrt((4.5**2 + 1.5**2 + 1.5**2 + 4.5**2) / 3))
@@ -82,9 +82,9 @@ def test_adjusted_times_are_left_out():
         judgment(86_400, "q2", adjusted=True, paused=7, away=7),
     ]  # fmt: skip
     effort = Effort.from_records(rows)
-    assert (effort.judgments, effort.sittings, effort.adjusted) == (4, 2, 1)
+    assert (effort.judgments, effort.tasks, effort.adjusted) == (4, 2, 1)
     assert effort.seconds.mean == 12
-    assert effort.minutes.mean == 0.5, "a sitting with an adjusted time is left out"
+    assert effort.minutes.mean == 0.5, "a task with an adjusted time is left out"
     assert effort.per_query.mean == 2
     assert (effort.active, effort.paused, effort.away) == (36, 0, 0)
     assert effort.to_dict()["adjusted_times"] == 1

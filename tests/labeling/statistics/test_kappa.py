@@ -56,7 +56,7 @@ def pair_ratings(records):
     answers = pair_answers(records).items()
     return Ratings.from_units(
         (query, outcomes.values()) for (query, _, _), outcomes in answers
-    ).both_ways()
+    ).symmetrized()
 
 
 def plain_alpha(units, metric):

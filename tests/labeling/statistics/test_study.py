@@ -18,7 +18,7 @@ from tests.labeling.statistics.simulated import simulated_results
 
 
 def rows_of(results):
-    """Yield a few answers and grades of each sitting, with constant times."""
+    """Yield a few answers and grades of each task, with constant times."""
     for (query, assessor, tool), labels in results.items():
         docs = sorted(labels)[:4]
         for i, left in enumerate(docs):

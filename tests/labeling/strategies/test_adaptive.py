@@ -208,7 +208,12 @@ def test_features_improve_recall() -> None:
 
 
 def test_parameters_out_of_range_raise_an_error() -> None:
-    for parameters in ({"budget": -1}, {"budget": 1.5}, {"confidence": 1.0}, {"trust": 1.0}):
+    for parameters in (
+        {"budget": -1},
+        {"budget": 1.5},
+        {"confidence": 1.0},
+        {"prior_correlation": 1.0},
+    ):
         with pytest.raises(DataError):
             Adaptive(**parameters)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from firstpage.labeling.session.events import InconsistentEventError, Judged, Setting
+from firstpage.labeling.session.events import InconsistentEventError, Judgment, Setting
 from firstpage.labeling.session.session import Session
 from firstpage.labeling.strategies.exhaustive import EveryPair, EveryPairRun
 from firstpage.labeling.strategies.strategy import Answer, Compare, GeneratorRun, TopKTask, start
@@ -75,12 +75,12 @@ def test_an_inconsistent_answer_changes_nothing() -> None:
     assert shown is not None
     assert shown.right is not None
     with pytest.raises(InconsistentEventError):
-        session.apply(Judged(shown.right, shown.left, 1))
+        session.apply(Judgment(shown.right, shown.left, 1))
     assert session.question == before
-    session.apply(Judged(shown.left, shown.right, 1))
+    session.apply(Judgment(shown.left, shown.right, 1))
     assert len(session.judgments) == 1
     with pytest.raises(InconsistentEventError):
-        session.apply(Judged(shown.left, shown.right, 1))
+        session.apply(Judgment(shown.left, shown.right, 1))
 
 
 def test_selecting_a_pair_that_is_not_open_has_no_effect() -> None:
@@ -115,7 +115,7 @@ def test_pairs_with_a_bad_document_are_not_asked() -> None:
 
 
 def test_repeats_are_mixed_in() -> None:
-    setting = Setting("pairs", k=3, seed=2, repeats=0.5)
+    setting = Setting("pairs", k=3, seed=2, repeat_rate=0.5)
     session = complete(Session(DOCS, setting))
     kinds = [judged.kind for judged in session.judgments]
     assert kinds.count("judgment") == 10

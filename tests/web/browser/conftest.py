@@ -36,26 +36,26 @@ if MISSING is not None:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[object]:
-    """One browser per file: while Playwright runs, nothing else in this process can run a loop."""
+    """Start one browser per file: while Playwright runs, no other event loop can run in this process."""
     from playwright.sync_api import expect, sync_playwright
 
-    expect.set_options(timeout=20_000)  # a busy machine is no failure
+    expect.set_options(timeout=20_000)  # a busy machine may be slow
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGS)
-        yield found
-        found.close()
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGS)
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture
 def live(tmp_path: Path, browser: object, fresh: Path) -> Iterator[object]:
-    """The server; at the end, nothing may have left for elsewhere and no script have failed."""
+    """Yield a running server; fail if a page requested another site or a script failed."""
     from tests.web.browser.live import new_live
 
     shutil.copytree(fresh, tmp_path / "project")
     store = Store(tmp_path / "project")
-    found = new_live(store, browser)  # type: ignore[arg-type]
-    yield found
-    found.stop()
-    found.close()
-    assert not found.complaints
-    assert not found.strangers
+    server = new_live(store, browser)  # type: ignore[arg-type]
+    yield server
+    server.stop()
+    server.close()
+    assert not server.complaints
+    assert not server.strangers

@@ -21,13 +21,13 @@ from tests.web.site import Site, add_query, log_rows
 
 @dataclass
 class Live(Site):
-    """A `Site` that listens; `open` gives a browser's window for somebody."""
+    """A `Site` on a real port; `open` returns a browser page of a signed-in person."""
 
     browser: Browser | None = None
     contexts: list[BrowserContext] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     strangers: list[str] = field(default_factory=list)
-    bait: str | None = None  # an address that documents ask for and the policy must stop
+    bait: str | None = None  # a URL that documents request and the policy must block
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -51,38 +51,40 @@ class Live(Site):
         self._thread.join(10)
         self._socket.close()
 
-    def context(self, login: str | None = "ada", **how: Any) -> BrowserContext:
-        """A browser's profile of its own, signed in at the database."""
+    def context(self, login: str | None = "ada", **options: Any) -> BrowserContext:
+        """Return a new browser context with a login that is created in the database."""
         assert self.browser is not None
-        made = self.browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **how})
-        made.set_default_timeout(30_000)
-        self.contexts.append(made)
-        made.on("requestfinished", self._left)
-        made.on("requestfailed", self._failed)
+        context = self.browser.new_context(
+            **{"viewport": {"width": 1280, "height": 800}, **options}
+        )
+        context.set_default_timeout(30_000)
+        self.contexts.append(context)
+        context.on("requestfinished", self._left)
+        context.on("requestfailed", self._failed)
         if login is not None:
             person = self.person(login)
             with self.store.write() as tx:
                 token, _ = logins.start(tx, person)
-            made.add_cookies([{"name": COOKIE, "value": token, "url": self.url}])
-        return made
+            context.add_cookies([{"name": COOKIE, "value": token, "url": self.url}])
+        return context
 
-    def open(self, path: str, login: str | None = "ada", **how: Any) -> Page:
-        page = self.watched(self.context(login, **how).new_page())
+    def open(self, path: str, login: str | None = "ada", **options: Any) -> Page:
+        page = self.watched(self.context(login, **options).new_page())
         page.goto(self.url + path)
         return page
 
     def watched(self, page: Page) -> Page:
-        """Errors of scripts and breaches of our own policy are remembered as complaints."""
+        """Record script errors and violations of the content security policy in `complaints`."""
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("console", self._heard)
         return page
 
     def _heard(self, message: Any) -> None:
         text = message.text
-        ours = "/documents/" not in (message.location or {}).get("url", "")
-        if self.bait is not None and self.bait in text:  # the browser may name no document
-            ours = False
-        if ours and ("Content Security Policy" in text or "Uncaught" in text):
+        from_page = "/documents/" not in (message.location or {}).get("url", "")
+        if self.bait is not None and self.bait in text:  # the message may not name the document
+            from_page = False
+        if from_page and ("Content Security Policy" in text or "Uncaught" in text):
             self.complaints.append(text)
 
     def _left(self, request: Any) -> None:
@@ -90,22 +92,22 @@ class Live(Site):
             self.strangers.append(request.url)
 
     def _failed(self, request: Any) -> None:
-        """What our policy stopped never left; anything else was on its way."""
+        """Record a failed request, unless the content security policy blocked it."""
         if request.failure != "csp":
             self._left(request)
 
-    def own(self, slug: str, found: list[QueryRecord], **how: Any) -> Project:
-        """A project of one's own texts, all of it for ada."""
-        made = self.project(slug, queries=0, opened=False, **how)
-        person, chief = self.person("ada"), self.person("lena")
+    def add_project(self, slug: str, queries: list[QueryRecord], **options: Any) -> Project:
+        """Create an open project with these queries, all assigned to ada."""
+        project = self.project(slug, queries=0, opened=False, **options)
+        person, lead = self.person("ada"), self.person("lena")
         with self.store.write() as tx:
-            for number, query in enumerate(found):
-                row = add_query(tx, made.id, query, number)
-                tasks.add(tx, made, row, person.id, made.tool, 0, number)
-            return projects.set_state(tx, made, "open", chief)
+            for number, query in enumerate(queries):
+                row = add_query(tx, project.id, query, number)
+                tasks.add(tx, project, row, person.id, project.tool, 0, number)
+            return projects.set_state(tx, project, "open", lead)
 
     def logged(self, task: int) -> list[dict[str, Any]]:
-        """The rows of a task's log."""
+        """Return the rows of a task's log."""
         with self.store.read() as tx:
             return [dict(row) for row in log_rows(tx, task)]
 

@@ -1,4 +1,4 @@
-"""Guidance of a first-time assessor: the question in words, guidelines before and beside it."""
+"""Guidance of a first-time assessor: the question, and guidelines before and beside it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from firstpage.web.store import projects
-from tests.web.browser.hands import answer, ready
+from tests.web.browser.actions import answer, ready
 from tests.web.browser.live import Live
-from tests.web.browser.test_looks import checked
+from tests.web.browser.test_accessibility import expect_accessible
 from tests.web.browser.test_reading import LANDSCAPE, PHONE
 from tests.web.site import jsonl
 
@@ -30,17 +30,17 @@ A good page **tells the temperature**; see [the handbook](https://handbook.examp
 """
 
 
-def project(live: Live, guidelines: str = GUIDELINES, **how: Any) -> int:
-    made = live.project(documents=6, **{"queries": 1, **how})
+def project(live: Live, guidelines: str = GUIDELINES, **options: Any) -> int:
+    project = live.project(documents=6, **{"queries": 1, **options})
     lead = live.person("lena")
     with live.store.write() as tx:
-        projects.change(tx, made, {"guidelines": guidelines}, lead)
+        projects.change(tx, project, {"guidelines": guidelines}, lead)
     return live.task("books", "ada")
 
 
-def rendered(page: Page, place: str) -> None:
-    """Markdown as HTML, in our own looks, and harmless."""
-    text = page.locator(place)
+def expect_rendered(page: Page, selector: str) -> None:
+    """Check that Markdown is rendered as HTML in the style of the site, without scripts."""
+    text = page.locator(selector)
     expect(text.get_by_role("heading", name="What counts as good")).to_be_visible()
     expect(text.locator("strong")).to_have_text("tells the temperature")
     expect(text.get_by_role("listitem")).to_have_count(2)
@@ -53,14 +53,14 @@ def rendered(page: Page, place: str) -> None:
     assert text.locator("script, img, [style], [href^=javascript]").count() == 0
 
 
-@pytest.mark.parametrize("how", [{}, PHONE, LANDSCAPE])
-def test_guidelines_come_before_the_first_judgment(live: Live, how: dict[str, Any]) -> None:
+@pytest.mark.parametrize("options", [{}, PHONE, LANDSCAPE])
+def test_guidelines_come_before_the_first_judgment(live: Live, options: dict[str, Any]) -> None:
     task = project(live)
-    page = live.open(f"/tasks/{task}", **how)
+    page = live.open(f"/tasks/{task}", **options)
     guide = page.get_by_role("dialog", name="Guidelines")
     expect(guide).to_be_visible()
-    rendered(page, "#guide .prose")
-    checked(page)
+    expect_rendered(page, "#guide .prose")
+    expect_accessible(page)
     page.keyboard.press("ArrowLeft")
     page.wait_for_timeout(200)
     assert live.logged(task) == [], "nothing is answered before"
@@ -78,14 +78,14 @@ def test_guidelines_come_before_the_first_judgment(live: Live, how: dict[str, An
 
 
 def test_guidelines_are_shown_beside_the_documents(live: Live) -> None:
-    """One key brings them, keys still answer, the same key or Escape takes them away."""
+    """One key shows them, keys still answer, and the same key or Escape hides them."""
     task = project(live)
     page = live.open(f"/tasks/{task}")
     ready(page)
     guide = page.locator("#guide")
     page.keyboard.press("g")
     expect(guide).to_be_visible()
-    rendered(page, "#guide .prose")
+    expect_rendered(page, "#guide .prose")
     panel, right = guide.bounding_box(), page.locator(".pane.right").bounding_box()
     assert panel is not None
     assert right is not None
@@ -93,7 +93,7 @@ def test_guidelines_are_shown_beside_the_documents(live: Live) -> None:
     answer(page, "ArrowRight")
     expect(guide).to_be_visible()
     guide.locator(".prose").click()
-    page.keyboard.press("ArrowRight")  # who reads there does not answer
+    page.keyboard.press("ArrowRight")  # keys inside the text do not answer
     page.wait_for_timeout(200)
     assert len(live.logged(task)) == 1
     page.keyboard.press("Escape")
@@ -119,9 +119,9 @@ def test_guidelines_cover_the_documents_on_a_phone(live: Live) -> None:
 def test_guidelines_page(live: Live) -> None:
     project(live)
     page = live.open("/p/books/guidelines")
-    rendered(page, ".prose")
+    expect_rendered(page, ".prose")
     expect(page.locator("h1")).to_have_count(1)
-    checked(page)
+    expect_accessible(page)
 
 
 @pytest.mark.parametrize(
@@ -140,9 +140,9 @@ def test_the_question_is_above_the_documents(
     expect(page.locator("#guide")).to_contain_text(general)
     expect(page.locator("#guide")).to_contain_text(question)
     ready(page)
-    asked = page.locator("#question")
-    expect(asked).to_have_text(question)
-    box, documents = asked.bounding_box(), page.locator("#main").bounding_box()
+    heading = page.locator("#question")
+    expect(heading).to_have_text(question)
+    box, documents = heading.bounding_box(), page.locator("#main").bounding_box()
     assert box is not None
     assert documents is not None
     assert box["y"] + box["height"] <= documents["y"]
@@ -150,13 +150,15 @@ def test_the_question_is_above_the_documents(
 
 
 def test_practice_starts_with_the_guidelines(live: Live) -> None:
-    """Practice keeps no comment, so it offers none."""
+    """Practice stores no comments, so there is no button for them."""
     project(live)
     row = {"text": "cats", "left": "about cats", "right": "dogs", "outcome": "left", "explanation": "Cats."}  # fmt: skip
     lena = live.client("lena")
     lena.headers["Host"] = "127.0.0.1"
-    found = lena.post("/api/v1/projects/books/import", files={"training": ("t.jsonl", jsonl(row))})
-    assert found.status_code == 200, found.text
+    response = lena.post(
+        "/api/v1/projects/books/import", files={"training": ("t.jsonl", jsonl(row))}
+    )
+    assert response.status_code == 200, response.text
     page = live.open("/p/books/training")
     expect(page.locator("#guide")).to_be_visible()
     page.get_by_role("button", name="Start practice").click()

@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 
 from firstpage.web.store import texts
 from firstpage.web.store.texts import DocumentRecord, QueryRecord
-from tests.web.browser.hands import answer, better_by_title, ready, shown
+from tests.web.browser.actions import answer, better_by_title, ready, shown
 from tests.web.browser.live import Live
 
 
@@ -33,15 +33,15 @@ def test_side_by_side_by_keyboard(live: Live) -> None:
 
 
 def test_a_document_that_stays_is_not_reloaded(live: Live) -> None:
-    """Same side, same frame, never loaded again: even its scroll position stays."""
+    """It stays in the same frame on the same side, with its scroll position."""
     texts = tuple(DocumentRecord(f"d{i}", f"Title {i}", body="word " * 4000) for i in range(6))
-    live.own(
+    live.add_project(
         "books",
         [QueryRecord("q0", "query 0", "", texts)],
         setting={"k": 3, "strategy": "tournament"},
     )
     page = live.open(f"/tasks/{live.task('books', 'ada')}")
-    kept = 0
+    unchanged = 0
     for _ in range(5):
         ready(page)
         before = {side: shown(page, side) for side in ("left", "right")}
@@ -54,14 +54,14 @@ def test_a_document_that_stays_is_not_reloaded(live: Live) -> None:
             break
         for side, title in before.items():
             if shown(page, side) == title:
-                kept += 1
-                found = page.evaluate(
+                unchanged += 1
+                marks = page.evaluate(
                     "s => { const f = document.querySelector(`#${s} iframe:not(.hidden)`);"
                     " return [f.mark, f.contentWindow.scrollY] }",
                     side,
                 )
-                assert found == ["same", 321]
-    assert kept, "no document ever stayed; the test shows nothing"
+                assert marks == ["same", 321]
+    assert unchanged, "no document stayed, so the test checked nothing"
 
 
 def test_next_documents_are_preloaded(live: Live) -> None:
@@ -70,7 +70,7 @@ def test_next_documents_are_preloaded(live: Live) -> None:
     page = live.open(f"/tasks/{task}")
     ready(page)
     for _ in range(3):
-        coming = page.request.get(f"{live.url}/api/v1/tasks/{task}/ahead").json()["documents"]
+        coming = page.request.get(f"{live.url}/api/v1/tasks/{task}/prefetch").json()["documents"]
         assert coming
         page.wait_for_function(
             "urls => urls.every(u => document.querySelectorAll(`iframe[src='${u}']`).length === 2)",
@@ -123,7 +123,9 @@ def test_two_lists_by_keyboard(live: Live) -> None:
         DocumentRecord(f"l{i}", f"List {i}", "list", fields={"items": [{"title": f"Result {i}.{j}", "text": "words"} for j in range(4)]})
         for i in range(4)
     )  # fmt: skip
-    live.own("books", [QueryRecord("q0", "green tea", "how to brew it", lists)], tool="lists")
+    live.add_project(
+        "books", [QueryRecord("q0", "green tea", "how to brew it", lists)], tool="lists"
+    )
     task = live.task("books", "ada")
     page = live.open(f"/tasks/{task}")
     ready(page)
@@ -149,8 +151,8 @@ def two_lists(number: int) -> QueryRecord:
 
 
 def test_after_two_lists_comes_the_next_query(live: Live) -> None:
-    """No page between; the last answer can still be undone from there."""
-    live.own("books", [two_lists(n) for n in range(3)], tool="lists")
+    """There is no page in between, and the last answer can still be undone."""
+    live.add_project("books", [two_lists(n) for n in range(3)], tool="lists")
     tasks = [live.task("books", "ada", n) for n in range(3)]
     page = live.open(f"/tasks/{tasks[0]}")
     visited: list[str] = []
@@ -183,7 +185,7 @@ def test_keys_work_from_inside_a_document(live: Live) -> None:
 
 
 def test_judging_with_buttons_only(live: Live) -> None:
-    """Tab and Enter, as with a screen reader; the focus stays on the button."""
+    """Tab and Enter suffice, as with a screen reader; the focus stays on the button."""
     live.project(queries=1, documents=6)
     page = live.open(f"/tasks/{live.task('books', 'ada')}")
     ready(page)
@@ -193,7 +195,7 @@ def test_judging_with_buttons_only(live: Live) -> None:
         page.keyboard.press("Enter")
         expect(page.locator("#progress")).to_contain_text(f"{number} judged")
         expect(button).to_be_focused()
-        ready(page)  # before that a press is taken for a slip
+        ready(page)  # earlier presses are ignored as accidental
 
 
 def test_skip_with_a_reason_and_comment(live: Live) -> None:
@@ -258,14 +260,14 @@ def test_cards_pictures_and_html(live: Live) -> None:
             "page", "A page", "html", "<h2>Heading</h2><p style='color: #123456'>words</p>"
         ),
     )
-    live.own("books", [QueryRecord("q0", "kettle", "", documents)], tool="grades")
+    live.add_project("books", [QueryRecord("q0", "kettle", "", documents)], tool="grades")
     page = live.open(f"/tasks/{live.task('books', 'ada')}")
-    seen = set()
+    titles = set()
     while not page.url.endswith("/done"):
         ready(page)
         frame = page.frame_locator("#left iframe:not(.hidden)")
         title = page.locator("#left-title").inner_text()
-        seen.add(title)
+        titles.add(title)
         if title == "A page":
             expect(frame.get_by_role("heading", name="Heading")).to_be_visible()
             expect(frame.get_by_text("words")).to_have_css("color", "rgb(18, 52, 86)")
@@ -274,4 +276,4 @@ def test_cards_pictures_and_html(live: Live) -> None:
         if title == "Kettle":
             expect(frame.get_by_text("29.90")).to_be_visible()
         answer(page, "3")
-    assert seen == {"Kettle", "A picture", "A page"}
+    assert titles == {"Kettle", "A picture", "A page"}

@@ -8,7 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from firstpage.web.store import assigning, projects
-from tests.web.browser.hands import answer, better_by_title, ready
+from tests.web.browser.actions import answer, better_by_title, ready
 from tests.web.browser.live import Live
 from tests.web.site import jsonl
 
@@ -25,15 +25,15 @@ def texts(folder: Path, documents: int = 4) -> dict[str, Path]:
         {"text": "tea", "left": "about tea", "right": "about cars", "outcome": "left",
          "explanation": "Cars are not tea."}
     ]  # fmt: skip
-    made = {}
-    for name, found in (("queries", queries), ("documents", rows), ("training", training)):
-        made[name] = folder / f"{name}.jsonl"
-        made[name].write_bytes(jsonl(*found))
-    return made
+    paths = {}
+    for name, records in (("queries", queries), ("documents", rows), ("training", training)):
+        paths[name] = folder / f"{name}.jsonl"
+        paths[name].write_bytes(jsonl(*records))
+    return paths
 
 
 def import_files(page: Page, files: dict[str, Path]) -> None:
-    """Choose, look at the preview, import; then the practice questions."""
+    """Choose files, check the preview, import them, then import the practice questions."""
     page.get_by_label("Documents", exact=True).set_input_files(files["documents"])
     page.get_by_label("Queries", exact=True).set_input_files(files["queries"])
     expect(page.locator("#preview")).to_contain_text("2 queries with 8 documents")
@@ -46,7 +46,7 @@ def import_files(page: Page, files: dict[str, Path]) -> None:
 
 
 def judge_all(page: Page, queries: int) -> None:
-    """Practice first, then every query by keyboard."""
+    """Answer the practice questions, then judge every query by keyboard."""
     page.get_by_role("link", name="Start practice").click()
     ready(page)
     page.keyboard.press("ArrowRight")
@@ -74,7 +74,7 @@ def test_from_set_up_to_export(live: Live, tmp_path: Path) -> None:
     page.get_by_role("link", name="New project").click()
     page.get_by_label("Title").fill("Green Tea & Co")
     page.get_by_role("button", name="Create project").click()
-    expect(page).to_have_url(f"{live.url}/p/green-tea-co/setup/texts")
+    expect(page).to_have_url(f"{live.url}/p/green-tea-co/setup/data")
     import_files(page, texts(tmp_path))
     page.get_by_role("link", name="Continue").click()
     page.get_by_label("Top k", exact=True).fill("2")
@@ -85,7 +85,7 @@ def test_from_set_up_to_export(live: Live, tmp_path: Path) -> None:
     page.get_by_role("button", name="Create an invitation link").click()
     link = page.get_by_label("Link", exact=True).input_value()
     page.get_by_role("link", name="Continue").click()
-    expect(page.get_by_text("need at least 2 assessors")).to_be_visible()  # nobody came yet
+    expect(page.get_by_text("need at least 2 assessors")).to_be_visible()  # nobody has judged yet
 
     guest = live.open(link.removeprefix(live.url), login=None)
     guest.get_by_label("Login").fill("ada")
@@ -120,7 +120,7 @@ def test_from_set_up_to_export(live: Live, tmp_path: Path) -> None:
 
 def test_an_invalid_file_names_the_line(live: Live, tmp_path: Path) -> None:
     live.project(opened=False)
-    page = live.open("/p/books/setup/texts", login="lena")
+    page = live.open("/p/books/setup/data", login="lena")
     bad = tmp_path / "docs.jsonl"
     bad.write_text('{"query": "q9", "document": "d1", "text": "a"}\n{"query": "q9"}\n')
     page.get_by_label("Documents", exact=True).set_input_files(bad)

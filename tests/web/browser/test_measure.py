@@ -1,4 +1,4 @@
-"""Two lists with the next pair chosen, by keyboard from the first to the last; and the Measure page."""
+"""Two lists by keyboard, with the next pair chosen by the measure; and the page Measure."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from playwright.sync_api import Page, expect
 
 from firstpage.data.preferences.utility import read_utility
 from firstpage.web.store import tasks
-from tests.web.browser.hands import answer, ready
+from tests.web.browser.actions import answer, ready
 from tests.web.browser.live import Live
-from tests.web.browser.test_looks import checked
-from tests.web.compare import graded_queries, grades_in, judge, lists_project, outcome
+from tests.web.browser.test_accessibility import expect_accessible
+from tests.web.graded_lists import graded_queries, grades_in, judge, lists_project, outcome
 
 KEYS = {2: "1", 1: "2", 0: "3", -1: "4", -2: "5"}
 
 
 def key_for(page: Page, grades: dict[tuple[str, str], tuple[int | None, ...]]) -> str:
-    """What our people press: they look at the lists, not at the grades."""
+    """Return the key that a simulated assessor presses for the open question."""
     text = page.locator("#query").inner_text()
     sides = [
         page.locator(f"#{side}-title").inner_text().removeprefix("List ") for side in ("left", "right")
@@ -25,8 +25,8 @@ def key_for(page: Page, grades: dict[tuple[str, str], tuple[int | None, ...]]) -
     return KEYS[outcome(*(grades[text, key] for key in sides))]
 
 
-def by_keyboard(page: Page, grades: dict[tuple[str, str], tuple[int | None, ...]]) -> None:
-    """One query after the other: a number answers, and the next query is there."""
+def judge_by_keyboard(page: Page, grades: dict[tuple[str, str], tuple[int | None, ...]]) -> None:
+    """Judge one query after the other with number keys."""
     while not page.url.endswith("/done"):
         ready(page)
         answer(page, key_for(page, grades))
@@ -34,8 +34,8 @@ def by_keyboard(page: Page, grades: dict[tuple[str, str], tuple[int | None, ...]
 
 
 def test_lists_with_active_choice_by_keyboard(live: Live) -> None:
-    """From 18 judgments by another to the last of one's own: first in order, then chosen."""
-    project = lists_project(live, graded_queries(24), ("ada", "bo"), choose="diverse")
+    """After 18 judgments of another person: first in working order, then by the chosen method."""
+    project = lists_project(live, graded_queries(24), ("ada", "bo"), list_selection="diverse")
     grades = grades_in(live, project)
     for number in range(18):
         judge(live.client("bo"), live.task("books", "bo", number), grades)
@@ -50,32 +50,32 @@ def test_lists_with_active_choice_by_keyboard(live: Live) -> None:
         + page.frame_locator("#left iframe:not(.hidden)").locator("body").inner_text()
     )
     assert "grade" not in inside
-    by_keyboard(page, grades)
+    judge_by_keyboard(page, grades)
     assert "0 of your queries are still open" in page.inner_text("main")
     with live.store.read() as tx:
-        mine = tasks.of_person(tx, project, live.person("ada").id)
-    assert {(t.state, t.asked) for t in mine} == {("done", 1)}
-    order = sorted((t for t in mine[16:]), key=lambda t: t.started or "")
-    assert [t.id for t in order] != [t.id for t in mine[16:]], "they came in the order of work"
+        own_tasks = tasks.of_person(tx, project, live.person("ada").id)
+    assert {(t.state, t.judgments) for t in own_tasks} == {("done", 1)}
+    order = sorted((t for t in own_tasks[16:]), key=lambda t: t.started or "")
+    assert [t.id for t in order] != [t.id for t in own_tasks[16:]], "they are in working order"
 
 
 def test_the_measure_page(live: Live, tmp_path: Path) -> None:
-    project = lists_project(live, graded_queries(30), choose="committee")
+    project = lists_project(live, graded_queries(30), list_selection="committee")
     grades = grades_in(live, project)
     page = live.open("/p/books/dashboard", login="lena")
     page.get_by_role("navigation", name="Project").get_by_role("link", name="Measure").click()
     expect(page.get_by_text("No measure yet: nobody has compared lists yet.")).to_be_visible()
-    checked(page)
+    expect_accessible(page)
     for number in range(25):
         judge(live.client("ada"), live.task("books", "ada", number), grades)
     page.reload()
     expect(page.get_by_role("img", name="Gains of grades")).to_be_visible()
     expect(page.get_by_role("img", name="Discounts of positions")).to_be_visible()
     expect(page.get_by_role("row", name="learned")).to_contain_text("%")
-    expect(page.locator("#against-dcg")).to_contain_text("Not shown to be better than DCG.")
+    expect(page.locator("#dcg-comparison")).to_contain_text("Not shown to be better than DCG.")
     expect(page.locator("svg .band")).to_have_count(2)
     expect(page.locator("svg .error")).to_have_count(9)
-    checked(page)
+    expect_accessible(page)
     page.set_viewport_size({"width": 360, "height": 640})
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     page.set_viewport_size({"width": 1280, "height": 800})
@@ -96,7 +96,7 @@ def test_graded_lists_are_imported_by_hand(live: Live, tmp_path: Path) -> None:
     rows = tmp_path / "lists.jsonl"
     rows.write_text('{"query": "q", "document": "a", "items": [{"id": "x", "title": "X"}]}\n')
     (tmp_path / "g.qrels").write_text("q 0 x 3\n")
-    page = live.open("/p/books/setup/texts", login="lena")
+    page = live.open("/p/books/setup/data", login="lena")
     page.get_by_label("Documents", exact=True).set_input_files(rows)
     page.get_by_label("Grades", exact=True).set_input_files(tmp_path / "g.qrels")
     expect(page.locator("#preview")).to_contain_text("1 grade.")

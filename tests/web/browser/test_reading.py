@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from firstpage.web.store.texts import DocumentRecord, QueryRecord
-from tests.web.browser.hands import answer, ready
+from tests.web.browser.actions import answer, ready
 from tests.web.browser.live import Live
-from tests.web.browser.test_looks import checked
+from tests.web.browser.test_accessibility import expect_accessible
 
 LONG = "\n\n".join(f"Paragraph {n} of a long document about tea." for n in range(60))
 NARRATIVE = (
@@ -26,57 +26,57 @@ PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touc
 NARROWEST = {"viewport": {"width": 320, "height": 256}, "device_scale_factor": 4}
 
 
-def opened(
+def open_judging_page(
     live: Live, *, body: str = LONG, kind: str = "text", title: str = "", description: str = "",
-    tool: str = "pairs", **how: Any,
+    tool: str = "pairs", **options: Any,
 ) -> tuple[Page, int]:  # fmt: skip
-    """A question about documents that are all alike."""
+    """Open a question about documents with the same text."""
     documents = tuple(
         DocumentRecord(f"d{i}", title or f"Title {i}", kind, body=body) for i in range(6)
     )
-    live.own(
+    live.add_project(
         "books", [QueryRecord("q0", "how to brew green tea", description, documents)], tool=tool,
         setting={"k": 3}, options={"ties": True},
     )  # fmt: skip
     task = live.task("books", "ada")
-    page = live.open(f"/tasks/{task}", **how)
+    page = live.open(f"/tasks/{task}", **options)
     ready(page)
     return page, task
 
 
-def inside(page: Page, side: str = "left") -> Locator:
+def document_body(page: Page, side: str = "left") -> Locator:
     return page.frame_locator(f"#{side} iframe:not(.hidden)").locator("body")
 
 
-def scrolled(page: Page, side: str = "left", way: str = "scrollY") -> float:
-    found = page.evaluate(
+def scrolled(page: Page, side: str = "left", axis: str = "scrollY") -> float:
+    offset = page.evaluate(
         "([s, way]) => document.querySelector(`#${s} iframe:not(.hidden)`).contentWindow[way]",
-        [side, way],
+        [side, axis],
     )
-    return float(found)
+    return float(offset)
 
 
-def to_the_end(page: Page) -> None:
+def scroll_to_the_end(page: Page) -> None:
     page.evaluate(
         "for (const f of document.querySelectorAll('iframe:not(.hidden)')) f.contentWindow.scrollTo(0, 99999)"
     )
 
 
-def nothing_answered(live: Live, page: Page, task: int) -> None:
+def expect_no_answer(live: Live, page: Page, task: int) -> None:
     page.wait_for_timeout(200)
     assert live.logged(task) == []
     expect(page.get_by_role("button", name="Left is better")).to_be_visible()
 
 
 def test_the_down_key_scrolls_a_document_and_never_answers(live: Live) -> None:
-    page, task = opened(live)
-    inside(page).click(position={"x": 40, "y": 40})
+    page, task = open_judging_page(live)
+    document_body(page).click(position={"x": 40, "y": 40})
     page.keyboard.press("ArrowDown")
     page.wait_for_function(
         "() => document.querySelector('#left iframe:not(.hidden)').contentWindow.scrollY > 0"
     )
     assert scrolled(page, "right") == 0
-    to_the_end(page)
+    scroll_to_the_end(page)
     for key in ("ArrowDown", "ArrowDown", "End", "ArrowDown"):
         page.keyboard.press(key)
     expect(page.locator("#status")).to_contain_text("E: equally good")
@@ -84,40 +84,40 @@ def test_the_down_key_scrolls_a_document_and_never_answers(live: Live) -> None:
     page.evaluate(to_the_top)
     for _ in range(3):
         page.keyboard.press("ArrowUp")
-    nothing_answered(live, page, task)
+    expect_no_answer(live, page, task)
 
 
 def test_up_and_down_scroll_the_document_under_the_pointer(live: Live) -> None:
-    page, task = opened(live)
+    page, task = open_judging_page(live)
     page.mouse.move(900, 450)
     for _ in range(3):
         page.keyboard.press("ArrowDown")
     assert scrolled(page, "right") > 100
     assert scrolled(page, "left") == 0
     page.keyboard.press("ArrowUp")
-    to_the_end(page)
+    scroll_to_the_end(page)
     page.keyboard.press("ArrowDown")
     expect(page.locator("#status")).to_contain_text("↑ ↓ scroll here")
-    nothing_answered(live, page, task)
+    expect_no_answer(live, page, task)
 
 
 def test_without_a_pointer_both_documents_scroll(live: Live) -> None:
-    page, task = opened(live)
+    page, task = open_judging_page(live)
     for _ in range(6):
         page.keyboard.down("ArrowDown")
     page.keyboard.up("ArrowDown")
     assert scrolled(page, "left") == scrolled(page, "right") > 200
     page.keyboard.press("b")
-    page.keyboard.press("ArrowUp")  # looks again before saying which is bad
+    page.keyboard.press("ArrowUp")  # scroll before choosing the bad document
     page.keyboard.press("Escape")
-    nothing_answered(live, page, task)
+    expect_no_answer(live, page, task)
 
 
 def test_letter_keys_answer_even_if_documents_scroll(live: Live) -> None:
-    page, task = opened(live)
+    page, task = open_judging_page(live)
     assert page.get_by_role("button", name="Equally good").locator("kbd").inner_text() == "E"
     assert page.get_by_role("button", name="Bad").locator("kbd").inner_text() == "B"
-    inside(page).click(position={"x": 40, "y": 40})
+    document_body(page).click(position={"x": 40, "y": 40})
     answer(page, "e")
     answer(page, "b", "b")
     assert [row["event"]["outcome"] for row in live.logged(task)] == [0, 0]
@@ -125,11 +125,11 @@ def test_letter_keys_answer_even_if_documents_scroll(live: Live) -> None:
 
 
 def test_a_short_document_that_was_clicked_is_not_answered_by_down(live: Live) -> None:
-    page, task = opened(live, body="short")
-    inside(page).click()
+    page, task = open_judging_page(live, body="short")
+    document_body(page).click()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowUp")
-    nothing_answered(live, page, task)
+    expect_no_answer(live, page, task)
     page.keyboard.press("Escape")
     answer(page, "ArrowDown")
     assert [row["event"]["outcome"] for row in live.logged(task)] == [0]
@@ -137,8 +137,8 @@ def test_a_short_document_that_was_clicked_is_not_answered_by_down(live: Live) -
 
 def test_a_wide_document_is_scrolled_sideways(live: Live) -> None:
     wide = "<p>words</p><div style='width: 3000px; background: #eee'>a wide table</div>"
-    page, task = opened(live, body=wide, kind="html")
-    inside(page).click(position={"x": 40, "y": 20})
+    page, task = open_judging_page(live, body=wide, kind="html")
+    document_body(page).click(position={"x": 40, "y": 20})
     page.keyboard.press("ArrowRight")
     page.wait_for_function(
         "() => document.querySelector('#left iframe:not(.hidden)').contentWindow.scrollX > 0"
@@ -148,7 +148,7 @@ def test_a_wide_document_is_scrolled_sideways(live: Live) -> None:
     )
     page.keyboard.press("ArrowRight")
     expect(page.locator("#status")).to_contain_text("Esc")
-    nothing_answered(live, page, task)
+    expect_no_answer(live, page, task)
     page.keyboard.press("Escape")
     answer(page, "ArrowRight")
     assert [row["event"]["outcome"] for row in live.logged(task)] == [-1]
@@ -156,7 +156,7 @@ def test_a_wide_document_is_scrolled_sideways(live: Live) -> None:
 
 def test_space_scrolls_after_a_click_on_a_button(live: Live) -> None:
     """The button that was clicked must not be pressed again by the space bar."""
-    page, task = opened(live)
+    page, task = open_judging_page(live)
     page.get_by_role("button", name="Left is better").click()
     expect(page.locator("#progress")).to_contain_text("1 judged")
     ready(page)
@@ -168,71 +168,71 @@ def test_space_scrolls_after_a_click_on_a_button(live: Live) -> None:
 
 
 def test_a_cue_shows_text_below_the_frame(live: Live) -> None:
-    page, task = opened(live)
+    page, task = open_judging_page(live)
     cue = page.locator(".pane.left .below")
     expect(cue).to_be_visible()
     expect(cue).to_contain_text("More below")
     cue.click()
     assert scrolled(page, "left") > 100
     assert scrolled(page, "right") == 0
-    to_the_end(page)
+    scroll_to_the_end(page)
     expect(cue).to_be_hidden()
     assert live.logged(task) == []
 
 
 def test_a_document_that_fits_has_no_cue(live: Live) -> None:
-    page, _ = opened(live, body="short")
+    page, _ = open_judging_page(live, body="short")
     expect(page.locator(".pane.left .below")).to_be_hidden()
 
 
-def whole(locator: Locator) -> bool:
-    """Nothing of its text is cut off."""
+def fully_visible(locator: Locator) -> bool:
+    """Return whether the whole text of an element is visible."""
     return bool(locator.evaluate("e => e.clientHeight > 0 && e.scrollHeight <= e.clientHeight + 1"))
 
 
-@pytest.mark.parametrize("how", [{}, PHONE, LANDSCAPE, ZOOM])
+@pytest.mark.parametrize("options", [{}, PHONE, LANDSCAPE, ZOOM])
 def test_the_description_is_unfolded_first_and_folded_later(
-    live: Live, how: dict[str, Any]
+    live: Live, options: dict[str, Any]
 ) -> None:
-    page, _ = opened(live, description=NARRATIVE, **how)
+    page, _ = open_judging_page(live, description=NARRATIVE, **options)
     description = page.locator("#description")
     expect(description).to_contain_text("The last words count.")
-    assert whole(description)
+    assert fully_visible(description)
     answer(page, "ArrowLeft")
     assert description.is_visible()
-    assert not whole(description)
+    assert not fully_visible(description)
     page.keyboard.press("d")
-    assert whole(description)
+    assert fully_visible(description)
     answer(page, "ArrowLeft")
-    assert whole(description), "who unfolds it keeps it"
+    assert fully_visible(description), "it stays unfolded after the assessor unfolded it"
     button = page.get_by_role("button", name="of the description")
     button.click()
-    assert not whole(description)
+    assert not fully_visible(description)
     expect(button).to_contain_text("More")
     expect(button).to_have_attribute("aria-expanded", "false")
-    if not how:
+    if not options:
         expect(button.locator("kbd")).to_have_text("D")
 
 
 def test_a_short_description_needs_no_button(live: Live) -> None:
-    page, _ = opened(live, description="how hot, how long")
+    page, _ = open_judging_page(live, description="how hot, how long")
     answer(page, "ArrowLeft")
-    assert whole(page.locator("#description"))
+    assert fully_visible(page.locator("#description"))
     expect(page.get_by_role("button", name="of the description")).to_be_hidden()
 
 
-@pytest.mark.parametrize("how", [{}, PHONE, LANDSCAPE])
-def test_long_titles_can_be_unfolded(live: Live, how: dict[str, Any]) -> None:
-    page, _ = opened(live, title=TITLE, **how)
+@pytest.mark.parametrize("options", [{}, PHONE, LANDSCAPE])
+def test_long_titles_can_be_unfolded(live: Live, options: dict[str, Any]) -> None:
+    page, _ = open_judging_page(live, title=TITLE, **options)
     title = page.locator("#left-title")
-    assert not whole(title)
+    assert not fully_visible(title)
     page.keyboard.press("t")
-    assert whole(title)
+    assert fully_visible(title)
     expect(title).to_contain_text("and the end")
     answer(page, "ArrowLeft")
-    assert whole(title)
+    assert fully_visible(title)
     page.get_by_role("button", name="of the left title").click()
-    assert not whole(title)
+    assert not fully_visible(title)
 
 
 VISIBLE = """side => {
@@ -247,19 +247,19 @@ VISIBLE = """side => {
 
 @pytest.mark.parametrize("tool", ["pairs", "grades", "lists"])
 @pytest.mark.parametrize(
-    ("how", "least"),
+    ("options", "least"),
     [({}, 300), (PHONE, 300), (LANDSCAPE, 150), (ZOOM, 150)],
     ids=["desktop", "phone", "landscape", "zoom"],
 )
 def test_documents_are_visible_in_every_window_size(
-    live: Live, how: dict[str, Any], least: int, tool: str
+    live: Live, options: dict[str, Any], least: int, tool: str
 ) -> None:
-    """WCAG 1.4.4 and 1.4.10: text to read, no sideways scrolling, every button in reach."""
-    page, _ = opened(live, description=NARRATIVE, title=TITLE, tool=tool, **how)
+    """WCAG 1.4.4 and 1.4.10: readable text, no horizontal scrolling, every button reachable."""
+    page, _ = open_judging_page(live, description=NARRATIVE, title=TITLE, tool=tool, **options)
     answer(page, "1" if tool != "pairs" else "ArrowLeft")
     page.wait_for_timeout(100)
     for side in ("left",) if tool == "grades" else ("left", "right"):
-        if how is PHONE and tool != "grades":
+        if options is PHONE and tool != "grades":
             page.locator(f"[data-view={side}]").tap()
             page.wait_for_timeout(300)
         high, wide = page.evaluate(VISIBLE, side)
@@ -269,7 +269,7 @@ def test_documents_are_visible_in_every_window_size(
 
 
 def reachable(page: Page) -> None:
-    """No sideways scrolling of the page; every button can be brought into view and is not covered."""
+    """Check that the page does not scroll horizontally and every button can be brought into view."""
     width = page.evaluate("innerWidth")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     for button in page.locator(".answers button[data-action]:visible").all():
@@ -282,7 +282,7 @@ def reachable(page: Page) -> None:
 
 
 def test_at_400_percent_zoom_everything_is_reachable(live: Live) -> None:
-    page, task = opened(live, description=NARRATIVE, title=TITLE, **NARROWEST)
+    page, task = open_judging_page(live, description=NARRATIVE, title=TITLE, **NARROWEST)
     answer(page, "ArrowLeft")
     reachable(page)
     page.locator("#left").scroll_into_view_if_needed()
@@ -294,7 +294,7 @@ def test_at_400_percent_zoom_everything_is_reachable(live: Live) -> None:
 
 
 def test_a_cue_shows_documents_below_the_window(live: Live) -> None:
-    page, task = opened(live, description=NARRATIVE * 3, **ZOOM)
+    page, task = open_judging_page(live, description=NARRATIVE * 3, **ZOOM)
     cue = page.get_by_role("button", name="Documents below")
     expect(cue).to_be_visible()
     page.keyboard.press("ArrowDown")
@@ -307,11 +307,11 @@ def test_a_cue_shows_documents_below_the_window(live: Live) -> None:
 
 
 def test_the_folded_page_is_accessible(live: Live) -> None:
-    page, _ = opened(live, description=NARRATIVE, title=TITLE)
-    checked(page)
+    page, _ = open_judging_page(live, description=NARRATIVE, title=TITLE)
+    expect_accessible(page)
     page.keyboard.press("t")
     page.keyboard.press("g")
-    checked(page)
+    expect_accessible(page)
     page.keyboard.press("?")
     expect(page.locator("#help")).to_contain_text("only if nothing can be scrolled")
     for key in ("←", "→", "E", "↓", "B", "↑", "Esc", "D", "T", "G", "U", "S", "C", "P", "?"):

@@ -6,14 +6,14 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from tests.web.browser.hands import answer, ready
+from tests.web.browser.actions import answer, ready
 from tests.web.browser.live import Live
 
 MINUTE = 60_000
 
 
-def opened(live: Live) -> tuple[Page, int]:
-    """A judging page whose clock the test can move on."""
+def open_judging_page(live: Live) -> tuple[Page, int]:
+    """Open a judging page whose clock the test controls."""
     live.project(queries=1, documents=6)
     task = live.task("books", "ada")
     page = live.watched(live.context("ada").new_page())
@@ -23,18 +23,18 @@ def opened(live: Live) -> tuple[Page, int]:
     return page, task
 
 
-def spent(live: Live, task: int) -> dict[str, int]:
+def recorded_times(live: Live, task: int) -> dict[str, int]:
     (row,) = live.logged(task)
     return {kind: row[f"{kind}_ms"] for kind in ("active", "paused", "away")}
 
 
-def about(ms: int, minutes: float) -> bool:
-    """Up to the seconds that the test itself takes."""
+def is_about(ms: int, minutes: float) -> bool:
+    """Return whether a time is right, up to the seconds that the test itself takes."""
     return minutes * MINUTE <= ms < minutes * MINUTE + 45_000
 
 
 def test_pause_hides_the_documents_and_stops_the_timer(live: Live) -> None:
-    page, task = opened(live)
+    page, task = open_judging_page(live)
     page.keyboard.press("p")
     expect(page.get_by_role("heading", name="Paused")).to_be_visible()
     expect(page.locator("#left iframe:not(.hidden)")).to_be_hidden()
@@ -43,14 +43,14 @@ def test_pause_hides_the_documents_and_stops_the_timer(live: Live) -> None:
     page.keyboard.press("p")
     expect(page.locator("#left iframe:not(.hidden)")).to_be_visible()
     answer(page, "ArrowLeft")
-    found = spent(live, task)
-    assert about(found["paused"], 10)
-    assert about(found["active"], 0)
-    assert found["away"] == 0
+    times = recorded_times(live, task)
+    assert is_about(times["paused"], 10)
+    assert is_about(times["active"], 0)
+    assert times["away"] == 0
 
 
 def test_a_pause_over_the_weekend_loses_no_answer(live: Live) -> None:
-    page, task = opened(live)
+    page, task = open_judging_page(live)
     page.keyboard.press("p")
     expect(page.get_by_role("heading", name="Paused")).to_be_visible()
     page.clock.fast_forward(60 * 60 * MINUTE)
@@ -64,29 +64,29 @@ def test_a_pause_over_the_weekend_loses_no_answer(live: Live) -> None:
 
 
 def test_long_reading_counts_as_active_time(live: Live) -> None:
-    page, task = opened(live)
+    page, task = open_judging_page(live)
     page.clock.fast_forward(3 * MINUTE)
     expect(page.get_by_role("heading", name="Are you still working?")).to_be_visible()
-    page.keyboard.press("Escape")  # no answer: the question stays
+    page.keyboard.press("Escape")  # there was no answer, so the question stays open
     expect(page.get_by_role("heading", name="Are you still working?")).to_be_visible()
     page.get_by_role("button", name="Yes, I was reading").click()
     answer(page, "ArrowLeft")
-    found = spent(live, task)
-    assert about(found["active"], 3)
-    assert found["away"] == 0
+    times = recorded_times(live, task)
+    assert is_about(times["active"], 3)
+    assert times["away"] == 0
 
 
 def test_absence_counts_from_the_last_input(live: Live) -> None:
-    page, task = opened(live)
+    page, task = open_judging_page(live)
     page.clock.fast_forward(MINUTE)
     page.mouse.move(300, 300)
     page.mouse.move(310, 310)
     page.clock.fast_forward(5 * MINUTE)
     page.get_by_role("button", name="No, I was away").click()
     answer(page, "ArrowLeft")
-    found = spent(live, task)
-    assert about(found["active"], 1)
-    assert about(found["away"], 5)
+    times = recorded_times(live, task)
+    assert is_about(times["active"], 1)
+    assert is_about(times["away"], 5)
     (row,) = live.logged(task)
     assert [s["kind"] for s in row["spans"]] == ["active", "away", "active"]
 
@@ -98,20 +98,20 @@ HIDE = (
 
 
 def test_a_minute_in_another_tab_opens_the_away_dialog(live: Live) -> None:
-    page, task = opened(live)
+    page, task = open_judging_page(live)
     page.evaluate(HIDE, True)
     page.clock.fast_forward(MINUTE)
     page.evaluate(HIDE, False)
     page.keyboard.press("n")
     answer(page, "ArrowLeft")
-    assert about(spent(live, task)["away"], 1)
+    assert is_about(recorded_times(live, task)["away"], 1)
 
 
 def test_a_short_switch_of_tabs_is_ignored(live: Live) -> None:
-    page, task = opened(live)
+    page, task = open_judging_page(live)
     page.evaluate(f"() => {{ const hide = {HIDE}; hide(true); hide(false) }}")
     answer(page, "ArrowLeft")
-    assert spent(live, task)["away"] == 0
+    assert recorded_times(live, task)["away"] == 0
 
 
 def spans_of(live: Live, task: int) -> list[Any]:
@@ -124,12 +124,12 @@ def spans_of(live: Live, task: int) -> list[Any]:
 
 
 def test_closing_the_tab_sends_its_time(live: Live) -> None:
-    page, task = opened(live)
+    page, task = open_judging_page(live)
     page.clock.fast_forward(MINUTE)
     page.goto(f"{live.url}/p/books")
     expect(page.get_by_role("heading", name="My queries")).to_be_visible()
     page.wait_for_timeout(200)
-    (found,) = spans_of(live, task)
-    assert [s["kind"] for s in found] == ["active"]
-    assert about(found[0]["ms"], 1)
+    (row,) = spans_of(live, task)
+    assert [s["kind"] for s in row] == ["active"]
+    assert is_about(row[0]["ms"], 1)
     assert live.logged(task) == []

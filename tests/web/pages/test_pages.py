@@ -1,4 +1,4 @@
-"""Pages without a browser: who gets what, tokens, addresses to go on to."""
+"""Pages without a browser: access, CSRF tokens, redirects."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from firstpage.web.store import invitations, projects
 from tests.web.site import PASSWORD, Client, Site
 
 LEAD = (
-    "dashboard", "live", "agreement", "truth", "measure", "report", "audit", "comments", "people", "setup",
-    "setup/texts", "setup/judging", "setup/people", "setup/deal",
+    "dashboard", "progress", "agreement", "truth", "measure", "report", "audit", "comments", "people", "setup",
+    "setup/data", "setup/judging", "setup/people", "setup/assignment",
 )  # fmt: skip
 
 
 def token(client: Client, path: str = "/login") -> str:
-    found = re.search(r'name="csrf" value="([^"]+)"', client.get(path).text)
-    assert found is not None
-    return found[1]
+    field = re.search(r'name="csrf" value="([^"]+)"', client.get(path).text)
+    assert field is not None
+    return field[1]
 
 
 @pytest.mark.slow
@@ -31,8 +31,11 @@ def test_pages_of_a_lead_are_for_leads(site: Site, page: str) -> None:
     assert site.client("lena").get(f"/p/books/{page}").status_code == 200
     assert site.client("ada").get(f"/p/books/{page}").status_code == 403
     assert site.client("eve").get(f"/p/books/{page}").status_code == 404
-    found = site.client().get(f"/p/books/{page}", follow_redirects=False)
-    assert (found.status_code, found.headers["location"]) == (303, f"/login?next=/p/books/{page}")
+    response = site.client().get(f"/p/books/{page}", follow_redirects=False)
+    assert (response.status_code, response.headers["location"]) == (
+        303,
+        f"/login?next=/p/books/{page}",
+    )
 
 
 @pytest.mark.slow
@@ -50,27 +53,27 @@ def test_pages_of_an_assessor_are_their_own(site: Site) -> None:
     "path", ["/tasks/0", "/tasks/x", "/tasks/99999999999", "/p/A", "/p/-", "/p/books/x", "/nowhere"]
 )
 def test_unknown_addresses_are_not_server_errors(site: Site, path: str) -> None:
-    found = site.client("ada").get(path)
-    assert found.status_code == 404
-    assert "Not found" in found.text
+    response = site.client("ada").get(path)
+    assert response.status_code == 404
+    assert "Not found" in response.text
 
 
 POSTS = (
     "/projects/new", "/p/books/setup", "/p/books/setup/judging", "/p/books/import",
-    "/p/books/preview/import", "/p/books/deal", "/p/books/open", "/p/books/close",
-    "/p/books/people/invite", "/p/books/people/revoke", "/p/books/people/myself", "/logout",
+    "/p/books/preview/import", "/p/books/assignment", "/p/books/open", "/p/books/close",
+    "/p/books/people/invite", "/p/books/people/revoke", "/p/books/people/join", "/logout",
     "/account/password",
 )  # fmt: skip
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", POSTS)
-@pytest.mark.parametrize("given", [{}, {"csrf": ""}, {"csrf": "x" * 43}])
-def test_forms_need_their_token(site: Site, path: str, given: dict[str, str]) -> None:
-    """The header of the API does not do: a form sends none."""
+@pytest.mark.parametrize("form", [{}, {"csrf": ""}, {"csrf": "x" * 43}])
+def test_forms_need_their_token(site: Site, path: str, form: dict[str, str]) -> None:
+    """The header of the API is not accepted, since a form cannot send it."""
     site.project()
     client = site.client("lena")
-    assert client.post(path, data=given, follow_redirects=False).status_code == 403
+    assert client.post(path, data=form, follow_redirects=False).status_code == 403
 
 
 def test_sign_in_redirects_to_local_pages_only(site: Site) -> None:
@@ -79,11 +82,15 @@ def test_sign_in_redirects_to_local_pages_only(site: Site) -> None:
     person = site.person("ada")
     with site.store.write() as tx:
         people.set_password(tx, person, people.hash_password(PASSWORD, person.login))
-    for target, want in (("/p/books", "/p/books"), ("//evil.example", "/"), ("https://evil", "/")):
+    for target, expected in (
+        ("/p/books", "/p/books"),
+        ("//evil.example", "/"),
+        ("https://evil", "/"),
+    ):
         client = site.client()
         form = {"csrf": token(client), "login": "ada", "password": PASSWORD, "next": target}
-        found = client.post("/login", data=form, follow_redirects=False)
-        assert (found.status_code, found.headers["location"]) == (303, want)
+        response = client.post("/login", data=form, follow_redirects=False)
+        assert (response.status_code, response.headers["location"]) == (303, expected)
 
 
 @pytest.mark.parametrize(
@@ -113,15 +120,19 @@ def test_an_invalid_number_is_reported_on_the_page(site: Site) -> None:
     client = site.client("lena")
     form = {"csrf": token(client, "/p/books/setup/judging"), "tools": "pairs", "k": "many"}
     form |= {"away_after": "60", "training_pass": "70", "replicates": "1", "seed": "0"}
-    form |= {"refine": "0", "repeats": "0", "golds": "0", "strategy": "heap"}
-    found = client.post("/p/books/setup/judging", data=form)
-    assert found.status_code == 400
-    assert "K must be an integer; got &#39;many&#39;." in found.text
-    found = client.post("/p/books/setup/judging", data={**form, "k": "4", "strategy": "nonsense"})
-    assert found.status_code == 400
-    assert "nonsense" in found.text
-    found = client.post("/p/books/setup/judging", data={**form, "k": "4"}, follow_redirects=False)
-    assert found.status_code == 303
+    form |= {"refine": "0", "repeat_rate": "0", "gold_rate": "0", "strategy": "heap"}
+    response = client.post("/p/books/setup/judging", data=form)
+    assert response.status_code == 400
+    assert "K must be an integer; got &#39;many&#39;." in response.text
+    response = client.post(
+        "/p/books/setup/judging", data={**form, "k": "4", "strategy": "nonsense"}
+    )
+    assert response.status_code == 400
+    assert "nonsense" in response.text
+    response = client.post(
+        "/p/books/setup/judging", data={**form, "k": "4"}, follow_redirects=False
+    )
+    assert response.status_code == 303
 
 
 def test_short_names_are_derived_from_titles() -> None:
@@ -133,10 +144,10 @@ def test_short_names_are_derived_from_titles() -> None:
 @pytest.mark.slow
 def test_static_files_are_cached_and_pages_are_not(site: Site) -> None:
     client = site.client()
-    found = client.get(f"{rendering.static_url()}/judge.js")
-    assert found.status_code == 200
-    assert "immutable" in found.headers["cache-control"]
-    assert found.headers["content-type"].startswith("text/javascript")
+    response = client.get(f"{rendering.static_url()}/judge.js")
+    assert response.status_code == 200
+    assert "immutable" in response.headers["cache-control"]
+    assert response.headers["content-type"].startswith("text/javascript")
     page = client.get("/login")
     assert page.headers["cache-control"] == "no-store"
     assert rendering.static_url() in page.text
@@ -144,7 +155,7 @@ def test_static_files_are_cached_and_pages_are_not(site: Site) -> None:
 
 @pytest.mark.slow
 def test_no_page_has_inline_scripts_or_styles(site: Site) -> None:
-    """The policy forbids them, so they would silently do nothing."""
+    """The policy forbids them, so they would have no effect."""
     site.project()
     client = site.client("lena")
     for page in LEAD:
@@ -159,37 +170,37 @@ def test_a_lead_switches_a_strategy_in_mid_query(site: Site) -> None:
     task, ada = site.task("books", "ada"), site.person("ada").id
     lead = site.client("lena")
     page = f"/p/books/people/{ada}"
-    given = {"csrf": token(lead, page), "task": str(task), "strategy": "tournament", "k": "2"}
-    assert lead.post(f"{page}/switch", data=given, follow_redirects=False).status_code == 303
+    form = {"csrf": token(lead, page), "task": str(task), "strategy": "tournament", "k": "2"}
+    assert lead.post(f"{page}/switch", data=form, follow_redirects=False).status_code == 303
     log = lead.get("/api/v1/projects/books/export/log.jsonl").text
     assert '"strategy": "tournament"' in log
     assert "heap, k = 3" in lead.get(page).text
-    wrong = {**given, "csrf": token(lead, page), "k": "many"}
+    wrong = {**form, "csrf": token(lead, page), "k": "many"}
     assert lead.post(f"{page}/switch", data=wrong).status_code == 400
-    other = {**given, "csrf": token(lead, page), "task": "999"}
+    other = {**form, "csrf": token(lead, page), "task": "999"}
     assert lead.post(f"{page}/switch", data=other).status_code == 404
-    assert site.client("ada").post(f"{page}/switch", data=given).status_code == 403
+    assert site.client("ada").post(f"{page}/switch", data=form).status_code == 403
 
 
 @pytest.mark.slow
-def test_unstorable_texts_are_refused(both: Site) -> None:
-    """The character NUL, in every form that takes a text, also of people who are not known."""
-    both.project()
-    lena, guest = both.client("lena"), both.client()
-    with both.store.write() as tx:
+def test_unstorable_texts_are_refused(db_site: Site) -> None:
+    """The character NUL is refused in every form, also of people who are not signed in."""
+    db_site.project()
+    lena, guest = db_site.client("lena"), db_site.client()
+    with db_site.store.write() as tx:
         link = invitations.invite(tx, projects.by_slug(tx, "books"), "assessor", None).path
     form = {"csrf": token(guest), "login": "a\0b", "password": PASSWORD}
-    for client, path, given in (
+    for client, path, fields in (
         (guest, "/login", form),
         (guest, link, form | {"login": "abc", "name": "a\0b", "csrf": token(guest, link)}),
         (lena, "/projects/new", {"title": "a\0b", "slug": "fine"}),
         (lena, "/p/books/setup", {"title": "a", "guidelines": "a\0b"}),
         (lena, "/p/books/people/invite", {"role": "lead\0"}),
     ):
-        data = {"csrf": str(lena.headers["X-CSRF-Token"]), **given}
-        found = client.post(path, data=data, follow_redirects=False)
-        assert found.status_code == 400, path
-        assert "NUL" in found.text, path
+        data = {"csrf": str(lena.headers["X-CSRF-Token"]), **fields}
+        response = client.post(path, data=data, follow_redirects=False)
+        assert response.status_code == 400, path
+        assert "NUL" in response.text, path
 
 
 @pytest.mark.slow

@@ -24,12 +24,12 @@ ALL_FORMATS = sorted({name for formats in FORMATS.values() for name in formats})
 @documented_command(
     "export",
     "firstpage label export shop -o truth.qrels",
-    "firstpage label export shop --what log -o log.csv",
+    "firstpage label export shop --content log -o log.csv",
 )
 @click.argument("project")
 @click.option(
-    "--what", "content", type=click.Choice(list(FORMATS)), default="truth", show_default=True,
-    help="What to export.",
+    "--content", "content", type=click.Choice(list(FORMATS)), default="truth", show_default=True,
+    help="Content of the file.",
 )  # fmt: skip
 @click.option(
     "--format", "format_", type=click.Choice(ALL_FORMATS),
@@ -73,7 +73,7 @@ def _format(content: str, name: str | None, output: Path) -> str:
         outputs.check_suffix(output, (chosen,), "-o")
         return chosen
     if name is not None:
-        raise click.UsageError(f"--what {content} is written as {', '.join(FORMATS[content])}.")
+        raise click.UsageError(f"--content {content} is written as {', '.join(FORMATS[content])}.")
     suffixes = " or ".join(f".{name}" for name in FORMATS[content])
     raise click.UsageError(
         f"{output}: no format of {content} has this suffix; let the name end in {suffixes}, or "

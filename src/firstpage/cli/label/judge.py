@@ -50,7 +50,7 @@ CONFLICT_NOTES = {
     "first: the answer to the order asked first.",
 )  # fmt: skip
 @options.integer(
-    "--longest", default=8_000,
+    "--max-chars", default=8_000,
     help="With --endpoint: characters of a document that the model reads.",
 )  # fmt: skip
 @click.option(
@@ -78,23 +78,25 @@ def command(project: str, login: str, name: str | None, **settings: Any) -> None
         from firstpage.web.store.projects import find_project
 
         with store.read() as tx:
-            judged, person = find_project(tx, name), people.by_login(tx, login)
-            is_assessor = person is not None and projects.is_assessor(tx, judged.id, person.id)
+            chosen_project, person = find_project(tx, name), people.by_login(tx, login)
+            is_assessor = person is not None and projects.is_assessor(
+                tx, chosen_project.id, person.id
+            )
         if person is None or not is_assessor:
             name_option = f" --name {name}" if name else ""
             raise DataError(
-                f"there is no assessor {login!r} in {judged.slug!r}; add them: "
+                f"there is no assessor {login!r} in {chosen_project.slug!r}; add them: "
                 f"firstpage label add {project}{name_option} --assessor {login}"
             )
-        assessor = _assessor(settings, judged)
+        assessor = _assessor(settings, chosen_project)
         with shared.progress_bar(login) as progress:
-            done = judge(store, judged, person, assessor, progress)
+            report = judge(store, chosen_project, person, assessor, progress)
     print(
-        f"{login}: {done.queries} queries, {done.answers} answers, {done.skipped.total()} skipped, "
-        f"{done.seconds:.1f} s, "
-        f"{done.tokens} tokens, {done.money:.4f} spent"
+        f"{login}: {report.queries} queries, {report.answers} answers, "
+        f"{report.skipped.total()} skipped, {report.seconds:.1f} s, {report.tokens} tokens, "
+        f"{report.price:.4f} spent"
     )
-    for text in _notes(done, settings["longest"]):
+    for text in _notes(report, settings["max_chars"]):
         note(text)
 
 
@@ -119,7 +121,8 @@ def _assessor(settings: dict[str, Any], project: Project) -> Assessor:
         )
     return Chat(
         settings["endpoint"], settings["model"], os.environ.get(API_KEY_VARIABLE, ""),
-        project.guidelines, settings["prices"], settings["longest"], conflicts=conflicts, ties=ties,
+        project.guidelines, settings["prices"], settings["max_chars"],
+        conflicts=conflicts, ties=ties,
     )  # fmt: skip
 
 
@@ -130,7 +133,7 @@ def _with_error_report(function: Callable[..., Any], name: str) -> Callable[...,
     def call(query: Any, left: Any, right: Any) -> Any:
         try:
             return function(query, left, right)
-        except Exception as error:
+        except Exception as error:  # the user's function may raise anything; all of it is reported
             frame = traceback.extract_tb(error.__traceback__)[-1]
             pair = left.key if right is None else f"{left.key} and {right.key}"
             raise DataError(
@@ -141,18 +144,18 @@ def _with_error_report(function: Callable[..., Any], name: str) -> Callable[...,
     return call
 
 
-def _notes(done: JudgingReport, longest: int) -> Iterator[str]:
+def _notes(report: JudgingReport, max_chars: int) -> Iterator[str]:
     """Yield a line for everything that was skipped, truncated or not seen."""
-    if done.practice:
-        yield f"{done.practice} practice questions were answered first, and passed."
-    if not done.queries:
+    if report.practice:
+        yield f"{report.practice} practice questions were answered first, and passed."
+    if not report.queries:
         yield "there were no open queries."
-    for reason, count in done.skipped.items():
-        yield f"{count} of {done.questions} questions were skipped: {reason}."
-    if done.truncated:
+    for reason, count in report.skipped.items():
+        yield f"{count} of {report.questions} questions were skipped: {reason}."
+    if report.truncated:
         yield (
-            f"the model read only the first {longest:,} characters (--longest) of "
-            f"{len(done.truncated)} documents; the log lists them."
+            f"the model read only the first {max_chars:,} characters (--max-chars) of "
+            f"{len(report.truncated)} documents; the log lists them."
         )
-    if done.pictures:
-        yield f"{len(done.pictures)} documents are pictures; the program read only their titles."
+    if report.pictures:
+        yield f"{len(report.pictures)} documents are pictures; the program read only their titles."

@@ -57,8 +57,8 @@ def command(
     from firstpage.web.serve import serve
 
     settings = ServeSettings(
-        open=single_user, hosts=hosts, proxy=proxy, upload=max_upload << 20,
-        unpacked=max_unpacked << 20, connections=max_connections,
+        single_user=single_user, hosts=hosts, proxy=proxy, max_upload=max_upload << 20,
+        max_unpacked=max_unpacked << 20, max_connections=max_connections,
     )  # fmt: skip
     if "://" not in project and not Path(project).exists():
         note(

@@ -29,7 +29,7 @@ SOURCE_FILES = {
     "run": "TREC run, whose best documents are judged.",
     "letor": "LETOR file, whose documents are judged.",
     "collection": "Texts for --run or --letor (TREC text or .jsonl).",
-    "golds": "Questions with known answers, mixed in (see --gold-share).",
+    "gold_questions": "Questions with known answers, mixed in (see --gold-rate).",
     "training": "Practice questions with known answers, asked before the real ones.",
     "qrels": "Grades of the items of lists, by item id; assessors never see them.",
 }
@@ -38,7 +38,9 @@ SOURCE_FILES = {
 def _source_options(command: Any) -> Any:
     """Add an option for each kind of source file."""
     for name in reversed(SOURCE_FILES):
-        option = click.option(f"--{name}", type=options.FILE, help=SOURCE_FILES[name])
+        option = click.option(
+            f"--{name.replace('_', '-')}", type=options.FILE, help=SOURCE_FILES[name]
+        )
         command = option(command)
     return command
 
@@ -82,15 +84,16 @@ def _source_options(command: Any) -> Any:
     "--seed", default=0, show_default=True, metavar="N", help="Seed of everything random."
 )
 @click.option(
-    "--repeats", default=0.0, show_default=True, metavar="X",
-    help="Fraction (0 to 1) of questions that are asked again later, unmarked.",
+    "--repeat-rate", default=0.0, show_default=True, metavar="X",
+    help="Probability (0 to 0.5) that a judgment is followed by a hidden repeat of an earlier "
+    "question.",
 )  # fmt: skip
 @click.option(
-    "--gold-share", default=0.0, show_default=True, metavar="X",
-    help="Fraction (0 to 1) of questions that come from --golds.",
+    "--gold-rate", default=0.0, show_default=True, metavar="X",
+    help="Probability (0 to 0.5) that a judgment is followed by one of --gold-questions.",
 )  # fmt: skip
 @click.option(
-    "--choose", type=click.Choice(["order", "simple-margin", "diverse", "committee"]),
+    "--list-selection", type=click.Choice(["order", "simple-margin", "diverse", "committee"]),
     default="order", show_default=True,
     help="With --tool lists: strategy that chooses the next pair of lists.",
 )  # fmt: skip
@@ -157,25 +160,33 @@ def command(project: str, url: str, **settings: Any) -> None:
 def _check_tools(settings: dict[str, Any]) -> None:
     """Refuse options that have no effect with the chosen tools."""
     tools = settings["tools"] or ("pairs",)
-    options.only_with("--tool lists", "lists" in tools, "choose")
+    options.only_with("--tool lists", "lists" in tools, "list_selection")
     options.only_with("--tool pairs", "pairs" in tools, "strategy", "refine", "ties")
     options.only_with("--run", settings["run"] is not None, "depth")
-    if settings["gold_share"] and settings["golds"] is None:
-        raise click.UsageError("--gold-share needs --golds, the questions with known answers.")
+    if settings["gold_rate"] and settings["gold_questions"] is None:
+        raise click.UsageError(
+            "--gold-rate needs --gold-questions, the questions with known answers."
+        )
 
 
 def _unused_inputs(tx: Tx, project: Project) -> Iterator[str]:
     """Yield a line for each kind of input that was imported and will not be used."""
     from firstpage.web.store import texts
 
-    golds = texts.golds_of(tx, project.id, "gold")
-    if golds and not project.setting.golds:
-        yield f"{len(golds)} known answers are stored and never asked; --gold-share mixes them in."
+    gold_questions = texts.gold_questions_of(tx, project.id, "gold")
+    if gold_questions and not project.setting.gold_rate:
+        yield (
+            f"{len(gold_questions)} known answers are stored and never asked; --gold-rate mixes "
+            "them in."
+        )
     is_graded = {name == "grades" for name in project.tools}  # a grade has no right document
-    unusable = sum((gold["right"] is None) not in is_graded for gold in golds)
+    unusable = sum((gold["right"] is None) not in is_graded for gold in gold_questions)
     if unusable:
         tools = " and ".join(project.tools)
-        yield f"{unusable} of {len(golds)} known answers do not fit the tool {tools}; not asked."
+        yield (
+            f"{unusable} of {len(gold_questions)} known answers do not fit the tool {tools}; "
+            "not asked."
+        )
     partial = [
         row["key"]
         for row in texts.of_project(tx, project.id)
@@ -189,7 +200,11 @@ def _unused_inputs(tx: Tx, project: Project) -> Iterator[str]:
 
 
 def _counts(imported: ImportCounts) -> str:
-    nouns = {"golds": "known answers", "training": "practice questions", "grades": "grades"}
+    nouns = {
+        "gold_questions": "known answers",
+        "training": "practice questions",
+        "grades": "grades",
+    }
     others = [
         f"{getattr(imported, name)} {noun}"
         for name, noun in nouns.items()
@@ -261,14 +276,14 @@ def _open_sources(settings: dict[str, Any], files: ExitStack) -> Sources:
 
 def _setting(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings of judging, as the store saves them."""
-    setting = {name: settings[name] for name in ("k", "seed", "repeats", "refine")}
-    setting["golds"] = settings["gold_share"]
+    setting = {name: settings[name] for name in ("k", "seed", "repeat_rate", "refine")}
+    setting["gold_rate"] = settings["gold_rate"]
     return {**setting, "strategy": settings["strategy"]} if settings["strategy"] else setting
 
 
 def _project_options(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the options of a project, as the store saves them."""
-    chosen = {name: settings[name] for name in ("ties", "replicates", "choose")}
+    chosen = {name: settings[name] for name in ("ties", "replicates", "list_selection")}
     return {**chosen, "tools": list(settings["tools"])} if len(settings["tools"]) > 1 else chosen
 
 
@@ -311,7 +326,7 @@ def assign_and_open(tx: Tx, project: Project, by: Person) -> AssignmentPlan:
 def print_plan(plan: AssignmentPlan) -> None:
     """Print the work of each person, and what is not covered."""
     print(f"about {plan.judgments:,.0f} judgments, {plan.hours:,.1f} hours in total:")
-    for load in plan.loads:
+    for load in plan.workloads:
         work = f"{load.tasks} queries, {load.judgments:,.0f} judgments, {load.hours:.1f} h"
         print(f"  {load.name}: {work}")
     for problem in plan.problems:

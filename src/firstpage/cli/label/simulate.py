@@ -55,8 +55,8 @@ BudgetResult = tuple[int | None, "Simulation"]
     "--votes", type=options.FILE, help="Recorded votes of people (CSV), instead of random queries."
 )
 @click.option(
-    "--equal", type=click.Choice(["tie", "coin"]), default="tie", show_default=True,
-    help="With --votes: the answer where a recorded vote is 'equal'.",
+    "--equal-votes", type=click.Choice(["tie", "random"]), default="tie", show_default=True,
+    help="With --votes: the answer where a recorded vote is 'equal': a tie, or a random side.",
 )  # fmt: skip
 @options.integer(
     "--budget", "budgets", multiple=True, show_default="no limit",
@@ -86,7 +86,7 @@ def command(
 
     condition = "random queries, not with --votes"
     options.only_with(condition, votes is None, "n", "noise", "ties", "grades", "prior_tau")
-    options.only_with("--votes", votes is not None, "equal")
+    options.only_with("--votes", votes is not None, "equal_votes")
     names = strategies or ("adaptive",)
     for name in names:
         strategy(name)
@@ -138,7 +138,7 @@ def _simulate(
     )
     return simulate(
         simulated, settings["k"], queries=queries, votes=votes, runs=runs, budgets=budgets,
-        equal=settings["equal"], seed=settings["seed"], progress=progress, name=name,
+        equal_votes=settings["equal_votes"], seed=settings["seed"], progress=progress, name=name,
     )  # fmt: skip
 
 
@@ -158,7 +158,7 @@ def _table(results: list[BudgetResult], votes: list[Votes] | None) -> Table:
         values = simulation.to_dict()
         rows.append([
             simulation.strategy, "-" if budget is None else str(budget),
-            f"{values['mean']:.1f}", f"{values['sd']:.1f}",
+            f"{values['mean_questions']:.1f}", f"{values['sd_questions']:.1f}",
             f"{values['recall']:.3f}", f"{values['recall_se']:.3f}",
             *(f"{values[key]:.3f}" if key in values else "-" for key in (f"kNDCG@{k}", "kndcg_se")),
         ])  # fmt: skip

@@ -197,20 +197,21 @@ def prior(
     prior_sd: float = 1.0,
     scores: Sequence[float] | None = None,
     features: Array | None = None,
-    trust: float = PRIOR_CORRELATION,
+    prior_correlation: float = PRIOR_CORRELATION,
 ) -> Utilities:
     """Return the distribution before any answer: utilities of variance prior_sd^2 around 0.
 
-    `scores` enter by their normal scores (ranks), so that their scale does not matter; `trust` is
-    their assumed correlation with the utilities, and removes trust^2 of the variance.  Documents
-    with similar `features` share up to half of the remaining variance.
+    `scores` enter by their normal scores (ranks), so that their scale does not matter;
+    `prior_correlation` is their assumed correlation with the utilities, and removes its square from
+    the variance.  Documents with similar `features` share up to half of the remaining variance.
     """
     mean = np.zeros(n)
     variance = prior_sd * prior_sd
     if scores is not None:
         ranks = rankdata(np.asarray(scores, np.float64))
-        mean = trust * prior_sd * np.asarray(ndtri((ranks - 0.375) / (n + 0.25)))  # Blom
-        variance *= 1.0 - trust * trust
+        normal_scores = np.asarray(ndtri((ranks - 0.375) / (n + 0.25)))  # Blom
+        mean = prior_correlation * prior_sd * normal_scores
+        variance *= 1.0 - prior_correlation * prior_correlation
     correlation = (
         np.eye(n) if features is None else _correlation(np.asarray(features, np.float64), n)
     )
@@ -288,10 +289,10 @@ class BeliefEnsemble:
     @classmethod
     def from_prior(
         cls, n: int, scores: Sequence[float] | None = None, features: Array | None = None,
-        trust: float = PRIOR_CORRELATION,
+        prior_correlation: float = PRIOR_CORRELATION,
     ) -> BeliefEnsemble:  # fmt: skip
         """Return the ensemble before any answer."""
-        return cls(tuple(prior(n, sd, scores, features, trust) for sd in PRIOR_SDS))
+        return cls(tuple(prior(n, sd, scores, features, prior_correlation) for sd in PRIOR_SDS))
 
     def updated(self, first: int, second: int, outcome: int) -> BeliefEnsemble:
         """Return the ensemble after an answer."""

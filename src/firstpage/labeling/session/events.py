@@ -15,7 +15,7 @@ from firstpage.registry import check_number
 Kind = Literal["judgment", "repeat", "gold", "training"]
 KINDS = ("judgment", "repeat", "gold", "training")
 DEFAULT_STRATEGY = "adaptive"
-MAX_FREQUENCY = 0.5  # of repeats and of gold questions
+MAX_RATE = 0.5  # of repeats and of gold questions
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Setting:
         Seed of the document order, of the sides and of the repeated questions.
     refine : int, default 0
         Number of extra comparisons near rank k after the strategy has finished.
-    repeats : float, default 0.0
+    repeat_rate : float, default 0.0
         Probability that an earlier question is asked again after a judgment, from 0 to 0.5.
-    golds : float, default 0.0
+    gold_rate : float, default 0.0
         Probability that a question with a known answer follows a judgment, from 0 to 0.5.
 
     Raises
@@ -54,8 +54,8 @@ class Setting:
     k: int = 10
     seed: int = 0
     refine: int = 0
-    repeats: float = 0.0
-    golds: float = 0.0
+    repeat_rate: float = 0.0
+    gold_rate: float = 0.0
 
     def __post_init__(self) -> None:
         if not isinstance(self.strategy, str):
@@ -63,16 +63,16 @@ class Setting:
         check_number(self, "k", minimum=1, integer=True)
         check_number(self, "seed", minimum=0, integer=True)
         check_number(self, "refine", minimum=0, integer=True)
-        for name in ("repeats", "golds"):
+        for name in ("repeat_rate", "gold_rate"):
             check_number(self, name, minimum=0.0)
-            if getattr(self, name) > MAX_FREQUENCY:
+            if getattr(self, name) > MAX_RATE:
                 raise DataError(
-                    f"{name} must be between 0 and {MAX_FREQUENCY}; got {getattr(self, name)!r}."
+                    f"{name} must be between 0 and {MAX_RATE}; got {getattr(self, name)!r}."
                 )
 
 
 @dataclass(frozen=True)
-class Judged:
+class Judgment:
     """The answer to a question that was shown.
 
     Attributes
@@ -101,32 +101,32 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Undone:
+class Undo:
     """Removes the last active judgment."""
 
 
 @dataclass(frozen=True)
-class Revised:
-    """Changes the answer of the active judgment with index `at`, counted from 0.
+class Revision:
+    """Changes the answer of the active judgment with number `index`, counted from 0.
 
     The strategy restarts from there with all judgments known, so no answer is lost.
     """
 
-    at: int
+    index: int
     outcome: int
     bad: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Switched:
+class SettingChange:
     """Changes the setting; earlier judgments stay known."""
 
     setting: Setting
 
 
-Event = Judged | Undone | Revised | Switched
+Event = Judgment | Undo | Revision | SettingChange
 EVENT_TYPES: dict[str, type[Any]] = {
-    "judged": Judged, "undone": Undone, "revised": Revised, "switched": Switched,
+    "judged": Judgment, "undone": Undo, "revised": Revision, "switched": SettingChange,
 }  # fmt: skip
 MAX_OUTCOME = 2  # of a comparison: much better
 Source = TypeVar("Source")
@@ -136,38 +136,38 @@ class InconsistentEventError(DataError):
     """An event does not fit the log before it."""
 
 
-def apply_event(active: list[Judged], event: Event) -> None:
+def apply_event(active: list[Judgment], event: Event) -> None:
     """Apply an event to the list of active judgments; an inconsistent event changes nothing."""
-    if isinstance(event, Judged):
+    if isinstance(event, Judgment):
         active.append(event)
-    elif isinstance(event, Undone):
+    elif isinstance(event, Undo):
         if not active:
             raise InconsistentEventError("there is nothing to undo.")
         active.pop()
-    elif isinstance(event, Revised):
-        if not 0 <= event.at < len(active):
+    elif isinstance(event, Revision):
+        if not 0 <= event.index < len(active):
             raise InconsistentEventError(
-                f"there is no judgment {event.at}; there are {len(active)}."
+                f"there is no judgment {event.index}; there are {len(active)}."
             )
-        old = active[event.at]
+        old = active[event.index]
         revised = replace(old, outcome=event.outcome, bad=event.bad, skipped=False)
         check_outcome(revised)
-        active[event.at] = revised
+        active[event.index] = revised
 
 
-def replay(log: Iterable[tuple[Event, Source]]) -> list[tuple[Judged, Source]]:
+def replay(log: Iterable[tuple[Event, Source]]) -> list[tuple[Judgment, Source]]:
     """Return the active judgments after a log, each with the source of its first answer."""
-    active: list[Judged] = []
+    active: list[Judgment] = []
     sources: list[Source] = []
     for event, source in log:
         apply_event(active, event)
-        if isinstance(event, Judged):
+        if isinstance(event, Judgment):
             sources.append(source)
         del sources[len(active) :]
     return list(zip(active, sources, strict=True))
 
 
-def check_outcome(judgment: Judged) -> None:
+def check_outcome(judgment: Judgment) -> None:
     """Raise a DataError if the question does not allow the outcome or the bad documents."""
     if judgment.right is not None and abs(judgment.outcome) > MAX_OUTCOME:
         raise DataError(
@@ -192,13 +192,13 @@ def from_dict(record: Mapping[str, Any]) -> Event:
         raise DataError(
             f"an event must be one of {', '.join(EVENT_TYPES)}; got {record.get('event')!r}."
         )
-    if cls is Switched:
-        return Switched(setting_from_dict(record.get("setting") or {}))
+    if cls is SettingChange:
+        return SettingChange(setting_from_dict(record.get("setting") or {}))
     values = {f.name: record[f.name] for f in fields(cls) if f.name in record}
-    if cls is Judged:
+    if cls is Judgment:
         _check_judgment(values)
-    if cls is Revised:
-        _check_keys(values, "at", "outcome")
+    if cls is Revision:
+        _check_keys(values, "index", "outcome")
     if "bad" in values:
         values["bad"] = tuple(values["bad"])
     return cls(**values)  # type: ignore[no-any-return]
@@ -233,7 +233,7 @@ def _check_keys(values: Mapping[str, Any], *required: str) -> None:
             raise DataError(
                 f"a judgment needs the key {name!r}; it has {', '.join(values) or 'none'}."
             )
-    for name in ("at", "outcome"):
+    for name in ("index", "outcome"):
         value = values.get(name, 0)
         if not isinstance(value, int) or isinstance(value, bool):
             raise DataError(f"the {name} of a judgment must be an integer; got {value!r}.")

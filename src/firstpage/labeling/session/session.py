@@ -24,12 +24,12 @@ from firstpage.labeling.session.estimate import (
 from firstpage.labeling.session.events import (
     Event,
     InconsistentEventError,
-    Judged,
+    Judgment,
     Kind,
-    Revised,
+    Revision,
     Setting,
-    Switched,
-    Undone,
+    SettingChange,
+    Undo,
     apply_event,
     check_outcome,
 )
@@ -77,32 +77,32 @@ class Extras:
     The decision depends only on the log and the seed, so that a replay repeats it.
     """
 
-    golds: tuple[Gold, ...] = ()
+    gold_questions: tuple[Gold, ...] = ()
 
-    def due(self, setting: Setting, log: Sequence[Judged]) -> tuple[str, str | None, Kind] | None:
+    def due(self, setting: Setting, log: Sequence[Judgment]) -> tuple[str, str | None, Kind] | None:
         """Return the extra question to show now, or None; never first, never two in a row."""
-        if not log or log[-1].kind != "judgment" or not (setting.repeats or setting.golds):
+        if not log or log[-1].kind != "judgment" or not (setting.repeat_rate or setting.gold_rate):
             return None
         judgments = [event for event in log if event.kind == "judgment"]
         rng = np.random.default_rng([setting.seed, len(judgments), 1])
         draw = rng.random()
-        if draw < setting.golds:
+        if draw < setting.gold_rate:
             return self._next_gold(log)
-        if draw < setting.golds + setting.repeats:
+        if draw < setting.gold_rate + setting.repeat_rate:
             return _repeat(judgments[:-MIN_REPEAT_DISTANCE], log, rng)
         return None
 
-    def _next_gold(self, log: Sequence[Judged]) -> tuple[str, str | None, Kind] | None:
+    def _next_gold(self, log: Sequence[Judgment]) -> tuple[str, str | None, Kind] | None:
         """Return the first gold question that is not in the log."""
         seen = {(event.left, event.right) for event in log if event.kind == "gold"}
-        for gold in self.golds:
+        for gold in self.gold_questions:
             if (gold.left, gold.right) not in seen:
                 return gold.left, gold.right, "gold"
         return None
 
 
 def _repeat(
-    judgments: Sequence[Judged], log: Sequence[Judged], rng: np.random.Generator
+    judgments: Sequence[Judgment], log: Sequence[Judgment], rng: np.random.Generator
 ) -> tuple[str, str | None, Kind] | None:
     """Return a judgment that was not repeated yet, its sides swapped with probability 1/2."""
     repeated = {frozenset((e.left, e.right)) for e in log if e.kind == "repeat"}
@@ -117,7 +117,7 @@ def _repeat(
     return event.left, event.right, "repeat"
 
 
-def sides(first: str, second: str, log: Sequence[Judged], seed: int) -> tuple[str, str]:
+def sides(first: str, second: str, log: Sequence[Judgment], seed: int) -> tuple[str, str]:
     """Return the two documents as (left, right).
 
     A document of the previous question keeps its side, so that it need not be read again;
@@ -151,9 +151,9 @@ class ShownQuestion:
     right: str | None
     kind: Kind = "judgment"
 
-    def judged(self, outcome: int, bad: Iterable[str] = (), skipped: bool = False) -> Judged:
+    def judgment(self, outcome: int, bad: Iterable[str] = (), skipped: bool = False) -> Judgment:
         """Return the event that answers this question."""
-        return Judged(self.left, self.right, outcome, tuple(bad), self.kind, skipped)
+        return Judgment(self.left, self.right, outcome, tuple(bad), self.kind, skipped)
 
 
 class Session:
@@ -176,8 +176,8 @@ class Session:
         can use it ask fewer questions.
     features : array of shape (n_documents, n_features), optional
         Feature vectors; the adaptive strategy expects similar documents to be similarly good.
-    golds : sequence of Gold, default ()
-        Questions with known answers that ``Setting.golds`` mixes in.
+    gold_questions : sequence of Gold, default ()
+        Questions with known answers that ``Setting.gold_rate`` mixes in.
 
     Attributes
     ----------
@@ -217,7 +217,7 @@ class Session:
         *,
         prior: Sequence[float] | None = None,
         features: Any = None,
-        golds: Sequence[Gold] = (),
+        gold_questions: Sequence[Gold] = (),
     ) -> None:
         self.documents = tuple(documents)
         self._index = {name: i for i, name in enumerate(self.documents)}
@@ -226,23 +226,23 @@ class Session:
             raise DataError(f"document {duplicate!r} occurs twice; give each document once.")
         self.setting = self._first_setting = setting or Setting()
         self.events: list[Event] = []
-        self._active: list[Judged] = []  # judgments that are not undone
+        self._active: list[Judgment] = []  # judgments that are not undone
         self._past_count = 0  # how many of them precede the current setting
         self._prior = None if prior is None else tuple(float(x) for x in prior)
         self._features = features
-        self._extras = Extras(tuple(golds))
+        self._extras = Extras(tuple(gold_questions))
         self._current_run: StrategyRun | None = None
         strategy(self.setting.strategy)
         self._task = self._task_after(())  # raises for invalid documents, k or prior
         self.replay(events)
 
     @property
-    def judgments(self) -> tuple[Judged, ...]:
+    def judgments(self) -> tuple[Judgment, ...]:
         """The active judgments (not undone, as revised), in order."""
         return tuple(self._active)
 
     @property
-    def _strategy_judgments(self) -> list[Judged]:
+    def _strategy_judgments(self) -> list[Judgment]:
         """The active judgments without repeats and gold questions."""
         return [e for e in self._active if e.kind == "judgment"]
 
@@ -273,7 +273,7 @@ class Session:
         if isinstance(run, EveryPairRun) and first is not None and second is not None:
             run.select((first, second))
 
-    def _shown(self, question: Question | None, log: Sequence[Judged]) -> ShownQuestion | None:
+    def _shown(self, question: Question | None, log: Sequence[Judgment]) -> ShownQuestion | None:
         """Return the strategy's question as shown after this log, or the extra one before it."""
         if question is None:
             return None
@@ -332,7 +332,7 @@ class Session:
         top_k = self.top_k
         return None if top_k is None else tuple(self.documents[d] for d in top_k.order)
 
-    def answer(self, outcome: int, bad: Iterable[str] = (), skipped: bool = False) -> Judged:
+    def answer(self, outcome: int, bad: Iterable[str] = (), skipped: bool = False) -> Judgment:
         """Answer the open question.
 
         Parameters
@@ -347,7 +347,7 @@ class Session:
 
         Returns
         -------
-        Judged
+        Judgment
             The event that was appended to `events`.
 
         Raises
@@ -360,7 +360,7 @@ class Session:
         question = self.question
         if question is None:
             raise InconsistentEventError(COMPLETE)
-        event = question.judged(outcome, bad, skipped)
+        event = question.judgment(outcome, bad, skipped)
         self.apply(event)
         return event
 
@@ -372,14 +372,14 @@ class Session:
         InconsistentEventError
             If there is no active judgment.
         """
-        self.apply(Undone())
+        self.apply(Undo())
 
-    def revise(self, at: int, outcome: int, bad: Iterable[str] = ()) -> None:
+    def revise(self, index: int, outcome: int, bad: Iterable[str] = ()) -> None:
         """Change the answer of an active judgment.
 
         Parameters
         ----------
-        at : int
+        index : int
             Index of the judgment in `judgments`.
         outcome : int
             The new outcome or grade.
@@ -391,7 +391,7 @@ class Session:
         InconsistentEventError
             If there is no such judgment.
         """
-        self.apply(Revised(at, outcome, tuple(bad)))
+        self.apply(Revision(index, outcome, tuple(bad)))
 
     def switch(self, **changes: Any) -> None:
         """Continue with a changed setting; all answers stay known.
@@ -406,7 +406,7 @@ class Session:
         DataError
             If the new setting is not valid.
         """
-        self.apply(Switched(replace(self.setting, **changes)))
+        self.apply(SettingChange(replace(self.setting, **changes)))
 
     def apply(self, event: Event) -> None:
         """Apply an event; an inconsistent event raises an error and changes nothing.
@@ -421,10 +421,10 @@ class Session:
         InconsistentEventError
             If the event does not fit the log.
         """
-        if isinstance(event, Judged):
+        if isinstance(event, Judgment):
             self._check_open(event)
         self._apply_to_judgments(event)
-        if isinstance(event, Judged) and event.kind == "judgment":
+        if isinstance(event, Judgment) and event.kind == "judgment":
             self._advance(self._run(), event)
         self.events.append(event)
 
@@ -449,13 +449,13 @@ class Session:
         InconsistentEventError
             At the first event that does not fit the log before it.
         """
-        again = Session(
+        replayed = Session(
             self.documents, self._first_setting, prior=self._prior, features=self._features,
-            golds=self._extras.golds,
+            gold_questions=self._extras.gold_questions,
         )  # fmt: skip
         for number, event in enumerate(self.events):
             try:
-                again.apply(event)
+                replayed.apply(event)
             except DataError as error:
                 raise InconsistentEventError(
                     f"event {number} does not fit the log: {error}"
@@ -477,7 +477,7 @@ class Session:
         run, shown = self._run(), self.question
         if shown is None:
             return None
-        event = shown.judged(outcome)
+        event = shown.judgment(outcome)
         question = run.question
         if event.kind == "judgment":
             question = run.peek(self._oriented_answer(event, question))
@@ -486,18 +486,18 @@ class Session:
     def _apply_to_judgments(self, event: Event) -> None:
         """Update the active judgments; every event but a judgment restarts the strategy."""
         apply_event(self._active, event)
-        if isinstance(event, Judged):
+        if isinstance(event, Judgment):
             return
-        if isinstance(event, Switched):
+        if isinstance(event, SettingChange):
             strategy(event.setting.strategy)
             self.setting, self._past_count = event.setting, len(self._active)
-        elif isinstance(event, Revised):
+        elif isinstance(event, Revision):
             self._past_count = len(self._active)
         else:
             self._past_count = min(self._past_count, len(self._active))
         self._current_run = None
 
-    def _check_open(self, event: Judged) -> None:
+    def _check_open(self, event: Judgment) -> None:
         """Raise an error unless the judgment answers a question that may be asked now."""
         before = self.question
         self._select(self._run(), event.left, event.right)
@@ -534,12 +534,12 @@ class Session:
             self._prior, self._features, tuple(past),
         )  # fmt: skip
 
-    def _advance(self, run: StrategyRun, event: Judged) -> None:
+    def _advance(self, run: StrategyRun, event: Judgment) -> None:
         """Pass a judgment to the run of the strategy."""
         self._select(run, event.left, event.right)
         run.answer(self._oriented_answer(event, run.question))
 
-    def _oriented_answer(self, event: Judged, question: Question | None) -> Answer:
+    def _oriented_answer(self, event: Judgment, question: Question | None) -> Answer:
         """Return the answer from the view of the document that the strategy named first."""
         answered, answer = self._answered(event)
         if question is None or set(answered.documents) != set(question.documents):
@@ -548,7 +548,7 @@ class Session:
             )
         return answer if answered == question else replace(answer, outcome=-answer.outcome)
 
-    def _answered(self, event: Judged) -> AnsweredQuestion:
+    def _answered(self, event: Judgment) -> AnsweredQuestion:
         """Return a judgment as question and answer, documents by index."""
         left = self._index[event.left]
         bad = frozenset(self._index[name] for name in event.bad)

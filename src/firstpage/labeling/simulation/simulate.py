@@ -186,10 +186,10 @@ class Simulation:
             "strategy": self.strategy,
             "k": self.k,
             "runs": len(counts),
-            "mean": float(counts.mean()),
-            "sd": float(counts.std(ddof=1)) if len(counts) > 1 else 0.0,
-            "min": int(counts.min()),
-            "max": int(counts.max()),
+            "mean_questions": float(counts.mean()),
+            "sd_questions": float(counts.std(ddof=1)) if len(counts) > 1 else 0.0,
+            "min_questions": int(counts.min()),
+            "max_questions": int(counts.max()),
             "recall": float(self.recall.mean()),
             "recall_se": self._standard_error(self.recall),
         }
@@ -197,7 +197,7 @@ class Simulation:
             summary |= {f"kNDCG@{self.k}": float(self.kndcg.mean())}
             summary |= {"kndcg_se": self._standard_error(self.kndcg)}
         if self.groups:
-            summary["topics"] = {
+            summary["recall_by_query"] = {
                 group: float(self.recall[np.array(self.groups) == group].mean())
                 for group in dict.fromkeys(self.groups)
             }
@@ -250,7 +250,7 @@ def simulate(
     votes: Sequence[Votes] | None = None,
     runs: int = 2000,
     budgets: Sequence[int | None] = (None,),
-    equal: str = "tie",
+    equal_votes: str = "tie",
     seed: int = 0,
     progress: Progress | None = None,
     name: str = "",
@@ -273,7 +273,7 @@ def simulate(
     budgets : sequence of int or None, default (None,)
         Numbers of questions, ascending, after which the result is measured; None is the end of
         the strategy.
-    equal : {"tie", "coin"}, default "tie"
+    equal_votes : {"tie", "random"}, default "tie"
         With `votes`, what a recorded "equal" answers: a tie, or a random winner.
     seed : int, default 0
         Random seed; a run depends only on the seed and its number.
@@ -307,7 +307,7 @@ def simulate(
     merits: list[Floats] = []
     groups: list[str] = []
     total = runs * (1 if votes is None else len(votes))
-    for merit, task, respond, group in _tasks(queries, votes, runs, k, equal, seed):
+    for merit, task, respond, group in _tasks(queries, votes, runs, k, equal_votes, seed):
         results.append(run_strategy(chosen, task, respond, budgets))
         merits.append(merit)
         groups.append(group)
@@ -347,7 +347,7 @@ def _tasks(
     votes: Sequence[Votes] | None,
     runs: int,
     k: int,
-    equal: str,
+    equal_votes: str,
     seed: int,
 ) -> Iterator[tuple[Floats, TopKTask, Responder, str]]:
     """Yield the merit, the task, the assessor and the query of each run."""
@@ -364,7 +364,7 @@ def _tasks(
         for run in range(runs):
             rng = np.random.default_rng([seed, number, run])
             task = TopKTask(len(topic.documents), k, int(rng.integers(2**31)))
-            yield merit, task, topic.responder(rng, equal), topic.query
+            yield merit, task, topic.responder(rng, equal_votes), topic.query
 
 
 def _recall(scores: Floats, merit: Floats, k: int) -> float:

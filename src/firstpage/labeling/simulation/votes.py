@@ -67,14 +67,14 @@ class Votes:
         merit[np.argsort(-utilities, kind="stable")] = np.arange(len(utilities))[::-1]
         return merit
 
-    def responder(self, rng: np.random.Generator, equal: str = "tie") -> Responder:
+    def responder(self, rng: np.random.Generator, equal_votes: str = "tie") -> Responder:
         """Return an assessor who answers with a random vote on the pair, with replacement.
 
         Parameters
         ----------
         rng : numpy.random.Generator
             Source of randomness.
-        equal : {"tie", "coin"}, default "tie"
+        equal_votes : {"tie", "random"}, default "tie"
             Whether an "equal" vote answers a tie or a random winner. A pair without votes
             counts as "equal".
 
@@ -91,7 +91,7 @@ class Votes:
                 )
             votes = self.outcomes.get(question.pair, (0,))
             outcome = votes[int(rng.integers(len(votes)))]
-            if outcome == 0 and equal == "coin":
+            if outcome == 0 and equal_votes == "random":
                 outcome = 1 if rng.random() < 0.5 else -1
             return Answer(outcome if question.first < question.second else -outcome)
 

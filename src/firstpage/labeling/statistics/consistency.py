@@ -24,14 +24,14 @@ class SelfConsistency:
     ----------
     same_sides, swapped : Proportion
         Equal answers among repeats shown with the same sides, and with swapped sides.
-    stuck_left, stuck_right : int
+    left_twice, right_twice : int
         Swapped repeats with a changed answer where the left (right) side was chosen both times.
     """
 
     same_sides: Proportion
     swapped: Proportion
-    stuck_left: int
-    stuck_right: int
+    left_twice: int
+    right_twice: int
 
     @property
     def overall(self) -> Proportion:
@@ -42,8 +42,8 @@ class SelfConsistency:
 
     @property
     def p(self) -> float:
-        """The exact two-sided p-value that both sides are equally likely among stuck answers."""
-        return sign_test(self.stuck_left, self.stuck_right)
+        """The exact two-sided p-value that both sides are equally likely among these answers."""
+        return sign_test(self.left_twice, self.right_twice)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the statistics for JSON."""
@@ -51,8 +51,8 @@ class SelfConsistency:
             "overall": self.overall.to_dict(),
             "same_sides": self.same_sides.to_dict(),
             "swapped": self.swapped.to_dict(),
-            "stuck_left": self.stuck_left,
-            "stuck_right": self.stuck_right,
+            "left_twice": self.left_twice,
+            "right_twice": self.right_twice,
             "p": self.p,
         }
 
@@ -88,7 +88,7 @@ class PositionBias:
         """Return the statistics for JSON."""
         return {
             "left": self.left, "right": self.right, "ties": self.ties,
-            "share_left": self.fraction_left.to_dict(), "p": self.p,
+            "fraction_left": self.fraction_left.to_dict(), "p": self.p,
         }  # fmt: skip
 
 
@@ -117,7 +117,7 @@ class Triads:
         return {
             "circular": self.circular,
             "complete": self.complete,
-            "share": nan_to_none(self.fraction),
+            "fraction": nan_to_none(self.fraction),
         }
 
 

@@ -47,27 +47,27 @@ class SampleSummary:
 class Effort:
     """The effort of a set of judgments.
 
-    A sitting is one query judged by one assessor with one tool.
+    A task is one query judged by one assessor with one tool.
 
     Attributes
     ----------
-    judgments, sittings : int
-        Numbers of judgments and of sittings.
+    judgments, tasks : int
+        Numbers of judgments and of tasks.
     seconds : SampleSummary
         Active seconds per judgment.
     minutes : SampleSummary
-        Active minutes per sitting.
+        Active minutes per task.
     per_query : SampleSummary
-        Judgments per sitting.
+        Judgments per task.
     active, paused, away : float
         Total seconds.
     adjusted : int
         Number of judgments whose times differ from those reported: they are in no time, and
-        their sittings are not in `minutes`.
+        their tasks are not in `minutes`.
     """
 
     judgments: int
-    sittings: int
+    tasks: int
     seconds: SampleSummary
     minutes: SampleSummary
     per_query: SampleSummary
@@ -81,20 +81,16 @@ class Effort:
         """Return the effort of the records that count: no repeats, gold questions or training."""
         rows = list(counted_records(records))
         timed = [r for r in rows if not r.adjusted]
-        sittings: dict[tuple[str, str, str], list[Record]] = {}
+        tasks: dict[tuple[str, str, str], list[Record]] = {}
         for r in rows:
-            sittings.setdefault((r.query, r.assessor, r.tool), []).append(r)
-        timed_sittings = [
-            sitting for sitting in sittings.values() if not any(r.adjusted for r in sitting)
-        ]
+            tasks.setdefault((r.query, r.assessor, r.tool), []).append(r)
+        timed_tasks = [task for task in tasks.values() if not any(r.adjusted for r in task)]
         return cls(
             len(rows),
-            len(sittings),
+            len(tasks),
             SampleSummary.from_values(r.active for r in timed if r.active > 0),  # 0: not measured
-            SampleSummary.from_values(
-                sum(r.active for r in sitting) / 60 for sitting in timed_sittings
-            ),
-            SampleSummary.from_values(len(sitting) for sitting in sittings.values()),
+            SampleSummary.from_values(sum(r.active for r in task) / 60 for task in timed_tasks),
+            SampleSummary.from_values(len(task) for task in tasks.values()),
             math.fsum(r.active for r in timed),
             math.fsum(r.paused for r in timed),
             math.fsum(r.away for r in timed),
@@ -105,7 +101,7 @@ class Effort:
         """Return the effort for JSON."""
         return {
             "judgments": self.judgments,
-            "sittings": self.sittings,
+            "tasks": self.tasks,
             "seconds_per_judgment": self.seconds.to_dict(),
             "minutes_per_query": self.minutes.to_dict(),
             "judgments_per_query": self.per_query.to_dict(),

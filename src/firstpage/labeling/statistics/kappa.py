@@ -15,7 +15,7 @@ from firstpage.labeling.statistics.records import Labels, Results
 from firstpage.labeling.statistics.relations import common_documents, relations
 from firstpage.types import Array, Floats, Ints
 
-Level = Literal["nominal", "ordinal", "interval"]
+Metric = Literal["nominal", "ordinal", "interval"]
 MAX_VALUES = 200  # distinct values, since the coincidences of values are stored per unit
 
 
@@ -117,7 +117,7 @@ class Ratings:
         groups = np.unique(self.groups[rows], return_inverse=True)[1].astype(np.int64)
         return replace(self, counts=self.counts[rows], groups=groups)
 
-    def both_ways(self) -> Ratings:
+    def symmetrized(self) -> Ratings:
         """Return relations +1, 0, -1 of pairs in both orientations, half a unit each.
 
         Otherwise expected agreement would depend on the names of documents, by which pairs are
@@ -204,7 +204,7 @@ def fleiss_kappa(
 
 
 def krippendorff_alpha(
-    ratings: Ratings, metric: Level = "nominal", *,
+    ratings: Ratings, metric: Metric = "nominal", *,
     rounds: int = 2000, seed: int = 0, level: float = 0.95,
 ) -> Interval:  # fmt: skip
     """Return Krippendorff's alpha with a bootstrap interval over queries.
@@ -271,7 +271,7 @@ def krippendorff_alpha(
     return bootstrap(statistic, known.queries, rounds, seed, level)
 
 
-def _distances(metric: Level, values: Floats, per_value: Floats) -> Floats:
+def _distances(metric: Metric, values: Floats, per_value: Floats) -> Floats:
     """Return the squared distances of values: rounds x values x values."""
     if metric == "nominal":
         nominal: Floats = np.broadcast_to(1 - np.eye(len(values)), (1, len(values), len(values)))
@@ -311,7 +311,7 @@ def relation_ratings(results: Results, tool: str) -> Ratings:
         for group in by_query.values()
     ]
     if not tables:
-        return Ratings.from_units([]).both_ways()
+        return Ratings.from_units([]).symmetrized()
     sizes = [table.shape[1] for table in tables]
     starts = np.cumsum([0, *sizes])
     unit = [
@@ -320,4 +320,4 @@ def relation_ratings(results: Results, tool: str) -> Ratings:
     ]
     value = np.concatenate([table.ravel() for table in tables]).astype(np.float64)
     groups = np.repeat(np.arange(len(tables)), sizes)
-    return Ratings._count(np.concatenate(unit), value, groups).both_ways()
+    return Ratings._count(np.concatenate(unit), value, groups).symmetrized()

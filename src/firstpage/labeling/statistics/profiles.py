@@ -94,7 +94,7 @@ class AssessorProfile:
             "shared_pairs": _summary(self.shared),
             "derived_orders": _summary(self.derived),
             "ties": nan_to_none(self.ties),
-            "position": self.bias.to_dict(),
+            "position_bias": self.bias.to_dict(),
             "gold": self.gold.to_dict(),
             "repeats": self.repeats.to_dict(),
             "triads": self.triads.to_dict(),
@@ -122,7 +122,7 @@ class DisputedPair:
         The documents.
     above, tied, below : int
         Number of assessors who put the first document above, level with and below the second.
-    apart : float
+    label_range : float
         Range of the label differences over assessors.
     """
 
@@ -131,7 +131,7 @@ class DisputedPair:
     above: int
     tied: int
     below: int
-    apart: float
+    label_range: float
 
     @property
     def opposed(self) -> int:
@@ -238,9 +238,11 @@ def query_profiles(
 
 def gold_accuracy(records: Iterable[Record]) -> Proportion:
     """Return the proportion of correct answers to gold questions with a known answer."""
-    golds = [r for r in records if r.kind == "gold" and r.expected is not None]
-    correct = [r for r in golds if r.expected == (r.grade if r.outcome is None else r.outcome)]
-    return Proportion(len(correct), len(golds))
+    gold_questions = [r for r in records if r.kind == "gold" and r.expected is not None]
+    correct = [
+        r for r in gold_questions if r.expected == (r.grade if r.outcome is None else r.outcome)
+    ]
+    return Proportion(len(correct), len(gold_questions))
 
 
 def _profile(
@@ -278,10 +280,10 @@ def _disputed_results(results: Results) -> dict[str, list[DisputedPair]]:
         above, below = (differences > 0).sum(axis=0), (differences < 0).sum(axis=0)
         for p in np.flatnonzero(above * below):
             tied = len(group) - int(above[p] + below[p])
-            apart = float(differences[:, p].max() - differences[:, p].min())
+            label_range = float(differences[:, p].max() - differences[:, p].min())
             pair = docs[first[p]], docs[second[p]]
             disputed.setdefault(query, []).append(
-                DisputedPair(*pair, int(above[p]), tied, int(below[p]), apart)
+                DisputedPair(*pair, int(above[p]), tied, int(below[p]), label_range)
             )
     return disputed
 
@@ -297,7 +299,7 @@ def _disputed_answers(records: Sequence[Record]) -> dict[str, list[DisputedPair]
 
 
 def _most_disputed(pairs: list[DisputedPair], max_pairs: int) -> tuple[DisputedPair, ...]:
-    order = sorted(pairs, key=lambda d: (-d.opposed, -d.apart, d.first, d.second))
+    order = sorted(pairs, key=lambda d: (-d.opposed, -d.label_range, d.first, d.second))
     return tuple(order[:max_pairs])
 
 

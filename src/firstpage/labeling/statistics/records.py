@@ -160,7 +160,7 @@ def read_records(path: str | Path) -> list[Record]:
     >>> fp.labeling.read_records("records.jsonl")[0].grade
     3
     """
-    return [_record(row, where) for where, row in read_file_rows(Path(path), read_json_rows)]
+    return [_record(row, location) for location, row in read_file_rows(Path(path), read_json_rows)]
 
 
 def write_records(path: str | Path, records: Iterable[Record]) -> None:
@@ -200,28 +200,28 @@ def read_results(path: str | Path) -> dict[tuple[str, str, str], dict[str, float
     {('q', 'ann', 'pairs'): {'a': 1.0, 'b': 0.0}}
     """
     results: dict[tuple[str, str, str], dict[str, float]] = {}
-    for where, row in read_file_rows(Path(path), read_json_rows):
+    for location, row in read_file_rows(Path(path), read_json_rows):
         try:
             key = str(row["query"]), str(row["assessor"]), str(row["tool"])
             labels = {str(doc): float(label) for doc, label in row["labels"].items()}
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(
-                f"{where}: a result needs query, assessor, tool and labels "
+                f"{location}: a result needs query, assessor, tool and labels "
                 f"{{document: number}}; {error!r}."
             ) from error
         if not all(map(math.isfinite, labels.values())):
-            raise DataError(f"{where}: labels must be finite numbers.")
+            raise DataError(f"{location}: labels must be finite numbers.")
         if key in results:
-            raise DataError(f"{where}: there is a second result of {', '.join(key)}; keep one.")
+            raise DataError(f"{location}: there is a second result of {', '.join(key)}; keep one.")
         results[key] = labels
     return results
 
 
-def _record(row: Mapping[str, Any], where: str) -> Record:
+def _record(row: Mapping[str, Any], location: str) -> Record:
     known = {f.name for f in fields(Record)}
     unknown = sorted(set(row) - known)
     if unknown:
-        raise DataError(f"{where}: a record has no field {unknown[0]!r}.")
+        raise DataError(f"{location}: a record has no field {unknown[0]!r}.")
     try:
         return Record(**{**row, "bad": tuple(row.get("bad", ()))})
     except TypeError as error:
@@ -229,6 +229,6 @@ def _record(row: Mapping[str, Any], where: str) -> Record:
         problem = f"the field {missing[0]!r} is missing" if missing else str(error)
         if not isinstance(row.get("bad", ()), Iterable):
             problem = f"bad must be a list of documents; got {row['bad']!r}"
-        raise DataError(f"{where}: {problem}.") from error
+        raise DataError(f"{location}: {problem}.") from error
     except DataError as error:
-        raise DataError(f"{where}: {error}") from error
+        raise DataError(f"{location}: {error}") from error

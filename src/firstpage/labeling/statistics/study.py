@@ -120,7 +120,11 @@ class Study:
         }
         for key in ("fleiss", "alpha", "tests", "differences", "effort"):
             record[key] = {name: value.to_dict() for name, value in getattr(self, key).items()}
-        record |= {name: getattr(self, name).to_dict() for name in ("repeats", "bias", "triads")}
+        record |= {
+            "repeats": self.repeats.to_dict(),
+            "position_bias": self.bias.to_dict(),
+            "triads": self.triads.to_dict(),
+        }
         return {**record, "caution": self.caution}
 
     def tables(self) -> list[Table]:

@@ -62,10 +62,13 @@ class BeliefState:
     ties: frozenset[Pair] = frozenset()
 
     @classmethod
-    def from_task(cls, task: TopKTask, trust: float = PRIOR_CORRELATION) -> BeliefState:
+    def from_task(cls, task: TopKTask, prior_correlation: float = PRIOR_CORRELATION) -> BeliefState:
         """Return the initial state, updated with the task's past answers."""
         tie_break = np.argsort(task.shuffled()).astype(np.int64)
-        state = cls(BeliefEnsemble.from_prior(task.n, task.prior, task.features, trust), tie_break)
+        state = cls(
+            BeliefEnsemble.from_prior(task.n, task.prior, task.features, prior_correlation),
+            tie_break,
+        )
         state.learn_all(task.past)
         return state
 
@@ -153,7 +156,7 @@ class Adaptive:
     confidence : float or None, default 0.95
         Posterior probability of the set at which to stop, from 0 to below 1; None stops at the
         budget only.
-    trust : float, default 0.5
+    prior_correlation : float, default 0.5
         Assumed correlation of the prior scores with the true utilities, from 0 to below 1.
 
     Raises
@@ -183,12 +186,12 @@ class Adaptive:
 
     budget: int | None = None
     confidence: float | None = 0.95
-    trust: float = PRIOR_CORRELATION
+    prior_correlation: float = PRIOR_CORRELATION
 
     def __post_init__(self) -> None:
         if self.budget is not None:
             check_number(self, "budget", minimum=0, integer=True)
-        for name in ("confidence", "trust"):
+        for name in ("confidence", "prior_correlation"):
             value = getattr(self, name)
             if name == "confidence" and value is None:
                 continue
@@ -266,7 +269,7 @@ class AdaptiveRun:
 
     def __init__(self, strategy: Adaptive, task: TopKTask) -> None:
         self._strategy, self._task = strategy, task
-        self._state = BeliefState.from_task(task, strategy.trust)
+        self._state = BeliefState.from_task(task, strategy.prior_correlation)
         self.question = self._next_question(self._state)
 
     @property
@@ -339,8 +342,8 @@ class Refined:
         if not self.extra:
             return top_k
         past = (*task.past, *answered)
-        more = Adaptive(budget=len(past) + self.extra, confidence=None)
-        return (yield from more.questions(replace(task, past=past)))
+        refinement = Adaptive(budget=len(past) + self.extra, confidence=None)
+        return (yield from refinement.questions(replace(task, past=past)))
 
 
 def record_answers(

@@ -14,7 +14,7 @@ from typing import Any
 from firstpage.data.preferences.preferences import Preferences
 from firstpage.dcglearn.active import choose
 from firstpage.dcglearn.advisor import MIN_ADAPTIVE_PAIRS
-from firstpage.web.analysis.measure import Grades, LearnedMeasure, learned_measure, lists_of
+from firstpage.web.analysis.measure import Grades, ProjectMeasure, learned_measure, lists_of
 from firstpage.web.store import projects
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
@@ -27,11 +27,11 @@ Pair = tuple[Grades, Grades]
 
 @dataclass(frozen=True)
 class Choice:
-    """The next task; `by` is the method that chose it, `why` the reason for a fallback."""
+    """The next task, the method that chose it, and the reason for a fallback to working order."""
 
     task: int | None
-    by: str = ORDER
-    why: str | None = None
+    method: str = ORDER
+    fallback_reason: str | None = None
 
 
 def choose_next_task(tx: Tx, project: Project, rows: Sequence[TaskRow]) -> Choice:
@@ -43,24 +43,26 @@ def choose_next_task(tx: Tx, project: Project, rows: Sequence[TaskRow]) -> Choic
     waiting = [task for task in rows if task.state == "open"]
     if started or not waiting:
         return Choice(started[0] if started else None)
-    if project.options.choose == ORDER or waiting[0].tool != "lists":
+    if project.options.list_selection == ORDER or waiting[0].tool != "lists":
         return Choice(waiting[0].id)
     learned = learned_measure(tx, project)
-    why = fallback_reason(project, learned)
-    if why is None:
+    reason = fallback_reason(project, learned)
+    if reason is None:
         pairs = list(_open_pairs(tx, project, waiting))
-        row = _most_informative(learned, [pair for _, pair in pairs], project.options.choose)
+        row = _most_informative(
+            learned, [pair for _, pair in pairs], project.options.list_selection
+        )
         if row is not None:
-            return Choice(pairs[row][0], project.options.choose)
-    return Choice(waiting[0].id, ORDER, why or SAME_GRADES)
+            return Choice(pairs[row][0], project.options.list_selection)
+    return Choice(waiting[0].id, ORDER, reason or SAME_GRADES)
 
 
-def fallback_reason(project: Project, learned: LearnedMeasure) -> str | None:
+def fallback_reason(project: Project, learned: ProjectMeasure) -> str | None:
     """Return why queries come in working order although the lead chose another method."""
-    if project.options.choose == ORDER:
+    if project.options.list_selection == ORDER:
         return None
     if learned.learner is None:
-        return learned.why
+        return learned.reason
     if learned.pairs < MIN_ADAPTIVE_PAIRS:
         return (
             f"there are {learned.pairs} informative judgments; choosing starts at "
@@ -69,11 +71,15 @@ def fallback_reason(project: Project, learned: LearnedMeasure) -> str | None:
     return None
 
 
-def choice_report(project: Project, learned: LearnedMeasure) -> dict[str, Any]:
-    """Return the chosen and the actual method, and the reason for a fallback, for JSON."""
-    method = project.options.choose
-    why = fallback_reason(project, learned)
-    return {"wish": method, "by": ORDER if why else method, "why": why}
+def choice_report(project: Project, learned: ProjectMeasure) -> dict[str, Any]:
+    """Return the selection method of the project and the one in use, for JSON."""
+    configured = project.options.list_selection
+    reason = fallback_reason(project, learned)
+    return {
+        "configured_method": configured,
+        "method": ORDER if reason else configured,
+        "fallback_reason": reason,
+    }
 
 
 def choose_pair(
@@ -81,14 +87,14 @@ def choose_pair(
 ) -> tuple[str, str] | None:
     """Return which of a query's open pairs comes next; None leaves it to the strategy."""
     project = projects.get(tx, task.project)
-    if project.options.choose == ORDER:
+    if project.options.list_selection == ORDER:
         return None
     learned = learned_measure(tx, project)
     if fallback_reason(project, learned) is not None:
         return None
     lists = lists_of(tx, project).get(task.query, {})
     pairs = [(lists.get(left, ()), lists.get(right, ())) for left, right in choices]
-    row = _most_informative(learned, pairs, project.options.choose)
+    row = _most_informative(learned, pairs, project.options.list_selection)
     return None if row is None else choices[row]
 
 
@@ -101,7 +107,7 @@ def _open_pairs(tx: Tx, project: Project, waiting: Iterable[TaskRow]) -> Iterato
                 yield task.id, pair
 
 
-def _most_informative(learned: LearnedMeasure, pairs: Sequence[Pair], method: Any) -> int | None:
+def _most_informative(learned: ProjectMeasure, pairs: Sequence[Pair], method: Any) -> int | None:
     """Return the number of the most informative pair; None if no pair differs in grades."""
     if not pairs or learned.learner is None:
         return None

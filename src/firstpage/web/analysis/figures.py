@@ -40,8 +40,8 @@ def progress(tx: Tx, project: Project) -> dict[str, Any]:
     """
     rows = tasks.of_project(tx, project.id)
     skipping = skipping_tasks(tx, project)
-    skips = {task: sum(j.skipped for j in judged) for task, judged in skipping.items()}
-    empty = {task for task, judged in skipping.items() if not any_answer(judged)}
+    skips = {task: sum(j.skipped for j in judgments) for task, judgments in skipping.items()}
+    empty = {task for task, judgments in skipping.items() if not any_answer(judgments)}
     present = set(assigning.present_assessors(tx, project))
     names = {r["person"]: r["name"] for r in projects.members(tx, project)}
     by_query: dict[str, list[TaskRow]] = {
@@ -85,8 +85,7 @@ def _not_judged_problem(keys: Sequence[str]) -> list[str]:
     return [
         f"In {len(keys)} finished queries every question was skipped, so they have no truth: "
         f"{format_names(map(repr, keys))}. Their assessors can still answer (Review), or others "
-        "can "
-        "judge them."
+        "can judge them."
     ]
 
 
@@ -106,11 +105,11 @@ def _counts(
     for row in covering:
         if row.state in tasks.TO_DO:
             total = predicted_query_effort(row.setting, row.tool, row.n).judgments
-            remaining += max(1.0, total - row.asked)
+            remaining += max(1.0, total - row.judgments)
     return {
         "tasks": len(covering), **{state: states[state] for state in STATES}, "skipped": skipped,
         "abandoned": sum(tasks.abandoned(row, present) for row in rows) - skipped,
-        "judgments": sum(row.asked for row in rows) - skipped_questions,
+        "judgments": sum(row.judgments for row in rows) - skipped_questions,
         "skipped_questions": skipped_questions, "expected_remaining": remaining,
     }  # fmt: skip
 
@@ -175,11 +174,11 @@ def agreement(tx: Tx, project: Project, symmetrize: bool = False) -> dict[str, A
     return nan_to_none({**result.to_dict(), "assessors": [p.to_dict() for p in profiles]})
 
 
-def disagreements(tx: Tx, project: Project, most: int = 5) -> dict[str, Any]:
+def disagreements(tx: Tx, project: Project, max_pairs: int = 5) -> dict[str, Any]:
     """Return queries with several assessors, the lowest agreement first, with disputed pairs."""
     tasks = task_judgments(tx, project)
     profiles = query_profiles(
-        records(tx, project, tasks), results(tx, project, tasks), max_pairs=most
+        records(tx, project, tasks), results(tx, project, tasks), max_pairs=max_pairs
     )
     return nan_to_none({"queries": [profile.to_dict() for profile in profiles]})
 

@@ -88,17 +88,17 @@ def list_judgments(tx: Tx, project: Project) -> Iterator[ListJudgment]:
     all_lists = lists_of(tx, project)
     for (query, key, login), log in _logs(tx, project).items():
         lists = all_lists.get(query, {})
-        for judged, _ in current_judgments(log):
-            if judged.skipped or judged.kind != "judgment" or judged.right is None:
+        for judgment, _ in current_judgments(log):
+            if judgment.skipped or judgment.kind != "judgment" or judgment.right is None:
                 continue
-            sides = lists.get(judged.left, ()), lists.get(judged.right, ())
-            yield ListJudgment(key, *sides, judged.outcome, login)
+            sides = lists.get(judgment.left, ()), lists.get(judgment.right, ())
+            yield ListJudgment(key, *sides, judgment.outcome, login)
 
 
 def skipped_lists(tx: Tx, project: Project) -> int:
     """Return the number of skipped judgments of lists."""
     logs = _logs(tx, project).values()
-    return sum(judged.skipped for log in logs for judged, _ in current_judgments(log))
+    return sum(judgment.skipped for log in logs for judgment, _ in current_judgments(log))
 
 
 def _logs(tx: Tx, project: Project) -> dict[tuple[int, str, str], list[RowMapping]]:
@@ -126,11 +126,11 @@ def lists_of(tx: Tx, project: Project) -> Lists:
 
 def _read_lists(tx: Tx, project: Project) -> Lists:
     lists: dict[int, dict[str, Grades]] = {}
-    own = queries.c.project == project.id, queries.c.purpose == "work"
+    conditions = queries.c.project == project.id, queries.c.purpose == "work"
     for row in tx.all(
         select(documents.c.query, documents.c.key, documents.c.fields)
         .join(queries, queries.c.id == documents.c.query)
-        .where(*own, documents.c.kind == "list")
+        .where(*conditions, documents.c.kind == "list")
         .order_by(documents.c.query, documents.c.position)
     ):
         lists.setdefault(row["query"], {})[row["key"]] = texts.grades_of(row["fields"])
@@ -150,11 +150,11 @@ def texts_version(tx: Tx, project: Project) -> Hashable:
 
 def log_version(tx: Tx, project: Project) -> Hashable:
     """Return a value that changes with every event; ids may be out of order, so it also counts."""
-    own = and_(tasks.c.project == project.id, tasks.c.tool == "lists")
+    condition = and_(tasks.c.project == project.id, tasks.c.tool == "lists")
     row = tx.first(
         select(func.max(events.c.id).label("last"), func.count().label("n"))
         .select_from(events.join(tasks, tasks.c.id == events.c.task))
-        .where(own)
+        .where(condition)
     )
     return None if row is None else (row["last"], row["n"])
 
@@ -181,14 +181,14 @@ class MeasureLearner(DCGLearn):
 
 
 @dataclass(frozen=True, eq=False)
-class LearnedMeasure:
-    """The measure learned from the judgments; `why` is the reason if there is none.
+class ProjectMeasure:
+    """The measure learned from the judgments; `reason` says why there is none.
 
     `judgments` counts all current ones, also those whose lists have the same grades.
     """
 
     judgments: int
-    why: str | None = None
+    reason: str | None = None
     learner: MeasureLearner | None = None
 
     @property
@@ -225,17 +225,17 @@ class LearnedMeasure:
     def require_utility(self) -> Utility:
         """Return the measure; raise with the reason if there is none."""
         if self.utility is None:
-            raise DataError(f"there is no measure yet: {self.why}")
+            raise DataError(f"there is no measure yet: {self.reason}")
         return self.utility
 
 
-_LEARNED: ProjectCache[LearnedMeasure] = ProjectCache()
+_LEARNED: ProjectCache[ProjectMeasure] = ProjectCache()
 
 
-def learned_measure(tx: Tx, project: Project) -> LearnedMeasure:
+def learned_measure(tx: Tx, project: Project) -> ProjectMeasure:
     """Return the measure of a project, learned again only after new judgments or imports."""
     if "lists" not in project.tools:
-        return LearnedMeasure(0, NO_LISTS)
+        return ProjectMeasure(0, NO_LISTS)
     version = log_version(tx, project), texts_version(tx, project)
     return _LEARNED.get(
         tx, project, version,
@@ -243,17 +243,17 @@ def learned_measure(tx: Tx, project: Project) -> LearnedMeasure:
     )  # fmt: skip
 
 
-def learn(judgments: list[ListJudgment], lists: Lists) -> LearnedMeasure:
+def learn(judgments: list[ListJudgment], lists: Lists) -> ProjectMeasure:
     """Learn a measure from judgments, with the grades of all lists of the project.
 
     Discounts are constrained not to increase with the rank: otherwise few judgments could give a
     lower rank a thousand times the weight of the first.
     """
     if not judgments:
-        return LearnedMeasure(0, NO_JUDGMENTS)
+        return ProjectMeasure(0, NO_JUDGMENTS)
     all_grades = [grades for of_query in lists.values() for grades in of_query.values()]
     if all(grade is None for grades in all_grades for grade in grades):
-        return LearnedMeasure(len(judgments), NO_GRADES)
+        return ProjectMeasure(len(judgments), NO_GRADES)
     try:
         grades = Preferences.from_grades(all_grades, all_grades, source=SOURCE).grades
         data = preferences(judgments, grades)
@@ -264,8 +264,8 @@ def learn(judgments: list[ListJudgment], lists: Lists) -> LearnedMeasure:
         learner.notes_.extend(truncation_notes(data, ranks))
         learner.notes_.extend(unjudged_notes(data, ranks, learner.unjudged))
     except DataError as error:
-        return LearnedMeasure(len(judgments), str(error))
-    return LearnedMeasure(len(judgments), None, learner)
+        return ProjectMeasure(len(judgments), str(error))
+    return ProjectMeasure(len(judgments), None, learner)
 
 
 def preferences(

@@ -9,12 +9,12 @@ from typing import Any
 
 from sqlalchemy import RowMapping, select
 
-from firstpage.labeling.session.events import Judged, from_dict, replay
+from firstpage.labeling.session.events import Judgment, from_dict, replay
 from firstpage.labeling.statistics.records import Record
 from firstpage.labeling.statistics.relations import top_labels
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
-from firstpage.web.store.tables import documents, events, golds, people, queries, tasks
+from firstpage.web.store.tables import documents, events, gold_questions, people, queries, tasks
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class TaskJudgments:
     tool: str
     k: int
     result: dict[str, Any] | None
-    judgments: tuple[tuple[Judged, RowMapping], ...]
+    judgments: tuple[tuple[Judgment, RowMapping], ...]
 
     @property
     def answers(self) -> int:
@@ -38,12 +38,12 @@ class TaskJudgments:
     @property
     def skipped(self) -> int:
         """The number of skipped questions."""
-        return sum(judged.skipped for judged, _ in self.judgments)
+        return sum(judgment.skipped for judgment, _ in self.judgments)
 
     @property
     def supported(self) -> bool:
         """Whether the result is based on an answer, or needed no question."""
-        return any_answer(judged for judged, _ in self.judgments)
+        return any_answer(judgment for judgment, _ in self.judgments)
 
     def unjudged(self, documents: Iterable[str]) -> set[str]:
         """Return the documents of the query that have no answer because of skipped questions."""
@@ -53,10 +53,10 @@ class TaskJudgments:
         return set(documents) - {key for j in rows for key in (j.left, j.right)}
 
 
-def any_answer(judgments: Iterable[Judged]) -> bool:
+def any_answer(judgments: Iterable[Judgment]) -> bool:
     """Return whether a question of the strategy was answered; True if it asked none."""
-    questions = [judged for judged in judgments if judged.kind == "judgment"]
-    return not questions or not all(judged.skipped for judged in questions)
+    questions = [judgment for judgment in judgments if judgment.kind == "judgment"]
+    return not questions or not all(judgment.skipped for judgment in questions)
 
 
 def task_judgments(tx: Tx, project: Project) -> list[TaskJudgments]:
@@ -90,7 +90,7 @@ def _k(row: RowMapping, log: Sequence[RowMapping]) -> int:
     return int(switched[-1] if switched else row["setting"]["k"])
 
 
-def current_judgments(log: Sequence[RowMapping]) -> list[tuple[Judged, RowMapping]]:
+def current_judgments(log: Sequence[RowMapping]) -> list[tuple[Judgment, RowMapping]]:
     """Return judgments that were not undone, with revised answers, each with its row."""
     return replay((from_dict(row["event"]), row) for row in log)
 
@@ -101,10 +101,10 @@ def records(
     """Return a record of every current judgment that was not skipped."""
     expected = _expected(tx, project)
     return [
-        _record(task, judged, row, expected)
+        _record(task, judgment, row, expected)
         for task in (task_judgments(tx, project) if judged_tasks is None else judged_tasks)
-        for judged, row in task.judgments
-        if not judged.skipped
+        for judgment, row in task.judgments
+        if not judgment.skipped
     ]
 
 
@@ -113,7 +113,7 @@ def skipped(judged_tasks: Sequence[TaskJudgments]) -> int:
     return sum(task.skipped for task in judged_tasks)
 
 
-def skipping_tasks(tx: Tx, project: Project) -> dict[int, list[Judged]]:
+def skipping_tasks(tx: Tx, project: Project) -> dict[int, list[Judgment]]:
     """Return the current judgments of each task in which a question was ever skipped."""
     skipping = select(events.c.task).where(events.c.event["skipped"].as_boolean().is_(True))
     logs: dict[int, list[RowMapping]] = {}
@@ -123,7 +123,9 @@ def skipping_tasks(tx: Tx, project: Project) -> dict[int, list[Judged]]:
         .order_by(events.c.task, events.c.seq)
     ):  # fmt: skip
         logs.setdefault(row["task"], []).append(row)
-    return {task: [judged for judged, _ in current_judgments(log)] for task, log in logs.items()}
+    return {
+        task: [judgment for judgment, _ in current_judgments(log)] for task, log in logs.items()
+    }
 
 
 def results(
@@ -168,24 +170,29 @@ def keys_by_query(tx: Tx, project: Project) -> dict[int, list[str]]:
 
 
 def _expected(tx: Tx, project: Project) -> dict[tuple[int, str, str | None], int]:
-    rows = tx.all(select(golds).where(golds.c.project == project.id, golds.c.kind == "gold"))
+    rows = tx.all(
+        select(gold_questions).where(
+            gold_questions.c.project == project.id, gold_questions.c.kind == "gold"
+        )
+    )
     return {(r["query"], r["left"], r["right"]): r["outcome"] for r in rows}
 
 
 def _record(
-    task: TaskJudgments, judged: Judged, row: RowMapping,
+    task: TaskJudgments, judgment: Judgment, row: RowMapping,
     expected: dict[tuple[int, str, str | None], int],
 ) -> Record:  # fmt: skip
-    pair = judged.right is not None
-    sign = (judged.outcome > 0) - (judged.outcome < 0)
-    gold_outcome = expected.get((task.query_id, judged.left, judged.right))
+    pair = judgment.right is not None
+    sign = (judgment.outcome > 0) - (judgment.outcome < 0)
+    gold_outcome = expected.get((task.query_id, judgment.left, judgment.right))
     return Record(
         query=task.query, assessor=task.assessor, tool=task.tool,
-        left=judged.left, right=judged.right,
-        outcome=sign if pair else None, grade=None if pair else judged.outcome,
-        bad=judged.bad, active=_active(row), paused=(row["paused_ms"] or 0) / 1000,
-        away=(row["away_ms"] or 0) / 1000, answered_at=_seconds(row["answered_at"] or row["at"]),
-        kind=judged.kind, expected=gold_outcome if judged.kind == "gold" else None,
+        left=judgment.left, right=judgment.right,
+        outcome=sign if pair else None, grade=None if pair else judgment.outcome,
+        bad=judgment.bad, active=_active(row), paused=(row["paused_ms"] or 0) / 1000,
+        away=(row["away_ms"] or 0) / 1000,
+        answered_at=_seconds(row["answered_at"] or row["recorded_at"]),
+        kind=judgment.kind, expected=gold_outcome if judgment.kind == "gold" else None,
         adjusted=bool(row["event"].get("adjusted_times")),
     )  # fmt: skip
 

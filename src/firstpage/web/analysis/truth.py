@@ -55,7 +55,7 @@ class NotJudged:
     query: str
     text: str
     skipped: int
-    why: str = "not judged: everything was skipped"
+    reason: str = "not judged: everything was skipped"
 
 
 def truths(tx: Tx, project: Project) -> list[QueryTruth]:
@@ -67,10 +67,10 @@ def judged_queries(
     tx: Tx, project: Project, tool: str | None = None
 ) -> tuple[list[QueryTruth], list[NotJudged]]:
     """Return the truths, and the finished queries that have none."""
-    wanted = tool or project.tool
+    tool_name = tool or project.tool
     done: dict[int, list[TaskJudgments]] = {}
     for task in task_judgments(tx, project):
-        if task.tool == wanted and task.result is not None:
+        if task.tool == tool_name and task.result is not None:
             done.setdefault(task.query_id, []).append(task)
     keys = keys_by_query(tx, project)
     truths: list[QueryTruth] = []
@@ -155,16 +155,16 @@ _cached_consensus = lru_cache(maxsize=1000)(consensus)
 def _answers(task: TaskJudgments, index: dict[str, int]) -> tuple[AnsweredQuestion, ...]:
     """Return the answers of one task by document index, without gold questions."""
     rows: list[AnsweredQuestion] = []
-    for judged, _ in task.judgments:
-        if judged.kind == "gold":
+    for judgment, _ in task.judgments:
+        if judgment.kind == "gold":
             continue
-        bad = frozenset(index[key] for key in judged.bad)
-        if judged.right is None:
-            question: Question = Grade(index[judged.left])
-            answer = Answer(judged.outcome, bad, judged.skipped)
+        bad = frozenset(index[key] for key in judgment.bad)
+        if judgment.right is None:
+            question: Question = Grade(index[judgment.left])
+            answer = Answer(judgment.outcome, bad, judgment.skipped)
         else:
-            question = Compare(index[judged.left], index[judged.right])
-            sign = (judged.outcome > 0) - (judged.outcome < 0)
-            answer = Answer(sign, bad, judged.skipped)
+            question = Compare(index[judgment.left], index[judgment.right])
+            sign = (judgment.outcome > 0) - (judgment.outcome < 0)
+            answer = Answer(sign, bad, judgment.skipped)
         rows.append((question, answer))
     return tuple(rows)

@@ -44,11 +44,11 @@ def show_agreement(request: Request, member: Lead, symmetrize: bool = False) -> 
 
 @router.get("/disagreements")
 def show_disagreements(
-    request: Request, member: Lead, most: Annotated[int, Query(ge=1, le=100)] = 5
+    request: Request, member: Lead, max_pairs: Annotated[int, Query(ge=1, le=100)] = 5
 ) -> dict[str, Any]:
     """Return the queries on which assessors disagree, the lowest agreement first."""
     with store_of(request).read() as tx:
-        return figures.disagreements(tx, member.project, most)
+        return figures.disagreements(tx, member.project, max_pairs)
 
 
 @router.get("/consensus")
@@ -69,7 +69,7 @@ def show_measure(request: Request, member: Lead, intervals: bool = False) -> dic
     with store_of(request).read() as tx:
         learned = measure.learned_measure(tx, member.project)
     record: dict[str, Any] = {
-        "judgments": learned.judgments, "pairs": learned.pairs, "why": learned.why,
+        "judgments": learned.judgments, "pairs": learned.pairs, "reason": learned.reason,
         "choice": choosing.choice_report(member.project, learned), "measure": None,
     }  # fmt: skip
     if learned.learner is not None and learned.utility is not None:

@@ -26,7 +26,7 @@ def preview(request: Request, member: Lead) -> dict[str, Any]:
     with store_of(request).read() as tx:
         overview = assigning.overview(tx, member.project)
     if overview.next is None:
-        raise DataError(overview.why)
+        raise DataError(overview.reason)
     current = None if overview.current is None else plan_record(overview.current)
     return {**plan_record(overview.next), "changes": overview.changes, "current": current}
 
@@ -46,7 +46,7 @@ def plan_record(plan: AssignmentPlan) -> dict[str, Any]:
         "tasks": [asdict(task) for task in plan.assignment.tasks],
         "problems": plan.problems,
         "effort": {"judgments": plan.judgments, "hours": plan.hours},
-        "loads": [asdict(load) for load in plan.loads],
+        "workloads": [asdict(load) for load in plan.workloads],
         "idle": plan.idle,
         "abandoned": [asdict(task) for task in plan.assignment.abandoned],
     }

@@ -76,7 +76,7 @@ class StepBody(Body):
 
 
 class ReviseBody(StepBody):
-    at: Number
+    index: Number
     outcome: Annotated[int, Field(ge=-2, le=4)]
     bad: Bad = []
 

@@ -131,20 +131,20 @@ def work(request: Request, member: Anyone) -> dict[str, Any]:
     service = service_of(request)
     with store_of(request).read() as tx:
         rows = tasks.of_person(tx, member.project, member.person.id)
-        now = training.progress(tx, member.project, member.person.id)
-        ready = member.project.state == "open" and now.passed
+        practice = training.progress(tx, member.project, member.person.id)
+        ready = member.project.state == "open" and practice.passed
         chosen = choose_next_task(tx, member.project, rows) if ready else Choice(None)
     own_tasks = [
         {
             "id": t.id, "query": t.query_text, "tool": t.tool, "state": t.state,
-            "asked": t.asked, "remaining": service.questions_remaining(t),
+            "judgments": t.judgments, "remaining": service.questions_remaining(t),
         }
         for t in rows
     ]  # fmt: skip
     return {
         "tasks": own_tasks,
         "next": chosen.task,
-        "training": {"needed": now.needed, "passed": now.passed},
+        "training": {"needed": practice.needed, "passed": practice.passed},
     }
 
 
@@ -156,8 +156,8 @@ def next_choice(request: Request, member: Anyone) -> dict[str, Any]:
         passed = training.progress(tx, member.project, member.person.id).passed
         ready = member.project.state == "open" and passed
         chosen = choose_next_task(tx, member.project, rows) if ready else Choice(None)
-    record: dict[str, Any] = {"task": chosen.task, "by": chosen.by}
-    return {**record, "why": chosen.why} if member.leads else record
+    record: dict[str, Any] = {"task": chosen.task, "method": chosen.method}
+    return {**record, "fallback_reason": chosen.fallback_reason} if member.is_lead else record
 
 
 @router.get("/tasks/{task}")
@@ -188,7 +188,7 @@ def revise(
 ) -> TaskState:
     """Replace the answer of a judgment."""
     return service_of(request).revise(
-        task, login.person, body.seq, body.key, body.at, body.outcome, tuple(body.bad)
+        task, login.person, body.seq, body.key, body.index, body.outcome, tuple(body.bad)
     )
 
 
@@ -215,10 +215,10 @@ def switch(
     return service_of(request).switch(task, login.person, body.key or uuid4().hex, changes)
 
 
-@router.get("/tasks/{task}/ahead")
-def ahead(request: Request, task: bodies.Id, person: CurrentPerson) -> dict[str, list[str]]:
+@router.get("/tasks/{task}/prefetch")
+def prefetch(request: Request, task: bodies.Id, person: CurrentPerson) -> dict[str, list[str]]:
     """Return the documents that may be shown next, to load them early."""
-    return {"documents": service_of(request).ahead(task, person)}
+    return {"documents": service_of(request).documents_to_prefetch(task, person)}
 
 
 @router.get("/tasks/{task}/judgments")
@@ -228,10 +228,11 @@ def judgments(request: Request, task: bodies.Id, person: CurrentPerson) -> dict[
     return {
         "judgments": [
             {
-                "at": at, "left": asdict(left), "right": None if right is None else asdict(right),
-                "outcome": judged.outcome, "bad": list(judged.bad), "skipped": judged.skipped,
+                "index": index, "left": asdict(left),
+                "right": None if right is None else asdict(right),
+                "outcome": judgment.outcome, "bad": list(judgment.bad), "skipped": judgment.skipped,
             }
-            for at, (judged, left, right) in enumerate(rows)
+            for index, (judgment, left, right) in enumerate(rows)
         ]
     }  # fmt: skip
 
@@ -279,7 +280,7 @@ def _led_task(request: Request, task: int, person: Person) -> None:
     with store_of(request).read() as tx:
         row = tasks.get(tx, task)
         member = None if row is None else projects.member(tx, row.slug, person)
-    if row is None or member is None or not (member.leads or row.person == person.id):
+    if row is None or member is None or not (member.is_lead or row.person == person.id):
         raise NotFound("there is no such task.")
-    if not member.leads:
+    if not member.is_lead:
         raise HTTPException(403, "Only a lead of this project can do this.")

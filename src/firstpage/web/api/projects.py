@@ -22,8 +22,8 @@ from firstpage.web.store.projects import Member
 
 router = APIRouter(tags=["projects"], route_class=AdmissionRoute)
 IMPORT_FIELDS = (
-    "queries", "documents", "topics", "run", "letor", "collection", "golds", "training", "qrels",
-    "images", "depth",
+    "queries", "documents", "topics", "run", "letor", "collection", "gold_questions", "training",
+    "qrels", "images", "depth",
 )  # fmt: skip
 Changing = Annotated[Login, Depends(csrf_header)]
 
@@ -40,11 +40,11 @@ def create(request: Request, body: bodies.ProjectBody, login: Changing) -> dict[
     """Create a project in draft; for admins and for leads of a project."""
     person = login.person
     with store_of(request).write() as tx:
-        if not person.admin and not any(m.leads for m in projects.of_person(tx, person)):
+        if not person.admin and not any(m.is_lead for m in projects.of_person(tx, person)):
             raise HTTPException(403, "Only a lead can create projects.")
         fields = body.model_dump(exclude={"slug"})
         project = projects.create(tx, body.slug, **fields, by=person)
-        if settings_of(request).open:
+        if settings_of(request).single_user:
             projects.join(tx, project, person, "assessor", by=person)
         return _record(Member(person, project, ("lead",)))
 
@@ -82,7 +82,7 @@ def import_texts(
     queries: UploadFile | None = None, documents: UploadFile | None = None,
     topics: UploadFile | None = None, run: UploadFile | None = None,
     letor: UploadFile | None = None, collection: UploadFile | None = None,
-    golds: UploadFile | None = None, training: UploadFile | None = None,
+    gold_questions: UploadFile | None = None, training: UploadFile | None = None,
     qrels: UploadFile | None = None,
     images: Annotated[list[UploadFile], File(max_length=1000)] = [],  # noqa: B006
     depth: Annotated[int | None, Form(ge=1, le=10_000)] = None,
@@ -95,7 +95,8 @@ def import_texts(
     """
     uploads = {
         "queries": queries, "documents": documents, "topics": topics, "run": run, "letor": letor,
-        "collection": collection, "golds": golds, "training": training, "qrels": qrels,
+        "collection": collection, "gold_questions": gold_questions, "training": training,
+        "qrels": qrels,
     }  # fmt: skip
     parsed = _read(request, uploads, images, depth)
     counts = add(store_of(request), member.project, parsed, member.person)
@@ -114,14 +115,14 @@ def _read(
     }
     pictures = from_uploads({upload.filename or "": upload.file for upload in images})
     sources = bundle.Sources(**files, pictures=pictures, depth=depth)
-    return bundle.read(sources, ReadLimits(bytes=settings_of(request).unpacked))
+    return bundle.read(sources, ReadLimits(bytes=settings_of(request).max_unpacked))
 
 
 @router.post("/projects/{slug}/open")
 def open_project(request: Request, member: Lead, login: Changing) -> dict[str, Any]:
     """Open a project for judging."""
     with store_of(request).write() as tx:
-        if settings_of(request).open:
+        if settings_of(request).single_user:
             assigning.assign_to_single_person(tx, member.project, login.person)
         changed = projects.set_state(tx, member.project, "open", login.person)
     return _record(Member(member.person, changed, member.roles))
@@ -140,8 +141,8 @@ def _record(member: Member) -> dict[str, Any]:
     record: dict[str, Any] = {
         "slug": project.slug, "title": project.title, "guidelines": project.guidelines,
         "tool": project.tool, "state": project.state, "created": project.created,
-        "roles": list(member.roles), "leads": member.leads,
+        "roles": list(member.roles), "is_lead": member.is_lead,
     }  # fmt: skip
-    if not member.leads:
+    if not member.is_lead:
         return record
     return {**record, "setting": asdict(project.setting), "options": project.options.model_dump()}

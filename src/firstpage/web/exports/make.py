@@ -25,9 +25,9 @@ from firstpage.web.store.tables import events, people, queries, tasks
 FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run such a cell
 LOG_COLUMNS = (
     "project", "query", "assessor", "tool", "replicate", "task", "seq", "key", "event", "kind",
-    "left", "right", "outcome", "bad", "skipped", "revised", "setting", "began", "shown_at",
-    "answered_at", "active_ms", "paused_ms", "away_ms", "spans", "adjusted_times", "comment",
-    "cost", "by", "at",
+    "left", "right", "outcome", "bad", "skipped", "judgment_index", "setting", "initial_setting",
+    "shown_at", "answered_at", "active_ms", "paused_ms", "away_ms", "spans", "adjusted_times",
+    "comment", "cost", "recorded_by", "recorded_at",
 )  # fmt: skip
 
 
@@ -37,7 +37,7 @@ def log_rows(tx: Tx, project: Project) -> Iterator[dict[str, Any]]:
     statement = (
         select(
             events, tasks.c.tool, tasks.c.replicate, queries.c.key.label("query"),
-            people.c.login.label("assessor"), author.c.login.label("by"),
+            people.c.login.label("assessor"), author.c.login.label("recorded_by"),
             tasks.c.setting.label("first_setting"),
         )
         .join(tasks, tasks.c.id == events.c.task)
@@ -49,11 +49,10 @@ def log_rows(tx: Tx, project: Project) -> Iterator[dict[str, Any]]:
     )  # fmt: skip
     for row in tx.all(statement):
         event = dict(row["event"])
-        if "at" in event:
-            event["revised"] = event.pop(
-                "at"
-            )  # the number of the judgment; `at` is the time of recording
-        event["began"] = row["first_setting"] if row["seq"] == 0 else None  # needed for a replay
+        if "index" in event:  # the index of the judgment that is revised
+            event["judgment_index"] = event.pop("index")
+        if row["seq"] == 0:  # a replay starts with the setting
+            event["initial_setting"] = row["first_setting"]
         columns = {name: row[name] for name in LOG_COLUMNS if name in row}
         record = {**event, **columns, "event": event["event"], "project": project.slug}
         yield {name: record.get(name) for name in LOG_COLUMNS}

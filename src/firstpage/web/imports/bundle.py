@@ -74,7 +74,7 @@ class Sources:
     run: File | None = None
     letor: File | None = None
     collection: File | None = None
-    golds: File | None = None
+    gold_questions: File | None = None
     training: File | None = None
     qrels: File | None = None  # grades of the items of lists, here or in the project
     pictures: Pictures = field(default_factory=Pictures)
@@ -86,7 +86,7 @@ class Bundle:
     """The content of all files."""
 
     queries: list[QueryRecord]
-    golds: list[KnownAnswer]
+    gold_questions: list[KnownAnswer]
     training: list[KnownAnswer]
     pictures: Pictures
     grades: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -108,19 +108,26 @@ def read(sources: Sources, limits: ReadLimits = ReadLimits()) -> Bundle:  # noqa
         queries = rows.queries_from(_rows(sources.queries, limits, unread))
     if sources.topics is not None:
         queries = trec.topics(sources.topics.name, sources.topics.stream, limits)
-    golds = rows.golds_from(_rows(sources.golds, limits, unread)) if sources.golds else []
+    gold_questions = (
+        rows.gold_questions_from(_rows(sources.gold_questions, limits, unread))
+        if sources.gold_questions
+        else []
+    )
     training = _training(sources, limits, unread)
     queries, name_notes = _with_texts(queries)
     imported, notes = _documents(sources, queries, limits, unread)
     notes += [*name_notes, *unread.notes(), *_empty_notes(imported, training)]
     qrels = sources.qrels
     grades = trec.qrels(qrels.name, qrels.stream, limits) if qrels else {}
-    if not (imported or golds or training or grades):
+    if not (imported or gold_questions or training or grades):
         raise DataError(
-            "there is nothing to import; give documents, golds, training questions or qrels."
+            "there is nothing to import; give documents, gold questions, training questions or "
+            "qrels."
         )
     graded_by = qrels.name if qrels else ""
-    return Bundle(imported, golds, training, sources.pictures, grades, graded_by, tuple(notes))
+    return Bundle(
+        imported, gold_questions, training, sources.pictures, grades, graded_by, tuple(notes)
+    )
 
 
 def _training(
@@ -134,7 +141,8 @@ def _training(
 
 def _empty_notes(queries: list[QueryRecord], training: list[KnownAnswer]) -> Iterator[str]:
     """Yield notes on documents without content, and on those with only a title."""
-    all_queries = [*queries, *(lesson.own for lesson in training if lesson.own is not None)]
+    practice = [q.query_record for q in training if q.query_record is not None]
+    all_queries = [*queries, *practice]
     empty = [
         (d, f"{d.key!r} of {q.key!r}")
         for q in all_queries
@@ -190,14 +198,14 @@ def _documents(
         )
     depth = (sources.depth or DEFAULT_DEPTH) if sources.run is not None else sys.maxsize
     reader = trec.run if sources.run is not None else trec.letor
-    wanted = reader(files[0].name, files[0].stream, limits)
-    notes = trec.omission_notes(queries, wanted, files[0].name, depth)
-    wanted = trec.truncate(wanted, depth)
-    keys = {d for q, docs in wanted.items() if not queries or q in queries for d in docs}
+    pool = reader(files[0].name, files[0].stream, limits)
+    notes = trec.omission_notes(queries, pool, files[0].name, depth)
+    pool = trec.truncate(pool, depth)
+    keys = {d for q, docs in pool.items() if not queries or q in queries for d in docs}
     texts = trec.collection(
         collection.name, collection.stream, limits, keys, sources.pictures, unread
     )
-    return trec.join_documents(queries, wanted, texts, collection.name), notes
+    return trec.join_documents(queries, pool, texts, collection.name), notes
 
 
 def _rows(

@@ -26,17 +26,17 @@ class Pictures:
     find: Callable[[str], bytes | None] = lambda name: None
     by_digest: dict[str, tuple[str, bytes]] = field(default_factory=dict)
 
-    def digest(self, where: str, name: str) -> str:
+    def digest(self, location: str, name: str) -> str:
         """Return the digest of an image; raise if it is missing, too large or of unknown type."""
         data = self.find(name)
         if data is None:
-            raise DataError(f"{where}: the image {name!r} is missing; add its file.")
+            raise DataError(f"{location}: the image {name!r} is missing; add its file.")
         if len(data) > MAX_BYTES:
             raise DataError(
-                f"{where}: the image {name!r} has more than {MAX_BYTES:,} bytes; shrink it."
+                f"{location}: the image {name!r} has more than {MAX_BYTES:,} bytes; shrink it."
             )
         digest = hashlib.sha256(data).hexdigest()
-        self.by_digest[digest] = (_media_type(where, name, data), data)
+        self.by_digest[digest] = (_media_type(location, name, data), data)
         return digest
 
 
@@ -66,10 +66,10 @@ def from_uploads(files: Mapping[str, IO[bytes]]) -> Pictures:
     return Pictures(find)
 
 
-def _media_type(where: str, name: str, data: bytes) -> str:
+def _media_type(location: str, name: str, data: bytes) -> str:
     for magic, kind in MAGIC:
         if data.startswith(magic):
             return kind
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
-    raise DataError(f"{where}: {name!r} is not a PNG, JPEG, GIF or WebP image; convert it.")
+    raise DataError(f"{location}: {name!r} is not a PNG, JPEG, GIF or WebP image; convert it.")

@@ -67,9 +67,9 @@ class UnreadColumns:
 
     def tracked(self, source: str, rows: Iterable[LocatedRow]) -> Iterator[tuple[str, TrackedRow]]:
         """Yield the rows of a file; columns that the caller does not read are counted."""
-        for where, row in rows:
+        for location, row in rows:
             tracked = TrackedRow(row)
-            yield where, tracked
+            yield location, tracked
             self.count(source, tracked)
 
     def count(self, source: str, row: TrackedRow) -> None:
@@ -89,18 +89,18 @@ class UnreadColumns:
 def queries_from(rows: Iterable[LocatedRow]) -> dict[str, QueryRecord]:
     """Return the queries of a file by id; their texts may be empty."""
     queries: dict[str, QueryRecord] = {}
-    for where, row in rows:
-        key = key_of(where, row, (*QUERY, "id"), "query")
+    for location, row in rows:
+        key = key_of(location, row, (*QUERY, "id"), "query")
         if key in queries:
-            raise DataError(f"{where}: duplicate query {key!r}; give each once.")
-        text = first_text(where, row, ("text", "title"))
-        queries[key] = QueryRecord(key, text, description_of(where, row))
+            raise DataError(f"{location}: duplicate query {key!r}; give each once.")
+        text = first_text(location, row, ("text", "title"))
+        queries[key] = QueryRecord(key, text, description_of(location, row))
     return queries
 
 
-def description_of(where: str, row: Mapping[str, Any]) -> str:
+def description_of(location: str, row: Mapping[str, Any]) -> str:
     """Return the description of a query with its narrative, as in TREC topics."""
-    texts = (first_text(where, row, names) for names in DESCRIPTION)
+    texts = (first_text(location, row, names) for names in DESCRIPTION)
     return " ".join(text for text in texts if text)
 
 
@@ -109,12 +109,12 @@ def documents_from(
 ) -> dict[str, list[DocumentRecord]]:
     """Return the documents of a file by query."""
     by_query: dict[str, dict[str, DocumentRecord]] = {}
-    for where, row in rows:
-        query = key_of(where, row, QUERY, "query")
-        document = document_from(where, row, pictures)
+    for location, row in rows:
+        query = key_of(location, row, QUERY, "query")
+        document = document_from(location, row, pictures)
         documents = by_query.setdefault(query, {})
         if document.key in documents:
-            raise DataError(f"{where}: duplicate document {document.key!r} of query {query!r}.")
+            raise DataError(f"{location}: duplicate document {document.key!r} of query {query!r}.")
         documents[document.key] = document
     return {query: list(documents.values()) for query, documents in by_query.items()}
 
@@ -136,22 +136,22 @@ def attach_documents(
 
 
 def document_from(
-    where: str, row: Mapping[str, Any], pictures: Pictures, key: str | None = None
+    location: str, row: Mapping[str, Any], pictures: Pictures, key: str | None = None
 ) -> DocumentRecord:
     """Return a row as a document; without `kind` its columns determine it."""
-    key = key_of(where, row, DOCUMENT, "document") if key is None else key
-    picture = text_of(where, row, "image")
-    kind = text_of(where, row, "kind") or _inferred_kind(row)
+    key = key_of(location, row, DOCUMENT, "document") if key is None else key
+    picture = text_of(location, row, "image")
+    kind = text_of(location, row, "kind") or _inferred_kind(row)
     if kind not in KINDS:
-        raise DataError(f"{where}: kind must be one of {', '.join(KINDS)}; got {kind!r}.")
+        raise DataError(f"{location}: kind must be one of {', '.join(KINDS)}; got {kind!r}.")
     if kind == "image" and not picture:
-        raise DataError(f"{where}: an image document needs 'image', a file name.")
-    body = text_of(where, row, "html") if kind == "html" else ""
-    body = body or first_text(where, row, BODY)
-    url = text_of(where, row, "url") or None
+        raise DataError(f"{location}: an image document needs 'image', a file name.")
+    body = text_of(location, row, "html") if kind == "html" else ""
+    body = body or first_text(location, row, BODY)
+    url = text_of(location, row, "url") or None
     return DocumentRecord(
-        key, text_of(where, row, "title"), kind, body, _fields(where, row, kind), url,
-        pictures.digest(where, picture) if picture else None, _prior(where, row),
+        key, text_of(location, row, "title"), kind, body, _fields(location, row, kind), url,
+        pictures.digest(location, picture) if picture else None, _prior(location, row),
     )  # fmt: skip
 
 
@@ -162,15 +162,15 @@ def _inferred_kind(row: Mapping[str, Any]) -> str:
     return "text"
 
 
-def _fields(where: str, row: Mapping[str, Any], kind: str) -> dict[str, Any] | None:
+def _fields(location: str, row: Mapping[str, Any], kind: str) -> dict[str, Any] | None:
     """Return the labels and values of a card, or the items of a list."""
     if kind == "list":
         items = row.get("items")
         if not isinstance(items, list) or not all(isinstance(i, str | dict) for i in items):
             raise DataError(
-                f"{where}: a list needs 'items', strings or objects with title and text."
+                f"{location}: a list needs 'items', strings or objects with title and text."
             )
-        return {"items": [_item(where, i) for i in items]}
+        return {"items": [_item(location, i) for i in items]}
     if kind != "card":
         return None
     fields = row.get("fields")
@@ -178,27 +178,27 @@ def _fields(where: str, row: Mapping[str, Any], kind: str) -> dict[str, Any] | N
         reserved = {*QUERY, *DOCUMENT, *BODY, "title", "kind", "url", "image", "prior"}
         fields = {k: v for k, v in row.items() if k not in reserved and v is not None}
     if not isinstance(fields, dict):
-        raise DataError(f"{where}: the fields of a card must be an object of labels and values.")
+        raise DataError(f"{location}: the fields of a card must be an object of labels and values.")
     return {
-        check_text(where, "fields", str(k)): _value(where, str(k), v, nested=False)
+        check_text(location, "fields", str(k)): _value(location, str(k), v, nested=False)
         for k, v in fields.items()
     }
 
 
-def _item(where: str, item: str | dict[str, Any]) -> dict[str, Any]:
+def _item(location: str, item: str | dict[str, Any]) -> dict[str, Any]:
     """Return an item of a list with all its values."""
     try:
         fields: dict[str, Any] = _value(
-            where, "items", {"title": item} if isinstance(item, str) else item
+            location, "items", {"title": item} if isinstance(item, str) else item
         )
     except RecursionError:
-        raise DataError(f"{where}: 'items' are nested too deeply; flatten them.") from None
+        raise DataError(f"{location}: 'items' are nested too deeply; flatten them.") from None
     if fields.get(GRADE) is not None:
-        fields[GRADE] = grade_of(where, fields[GRADE])
+        fields[GRADE] = grade_of(location, fields[GRADE])
     return fields
 
 
-def grade_of(where: str, value: Any) -> int:
+def grade_of(location: str, value: Any) -> int:
     """Return a grade, given as a number or a string."""
     try:
         number = float(value) if isinstance(value, int | float | str) else math.nan
@@ -206,36 +206,40 @@ def grade_of(where: str, value: Any) -> int:
         number = math.nan
     if isinstance(value, bool) or not number.is_integer() or not MIN_GRADE <= number <= MAX_GRADE:
         raise DataError(
-            f"{where}: a grade must be an integer from {MIN_GRADE} to {MAX_GRADE}, or absent for "
-            f"unjudged items; got {repr(value)[:40]}."
+            f"{location}: a grade must be an integer from {MIN_GRADE} to {MAX_GRADE}, or absent "
+            f"for unjudged items; got {repr(value)[:40]}."
         )
     return int(number)
 
 
-def _value(where: str, name: str, value: Any, nested: bool = True) -> Any:
+def _value(location: str, name: str, value: Any, nested: bool = True) -> Any:
     """Return a value of a card or list if both databases can store it."""
     if isinstance(value, float) and not math.isfinite(value):
-        raise DataError(f"{where}: {name!r} contains {value}, which is not a number; leave it out.")
+        raise DataError(
+            f"{location}: {name!r} contains {value}, which is not a number; leave it out."
+        )
     if value is None or isinstance(value, bool):
         return value if nested or value is not None else "None"
     if isinstance(value, int | float):
-        return _number(where, name, value)
+        return _number(location, name, value)
     if nested and isinstance(value, dict):
-        return {check_text(where, name, str(k)): _value(where, name, v) for k, v in value.items()}
+        return {
+            check_text(location, name, str(k)): _value(location, name, v) for k, v in value.items()
+        }
     if nested and isinstance(value, list):
-        return [_value(where, name, v) for v in value]
-    return check_text(where, name, str(value))
+        return [_value(location, name, v) for v in value]
+    return check_text(location, name, str(value))
 
 
-def _number(where: str, name: str, value: float) -> float:
+def _number(location: str, name: str, value: float) -> float:
     if abs(value) >= 10**300:  # beyond it other programs may read infinity
         raise DataError(
-            f"{where}: {name!r} contains a number that is too large; write it as a string."
+            f"{location}: {name!r} contains a number that is too large; write it as a string."
         )
     return value
 
 
-def _prior(where: str, row: Mapping[str, Any]) -> float | None:
+def _prior(location: str, row: Mapping[str, Any]) -> float | None:
     value = row.get("prior")
     if value is None or value == "":
         return None
@@ -244,48 +248,51 @@ def _prior(where: str, row: Mapping[str, Any]) -> float | None:
     except (TypeError, ValueError, OverflowError):
         prior = math.nan
     if not math.isfinite(prior):
-        got = repr(value)[:40]
-        raise DataError(f"{where}: prior must be a number (higher is better); got {got}.")
+        shown = repr(value)[:40]
+        raise DataError(f"{location}: prior must be a number (higher is better); got {shown}.")
     return prior
 
 
-def key_of(where: str, row: Mapping[str, Any], names: tuple[str, ...], noun: str) -> str:
+def key_of(location: str, row: Mapping[str, Any], names: tuple[str, ...], noun: str) -> str:
     """Return the id in the first of these columns that the row has."""
     value = next((row[name] for name in names if row.get(name) not in (None, "")), None)
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # numeric ids of tables
     if value is None or isinstance(value, bool | dict | list):
-        raise DataError(f"{where}: the id of the {noun} is missing; name its column {names[0]!r}.")
-    return check_text(where, names[0], str(value), MAX_KEY)
+        raise DataError(
+            f"{location}: the id of the {noun} is missing; name its column {names[0]!r}."
+        )
+    return check_text(location, names[0], str(value), MAX_KEY)
 
 
-def text_of(where: str, row: Mapping[str, Any], name: str) -> str:
+def text_of(location: str, row: Mapping[str, Any], name: str) -> str:
     """Return a text of a row; empty if it has none."""
     value = row.get(name)
     if value is None:
         return ""
     if isinstance(value, dict | list):
-        raise DataError(f"{where}: {name!r} must be a string; got a {type(value).__name__}.")
-    return check_text(where, name, str(value))
+        raise DataError(f"{location}: {name!r} must be a string; got a {type(value).__name__}.")
+    return check_text(location, name, str(value))
 
 
-def first_text(where: str, row: Mapping[str, Any], names: Iterable[str]) -> str:
+def first_text(location: str, row: Mapping[str, Any], names: Iterable[str]) -> str:
     """Return the text in the first of these columns that has one; the others are not read."""
-    return next((text for name in names if (text := text_of(where, row, name))), "")
+    return next((text for name in names if (text := text_of(location, row, name))), "")
 
 
-def check_text(where: str, name: str, text: str, max_length: int = MAX_TEXT) -> str:
+def check_text(location: str, name: str, text: str, max_length: int = MAX_TEXT) -> str:
     """Return a text if it is not too long and both databases can store it."""
     if len(text) > max_length:
         raise DataError(
-            f"{where}: {name!r} has {len(text):,} characters; at most {max_length:,} are allowed."
+            f"{location}: {name!r} has {len(text):,} characters; at most {max_length:,} are "
+            "allowed."
         )
     if "\x00" in text:
-        raise DataError(f"{where}: {name!r} contains the character NUL; remove it.")
+        raise DataError(f"{location}: {name!r} contains the character NUL; remove it.")
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise DataError(f"{where}: {name!r} contains a lone surrogate; remove it.") from None
+        raise DataError(f"{location}: {name!r} contains a lone surrogate; remove it.") from None
     return text
 
 
@@ -295,31 +302,31 @@ OUTCOMES = {"left": 1, "right": -1, "tie": 0, "equal": 0}
 
 @dataclass(frozen=True)
 class KnownAnswer:
-    """A question with its answer; a practice question has its own query and texts (`own`)."""
+    """A question with its answer; a practice question has its own query."""
 
-    where: str
+    location: str
     query: str
     left: str
     right: str | None
     outcome: int
     explanation: str
-    own: QueryRecord | None = None
+    query_record: QueryRecord | None = None
 
 
-def golds_from(rows: Iterable[LocatedRow]) -> list[KnownAnswer]:
+def gold_questions_from(rows: Iterable[LocatedRow]) -> list[KnownAnswer]:
     """Return gold questions.
 
     Columns: `query`, `left`, `right` (documents), `outcome` (1, 0, -1) or `grade`, `explanation`.
     """
-    golds = []
-    for where, row in rows:
-        right = text_of(where, row, "right") or None
-        golds.append(KnownAnswer(
-            where, key_of(where, row, ("query", "qid"), "query"),
-            key_of(where, row, ("left", "document", "docid"), "document"), right,
-            _outcome(where, row, right is None), text_of(where, row, "explanation"),
+    gold_questions = []
+    for location, row in rows:
+        right = text_of(location, row, "right") or None
+        gold_questions.append(KnownAnswer(
+            location, key_of(location, row, ("query", "qid"), "query"),
+            key_of(location, row, ("left", "document", "docid"), "document"), right,
+            _outcome(location, row, right is None), text_of(location, row, "explanation"),
         ))  # fmt: skip
-    return golds
+    return gold_questions
 
 
 def training_from(
@@ -331,30 +338,30 @@ def training_from(
     `grade`, `explanation`.
     """
     questions = []
-    for number, (where, row) in enumerate(rows, 1):
+    for number, (location, row) in enumerate(rows, 1):
         key = f"training {number}"
         sides = []
         for side in ("left", "right"):
             value = row.get(side)
             if value:
                 tracked = TrackedRow(value if isinstance(value, dict) else {"text": value})
-                sides.append(document_from(where, tracked, pictures, side))
+                sides.append(document_from(location, tracked, pictures, side))
                 unread.count(source, tracked)
         if not sides or sides[0].key != "left":
-            raise DataError(f"{where}: a practice question needs 'left', a string or an object.")
+            raise DataError(f"{location}: a practice question needs 'left', a string or an object.")
         query = QueryRecord(
-            key, first_text(where, row, ("text", "query")), description_of(where, row),
+            key, first_text(location, row, ("text", "query")), description_of(location, row),
             tuple(sides),
         )  # fmt: skip
         right = "right" if len(sides) == 2 else None
         questions.append(KnownAnswer(
-            where, key, "left", right, _outcome(where, row, right is None),
-            text_of(where, row, "explanation"), query,
+            location, key, "left", right, _outcome(location, row, right is None),
+            text_of(location, row, "explanation"), query,
         ))  # fmt: skip
     return questions
 
 
-def _outcome(where: str, row: Mapping[str, Any], graded: bool) -> int:
+def _outcome(location: str, row: Mapping[str, Any], graded: bool) -> int:
     name = "grade" if graded else "outcome"
     value = row.get(name, row.get("outcome"))
     words = {word: i for i, word in enumerate(GRADES)} if graded else OUTCOMES
@@ -364,7 +371,7 @@ def _outcome(where: str, row: Mapping[str, Any], graded: bool) -> int:
     low, high = (0, len(GRADES) - 1) if graded else (-2, 2)
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         raise DataError(
-            f"{where}: {name} must be an integer from {low} to {high}, or one of "
+            f"{location}: {name} must be an integer from {low} to {high}, or one of "
             f"{', '.join(words)}; got {repr(row.get(name, row.get('outcome')))[:40]}."
         )
     return value

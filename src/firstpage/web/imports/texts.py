@@ -19,7 +19,7 @@ from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Project
 from firstpage.web.store.staging import Staging, remove_stale_imports
 from firstpage.web.store.tables import audit as audit_table
-from firstpage.web.store.tables import documents, golds, queries
+from firstpage.web.store.tables import documents, gold_questions, queries
 from firstpage.web.store.tables import projects as project_table
 from firstpage.web.store.texts import DocumentRecord, QueryRecord
 
@@ -35,7 +35,7 @@ class ImportCounts:
 
     queries: int = 0
     documents: int = 0
-    golds: int = 0
+    gold_questions: int = 0
     training: int = 0
     grades: int = 0
 
@@ -124,11 +124,15 @@ class StagedImport:
             raise DataError(CLOSED)
         if _latest(tx, project) != self.before.latest:
             raise DataError("another import into this project ran at the same time; import again.")
-        count = select(func.count()).select_from(golds).where(golds.c.project == project.id)
+        count = (
+            select(func.count())
+            .select_from(gold_questions)
+            .where(gold_questions.c.project == project.id)
+        )
         self.staging.move(tx, project.id, int(tx.value(count)))
         if self.grades.rows:
-            texts = update(documents).where(documents.c.id == bindparam("document"))
-            tx.connection.execute(texts.values(fields=bindparam("graded")), self.grades.rows)
+            statement = update(documents).where(documents.c.id == bindparam("document"))
+            tx.connection.execute(statement.values(fields=bindparam("graded")), self.grades.rows)
         audit.note(
             tx, NOTE, person=by.id if by else None, project=project.id, **vars(self.imported)
         )  # fmt: skip
@@ -166,7 +170,7 @@ def _check(
 ) -> None:
     for count, limit, noun in (
         (len(bundle.queries) + len(bundle.training), MAX_QUERIES, "queries"),
-        (len(bundle.golds), MAX_KNOWN, "known answers"),
+        (len(bundle.gold_questions), MAX_KNOWN, "known answers"),
         (len(grades.rows), MAX_REGRADED, "lists of the project that get grades"),
     ):
         if count > limit:
@@ -194,17 +198,17 @@ def _check_query(
 def _check_gold(gold: KnownAnswer, documents: frozenset[str] | None) -> None:
     """Raise unless the documents of a gold question are among those of its query."""
     if documents is None:
-        raise DataError(f"{gold.where}: there is no query {gold.query!r} in the project.")
+        raise DataError(f"{gold.location}: there is no query {gold.query!r} in the project.")
     for key in (gold.left, gold.right):
         if key is not None and key not in documents:
-            raise DataError(f"{gold.where}: query {gold.query!r} has no document {key!r}.")
+            raise DataError(f"{gold.location}: query {gold.query!r} has no document {key!r}.")
     if gold.left == gold.right:
-        raise DataError(f"{gold.where}: left and right are the same document.")
+        raise DataError(f"{gold.location}: left and right are the same document.")
 
 
 def _write(staging: Staging, bundle: Bundle, before: ProjectSnapshot) -> None:
     """Write queries, documents and gold questions."""
-    lessons = _lessons(bundle, before)
+    practice_queries = _practice_queries(bundle, before)
     work = [_graded(query, bundle) for query in bundle.queries]
     rows = [
         {
@@ -212,27 +216,30 @@ def _write(staging: Staging, bundle: Bundle, before: ProjectSnapshot) -> None:
             "purpose": purpose, "position": before.position + number,
         }
         for number, (query, purpose) in enumerate(
-            [*((query, "work") for query in work), *((query, "training") for query in lessons)]
+            [
+                *((query, "work") for query in work),
+                *((query, "training") for query in practice_queries),
+            ]
         )
     ]  # fmt: skip
     ids = staging.add_queries(rows)
     staging.add_documents(
         (
             (ids[query.key], position, document)
-            for query in (*work, *lessons)
+            for query in (*work, *practice_queries)
             for position, document in enumerate(query.documents)
         ),
         bundle.pictures.by_digest,
     )
     documents_by_query = _gold_documents(staging.store, bundle, before)
     gold_rows: list[dict[str, Any]] = []
-    for gold in bundle.golds:
+    for gold in bundle.gold_questions:
         _check_gold(gold, documents_by_query.get(gold.query))
         query = ids.get(gold.query) or before.ids[gold.query]
         gold_rows.append(_gold_row(gold, query, "gold", len(gold_rows)))
-    for lesson, query_of in zip(bundle.training, lessons, strict=True):
-        gold_rows.append(_gold_row(lesson, ids[query_of.key], "training", len(gold_rows)))
-    staging.add_golds(gold_rows)
+    for question, query_record in zip(bundle.training, practice_queries, strict=True):
+        gold_rows.append(_gold_row(question, ids[query_record.key], "training", len(gold_rows)))
+    staging.add_gold_questions(gold_rows)
 
 
 def _gold_row(gold: KnownAnswer, query: int, kind: str, position: int) -> dict[str, Any]:
@@ -242,16 +249,16 @@ def _gold_row(gold: KnownAnswer, query: int, kind: str, position: int) -> dict[s
     }  # fmt: skip
 
 
-def _lessons(bundle: Bundle, before: ProjectSnapshot) -> list[QueryRecord]:
+def _practice_queries(bundle: Bundle, before: ProjectSnapshot) -> list[QueryRecord]:
     """Return the practice questions as queries of their own, which are never assigned."""
-    taken = {*before.ids, *(query.key for query in bundle.queries)}
-    numbers = iter(range(before.position, before.position + len(taken) + len(bundle.training)))
-    lessons = []
-    for lesson in bundle.training:
-        assert lesson.own is not None
-        key = next(key for key in (f"training {n}" for n in numbers) if key not in taken)
-        lessons.append(replace(lesson.own, key=key))
-    return lessons
+    used_keys = {*before.ids, *(query.key for query in bundle.queries)}
+    numbers = iter(range(before.position, before.position + len(used_keys) + len(bundle.training)))
+    practice_queries = []
+    for question in bundle.training:
+        assert question.query_record is not None
+        key = next(key for key in (f"training {n}" for n in numbers) if key not in used_keys)
+        practice_queries.append(replace(question.query_record, key=key))
+    return practice_queries
 
 
 def _gold_documents(
@@ -260,7 +267,7 @@ def _gold_documents(
     """Return the document keys of every query that has gold questions."""
     keys = {q.key: frozenset(d.key for d in q.documents) for q in bundle.queries}
     with store.read() as tx:
-        for key in {gold.query for gold in bundle.golds} & before.work:
+        for key in {gold.query for gold in bundle.gold_questions} & before.work:
             rows = texts.documents_of(tx, before.ids[key])
             keys[key] = frozenset(row["key"] for row in rows)
     return keys
@@ -300,6 +307,6 @@ def _graded(query: QueryRecord, bundle: Bundle) -> QueryRecord:
 
 def _counts(bundle: Bundle, grades: int) -> ImportCounts:
     return ImportCounts(
-        len(bundle.queries), sum(len(q.documents) for q in bundle.queries), len(bundle.golds),
-        len(bundle.training), grades,
+        len(bundle.queries), sum(len(q.documents) for q in bundle.queries),
+        len(bundle.gold_questions), len(bundle.training), grades,
     )  # fmt: skip

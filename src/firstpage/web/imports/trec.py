@@ -32,19 +32,19 @@ LABELS = re.compile(r"^(number|topic|description|narrative)\s*:\s*", re.I)
 MARK = re.compile(r"<(/?)(DOCNO|TITLE|HEADLINE|HEAD|TEXT|BODY)>", re.I)
 TAG = re.compile(r"<[^<>]*>")
 COLLECTED_IDS = ("docid", "id", "_id", "docno")
-Wanted = dict[str, dict[str, float | None]]  # query: document: prior
+Pool = dict[str, dict[str, float | None]]  # query: document: prior
 
 
 def topics(name: str, stream: ByteStream, limits: ReadLimits) -> dict[str, QueryRecord]:
     """Return topics: `<top>` blocks with num, title, desc, narr; or lines `number TAB text`."""
     queries: dict[str, QueryRecord] = {}
-    for where, block in _blocks(name, stream, limits, "<top>", "</top>"):
+    for location, block in _blocks(name, stream, limits, "<top>", "</top>"):
         fields = {tag.lower(): _clean(text) for tag, text in FIELD.findall(block)}
         key = fields.get("num", "").split()[0] if fields.get("num") else ""
         if not key:
-            raise DataError(f"{where}: this topic has no <num>.")
+            raise DataError(f"{location}: this topic has no <num>.")
         description = " ".join(fields[p] for p in ("desc", "narr") if fields.get(p))
-        _add_query(queries, where, QueryRecord(key, fields.get("title", ""), description))
+        _add_query(queries, location, QueryRecord(key, fields.get("title", ""), description))
     if queries:
         return queries
     stream.seek(0)
@@ -59,44 +59,44 @@ def topics(name: str, stream: ByteStream, limits: ReadLimits) -> dict[str, Query
     return queries
 
 
-def run(name: str, stream: ByteStream, limits: ReadLimits) -> Wanted:
+def run(name: str, stream: ByteStream, limits: ReadLimits) -> Pool:
     """Return the documents of each query, the best first, with their scores as priors."""
-    wanted: Wanted = {}
-    for where, query, document, score in read_uploaded_rows(Run, name, stream, limits):
-        scores = _of_query(wanted, where, query)
+    pool: Pool = {}
+    for location, query, document, score in read_uploaded_rows(Run, name, stream, limits):
+        scores = _of_query(pool, location, query)
         if document in scores:
-            raise DataError(f"{where}: document {document!r} occurs twice in this query.")
+            raise DataError(f"{location}: document {document!r} occurs twice in this query.")
         scores[document] = score
     return {
         query: dict(sorted(docs.items(), key=lambda item: -(item[1] or 0.0)))
-        for query, docs in wanted.items()
+        for query, docs in pool.items()
     }
 
 
-def truncate(wanted: Wanted, depth: int) -> Wanted:
+def truncate(pool: Pool, depth: int) -> Pool:
     """Return the first `depth` documents of each query."""
-    return {query: dict(islice(docs.items(), depth)) for query, docs in wanted.items()}
+    return {query: dict(islice(docs.items(), depth)) for query, docs in pool.items()}
 
 
-def _of_query(wanted: Wanted, where: str, query: str) -> dict[str, float | None]:
-    if query not in wanted:
-        wanted[check_text(where, "query", query, MAX_KEY)] = {}
-    return wanted[query]
+def _of_query(pool: Pool, location: str, query: str) -> dict[str, float | None]:
+    if query not in pool:
+        pool[check_text(location, "query", query, MAX_KEY)] = {}
+    return pool[query]
 
 
 def qrels(name: str, stream: ByteStream, limits: ReadLimits) -> dict[str, dict[str, int]]:
     """Return grades by query and document, for the items of lists."""
     grades: dict[str, dict[str, int]] = {}
-    for where, query, document, value in read_uploaded_rows(Qrels, name, stream, limits):
-        of_query, grade = grades.setdefault(query, {}), grade_of(where, value)
+    for location, query, document, value in read_uploaded_rows(Qrels, name, stream, limits):
+        of_query, grade = grades.setdefault(query, {}), grade_of(location, value)
         if of_query.setdefault(document, grade) != grade:
-            raise DataError(f"{where}: document {document!r} has two grades in this query.")
+            raise DataError(f"{location}: document {document!r} has two grades in this query.")
     return grades
 
 
-def letor(name: str, stream: ByteStream, limits: ReadLimits) -> Wanted:
+def letor(name: str, stream: ByteStream, limits: ReadLimits) -> Pool:
     """Return the documents that a LETOR file names after `#`; labels and features are ignored."""
-    wanted: Wanted = {}
+    pool: Pool = {}
     for number, line in read_lines(name, stream, limits):
         data, hash_, comment = line.partition("#")
         words = data.split()
@@ -109,56 +109,56 @@ def letor(name: str, stream: ByteStream, limits: ReadLimits) -> Wanted:
             raise DataError(
                 f"{name}:{number}: names no document; end the line with '# docid = ..'."
             )
-        documents = _of_query(wanted, f"{name}:{number}", words[1][4:])
+        documents = _of_query(pool, f"{name}:{number}", words[1][4:])
         if key in documents:
             raise DataError(f"{name}:{number}: document {key!r} occurs twice in this query.")
         documents[key] = None
-    return wanted
+    return pool
 
 
 def collection(
-    name: str, stream: ByteStream, limits: ReadLimits, wanted: Collection[str], pictures: Pictures,
+    name: str, stream: ByteStream, limits: ReadLimits, keys: Collection[str], pictures: Pictures,
     unread: UnreadColumns,
 ) -> dict[str, DocumentRecord]:  # fmt: skip
-    """Return the wanted documents of a collection: TREC text, or JSON lines with id and text."""
+    """Return the documents with these keys from a collection: TREC text, or JSON lines."""
     documents: dict[str, DocumentRecord] = {}
-    for where, document in _collected(name, stream, limits, wanted, pictures, unread):
+    for location, document in _collected(name, stream, limits, keys, pictures, unread):
         if documents.setdefault(document.key, document) != document:
-            raise DataError(f"{where}: duplicate document {document.key!r} with another text.")
+            raise DataError(f"{location}: duplicate document {document.key!r} with another text.")
     return documents
 
 
 def _collected(
-    name: str, stream: ByteStream, limits: ReadLimits, wanted: Collection[str], pictures: Pictures,
+    name: str, stream: ByteStream, limits: ReadLimits, keys: Collection[str], pictures: Pictures,
     unread: UnreadColumns,
 ) -> Iterator[tuple[str, DocumentRecord]]:  # fmt: skip
     if name.lower().removesuffix(".gz").endswith((".jsonl", ".ndjson")):
-        for where, row in read_json_rows(name, stream, limits):
+        for location, row in read_json_rows(name, stream, limits):
             tracked = TrackedRow(row)
             key = str(next((tracked[name] for name in COLLECTED_IDS if name in row), ""))
-            if key in wanted:
-                yield where, document_from(where, tracked, pictures, key)
+            if key in keys:
+                yield location, document_from(location, tracked, pictures, key)
                 unread.count(name, tracked)
         return
-    for where, block in _blocks(name, stream, limits, "<DOC>", "</DOC>"):
-        document = _document(where, block)
-        if document.key in wanted:
+    for location, block in _blocks(name, stream, limits, "<DOC>", "</DOC>"):
+        document = _document(location, block)
+        if document.key in keys:
             for name, text in (
                 ("DOCNO", document.key), ("TITLE", document.title), ("TEXT", document.body),
             ):  # fmt: skip
-                check_text(where, name, text)
-            yield where, document
+                check_text(location, name, text)
+            yield location, document
 
 
 def join_documents(
     queries: dict[str, QueryRecord],
-    wanted: Wanted,
+    pool: Pool,
     texts: dict[str, DocumentRecord],
     source: str,
 ) -> list[QueryRecord]:
-    """Return the queries with their wanted documents; raise if a text is missing."""
+    """Return the queries with their pooled documents; raise if a text is missing."""
     joined = []
-    for key, docs in wanted.items():
+    for key, docs in pool.items():
         query = queries.get(key)
         if query is None:
             if queries:
@@ -177,17 +177,17 @@ def join_documents(
 
 
 def omission_notes(
-    queries: dict[str, QueryRecord], wanted: Wanted, source: str, depth: int
+    queries: dict[str, QueryRecord], pool: Pool, source: str, depth: int
 ) -> list[str]:
     """Return notes on queries and documents that are not imported, one line each."""
     notes = []
-    empty = [key for key in queries if key not in wanted]
+    empty = [key for key in queries if key not in pool]
     if empty:
         notes.append(f"{_queries(empty)} left out: {source} has no documents of them.")
-    others = [key for key in wanted if queries and key not in queries]
+    others = [key for key in pool if queries and key not in queries]
     if others:
         notes.append(f"{_queries(others)} of {source} left out: they are not among the queries.")
-    deep = sum(len(docs) > depth for key, docs in wanted.items() if not queries or key in queries)
+    deep = sum(len(docs) > depth for key, docs in pool.items() if not queries or key in queries)
     if deep:
         notes.append(
             f"of {_count(deep)} in {source}, only the best {depth} documents are imported."
@@ -208,11 +208,11 @@ def _with_prior(document: DocumentRecord, prior: float | None) -> DocumentRecord
     return DocumentRecord(**{**vars(document), "prior": prior})
 
 
-def _document(where: str, block: str) -> DocumentRecord:
+def _document(location: str, block: str) -> DocumentRecord:
     elements, rest = _elements(block)
     key = _clean(" ".join(elements.get("DOCNO", []))).strip()
     if not key or len(key) > 200:
-        raise DataError(f"{where}: this document has no <DOCNO> of 1 to 200 characters.")
+        raise DataError(f"{location}: this document has no <DOCNO> of 1 to 200 characters.")
     titles = (_clean(elements[t][0]) for t in ("TITLE", "HEADLINE", "HEAD") if t in elements)
     title = next(titles, "")
     body = "\n\n".join(_plain(text) for t in ("TEXT", "BODY") for text in elements.get(t, []))
@@ -266,12 +266,12 @@ def _blocks(
         raise DataError(f"{name}:{first_line}: this {start} has no {end}.")
 
 
-def _add_query(queries: dict[str, QueryRecord], where: str, query: QueryRecord) -> None:
+def _add_query(queries: dict[str, QueryRecord], location: str, query: QueryRecord) -> None:
     if query.key in queries:
-        raise DataError(f"{where}: duplicate topic {query.key!r}.")
-    check_text(where, "num", query.key, MAX_KEY)
-    check_text(where, "title", query.text)
-    check_text(where, "desc", query.description)
+        raise DataError(f"{location}: duplicate topic {query.key!r}.")
+    check_text(location, "num", query.key, MAX_KEY)
+    check_text(location, "title", query.text)
+    check_text(location, "desc", query.description)
     queries[query.key] = query
 
 

@@ -57,7 +57,7 @@ def dashboard(request: Request, member: Lead) -> Response:
     )  # fmt: skip
 
 
-@router.get("/p/{slug}/live")
+@router.get("/p/{slug}/progress")
 def live(request: Request, member: Lead) -> Response:
     """Return the progress section, which the dashboard reloads."""
     with store_of(request).read() as tx:
@@ -69,7 +69,7 @@ def live(request: Request, member: Lead) -> Response:
 def agreement(request: Request, member: Lead, symmetrize: bool = False) -> Response:
     with store_of(request).read() as tx:
         study = figures.agreement(tx, member.project, symmetrize)
-        disputes = figures.disagreements(tx, member.project, most=5)["queries"]
+        disputes = figures.disagreements(tx, member.project, max_pairs=5)["queries"]
         names = _titles(tx, member.project, [q["query"] for q in disputes])
     return render(
         request, "lead/agreement.html", member=member, study=study, tool_labels=TOOL_LABELS,
@@ -116,7 +116,7 @@ def comments(request: Request, member: Lead) -> Response:
     with store_of(request).read() as tx:
         rows = [row for row in log_rows(tx, member.project) if row["comment"]]
         names = _titles(tx, member.project, [row["query"] for row in rows])
-    rows.sort(key=lambda row: str(row["at"]), reverse=True)
+    rows.sort(key=lambda row: str(row["recorded_at"]), reverse=True)
     return render(
         request, "lead/comments.html", member=member, rows=rows[:MAX_COMMENTS], titles=names,
         count=len(rows),
@@ -146,7 +146,7 @@ def _biases(people: list[dict[str, Any]]) -> Markup | None:
     """Return a plot of how often each person chose the left side, less one half."""
     rows = []
     for person in people:
-        fraction = person["position"]["share_left"]
+        fraction = person["position_bias"]["fraction_left"]
         if fraction["total"] >= MIN_ANSWERS:
             value, low, high = (fraction[name] - 0.5 for name in ("value", "low", "high"))
             rows.append((person["assessor"], value, low, high))

@@ -49,8 +49,8 @@ def revoke(request: Request, member: Lead, form: Form) -> Response:
     return redirect(f"/p/{member.project.slug}/people", "revoked" if done else None)
 
 
-@router.post("/p/{slug}/people/myself")
-def myself(request: Request, member: Lead, form: Form) -> Response:
+@router.post("/p/{slug}/people/join")
+def join(request: Request, member: Lead, form: Form) -> Response:
     """Make a lead an assessor too."""
     with store_of(request).write() as tx:
         projects.join(tx, member.project, member.person, "assessor", by=member.person)
@@ -80,7 +80,7 @@ def switch(request: Request, member: Lead, person: Id, form: Form) -> Response:
     return redirect(f"/p/{member.project.slug}/people/{person}", "switched")
 
 
-@router.post("/p/{slug}/people/{person}/leave")
+@router.post("/p/{slug}/people/{person}/remove")
 def leave(request: Request, member: Lead, person: Id, form: Form) -> Response:
     with store_of(request).write() as tx:
         target = _known_member(tx, member.project, person)

@@ -113,7 +113,7 @@ def render(
         "person": login.person if login else None,
         "csrf": csrf,
         "static": static_url(),
-        "alone": settings_of(request).open,
+        "single_user": settings_of(request).single_user,
         "token": lambda: field,
         "project": member.project if member else None,
         "links": navigation(member) if member else [],
@@ -129,7 +129,7 @@ def navigation(member: Member) -> list[tuple[str, str]]:
     """Return the labels and URLs of a project's pages for this person."""
     start = f"/p/{member.project.slug}"
     links = []
-    if member.leads:
+    if member.is_lead:
         links += [
             ("Dashboard", f"{start}/dashboard"),
             ("Agreement", f"{start}/agreement"),

@@ -58,12 +58,12 @@ def create(request: Request, form: Form, person: CurrentPerson) -> Response:
         with store_of(request).write() as tx:
             _may_create(tx, person)
             project = projects.create(tx, slug, title, by=person)
-            if settings_of(request).open:
+            if settings_of(request).single_user:
                 projects.join(tx, project, person, "assessor", by=person)
     except DataError as error:
         values = {"title": title, "slug": slug}
         return render(request, "lead/new.html", status=400, values=values, problem=sentence(error))
-    return redirect(f"/p/{project.slug}/setup/texts")
+    return redirect(f"/p/{project.slug}/setup/data")
 
 
 @router.get("/p/{slug}/setup")
@@ -76,7 +76,7 @@ def save_project(request: Request, member: Lead, form: Form) -> Response:
     changes = {"title": field(form, "title"), "guidelines": field(form, "guidelines")}
     with store_of(request).write() as tx:
         projects.change(tx, member.project, changes, member.person)
-    return redirect(f"/p/{member.project.slug}/setup/texts", "saved")
+    return redirect(f"/p/{member.project.slug}/setup/data", "saved")
 
 
 @router.get("/p/{slug}/setup/judging")
@@ -96,18 +96,18 @@ def save_judging(request: Request, member: Lead, form: Form) -> Response:
     return redirect(f"/p/{member.project.slug}/setup/people", "saved")
 
 
-@router.get("/p/{slug}/setup/deal")
+@router.get("/p/{slug}/setup/assignment")
 def assignment_page(request: Request, member: Lead) -> Response:
     """Show the current assignment, its problems, and what assigning again would change."""
     with store_of(request).read() as tx:
         overview = assigning.overview(tx, member.project)
     return render(
         request, "lead/assignment.html", member=member, ready=ready(request, member),
-        overview=overview, why=sentence(overview.why) if overview.why else "",
+        overview=overview, reason=sentence(overview.reason) if overview.reason else "",
     )  # fmt: skip
 
 
-@router.post("/p/{slug}/deal")
+@router.post("/p/{slug}/assignment")
 def assign(request: Request, member: Lead, form: Form) -> Response:
     """Assign the queries, and open the project if requested."""
     with store_of(request).write() as tx:
@@ -138,10 +138,10 @@ def ready(request: Request, member: Member) -> dict[str, bool]:
     opened = project.state != "draft"
     return {
         "": True,
-        "/texts": has_queries,
+        "/data": has_queries,
         "/people": has_people,
         "/judging": opened,
-        "/deal": opened,
+        "/assignment": opened,
     }
 
 
@@ -181,7 +181,7 @@ def _changes(form: Any, draft: bool) -> dict[str, Any]:
         "training_pass": _integer(form, "training_pass") / 100,
         "replicates": _integer(form, "replicates"),
         "folds": _integer(form, "folds") if field(form, "folds") else None,
-        "choose": field(form, "choose") or "order",
+        "list_selection": field(form, "list_selection") or "order",
     }
     if not draft:
         return {"options": options}
@@ -190,7 +190,7 @@ def _changes(form: Any, draft: bool) -> dict[str, Any]:
         raise DataError("choose at least one tool.")
     options["tools"] = tools if len(tools) > 1 else None
     setting = {name: _integer(form, name) for name in ("k", "seed", "refine")}
-    fractions = {name: _integer(form, name) / 100 for name in ("repeats", "golds")}
+    fractions = {name: _integer(form, name) / 100 for name in ("repeat_rate", "gold_rate")}
     strategy = {"strategy": field(form, "strategy")}
     return {"tool": tools[0], "options": options, "setting": {**setting, **fractions, **strategy}}
 
@@ -203,7 +203,7 @@ def _integer(form: Any, name: str) -> int:
 
 
 def _may_create(tx: Tx, person: Person) -> None:
-    if not person.admin and not any(m.leads for m in projects.of_person(tx, person)):
+    if not person.admin and not any(m.is_lead for m in projects.of_person(tx, person)):
         raise HTTPException(403, "Only a lead can create projects.")
 
 
@@ -222,13 +222,13 @@ FILES = [  # name, label, hint, formats, needed
     ("letor", "LETOR file", "with docid = … in its comments", "letor", True),
     ("collection", "Collection", "JSON lines or TREC text with the documents", "trec letor", True),
     ("training", "Practice questions", "text, left, right, outcome, explanation", "known", False),
-    ("golds", "Known answers", "query, left, right, outcome", "known", False),
+    ("gold_questions", "Known answers", "query, left, right, outcome", "known", False),
     ("qrels", "Grades", "qrels of the items of lists: query 0 item grade", "rows known", False),
 ]
 
 
-@router.get("/p/{slug}/setup/texts")
-def texts_page(request: Request, member: Lead) -> Response:
+@router.get("/p/{slug}/setup/data")
+def data_page(request: Request, member: Lead) -> Response:
     return _page(request, member)
 
 
@@ -242,7 +242,8 @@ def preview(request: Request, member: Lead, form: Form) -> Response:
     kinds = Counter(d.kind for q in bundle.queries for d in q.documents).most_common()
     return render(
         request, "lead/preview.html", member=member, queries=bundle.queries, kinds=kinds,
-        documents=sum(n for _, n in kinds), golds=len(bundle.golds) + len(bundle.training),
+        documents=sum(n for _, n in kinds),
+        gold_questions=len(bundle.gold_questions) + len(bundle.training),
         grades=sum(map(len, bundle.grades.values())), notes=[sentence(n) for n in bundle.notes],
     )  # fmt: skip
 
@@ -254,7 +255,7 @@ def import_(request: Request, member: Lead, form: Form) -> Response:
         add(store_of(request), member.project, _read(request, form), member.person)
     except DataError as error:
         return _page(request, member, status=400, problem=sentence(error))
-    return redirect(f"/p/{member.project.slug}/setup/texts", "imported")
+    return redirect(f"/p/{member.project.slug}/setup/data", "imported")
 
 
 def _page(
@@ -262,9 +263,9 @@ def _page(
 ) -> Response:
     with store_of(request).read() as tx:
         queries = texts.of_project(tx, member.project.id)
-        training = len(texts.golds_of(tx, member.project.id, "training"))
+        training = len(texts.gold_questions_of(tx, member.project.id, "training"))
     return render(
-        request, "lead/texts.html", member=member, status=status, problem=problem,
+        request, "lead/data.html", member=member, status=status, problem=problem,
         ready=ready(request, member), queries=queries, documents=sum(q["n"] for q in queries),
         training=training, formats=FORMATS, files=FILES,
     )  # fmt: skip
@@ -279,5 +280,5 @@ def _read(request: Request, form: FormData) -> Bundle:
             files[name] = File.uploaded(upload.filename, upload.file)
     images = [f for f in form.getlist("images") if isinstance(f, UploadFile) and f.filename]
     pictures = from_uploads({f.filename or "": f.file for f in images})
-    limits = ReadLimits(bytes=settings_of(request).unpacked)
+    limits = ReadLimits(bytes=settings_of(request).max_unpacked)
     return read(Sources(**files, pictures=pictures), limits)

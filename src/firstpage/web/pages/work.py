@@ -26,7 +26,7 @@ def home(request: Request, person: CurrentPerson) -> Response:
     """List the projects; an assessor of one project is redirected to it."""
     with store_of(request).read() as tx:
         members = projects.of_person(tx, person)
-    may_create = person.admin or any(m.leads for m in members)
+    may_create = person.admin or any(m.is_lead for m in members)
     if len(members) == 1 and not may_create:
         return redirect(f"/p/{members[0].project.slug}")
     return render(request, "home.html", members=members, may_create=may_create)
@@ -65,7 +65,7 @@ ANSWERS = {
 @router.get("/p/{slug}")
 def start(request: Request, member: Anyone) -> Response:
     """List one's own queries, and the next one."""
-    if "assessor" not in member.roles and member.leads:
+    if "assessor" not in member.roles and member.is_lead:
         return redirect(f"/p/{member.project.slug}/dashboard")
     work = judging.work(request, member)
     next_task = next((t for t in work["tasks"] if t["id"] == work["next"]), None)
@@ -110,7 +110,7 @@ def judge(request: Request, task: Id, person: CurrentPerson, after: AfterId = No
     with store_of(request).read() as tx:
         practiced = training.progress(tx, member.project, person.id).needed
         rows = tasks.of_person(tx, member.project, person.id)
-    started = any(t.asked or t.state in STARTED for t in rows if t.tool == state.tool)
+    started = any(t.judgments or t.state in STARTED for t in rows if t.tool == state.tool)
     return _judging_page(
         request, member, state, task=task, training=False, first=not practiced and not started,
         api=f"/api/v1/tasks/{task}", done_url=f"/tasks/{task}/next", previous=after,
@@ -138,7 +138,7 @@ def done(request: Request, task: Id, person: CurrentPerson) -> Response:
     remaining = sum(t["state"] in ("open", "started") for t in work["tasks"])
     return render(
         request, "done.html", member=member, task=task, query=state.query.text, done=state.done,
-        asked=state.asked, next_task=next_task, remaining=remaining,
+        judgments=state.judgments, next_task=next_task, remaining=remaining,
     )  # fmt: skip
 
 
@@ -148,11 +148,13 @@ def review(request: Request, task: Id, person: CurrentPerson) -> Response:
     service = service_of(request)
     state = service.state(task, person)
     rows = []
-    for at, (judged, left, right) in enumerate(service.judgments(task, person)):
-        value = _value(judged.outcome, judged.bad, left.key) if not judged.skipped else "skipped"
+    for index, (judgment, left, right) in enumerate(service.judgments(task, person)):
+        value = (
+            _value(judgment.outcome, judgment.bad, left.key) if not judgment.skipped else "skipped"
+        )
         rows.append(
             {
-                "at": at, "left": left, "right": right, "value": value,
+                "index": index, "left": left, "right": right, "value": value,
                 "choices": _choices(state.tool, state.options, value),
             }
         )  # fmt: skip

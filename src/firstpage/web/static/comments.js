@@ -4,8 +4,8 @@
 const PREFIX = "firstpage.comment.";
 const fallback = new Map(); // if session storage is not available
 
-function storageKey({ task, asked, question }) {
-  return PREFIX + JSON.stringify([task, asked, question.left.key, question.right?.key ?? null]);
+function storageKey({ task, judgments, question }) {
+  return PREFIX + JSON.stringify([task, judgments, question.left.key, question.right?.key ?? null]);
 }
 
 /** Returns the comment on the open question of a state, or "". */

@@ -82,14 +82,14 @@ async function open(next) {
   timer.start();
   if (document.body.classList.contains("paused")) timer.pause(); // pause was pressed while the answer was saved
   if (next.message) view.notice(next.message);
-  ahead(next.seq);
+  prefetch(next.seq);
 }
 
 /** Preloads the documents that may come next, on both sides. */
-async function ahead(seq) {
+async function prefetch(seq) {
   if (training) return;
   try {
-    const { documents } = await get(`${page.api}/ahead`);
+    const { documents } = await get(`${page.api}/prefetch`);
     if (state.seq !== seq || busy) return;
     for (const pane of Object.values(panes)) pane.preload(documents);
   } catch {
@@ -112,9 +112,9 @@ function finish() {
 
 function showRetry(error, tries) {
   view.status("Not saved yet", "late");
-  const why = error instanceof Refused ? "The server is busy." : "No connection.";
+  const cause = error instanceof Refused ? "The server is busy." : "No connection.";
   if (tries > 1 || !(error instanceof Refused)) {
-    view.notice(`${why} Your answer is saved in this browser and will be sent automatically.`);
+    view.notice(`${cause} Your answer is saved in this browser and will be sent automatically.`);
   }
 }
 
@@ -148,8 +148,8 @@ async function refused(error) {
   await open(error.body?.state ?? (await get(page.api)));
   view.status("");
   const unsent = comments.same(before, state) ? "" : comments.of(before);
-  const why = error.status === 422 ? `Not saved: reload the page, then answer again. (${error.message})` : error.message;
-  view.notice(unsent ? `${why} Your comment on the previous question was not sent: “${unsent}”` : why);
+  const reason = error.status === 422 ? `Not saved: reload the page, then answer again. (${error.message})` : error.message;
+  view.notice(unsent ? `${reason} Your comment on the previous question was not sent: “${unsent}”` : reason);
 }
 
 function judge(answer, extra = {}) {
@@ -172,10 +172,10 @@ function judge(answer, extra = {}) {
   return send(entry(page.task, answers, body), "Saved", answer.side);
 }
 
-/** Sends time that belongs to no answer. */
+/** Sends time that belongs to no answer, once: the page may be closing, so there is no retry. */
 function sendSpans(spans) {
   if (training || !spans.length) return;
-  post(`${page.api}/spans`, { key: uniqueKey(), spans }, true).catch(() => {});
+  post(`${page.api}/spans`, { key: uniqueKey(), spans }, true).catch((error) => console.warn(error));
 }
 
 async function explain({ correct, explanation }) {

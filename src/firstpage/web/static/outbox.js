@@ -30,17 +30,17 @@ export function pending(task = null) {
   try {
     for (const name of Object.keys(localStorage)) {
       if (!name.startsWith(PREFIX)) continue;
-      const entry = JSON.parse(localStorage.getItem(name));
+      const entry = JSON.parse(localStorage.getItem(name)); // as `store` wrote it
       if (entry.person === person && (task === null || entry.task === task)) entries.push(entry);
     }
   } catch {
-    return [];
+    // Without storage there are no entries.
   }
-  return entries.sort((a, b) => a.at - b.at);
+  return entries.sort((a, b) => a.createdAt - b.createdAt);
 }
 
 export function entry(task, path, body) {
-  return { task, path, body, person, at: Date.now() };
+  return { task, path, body, person, createdAt: Date.now() };
 }
 
 /** Resolves after a delay, or as soon as the network is back. */

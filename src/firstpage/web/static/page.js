@@ -82,7 +82,17 @@ document.addEventListener("submit", (event) => {
 });
 sideButtons();
 dropZones();
+/** Shows that an answer of an earlier visit was refused.  If nobody is signed in, it stays stored. */
+function showRefused(error) {
+  if (error.status === 401 || error.status === 403) return;
+  const note = document.createElement("p");
+  note.className = "note warn";
+  note.setAttribute("role", "alert");
+  note.textContent = `An answer from an earlier visit was not saved. ${error.message}`;
+  document.querySelector("#main").prepend(note);
+}
+
 // The judging page sends its own unsent answers; other pages send them in the background.
 if (!document.querySelector("[data-judge]")) {
-  for (const item of pending()) deliver(item).catch(() => {});
+  for (const item of pending()) deliver(item).catch(showRefused);
 }

@@ -14,7 +14,7 @@ function parseAnswer(select) {
 }
 
 async function change(select) {
-  const body = { seq: Number(table.dataset.seq), key: uniqueKey(), at: Number(select.dataset.at), ...parseAnswer(select) };
+  const body = { seq: Number(table.dataset.seq), key: uniqueKey(), index: Number(select.dataset.index), ...parseAnswer(select) };
   status.textContent = "Saving…";
   try {
     const state = await post(`${table.dataset.revise}/revise`, body);

@@ -9,10 +9,10 @@ function range([low, high]) {
 }
 
 /** Shows "23 judged, 40 to 60 remaining", and the same as a bar: done, minimum, maximum. */
-export function progress({ asked, remaining }) {
-  element("#progress").textContent = `${asked} judged, ${range(remaining)}`;
-  const total = Math.max(asked + remaining[1], 1);
-  const ends = { done: asked, minimum: asked + remaining[0], maximum: asked + remaining[1] };
+export function progress({ judgments, remaining }) {
+  element("#progress").textContent = `${judgments} judged, ${range(remaining)}`;
+  const total = Math.max(judgments + remaining[1], 1);
+  const ends = { done: judgments, minimum: judgments + remaining[0], maximum: judgments + remaining[1] };
   for (const [name, end] of Object.entries(ends)) element(`#bar .${name}`).setAttribute("width", (100 * end) / total);
 }
 
@@ -43,7 +43,7 @@ export function announce(state, tool) {
   const documents = tool === "grades"
     ? `Document: ${left.title || left.key}.`
     : `Left: ${left.title || left.key}. Right: ${right.title || right.key}.`;
-  element("#announce").textContent = `Question ${state.asked + 1}: ${element("#question").textContent} ${documents}`;
+  element("#announce").textContent = `Question ${state.judgments + 1}: ${element("#question").textContent} ${documents}`;
   element("#main").dataset.question = `${state.task}:${state.seq}`;
 }
 

@@ -59,7 +59,7 @@ class AssignmentPlan:
     problems: list[str]
     judgments: float
     hours: float
-    loads: list[Workload]
+    workloads: list[Workload]
     idle: list[str]
 
 
@@ -67,12 +67,12 @@ class AssignmentPlan:
 class AssignmentOverview:
     """The current assignment (None before the first), and the one that assigning would give.
 
-    `why` is the reason why nothing can be assigned; empty where it can.
+    `reason` says why nothing can be assigned; empty where it can.
     """
 
     current: AssignmentPlan | None
     next: AssignmentPlan | None
-    why: str = ""
+    reason: str = ""
 
     @property
     def changes(self) -> bool:
@@ -84,18 +84,20 @@ class AssignmentOverview:
     @property
     def moves(self) -> list[tuple[str, int, int]]:
         """The name, the present and the proposed number of tasks of every assessor."""
-        before = {load.person: load.tasks for load in self.current.loads} if self.current else {}
-        after = self.next.loads if self.next else []
+        before = (
+            {load.person: load.tasks for load in self.current.workloads} if self.current else {}
+        )
+        after = self.next.workloads if self.next else []
         return [(load.name, before.get(load.person, 0), load.tasks) for load in after]
 
 
 def overview(tx: Tx, project: Project) -> AssignmentOverview:
     """Return the current and the proposed assignment; nothing is written."""
-    now = current_plan(tx, project) if tasks.of_project(tx, project.id) else None
+    current = current_plan(tx, project) if tasks.of_project(tx, project.id) else None
     try:
-        return AssignmentOverview(now, plan(tx, project))
+        return AssignmentOverview(current, plan(tx, project))
     except DataError as error:
-        return AssignmentOverview(now, None, str(error))
+        return AssignmentOverview(current, None, str(error))
 
 
 def current_plan(tx: Tx, project: Project) -> AssignmentPlan:
@@ -131,7 +133,7 @@ def reassign_uncovered(tx: Tx, project: Project, person: Person, by: Person) -> 
     if project.state == "closed":
         return
     _write(tx, project, rebalance(current_assignment(tx, project), _fixed(tx, project)))
-    audit.note(tx, "open queries reassigned", person=by.id, project=project.id, who=person.id)
+    audit.note(tx, "open queries reassigned", person=by.id, project=project.id, account=person.id)
 
 
 def reassign_query(tx: Tx, row: TaskRow) -> None:
@@ -230,11 +232,11 @@ def _plan_of(tx: Tx, project: Project, assignment: Assignment) -> AssignmentPlan
     counts: Counter[tuple[str, str]] = Counter()
     for task in assignment.tasks:
         expected = predicted_query_effort(
-            project.setting, task.tool, sizes[task.query], project.options.seconds
+            project.setting, task.tool, sizes[task.query], project.options.seconds_per_judgment
         )
         effort.setdefault(task.assessor, []).append((expected.judgments, expected.hours))
         counts[task.assessor, states.get((task.query, task.assessor, task.tool), "open")] += 1
-    loads = [
+    workloads = [
         Workload(
             int(p), names.get(p, p), len(c), sum(a for a, _ in c), sum(b for _, b in c),
             counts[p, "done"], counts[p, "started"], p in assignment.departed,
@@ -242,9 +244,9 @@ def _plan_of(tx: Tx, project: Project, assignment: Assignment) -> AssignmentPlan
         for p, c in effort.items()
     ]  # fmt: skip
     return AssignmentPlan(
-        assignment, problems(_named(assignment, names)), sum(x.judgments for x in loads),
-        sum(x.hours for x in loads), loads,
-        [x.name for x in loads if not x.tasks],
+        assignment, problems(_named(assignment, names)), sum(x.judgments for x in workloads),
+        sum(x.hours for x in workloads), workloads,
+        [x.name for x in workloads if not x.tasks],
     )  # fmt: skip
 
 

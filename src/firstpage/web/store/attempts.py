@@ -80,9 +80,9 @@ def check(tx: Tx, login: str, source: RequestSource) -> None:
     since, waits = tx.later(minutes=-MINUTES), []
     for condition, limit in limits:
         oldest = tx.value(  # once this one expires, another attempt is allowed
-            select(attempts.c.at)
-            .where(condition, attempts.c.at > since)
-            .order_by(attempts.c.at.desc())
+            select(attempts.c.recorded_at)
+            .where(condition, attempts.c.recorded_at > since)
+            .order_by(attempts.c.recorded_at.desc())
             .offset(limit - 1)
             .limit(1)
         )
@@ -94,8 +94,8 @@ def check(tx: Tx, login: str, source: RequestSource) -> None:
 
 def add_failure(tx: Tx, login: str, source: RequestSource) -> None:
     """Record a failure."""
-    tx.run(delete(attempts).where(attempts.c.at < tx.later(minutes=-MINUTES)))
-    tx.add(attempts, login=_stored(login), address=source.name, at=tx.now)
+    tx.run(delete(attempts).where(attempts.c.recorded_at < tx.later(minutes=-MINUTES)))
+    tx.add(attempts, login=_stored(login), address=source.name, recorded_at=tx.now)
 
 
 def forget(tx: Tx, login: str, source: RequestSource | None = None) -> None:

@@ -13,14 +13,16 @@ from sqlalchemy import RowMapping, select
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.tables import audit, people
 
-PERSON_DETAILS = ("who", "whose")  # details that are the id of a person
+ACCOUNT = "account"  # the detail that is the id of a person
 
 
 def note(
     tx: Tx, action: str, *, person: int | None = None, project: int | None = None, **details: Any
 ) -> None:
     """Record a change, in the transaction that makes it."""
-    tx.add(audit, at=tx.now, person=person, project=project, action=action, what=details)
+    tx.add(
+        audit, recorded_at=tx.now, person=person, project=project, action=action, details=details
+    )
 
 
 def changes(
@@ -42,7 +44,7 @@ def changes(
 
 def _named(tx: Tx, rows: Sequence[RowMapping]) -> list[dict[str, Any]]:
     """Return rows whose details have names in place of people's ids."""
-    ids = {row["what"][key] for row in rows for key in PERSON_DETAILS if key in row["what"]}
+    ids = {row["details"][ACCOUNT] for row in rows if ACCOUNT in row["details"]}
     names = {
         row["id"]: row["login"]
         if row["login"] == row["name"]
@@ -52,9 +54,9 @@ def _named(tx: Tx, rows: Sequence[RowMapping]) -> list[dict[str, Any]]:
     return [
         {
             **row,
-            "what": {
-                key: names.get(value, value) if key in PERSON_DETAILS else value
-                for key, value in row["what"].items()
+            "details": {
+                key: names.get(value, value) if key == ACCOUNT else value
+                for key, value in row["details"].items()
             },
         }
         for row in rows

@@ -246,6 +246,7 @@ def dump(tx: Tx, sqlite: bool = True) -> Iterator[str]:
 
 def _restrict_access(out: IO[bytes]) -> None:
     """Make a regular file readable by its owner only; links and devices are not changed."""
+    # A stream has no descriptor, and some systems have no such modes; the backup is written anyway.
     with suppress(OSError, AttributeError):
         if stat.S_ISREG(os.fstat(out.fileno()).st_mode):
             os.fchmod(out.fileno(), PRIVATE)

@@ -18,7 +18,7 @@ from firstpage.web.store.tables import (
     people,
     spans,
     tasks,
-    trained,
+    training_answers,
 )
 from firstpage.web.store.tasks import TO_DO
 
@@ -34,13 +34,13 @@ def forget(tx: Tx, person: Person, judgments: Judgments, by: Person) -> dict[str
     covered are reassigned.
     """
     uncovered = _projects_to_reassign(tx, person, judgments)
-    own = select(tasks.c.id).where(tasks.c.person == person.id)
+    own_tasks = select(tasks.c.id).where(tasks.c.person == person.id)
     count = {
-        "tasks": len(tx.all(own)),
-        "judgments": len(tx.all(select(events.c.id).where(events.c.task.in_(own)))),
+        "tasks": len(tx.all(own_tasks)),
+        "judgments": len(tx.all(select(events.c.id).where(events.c.task.in_(own_tasks)))),
     }
     logins.end_all(tx, person.id)
-    tx.run(delete(trained).where(trained.c.person == person.id))
+    tx.run(delete(training_answers).where(training_answers.c.person == person.id))
     if judgments == "remove":
         _remove(tx, person)
     else:
@@ -49,7 +49,7 @@ def forget(tx: Tx, person: Person, judgments: Judgments, by: Person) -> dict[str
     _anonymize(tx, person)
     for project in projects.projects_of(tx, person.id):
         audit.note(
-            tx, "data deleted", person=by.id, project=project, who=person.id,
+            tx, "data deleted", person=by.id, project=project, account=person.id,
             judgments=judgments, **{"count": count},
         )  # fmt: skip
     present = memberships.c.departed_at.is_(None) & (memberships.c.person == person.id)
@@ -68,9 +68,9 @@ def _projects_to_reassign(tx: Tx, person: Person, judgments: Judgments) -> list[
 
 
 def _remove(tx: Tx, person: Person) -> None:
-    own = select(tasks.c.id).where(tasks.c.person == person.id)
-    tx.run(delete(events).where(events.c.task.in_(own)))
-    tx.run(delete(spans).where(spans.c.task.in_(own)))
+    own_tasks = select(tasks.c.id).where(tasks.c.person == person.id)
+    tx.run(delete(events).where(events.c.task.in_(own_tasks)))
+    tx.run(delete(spans).where(spans.c.task.in_(own_tasks)))
     tx.run(delete(tasks).where(tasks.c.person == person.id))
 
 
@@ -92,10 +92,10 @@ def _anonymize(tx: Tx, person: Person) -> None:
 
 def _redact_audit(tx: Tx, person: Person) -> None:
     """Remove a person's words and addresses from the audit log; the actions stay."""
-    own = audit_table.c.person == person.id
+    own_rows = audit_table.c.person == person.id
     addresses = audit_table.c.action.in_(("logged in", "login failed"))
-    tx.run(update(audit_table).where(own, addresses).values(what={}))
-    for row in tx.all(select(audit_table.c.id, audit_table.c.what).where(own)):
-        details = {k: v for k, v in row["what"].items() if k not in PERSONAL}
-        if details != row["what"]:
-            tx.run(update(audit_table).where(audit_table.c.id == row["id"]).values(what=details))
+    tx.run(update(audit_table).where(own_rows, addresses).values(details={}))
+    for row in tx.all(select(audit_table.c.id, audit_table.c.details).where(own_rows)):
+        details = {k: v for k, v in row["details"].items() if k not in PERSONAL}
+        if details != row["details"]:
+            tx.run(update(audit_table).where(audit_table.c.id == row["id"]).values(details=details))

@@ -36,7 +36,7 @@ LINKS: Select[Any] = (
     )
     .outerjoin(project_table, project_table.c.id == invitations.c.project)
     .outerjoin(people_table, people_table.c.id == invitations.c.person)
-    .outerjoin(MAKER, MAKER.c.id == invitations.c.made_by)
+    .outerjoin(MAKER, MAKER.c.id == invitations.c.created_by)
     .outerjoin(USER, USER.c.id == invitations.c.used_by)
 )  # fmt: skip
 
@@ -78,7 +78,7 @@ class LinkInfo:
     role: str | None
     project: str | None  # its slug
     login: str | None  # the only account that may use it
-    made_by: str | None  # names; a link made on the command line has none
+    created_by: str | None  # names; a link made on the command line has none
     used_by: str | None
     created: str
     expires: str
@@ -200,9 +200,9 @@ def _make(tx: Tx, kind: str, by: Person | None, days: float, **row: Any) -> Link
     expires = tx.later(days=days)
     number = tx.add(
         invitations, token_hash=logins.token_hash(token), kind=kind, created=tx.now,
-        expires=expires, made_by=by.id if by else None, **row,
+        expires=expires, created_by=by.id if by else None, **row,
     )  # fmt: skip
-    details = {"id": number, "role": row.get("role"), "whose": row.get("person")}
+    details = {"id": number, "role": row.get("role"), "account": row.get("person")}
     audit.note(
         tx, f"{NOUNS[kind]} created", person=by.id if by else None, project=row.get("project"),
         **{name: value for name, value in details.items() if value is not None},
@@ -216,7 +216,7 @@ def _end(tx: Tx, row: RowMapping, verb: str, by: Person | None) -> None:
     tx.run(update(invitations).where(invitations.c.id == row["id"]).values(used_at=tx.now))
     audit.note(
         tx, f"{NOUNS[row['kind']]} {verb}", person=by.id if by else None, project=row["project"],
-        id=row["id"], **({} if row["person"] is None else {"whose": row["person"]}),
+        id=row["id"], **({} if row["person"] is None else {"account": row["person"]}),
     )  # fmt: skip
 
 
@@ -226,9 +226,9 @@ def _works(tx: Tx, row: RowMapping) -> bool:
         return False
     if row["kind"] == "join" and row["project"] is None:
         return not people.has_admin(tx)
-    if row["made_by"] is None:  # made on the command line
+    if row["created_by"] is None:  # made on the command line
         return True
-    maker = people.get(tx, row["made_by"])
+    maker = people.get(tx, row["created_by"])
     if maker is None or maker.admin:
         return maker is not None
     if row["kind"] == "join":

@@ -19,10 +19,10 @@ from firstpage.labeling.session.estimate import SessionProgress, remaining_quest
 from firstpage.labeling.session.events import (
     Event,
     InconsistentEventError,
-    Judged,
-    Revised,
-    Switched,
-    Undone,
+    Judgment,
+    Revision,
+    SettingChange,
+    Undo,
 )
 from firstpage.labeling.session.session import Session
 from firstpage.labeling.strategies.exhaustive import GRADES
@@ -107,7 +107,7 @@ class JudgingService:
         def event(session: Session) -> Event:
             question = session.question
             kind = "judgment" if question is None else question.kind
-            return Judged(
+            return Judgment(
                 answer.left, answer.right, answer.outcome, answer.bad, kind, answer.skipped
             )
 
@@ -119,20 +119,20 @@ class JudgingService:
     def undo(self, task: int, person: Person, seq: int, key: str) -> TaskState:
         """Undo the last judgment."""
         with self._locked(task, person, key) as lock:
-            return self._record(lock, person, seq, key, lambda _: Undone())
+            return self._record(lock, person, seq, key, lambda _: Undo())
 
     def revise(
-        self, task: int, person: Person, seq: int, key: str, at: int, outcome: int,
+        self, task: int, person: Person, seq: int, key: str, index: int, outcome: int,
         bad: tuple[str, ...] = (),
     ) -> TaskState:  # fmt: skip
-        """Replace the answer of judgment number `at`."""
+        """Replace the answer of judgment number `index`, from 0."""
         with self._locked(task, person, key) as lock:
-            old = lock.task.session.judgments[at : at + 1]
+            old = lock.task.session.judgments[index : index + 1]
             _check_outcome(lock.task.task.tool, outcome, bool(old) and old[0].right is None)
             if old:
                 revised = SubmittedAnswer(seq, key, old[0].left, old[0].right, outcome, bad)
                 _check_buttons(lock.task, revised)
-            return self._record(lock, person, seq, key, lambda _: Revised(at, outcome, bad))
+            return self._record(lock, person, seq, key, lambda _: Revision(index, outcome, bad))
 
     def switch(self, task: int, by: Person, key: str, changes: Mapping[str, Any]) -> TaskState:
         """Change the strategy or k for the remaining questions; done by a lead."""
@@ -146,7 +146,9 @@ class JudgingService:
             projects.check_strategy(setting, (row.tool,))
             if setting.strategy != session.setting.strategy:
                 check_documents(row.query_key, row.n, setting.strategy, setting.refine)
-            state = self._record(lock, by, len(session.events), key, lambda _: Switched(setting))
+            state = self._record(
+                lock, by, len(session.events), key, lambda _: SettingChange(setting)
+            )
         with self.store.write() as tx:
             audit.note(tx, "task switched", person=by.id, project=row.project, task=task, **changes)
         return state
@@ -171,7 +173,7 @@ class JudgingService:
             lock.cached = None
         return self.state(task, person)
 
-    def ahead(self, task: int, person: Person) -> list[str]:
+    def documents_to_prefetch(self, task: int, person: Person) -> list[str]:
         """Return the URLs of the documents that may be shown after the open question."""
         with self._locked(task, person) as lock:
             opened = lock.task
@@ -190,11 +192,11 @@ class JudgingService:
         low, high = remaining_questions(
             task.setting.strategy, task.n, task.setting.k, SessionProgress(0, 0)
         )
-        return max(1, low - task.asked), max(1, high - task.asked)
+        return max(1, low - task.judgments), max(1, high - task.judgments)
 
     def judgments(
         self, task: int, person: Person
-    ) -> list[tuple[Judged, ShownDocument, ShownDocument | None]]:
+    ) -> list[tuple[Judgment, ShownDocument, ShownDocument | None]]:
         """Return the person's current judgments with their documents, in order."""
         with self._locked(task, person) as lock:
             docs = lock.task.docs
@@ -274,7 +276,7 @@ class JudgingService:
         session = opened.session
         log.append(tx, row.id, seq, key, session.events[-1], person.id, timing)
         tasks.set_state(
-            tx, row.id, "started" if result is None else "done", asked=len(session.judgments),
+            tx, row.id, "started" if result is None else "done", judgments=len(session.judgments),
             result=result,
         )  # fmt: skip
 

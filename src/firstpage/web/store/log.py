@@ -73,7 +73,7 @@ def append(
         tx.add(
             events, task=task, seq=seq, key=key, event=record, person=person,
             shown_at=timing.shown_at, answered_at=timing.answered_at, **timing.sums(),
-            spans=list(timing.spans) or None, comment=timing.comment, at=tx.now,
+            spans=list(timing.spans) or None, comment=timing.comment, recorded_at=tx.now,
             cost=None if timing.cost is None else dict(timing.cost),
         )  # fmt: skip
     except IntegrityError as error:
@@ -83,4 +83,6 @@ def append(
 def add_spans(tx: Tx, task: int, key: str, timing: Timing) -> None:
     """Record time that ended without an answer, once per key."""
     if tx.value(select(spans.c.id).where(spans.c.task == task, spans.c.key == key)) is None:
-        tx.add(spans, task=task, key=key, spans=list(timing.spans), at=tx.now, **timing.sums())
+        tx.add(
+            spans, task=task, key=key, spans=list(timing.spans), recorded_at=tx.now, **timing.sums()
+        )

@@ -47,7 +47,7 @@ def start(tx: Tx, person: Person) -> tuple[str, Login]:
     tx.run(delete(logins).where(logins.c.expires < tx.now))
     row = tx.add(
         logins, token_hash=token_hash(token), person=person.id, csrf=csrf,
-        created=tx.now, seen=tx.now, expires=tx.later(days=DAYS),
+        created=tx.now, last_seen=tx.now, expires=tx.later(days=DAYS),
     )  # fmt: skip
     return token, Login(row, person, csrf)
 
@@ -58,13 +58,15 @@ def find(tx: Tx, token: str) -> Login | None:
     if row is None:
         return None
     person = Person(row["person"], row["login"], row["name"], row["admin"])
-    return Login(row["id"], person, row["csrf"], row["seen"] < tx.later(seconds=-STALE))
+    return Login(row["id"], person, row["csrf"], row["last_seen"] < tx.later(seconds=-STALE))
 
 
 def touch(tx: Tx, login: int) -> None:
     """Record that a session is in use, and extend it."""
     tx.run(
-        update(logins).where(logins.c.id == login).values(seen=tx.now, expires=tx.later(days=DAYS))
+        update(logins)
+        .where(logins.c.id == login)
+        .values(last_seen=tx.now, expires=tx.later(days=DAYS))
     )
 
 

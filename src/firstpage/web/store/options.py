@@ -37,13 +37,16 @@ class Options(BaseModel):
     replicates: int = Field(1, ge=1, le=1000, description="an integer from 1 to 1000")
     # Several tools, for a study; None: the project's own.
     tools: Tools | None = Field(None, description="a list of pairs, grades, lists, each once")
+    # Groups of queries that are assigned together; None: as many as assessors.
     folds: int | None = Field(None, ge=1, le=100_000, description="an integer from 1 to 100000")
     # Whether documents are read from right to left; None: as their text is.
     rtl: bool | None = Field(None, description="true or false")
     # Expected seconds per judgment; None: as published for the tool.
-    seconds: Number | None = Field(None, ge=0.1, le=3600, description="seconds from 0.1 to 3600")
+    seconds_per_judgment: Number | None = Field(
+        None, ge=0.1, le=3600, description="seconds from 0.1 to 3600"
+    )
     # How the next pair of lists is chosen: in working order, or the most informative one.
-    choose: Literal["order", "simple-margin", "diverse", "committee"] = Field(
+    list_selection: Literal["order", "simple-margin", "diverse", "committee"] = Field(
         "order", description="one of order, simple-margin, diverse, committee"
     )
 

@@ -61,7 +61,7 @@ class Member:
     roles: tuple[str, ...]
 
     @property
-    def leads(self) -> bool:
+    def is_lead(self) -> bool:
         """Whether the person is a lead of the project, or an admin."""
         return "lead" in self.roles or self.person.admin
 
@@ -239,7 +239,7 @@ def join(tx: Tx, project: Project, person: Person, role: str, by: Person | None 
         tx.add(memberships, **key, joined=tx.now)
     audit.note(
         tx, "joined", person=by.id if by else person.id, project=project.id,
-        who=person.id, role=role,
+        account=person.id, role=role,
     )  # fmt: skip
 
 
@@ -256,7 +256,7 @@ def leave(tx: Tx, project: Project, person: Person, by: Person) -> bool:
     )
     departed = tx.run(update(memberships).where(present).values(departed_at=tx.now))
     if departed:
-        audit.note(tx, "departed", person=by.id, project=project.id, who=person.id)
+        audit.note(tx, "departed", person=by.id, project=project.id, account=person.id)
     return departed > 0
 
 

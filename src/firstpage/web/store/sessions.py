@@ -64,8 +64,8 @@ class OpenQuestion:
 class TaskState:
     """The state of a task: its open question and its progress.
 
-    `asked` is the number of current judgments, `remaining` the estimated range of questions still
-    to come.
+    `judgments` is the number of current judgments, `remaining` the estimated range of the number
+    of questions still to come.
     """
 
     task: int
@@ -74,7 +74,7 @@ class TaskState:
     query: ShownQuery
     seq: int
     question: OpenQuestion | None
-    asked: int
+    judgments: int
     remaining: tuple[int, int]
     done: bool
     can_undo: bool
@@ -172,14 +172,16 @@ def _new_session(tx: Tx, row: TaskRow) -> OpenTask:
     """Return the task with its session before the first event."""
     options = projects.get(tx, row.project).options
     documents = texts.documents_of(tx, row.query)
-    golds = texts.golds_of(tx, row.project, "gold", row.query)
+    gold_questions = texts.gold_questions_of(tx, row.project, "gold", row.query)
     graded = row.tool == "grades"  # gold questions of the other form are not asked
     matching = [
-        Gold(g["left"], g["right"], g["outcome"]) for g in golds if (g["right"] is None) == graded
+        Gold(g["left"], g["right"], g["outcome"])
+        for g in gold_questions
+        if (g["right"] is None) == graded
     ]
     priors = [d["prior"] for d in documents]
     session = Session(
-        [d["key"] for d in documents], row.setting, golds=matching,
+        [d["key"] for d in documents], row.setting, gold_questions=matching,
         prior=None if None in priors else priors,
     )  # fmt: skip
     docs = {d["key"]: shown_document(d, options.rtl) for d in documents}
@@ -192,7 +194,7 @@ def finish_if_trivial(tx: Tx, task: int) -> None:
     if row is None or row.n != 1 or row.tool == "grades":
         return
     session = _new_session(tx, row).session
-    tasks.set_state(tx, task, "done", asked=0, result=result_of(session))
+    tasks.set_state(tx, task, "done", judgments=0, result=result_of(session))
 
 
 def result_of(session: Session) -> dict[str, Any] | None:

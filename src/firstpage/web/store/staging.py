@@ -18,7 +18,7 @@ from sqlalchemy import delete, select, update
 
 from firstpage.errors import DataError
 from firstpage.web.store.connect import Store, Tx
-from firstpage.web.store.tables import documents, golds, images, projects, queries
+from firstpage.web.store.tables import documents, gold_questions, images, projects, queries
 from firstpage.web.store.texts import DocumentRecord, add_image, document_row
 
 STAGING = "staging"  # the state of a project that is being filled
@@ -69,11 +69,11 @@ class Staging:
                     add_image(tx, digest, kind, data)
                 tx.add_all(documents, rows)
 
-    def add_golds(self, rows: Sequence[Row]) -> None:
+    def add_gold_questions(self, rows: Sequence[Row]) -> None:
         """Write gold questions."""
         for batch in _batches(rows, lambda row: len(row["explanation"])):
             with self._transaction() as tx:
-                tx.add_all(golds, [{**row, "project": self.id} for row in batch])
+                tx.add_all(gold_questions, [{**row, "project": self.id} for row in batch])
 
     @contextmanager
     def _transaction(self) -> Iterator[Tx]:
@@ -85,18 +85,18 @@ class Staging:
         self._pause(max(PAUSE, time.monotonic() - start))
 
     def _check_alive(self, tx: Tx) -> None:
-        own = projects.c.slug == self.slug  # ids are reused, names are not
-        if not tx.run(update(projects).where(own).values(created=tx.now)):
+        own_project = projects.c.slug == self.slug  # ids are reused, names are not
+        if not tx.run(update(projects).where(own_project).values(created=tx.now)):
             raise DataError("the import was idle for too long and was removed; import again.")
 
-    def move(self, tx: Tx, project: int, golds_before: int) -> None:
+    def move(self, tx: Tx, project: int, gold_questions_before: int) -> None:
         """Move everything into a project: one statement each for queries and gold questions."""
         self._check_alive(tx)
         tx.run(update(queries).where(queries.c.project == self.id).values(project=project))
         tx.run(
-            update(golds)
-            .where(golds.c.project == self.id)
-            .values(project=project, position=golds.c.position + golds_before)
+            update(gold_questions)
+            .where(gold_questions.c.project == self.id)
+            .values(project=project, position=gold_questions.c.position + gold_questions_before)
         )
         tx.run(delete(projects).where(projects.c.slug == self.slug))
 
@@ -127,12 +127,13 @@ def _discard(store: Store, slug: str, pause: Callable[[float], None]) -> None:
 
 def _delete_some(tx: Tx, staging: int) -> bool:
     """Delete some rows of an import; return whether there were any."""
-    own = select(queries.c.id).where(queries.c.project == staging)
-    for table, where in (
-        (documents, documents.c.query.in_(own)), (golds, golds.c.project == staging),
+    query_ids = select(queries.c.id).where(queries.c.project == staging)
+    for table, condition in (
+        (documents, documents.c.query.in_(query_ids)),
+        (gold_questions, gold_questions.c.project == staging),
         (queries, queries.c.project == staging),
     ):  # fmt: skip
-        ids = [row["id"] for row in tx.all(select(table.c.id).where(where).limit(DELETED_ROWS))]
+        ids = [row["id"] for row in tx.all(select(table.c.id).where(condition).limit(DELETED_ROWS))]
         if ids and table is documents:
             _delete_documents(tx, ids)
         elif ids:
@@ -144,11 +145,11 @@ def _delete_some(tx: Tx, staging: int) -> bool:
 
 def _delete_documents(tx: Tx, ids: Sequence[int]) -> None:
     """Delete documents, and images that no other document shows."""
-    own = documents.c.id.in_(ids)
-    digests = {row["image"] for row in tx.all(select(documents.c.image).where(own))} - {None}
-    tx.run(delete(documents).where(own))
-    others = select(documents.c.id).where(documents.c.image == images.c.id).exists()
-    tx.run(delete(images).where(images.c.id.in_(digests), ~others))
+    deleted = documents.c.id.in_(ids)
+    digests = {row["image"] for row in tx.all(select(documents.c.image).where(deleted))} - {None}
+    tx.run(delete(documents).where(deleted))
+    still_used = select(documents.c.id).where(documents.c.image == images.c.id).exists()
+    tx.run(delete(images).where(images.c.id.in_(digests), ~still_used))
 
 
 def _batches(rows: Iterable[Any], size: Callable[[Any], int]) -> Iterator[list[Any]]:

@@ -80,7 +80,7 @@ invitations = Table(
     _foreign("project", "projects", null=True),
     Column("role", String(16)),
     _foreign("person", "people", null=True, index=False),  # whose password
-    _foreign("made_by", "people", null=True, index=False),
+    _foreign("created_by", "people", null=True, index=False),
     _time("created"), _time("expires"),
     # used_at without used_by: the link was revoked or replaced
     _foreign("used_by", "people", null=True, index=False), _time("used_at", null=True),
@@ -117,8 +117,9 @@ images = Table(
     Column("data", LargeBinary, nullable=False),
 )  # fmt: skip
 
-golds = Table(
-    "golds", metadata, _id(), _foreign("project", "projects"), _foreign("query", "queries"),
+gold_questions = Table(
+    "gold_questions", metadata, _id(), _foreign("project", "projects"),
+    _foreign("query", "queries"),
     Column("kind", String(16), nullable=False),  # gold or training
     Column("left", String(200), nullable=False),
     Column("right", String(200)),
@@ -136,7 +137,7 @@ tasks = Table(
     Column("reason", Text),  # why it was skipped
     Column("setting", JSON, nullable=False),
     Column("position", Integer, nullable=False),
-    Column("asked", Integer, nullable=False, default=0),  # current judgments
+    Column("judgments", Integer, nullable=False, default=0),  # current judgments
     Column("result", JSON),  # once done; a replay of the events gives the same
     _time("started", null=True), _time("finished", null=True),
     UniqueConstraint("query", "person", "tool"),
@@ -153,8 +154,8 @@ events = Table(
     Column("away_ms", BigInteger),
     Column("spans", JSON),
     Column("comment", Text),
-    Column("cost", JSON),  # of an answer by a program: seconds, tokens, money
-    _time("at"),
+    Column("cost", JSON),  # of an answer by a program: seconds, tokens, price
+    _time("recorded_at"),
     UniqueConstraint("task", "seq"), UniqueConstraint("task", "key"),
 )  # fmt: skip
 
@@ -164,18 +165,18 @@ spans = Table(  # time that ended without an answer, as in a closed tab
     Column("active_ms", BigInteger), Column("paused_ms", BigInteger),
     Column("away_ms", BigInteger),
     Column("spans", JSON, nullable=False),
-    _time("at"),
+    _time("recorded_at"),
     UniqueConstraint("task", "key"),
 )  # fmt: skip
 
-trained = Table(
-    "trained", metadata, _id(), _foreign("project", "projects", index=False),
-    _foreign("person", "people", index=False), _foreign("gold", "golds", index=False),
+training_answers = Table(
+    "training_answers", metadata, _id(), _foreign("project", "projects", index=False),
+    _foreign("person", "people", index=False), _foreign("gold", "gold_questions", index=False),
     Column("round", Integer, nullable=False),
     Column("key", String(64), nullable=False),
     Column("outcome", Integer, nullable=False),
     Column("correct", Boolean, nullable=False),
-    _time("at"),
+    _time("recorded_at"),
     UniqueConstraint("project", "person", "round", "gold"),
     UniqueConstraint("project", "person", "key"),
 )  # fmt: skip
@@ -185,21 +186,22 @@ logins = Table(
     Column("token_hash", String(64), nullable=False, unique=True),
     _foreign("person", "people"),
     Column("csrf", String(64), nullable=False),
-    _time("created"), _time("seen"), _time("expires"),
+    _time("created"), _time("last_seen"), _time("expires"),
 )  # fmt: skip
 
 attempts = Table(
     "attempts", metadata, _id(),
     Column("login", String(100), nullable=False),
     Column("address", String(64), nullable=False),
-    _time("at"),
-    Index("ix_attempts_login_at", "login", "at"), Index("ix_attempts_address_at", "address", "at"),
+    _time("recorded_at"),
+    Index("ix_attempts_login_recorded_at", "login", "recorded_at"),
+    Index("ix_attempts_address_recorded_at", "address", "recorded_at"),
 )  # fmt: skip
 
 audit = Table(
-    "audit", metadata, _id(), _time("at"),
+    "audit", metadata, _id(), _time("recorded_at"),
     _foreign("person", "people", null=True, index=False),
     _foreign("project", "projects", null=True),
     Column("action", String(64), nullable=False),
-    Column("what", JSON, nullable=False),
+    Column("details", JSON, nullable=False),
 )  # fmt: skip

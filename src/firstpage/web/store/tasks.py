@@ -52,7 +52,7 @@ class TaskRow:
     replicate: int
     state: str
     setting: Setting
-    asked: int  # current judgments
+    judgments: int  # current judgments
     n: int  # documents
     started: str | None
     finished: str | None
@@ -116,7 +116,7 @@ def abandoned(row: TaskRow, present: Collection[int]) -> bool:
 
 
 def set_state(
-    tx: Tx, task: int, state: str, *, asked: int | None = None, reason: str | None = None,
+    tx: Tx, task: int, state: str, *, judgments: int | None = None, reason: str | None = None,
     result: dict[str, Any] | None = None,
 ) -> None:  # fmt: skip
     """Set a task's state, with the times of its first start and its last end."""
@@ -124,8 +124,8 @@ def set_state(
     if state in ("started", "done"):
         values["started"] = func.coalesce(tasks.c.started, tx.now)
     values["finished"] = tx.now if state in ("done", "skipped") else None
-    if asked is not None:
-        values["asked"] = asked
+    if judgments is not None:
+        values["judgments"] = judgments
     tx.run(update(tasks).where(tasks.c.id == task).values(**values))
 
 
@@ -144,8 +144,8 @@ def sees_query(tx: Tx, person: int, query: int) -> bool:
     return tx.value(task) is not None
 
 
-def _rows(tx: Tx, *where: ColumnElement[bool]) -> list[TaskRow]:
-    return [_task(row) for row in tx.all(TASK_ROWS.where(*where))]
+def _rows(tx: Tx, *conditions: ColumnElement[bool]) -> list[TaskRow]:
+    return [_task(row) for row in tx.all(TASK_ROWS.where(*conditions))]
 
 
 def _task(row: RowMapping) -> TaskRow:

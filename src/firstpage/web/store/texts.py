@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import RowMapping, func, select
 
 from firstpage.web.store.connect import Tx
-from firstpage.web.store.tables import documents, golds, images, queries
+from firstpage.web.store.tables import documents, gold_questions, images, queries
 
 KINDS = ("text", "html", "image", "card", "list")
 LISTED = ("id", "query", "key", "title", "kind", "fields", "prior", "position")  # all but body
@@ -97,12 +97,16 @@ def add_image(tx: Tx, digest: str, kind: str, data: bytes) -> None:
         tx.run(images.insert().values(id=digest, type=kind, data=data))
 
 
-def golds_of(tx: Tx, project: int, kind: str, query: int | None = None) -> Sequence[RowMapping]:
+def gold_questions_of(
+    tx: Tx, project: int, kind: str, query: int | None = None
+) -> Sequence[RowMapping]:
     """Return the gold questions of a project, or of one query, in order."""
-    rows = select(golds).where(golds.c.project == project, golds.c.kind == kind)
+    rows = select(gold_questions).where(
+        gold_questions.c.project == project, gold_questions.c.kind == kind
+    )
     if query is not None:
-        rows = rows.where(golds.c.query == query)
-    return tx.all(rows.order_by(golds.c.position))
+        rows = rows.where(gold_questions.c.query == query)
+    return tx.all(rows.order_by(gold_questions.c.position))
 
 
 GRADE = "grade"  # of an item; an integer, absent or None if it is not judged

@@ -16,12 +16,12 @@ from firstpage.web.store.sessions import (
     shown_document,
     shown_options,
 )
-from firstpage.web.store.tables import golds, queries, trained
+from firstpage.web.store.tables import gold_questions, queries, training_answers
 from firstpage.web.store.tasks import TaskRow
 
 ANY_QUESTION = (
-    select(golds.c.id)
-    .where(golds.c.project == bindparam("project"), golds.c.kind == "training")
+    select(gold_questions.c.id)
+    .where(gold_questions.c.project == bindparam("project"), gold_questions.c.kind == "training")
     .limit(1)
 )
 PRACTICE_FIRST = "Please answer the practice questions first."
@@ -49,13 +49,15 @@ def progress(tx: Tx, project: Project, person: int) -> TrainingProgress:
 
     A person passes by answering the fraction that the project requires correctly in one round.
     """
-    questions = texts.golds_of(tx, project.id, "training")
+    questions = texts.gold_questions_of(tx, project.id, "training")
     if not questions:
         return TrainingProgress(False, True, 0, 0, 0, ())
-    own = (trained.c.project == project.id) & (trained.c.person == person)
-    last = tx.value(select(func.max(trained.c.round)).where(own))
+    own_answers = (training_answers.c.project == project.id) & (training_answers.c.person == person)
+    last = tx.value(select(func.max(training_answers.c.round)).where(own_answers))
     number = 0 if last is None else int(last)
-    answers = tx.all(select(trained).where(own, trained.c.round == number))
+    answers = tx.all(
+        select(training_answers).where(own_answers, training_answers.c.round == number)
+    )
     correct = sum(bool(row["correct"]) for row in answers)
     done = {row["gold"] for row in answers}
     unanswered = tuple(row for row in questions if row["id"] not in done)
@@ -77,10 +79,10 @@ def blocked(tx: Tx, task: TaskRow) -> str | None:
 
 def state(tx: Tx, project: Project, person: int) -> TaskState:
     """Return the open practice question, in the form of any other task."""
-    now = progress(tx, project, person)
+    practice = progress(tx, project, person)
     question, query = None, ShownQuery("", "")
-    if now.unanswered:
-        gold = now.unanswered[0]
+    if practice.unanswered:
+        gold = practice.unanswered[0]
         row = tx.first(select(queries).where(queries.c.id == gold["query"]))
         assert row is not None
         query = ShownQuery(row["text"], row["description"])
@@ -88,47 +90,53 @@ def state(tx: Tx, project: Project, person: int) -> TaskState:
         docs = {d["key"]: shown_document(d, rtl) for d in texts.documents_of(tx, gold["query"])}
         right = None if gold["right"] is None else docs[gold["right"]]
         question = OpenQuestion("training", docs[gold["left"]], right)
-    count = len(now.unanswered)
+    count = len(practice.unanswered)
     return TaskState(
-        0, project.slug, _tool(now, project), query, now.round * ROUND_SEQ + now.answered,
-        question, now.answered, (count, count), now.passed, False, shown_options(project.options),
-        _message(now),
+        0, project.slug, _tool(practice, project), query,
+        practice.round * ROUND_SEQ + practice.answered, question, practice.answered,
+        (count, count), practice.passed, False, shown_options(project.options), _message(practice),
     )  # fmt: skip
 
 
 def recorded(tx: Tx, project: Project, person: int, key: str) -> tuple[bool, str] | None:
     """Return the reply to an answer that was recorded under this key; None if there is none."""
     row = tx.first(
-        select(trained.c.correct, golds.c.explanation)
-        .join(golds, golds.c.id == trained.c.gold)
-        .where(trained.c.project == project.id, trained.c.person == person, trained.c.key == key)
+        select(training_answers.c.correct, gold_questions.c.explanation)
+        .join(gold_questions, gold_questions.c.id == training_answers.c.gold)
+        .where(
+            training_answers.c.project == project.id,
+            training_answers.c.person == person,
+            training_answers.c.key == key,
+        )
     )
     return None if row is None else (bool(row["correct"]), row["explanation"])
 
 
 def answer(tx: Tx, project: Project, person: int, key: str, outcome: int) -> tuple[bool, str]:
     """Record an answer to the open question; return whether it is correct, and why."""
-    now = progress(tx, project, person)
-    gold = now.unanswered[0]
+    practice = progress(tx, project, person)
+    gold = practice.unanswered[0]
     correct = outcome == gold["outcome"]
     tx.add(
-        trained, project=project.id, person=person, gold=gold["id"], round=now.round, key=key,
-        outcome=outcome, correct=correct, at=tx.now,
+        training_answers, project=project.id, person=person, gold=gold["id"], round=practice.round,
+        key=key, outcome=outcome, correct=correct, recorded_at=tx.now,
     )  # fmt: skip
     return correct, gold["explanation"]
 
 
-def _tool(now: TrainingProgress, project: Project) -> str:
-    if now.unanswered and now.unanswered[0]["right"] is None:
+def _tool(practice: TrainingProgress, project: Project) -> str:
+    if practice.unanswered and practice.unanswered[0]["right"] is None:
         return "grades"
     return "pairs" if project.tool == "grades" else project.tool
 
 
-def _message(now: TrainingProgress) -> str | None:
-    if not now.needed:
+def _message(practice: TrainingProgress) -> str | None:
+    if not practice.needed:
         return "This project has no practice questions."
-    if now.passed:
+    if practice.passed:
         return "You passed the practice. Thank you."
-    if now.round and not now.answered:
-        return f"{now.correct} answers were correct, which is not enough yet; please try again."
+    if practice.round and not practice.answered:
+        return (
+            f"{practice.correct} answers were correct, which is not enough yet; please try again."
+        )
     return None

@@ -21,11 +21,11 @@ def upgrade() -> None:
     _memberships()
     _queries()
     _documents()
-    _golds()
+    _gold_questions()
     _tasks()
     _events()
     _spans()
-    _trained()
+    _training_answers()
 
 
 def _attempts() -> None:
@@ -34,12 +34,16 @@ def _attempts() -> None:
         sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
         sa.Column("login", sa.String(length=100), nullable=False),
         sa.Column("address", sa.String(length=64), nullable=False),
-        sa.Column("at", sa.String(length=32), nullable=False),
+        sa.Column("recorded_at", sa.String(length=32), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_attempts")),
     )
     with op.batch_alter_table("attempts", schema=None) as batch_op:
-        batch_op.create_index("ix_attempts_address_at", ["address", "at"], unique=False)
-        batch_op.create_index("ix_attempts_login_at", ["login", "at"], unique=False)
+        batch_op.create_index(
+            "ix_attempts_address_recorded_at", ["address", "recorded_at"], unique=False
+        )
+        batch_op.create_index(
+            "ix_attempts_login_recorded_at", ["login", "recorded_at"], unique=False
+        )
 
 
 def _images() -> None:
@@ -88,11 +92,11 @@ def _audit() -> None:
     op.create_table(
         "audit",
         sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
-        sa.Column("at", sa.String(length=32), nullable=False),
+        sa.Column("recorded_at", sa.String(length=32), nullable=False),
         sa.Column("person", sa.Integer(), nullable=True),
         sa.Column("project", sa.Integer(), nullable=True),
         sa.Column("action", sa.String(length=64), nullable=False),
-        sa.Column("what", sa.JSON(), nullable=False),
+        sa.Column("details", sa.JSON(), nullable=False),
         sa.ForeignKeyConstraint(["person"], ["people.id"], name=op.f("fk_audit_person")),
         sa.ForeignKeyConstraint(["project"], ["projects.id"], name=op.f("fk_audit_project")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_audit")),
@@ -110,12 +114,14 @@ def _invitations() -> None:
         sa.Column("project", sa.Integer(), nullable=True),
         sa.Column("role", sa.String(length=16), nullable=True),
         sa.Column("person", sa.Integer(), nullable=True),
-        sa.Column("made_by", sa.Integer(), nullable=True),
+        sa.Column("created_by", sa.Integer(), nullable=True),
         sa.Column("created", sa.String(length=32), nullable=False),
         sa.Column("expires", sa.String(length=32), nullable=False),
         sa.Column("used_by", sa.Integer(), nullable=True),
         sa.Column("used_at", sa.String(length=32), nullable=True),
-        sa.ForeignKeyConstraint(["made_by"], ["people.id"], name=op.f("fk_invitations_made_by")),
+        sa.ForeignKeyConstraint(
+            ["created_by"], ["people.id"], name=op.f("fk_invitations_created_by")
+        ),
         sa.ForeignKeyConstraint(["person"], ["people.id"], name=op.f("fk_invitations_person")),
         sa.ForeignKeyConstraint(["project"], ["projects.id"], name=op.f("fk_invitations_project")),
         sa.ForeignKeyConstraint(["used_by"], ["people.id"], name=op.f("fk_invitations_used_by")),
@@ -134,7 +140,7 @@ def _logins() -> None:
         sa.Column("person", sa.Integer(), nullable=False),
         sa.Column("csrf", sa.String(length=64), nullable=False),
         sa.Column("created", sa.String(length=32), nullable=False),
-        sa.Column("seen", sa.String(length=32), nullable=False),
+        sa.Column("last_seen", sa.String(length=32), nullable=False),
         sa.Column("expires", sa.String(length=32), nullable=False),
         sa.ForeignKeyConstraint(["person"], ["people.id"], name=op.f("fk_logins_person")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_logins")),
@@ -199,9 +205,9 @@ def _documents() -> None:
         batch_op.create_index(batch_op.f("ix_documents_image"), ["image"], unique=False)
 
 
-def _golds() -> None:
+def _gold_questions() -> None:
     op.create_table(
-        "golds",
+        "gold_questions",
         sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
         sa.Column("project", sa.Integer(), nullable=False),
         sa.Column("query", sa.Integer(), nullable=False),
@@ -211,13 +217,15 @@ def _golds() -> None:
         sa.Column("outcome", sa.Integer(), nullable=False),
         sa.Column("explanation", sa.Text(), nullable=False),
         sa.Column("position", sa.Integer(), nullable=False),
-        sa.ForeignKeyConstraint(["project"], ["projects.id"], name=op.f("fk_golds_project")),
-        sa.ForeignKeyConstraint(["query"], ["queries.id"], name=op.f("fk_golds_query")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_golds")),
+        sa.ForeignKeyConstraint(
+            ["project"], ["projects.id"], name=op.f("fk_gold_questions_project")
+        ),
+        sa.ForeignKeyConstraint(["query"], ["queries.id"], name=op.f("fk_gold_questions_query")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_gold_questions")),
     )
-    with op.batch_alter_table("golds", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_golds_project"), ["project"], unique=False)
-        batch_op.create_index(batch_op.f("ix_golds_query"), ["query"], unique=False)
+    with op.batch_alter_table("gold_questions", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_gold_questions_project"), ["project"], unique=False)
+        batch_op.create_index(batch_op.f("ix_gold_questions_query"), ["query"], unique=False)
 
 
 def _tasks() -> None:
@@ -233,7 +241,7 @@ def _tasks() -> None:
         sa.Column("reason", sa.Text(), nullable=True),
         sa.Column("setting", sa.JSON(), nullable=False),
         sa.Column("position", sa.Integer(), nullable=False),
-        sa.Column("asked", sa.Integer(), nullable=False),
+        sa.Column("judgments", sa.Integer(), nullable=False),
         sa.Column("result", sa.JSON(), nullable=True),
         sa.Column("started", sa.String(length=32), nullable=True),
         sa.Column("finished", sa.String(length=32), nullable=True),
@@ -266,7 +274,7 @@ def _events() -> None:
         sa.Column("spans", sa.JSON(), nullable=True),
         sa.Column("comment", sa.Text(), nullable=True),
         sa.Column("cost", sa.JSON(), nullable=True),
-        sa.Column("at", sa.String(length=32), nullable=False),
+        sa.Column("recorded_at", sa.String(length=32), nullable=False),
         sa.ForeignKeyConstraint(["person"], ["people.id"], name=op.f("fk_events_person")),
         sa.ForeignKeyConstraint(["task"], ["tasks.id"], name=op.f("fk_events_task")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_events")),
@@ -285,16 +293,16 @@ def _spans() -> None:
         sa.Column("paused_ms", sa.BigInteger(), nullable=True),
         sa.Column("away_ms", sa.BigInteger(), nullable=True),
         sa.Column("spans", sa.JSON(), nullable=False),
-        sa.Column("at", sa.String(length=32), nullable=False),
+        sa.Column("recorded_at", sa.String(length=32), nullable=False),
         sa.ForeignKeyConstraint(["task"], ["tasks.id"], name=op.f("fk_spans_task")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_spans")),
         sa.UniqueConstraint("task", "key", name=op.f("uq_spans_task_key")),
     )
 
 
-def _trained() -> None:
+def _training_answers() -> None:
     op.create_table(
-        "trained",
+        "training_answers",
         sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
         sa.Column("project", sa.Integer(), nullable=False),
         sa.Column("person", sa.Integer(), nullable=False),
@@ -303,13 +311,23 @@ def _trained() -> None:
         sa.Column("key", sa.String(length=64), nullable=False),
         sa.Column("outcome", sa.Integer(), nullable=False),
         sa.Column("correct", sa.Boolean(), nullable=False),
-        sa.Column("at", sa.String(length=32), nullable=False),
-        sa.ForeignKeyConstraint(["gold"], ["golds.id"], name=op.f("fk_trained_gold")),
-        sa.ForeignKeyConstraint(["person"], ["people.id"], name=op.f("fk_trained_person")),
-        sa.ForeignKeyConstraint(["project"], ["projects.id"], name=op.f("fk_trained_project")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_trained")),
-        sa.UniqueConstraint("project", "person", "key", name=op.f("uq_trained_project_person_key")),
+        sa.Column("recorded_at", sa.String(length=32), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["gold"], ["gold_questions.id"], name=op.f("fk_training_answers_gold")
+        ),
+        sa.ForeignKeyConstraint(["person"], ["people.id"], name=op.f("fk_training_answers_person")),
+        sa.ForeignKeyConstraint(
+            ["project"], ["projects.id"], name=op.f("fk_training_answers_project")
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_training_answers")),
         sa.UniqueConstraint(
-            "project", "person", "round", "gold", name=op.f("uq_trained_project_person_round_gold")
+            "project", "person", "key", name=op.f("uq_training_answers_project_person_key")
+        ),
+        sa.UniqueConstraint(
+            "project",
+            "person",
+            "round",
+            "gold",
+            name=op.f("uq_training_answers_project_person_round_gold"),
         ),
     )

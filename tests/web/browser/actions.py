@@ -6,11 +6,11 @@ import re
 
 from playwright.sync_api import Page, expect
 
-OPEN = "[data-action=skip][aria-disabled=false]"  # an answer can be given
+OPEN = "[data-action=skip][aria-disabled=false]"  # an answer is accepted
 
 
 def ready(page: Page) -> None:
-    """A question is open: its documents can be read.  Guidelines before the first one are read."""
+    """Wait until a question is open; guidelines before the first question are closed."""
     start = page.locator("#guide.first button.main")
     expect(start.or_(page.locator(OPEN)).first).to_be_visible()
     if start.is_visible():
@@ -20,7 +20,7 @@ def ready(page: Page) -> None:
 
 
 def answer(page: Page, *keys: str) -> None:
-    """Press, and wait until the next question stands or the page is left."""
+    """Press the keys, and wait until the next question is shown or the page is left."""
     ready(page)
     before = page.locator("#main").get_attribute("data-question")
     for key in keys:
@@ -38,6 +38,6 @@ def shown(page: Page, side: str) -> str:
 
 
 def better_by_title(page: Page) -> str:
-    """Title 0 is best: the key of the side with the smaller number."""
+    """Return the key for the side with the smaller number in its title: Title 0 is best."""
     left, right = (int(re.findall(r"\d+", shown(page, side))[-1]) for side in ("left", "right"))
     return "ArrowLeft" if left < right else "ArrowRight"

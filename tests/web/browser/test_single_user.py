@@ -10,7 +10,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, expect
 
 from tests.patience import PATIENCE
-from tests.web.browser.hands import answer
+from tests.web.browser.actions import answer
 from tests.web.browser.test_lead import texts
 
 

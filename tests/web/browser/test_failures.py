@@ -7,11 +7,11 @@ from playwright.sync_api import Page, Route, expect
 
 from firstpage.web.store import logins
 from firstpage.web.store.texts import DocumentRecord, QueryRecord
-from tests.web.browser.hands import answer, ready, shown
+from tests.web.browser.actions import answer, ready, shown
 from tests.web.browser.live import Live
 
 
-def begun(live: Live) -> tuple[Page, int]:
+def open_judging_page(live: Live) -> tuple[Page, int]:
     live.project(queries=1, documents=6)
     task = live.task("books", "ada")
     page = live.open(f"/tasks/{task}")
@@ -24,7 +24,7 @@ def pair(page: Page) -> tuple[str, str]:
 
 
 def test_undo_shows_the_question_again(live: Live) -> None:
-    page, task = begun(live)
+    page, task = open_judging_page(live)
     first = pair(page)
     page.keyboard.press("u")
     expect(page.locator("#status")).to_have_text("There is nothing to undo.")
@@ -52,7 +52,7 @@ def comment(page: Page, text: str) -> None:
 
 
 def test_escape_keeps_a_typed_comment(live: Live) -> None:
-    page, task = begun(live)
+    page, task = open_judging_page(live)
     ready(page)
     page.keyboard.press("c")
     page.locator("#comment-text").fill("half a thought")
@@ -68,8 +68,8 @@ def test_escape_keeps_a_typed_comment(live: Live) -> None:
 
 
 def test_undo_is_confirmed_and_keeps_comments(live: Live) -> None:
-    """A comment belongs to its question: the one undone, and the one that was left for it."""
-    page, task = begun(live)
+    """A comment belongs to its question, also to the one that was open before the undo."""
+    page, task = open_judging_page(live)
     comment(page, "about the first")
     answer(page, "ArrowLeft")
     comment(page, "about the second")
@@ -80,12 +80,12 @@ def test_undo_is_confirmed_and_keeps_comments(live: Live) -> None:
     page.reload()
     answer(page, "ArrowRight")
     answer(page, "ArrowRight")
-    told = [row["comment"] for row in live.logged(task) if row["event"]["event"] == "judged"]
-    assert told == ["about the first", "about the first", "about the second", None]
+    comments = [row["comment"] for row in live.logged(task) if row["event"]["event"] == "judged"]
+    assert comments == ["about the first", "about the first", "about the second", None]
 
 
 def test_a_comment_stays_with_its_question_after_a_conflict(live: Live) -> None:
-    page, task = begun(live)
+    page, task = open_judging_page(live)
     other = live.watched(page.context.new_page())
     other.goto(page.url)
     comment(other, "about the first")
@@ -99,21 +99,21 @@ def test_a_comment_stays_with_its_question_after_a_conflict(live: Live) -> None:
 
 
 def test_judging_resumes_after_reload_and_on_another_device(live: Live) -> None:
-    page, task = begun(live)
+    page, task = open_judging_page(live)
     answer(page, "ArrowLeft")
     answer(page, "ArrowRight")
-    here = pair(page)
+    expected = pair(page)
     page.reload()
     ready(page)
-    assert pair(page) == here
+    assert pair(page) == expected
     expect(page.locator("#progress")).to_contain_text("2 judged")
     other = live.open(f"/tasks/{task}")
     ready(other)
-    assert pair(other) == here
+    assert pair(other) == expected
 
 
 def test_a_second_tab_gets_a_conflict_message(live: Live) -> None:
-    page, task = begun(live)
+    page, task = open_judging_page(live)
     other = live.watched(page.context.new_page())
     other.goto(page.url)
     ready(other)
@@ -128,11 +128,11 @@ def test_a_second_tab_gets_a_conflict_message(live: Live) -> None:
 
 
 def test_a_double_click_answers_once(live: Live) -> None:
-    page, task = begun(live)
+    page, task = open_judging_page(live)
     page.get_by_role("button", name="Left is better").dblclick()
     page.keyboard.down("ArrowLeft")
     for _ in range(5):
-        page.keyboard.down("ArrowLeft")  # held: the browser repeats it
+        page.keyboard.down("ArrowLeft")  # held down: the browser repeats the event
     page.keyboard.up("ArrowLeft")
     expect(page.locator("#status")).to_have_text("Saved")
     ready(page)
@@ -142,13 +142,13 @@ def test_a_double_click_answers_once(live: Live) -> None:
 
 
 def test_network_failures_lose_no_answer(live: Live) -> None:
-    page, task = begun(live)
+    page, task = open_judging_page(live)
     page.context.set_offline(True)
     page.keyboard.press("ArrowLeft")
     expect(page.locator("#status")).to_have_text("Not saved yet")
     expect(page.locator("#notice")).to_contain_text("Your answer is saved")
     assert live.logged(task) == []
-    page.keyboard.press("ArrowRight")  # nothing can be answered on top of it
+    page.keyboard.press("ArrowRight")  # no other answer is accepted meanwhile
     page.context.set_offline(False)
     expect(page.locator("#status")).to_have_text("Saved")
     expect(page.locator("#notice")).to_be_hidden()
@@ -176,25 +176,25 @@ def test_a_document_that_failed_to_load_is_requested_again(live: Live) -> None:
 
 
 def test_an_outdated_stored_answer_is_dropped_with_a_message(live: Live) -> None:
-    """Meanwhile the question was answered elsewhere."""
-    page, task = begun(live)
+    """The question was answered elsewhere in the meantime."""
+    page, task = open_judging_page(live)
     page.context.set_offline(True)
     page.keyboard.press("ArrowLeft")
     expect(page.locator("#status")).to_have_text("Not saved yet")
     page.wait_for_timeout(1000)  # the browser writes storage a little later than the script does
     page.close()
     answer(live.open(f"/tasks/{task}"), "ArrowRight")
-    again = live.watched(live.contexts[0].new_page())
-    again.context.set_offline(False)
-    again.goto(f"{live.url}/tasks/{task}")
-    ready(again)
-    expect(again.locator("#notice")).to_contain_text("already answered")
+    reopened = live.watched(live.contexts[0].new_page())
+    reopened.context.set_offline(False)
+    reopened.goto(f"{live.url}/tasks/{task}")
+    ready(reopened)
+    expect(reopened.locator("#notice")).to_contain_text("already answered")
     assert [row["event"]["outcome"] for row in live.logged(task)] == [-1]
 
 
 def test_a_lost_response_does_not_record_an_answer_twice(live: Live) -> None:
-    """The server has it, the browser does not know: the same key is sent again."""
-    page, task = begun(live)
+    """The server recorded the answer but the response is lost: the same key is sent again."""
+    page, task = open_judging_page(live)
     dropped: list[int] = []
 
     def drop(route: Route) -> None:
@@ -211,21 +211,36 @@ def test_a_lost_response_does_not_record_an_answer_twice(live: Live) -> None:
 
 
 def test_an_unsent_answer_of_a_closed_tab_is_sent_later(live: Live) -> None:
-    page, task = begun(live)
+    page, task = open_judging_page(live)
     page.context.set_offline(True)
     page.keyboard.press("ArrowRight")
     expect(page.locator("#status")).to_have_text("Not saved yet")
     page.wait_for_timeout(1000)  # the browser writes storage a little later than the script does
     page.close()
-    again = live.watched(live.contexts[0].new_page())
-    again.context.set_offline(False)
-    again.goto(f"{live.url}/p/books")  # not even the same page
-    again.wait_for_function("() => !Object.keys(localStorage).some(k => k.includes('outbox'))")
+    reopened = live.watched(live.contexts[0].new_page())
+    reopened.context.set_offline(False)
+    reopened.goto(f"{live.url}/p/books")  # on another page
+    reopened.wait_for_function("() => !Object.keys(localStorage).some(k => k.includes('outbox'))")
     assert [row["event"]["outcome"] for row in live.logged(task)] == [-1]
 
 
+def test_a_refused_answer_of_a_closed_tab_is_reported_on_any_page(live: Live) -> None:
+    page, task = open_judging_page(live)
+    page.context.set_offline(True)
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#status")).to_have_text("Not saved yet")
+    page.wait_for_timeout(1000)  # the browser writes storage a little later than the script does
+    page.close()
+    answer(live.open(f"/tasks/{task}"), "ArrowLeft")  # meanwhile, on another device
+    reopened = live.watched(live.contexts[0].new_page())
+    reopened.context.set_offline(False)
+    reopened.goto(f"{live.url}/p/books")
+    expect(reopened.get_by_role("alert")).to_contain_text("from an earlier visit was not saved")
+    assert [row["event"]["outcome"] for row in live.logged(task)] == [1]
+
+
 def test_signing_out_while_judging_keeps_the_answer(live: Live) -> None:
-    page, task = begun(live)
+    page, task = open_judging_page(live)
     person = live.person("ada")
     with live.store.write() as tx:
         logins.end_all(tx, person.id)
@@ -238,12 +253,12 @@ def test_signing_out_while_judging_keeps_the_answer(live: Live) -> None:
     ready(page)
     expect(page.locator("#progress")).to_contain_text("1 judged")
     assert [row["event"]["outcome"] for row in live.logged(task)] == [1]
-    # A document that was loaded ahead while nobody was signed in is refused, and asked for again.
+    # A document that was prefetched while nobody was signed in is refused, and loaded again.
     live.complaints[:] = [text for text in live.complaints if "frame-ancestors" not in text]
 
 
 def test_reviewing_and_changing_an_answer(live: Live) -> None:
-    page, task = begun(live)
+    page, task = open_judging_page(live)
     answer(page, "ArrowLeft")
     answer(page, "ArrowLeft")
     page.goto(f"{live.url}/tasks/{task}/judgments")
@@ -254,7 +269,7 @@ def test_reviewing_and_changing_an_answer(live: Live) -> None:
     expect(page.get_by_text("Saved.")).to_be_visible()
     expect(page.get_by_label("Answer 1", exact=True)).to_have_value("-1:left")
     last = live.logged(task)[-1]["event"]
-    assert (last["event"], last["at"], last["outcome"]) == ("revised", 0, -1)
+    assert (last["event"], last["index"], last["outcome"]) == ("revised", 0, -1)
     page.get_by_role("link", name="Continue judging").click()
     ready(page)
 
@@ -271,10 +286,10 @@ WHOLE = """select => {
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_answers_in_the_review_are_distinguishable(live: Live, width: int) -> None:
-    """`Left is better` and `Left is bad` are wholly visible beside long titles."""
+    """`Left is better` and `Left is bad` are fully visible beside long titles."""
     title = "A long title of a document about green tea and how to brew it at home, " * 2
     documents = tuple(DocumentRecord(f"d{i}", title, body="text") for i in range(6))
-    live.own("books", [QueryRecord("q0", "query 0", "", documents)], setting={"k": 3})
+    live.add_project("books", [QueryRecord("q0", "query 0", "", documents)], setting={"k": 3})
     ada, task = live.client("ada"), live.task("books", "ada")
     ada.headers["Host"] = "127.0.0.1"
     state = ada.state(task)
@@ -294,7 +309,7 @@ def test_answers_in_the_review_are_distinguishable(live: Live, width: int) -> No
 def test_a_closed_project_shows_a_message(live: Live) -> None:
     from firstpage.web.store import projects
 
-    page, task = begun(live)
+    page, task = open_judging_page(live)
     lead = live.person("lena")
     with live.store.write() as tx:
         project = projects.by_slug(tx, "books")

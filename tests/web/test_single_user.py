@@ -14,18 +14,20 @@ from firstpage.web.store import projects
 from tests.web.site import HOST, Site, add_query, jsonl, query
 
 
-def alone(site: Site) -> Site:
+def single_user_site(site: Site) -> Site:
     prepare_single_user(site.store)
-    return Site(site.store, site.clock, ServeSettings(open=True, token="once", hosts=(HOST,)))
+    return Site(
+        site.store, site.clock, ServeSettings(single_user=True, token="once", hosts=(HOST,))
+    )
 
 
 def test_the_token_signs_in_once(site: Site) -> None:
-    here = alone(site)
-    client = here.client()
+    server = single_user_site(site)
+    client = server.client()
     assert client.get("/open?token=wrong", follow_redirects=False).status_code == 404
     assert client.get("/open?token=once", follow_redirects=False).status_code == 303
     assert client.get("/api/v1/me").json()["login"] == "local"
-    assert here.client().get("/open?token=once", follow_redirects=False).status_code == 404
+    assert server.client().get("/open?token=once", follow_redirects=False).status_code == 404
 
 
 def test_without_open_the_route_does_not_exist(site: Site) -> None:
@@ -35,7 +37,7 @@ def test_without_open_the_route_does_not_exist(site: Site) -> None:
 
 @pytest.mark.slow
 def test_from_texts_to_the_first_question(site: Site) -> None:
-    client = alone(site).client()
+    client = single_user_site(site).client()
     client.get("/open?token=once", follow_redirects=False)
     client.headers["X-CSRF-Token"] = client.get("/api/v1/me").json()["csrf"]
     client.post("/api/v1/projects", json={"slug": "mine", "setting": {"k": 2}})
@@ -47,7 +49,7 @@ def test_from_texts_to_the_first_question(site: Site) -> None:
 
 
 def test_the_command_line_does_not_import_the_web_packages(tmp_path: Path) -> None:
-    """Every verb starts fast; only serving pays for the server."""
+    """Every command starts fast; only `serve` imports the server."""
     code = "import sys, firstpage.cli; print(*(m for m in ('fastapi', 'sqlalchemy') if m in sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
@@ -55,10 +57,10 @@ def test_the_command_line_does_not_import_the_web_packages(tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_a_single_user_judges_existing_projects(site: Site) -> None:
-    """`label setup`, then `label serve --open`: the work is there."""
+    """After `label setup`, `label serve --open` shows the tasks."""
     with site.store.write() as tx:
-        made = projects.create(tx, "shop", setting={"k": 2, "strategy": "heap"})
-        add_query(tx, made.id, query(0, 4), 0)
+        project = projects.create(tx, "shop", setting={"k": 2, "strategy": "heap"})
+        add_query(tx, project.id, query(0, 4), 0)
     prepare_single_user(site.store)
     prepare_single_user(site.store)  # the second start changes nothing
     you = site.client("local")

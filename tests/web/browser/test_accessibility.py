@@ -10,34 +10,36 @@ from playwright.sync_api import Page, expect
 
 from firstpage.web.store import invitations
 from firstpage.web.store.texts import DocumentRecord, QueryRecord
-from tests.web.browser.hands import answer, ready
+from tests.web.browser.actions import answer, ready
 from tests.web.browser.live import Live
 
 PHONE = {"viewport": {"width": 360, "height": 640}, "is_mobile": True, "has_touch": True}
 LEAD = ["/", "/projects/new", "/account", *(
     f"/p/books/{name}"
     for name in (
-        "dashboard", "agreement", "truth", "report", "audit", "comments", "people", "setup", "setup/texts",
-        "setup/judging", "setup/people", "setup/deal", "guidelines",
+        "dashboard", "agreement", "truth", "report", "audit", "comments", "people", "setup", "setup/data",
+        "setup/judging", "setup/people", "setup/assignment", "guidelines",
     )
 )]  # fmt: skip
 
 
-def checked(page: Page) -> None:
-    """No violation; in the other colors, nothing that cannot be read."""
+def expect_accessible(page: Page) -> None:
+    """Check that axe finds no violation, and in dark mode no contrast that is too low."""
     page.evaluate(Axe().axe_script)
     for scheme, rules in (("light", None), ("dark", ["color-contrast"])):
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
-        how: dict[str, Any] = {"resultTypes": ["violations"], "iframes": False}
-        found = page.evaluate("how => axe.run(how)", {**how, "runOnly": rules} if rules else how)
-        wrong = found["violations"]
+        options: dict[str, Any] = {"resultTypes": ["violations"], "iframes": False}
+        report = page.evaluate(
+            "how => axe.run(how)", {**options, "runOnly": rules} if rules else options
+        )
+        wrong = report["violations"]
         assert not wrong, [
             (page.url, scheme, v["id"], [n["html"][:160] for n in v["nodes"][:3]]) for v in wrong
         ]
 
 
-def judged(live: Live) -> None:
-    """Two people have finished a query, so that every table has rows."""
+def judged_project(live: Live) -> None:
+    """Create a project in which two people have finished a query, so that every table has rows."""
     live.project(
         assessors=("ada", "bo"), queries=1, documents=5, options={"ties": True},
         setting={"k": 2, "strategy": "heap-closure"},
@@ -48,27 +50,27 @@ def judged(live: Live) -> None:
 
 @pytest.mark.parametrize("half", [0, 1])
 def test_pages_of_a_lead_are_accessible_and_fit_a_phone(live: Live, half: int) -> None:
-    judged(live)
+    judged_project(live)
     page = live.open("/", login="lena")
     for path in LEAD[half::2]:
         page.goto(live.url + path)
         expect(page.locator("h1")).to_have_count(1)
-        checked(page)
+        expect_accessible(page)
         page.set_viewport_size({"width": 360, "height": 640})
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
         page.set_viewport_size({"width": 1280, "height": 800})
     page.goto(f"{live.url}/p/books/people/{live.person('ada').id}")
-    checked(page)
+    expect_accessible(page)
 
 
 def test_pages_of_an_assessor_are_accessible(live: Live) -> None:
-    judged(live)
+    judged_project(live)
     task = live.task("books", "ada")
     page = live.open("/p/books")
-    checked(page)
+    expect_accessible(page)
     for path in (f"/tasks/{task}/done", f"/tasks/{task}/judgments", "/p/nowhere"):
         page.goto(live.url + path)
-        checked(page)
+        expect_accessible(page)
 
 
 def test_sign_in_pages_are_accessible(live: Live) -> None:
@@ -80,10 +82,10 @@ def test_sign_in_pages_are_accessible(live: Live) -> None:
             invitations.reset_link(tx, ada, lead),
         ]
     page = live.open("/login", login=None)
-    checked(page)
+    expect_accessible(page)
     for link in links:
         page.goto(live.url + link.path)
-        checked(page)
+        expect_accessible(page)
 
 
 @pytest.mark.parametrize("tool", ["pairs", "grades", "lists"])
@@ -91,18 +93,18 @@ def test_judging_is_accessible(live: Live, tool: str) -> None:
     live.project(queries=1, tool=tool, options={"ties": True})
     page = live.open(f"/tasks/{live.task('books', 'ada')}")
     ready(page)
-    checked(page)
+    expect_accessible(page)
     for key, name in (("?", "help"), ("s", "skip"), ("c", "comment"), ("p", "pause")):
         page.keyboard.press(key)
         expect(page.locator(f"dialog#{name}")).to_be_visible()
         if tool == "pairs":
-            checked(page)
+            expect_accessible(page)
         page.keyboard.press("Escape")
         expect(page.locator(f"dialog#{name}")).to_be_hidden()
 
 
 def test_judging_on_a_phone(live: Live) -> None:
-    """Everything fits; the documents are swiped or tapped; the buttons are in reach."""
+    """Everything fits, documents are switched by swiping or tapping, and buttons can be reached."""
     live.project(queries=1, options={"ties": True})
     task = live.task("books", "ada")
     page = live.open(f"/tasks/{task}", **PHONE)
@@ -123,22 +125,22 @@ def test_judging_on_a_phone(live: Live) -> None:
     page.locator("[data-action=left]").tap()
     expect(page.locator("#announce")).not_to_have_text(before)
     assert [row["event"]["outcome"] for row in live.logged(task)] == [1]
-    checked(page)
+    expect_accessible(page)
 
 
 def test_right_to_left_documents(live: Live) -> None:
-    """Each text in its own direction, and left stays left."""
+    """Each text has its own direction, and the left document stays left."""
     hebrew = "שלום עולם, תה ירוק הוא משקה"
     documents = (
         DocumentRecord("d0", "כותרת", body=hebrew), DocumentRecord("d1", "Title", body="plain words"),
         DocumentRecord("d2", "كتاب", body="كتاب عن الشاي"),
     )  # fmt: skip
-    live.own("books", [QueryRecord("q0", hebrew, "", documents)], setting={"k": 2})
+    live.add_project("books", [QueryRecord("q0", hebrew, "", documents)], setting={"k": 2})
     page = live.open(f"/tasks/{live.task('books', 'ada')}")
     ready(page)
     direction = "e => getComputedStyle(e).direction"
     assert page.locator("#query").evaluate(direction) == "rtl"
-    seen = set()
+    matches = set()
     while not page.url.endswith("/done"):
         ready(page)
         boxes = [page.locator(f".pane.{s}").bounding_box() for s in ("left", "right")]
@@ -147,10 +149,10 @@ def test_right_to_left_documents(live: Live) -> None:
         assert boxes[0]["x"] < boxes[1]["x"]
         for side in ("left", "right"):
             text = page.frame_locator(f"#{side} iframe:not(.hidden)").locator("p").first
-            plain = "plain" in text.inner_text()
-            seen.add(text.evaluate(direction) == ("ltr" if plain else "rtl"))
+            is_latin = "plain" in text.inner_text()
+            matches.add(text.evaluate(direction) == ("ltr" if is_latin else "rtl"))
         answer(page, "ArrowLeft")
-    assert seen == {True}
+    assert matches == {True}
 
 
 def test_light_and_dark_theme(live: Live) -> None:

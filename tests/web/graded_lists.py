@@ -12,24 +12,24 @@ from firstpage.web.store.projects import Project
 from firstpage.web.store.texts import DocumentRecord, QueryRecord
 from tests.web.site import Client, Site, add_query
 
-GAINS = (0.0, 0.2, 0.3, 1.0)  # of grades 0 to 3: unlike both of the usual
+GAINS = (0.0, 0.2, 0.3, 1.0)  # of grades 0 to 3; neither linear nor exponential
 DISCOUNTS = (1.0, 0.6, 0.5, 0.2, 0.1)
 
 
-def worth(grades: Sequence[int | None]) -> float:
-    """What our people think of a list."""
+def list_value(grades: Sequence[int | None]) -> float:
+    """Return the value of a list to the simulated assessors."""
     return sum(c * GAINS[g or 0] for c, g in zip(DISCOUNTS, grades, strict=False))
 
 
 def outcome(left: Sequence[int | None], right: Sequence[int | None]) -> int:
-    """Their answer: 2 to -2."""
-    apart = worth(left) - worth(right)
+    """Return the answer of the simulated assessors, from 2 to -2."""
+    apart = list_value(left) - list_value(right)
     size = 0 if abs(apart) < 0.02 else 2 if abs(apart) > 1 else 1
     return size if apart > 0 else -size
 
 
 def list_document(key: str, grades: Sequence[int | None]) -> DocumentRecord:
-    """One list; what is not judged has no grade at all, or none."""
+    """Return a list of items with these grades; an unjudged item has the grade None or no grade."""
     items = [
         {"id": f"{key}-{i}", "title": f"Result {i}", "text": "words", "grade": g}
         for i, g in enumerate(grades)
@@ -37,37 +37,37 @@ def list_document(key: str, grades: Sequence[int | None]) -> DocumentRecord:
     return DocumentRecord(key, f"List {key}", "list", fields={"items": items})
 
 
-def graded_queries(count: int, lists: int = 2, places: int = 5, seed: int = 0) -> list[QueryRecord]:
+def graded_queries(count: int, lists: int = 2, depth: int = 5, seed: int = 0) -> list[QueryRecord]:
     rng = np.random.default_rng(seed)
-    found = []
+    queries = []
     for number in range(count):
-        made = tuple(
-            list_document(f"l{i}", rng.integers(0, 4, places).tolist()) for i in range(lists)
+        documents = tuple(
+            list_document(f"l{i}", rng.integers(0, 4, depth).tolist()) for i in range(lists)
         )
-        found.append(QueryRecord(f"q{number}", f"query {number}", "", made))
-    return found
+        queries.append(QueryRecord(f"q{number}", f"query {number}", "", documents))
+    return queries
 
 
 def lists_project(
-    site: Site, queries: list[QueryRecord], assessors: tuple[str, ...] = ("ada",), choose: str = "order",
+    site: Site, queries: list[QueryRecord], assessors: tuple[str, ...] = ("ada",), list_selection: str = "order",
     slug: str = "books", setting: dict[str, Any] | None = None,
 ) -> Project:  # fmt: skip
-    """Every assessor has every query; lena leads."""
-    made = site.project(
+    """Create an open project led by lena, with every query assigned to every assessor."""
+    project = site.project(
         slug, assessors=assessors, queries=0, tool="lists", opened=False,
-        options={"choose": choose}, setting=setting,
+        options={"list_selection": list_selection}, setting=setting,
     )  # fmt: skip
     team, lena = [site.person(login) for login in assessors], site.person("lena")
     with site.store.write() as tx:
         for number, query in enumerate(queries):
-            row = add_query(tx, made.id, query, number)
+            row = add_query(tx, project.id, query, number)
             for person in team:
-                tasks.add(tx, made, row, person.id, "lists", 0, number)
-        return projects.set_state(tx, made, "open", lena)
+                tasks.add(tx, project, row, person.id, "lists", 0, number)
+        return projects.set_state(tx, project, "open", lena)
 
 
 def grades_in(site: Site, project: Project) -> dict[tuple[str, str], tuple[int | None, ...]]:
-    """By query's text and list."""
+    """Return the grades of each list by query text and list."""
     with site.store.read() as tx:
         return {
             (row["text"], d["key"]): tuple(item.get("grade") for item in d["fields"]["items"])
@@ -77,7 +77,7 @@ def grades_in(site: Site, project: Project) -> dict[tuple[str, str], tuple[int |
 
 
 def judge(client: Client, task: int, grades: dict[tuple[str, str], Any]) -> dict[str, Any]:
-    """A whole task, by what the lists are worth."""
+    """Judge a whole task by the values of the lists."""
     state = client.state(task)
     while state["question"] is not None:
         left, right = (

@@ -1,4 +1,4 @@
-"""Screenshots for the manual: `python -m tests.web.browser.shots` writes docs/images/label-*.png."""
+"""Screenshots for the manual: `python -m tests.web.browser.screenshots` writes docs/images/label-*.png."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from playwright.sync_api import Locator, Page, sync_playwright
 
 from firstpage.web.store.connect import Store
 from firstpage.web.store.texts import DocumentRecord, QueryRecord
+from tests.web.browser.actions import answer, ready
 from tests.web.browser.conftest import ARGS, CHROMIUM
-from tests.web.browser.hands import answer, ready
 from tests.web.browser.live import Live, new_live
 
 IMAGES = Path(__file__).parents[3] / "docs" / "images"
@@ -45,17 +45,17 @@ def query() -> QueryRecord:
     return QueryRecord("q1", "how to brew green tea", "How hot should the water be, and how long does green tea steep? Shops are not wanted.", documents)  # fmt: skip
 
 
-def keep(page: Page | Locator, name: str) -> None:
+def save_screenshot(page: Page | Locator, name: str) -> None:
     path = IMAGES / f"label-{name}.png"
     page.screenshot(path=path)
-    smaller(path)
+    reduce_palette(path)
     size = path.stat().st_size
     print(f"{path.name}: {size:,} bytes")
     assert size < MOST, f"{path.name} is too large"
 
 
-def smaller(path: Path) -> None:
-    """A palette is enough for pages of few colors; without Pillow the picture stays as it is."""
+def reduce_palette(path: Path) -> None:
+    """Reduce a screenshot to a palette of colors, if Pillow is installed."""
     try:
         from PIL import Image
     except ImportError:
@@ -66,12 +66,12 @@ def smaller(path: Path) -> None:
         )
 
 
-def judged(live: Live) -> None:
-    """Three people of one mind and some noise."""
+def judged_project(live: Live) -> None:
+    """Create a project that three people have judged, with the same preferences and some noise."""
     rng = random.Random(7)
     live.project(
         "tea", assessors=("ada", "bo", "cy"), queries=4, documents=8, options={"ties": True},
-        setting={"k": 3, "strategy": "heap", "repeats": 0.2},
+        setting={"k": 3, "strategy": "heap", "repeat_rate": 0.2},
     )  # fmt: skip
 
     def better(left: str, right: str) -> int:
@@ -90,38 +90,38 @@ def judged(live: Live) -> None:
 
 
 def judging(live: Live) -> None:
-    live.own("brewing", [query()], setting={"k": 3}, options={"ties": True})
+    live.add_project("brewing", [query()], setting={"k": 3}, options={"ties": True})
     path = f"/tasks/{live.task('brewing', 'ada')}"
     modes: dict[str, dict[str, Any]] = {
         "pairs": {}, "pairs-dark": {"color_scheme": "dark"},
         "pairs-phone": {**PHONE, "device_scale_factor": 1.5},
     }  # fmt: skip
-    for name, how in modes.items():
-        page = live.open(path, **how)
+    for name, options in modes.items():
+        page = live.open(path, **options)
         if name == "pairs":
             answer(page, "ArrowLeft")
             answer(page, "ArrowRight")
         ready(page)
         page.wait_for_timeout(300)
-        keep(page, name)
+        save_screenshot(page, name)
     page = live.open(path)
     ready(page)
     page.keyboard.press("?")
-    keep(page.locator("#help"), "help")
-    live.own("grading", [query()], tool="grades")
+    save_screenshot(page.locator("#help"), "help")
+    live.add_project("grading", [query()], tool="grades")
     page = live.open(f"/tasks/{live.task('grading', 'ada')}")
     answer(page, "4")
     ready(page)
-    keep(page, "grades")
+    save_screenshot(page, "grades")
 
 
 def lead(live: Live) -> None:
-    judged(live)
-    for name in ("dashboard", "agreement", "truth", "setup/judging", "setup/deal"):
+    judged_project(live)
+    for name in ("dashboard", "agreement", "truth", "setup/judging", "setup/assignment"):
         page = live.open(f"/p/tea/{name}", login="lena")
-        keep(page, name.rpartition("/")[2])
+        save_screenshot(page, name.rpartition("/")[2])
     page = live.open("/p/tea", login="cy")
-    keep(page, "work")
+    save_screenshot(page, "work")
 
 
 def main() -> int:
