@@ -19,6 +19,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -134,7 +135,7 @@ def _bm25s_run(bm25s: object, index: fp.Index, typed: fp.Queries) -> fp.Run:
     names = list(forward.ids)
     bounds = [0, *forward.ends[:, -1].tolist()]
     terms = np.array(forward.terms.terms, object)
-    corpus = [terms[forward.tokens[a:b]].tolist() for a, b in zip(bounds, bounds[1:], strict=False)]
+    corpus = [terms[forward.tokens[a:b]].tolist() for a, b in pairwise(bounds)]
     retriever = bm25s.BM25(method="lucene", k1=1.2, b=0.75)  # type: ignore[attr-defined]
     retriever.index(corpus, show_progress=False)
     table = {}

@@ -189,7 +189,7 @@ def test_input_errors_are_one_line_and_exit_code_1(run, files, args, message) ->
         (["0.run", "1.run", "--weights", "1,1", "--qrels", "data.qrels"], "not both"),
         (["0.run", "1.run", "--valid-run", "0.run"], "give --qrels"),
         (["0.run", "1.run", "--qrels", "data.qrels", "--valid-run", "0.run"], "1 validation"),
-        (["0.run", "--valid", "vali.txt"], "--valid goes with --data"),
+        (["0.run", "--valid", "vali.txt"], "--valid requires --data"),
         (["--data", "data.txt", "--scores", "0.scores", "--qrels", "data.qrels"], "with runs"),
         (["--data", "data.txt", "--scores", "0.scores", "--base", "round-robin"], "goes with runs"),
         (["--data", "data.txt", "--scores", "0.scores", "--valid", "vali.txt"], "0 validation"),

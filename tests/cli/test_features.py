@@ -201,4 +201,4 @@ def test_pad_without_a_model_is_refused(files: Path, run) -> None:
     Path("s").write_text("0\n" * SYNTHETIC.n_docs)
     result = run("evaluate", "data.txt", "--scores", "s", "--pad")
     assert result.returncode == 2
-    assert "--pad goes with --model" in result.stderr
+    assert "--pad requires --model" in result.stderr

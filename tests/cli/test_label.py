@@ -379,9 +379,9 @@ def test_options_and_inputs_without_effect_are_refused_or_noted(
     )
     words = ("label", "setup", "labels", "--documents", "documents.jsonl")
     for more, message in (
-        (("--gold-rate", 0.1), "needs --gold-questions"), (("--depth", 9), "--depth goes with --run"),
-        (("--tool", "grades", "--strategy", "heap"), "--strategy goes with --tool pairs"),
-        (("--tool", "grades", "--refine", 3), "--refine goes with --tool pairs"),
+        (("--gold-rate", 0.1), "needs --gold-questions"), (("--depth", 9), "--depth requires --run"),
+        (("--tool", "grades", "--strategy", "heap"), "--strategy requires --tool pairs"),
+        (("--tool", "grades", "--refine", 3), "--refine requires --tool pairs"),
     ):  # fmt: skip
         result = run(*words, *more)
         assert (result.returncode, Path("labels").exists()) == (2, False), more

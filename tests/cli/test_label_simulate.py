@@ -58,7 +58,7 @@ def test_pairs_without_a_vote_print_a_note(run, tmp_path: Path) -> None:
     assert "answered as ties" in result.stderr
     refused = run("label", "simulate", "--votes", path, "--noise", 0.1)
     assert refused.returncode == 2
-    assert "--noise goes with random queries, not with --votes" in refused.stderr
+    assert "--noise requires random queries, not with --votes" in refused.stderr
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_pairs_without_a_vote_print_a_note(run, tmp_path: Path) -> None:
         (("--votes", "no.csv"), 1, "no.csv"),
         (("--n", "0"), 2, "0"),
         (("--equal-votes", "maybe"), 2, "maybe"),
-        (("--equal-votes", "random"), 2, "--equal-votes goes with --votes"),
+        (("--equal-votes", "random"), 2, "--equal-votes requires --votes"),
     ],
 )
 def test_errors_are_one_line(run, args: tuple[str, ...], code: int, message: str) -> None:

@@ -288,7 +288,7 @@ def test_crossval_csv_and_latex_have_one_number_per_cell(files: Path, run) -> No
         (["train", "listnet", ".", "-o", "m"], 1, "contains different splits"),
         (["train", "listnet", "train.txt", "--valid", "vali.txt", "--tune", "--trials-to", "t.xlsx", "-o", "m"], 2, "end in .csv or .json"),
         (["rank", "m.json", "test.txt", "-o", "s.run"], 2, "add --trec"),
-        (["rank", "m.json", "test.txt", "--tag", "x", "-o", "s"], 2, "--tag goes with --trec"),
+        (["rank", "m.json", "test.txt", "--tag", "x", "-o", "s"], 2, "--tag requires --trec"),
         (["explain", "m.json", "-o", "m.csv"], 2, "end in .txt, .json or .html"),
         (["crossval", ".", "ListNet", "-o", "r.pdf"], 2, "end in .txt, .json, .csv, .md, .tex or .html"),
         (["train", "listnet", "nan.txt", "-o", "m"], 1, "nan.txt contains NaN or inf: feature 2 of row 2"),

@@ -216,7 +216,7 @@ def test_operations_that_shards_do_not_support_are_refused(
             fp.RankSVM(solver=solver).fit(shards)
     with pytest.raises(DataError, match="their own labels and query ids"):
         fp.RankNet().fit(shards, sample_weight=np.ones(80))
-    with pytest.raises(DataError, match="engine goes with Shards"):
+    with pytest.raises(DataError, match="engine requires Shards"):
         fp.RankNet().fit(DATA, engine="threads")
     with pytest.raises(DataError, match="engine must be"):
         fp.RankNet().fit(shards, engine="sparks")

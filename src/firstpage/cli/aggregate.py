@@ -117,7 +117,7 @@ def _check_usage(runs: tuple[Path, ...], data: Path | None, settings: dict[str, 
 
     measure(settings["measure"])
     if data is not None and settings["base"] == "round-robin":
-        raise click.UsageError("--base round-robin goes with runs; scores cover every document.")
+        raise click.UsageError("--base round-robin requires runs; scores cover every document.")
     if bool(runs) == (data is not None) or (data is None) == bool(settings["scores"]):
         raise click.UsageError("give runs, or --data with --scores.")
     judgments = settings["qrels"] if data is None else settings["valid"]
@@ -126,7 +126,7 @@ def _check_usage(runs: tuple[Path, ...], data: Path | None, settings: dict[str, 
     for name in unusable:
         if settings[name]:
             other = "--data" if data is None else "runs"
-            raise click.UsageError(f"--{name.replace('_', '-')} goes with {other}.")
+            raise click.UsageError(f"--{name.replace('_', '-')} requires {other}.")
     auto = settings["weights"] in (None, "auto")
     if auto and judgments is None and (settings["weights"] == "auto" or valid):
         missing = "--qrels" if data is None else "--valid and --valid-scores"

@@ -44,7 +44,7 @@ def command(
     """Measure rankings against labels or judgments.
 
     Give DATA with --scores or --model, or --qrels with --run.  DATA is labeled data (LETOR,
-    Parquet, CSV, Arrow, npz), or a folder of shards; DATA with document ids also goes with --run.
+    Parquet, CSV, Arrow, npz), or a folder of shards; DATA with document ids can also be used with --run.
     Each ranking has a row in the report.
     """
     from firstpage.data.formats.trec import read_run
@@ -112,6 +112,6 @@ def _model_system(truth: Any, pad: bool, path: Path) -> Any:
     if isinstance(truth, Shards):
         return model.stage_for(truth, pad)
     if not isinstance(truth, Dataset):
-        raise click.UsageError("--model goes with a data file, whose documents it scores.")
+        raise click.UsageError("--model requires a data file, whose documents it scores.")
     check_finite(truth)
     return model.predict(truth, pad=pad)

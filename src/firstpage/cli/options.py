@@ -72,7 +72,7 @@ def only_with(condition: str, met: bool, *names: str) -> None:
     """Refuse options on the command line that would have no effect, as a condition is not met."""
     for option in click.get_current_context().command.params:
         if not met and option.name in names and on_command_line(option.name):
-            raise click.UsageError(f"{max(option.opts, key=len)} goes with {condition}.")
+            raise click.UsageError(f"{max(option.opts, key=len)} requires {condition}.")
 
 
 def integer(
@@ -110,15 +110,15 @@ def address(default_port: int) -> OptionDecorator:
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 seed = click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(0), metavar="N",
-    help="Seed of everything random.",
+    help="Random seed.",
 )  # fmt: skip
 engine = click.option(
     "--engine", metavar="ENGINE", show_default="threads",
-    help="What works on a folder of shards or files: threads, or dask://host:port.",
+    help="Engine that processes a folder of shards or files: threads, or dask://host:port.",
 )  # fmt: skip
 pad = click.option(
     "--pad", is_flag=True,
-    help="LETOR text without zeros: set the last features to 0 where a file lacks them.",
+    help="For LETOR text without zeros: set missing last features to 0.",
 )  # fmt: skip
 convention = click.option(
     "--convention", default="default", show_default=True, metavar="NAME",
@@ -130,7 +130,7 @@ ties = click.option(
 )  # fmt: skip
 queries = click.option(
     "--queries", metavar="WHICH", show_default="set by the convention",
-    help="Queries that count: judged (all judged ones) or run (those in the run).",
+    help="Queries to evaluate: judged (all judged queries) or run (those in the run).",
 )  # fmt: skip
 report_format = click.option(
     "-f", "--format", "format_", metavar="NAME", show_default="by the suffix of -o, else text",

@@ -54,7 +54,7 @@ def command(
     """Reproduce tables and figures of papers.
 
     PAPERS are one or more of `xia2009` (a paper), `zhou2013/figure7` (one entry of it) or `all`.
-    The report has our numbers with their standard errors, the paper's numbers beside them, and
+    The report has our numbers with their standard errors, the paper's numbers next to them, and
     whether each claim of the paper holds.  Finished runs are cached: an interrupted command
     resumes when it is called again.
     """

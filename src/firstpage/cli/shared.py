@@ -144,7 +144,7 @@ def read_scores_of(truth: Dataset | Column | Shards, path: Path) -> Any:
     from firstpage.data.formats.trec import Column
 
     if isinstance(truth, Column):
-        raise click.UsageError("--scores goes with a data file, whose documents it scores.")
+        raise click.UsageError("--scores requires a data file, whose documents it scores.")
     scores = read_scores(path, truth.n_docs)
     return truth.to_row_order(scores) if hasattr(truth, "to_row_order") else scores
 
@@ -245,7 +245,7 @@ def refuse_without_validation(ranker: Ranker, condition: str, met: bool) -> None
     """Refuse settings that need validation data: the measure and the patience."""
     options.only_with(condition, met, "measure")
     if ranker.patience is not None and not met:
-        raise click.UsageError(f"patience={ranker.patience} goes with {condition}.")
+        raise click.UsageError(f"patience={ranker.patience} requires {condition}.")
 
 
 def load_function(text: str, option: str) -> Callable[..., Any]:

@@ -136,7 +136,7 @@ def _check_usage(
         if str(file) == "-" or file.is_dir() or not file.absolute().parent.is_dir():
             raise click.UsageError(f"{file}: cannot be written there.")
     if checkpoint is not None and tuned:
-        raise click.UsageError("--checkpoint goes with a single fit, not with --tune or --grid.")
+        raise click.UsageError("--checkpoint works for a single fit, not with --tune or --grid.")
     if trials_to is not None:
         outputs.format_by_suffix(trials_to, TRIAL_FORMATS, "--trials-to")
 

@@ -246,7 +246,7 @@ def evaluate(
             )
         return _evaluation(requested, ids, values, resolved, ci, name)
     if engine is not None:
-        raise DataError("engine goes with Shards (fp.read_shards); the truth is in memory.")
+        raise DataError("engine requires Shards (fp.read_shards); the truth is in memory.")
     depth = max((getattr(m, "cutoff", None) or 0 for m in requested.values()), default=0)
     lists = make_lists(system, truth, resolved, qid, docid, k, name, depth or DEFAULT_DEPTH)
     if not len(lists):

@@ -264,7 +264,7 @@ class Ranker(ValidatingEstimator, Tabular):
                 with open_engine(engine, self.threads) as shard_engine:
                     self._fit(self._from_shards(X, shard_engine), valid, progress, checkpoint)
             elif engine is not None:
-                raise DataError("engine goes with Shards (fp.read_shards); X is in memory.")
+                raise DataError("engine requires Shards (fp.read_shards); X is in memory.")
             else:
                 self._fit(self._in_memory(X, y, qid, sample_weight), valid, progress, checkpoint)
         except BaseException:  # a fit that fails keeps the previous model

@@ -224,7 +224,7 @@ def folds_table(
             rows.append([f"published: {name}", *(_cell(values, m) for m in results.measures)])
     note = (
         f"{source}: {len(results.queries)} test queries, convention {results.convention}; ± is the "
-        "standard error over queries: smaller differences are noise."
+        "standard error over queries: smaller differences may be due to chance."
     )
     if baseline is not None:
         note += (

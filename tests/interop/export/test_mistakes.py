@@ -158,7 +158,7 @@ def test_invalid_names_are_rejected(name: str) -> None:
 
 def test_dtype_is_for_onnx_only(model: bytes, run) -> None:  # noqa: F811
     done = run("export", "model.json", "--to", "solr", "--dtype", "float64")
-    assert "dtype goes with onnx and vespa-onnx" in done.stderr
+    assert "dtype requires onnx and vespa-onnx" in done.stderr
     assert not Path("listmle-solr").exists()
     with pytest.raises(fp.DataError, match="dtype must be float32 or float64"):
         fp.export("model.json", "vespa-onnx", dtype="float16")

@@ -19,9 +19,9 @@ def test_input_files_are_not_overwritten(tmp_path: Path, run) -> None:  # noqa: 
 
 def test_options_of_other_kinds_are_rejected(tmp_path: Path, run) -> None:  # noqa: F811
     done = run("import", "quepid", "x.csv", "-o", "y", "--n-features", 3)
-    assert (done.returncode, "--n-features goes with ranklib" in done.stderr) == (2, True)
+    assert (done.returncode, "--n-features requires ranklib" in done.stderr) == (2, True)
     done = run("import", "clicks", "x.csv", "-o", "y", "--qrels", "z")
-    assert (done.returncode, "--qrels goes with feature-log" in done.stderr) == (2, True)
+    assert (done.returncode, "--qrels requires feature-log" in done.stderr) == (2, True)
     (tmp_path / "m.txt").write_text(ENSEMBLE)
     done = run("import", "ranklib", tmp_path / "m.txt", "-o", tmp_path / "m.json")
     assert done.stderr == f"wrote RankLib LambdaMART with 3 features to {tmp_path / 'm.json'}\n"

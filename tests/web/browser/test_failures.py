@@ -19,6 +19,12 @@ def open_judging_page(live: Live) -> tuple[Page, int]:
     return page, task
 
 
+def leave_offline(page: Page) -> None:
+    """Close a page that is offline; closing it at once would take it online first, and it sends."""
+    page.goto("about:blank")
+    page.close()
+
+
 def pair(page: Page) -> tuple[str, str]:
     return shown(page, "left"), shown(page, "right")
 
@@ -181,8 +187,7 @@ def test_an_outdated_stored_answer_is_dropped_with_a_message(live: Live) -> None
     page.context.set_offline(True)
     page.keyboard.press("ArrowLeft")
     expect(page.locator("#status")).to_have_text("Not saved yet")
-    page.wait_for_timeout(1000)  # the browser writes storage a little later than the script does
-    page.close()
+    leave_offline(page)
     answer(live.open(f"/tasks/{task}"), "ArrowRight")
     reopened = live.watched(live.contexts[0].new_page())
     reopened.context.set_offline(False)
@@ -215,8 +220,7 @@ def test_an_unsent_answer_of_a_closed_tab_is_sent_later(live: Live) -> None:
     page.context.set_offline(True)
     page.keyboard.press("ArrowRight")
     expect(page.locator("#status")).to_have_text("Not saved yet")
-    page.wait_for_timeout(1000)  # the browser writes storage a little later than the script does
-    page.close()
+    leave_offline(page)
     reopened = live.watched(live.contexts[0].new_page())
     reopened.context.set_offline(False)
     reopened.goto(f"{live.url}/p/books")  # on another page
@@ -229,8 +233,7 @@ def test_a_refused_answer_of_a_closed_tab_is_reported_on_any_page(live: Live) ->
     page.context.set_offline(True)
     page.keyboard.press("ArrowRight")
     expect(page.locator("#status")).to_have_text("Not saved yet")
-    page.wait_for_timeout(1000)  # the browser writes storage a little later than the script does
-    page.close()
+    leave_offline(page)
     answer(live.open(f"/tasks/{task}"), "ArrowLeft")  # meanwhile, on another device
     reopened = live.watched(live.contexts[0].new_page())
     reopened.context.set_offline(False)

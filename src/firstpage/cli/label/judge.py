@@ -70,7 +70,7 @@ def command(project: str, login: str, name: str | None, **settings: Any) -> None
     if settings["endpoint"] is not None and not settings["model"]:
         raise click.UsageError("--endpoint needs --model.")
     if settings["endpoint"] is None and settings["conflicts"] is not None:
-        raise click.UsageError("--conflicts goes with --endpoint; a function is called once.")
+        raise click.UsageError("--conflicts requires --endpoint; a function is called once.")
     with open_store(project) as store:
         from firstpage.errors import DataError
         from firstpage.web.machines import judge

@@ -45,9 +45,9 @@ def command(
     if (project is None) == (records is None):
         raise click.UsageError("give a project, or --records.")
     if records is None and results is not None:
-        raise click.UsageError("--results goes with --records; a project has its own.")
+        raise click.UsageError("--results requires --records; a project has its own.")
     if records is not None and name is not None:
-        raise click.UsageError("--name goes with a project; --records belong to one study.")
+        raise click.UsageError("--name requires a project; --records belong to one study.")
     kind = outputs.report_format(None, as_json, output, outputs.PAGES)
     if records is None:
         assert project is not None

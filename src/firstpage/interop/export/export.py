@@ -350,7 +350,7 @@ def export(
     target = lookup(to, {key: key for key in TARGETS}, "target")
     if dtype != "float32" and not TARGETS[target].typed:
         typed = " and ".join(sorted(name for name, to in TARGETS.items() if to.typed))
-        raise DataError(f"dtype goes with {typed}; {target} has its own.")
+        raise DataError(f"dtype requires {typed}; {target} has its own.")
     source_model = _model(model)
     scoring, transform, ranker = select_stage(source_model, stage)
     named = export_features(features, source_model.feature_names, source_model.n_features)
