@@ -44,8 +44,8 @@ def command(
     """Measure rankings against labels or judgments.
 
     Give DATA with --scores or --model, or --qrels with --run.  DATA is labeled data (LETOR,
-    Parquet, CSV, Arrow, npz), or a folder of shards; DATA with document ids can also be used with --run.
-    Each ranking has a row in the report.
+    Parquet, CSV, Arrow, npz), or a folder of shards; DATA with document ids can also be used with
+    --run.  Each ranking has a row in the report.
     """
     from firstpage.data.formats.trec import read_run
     from firstpage.data.shards.shards import Shards

@@ -138,7 +138,7 @@ class TermNumbers:
     def of_tokens(self, analyzer: Analyzer, tokens: Iterable[str]) -> dict[str, int]:
         """Return a mapping that has the number of each token; new terms get new numbers."""
         known = self._token_numbers.setdefault(analyzer, {})
-        unknown = set(tokens) - known.keys()
+        unknown = set(tokens).difference(known)
         for token, term in analyzer.terms_of(sorted(unknown)).items():
             number = self._number_of.get(term)
             if number is None:

@@ -17,6 +17,7 @@ from firstpage.errors import DataError, missing_dependency
 from firstpage.types import Floats, Ints
 
 HEAP_BYTES = 200_000_000  # of the engine's writer, before it writes a segment
+encode_json = json.JSONEncoder(ensure_ascii=False).encode
 WHITESPACE = "firstpage_terms"  # the name of the tokenizer
 
 
@@ -58,7 +59,7 @@ class Engine:
         document = self._library.Document()
         document.add_text("id", name)
         document.add_unsigned("row", row)
-        document.add_bytes("source", json.dumps(source, ensure_ascii=False).encode())
+        document.add_bytes("source", encode_json(source).encode())
         for number, text in enumerate(texts):
             if text:
                 document.add_text(f"f{number}", text)

@@ -614,31 +614,23 @@ class _Writer:
 
     def _append(self, batch: list[SourceDocument]) -> None:
         texts = [
-            [
-                tokenize(
-                    value
-                    if isinstance(value := document.values.get(name, ""), str)
-                    else f"{value:g}"
-                )
-                for name in self._schema.analyzers
-            ]
-            for document in batch
+            [tokenize(_text(document.values.get(name, ""))) for document in batch]
+            for name in self._schema.analyzers
         ]
-        analyzers = list(self._schema.analyzers.values())
         number_of = [
-            self._terms.of_tokens(analyzer, (token for fields in texts for token in fields[f]))
-            for f, analyzer in enumerate(analyzers)
+            self._terms.of_tokens(analyzer, chain.from_iterable(field)).__getitem__
+            for analyzer, field in zip(self._schema.analyzers.values(), texts, strict=True)
         ]
-        terms = self._terms.terms
+        term_of = self._terms.terms.__getitem__
         tokens: list[int] = []
         ends: list[int] = []
-        for document, fields in zip(batch, texts, strict=True):
+        for document, *fields in zip(batch, *texts, strict=True):
             joined = []
-            for numbers, field in zip(number_of, fields, strict=True):
-                found = [number for token in field if (number := numbers[token])]
-                tokens += found
+            for number, field in zip(number_of, fields, strict=True):
+                numbers = list(filter(None, map(number, field)))  # without stop words
+                tokens += numbers
                 ends.append(len(tokens))
-                joined.append(" ".join([terms[number] for number in found]))
+                joined.append(" ".join(map(term_of, numbers)))
             self._engine.add(document.id, self._rows, document.values, joined)
             self._rows += 1
         start = self._files["tokens"].size
@@ -760,3 +752,8 @@ class _Writer:
                 stacklevel=4,
             )
         return dict(known)
+
+
+def _text(value: str | float) -> str:
+    """Return the text of a value of a text field, which may be a number."""
+    return value if isinstance(value, str) else f"{value:g}"
