@@ -3,8 +3,9 @@
 A stream is a text field, or all text fields together (`document`).  In the formulas, tf is the
 number of occurrences of a query term in the stream of a document; l the number of terms of the
 stream, and avgl its mean over documents; N the number of documents; df the number of documents with
-the term in the stream; cf the number of its occurrences in the collection, C that of all terms, and
-V the number of distinct terms.  Sums over query terms count repeated terms repeatedly.
+the term in the stream; cf the number of its occurrences in the collection, and C that of all terms;
+V the number of distinct terms of all streams.  Sums over query terms count repeated terms
+repeatedly; terms that no document contains do not count, unless this is said.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class Candidates:
     def collection_probability(self) -> Floats:
         """The probability (cf + 0.5) / (C + 0.5 V) of query terms per stream."""
         forward = self.forward
-        totals = forward.n_occurrences[:, None] + 0.5 * len(forward.terms)
+        totals = forward.n_occurrences[:, None] + 0.5 * forward.n_terms
         return (forward.cf[:, self.query.terms] + 0.5) / totals
 
     @cached_property

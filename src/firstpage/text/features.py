@@ -189,7 +189,9 @@ class TextFeatures:
                 f"{missing[0]!r}; give the queries that the candidates were retrieved for."
             )
         ids = list(candidates.docids)
-        rows = self.index.forward.rows(ids, source)
+        rows = self.index.forward.rows(
+            ids, source, "; add them, or remove them from the candidates"
+        )
         order = _ranked(candidates)
         offsets = candidates.offsets
         X = np.empty((len(rows), len(self.names)), np.float32)

@@ -85,6 +85,11 @@ class ForwardIndex:
         return totals
 
     @cached_property
+    def n_terms(self) -> int:
+        """The number of distinct terms of all documents, without deleted ones."""
+        return int(np.count_nonzero(self.df[-1]))
+
+    @cached_property
     def row_of(self) -> dict[str, int]:
         """The row of each document id, without deleted documents."""
         live = np.flatnonzero(~self.deleted)
@@ -96,14 +101,14 @@ class ForwardIndex:
         bounds = np.column_stack([starts, self.ends[rows]])
         return np.column_stack([np.diff(bounds, axis=1), bounds[:, -1] - starts])
 
-    def rows(self, ids: Sequence[str], location: str) -> Ints:
+    def rows(self, ids: Sequence[str], location: str, advice: str = "") -> Ints:
         """Return the rows of documents; raise DataError if one is not in the index."""
         row_of = self.row_of
         missing = [name for name in ids if name not in row_of]
         if missing:
+            subject = f"{len(missing)} documents are" if len(missing) > 1 else "a document is"
             raise DataError(
-                f"{location}: {len(missing)} documents are not in the index, such as "
-                f"{missing[0]!r}; add them, or remove them from the candidates."
+                f"{location}: {subject} not in the index, such as {missing[0]!r}{advice}."
             )
         return np.array([row_of[name] for name in ids], np.int64)
 
@@ -166,8 +171,9 @@ class Query:
             for token in tokens:
                 term = term_of[token]
                 number = forward.terms.number(term) if term else 0
-                if number is None:
+                if number is None or (number and not forward.df[-1, number]):
                     unknown.add(term)
+                    number = 0
                 if not number or number in before:  # counted by the analyzer of an earlier field
                     continue
                 slot = numbers.setdefault(number, len(numbers))
