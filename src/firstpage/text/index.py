@@ -529,11 +529,16 @@ def _forward(folder: Path, manifest: Mapping[str, Any], schema: Schema) -> Forwa
     tokens = storage.mapped(files / "tokens", np.uint32, (manifest["tokens"],))
     if tokens.max(initial=0) >= n_terms:
         raise storage.damaged(files / "tokens", "it names terms that do not exist")
+    ends = storage.mapped_ends(files / "ends", (rows, n_fields), manifest["tokens"])
+    distinct = storage.mapped(files / "distinct", np.int64, (rows, n_fields + 1))
+    lengths = np.diff(ends.ravel(), prepend=0).reshape(ends.shape)
+    if ((distinct[:, :-1] > lengths) | ((distinct[:, :-1] > 0) != (lengths > 0))).any():
+        raise storage.damaged(files / "distinct", "its numbers are impossible")
     return ForwardIndex(
         schema.analyzers,
         tokens,
-        storage.mapped_ends(files / "ends", (rows, n_fields), manifest["tokens"]),
-        storage.mapped(files / "distinct", np.int64, (rows, n_fields + 1)),
+        ends,
+        distinct,
         df,
         cf,
         deleted,

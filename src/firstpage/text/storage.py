@@ -140,7 +140,7 @@ def mapped_ids(folder: Path, name: str, count: int, n_bytes: int) -> Ids:
 def load_arrays(path: Path, shapes: dict[str, tuple[int, ...] | None]) -> list[Array]:
     """Return the arrays of an npz file in this order; refuse a damaged file and other shapes."""
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
             arrays = [stored[name] for name in shapes]
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise damaged(path, str(error).partition("\n")[0]) from error
