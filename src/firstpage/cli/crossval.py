@@ -95,7 +95,9 @@ def command(
     if len(set(names)) < len(names) or len(by_run) < len(runs):
         raise click.UsageError("two rankings have the same name; rename a run file.")
     if baseline is not None and baseline not in names:
-        raise click.UsageError(f"--baseline must be one of the rankers and runs: {', '.join(names)}.")
+        raise click.UsageError(
+            f"--baseline must be one of the rankers and runs: {', '.join(names)}."
+        )
     options.only_with("a DATA file; a folder has its own folds", data.is_file(), "folds")
     options.only_with("a folder of LETOR folds", not data.is_file(), "pad")
     if data.is_file():

@@ -162,8 +162,7 @@ def _in_run_order(index: Index, queries: Queries, depth: int) -> list[tuple[str,
 
 @documented_command(
     "features",
-    "firstpage features shop.index queries.jsonl candidates.run --set short \\\n"
-    "  -o short.parquet",
+    "firstpage features shop.index queries.jsonl candidates.run --set short \\\n  -o short.parquet",
     "firstpage features shop.index queries.jsonl candidates.run \\\n"
     "  --qrels shop.qrels -o data.parquet",
 )

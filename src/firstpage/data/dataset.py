@@ -431,7 +431,8 @@ class Dataset(Tabular):
             A dataset that shares the labels.
         """
         names = None if feature_names is None else tuple(feature_names)
-        return replace(self, X=_as_features(X, self.source), feature_names=names, recipe=None)
+        recipe = self.recipe if names == self.feature_names else None
+        return replace(self, X=_as_features(X, self.source), feature_names=names, recipe=recipe)
 
     def dense(self) -> Dataset:
         """Return the same documents with a dense feature array.

@@ -263,7 +263,7 @@ class TextFeatures:
                 done += finished
                 if progress is not None:
                     progress(done, len(names))
-        self._values.note_missing(rows)
+        self._values.note_missing(rows, self._chosen)
         y = _labels(candidates, qrels)
         return Dataset(
             X, y, offsets, candidates.queries, candidates.docids, self.names, source,
@@ -385,14 +385,15 @@ class _Values:
             yield f"{name}.log", np.sign(value) * np.log1p(np.abs(value))
             yield f"{name}.missing", missing.astype(float)
 
-    def note_missing(self, rows: Ints) -> None:
-        """Warn about missing values, which were replaced."""
+    def note_missing(self, rows: Ints, chosen: set[str]) -> None:
+        """Warn about missing values of chosen features, which were replaced."""
         for name, values in self._fields.items():
             count = int(np.isnan(values[rows]).sum())
-            if count:
+            if count and {f"{name}.value", f"{name}.log"} & chosen:
+                mark = f", and {name}.missing is 1" if f"{name}.missing" in chosen else ""
                 warnings.warn(
                     f"{name} is missing in {count:,} of {len(rows):,} candidates; the median "
-                    f"{self._medians[name]:g} stands for it, and {name}.missing is 1.",
+                    f"{self._medians[name]:g} stands for it{mark}.",
                     FirstpageWarning,
                     stacklevel=3,
                 )
