@@ -33,7 +33,7 @@ def data(index: Index) -> fp.Dataset:
 
 @pytest.fixture(scope="module")
 def ranker(data: fp.Dataset) -> fp.Ranker:
-    return fp.ListNet(normalize="standard", max_iter=20).fit(data)
+    return fp.ListNet(normalize="standard").fit(data)
 
 
 @pytest.fixture(scope="module")
@@ -91,12 +91,14 @@ def test_reasons(index: Index, ranker: fp.Ranker, model: Model) -> None:
     rows, _ = index.retrieve(query, 100)
     X = features.compute(query, rows)
     _, contributions = model.contributions(X, np.array([0, len(X)]), np.arange(len(X)))
-    for reasons, score in zip(results.reasons, results.scores.tolist(), strict=True):
+    assert contributions.base is not None
+    base = contributions.base[results.first_stage_ranks - 1]
+    for i, reasons in enumerate(results.reasons):
         assert {name for name, _ in reasons} == set(features.names)
         sizes = [abs(value) for _, value in reasons]
         assert sizes == sorted(sizes, reverse=True)
-        total = sum(value for _, value in reasons) + contributions.base
-        assert total == pytest.approx(score, rel=1e-6, abs=1e-6)
+        total = sum(value for _, value in reasons) + base[i]
+        assert total == pytest.approx(results.scores[i], rel=1e-6, abs=1e-6)
     short = searcher.search("w1 w5", 4, explain=2)
     assert [len(reasons) for reasons in short.reasons] == [2] * 4
     assert short.reasons[0] == results.reasons[0][:2]
@@ -118,7 +120,7 @@ def test_depth_beyond_the_candidates(index: Index, ranker: fp.Ranker) -> None:
 
 
 def test_refused_models(index: Index, ranker: fp.Ranker, data: fp.Dataset, tmp_path: Path) -> None:
-    plain = fp.ListNet(max_iter=2).fit(np.eye(4), [0, 1, 0, 1], qid=[1, 1, 2, 2])
+    plain = fp.ListNet().fit(np.eye(4), [0, 1, 0, 1], qid=[1, 1, 2, 2])
     with pytest.raises(DataError, match="was not trained on features of texts, so it cannot rank"):
         Searcher(index, plain)
     other = Index.from_documents(documents(), tmp_path / "i", language="german", latent=0)
@@ -135,18 +137,14 @@ def test_refused_models(index: Index, ranker: fp.Ranker, data: fp.Dataset, tmp_p
 
 def test_the_scoring_of_the_features_retrieves(index: Index) -> None:
     """A model is searched with the first stage of its training, whatever the index has now."""
-    scoring = fp.BM25(0.4, 0.1, {"title": 5.0}) if hasattr(fp, "BM25") else None
-    if scoring is None:
-        from firstpage.text.retrieval import BM25
-
-        scoring = BM25(0.4, 0.1, {"title": 5.0})
+    scoring = fp.BM25(0.4, 0.1, {"title": 5.0})
     run = index.candidates(QUERIES, DEPTH, scoring)
     features = TextFeatures(index, ["letor", "first_stage"], scoring=scoring)
     with pytest.warns(FirstpageWarning, match="candidates are judged"):
         trained = features.dataset(QUERIES, run, qrels(run))
     column = features.names.index("first_stage.score")
     np.testing.assert_allclose(trained.X[:, column], run.values, rtol=1e-6)
-    ranker = fp.ListNet(normalize="standard", max_iter=5).fit(trained)
+    ranker = fp.ListNet(normalize="standard").fit(trained)
     searcher = Searcher(index, ranker, candidates=DEPTH)
     assert searcher.features is not None
     assert searcher.features.scoring == scoring
