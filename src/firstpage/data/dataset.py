@@ -431,7 +431,8 @@ class Dataset(Tabular):
             A dataset that shares the labels.
         """
         names = None if feature_names is None else tuple(feature_names)
-        return replace(self, X=_as_features(X, self.source), feature_names=names)
+        recipe = self.recipe if names == self.feature_names else None
+        return replace(self, X=_as_features(X, self.source), feature_names=names, recipe=recipe)
 
     def dense(self) -> Dataset:
         """Return the same documents with a dense feature array.
@@ -513,7 +514,8 @@ def concat_datasets(blocks: Sequence[Dataset]) -> Dataset:
             X, y = X[order], y[order]
             docids = None if docids is None else docids[order]
     offsets = offsets_from_lengths(lengths)
-    return Dataset(X, y, offsets, queries, docids, first.feature_names, first.source)
+    recipe = first.recipe if all(b.recipe == first.recipe for b in blocks) else None
+    return Dataset(X, y, offsets, queries, docids, first.feature_names, first.source, recipe=recipe)
 
 
 def concat_features(blocks: Sequence[Any]) -> Any:

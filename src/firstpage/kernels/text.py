@@ -84,11 +84,13 @@ def match_positions(
 ) -> None:  # fmt: skip
     """Write how query terms are arranged in each field of the documents.
 
-    `query` holds the slots of the query's terms in their order, and `adjacent[a, b]` whether slot b
-    follows slot a somewhere in the query.  `out[i, f]` gets the number of adjacent query terms that
-    follow each other in the field; the number of those within `window` positions in any order; the
-    length of the shortest passage with all query terms of the field; the length of the longest
-    phrase of the query; and the position of the first query term, -1 without one.
+    `query` holds the slots of the query's terms in their order, with -1 where a phrase cannot
+    continue, and `adjacent[a, b]` whether slot b follows slot a somewhere in the query.
+    `out[i, f]` gets the number of distinct adjacent query terms that follow each other in the
+    field; the number of those of which the second, in any order, ends a passage of `window`
+    positions with the first; the length of the shortest passage with all query terms of the field;
+    the length of the longest phrase of the query; and the position of the first query term, -1
+    without one.
     """
     n_slots = last.size
     for i in range(rows.size):

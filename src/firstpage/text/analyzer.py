@@ -1,9 +1,9 @@
 """Analyzers: from a text to the sequence of its terms.
 
 The index, its queries and its features use the same analyzer, so that a term means the same thing
-everywhere.  A text is normalized (Unicode NFKC, lower case) and split into runs of letters and
-digits; ideographs, which are written without blanks, are terms of their own, and a possessive 's is
-dropped.  Stop words are removed; all other tokens are stemmed.
+everywhere.  A text is normalized (Unicode NFKC, lower case) and split into runs of letters, digits
+and the marks that combine with them; ideographs, which are written without blanks, are terms of
+their own, and a possessive 's is dropped.  Stop words are removed; all other tokens are stemmed.
 """
 
 from __future__ import annotations
@@ -25,8 +25,12 @@ LANGUAGES = (
 )  # fmt: skip
 WITHOUT_STOP_WORDS = ("arabic", "greek", "romanian", "tamil", "turkish")  # the engine has no list
 PLAIN = "none"  # lower case only: no stop words, no stems
-UNSPACED = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # Thai, Japanese, ..
-TOKEN = re.compile(f"[{UNSPACED}]|[^\\W_{UNSPACED}]+")
+UNSPACED = (  # Thai, Japanese, Chinese
+    "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
+)
+ASCII_TOKEN = re.compile("[a-z0-9]+")
+INVISIBLE = re.compile("[\u00ad\u200c\u200d\u2060\ufeff]")  # soft hyphens, joiners
+LAST_MARK = 0x1FFFF  # no combining character of a script follows
 POSSESSIVE = re.compile(r"(?<=\w)'[sS]\b")
 MAX_TOKEN = 100  # characters; longer tokens are cut, as they are no words
 
@@ -104,11 +108,35 @@ class Analyzer:
 
 def tokenize(text: str) -> list[str]:
     """Return the tokens of a text: runs of letters and digits in lower case, and ideographs."""
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text).replace("\u2019", "'")
+    plain = text.isascii()
+    if not plain:
+        text = unicodedata.normalize("NFKC", INVISIBLE.sub("", text)).replace("\u2019", "'")
     if "'" in text:
         text = POSSESSIVE.sub("", text)
-    return TOKEN.findall(text.lower())
+    text = text.lower()
+    if plain:
+        return ASCII_TOKEN.findall(text)
+    return _unicode_token().findall(
+        text.replace("i\u0307", "i")
+    )  # lower case of the Turkish \u0130
+
+
+@cache
+def _unicode_token() -> re.Pattern[str]:
+    """Return the pattern of a token: a letter or digit with what follows, marks included.
+
+    Python counts combining characters, such as the vowels of Tamil and Hindi, to no word.
+    """
+    unspaced = re.compile(f"[{UNSPACED}]")
+    marks: list[list[int]] = []  # first and last of each range
+    for point in range(0x300, LAST_MARK):
+        if unicodedata.category(chr(point))[0] == "M" and not unspaced.match(chr(point)):
+            if marks and marks[-1][1] == point - 1:
+                marks[-1][1] = point
+            else:
+                marks.append([point, point])
+    ranges = "".join(f"{chr(first)}-{chr(last)}" for first, last in marks)
+    return re.compile(f"(?:[^\\W_{UNSPACED}]+[{ranges}]*)+|[{UNSPACED}]")
 
 
 @dataclass

@@ -7,7 +7,10 @@ of the forward index.  Queries are built from terms, never parsed.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ from firstpage.types import Floats, Ints
 HEAP_BYTES = 200_000_000  # of the engine's writer, before it writes a segment
 encode_json = json.JSONEncoder(ensure_ascii=False).encode
 WHITESPACE = "firstpage_terms"  # the name of the tokenizer
+PANIC = "PanicException"  # of the engine's own code; it is no Exception
 
 
 def tantivy() -> Any:
@@ -30,11 +34,27 @@ def tantivy() -> Any:
     return tantivy
 
 
+@contextmanager
+def _lockable(folder: Path) -> Iterator[Path]:
+    """Yield a folder with the same files in which the engine may create the lock that it takes."""
+    if all(os.access(path, os.W_OK) for path in (folder, *folder.glob("*.lock"))):
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="firstpage-") as view:
+        for file in folder.iterdir():
+            if file.suffix != ".lock":
+                (Path(view) / file.name).symlink_to(file.resolve())
+        yield Path(view)
+
+
 class Engine:
     """An index of the engine: terms of `n_fields` text fields, ids, rows and stored documents."""
 
-    def __init__(self, folder: Path, n_fields: int) -> None:
+    def __init__(self, folder: Path, n_fields: int, create: bool = False) -> None:
         self._library = library = tantivy()
+        self._folder = folder
+        if not create and not (folder / "meta.json").exists():  # it would create an empty index
+            raise DataError(f"{folder}: damaged: files are missing; build the index again.")
         self._n_fields = n_fields
         builder = library.SchemaBuilder()
         builder.add_text_field("id", tokenizer_name="raw", index_option="basic")
@@ -43,14 +63,13 @@ class Engine:
         for number in range(n_fields):
             builder.add_text_field(f"f{number}", tokenizer_name=WHITESPACE, index_option="freq")
         self._schema = builder.build()
-        try:
-            self._index = library.Index(self._schema, path=str(folder))
-        except ValueError as error:
-            raise DataError(f"{folder}: the engine cannot open its files ({error}).") from error
-        terms = library.TextAnalyzerBuilder(library.Tokenizer.whitespace()).build()
-        self._index.register_tokenizer(WHITESPACE, terms)
         self._writer: Any = None
         self._searcher: Any = None
+        with self._reporting("open its files", "build the index again"), _lockable(folder) as path:
+            self._index = library.Index(self._schema, path=str(path))
+            self._searcher = self._index.searcher()
+        terms = library.TextAnalyzerBuilder(library.Tokenizer.whitespace()).build()
+        self._index.register_tokenizer(WHITESPACE, terms)
 
     # --- writing
 
@@ -63,11 +82,13 @@ class Engine:
         for number, text in enumerate(texts):
             if text:
                 document.add_text(f"f{number}", text)
-        self._open_writer().add_document(document)
+        with self._writing():
+            self._open_writer().add_document(document)
 
     def delete(self, name: str) -> None:
         """Delete the document of this id that was added before."""
-        self._open_writer().delete_documents_by_term("id", name)
+        with self._writing():
+            self._open_writer().delete_documents_by_term("id", name)
 
     def _open_writer(self) -> Any:
         if self._writer is None:
@@ -76,18 +97,38 @@ class Engine:
 
     def commit(self) -> None:
         """Make all changes durable, and finish merging segments."""
-        writer = self._open_writer()
-        writer.commit()
-        writer.wait_merging_threads()
+        with self._writing():
+            writer = self._open_writer()
+            writer.commit()
+            writer.wait_merging_threads()
+            self._index.reload()
         self._writer = self._searcher = None
-        self._index.reload()
+        for file in self._folder.glob("*.json"):  # the engine lets nobody else read these
+            file.chmod(self._folder.stat().st_mode & 0o666)
 
     def close(self) -> None:
         """Drop changes that were not committed."""
-        if self._writer is not None:
-            self._writer.rollback()
-            self._writer.wait_merging_threads()
-            self._writer = None
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            with suppress(ValueError):  # of a writer that has failed before
+                writer.rollback()
+                writer.wait_merging_threads()
+
+    def _writing(self) -> AbstractContextManager[None]:
+        return self._reporting("write", "is the disk full?")
+
+    @contextmanager
+    def _reporting(self, action: str, advice: str) -> Iterator[None]:
+        """Report what the engine raises, also where its own code fails, in one line."""
+        try:
+            yield
+        except BaseException as error:
+            if not isinstance(error, ValueError | OSError) and type(error).__name__ != PANIC:
+                raise
+            reason = str(error).partition("\n")[0]
+            raise DataError(
+                f"{self._folder}: the engine cannot {action}; {advice} ({reason})"
+            ) from error
 
     # --- reading
 
@@ -114,17 +155,24 @@ class Engine:
             return np.empty(0, np.int64), np.empty(0)
         should = self._library.Occur.Should
         any_term = query.boolean_query([(should, clause) for clause in clauses])
-        hits = self.searcher.search(any_term, limit, count=False).hits
-        addresses = [address for _, address in hits]
-        rows = np.array(self.searcher.fast_field_values("row", addresses), np.int64)
+        with self._reading():
+            hits = self.searcher.search(any_term, limit, count=False).hits
+            addresses = [address for _, address in hits]
+            rows = np.array(self.searcher.fast_field_values("row", addresses), np.int64)
         return rows, np.array([score for score, _ in hits])
 
     def source(self, row: int) -> dict[str, Any]:
         """Return the document of a row as it was added."""
         query = self._library.Query.term_query(self._schema, "row", row)
-        hits = self.searcher.search(query, 1, count=False).hits
-        stored: dict[str, Any] = json.loads(bytes(self.searcher.doc(hits[0][1])["source"][0]))
+        with self._reading():
+            hits = self.searcher.search(query, 1, count=False).hits
+            if not hits:
+                raise ValueError(f"there is no row {row}")
+            stored: dict[str, Any] = json.loads(bytes(self.searcher.doc(hits[0][1])["source"][0]))
         return stored
+
+    def _reading(self) -> AbstractContextManager[None]:
+        return self._reporting("read its files", "build the index again")
 
     def document_frequency(self, field: int, term: str) -> int:
         """Return the engine's own count of documents with a term in a text field."""

@@ -3,8 +3,9 @@
 A stream is a text field, or all text fields together (`document`).  In the formulas, tf is the
 number of occurrences of a query term in the stream of a document; l the number of terms of the
 stream, and avgl its mean over documents; N the number of documents; df the number of documents with
-the term in the stream; cf the number of its occurrences in the collection, C that of all terms, and
-V the number of distinct terms.  Sums over query terms count repeated terms repeatedly.
+the term in the stream; cf the number of its occurrences in the collection, and C that of all terms;
+V the number of distinct terms of all streams.  Sums over query terms count repeated terms
+repeatedly; terms that no document contains do not count, unless this is said.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class Candidates:
     def collection_probability(self) -> Floats:
         """The probability (cf + 0.5) / (C + 0.5 V) of query terms per stream."""
         forward = self.forward
-        totals = forward.n_occurrences[:, None] + 0.5 * len(forward.terms)
+        totals = forward.n_occurrences[:, None] + 0.5 * forward.n_terms
         return (forward.cf[:, self.query.terms] + 0.5) / totals
 
     @cached_property
@@ -139,13 +140,16 @@ def letor(c: Candidates) -> Columns:
 def matching(c: Candidates) -> Columns:
     """Yield how completely and how closely each stream matches the query.
 
-    `coverage`, the fraction of the query's distinct terms that occur, and `idf_coverage`, the same
-    weighted by idf; `cosine`, of (1 + ln tf) idf vectors of query and query terms of the stream,
-    divided by the square root of l; `ordered` and `near`, ln(1 + n) of the numbers of neighboring
-    query terms that follow each other, or are within 8 positions in any order (Metzler and Croft
-    2005); `density`, the number of query terms that occur, divided by the length of the shortest
+    `coverage`, the fraction of the query's distinct terms that occur, unknown terms included, and
+    `idf_coverage`, the same of known terms weighted by idf; `cosine`, the product of the
+    (1 + ln tf) idf vectors of query and stream, divided by the norm of the query's and the square
+    root of l; `ordered` and `near`, ln(1 + n) of the numbers of neighboring, distinct query terms
+    that follow each other, or are within 8 positions in any order (Metzler and Croft 2005);
+    `density`, the number of distinct query terms that occur, divided by the length of the shortest
     passage with all of them; `phrase`, the length of the longest phrase of the query, divided by
-    that of the query; `first`, 1 / (1 + position of the first query term).
+    that of the query without unknown terms; `first`, 1 / (1 + position of the first query term).
+    Of the whole document, `ordered` and `near` are about the sum over fields, and `density`,
+    `phrase` and `first` are the maximum of the fields.
     """
     n_query = max(1, len(c.query.terms) + c.query.n_unknown)
     query_weights = 1 + np.log(c.query.counts)
@@ -159,7 +163,7 @@ def matching(c: Candidates) -> Columns:
     arranged = {
         "ordered": np.log1p(_with_total(ordered)), "near": np.log1p(_with_total(near)),
         "density": _with_maximum(density), "first": _with_maximum(early),
-        "phrase": _with_maximum(phrase) / max(1, len(c.query.sequence)),
+        "phrase": _with_maximum(phrase) / max(1, c.query.sequence_length),
     }  # fmt: skip
     for s, stream in enumerate((*c.forward.fields, WHOLE)):
         idf = c.idf[s]
@@ -191,13 +195,13 @@ def first_stage(c: Candidates) -> Columns:
 def query(c: Candidates) -> Columns:
     """Yield what is known of the query alone, the same for all candidates.
 
-    `length`, the number of its terms; `idf_mean`; `clarity`, the divergence of the query from the
-    collection, sum of p ln(p / P) over its terms (He and Ounis 2004).
+    `length`, the number of its terms, unknown ones included; `idf_mean`; `clarity`, the divergence
+    of the query from the collection, sum of p ln(p / P) over its terms (He and Ounis 2004).
     """
     ones = np.ones(len(c.rows))
     counts = c.query.counts
     total = max(1, counts.sum())
-    yield "query.length", ones * (counts.sum() + c.query.n_unknown)
+    yield "query.length", ones * c.query.length
     yield "query.idf_mean", ones * (counts @ c.idf[-1] / total)
     p = counts / total
     clarity = (

@@ -15,7 +15,7 @@ import numpy as np
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.trec import Qrels, Run
 from firstpage.errors import DataError, FirstpageWarning
-from firstpage.text.families import FAMILIES, Candidates
+from firstpage.text.families import FAMILIES, LATENT_RANKS, Candidates
 from firstpage.text.forward import Matcher, Query
 from firstpage.text.index import Index
 from firstpage.text.retrieval import BM25
@@ -81,23 +81,51 @@ class TextFeatures:
         scoring: BM25 | None = None,
     ) -> None:
         self.index = index
-        self._own = dict(_own_feature(text) for text in own)
+        own = [own] if isinstance(own, str) else own
         self._own_texts = tuple(own)
-        self._values = _Values(index)
-        self._idf = index.forward.idf()[-1]
+        self._follow_index()
         self._scoring = scoring or index.scoring
+        wanted = features.split(",") if isinstance(features, str) else features
+        words = [word.strip() for word in wanted]
         families = self._family_names()
+        complete = self._values.complete.difference(words)  # nothing is missing in these fields
+        families["values"] = [name for name in families["values"] if name not in complete]
         every = [name for names in families.values() for name in names]
-        wanted = features.split(",") if isinstance(features, str) else list(features)
-        chosen = _selected([word.strip() for word in wanted], families, every)
-        clash = [name for name in self._own if name in every]
-        if clash:
-            raise DataError(f"a feature is named {clash[0]!r} already; name yours differently.")
+        chosen = _selected(words, families, every)
+        self._own: dict[str, OwnFeature] = {}
+        for text in own:
+            name, function = _own_feature(text)
+            if name in every or name in self._own:
+                raise DataError(f"a feature is named {name!r} already; name yours differently.")
+            self._own[name] = function
+        if {"all", "short", "latent"} & set(words):
+            self._note_latent()
         self._families = {
             family: names for family, names in families.items() if chosen & set(names)
         }
         self.names = (*(name for name in every if name in chosen), *self._own)
         self._chosen = chosen
+
+    def _follow_index(self) -> None:
+        """Compute what depends on all documents, anew if the index has changed."""
+        if getattr(self, "_forward", None) is not self.index.forward:
+            self._values = _Values(self.index)
+            self._idf = self.index.forward.idf()[-1]
+            self._forward = self.index.forward
+
+    def _note_latent(self) -> None:
+        """Warn if the latent space has too few dimensions for some features, or is missing."""
+        n_dimensions = self.index.latent_vectors.shape[1]
+        absent = [f"latent.similarity_{rank}" for rank in LATENT_RANKS if rank > n_dimensions]
+        if absent:
+            space = f"a latent space of {n_dimensions} dimensions" if n_dimensions else "none"
+            names = ", ".join(absent) if n_dimensions else "features latent.*"
+            warnings.warn(
+                f"{self.index.path}: no {names}: the index has {space}, being small or created "
+                "so; fit it again (--refit) if the index has grown.",
+                FirstpageWarning,
+                stacklevel=3,
+            )
 
     def _family_names(self) -> dict[str, list[str]]:
         """Return the names of all features by family, computed for a query without candidates."""
@@ -133,6 +161,7 @@ class TextFeatures:
         ndarray of shape (n_candidates, n_features)
             The features as float32.
         """
+        self._follow_index()
         matcher = matcher or Matcher(self.index.forward)
         counts = matcher.counts(query, rows)
         scores = self._scoring.scores(self.index.forward, query, rows, counts)
@@ -159,6 +188,10 @@ class TextFeatures:
             for name, function in self._own.items():
                 out[:, column] = _own_values(name, function, query.text, documents)
                 column += 1
+        if column < len(self.names):
+            raise DataError(
+                f"{self.index.path}: the latent space has changed; create the features again."
+            )
         return out
 
     def dataset(
@@ -195,6 +228,9 @@ class TextFeatures:
         DataError
             If a candidate is not in the index, or a query of the candidates has no text.
         """
+        if threads is not None and threads < 1:
+            raise DataError(f"threads must be at least 1; got {threads}.")
+        self._follow_index()
         texts = dict(queries)
         names = list(candidates.queries)
         source = candidates.source or "candidates"
@@ -205,7 +241,9 @@ class TextFeatures:
                 f"{missing[0]!r}; give the queries that the candidates were retrieved for."
             )
         ids = list(candidates.docids)
-        rows = self.index.forward.rows(ids, source)
+        rows = self.index.forward.rows(
+            ids, source, "; add them, or remove them from the candidates"
+        )
         offsets = candidates.offsets
         X = np.empty((len(rows), len(self.names)), np.float32)
 
@@ -225,7 +263,7 @@ class TextFeatures:
                 done += finished
                 if progress is not None:
                     progress(done, len(names))
-        self._values.note_missing(rows)
+        self._values.note_missing(rows, self._chosen)
         y = _labels(candidates, qrels)
         return Dataset(
             X, y, offsets, candidates.queries, candidates.docids, self.names, source,
@@ -330,11 +368,12 @@ class _Values:
         live = ~index.forward.deleted
         self._fields = index.forward.numbers
         self._medians = {}
-        self._missing = {}
+        self.complete: set[str] = set()  # names of features that say nothing
         for name, values in self._fields.items():
             present = values[live][~np.isnan(values[live])]
             self._medians[name] = float(np.median(present)) if len(present) else 0.0
-            self._missing[name] = bool(len(present) < live.sum())
+            if len(present) == live.sum():
+                self.complete.add(f"{name}.missing")
 
     def columns(self, rows: Ints) -> Iterable[tuple[str, Floats]]:
         """Yield the names and values of the features."""
@@ -344,17 +383,17 @@ class _Values:
             value = np.where(missing, self._medians[name], value)
             yield f"{name}.value", value
             yield f"{name}.log", np.sign(value) * np.log1p(np.abs(value))
-            if self._missing[name]:
-                yield f"{name}.missing", missing.astype(float)
+            yield f"{name}.missing", missing.astype(float)
 
-    def note_missing(self, rows: Ints) -> None:
-        """Warn about missing values, which were replaced."""
+    def note_missing(self, rows: Ints, chosen: set[str]) -> None:
+        """Warn about missing values of chosen features, which were replaced."""
         for name, values in self._fields.items():
             count = int(np.isnan(values[rows]).sum())
-            if count:
+            if count and {f"{name}.value", f"{name}.log"} & chosen:
+                mark = f", and {name}.missing is 1" if f"{name}.missing" in chosen else ""
                 warnings.warn(
                     f"{name} is missing in {count:,} of {len(rows):,} candidates; the median "
-                    f"{self._medians[name]:g} stands for it, and {name}.missing is 1.",
+                    f"{self._medians[name]:g} stands for it{mark}.",
                     FirstpageWarning,
                     stacklevel=3,
                 )
@@ -367,15 +406,18 @@ def _selected(
     for word in words:
         if word == "all":
             chosen |= set(every)
-        elif word in families:
+        elif word in every:  # a name may contain characters of patterns
+            chosen.add(word)
+        elif families.get(word):
             chosen |= set(families[word])
         else:
             patterns = SHORT if word == "short" else (word,)
             matched = {n for p in patterns for n in every if fnmatch.fnmatchcase(n, p)}
             if not matched:
+                sets = ", ".join(family for family, names in families.items() if names)
                 raise DataError(
-                    f"no feature is named {word!r}; the sets are all, short, "
-                    f"{', '.join(families)}, and names are such as {every[0]}."
+                    f"no feature of this index is named {word!r}; the sets are all, short, "
+                    f"{sets}, and names are such as {every[0]}."
                 )
             chosen |= matched
     return chosen
@@ -415,12 +457,15 @@ def _own_feature(text: str) -> tuple[str, OwnFeature]:
     if not module or not function:
         raise DataError(f"{text!r} names no function; write module:function.")
     try:
-        found = getattr(importlib.import_module(module), function)
-    except ImportError as error:
-        raise DataError(f"{text}: the module {module!r} cannot be imported ({error}).") from error
-    except AttributeError:
-        raise DataError(f"{text}: the module {module!r} has no {function!r}.") from None
-    return _own_name(text), found
+        imported = importlib.import_module(module)
+    except Exception as error:
+        raise DataError(
+            f"{text}: the module {module!r} cannot be imported ({_first_line(error)})."
+        ) from error
+    loaded = getattr(imported, function, None)
+    if not callable(loaded):
+        raise DataError(f"{text}: the module {module!r} has no function {function!r}.")
+    return _own_name(text), loaded
 
 
 def _own_name(text: str) -> str:
@@ -434,11 +479,22 @@ def _own_values(
 ) -> Floats:
     try:
         values = np.asarray(function(text, documents), float)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"feature {name!r} failed for query {text!r} ({error}).") from error
-    if values.shape != (len(documents),) or not np.isfinite(values).all():
+    except Exception as error:
+        raise DataError(
+            f"feature {name!r} failed for query {text!r} ({_first_line(error)})."
+        ) from error
+    problem = ""
+    if values.shape != (len(documents),):
+        problem = f"an array of shape {values.shape} for {len(documents)} documents"
+    elif not np.isfinite(values).all():
+        problem = f"{values[~np.isfinite(values)][0]}"
+    if problem:
         raise DataError(
             f"feature {name!r} must return one finite number per document; for query {text!r} it "
-            f"returned an array of shape {values.shape} for {len(documents)} documents."
+            f"returned {problem}."
         )
     return values
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".partition("\n")[0]

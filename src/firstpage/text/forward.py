@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError
 from firstpage.kernels import text as kernel
-from firstpage.text.analyzer import Analyzer, TermNumbers, tokenize
+from firstpage.text.analyzer import STOP, Analyzer, TermNumbers, tokenize
 from firstpage.types import Array, Bools, Floats, Ints
 
 WHOLE = "document"  # what features call all text fields together
@@ -85,6 +85,11 @@ class ForwardIndex:
         return totals
 
     @cached_property
+    def n_terms(self) -> int:
+        """The number of distinct terms of all documents, without deleted ones."""
+        return int(np.count_nonzero(self.df[-1]))
+
+    @cached_property
     def row_of(self) -> dict[str, int]:
         """The row of each document id, without deleted documents."""
         live = np.flatnonzero(~self.deleted)
@@ -96,14 +101,14 @@ class ForwardIndex:
         bounds = np.column_stack([starts, self.ends[rows]])
         return np.column_stack([np.diff(bounds, axis=1), bounds[:, -1] - starts])
 
-    def rows(self, ids: Sequence[str], location: str) -> Ints:
+    def rows(self, ids: Sequence[str], location: str, advice: str = "") -> Ints:
         """Return the rows of documents; raise DataError if one is not in the index."""
         row_of = self.row_of
         missing = [name for name in ids if name not in row_of]
         if missing:
+            subject = f"{len(missing)} documents are" if len(missing) > 1 else "a document is"
             raise DataError(
-                f"{location}: {len(missing)} documents are not in the index, such as "
-                f"{missing[0]!r}; add them, or remove them from the candidates."
+                f"{location}: {subject} not in the index, such as {missing[0]!r}{advice}."
             )
         return np.array([row_of[name] for name in ids], np.int64)
 
@@ -141,9 +146,12 @@ class Query:
     counts : ndarray of shape (n_terms,)
         How often the query contains each of them.
     sequence : ndarray
-        The query as indices of `terms`, in the order of the query.
+        The query as indices of `terms`, in the order of the query; one sequence per analyzer, with
+        -1 between them.
     n_unknown : int
         The number of distinct terms that no document contains.
+    length : int
+        The number of terms of the query by the first analyzer, repeated and unknown ones included.
     """
 
     text: str
@@ -151,37 +159,50 @@ class Query:
     counts: Ints
     sequence: Ints
     n_unknown: int
+    length: int = 0
+
+    @cached_property
+    def sequence_length(self) -> int:
+        """The length of the longest sequence."""
+        bounds = np.flatnonzero(np.concatenate([[-1], self.sequence, [-1]]) < 0)
+        return int(np.diff(bounds).max()) - 1
 
     @classmethod
     def from_text(cls, text: str, forward: ForwardIndex) -> Query:
         """Return the terms of a text; fields with other analyzers add their own terms."""
         tokens = tokenize(text)
-        sequence: list[int] = []
+        sequences: dict[tuple[int, ...], None] = {}
+        length = 0
         unknown: set[str] = set()
         numbers: dict[int, int] = {}
         counts: list[int] = []
         for order, analyzer in enumerate(dict.fromkeys(forward.analyzers.values())):
             term_of = analyzer.terms_of(set(tokens))
             before = set(numbers)
+            sequence: list[int] = []
             for token in tokens:
                 term = term_of[token]
                 number = forward.terms.number(term) if term else 0
-                if number is None:
+                if number is None or (number and not forward.df[-1, number]):
                     unknown.add(term)
-                if not number or number in before:  # counted by the analyzer of an earlier field
+                    number = 0
+                length += order == 0 and term != STOP
+                if not number:
                     continue
                 slot = numbers.setdefault(number, len(numbers))
+                sequence.append(slot)
                 if slot == len(counts):
                     counts.append(0)
-                counts[slot] += 1
-                if order == 0:
-                    sequence.append(slot)
+                counts[slot] += number not in before  # counted by the analyzer of an earlier field
+            sequences[tuple(sequence)] = None
+        joined = [slot for slots in sequences for slot in (*slots, -1)]
         return cls(
             text,
             np.array(list(numbers), np.int64),
             np.array(counts, np.int64),
-            np.array(sequence, np.int64),
+            np.array(joined[:-1], np.int64),
             len(unknown),
+            length,
         )
 
 
@@ -212,7 +233,9 @@ class Matcher:
         forward, n_slots = self._forward, len(query.terms)
         longest = int(forward.lengths(rows)[:, -1].max(initial=0))
         adjacent = np.zeros((n_slots, n_slots), np.uint8)
-        adjacent[query.sequence[:-1], query.sequence[1:]] = 1
+        first, second = query.sequence[:-1], query.sequence[1:]
+        inside = (first >= 0) & (second >= 0)
+        adjacent[first[inside], second[inside]] = 1
         out = np.empty((len(rows), len(forward.fields), 5))
         positions, matched = np.empty(longest, np.int64), np.empty(longest, np.int64)
         last, runs = np.empty(n_slots, np.int64), np.empty(len(query.sequence), np.int64)

@@ -6,9 +6,8 @@ import os
 import shutil
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -94,8 +93,12 @@ class Index:
         The text, numeric and date fields, with the analyzer of each text field.
     forward : ForwardIndex
         The terms of every document.
+    engine : Engine
+        The search engine.
     latent : LatentSpace or None
-        The latent semantic space.
+        The latent semantic space, if there is one.
+    latent_vectors : ndarray of shape (n_rows, n_dimensions)
+        The coordinates of every document in the latent space.
     fingerprint : str
         A digest of what features depend on: fields, analyzers and latent space.
 
@@ -123,10 +126,25 @@ class Index:
         self._open()
 
     def _open(self) -> None:
-        for name in ("forward", "latent", "latent_vectors", "engine"):
-            self.__dict__.pop(name, None)
-        self._manifest = storage.read_manifest(self.path)
-        self.schema = Schema.from_dict(self._manifest["schema"])
+        """Open all files, so that what another writer commits later does not matter."""
+        while True:
+            manifest = storage.read_manifest(self.path)
+            try:
+                self._open_files(manifest)
+            except DataError:
+                if storage.read_manifest(self.path) == manifest:
+                    raise
+            else:  # otherwise a writer has removed the files of the generation before its own
+                return
+
+    def _open_files(self, manifest: dict[str, Any]) -> None:
+        schema = Schema.from_dict(manifest["schema"])
+        forward = _forward(self.path, manifest, schema)
+        engine = Engine(self.path / manifest["engine"], len(schema.analyzers))
+        stored = manifest["latent"]
+        self.latent = None if stored is None else LatentSpace.load(self.path / stored["space"])
+        self.latent_vectors = _latent_vectors(self.path, manifest)
+        self._manifest, self.schema, self.forward, self.engine = manifest, schema, forward, engine
 
     @classmethod
     def from_documents(
@@ -182,22 +200,36 @@ class Index:
         if not sample:
             raise DataError(f"{folder}: there are no documents to index.")
         schema = Schema.infer(sample, language, fields or {})
-        draft = folder.with_name(f".{folder.name}-{os.getpid()}")
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir(parents=True)
-        try:
-            with storage.writer_lock(draft):
-                writer = _Writer(draft, _empty_manifest(schema), schema)
-                try:
-                    writer.add(chain(sample, stream), {}, progress)
-                    writer.commit(latent)
-                finally:
-                    writer.close()
-            if folder.exists():
-                shutil.rmtree(folder)
-            os.replace(draft, folder)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
+
+        def write(target: Path) -> None:
+            generation = max(storage.generations(target).values(), default=0)
+            writer = _Writer(target, _empty_manifest(schema, generation), schema, None)
+            try:
+                writer.add(chain(sample, stream), {}, progress)
+                writer.commit(latent)
+            finally:
+                writer.close()
+
+        if (
+            folder.exists()
+        ):  # the old index stays until the manifest of the new one replaces its own
+            with storage.writer_lock(folder):
+                write(folder)
+            return cls(folder)
+        draft = folder.with_name(f".{folder.name}.new")
+        with storage.reporting(draft):
+            draft.mkdir(parents=True, exist_ok=True)
+        with storage.writer_lock(draft):
+            try:
+                for entry in draft.iterdir():  # of a writer that was killed
+                    storage.remove(entry)
+                write(draft)
+                if folder.exists():
+                    raise DataError(f"{folder}: was created meanwhile by another process.")
+                with storage.reporting(folder):
+                    os.replace(draft, folder)
+            finally:
+                shutil.rmtree(draft, ignore_errors=True)
         return cls(folder)
 
     # --- changes
@@ -250,7 +282,8 @@ class Index:
         DataError
             If a document is not in the index.
         """
-        names = list(dict.fromkeys(str(name) for name in ids))
+        listed = [ids] if isinstance(ids, str) else ids
+        names = list(dict.fromkeys(str(name) for name in listed))
         with self._writer() as writer:
             writer.delete(names, self.forward.rows(names, str(self.path)))
             writer.commit(None)
@@ -287,7 +320,7 @@ class Index:
     def _writer(self) -> Iterator[_Writer]:
         with storage.writer_lock(self.path):
             self._open()  # what another writer has committed meanwhile
-            writer = _Writer(self.path, self._manifest, self.schema)
+            writer = _Writer(self.path, self._manifest, self.schema, self.forward)
             try:
                 yield writer
             finally:
@@ -304,34 +337,11 @@ class Index:
             f"Index({self.path}: {len(self)} documents, fields {', '.join(self.schema.analyzers)})"
         )
 
-    @cached_property
-    def forward(self) -> ForwardIndex:
-        """The terms of every document."""
-        return _forward(self.path, self._manifest, self.schema)
-
-    @cached_property
-    def latent(self) -> LatentSpace | None:
-        """The latent semantic space, if there is one."""
-        stored = self._manifest["latent"]
-        return None if stored is None else LatentSpace.load(self.path / stored["space"])
-
-    @cached_property
-    def latent_vectors(self) -> Array:
-        """The coordinates of every document in the latent space."""
-        stored = self._manifest["latent"]
-        shape = (self._manifest["rows"], 0 if stored is None else stored["dimensions"])
-        return storage.mapped(self.path / (stored or {}).get("vectors", ""), np.float16, shape)
-
     @property
     def fingerprint(self) -> str:
         """A digest of what features depend on: fields, analyzers and latent space."""
         latent = self._manifest["latent"]
         return json_digest([self._manifest["schema"], latent and latent["digest"]])[:16]
-
-    @cached_property
-    def engine(self) -> Engine:
-        """The search engine."""
-        return Engine(self.path / self._manifest["engine"], len(self.schema.analyzers))
 
     # --- retrieval
 
@@ -499,51 +509,70 @@ class Index:
 # --- files
 
 
-def _empty_manifest(schema: Schema) -> dict[str, Any]:
-    """Return the manifest of an index without documents."""
+def _empty_manifest(schema: Schema, generation: int) -> dict[str, Any]:
+    """Return the manifest of an index without documents; it follows an earlier generation."""
     return {
-        "schema": schema.to_dict(), "generation": 0, "rows": 0, "deleted": 0, "tokens": 0,
-        "terms": 1, "term_bytes": 0, "id_bytes": 0, "engine": None, "statistics": None,
-        "latent": None, "scoring": BM25().to_dict(),
+        "schema": schema.to_dict(), "generation": generation, "rows": 0, "deleted": 0, "tokens": 0,
+        "terms": 0, "term_bytes": 0, "id_bytes": 0, "forward": f"forward-{generation + 1}",
+        "engine": None, "statistics": None, "latent": None, "scoring": BM25().to_dict(),
     }  # fmt: skip
 
 
 def _forward(folder: Path, manifest: Mapping[str, Any], schema: Schema) -> ForwardIndex:
     """Return the forward index that a manifest describes."""
     rows, n_fields, n_terms = manifest["rows"], len(schema.analyzers), manifest["terms"]
-    if manifest["statistics"] is None:
-        empty = np.zeros((n_fields + 1, n_terms), np.int64)
-        df, cf, deleted = empty, empty.copy(), np.zeros(0, bool)
-    else:
-        with np.load(folder / manifest["statistics"], allow_pickle=False) as stored:
-            df, cf, deleted = stored["df"], stored["cf"], stored["deleted"]
+    of_terms = n_fields + 1, n_terms
+    df, cf, deleted = storage.load_arrays(
+        folder / manifest["statistics"], {"df": of_terms, "cf": of_terms, "deleted": (rows,)}
+    )
+    files = folder / manifest["forward"]
+    tokens = storage.mapped(files / "tokens", np.uint32, (manifest["tokens"],))
+    if tokens.max(initial=0) >= n_terms:
+        raise storage.damaged(files / "tokens", "it names terms that do not exist")
+    ends = storage.mapped_ends(files / "ends", (rows, n_fields), manifest["tokens"])
+    distinct = storage.mapped(files / "distinct", np.int64, (rows, n_fields + 1))
+    lengths = np.diff(ends.ravel(), prepend=0).reshape(ends.shape)
+    if ((distinct[:, :-1] > lengths) | ((distinct[:, :-1] > 0) != (lengths > 0))).any():
+        raise storage.damaged(files / "distinct", "its numbers are impossible")
     return ForwardIndex(
         schema.analyzers,
-        storage.mapped(folder / "tokens", np.uint32, (manifest["tokens"],)),
-        storage.mapped(folder / "ends", np.int64, (rows, n_fields)),
-        storage.mapped(folder / "distinct", np.int64, (rows, n_fields + 1)),
+        tokens,
+        ends,
+        distinct,
         df,
         cf,
         deleted,
-        storage.mapped_ids(folder, "ids", rows, manifest["id_bytes"]),
+        storage.mapped_ids(files, "ids", rows, manifest["id_bytes"]),
         {
-            name: storage.mapped(folder / f"value.{number}", np.float64, (rows,))
+            name: storage.mapped(files / f"value.{number}", np.float64, (rows,))
             for number, name in enumerate(schema.values)
         },
-        TermNumbers(list(storage.mapped_ids(folder, "terms", n_terms, manifest["term_bytes"]))),
+        TermNumbers(list(storage.mapped_ids(files, "terms", n_terms, manifest["term_bytes"]))),
     )
+
+
+def _latent_vectors(folder: Path, manifest: Mapping[str, Any]) -> Array:
+    """Return the coordinates of every document in the latent space."""
+    stored = manifest["latent"]
+    if stored is None:
+        return np.empty((manifest["rows"], 0), np.float16)
+    shape = manifest["rows"], stored["dimensions"]
+    return storage.mapped(folder / stored["vectors"], np.float16, shape)
 
 
 class _Writer:
     """Appends documents to the files of an index, and commits them."""
 
-    def __init__(self, folder: Path, manifest: dict[str, Any], schema: Schema) -> None:
+    def __init__(
+        self, folder: Path, manifest: dict[str, Any], schema: Schema, before: ForwardIndex | None
+    ) -> None:
         self._folder = folder
+        self._files_folder = folder / manifest["forward"]
         self._manifest = manifest
         self._schema = schema
         self._generation = manifest["generation"] + 1
-        self._before = _forward(folder, manifest, schema) if manifest["engine"] else None
-        self._terms = self._before.terms if self._before else TermNumbers()
+        self._before = before
+        self._terms = TermNumbers(list(before.terms.terms)) if before else TermNumbers()
         self._rows = manifest["rows"]
         self._deleted: list[int] = []
         n_fields = len(schema.analyzers)
@@ -552,29 +581,41 @@ class _Writer:
             "distinct": (np.int64, self._rows * (n_fields + 1)),
             "ids.bytes": (np.uint8, manifest["id_bytes"]), "ids.ends": (np.int64, self._rows),
             "terms.bytes": (np.uint8, manifest["term_bytes"]),
-            "terms.ends": (np.int64, manifest["terms"] if manifest["engine"] else 0),
+            "terms.ends": (np.int64, manifest["terms"]),
         }  # fmt: skip
         for number in range(len(schema.values)):
             sizes[f"value.{number}"] = np.float64, self._rows
-        self._files = {
-            name: storage.AppendFile(folder / name, dtype, size)
-            for name, (dtype, size) in sizes.items()
-        }
+        self._remove_generation()  # of a writer that was killed
+        self._files: dict[str, storage.AppendFile] = {}
         self._engine_folder = folder / f"engine-{self._generation}"
-        shutil.rmtree(self._engine_folder, ignore_errors=True)
-        if manifest["engine"]:
-            storage.link_folder(folder / manifest["engine"], self._engine_folder)
-        else:
-            self._engine_folder.mkdir()
-        self._engine = Engine(self._engine_folder, n_fields)
+        with ExitStack() as opened, storage.reporting(folder):
+            opened.callback(self._drop_uncommitted)
+            self._files_folder.mkdir(exist_ok=True)
+            for name, (dtype, size) in sizes.items():
+                file = storage.AppendFile(self._files_folder / name, dtype, size)
+                self._files[name] = file
+                opened.callback(file.discard)
+            if manifest["engine"]:
+                storage.link_folder(folder / manifest["engine"], self._engine_folder)
+            else:
+                self._engine_folder.mkdir()
+            self._engine = Engine(self._engine_folder, n_fields, create=True)
+            opened.callback(self._engine.close)
+            self._opened = opened.pop_all()
 
     def close(self) -> None:
         """Close all files; what was not committed does not count."""
-        self._engine.close()
-        for file in self._files.values():
-            file.close()
+        self._opened.close()
+
+    def _drop_uncommitted(self) -> None:
         if self._manifest["generation"] < self._generation:
-            shutil.rmtree(self._engine_folder, ignore_errors=True)
+            self._remove_generation()
+
+    def _remove_generation(self) -> None:
+        """Remove what belongs to the generation of this writer."""
+        for entry, generation in storage.generations(self._folder).items():
+            if generation == self._generation:
+                storage.remove(entry)
 
     def add(
         self, documents: Iterable[SourceDocument], row_of: Mapping[str, int],
@@ -600,7 +641,8 @@ class _Writer:
                 for name in document.values:
                     if name not in self._schema:
                         unknown.setdefault(name, document.location)
-            self._append(batch)
+            with storage.reporting(self._folder):
+                self._append(batch)
             if progress is not None:
                 progress(self._rows - first, 0)
         for name, location in unknown.items():
@@ -660,6 +702,10 @@ class _Writer:
         `latent` is the number of dimensions of a new latent space (0 for none), or None to fold new
         documents into the present one.
         """
+        with storage.reporting(self._folder):
+            self._commit(latent)
+
+    def _commit(self, latent: int | None) -> None:
         self._engine.commit()
         self._append_strings("terms", self._terms.terms[self._files["terms.ends"].size :])
         manifest = {
@@ -678,10 +724,10 @@ class _Writer:
         storage.write_manifest(self._folder, manifest)
         self._manifest = manifest
         stored = manifest["latent"] or {}
-        storage.remove_unused(
-            self._folder,
-            {manifest["engine"], manifest["statistics"], *map(str, stored.values())},
-        )
+        used = {manifest[name] for name in ("engine", "forward", "statistics")}
+        for entry in storage.generations(self._folder):
+            if entry.name not in {*used, *map(str, stored.values())}:
+                storage.remove(entry)
 
     def _write_statistics(self, manifest: dict[str, Any]) -> None:
         """Write document and collection frequencies, and which documents are deleted."""
@@ -699,8 +745,9 @@ class _Writer:
             df[:, :known], cf[:, :known] = self._before.df, self._before.cf
             deleted[:first] = self._before.deleted
         deleted[self._deleted] = True
-        tokens = storage.mapped(self._folder / "tokens", np.uint32, (manifest["tokens"],))
-        ends = storage.mapped(self._folder / "ends", np.int64, (self._rows, n_fields))
+        files = self._files_folder
+        tokens = storage.mapped(files / "tokens", np.uint32, (manifest["tokens"],))
+        ends = storage.mapped(files / "ends", np.int64, (self._rows, n_fields))
         for rows, sign in (
             (np.arange(first, self._rows), 1),
             (np.array(self._deleted, np.int64), -1),
@@ -755,5 +802,7 @@ class _Writer:
 
 
 def _text(value: str | float) -> str:
-    """Return the text of a value of a text field, which may be a number."""
-    return value if isinstance(value, str) else f"{value:g}"
+    """Return the text of a value of a text field; a number as one would write it."""
+    if isinstance(value, str):
+        return value
+    return str(int(value)) if float(value).is_integer() else repr(float(value))

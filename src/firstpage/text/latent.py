@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 
 from firstpage.data.io.files import write_bytes
 from firstpage.text.forward import ForwardIndex, Query
+from firstpage.text.storage import load_arrays
 from firstpage.types import Array, Floats, Ints
 
 MAX_FITTED = 100_000  # documents
@@ -108,8 +109,7 @@ class LatentSpace:
     @classmethod
     def load(cls, path: Path) -> LatentSpace:
         """Return the space of a file."""
-        with np.load(path, allow_pickle=False) as stored:
-            return cls(stored["terms"], stored["idf"], stored["projection"])
+        return cls(*load_arrays(path, dict.fromkeys(("terms", "idf", "projection"))))
 
 
 def _restricted(matrix: csr_array, terms: Ints, n_terms: int) -> csr_array:

@@ -148,6 +148,8 @@ def retrieve(
     forward: ForwardIndex, engine: Engine, query: Query, depth: int, scoring: BM25, matcher: Matcher
 ) -> tuple[Ints, Floats]:
     """Return the rows and scores of the best documents; ties are in the order of the rows."""
+    if depth < 1:
+        raise DataError(f"depth must be at least 1; got {depth}.")
     rows, tf = pool(forward, engine, query, depth, scoring, matcher)
     scores = scoring.scores(forward, query, rows, tf)
     best = np.lexsort((rows, -scores))[:depth]
@@ -159,7 +161,7 @@ def pool(
 ) -> tuple[Ints, Array]:
     """Return the rows that the engine finds best, and how often they contain the query's terms."""
     terms = [forward.terms.terms[number] for number in query.terms]
-    limit = max(MIN_POOL, POOL_FACTOR * depth)
+    limit = min(max(MIN_POOL, POOL_FACTOR * depth), max(1, forward.n_rows))
     boosts = scoring.field_weights(forward).tolist()
     rows, _ = engine.search(terms, query.counts.tolist(), boosts, limit)
     return rows, matcher.counts(query, rows)

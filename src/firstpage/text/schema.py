@@ -114,14 +114,14 @@ class Schema:
 def _kind(values: list[str | float]) -> str:
     if all(_number(value) is not None for value in values):
         return "number"
-    if all(_date(value) is not None for value in values):
+    if all(isinstance(value, str) and _date(value) is not None for value in values):
         return "date"
     return "text"
 
 
 def _number(value: str | float) -> float | None:
     try:
-        number = float(value)
+        number = float(value.replace("_", "?") if isinstance(value, str) else value)
     except ValueError:
         return None
     return number if math.isfinite(number) else None

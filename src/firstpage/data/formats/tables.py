@@ -102,14 +102,18 @@ def read_table(
     columns = {"label": label, "qid": qid, "docid": docid}
     data = from_frame(frame, str(file), **columns, dtype=dtype, labeled=labeled)
     if format == "parquet":
-        data = replace(data, recipe=_stored_recipe(pl.read_parquet_metadata(source).get(RECIPE)))
+        metadata = pl.read_parquet_metadata(source)
+        data = replace(data, recipe=_stored_recipe(metadata.get(RECIPE), file))
     warn_about(str(file), data_warnings(data))
     return data
 
 
-def _stored_recipe(text: str | None) -> Any:
+def _stored_recipe(text: str | None, file: Path) -> Any:
     """Return the recipe of the features that a file stores as JSON, or None."""
-    return None if text is None else json.loads(text)
+    try:
+        return None if text is None else json.loads(text)
+    except ValueError as error:
+        raise DataError(f"{file}: damaged: its recipe of the features is not JSON.") from error
 
 
 def csv_header(file: Path, source: Any) -> tuple[list[str], str]:
@@ -293,7 +297,7 @@ def read_npz(path: str | os.PathLike[str], labeled: bool = True) -> Dataset:
     names = arrays["feature_names"].tolist() if "feature_names" in arrays else None
     data = Dataset.from_arrays(X, arrays["y"], arrays["qid"], arrays.get("docid"), names, str(file))
     if "recipe" in arrays:
-        data = replace(data, recipe=_stored_recipe(str(arrays["recipe"])))
+        data = replace(data, recipe=_stored_recipe(str(arrays["recipe"]), file))
     warn_about(str(file), data_warnings(data))
     return data
 
