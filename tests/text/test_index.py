@@ -117,6 +117,8 @@ def test_candidates(index: Index) -> None:
         pytest.warns(FirstpageWarning),
     ):
         index.candidates([("q2", "zebra")])
+    with pytest.raises(DataError, match="the query 'q1' occurs twice; ids must be distinct"):
+        index.candidates([("q1", "red"), ("q1", "coat")])
 
 
 # --- fields
@@ -391,6 +393,7 @@ def test_a_killed_creation_leaves_nothing_in_the_way(tmp_path: Path) -> None:
 # --- damage
 
 
+@pytest.mark.slow
 def test_damaged_files(tmp_path: Path) -> None:
     """Every file, missing, empty, cut or overwritten, is told in one line or does not matter."""
     documents = [{"id": f"d{i}", "title": f"red w{i % 7} w{i % 3}", "n": i} for i in range(40)]

@@ -78,6 +78,7 @@ def test_without_a_model(index: Index) -> None:
     assert results.first_stage_ranks.tolist() == [1, 2, 3, 4, 5]
     assert str(results).splitlines()[0] == f"w1 w2: 5 of {results.n_candidates} candidates"
     assert len(str(results).splitlines()) == 6
+    assert repr(results) == f"SearchResults('w1 w2': 5 of {results.n_candidates} candidates)"
 
 
 def test_reasons(index: Index, ranker: fp.Ranker, model: Model) -> None:

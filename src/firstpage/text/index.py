@@ -423,6 +423,11 @@ class Index:
         if depth < 1:
             raise DataError(f"depth must be at least 1; got {depth}.")
         listed = list(queries)
+        seen: set[str] = set()
+        for name, _ in listed:
+            if name in seen:
+                raise DataError(f"the query {name!r} occurs twice; ids must be distinct.")
+            seen.add(name)
         matcher, ids = Matcher(self.forward), self.forward.ids
         names: list[str] = []
         rows: list[Ints] = []

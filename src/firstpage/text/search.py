@@ -63,6 +63,9 @@ class SearchResults:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def __repr__(self) -> str:
+        return f"SearchResults({self.text!r}: {len(self)} of {self.n_candidates} candidates)"
+
     def __str__(self) -> str:
         lines = [f"{self.text}: {len(self)} of {self.n_candidates} candidates"]
         rows = zip(self.ids, self.scores, self.first_stage_ranks, strict=True)
