@@ -105,7 +105,9 @@ def test_cosines_are_the_features(tmp_path: Path) -> None:
     words = [f"w{i}" for i in range(80)]
     rows = [{"id": i, "title": " ".join(rng.choice(words, 12))} for i in range(90)]
     index = Index.from_documents(rows, tmp_path / "i", latent=40)
-    with pytest.warns(FirstpageWarning, match="no latent.similarity_128: the index has a latent"):
+    with pytest.warns(
+        FirstpageWarning, match="has 40 dimensions, so there is no latent.similarity_128;"
+    ):
         features = TextFeatures(index, "latent")
     assert features.names == ("latent.similarity_32", "latent.feedback")
     query = index.forward.query("w1 w2 w2 w3")
@@ -134,7 +136,9 @@ def test_too_few_documents(rows: list[dict[str, object]], tmp_path: Path) -> Non
     index = Index.from_documents(rows, tmp_path / "i")
     assert index.latent is None
     assert index.latent_vectors.shape == (len(rows), 0)
-    with pytest.warns(FirstpageWarning, match=r"no features latent\.\*: the index has none"):
+    with pytest.warns(
+        FirstpageWarning, match=r"there is no latent space, .* no features latent\.\*;"
+    ):
         names = TextFeatures(index).names
     assert not [name for name in names if name.startswith("latent")]
 

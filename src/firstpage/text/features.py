@@ -118,11 +118,15 @@ class TextFeatures:
         n_dimensions = self.index.latent_vectors.shape[1]
         absent = [f"latent.similarity_{rank}" for rank in LATENT_RANKS if rank > n_dimensions]
         if absent:
-            space = f"a latent space of {n_dimensions} dimensions" if n_dimensions else "none"
-            names = ", ".join(absent) if n_dimensions else "features latent.*"
+            reason = (
+                f"the latent space has {n_dimensions} dimensions, so there is no "
+                f"{', '.join(absent)}"
+                if n_dimensions
+                else "there is no latent space, for want of documents or by choice, so there are "
+                "no features latent.*"
+            )
             warnings.warn(
-                f"{self.index.path}: no {names}: the index has {space}, being small or created "
-                "so; fit it again (--refit) if the index has grown.",
+                f"{self.index.path}: {reason}; fit it again (--refit) if the index has grown.",
                 FirstpageWarning,
                 stacklevel=3,
             )
