@@ -673,8 +673,8 @@ class _Writer:
         ends: list[int] = []
         for document, *fields in zip(batch, *texts, strict=True):
             joined = []
-            for number, field in zip(number_of, fields, strict=True):
-                numbers = list(filter(None, map(number, field)))  # without stop words
+            for number_of_token, field in zip(number_of, fields, strict=True):
+                numbers = list(filter(None, map(number_of_token, field)))  # without stop words
                 tokens += numbers
                 ends.append(len(tokens))
                 joined.append(" ".join(map(term_of, numbers)))
