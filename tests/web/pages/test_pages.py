@@ -133,13 +133,13 @@ def test_short_names_are_derived_from_titles() -> None:
 @pytest.mark.slow
 def test_static_files_are_cached_and_pages_are_not(site: Site) -> None:
     client = site.client()
-    found = client.get(f"{rendering.static_url()}/judge.js")
+    found = client.get(f"{rendering.static_files().url}/judge.js")
     assert found.status_code == 200
     assert "immutable" in found.headers["cache-control"]
     assert found.headers["content-type"].startswith("text/javascript")
     page = client.get("/login")
     assert page.headers["cache-control"] == "no-store"
-    assert rendering.static_url() in page.text
+    assert rendering.static_files().url in page.text
 
 
 @pytest.mark.slow
