@@ -30,6 +30,8 @@ class Limits:
     ----------
     candidates : int
         Candidates per query.
+    text : int
+        Characters of a typed query.
     queries : int
         Queries per batch.
     bytes : int
@@ -47,6 +49,7 @@ class Limits:
     """
 
     candidates: int = 1000
+    text: int = 1000
     queries: int = 1000
     bytes: int = 8 << 20
     concurrent_requests: int = 64
@@ -58,6 +61,15 @@ class Limits:
     def check_candidates(self, count: int, where: str) -> None:
         """Refuse a query with no candidates, or with more than the limit."""
         self._check(count, self.candidates, where, "candidates", "per query; send fewer")
+
+    def check_text(self, text: str) -> None:
+        """Refuse a typed query that is empty or longer than the limit."""
+        if len(text) > self.text:
+            raise Refusal(
+                f"the query has {len(text):,} characters, and the limit is {self.text:,}.", 413
+            )
+        if not text.strip():
+            raise Refusal("the query is empty; type some words.")
 
     def check_queries(self, count: int) -> None:
         """Refuse a batch with no queries, or with more than the limit."""

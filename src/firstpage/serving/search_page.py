@@ -1,0 +1,430 @@
+"""The page to search an index, and to compare the first stage with the model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from urllib.parse import urlencode
+
+import numpy as np
+from starlette.datastructures import QueryParams
+
+from firstpage.serving.json_messages import ScoreExplanation, ScoreTerm
+from firstpage.serving.limits import Limits, Refusal
+from firstpage.serving.markup import Child, Html, join, tag
+from firstpage.serving.searching import (
+    ShownDocument,
+    check_encodable,
+    explain_positions,
+    rank_text,
+    shown_documents,
+    texts_of,
+)
+from firstpage.serving.served_index import ServedIndex
+from firstpage.serving.served_model import ServedModel
+from firstpage.serving.snippets import MAX_ID, MarkedText, displayed
+from firstpage.serving.watched_model import WatchedModel
+
+DEPTH, MAX_DEPTH = 10, 50  # documents per side
+REASONS = 6  # features that explain a score
+MAX_VALUE = 2000  # characters of a field of a document
+MAX_FIELDS = 40
+REASON_HEADS = ("Feature", "Value", "Contribution")
+MODEL, FIRST_STAGE = "model", "first stage"
+BRAND = Html(
+    '<a class="brand" href="/" aria-label="Firstpage, home"><svg viewBox="0 0 24 24" '
+    'aria-hidden="true" focusable="false"><rect x="3" y="3" width="18" height="5" rx="1.5" '
+    'fill="var(--accent)"/><rect x="3" y="10" width="14" height="4" rx="1.5" fill="currentColor" '
+    'opacity=".55"/><rect x="3" y="16" width="9" height="4" rx="1.5" fill="currentColor" '
+    'opacity=".3"/></svg><span>Firstpage</span></a>'
+)
+THEME = Html(
+    '<button type="button" class="quiet icon" data-theme-toggle aria-label="Light or dark" '
+    'title="Light or dark"><svg viewBox="0 0 24 24" width="20" height="20" aria-hidden="true" '
+    'focusable="false"><circle cx="12" cy="12" r="8" fill="none" stroke="currentColor" '
+    'stroke-width="2"/><path d="M12 4a8 8 0 0 1 0 16z" fill="currentColor"/></svg></button>'
+)
+KEYS = (("/", "search"), ("j k", "next and previous"), ("h l", "other side"), ("Enter", "open"))
+LINKS = {"/about": "API", "/model": "Model", "/health": "Health", "/metrics": "Metrics"}
+
+
+@dataclass(frozen=True)
+class PageQuery:
+    """What the address of the page asks for.
+
+    Attributes
+    ----------
+    text : str
+        The typed query; empty: only the search box is shown.
+    depth : int
+        The number of documents per side.
+    """
+
+    text: str = ""
+    depth: int = DEPTH
+
+    @property
+    def address(self) -> str:
+        """The address of this page."""
+        params = {"q": self.text, **({"depth": self.depth} if self.depth != DEPTH else {})}
+        return f"/?{urlencode(params)}"
+
+
+def read_page_query(
+    params: QueryParams, texts: ServedIndex, limits: Limits
+) -> tuple[PageQuery, str | None]:
+    """Return what the address asks for, and what is wrong with it."""
+    text = " ".join(params.get("q", "").split())
+    depth = params.get("depth", str(DEPTH))
+    most = min(MAX_DEPTH, texts.candidates)
+    query = PageQuery(text, min(DEPTH, most))
+    if not (depth.isascii() and depth.isdigit() and len(depth) < 5 and 1 <= int(depth) <= most):
+        return query, f"The depth must be a number from 1 to {most}."
+    query = replace(query, depth=min(int(depth), most))
+    if text:
+        try:
+            limits.check_text(text)
+            check_encodable(text)
+        except Refusal as refusal:
+            return replace(query, text=text[: limits.text]), f"{refusal.detail.capitalize()}"
+    return query, None
+
+
+@dataclass(frozen=True)
+class ComparedDocument:
+    """A document on one side of the page.
+
+    Attributes
+    ----------
+    document : ShownDocument
+        The document.
+    rank, other_rank : int
+        Its rank on this side, and by the other ranking; the first is 1.
+    score : float
+        Its score on this side.
+    explanation : ScoreExplanation or None
+        The largest contributions to the model's score.
+    """
+
+    document: ShownDocument
+    rank: int
+    other_rank: int
+    score: float
+    explanation: ScoreExplanation | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Both rankings of a query.
+
+    Attributes
+    ----------
+    candidates : int
+        The number of documents of the first stage.
+    model, first_stage : tuple of ComparedDocument
+        The first documents of each ranking.
+    explained : str
+        What contributions to a score are.
+    """
+
+    candidates: int
+    model: tuple[ComparedDocument, ...]
+    first_stage: tuple[ComparedDocument, ...]
+    explained: str
+
+    @property
+    def is_same(self) -> bool:
+        """Whether both sides show the same documents in the same order."""
+        return [d.document.id for d in self.model] == [d.document.id for d in self.first_stage]
+
+
+def compare(model: ServedModel, query: PageQuery) -> Comparison:
+    """Return the first documents of both rankings of a query."""
+    ranking, texts = rank_text(model, query.text), texts_of(model)
+    by_model, by_first_stage = ranking.order, np.arange(len(ranking.rows))
+    model_rank = np.empty(len(by_model), np.int64)
+    model_rank[by_model] = np.arange(1, len(by_model) + 1)
+    best, first = by_model[: query.depth], by_first_stage[: query.depth]
+    positions = np.unique(np.concatenate([best, first]))
+    shown = dict(
+        zip(
+            positions.tolist(),
+            shown_documents(texts, query.text, ranking.rows[positions]),
+            strict=True,
+        )
+    )
+    explained, explanations = "", dict[int, ScoreExplanation]()
+    if len(positions):
+        explained, reasons = explain_positions(model, ranking, positions, REASONS)
+        explanations = dict(zip(positions.tolist(), reasons, strict=True))
+    model_side = tuple(
+        ComparedDocument(shown[p], rank, p + 1, float(ranking.scores[p]), explanations.get(p))
+        for rank, p in enumerate(best.tolist(), 1)
+    )
+    first_side = tuple(
+        ComparedDocument(
+            shown[p], p + 1, int(model_rank[p]), float(ranking.first_stage_scores[p]),
+            explanations.get(p),
+        )
+        for p in first.tolist()
+    )  # fmt: skip
+    return Comparison(len(ranking.rows), model_side, first_side, explained)
+
+
+class SearchPage:
+    """Renders the page.
+
+    Parameters
+    ----------
+    model : ServedModel
+        The model in service.
+    watched : WatchedModel
+        Its file.
+    static : str
+        The address of the static files.
+    query : PageQuery
+        What the address asks for.
+    problem : str, optional
+        What is wrong with it.
+    """
+
+    def __init__(
+        self, model: ServedModel, watched: WatchedModel, static: str, query: PageQuery,
+        problem: str | None = None,
+    ) -> None:  # fmt: skip
+        self.model, self.watched, self.static = model, watched, static
+        self.query, self.problem = query, problem
+
+    def html(self, comparison: Comparison | None) -> str:
+        """Return the page; without a comparison, the search box only."""
+        texts = texts_of(self.model)
+        title = f"{self.query.text[:60]} - Firstpage" if self.query.text else "Firstpage"
+        notes: list[Child] = [tag("p", line, class_="note warn") for line in texts.notes]
+        if self.watched.refused:
+            refused = f"The current model file is refused: {self.watched.refused}"
+            notes.insert(0, tag("p", refused, class_="note warn"))
+        if self.problem:
+            notes.insert(0, tag("p", self.problem, class_="note wrong"))
+        if comparison is None:
+            content: list[Child] = [self._welcome(texts)]
+        elif not comparison.candidates:
+            content = [tag("p", "No document contains a word of this query.", class_="note")]
+        else:
+            content = self._compared(comparison)
+        return document(title, self.static, self._search_box(), [*notes, *content])
+
+    def _search_box(self) -> Html:
+        return tag(
+            "form",
+            tag("label", "Search", for_="q", class_="sr"),
+            tag("input", type="search", id="q", name="q", value=self.query.text, dir="auto",
+                placeholder="Search", autocomplete="off", spellcheck="false", maxlength=5000,
+                autofocus=not self.query.text),
+            tag("input", type="hidden", name="depth", value=self.query.depth)
+            if self.query.depth != DEPTH else None,
+            tag("button", "Search", class_="main"),
+            action="/", method="get", role="search", class_="search",
+        )  # fmt: skip
+
+    def _welcome(self, texts: ServedIndex) -> Html:
+        index, model = texts.index, self.model.model
+        return tag(
+            "div",
+            tag("h1", "Search and compare"),
+            tag(
+                "p",
+                f"{len(index):,} documents. The first stage is {index.scoring}; its best "
+                f"{texts.candidates} documents are ranked by {model.ranker} "
+                f"({model.n_features} features).",
+                class_="lead-in",
+            ),
+            class_="page reading",
+        )
+
+    def _compared(self, comparison: Comparison) -> list[Child]:
+        shown = len(comparison.model)
+        ids = {d.document.id for d in comparison.first_stage}
+        new = sum(d.document.id not in ids for d in comparison.model)
+        moved = sum(d.rank != d.other_rank for d in comparison.model)
+        summary = f"{shown} of {comparison.candidates} candidates. "
+        if comparison.is_same:
+            summary += "Both pages are the same."
+        else:
+            verb = "is" if new == 1 else "are"
+            summary += f"The model moved {moved} of {shown}; {new} {verb} new on its page."
+        return [
+            tag("h1", "Results for ", tag("bdi", self.query.text), class_="query"),
+            tag("p", summary, class_="soft", role="status"),
+            *self._columns(comparison),
+            _keys(),
+        ]
+
+    def _columns(self, comparison: Comparison) -> list[Child]:
+        ranker, scoring = self.model.model.ranker, texts_of(self.model).index.scoring
+        sides = {
+            MODEL: (f"Model: {ranker}", comparison.model),
+            FIRST_STAGE: (f"First stage: {scoring}", comparison.first_stage),
+        }
+        return [_tabs([heading.partition(":")[0] for heading, _ in sides.values()]), tag(
+            "div",
+            [
+                _side(number, heading, documents, side, comparison.explained)
+                for number, (side, (heading, documents)) in enumerate(sides.items())
+            ],
+            class_="sides",
+        )]  # fmt: skip
+
+
+def _tabs(names: Sequence[str]) -> Html:
+    """Return the links that show one side, on a narrow screen."""
+    links = [tag("a", name, href=f"#side{i}", class_="button") for i, name in enumerate(names)]
+    return tag("nav", links, class_="tabs", aria_label="Sides")
+
+
+def _side(
+    number: int, heading: str, documents: Sequence[ComparedDocument], side: str, explained: str
+) -> Html:
+    items = [_result(document, side, number, explained) for document in documents]
+    return tag(
+        "section",
+        tag("h2", heading, id=f"heading{number}"),
+        tag("ol", items, class_="results"),
+        id=f"side{number}", aria_labelledby=f"heading{number}", class_="side", data_side=number,
+    )  # fmt: skip
+
+
+def _result(compared: ComparedDocument, side: str, number: int, explained: str) -> Html:
+    document = compared.document
+    name = displayed(document.id, MAX_ID)
+    heading = _marked(document.title) if document.title and document.title.text else _cut(name)
+    reasons = None
+    if compared.explanation is not None:
+        label = "Why this rank" if side == MODEL else "Reasons of the model"
+        reasons = tag("details", tag("summary", label), _reasons(compared, side, explained))
+    return tag(
+        "li",
+        tag("span", str(compared.rank), class_="rank", aria_hidden="true"),
+        tag("h3", tag("bdi", heading)),
+        tag("p", _move(compared, side), tag("span", tag("bdi", _cut(name)), class_="soft id"),
+            class_="line"),
+        tag("p", _marked(document.snippet), class_="snippet", dir="auto")
+        if document.snippet and document.snippet.text else None,
+        reasons,
+        tag("details", tag("summary", "Whole document"), _fields(document)),
+        class_="result", tabindex="-1", data_document=document.id, value=compared.rank,
+        id=f"r{number}-{compared.rank}",
+    )  # fmt: skip
+
+
+def _move(compared: ComparedDocument, side: str) -> Html:
+    """Return how the model moved a document."""
+    by = (
+        compared.other_rank - compared.rank
+        if side == MODEL
+        else compared.rank - compared.other_rank
+    )
+    other = "first stage" if side == MODEL else "model"
+    if by == 0:
+        return tag("span", "= ", tag("span", f"rank {compared.rank} on both sides"), class_="tag")
+    arrow, word, kind = ("▲", "up", "good") if by > 0 else ("▼", "down", "bad")
+    return tag(
+        "span",
+        tag("span", f"{arrow} {abs(by)}", aria_hidden="true"),
+        tag("span", f"{word} {abs(by)} ", class_="sr"),
+        f" ({other}: {compared.other_rank})",
+        class_=f"tag {kind}",
+    )
+
+
+def _reasons(compared: ComparedDocument, side: str, explained: str) -> Html:
+    """Return the table of the largest contributions to a score."""
+    explanation = compared.explanation
+    assert explanation is not None
+    largest = max((abs(part.part) for part in explanation.parts), default=0.0) or 1.0
+    rows = [_reason(part, largest) for part in explanation.parts]
+    score = f" The score is {compared.score:.4g}." if side == MODEL else ""
+    return join(
+        tag(
+            "table",
+            tag("caption", f"The largest contributions to the model's score ({explained}).{score}"),
+            tag("thead", tag("tr", [tag("th", head, scope="col") for head in REASON_HEADS])),
+            tag("tbody", rows),
+            class_="reasons",
+        )
+    )  # fmt: skip
+
+
+def _reason(part: ScoreTerm, largest: float) -> Html:
+    name = part.feature if isinstance(part.feature, str) else part.voter
+    value = f"{part.value:.4g}" if isinstance(part.value, float) else ""
+    kind = "plus" if part.part >= 0 else "minus"
+    return tag(
+        "tr",
+        tag("th", displayed(name, MAX_ID).text, scope="row"),
+        tag("td", value),
+        tag(
+            "td",
+            tag("meter", value=f"{abs(part.part) / largest:.3f}", class_=kind, aria_hidden="true"),
+            f"{part.part:+.3g}",
+        ),
+    )
+
+
+def _fields(document: ShownDocument) -> Html:
+    """Return the fields of a document as they were indexed; long ones are cut and marked."""
+    rows: list[Child] = []
+    for name, value in list(document.source.items())[:MAX_FIELDS]:
+        rows.append(tag("dt", displayed(name, MAX_ID).text))
+        rows.append(tag("dd", _cut(displayed(value, MAX_VALUE)), dir="auto"))
+    if len(document.source) > MAX_FIELDS:
+        rows.append(tag("dt", f"{len(document.source) - MAX_FIELDS} more fields are not shown"))
+    return tag("dl", rows, class_="fields")
+
+
+def _marked(text: MarkedText) -> Html:
+    """Return a text with its marks."""
+    parts: list[Child] = [_ellipsis() if text.cut_start else None]
+    end = 0
+    for start, stop in text.marks:
+        parts += [text.text[end:start], tag("mark", text.text[start:stop])]
+        end = stop
+    parts += [text.text[end:], _ellipsis() if text.cut_end else None]
+    return join(*parts)
+
+
+def _cut(text: MarkedText) -> Html:
+    return join(text.text, _ellipsis() if text.is_cut else None)
+
+
+def _ellipsis() -> Html:
+    return tag("span", "…", class_="cut", title="cut for display")
+
+
+def _keys() -> Html:
+    words = [[tag("kbd", key), f" {text}  "] for key, text in KEYS]
+    return tag("p", words, class_="soft keys", aria_label="Keyboard")
+
+
+def document(title: str, static: str, box: Html, content: Sequence[Child]) -> str:
+    """Return an HTML document in the look of the application."""
+    links = [tag("a", text, href=path) for path, text in LINKS.items()]
+    head = tag(
+        "head",
+        Html('<meta charset="utf-8">'),
+        Html('<meta name="viewport" content="width=device-width, initial-scale=1">'),
+        Html('<meta name="color-scheme" content="light dark">'),
+        tag("title", title),
+        tag("link", rel="icon", href=f"{static}/icon.svg", type="image/svg+xml"),
+        tag("script", src=f"{static}/theme.js"),
+        tag("link", rel="stylesheet", href=f"{static}/base.css"),
+        tag("link", rel="stylesheet", href=f"{static}/search.css"),
+        tag("script", src=f"{static}/search.js", type="module"),
+    )
+    body = tag(
+        "body",
+        tag("a", "Skip to content", href="#main", class_="skip"),
+        tag("header", BRAND, box, tag("div", THEME, class_="top-end"), class_="top"),
+        tag("main", *content, id="main", class_="page wide", tabindex="-1"),
+        tag("footer", links, class_="foot soft"),
+    )
+    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
