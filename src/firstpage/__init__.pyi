@@ -7,6 +7,7 @@ from firstpage.data.dataset import Dataset as Dataset
 from firstpage.data.describe import describe as describe
 from firstpage.data.folds import Fold as Fold
 from firstpage.data.folds import read_folds as read_folds
+from firstpage.data.folds import split_folds as split_folds
 from firstpage.data.folds import write_folds as write_folds
 from firstpage.data.formats.letor import read_letor as read_letor
 from firstpage.data.formats.letor import read_scores as read_scores

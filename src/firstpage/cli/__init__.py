@@ -26,10 +26,12 @@ from firstpage.cli import (
     explain,
     export,
     import_,
+    index,
     label,
     listings,
     rank,
     reproduce,
+    search,
     serve,
     theory,
     train,
@@ -40,6 +42,9 @@ from firstpage.errors import FirstpageError, FirstpageWarning
 
 SECTIONS = {
     "Start": [demo.command],
+    "Search": [
+        index.command, search.candidates_command, search.features_command, search.search_command,
+    ],
     "Data": [
         data_files.describe_command, convert.command, import_.command, data_files.shard_command,
         data_files.synthesize_command,

@@ -1,4 +1,4 @@
-"""`firstpage crossval`: train and test rankers over the folds of a LETOR folder."""
+"""`firstpage crossval`: train and test rankers over folds."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     "crossval",
     'firstpage crossval letor ListNet "ListMLE(k=10)" RankSVM --baseline RankSVM',
     "firstpage crossval letor ListMLE --tune -t NDCG@1 -t NDCG@10 -o folds.html",
+    "firstpage crossval data.parquet ListNet --folds 5 --run bm25.run --baseline bm25",
 )
-@click.argument("folder", type=options.FOLDER)
+@click.argument("data", type=options.FILE)
 @click.argument("rankers", nargs=-1, required=True, metavar="RANKERS")
 @options.ranker_options
 @click.option("--tune", is_flag=True, help="Choose parameters on the validation data of each fold.")
@@ -37,7 +38,17 @@ if TYPE_CHECKING:
     "--top-k", metavar="K",
     help="Train and test on the top-k ground truth of the labels (for kNDCG, kERR).",
 )  # fmt: skip
-@click.option("--baseline", metavar="RANKER", help="Mark significant differences from this ranker.")
+@options.integer(
+    "--folds", minimum=3, show_default="5",
+    help="For a DATA file: number of folds, into which its queries are divided at random (--seed).",
+)  # fmt: skip
+@click.option(
+    "--run", "runs", type=options.FILE, multiple=True,
+    help="Run to measure on the same queries, by its file name; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--baseline", metavar="NAME", help="Mark significant differences from this ranker or run."
+)
 @options.pad
 @options.convention
 @click.option(
@@ -48,18 +59,19 @@ if TYPE_CHECKING:
 @options.report_format
 @options.output(*outputs.REPORTS, help="Write the table to this file.")
 def command(
-    folder: Path, rankers: tuple[str, ...], settings: tuple[str, ...], measure: str, normalize: str,
+    data: Path, rankers: tuple[str, ...], settings: tuple[str, ...], measure: str, normalize: str,
     seed: int, tune: bool, seeds: int, tests: tuple[str, ...], top_k: int | None,
-    baseline: str | None, pad: bool, convention: str, published: Path | None, as_json: bool,
+    folds: int | None, runs: tuple[Path, ...], baseline: str | None, pad: bool, convention: str, published: Path | None, as_json: bool,
     format_: str | None, output: Path | None,
 ) -> None:  # fmt: skip
-    """Cross-validate rankers over the folds of a folder.
+    """Cross-validate rankers over folds.
 
-    Trains one or more RANKERS on every fold of FOLDER (Fold1, Fold2, and so on) and measures them
-    on its test data.  The table has the mean over folds, its standard error over queries and,
+    DATA is a folder of folds (Fold1, Fold2, and so on), or a file whose queries are divided into
+    folds.  Trains one or more RANKERS on every fold and measures them on its test data.  The table has the mean over folds, its standard error over queries and,
     with --seeds, its standard deviation between seeds.
     """
-    from firstpage.data.folds import read_folds
+    from firstpage.data.folds import read_folds, split_folds
+    from firstpage.data.formats.trec import read_run
     from firstpage.measures.registry import measures as parse
     from firstpage.rankers.selection.cross_validation import DEFAULT_MEASURES, cross_validate
     from firstpage.report.rankers import read_published
@@ -76,14 +88,23 @@ def command(
         name: shared.ranker_from_options(name, settings, measure, normalize, seed)
         for name in rankers
     }
-    if baseline is not None and baseline not in by_name:
-        raise click.UsageError(f"--baseline must be one of the rankers: {', '.join(by_name)}.")
-    folds = read_folds(folder)
-    validated = any("valid" in fold.paths for fold in folds)
+    by_run = {path.stem: read_run(path) for path in runs}
+    names = [*by_name, *by_run]
+    if len(set(names)) < len(names) or len(by_run) < len(runs):
+        raise click.UsageError("two rankings have the same name; rename a run file.")
+    if baseline is not None and baseline not in names:
+        raise click.UsageError(f"--baseline must be one of the rankings: {', '.join(names)}.")
+    options.only_with("a DATA file; a folder has its own folds", data.is_file(), "folds")
+    options.only_with("a folder of LETOR folds", not data.is_file(), "pad")
+    if data.is_file():
+        fold_list = split_folds(shared.read_data(data), folds or 5, seed)
+    else:
+        fold_list = read_folds(data)
+    validated = any("valid" in fold.splits for fold in fold_list)
     for ranker in by_name.values():
         shared.refuse_without_validation(ranker, "folds that have validation data", validated)
-    if pad and (width := _padded_width(folds)):
-        folds = read_folds(folder, n_features=width)
+    if pad and (width := _padded_width(fold_list)):
+        fold_list = read_folds(data, n_features=width)
 
     with shared.status_line("cross-validation") as show:
 
@@ -92,16 +113,17 @@ def command(
                 show(f"{name}  fold {fold}  seed {fit_seed}")
 
         results = cross_validate(
-            by_name, folds, measures, convention, tune, range(seed, seed + seeds), progress, top_k
-        )
-    outputs.write_text(_render(results, kind, folder.name, published, baseline), output)
+            by_name, fold_list, measures, convention, tune, range(seed, seed + seeds), progress,
+            top_k, by_run,
+        )  # fmt: skip
+    outputs.write_text(_render(results, kind, data.name, published, baseline), output)
 
 
 def _padded_width(folds: Sequence[Fold]) -> int | None:
     """Return the greatest number of features if some files have fewer, and print which."""
     from firstpage.data.columns import match_columns
 
-    datasets = [getattr(fold, name) for fold in folds for name in fold.paths]
+    datasets = [getattr(fold, name) for fold in folds for name in fold.splits]
     widest = max(datasets, key=lambda data: data.n_features)
     narrow = [data for data in datasets if data.n_features < widest.n_features]
     for data in narrow:

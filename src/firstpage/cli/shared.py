@@ -64,6 +64,13 @@ def progress_bar(description: str, *columns: ProgressColumn) -> Iterator[Progres
 
 
 @contextmanager
+def counting_progress(unit: str) -> Iterator[Progress | None]:
+    """Show how many units are done, where the total is unknown, if standard error is a terminal."""
+    with status_line(f"reading {unit}") as show:
+        yield None if show is None else lambda done, _: show(f"{done:,} {unit}")
+
+
+@contextmanager
 def status_line(text: str) -> Iterator[Callable[[str], None] | None]:
     """Show a status line on standard error, if it is a terminal; yield what replaces its text."""
     if not sys.stderr.isatty():

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.letor import read_letor, write_letor
 from firstpage.errors import DataError
+from firstpage.types import Ints
 
 # LETOR 4 and MSLR name their files train, vali and test; LETOR 3 trainingset and so on.
 SPLIT_NAMES = {
@@ -27,7 +27,7 @@ SUFFIXES = ("", ".txt", ".gz", ".xz", ".zst", ".txt.gz", ".txt.xz", ".txt.zst")
 
 @dataclass(frozen=True)
 class Fold:
-    """Training, validation and test data of one fold, each read on first access.
+    """Training, validation and test data of one fold; files are read on first access.
 
     Parameters
     ----------
@@ -37,6 +37,8 @@ class Fold:
         The files of the splits "train", "valid" (if there is one) and "test".
     options : dict
         Keyword arguments for `read_letor`.
+    datasets : dict of str to Dataset
+        The splits that are in memory.
 
     Attributes
     ----------
@@ -59,25 +61,36 @@ class Fold:
     """
 
     number: int
-    paths: dict[str, Path]
-    options: dict[str, Any]
+    paths: dict[str, Path] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+    datasets: dict[str, Dataset] = field(default_factory=dict, repr=False)
 
-    @cached_property
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The names of the splits that the fold has, of "train", "valid" and "test"."""
+        return tuple(name for name in SPLIT_NAMES if name in self.datasets or name in self.paths)
+
+    def _split(self, name: str) -> Dataset:
+        if name not in self.datasets:
+            self.datasets[name] = read_letor(self.paths[name], **self.options)
+        return self.datasets[name]
+
+    @property
     def train(self) -> Dataset:
         """The training data."""
-        return read_letor(self.paths["train"], **self.options)
+        return self._split("train")
 
-    @cached_property
+    @property
     def valid(self) -> Dataset:
         """The validation data."""
-        if "valid" not in self.paths:
+        if "valid" not in self.splits:
             raise DataError(f"fold {self.number} has no validation data.")
-        return read_letor(self.paths["valid"], **self.options)
+        return self._split("valid")
 
-    @cached_property
+    @property
     def test(self) -> Dataset:
         """The test data."""
-        return read_letor(self.paths["test"], **self.options)
+        return self._split("test")
 
 
 def read_folds(folder: str | os.PathLike[str], **options: Any) -> list[Fold]:
@@ -163,22 +176,64 @@ def write_folds(
     ...     sorted(os.listdir(folder))
     ['Fold1', 'Fold2', 'Fold3']
     """
-    if not 3 <= count <= len(data):
+    for fold in split_folds(data, count, seed):
+        path = Path(folder) / f"Fold{fold.number}"
+        path.mkdir(parents=True, exist_ok=True)
+        write_letor(fold.train, path / "train.txt")
+        write_letor(fold.valid, path / "vali.txt")
+        write_letor(fold.test, path / "test.txt")
+
+
+def split_folds(data: Dataset, count: int = 5, seed: int | None = None) -> list[Fold]:
+    """Split a collection by query into folds in memory, as `write_folds` does in files.
+
+    Parameters
+    ----------
+    data : Dataset
+        The collection.
+    count : int, default 5
+        The number of folds: at least 3, and at most the number of queries.
+    seed : int, optional
+        Shuffle the queries first.  By default they are divided in their order.
+
+    Returns
+    -------
+    list of Fold
+        The folds; each tests on one subset, validates on the one before it, and trains on the
+        others.
+
+    Raises
+    ------
+    DataError
+        If there are too few or too many folds.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> fp.split_folds(fp.Synthetic(queries=5, docs=3).dataset(), count=5)[0].test.n_docs
+    3
+    """
+    folds = []
+    for number, subsets in enumerate(fold_subsets(len(data), count, seed), 1):
+        parts = (np.concatenate(subsets[:-2]), subsets[-2], subsets[-1])
+        datasets = {name: data[part] for name, part in zip(SPLIT_NAMES, parts, strict=True)}
+        folds.append(Fold(number, datasets=datasets))
+    return folds
+
+
+def fold_subsets(n_queries: int, count: int, seed: int | None) -> Iterator[list[Ints]]:
+    """Yield the subsets of queries of each fold: for training, then validation, then test."""
+    if not 3 <= count <= n_queries:
         raise DataError(
             f"{count} folds are not possible: there must be at least 3, and at most as many as the "
-            f"{len(data)} queries."
+            f"{n_queries} queries."
         )
-    order = np.arange(len(data))
+    order = np.arange(n_queries)
     if seed is not None:
-        order = np.random.default_rng(seed).permutation(len(data))
+        order = np.random.default_rng(seed).permutation(n_queries)
     subsets = np.array_split(order, count)
     for number in range(count):
-        rotated = [subsets[(number + i) % count] for i in range(count)]
-        path = Path(folder) / f"Fold{number + 1}"
-        path.mkdir(parents=True, exist_ok=True)
-        write_letor(data[np.concatenate(rotated[:-2])], path / "train.txt")
-        write_letor(data[rotated[-2]], path / "vali.txt")
-        write_letor(data[rotated[-1]], path / "test.txt")
+        yield [subsets[(number + i) % count] for i in range(count)]
 
 
 def _fold_folders(base: Path) -> Iterator[tuple[int, Path]]:

@@ -31,9 +31,10 @@ AGGREGATES = ("sum", "min", "max", "mean")
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """A query and its candidates, in the order of the first stage.
+    """A query and its candidates, in the order of the first stage; shared values are computed once.
 
-    What several features need is computed once.
+    The first stage is the BM25 of the index, whichever way the candidates were retrieved, so that
+    the same features can be computed when the index is searched.
     """
 
     forward: ForwardIndex

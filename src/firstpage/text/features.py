@@ -18,6 +18,7 @@ from firstpage.errors import DataError, FirstpageWarning
 from firstpage.text.families import FAMILIES, Candidates
 from firstpage.text.forward import Matcher, Query
 from firstpage.text.index import Index
+from firstpage.text.retrieval import BM25
 from firstpage.types import Array, Floats, Ints, Progress
 
 OwnFeature = Callable[[str, Sequence[Mapping[str, Any]]], Any]
@@ -46,6 +47,8 @@ class TextFeatures:
         Features of one's own, as "module:function" or "name=module:function".  The function takes
         the text of the query and the documents (mappings) of its candidates, and returns one number
         per document.
+    scoring : BM25, optional
+        The scoring of the first stage; by default that of the index.
 
     Attributes
     ----------
@@ -71,13 +74,18 @@ class TextFeatures:
     """
 
     def __init__(
-        self, index: Index, features: str | Sequence[str] = "all", own: Sequence[str] = ()
+        self,
+        index: Index,
+        features: str | Sequence[str] = "all",
+        own: Sequence[str] = (),
+        scoring: BM25 | None = None,
     ) -> None:
         self.index = index
         self._own = dict(_own_feature(text) for text in own)
         self._own_texts = tuple(own)
         self._values = _Values(index)
         self._idf = index.forward.idf()[-1]
+        self._scoring = scoring or index.scoring
         families = self._family_names()
         every = [name for names in families.values() for name in names]
         wanted = features.split(",") if isinstance(features, str) else list(features)
@@ -108,17 +116,15 @@ class TextFeatures:
             index.latent_vectors,
         )  # fmt: skip
 
-    def compute(
-        self, query: Query, rows: Ints, scores: Floats, matcher: Matcher | None = None
-    ) -> Array:
+    def compute(self, query: Query, rows: Ints, matcher: Matcher | None = None) -> Array:
         """Return the features of a query's candidates.
 
         Parameters
         ----------
         query : Query
             The terms, from `index.forward.query`.
-        rows, scores : ndarray
-            The candidates in the order of the first stage, from `index.retrieve`.
+        rows : ndarray
+            The candidates, from `index.retrieve` or `index.forward.rows`, in any order.
         matcher : Matcher, optional
             The workspaces of this thread.
 
@@ -127,6 +133,16 @@ class TextFeatures:
         ndarray of shape (n_candidates, n_features)
             The features as float32.
         """
+        matcher = matcher or Matcher(self.index.forward)
+        counts = matcher.counts(query, rows)
+        scores = self._scoring.scores(self.index.forward, query, rows, counts)
+        order = np.lexsort((rows, -scores))
+        out = np.empty((len(rows), len(self.names)), np.float32)
+        out[order] = self._ranked_features(query, rows[order], scores[order], matcher)
+        return out
+
+    def _ranked_features(self, query: Query, rows: Ints, scores: Floats, matcher: Matcher) -> Array:
+        """Return the features of candidates that are in the order of the first stage."""
         out = np.empty((len(rows), len(self.names)), np.float32)
         column = 0
         candidates = self._candidates(query, rows, scores, matcher)
@@ -190,16 +206,15 @@ class TextFeatures:
             )
         ids = list(candidates.docids)
         rows = self.index.forward.rows(ids, source)
-        order = _ranked(candidates)
         offsets = candidates.offsets
         X = np.empty((len(rows), len(self.names)), np.float32)
 
         def fill(numbers: Sequence[int]) -> int:
             matcher = Matcher(self.index.forward)
             for q in numbers:
-                part = order[offsets[q] : offsets[q + 1]]
+                part = slice(offsets[q], offsets[q + 1])
                 query = self.index.forward.query(texts[names[q]])
-                X[part] = self.compute(query, rows[part], candidates.values[part], matcher)
+                X[part] = self.compute(query, rows[part], matcher)
             return len(numbers)
 
         count = threads or os.cpu_count() or 1
@@ -234,10 +249,15 @@ class TextFeatures:
             "own": list(self._own_texts),
             "schema": self.index.schema.to_dict(),
             "fingerprint": self.index.fingerprint,
-            "scoring": self.index.scoring.to_dict(),
+            "scoring": self._scoring.to_dict(),
             "documents": forward.n_documents,
             "document_frequencies": {forward.terms.terms[t]: int(df[t]) for t in common.tolist()},
         }
+
+    @property
+    def scoring(self) -> BM25:
+        """The scoring of the first stage."""
+        return self._scoring
 
     @classmethod
     def from_recipe(cls, index: Index, recipe: Mapping[str, Any], source: str) -> TextFeatures:
@@ -280,7 +300,9 @@ class TextFeatures:
                 FirstpageWarning,
                 stacklevel=2,
             )
-        return cls(index, recipe["features"], recipe["own"])
+        own = {_own_name(text) for text in recipe["own"]}
+        names = [name for name in recipe["features"] if name not in own]
+        return cls(index, names, recipe["own"], BM25.from_dict(recipe["scoring"]))
 
 
 def _drift(index: Index, recipe: Mapping[str, Any]) -> float:
@@ -359,12 +381,6 @@ def _selected(
     return chosen
 
 
-def _ranked(candidates: Run) -> Ints:
-    """Return the rows of a run ordered by descending score within each query."""
-    query = np.repeat(np.arange(len(candidates)), np.diff(candidates.offsets))
-    return np.lexsort((np.arange(len(query)), -candidates.values, query))
-
-
 def _labels(candidates: Run, qrels: Qrels | None) -> Floats:
     """Return the grades of candidates, 0 for unjudged ones; NaN without judgments."""
     if qrels is None:
@@ -395,8 +411,7 @@ def _labels(candidates: Run, qrels: Qrels | None) -> Floats:
 
 def _own_feature(text: str) -> tuple[str, OwnFeature]:
     """Return the name and the function of `name=module:function`."""
-    name, _, place = text.rpartition("=")
-    module, _, function = place.partition(":")
+    module, _, function = text.rpartition("=")[2].partition(":")
     if not module or not function:
         raise DataError(f"{text!r} names no function; write module:function.")
     try:
@@ -405,7 +420,13 @@ def _own_feature(text: str) -> tuple[str, OwnFeature]:
         raise DataError(f"{text}: the module {module!r} cannot be imported ({error}).") from error
     except AttributeError:
         raise DataError(f"{text}: the module {module!r} has no {function!r}.") from None
-    return name or function, found
+    return _own_name(text), found
+
+
+def _own_name(text: str) -> str:
+    """Return the name of the feature `name=module:function` or `module:function`."""
+    name, _, place = text.rpartition("=")
+    return name or place.rpartition(":")[2]
 
 
 def _own_values(

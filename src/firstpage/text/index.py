@@ -257,6 +257,20 @@ class Index:
         self._open()
         return IndexChanges(deleted=len(names))
 
+    def set_scoring(self, scoring: BM25) -> None:
+        """Store the BM25 of the first stage, which later searches and features use.
+
+        Parameters
+        ----------
+        scoring : BM25
+            The parameters, such as those of `tune`.
+        """
+        scoring.field_weights(self.forward)
+        with storage.writer_lock(self.path):
+            manifest = {**storage.read_manifest(self.path), "scoring": scoring.to_dict()}
+            storage.write_manifest(self.path, manifest)
+        self._open()
+
     def fit_latent(self, dimensions: int = LATENT_DIMENSIONS) -> None:
         """Fit the latent space to the documents of today; models trained before no longer fit.
 
@@ -458,8 +472,8 @@ class Index:
 
     @property
     def scoring(self) -> BM25:
-        """The BM25 of the first stage."""
-        return BM25()
+        """The BM25 of the first stage, which `set_scoring` changes."""
+        return BM25.from_dict(self._manifest["scoring"])
 
     def document(self, name: str) -> dict[str, Any]:
         """Return the fields of a document.
@@ -490,7 +504,7 @@ def _empty_manifest(schema: Schema) -> dict[str, Any]:
     return {
         "schema": schema.to_dict(), "generation": 0, "rows": 0, "deleted": 0, "tokens": 0,
         "terms": 1, "term_bytes": 0, "id_bytes": 0, "engine": None, "statistics": None,
-        "latent": None,
+        "latent": None, "scoring": BM25().to_dict(),
     }  # fmt: skip
 
 

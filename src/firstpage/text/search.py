@@ -137,11 +137,12 @@ class Searcher:
             raise DataError(f"depth must be at least 1; got {depth}.")
         forward = self.index.forward
         query, matcher = forward.query(text), Matcher(forward)
-        rows, scores = self.index.retrieve(query, max(depth, self.candidates), matcher=matcher)
+        scoring = None if self.features is None else self.features.scoring
+        rows, scores = self.index.retrieve(query, max(depth, self.candidates), scoring, matcher)
         order = np.arange(len(rows))
         reasons: tuple[tuple[tuple[str, float], ...], ...] = ()
         if self.features is not None and self.model is not None and len(rows):
-            X = self.features.compute(query, rows, scores, matcher)
+            X = self.features.compute(query, rows, matcher)
             scores = self.model.predict(_one_query(X, self.features.names))
             order = np.lexsort((np.arange(len(rows)), -scores))
             if explain:

@@ -77,7 +77,7 @@ def dataset_name(folder: str, optional_folder: str | None) -> str:
 def letor_split(folder: str, optional_folder: str | None, number: int, seed: int) -> FoldSplit:
     """Return a fold of MQ2007, joined with MQ2007-list or, without it, with random orders."""
     fold = load_fold(folder, number)
-    if "valid" not in fold.paths:
+    if "valid" not in fold.splits:
         raise DataError(f"{folder}: fold {number} has no validation data to tune parameters on.")
     ordered = None
     if optional_folder is not None and dataset_name(folder, optional_folder) == "MQ2007":

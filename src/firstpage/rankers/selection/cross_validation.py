@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,8 @@ from sklearn.base import clone
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.folds import Fold
-from firstpage.errors import DataError
+from firstpage.data.formats.trec import Run
+from firstpage.errors import DataError, FirstpageWarning
 from firstpage.measures.evaluate import evaluate
 from firstpage.measures.registry import MeasureLike, measures_by_text
 from firstpage.measures.significance import adjust_p_values, randomization
@@ -262,6 +264,7 @@ def cross_validate(
     seeds: Sequence[int] = (0,),
     progress: Callable[[str, int, int], object] | None = None,
     top_k: int | None = None,
+    runs: Mapping[str, Run] | None = None,
     **search: Any,
 ) -> CrossValidation:
     """Train on each fold, select on its validation data, and measure on its test data.
@@ -285,6 +288,9 @@ def cross_validate(
     top_k : int, optional
         Train, select and test on the top-k truth of the labels: k, k-1, .., 1, 0, .., 0, with equal
         labels in a random order of seed 0.
+    runs : mapping of str to Run, optional
+        Rankings that are measured on the same queries, such as that of a first stage.  A test
+        document that a run lacks comes last.
     **search : object
         Options of `tune`.
 
@@ -339,6 +345,23 @@ def cross_validate(
                     fold_values[text].append(evaluation.per_query(str(measure)))
             for m in texts:
                 values[name][m].append(np.concatenate(fold_values[m]))
+    for name, run in (runs or {}).items():
+        if name in values:
+            raise DataError(f"a ranker and a run are both named {name!r}; rename the run.")
+        tests = [
+            evaluate(
+                run_scores(run, fold.test),
+                fold.test,
+                measures=parsed.values(),
+                convention=convention,
+            )
+            for fold in fold_data
+        ]
+        chosen[name] = []
+        values[name] = {
+            text: [np.concatenate([test.per_query(str(measure)) for test in tests])] * len(seeds)
+            for text, measure in parsed.items()
+        }
     query_folds = np.concatenate([np.full(len(f.test), f.number) for f in fold_data])
     return CrossValidation(
         tuple(texts),
@@ -348,6 +371,32 @@ def cross_validate(
         {name: {m: np.array(rows) for m, rows in by.items()} for name, by in values.items()},
         chosen,
     )
+
+
+def run_scores(run: Run, data: Dataset) -> Floats:
+    """Return the scores of a run for the documents of a dataset; missing ones get the lowest."""
+    if data.docids is None:
+        raise DataError(f"{data.source}: has no document ids, by which a run is joined.")
+    table = run.to_dict()
+    lowest = float(run.values.min()) - 1.0
+    scores = np.full(data.n_docs, lowest)
+    missing = 0
+    for q, name in enumerate(data.queries):
+        ranked = table.get(name, {})
+        for row in range(data.offsets[q], data.offsets[q + 1]):
+            score = ranked.get(data.docids[row])
+            missing += score is None
+            scores[row] = lowest if score is None else score
+    if missing == data.n_docs:
+        raise DataError(f"{run.source or run.name}: ranks none of the documents of {data.source}.")
+    if missing:
+        warnings.warn(
+            f"{run.source or run.name}: lacks {missing:,} of {data.n_docs:,} documents of "
+            f"{data.source}; they come last.",
+            FirstpageWarning,
+            stacklevel=3,
+        )
+    return scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -362,7 +411,7 @@ class _FoldData:
     @classmethod
     def from_fold(cls, fold: Fold, k: int | None) -> _FoldData:
         """Read the datasets of a fold, with the top-k truth of the labels if there is a k."""
-        valid = fold.valid if "valid" in fold.paths else None
+        valid = fold.valid if "valid" in fold.splits else None
         datasets = [fold.train, valid, fold.test]
         if k is not None:
             datasets = [None if d is None else d.with_labels(d.truth.top_k(k)) for d in datasets]

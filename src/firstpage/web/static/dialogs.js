@@ -12,20 +12,25 @@ export function open(name, keys = {}) {
       if (value === undefined || event.target.closest("textarea, input[type='text']")) return;
       event.preventDefault();
       dialog.close(value);
+      finish(value);
+    };
+    // The answer counts when it is given: the close event is a task that the next key can overtake.
+    const finish = (value) => {
+      dialog.removeEventListener("keydown", press);
+      dialog.removeEventListener("cancel", cancel);
+      dialog.removeEventListener("submit", submit);
+      dialog.removeEventListener("close", close);
+      done(value);
     };
     // A dialog that needs an answer cannot be closed with Escape.
-    const preventClose = (event) => dialog.hasAttribute("data-must") && event.preventDefault();
+    const cancel = (event) => (dialog.hasAttribute("data-must") ? event.preventDefault() : finish(""));
+    const submit = (event) => finish(event.submitter?.value ?? "");
+    // The close event of an earlier opening may still come.
+    const close = () => dialog.open || finish(dialog.returnValue);
     dialog.addEventListener("keydown", press);
-    dialog.addEventListener("cancel", preventClose);
-    dialog.addEventListener(
-      "close",
-      () => {
-        dialog.removeEventListener("keydown", press);
-        dialog.removeEventListener("cancel", preventClose);
-        done(dialog.returnValue);
-      },
-      { once: true },
-    );
+    dialog.addEventListener("cancel", cancel);
+    dialog.addEventListener("submit", submit);
+    dialog.addEventListener("close", close);
     dialog.showModal();
   });
 }

@@ -1,0 +1,106 @@
+"""`firstpage index`: create, extend and shrink an index of texts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from firstpage.cli import options, shared
+from firstpage.cli.help import documented_command
+
+
+@documented_command(
+    "index",
+    "firstpage index products.jsonl -o shop.index",
+    "firstpage index new.jsonl -o shop.index --add",
+    "firstpage index -o shop.index --delete sku-17 --delete sku-18",
+)
+@click.argument("documents", nargs=-1, type=options.FILE, metavar="[DOCUMENTS]...")
+@options.output(required=True, help="Folder of the index.")
+@click.option(
+    "--add", is_flag=True, help="Add to the index; documents with known ids are replaced."
+)
+@click.option("--overwrite", is_flag=True, help="Replace the index if it exists.")
+@click.option(
+    "--delete", "deleted", multiple=True, metavar="ID",
+    help="Delete this document from the index; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--language", default="english", show_default=True, metavar="NAME",
+    help="Language of texts, for stop words and stems; none: lower case only.",
+)  # fmt: skip
+@click.option(
+    "--field", "fields", multiple=True, metavar="NAME=KIND",
+    help="Kind of a field: text, a language, number, date or ignore; may be repeated. Otherwise "
+    "the first documents decide.",
+)  # fmt: skip
+@click.option("--id-field", metavar="NAME", help="Field of the document id, if it is not usual.")
+@click.option(
+    "--ignore-field", "ignored", multiple=True, metavar="NAME", help="Do not read a field."
+)
+@click.option(
+    "--format", "format_", metavar="NAME", show_default="by the file",
+    help="Format of DOCUMENTS: jsonl, csv, tsv, parquet, trec, smart or folder.",
+)  # fmt: skip
+@options.integer(
+    "--latent", default=128, minimum=0, help="Dimensions of the latent semantic space; 0 for none."
+)
+@click.option("--refit", is_flag=True, help="Fit the latent space of an index again.")
+def command(
+    documents: tuple[Path, ...], output: Path, add: bool, overwrite: bool, deleted: tuple[str, ...],
+    language: str, fields: tuple[str, ...], id_field: str | None, ignored: tuple[str, ...],
+    format_: str | None, latent: int, refit: bool,
+) -> None:  # fmt: skip
+    """Create or change an index of texts.
+
+    DOCUMENTS are files of JSON lines, CSV, TSV, Parquet, TREC text or SMART, also compressed, or
+    folders of text and HTML files.  A document has an id (`id`, `docid`, `docno`, ..), usually a
+    `title` and a `text`, and any other fields.
+    """
+    from firstpage.text.documents import read_documents
+    from firstpage.text.index import Index
+
+    if not documents and not deleted and not refit:
+        raise click.UsageError("name DOCUMENTS to index, or --delete or --refit.")
+    if add and overwrite:
+        raise click.UsageError("--add and --overwrite exclude each other; give one.")
+    creating = bool(documents) and not add
+    if creating and (deleted or refit):
+        raise click.UsageError("--delete and --refit change an index; add DOCUMENTS with --add.")
+    options.only_with("a new index", creating, "overwrite", "language", "fields")
+    options.only_with("a new index or --refit", creating or refit, "latent")
+    options.only_with("DOCUMENTS", bool(documents), "id_field", "ignored", "format_", "add")
+    kinds = _kinds(fields)
+    with shared.counting_progress("documents") as progress:
+        if creating:
+            stream = read_documents(documents, format_, id_field, ignored)
+            index = Index.from_documents(
+                stream, output, language=language, fields=kinds, latent=latent,
+                overwrite=overwrite, progress=progress,
+            )  # fmt: skip
+            print(f"wrote {index}", file=sys.stderr)
+            return
+        index = Index(output)
+        if deleted:
+            print(f"{output}: {index.delete(deleted)}", file=sys.stderr)
+        if documents:
+            changes = index.add(read_documents(documents, format_, id_field, ignored), progress)
+            print(f"{output}: {changes}", file=sys.stderr)
+        if refit:
+            index.fit_latent(latent)
+            print(f"{output}: fitted the latent space again", file=sys.stderr)
+
+
+def _kinds(fields: tuple[str, ...]) -> Mapping[str, str]:
+    kinds: dict[str, str] = {}
+    for text in fields:
+        name, separator, kind = text.rpartition("=")
+        if not separator or not name or not kind:
+            raise click.UsageError(f"--field {text}: write NAME=KIND, such as price=number.")
+        if name in kinds:
+            raise click.UsageError(f"--field names {name} twice.")
+        kinds[name] = kind
+    return kinds

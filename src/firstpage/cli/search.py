@@ -1,0 +1,271 @@
+"""`firstpage candidates`, `features` and `search`: use an index of texts."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from firstpage.cli import options, outputs, shared
+from firstpage.cli.help import documented_command
+
+if TYPE_CHECKING:
+    from firstpage.data.formats.trec import Qrels, Run
+    from firstpage.text.index import Index
+    from firstpage.text.queries import Queries
+    from firstpage.text.retrieval import BM25
+    from firstpage.text.search import Searcher, SearchResults
+
+MAX_TITLE = 70  # characters of a document that a result shows
+
+query_options = options.combine(
+    click.argument("index", type=options.FOLDER),
+    click.argument("queries", type=options.FILE),
+    click.option(
+        "--query-format", metavar="NAME", show_default="by the file",
+        help="Format of QUERIES: jsonl, csv, tsv, parquet, trec, smart or lines.",
+    ),
+    click.option(
+        "--ordinal", is_flag=True, help="Number the queries 1, 2, .. in their order, as some qrels do."
+    ),
+)  # fmt: skip
+
+
+def _read_queries(path: Path, format_: str | None, ordinal: bool) -> Queries:
+    from firstpage.text.queries import read_queries
+
+    return read_queries(path, format_, "ordinal" if ordinal else "ids")
+
+
+@documented_command(
+    "candidates",
+    "firstpage candidates shop.index queries.jsonl --depth 100 -o candidates.run",
+    "firstpage candidates shop.index queries.jsonl --tune --qrels train.qrels -o candidates.run",
+)
+@query_options
+@options.output("run", required=True, help="Write the candidates to this run.")
+@options.integer("--depth", default=100, help="Candidates per query.")
+@click.option("--k1", type=click.FloatRange(0), metavar="X", help="Parameter of BM25.")
+@click.option("--b", type=click.FloatRange(0, 1), metavar="X", help="Parameter of BM25.")
+@click.option(
+    "--weight", "weights", multiple=True, metavar="FIELD=X",
+    help="Weight of a text field, 1 by default; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--tune", is_flag=True,
+    help="Choose k1, b and the weights of fields for the best NDCG@10 on --qrels, and store them in "
+    "INDEX for later searches.",
+)  # fmt: skip
+@click.option("--qrels", type=options.FILE, help="With --tune: judgments in TREC format.")
+@options.integer(
+    "--folds", minimum=3,
+    help="With --tune: choose for the queries of each fold on the other folds, as a fair baseline "
+    "for `crossval` with as many folds and the same seed; nothing is stored.",
+)  # fmt: skip
+@options.seed
+def candidates_command(
+    index: Path, queries: Path, query_format: str | None, ordinal: bool, output: Path, depth: int,
+    k1: float | None, b: float | None, weights: tuple[str, ...], tune: bool, qrels: Path | None,
+    folds: int | None, seed: int,
+) -> None:  # fmt: skip
+    """Retrieve the candidates of queries.
+
+    Searches INDEX for the texts of QUERIES, scores the best documents by BM25 over weighted fields
+    and writes a run, which `features`, `evaluate` and `label setup` read.
+    """
+    from firstpage.data.formats.trec import read_qrels, write_run
+    from firstpage.text.index import Index
+
+    if tune != (qrels is not None):
+        raise click.UsageError("--tune requires --qrels, and --qrels requires --tune.")
+    if tune and (k1 is not None or b is not None or weights):
+        raise click.UsageError("--tune chooses k1, b and weights; leave them out.")
+    options.only_with("--tune", tune, "folds")
+    options.only_with("--folds", folds is not None, "seed")
+    opened = Index(index)
+    typed = _read_queries(queries, query_format, ordinal)
+    if qrels is not None and folds is not None:
+        run = _tuned_by_fold(opened, typed, read_qrels(qrels), depth, folds, seed)
+    else:
+        if qrels is not None:
+            scoring: BM25 | None = _tune(opened, typed, read_qrels(qrels))
+        else:
+            scoring = _scoring(opened, k1, b, weights)
+        with shared.progress_bar("candidates") as progress:
+            run = opened.candidates(typed, depth, scoring, progress)
+    write_run(run, output)
+    print(f"wrote {run} to {output}", file=sys.stderr)
+
+
+def _scoring(
+    index: Index, k1: float | None, b: float | None, weights: tuple[str, ...]
+) -> BM25 | None:
+    """Return the scoring of the options, or None for that of the index."""
+    from firstpage.text.retrieval import BM25
+
+    if k1 is None and b is None and not weights:
+        return None
+    stored = index.scoring
+    chosen = dict(stored.weights)
+    for text in weights:
+        name, _, value = text.rpartition("=")
+        try:
+            chosen[name] = float(value)
+        except ValueError:
+            raise click.UsageError(f"--weight {text}: write FIELD=NUMBER.") from None
+    scoring = BM25(stored.k1 if k1 is None else k1, stored.b if b is None else b, chosen)
+    if scoring != stored:
+        shared.note(
+            f"these candidates are scored by {scoring}; searches and features of {index.path} use "
+            f"{stored}."
+        )
+    return scoring
+
+
+def _tune(index: Index, queries: Queries, qrels: Qrels) -> BM25:
+    with shared.progress_bar("tuning") as progress:
+        scoring, value = index.tune(queries, qrels, progress=progress)
+    index.set_scoring(scoring)
+    shared.note(f"{index.path}: stored {scoring}, with NDCG@10 {value:.4f} on these queries.")
+    return scoring
+
+
+def _tuned_by_fold(
+    index: Index, queries: Queries, qrels: Qrels, depth: int, folds: int, seed: int
+) -> Run:
+    """Return candidates whose scoring was tuned on the queries of other folds."""
+    from firstpage.data.folds import fold_subsets
+    from firstpage.data.formats.trec import Run
+
+    listed = _in_run_order(index, queries, depth)
+    table: dict[str, dict[str, float]] = {name: {} for name, _ in listed}
+    with shared.progress_bar("tuning") as progress:
+        for number, subsets in enumerate(fold_subsets(len(listed), folds, seed), 1):
+            test = [listed[i] for i in subsets[-1].tolist()]
+            train = [listed[i] for subset in subsets[:-1] for i in subset.tolist()]
+            scoring, value = index.tune(train, qrels)
+            shared.note(f"fold {number}: {scoring}, with NDCG@10 {value:.4f} on its training data.")
+            table |= index.candidates(test, depth, scoring).to_dict()
+            if progress is not None:
+                progress(number, folds)
+    return Run.from_dict(table, "bm25")
+
+
+def _in_run_order(index: Index, queries: Queries, depth: int) -> list[tuple[str, str]]:
+    """Return the queries with candidates: those that a data file of features contains."""
+    return [(name, text) for name, text in queries if index.search(text, 1)]
+
+
+@documented_command(
+    "features",
+    "firstpage features shop.index queries.jsonl candidates.run --qrels train.qrels -o train.parquet",
+    "firstpage features shop.index queries.jsonl candidates.run --set short -o data.parquet",
+)
+@query_options
+@click.argument("candidates", type=options.FILE)
+@click.option("--qrels", type=options.FILE, help="Judgments in TREC format: the labels.")
+@click.option(
+    "--set", "features", default="all", show_default=True, metavar="NAMES",
+    help="Features: all, letor, short, a family or names such as title.*, separated by commas.",
+)  # fmt: skip
+@click.option(
+    "--feature", "own", multiple=True, metavar="MODULE:FUNCTION",
+    help="Feature of your own: a function of the query's text and a list of documents, which "
+    "returns one number per document; may be repeated.",
+)  # fmt: skip
+@options.output(
+    "parquet", "npz", "csv", "arrow", "letor", required=True, help="Write the data to this file."
+)
+def features_command(
+    index: Path, queries: Path, query_format: str | None, ordinal: bool, candidates: Path,
+    qrels: Path | None, features: str, own: tuple[str, ...], output: Path,
+) -> None:  # fmt: skip
+    """Compute features of queries and candidates.
+
+    Reads the run CANDIDATES of QUERIES and writes one row per candidate, which `train`,
+    `crossval` and `rank` read.  Parquet and npz also record how the features were computed, so that
+    a model trained on them can search INDEX.
+    """
+    from firstpage.data.formats.registry import write
+    from firstpage.data.formats.trec import read_qrels, read_run
+    from firstpage.text.features import TextFeatures
+    from firstpage.text.index import Index
+
+    sys.path.insert(0, "")  # functions of one's own are usually in this folder
+    computed = TextFeatures(Index(index), features, own)
+    typed = _read_queries(queries, query_format, ordinal)
+    judgments = None if qrels is None else read_qrels(qrels)
+    with shared.progress_bar("features") as progress:
+        data = computed.dataset(typed, read_run(candidates), judgments, progress=progress)
+    if qrels is None:
+        shared.note("without --qrels there are no labels: the data can be ranked, not trained on.")
+    write(data, output)
+    print(f"wrote {data} to {output}", file=sys.stderr)
+
+
+@documented_command(
+    "search",
+    'firstpage search shop.index "red running shoes"',
+    'firstpage search shop.index "red running shoes" --model model.json --explain',
+)
+@click.argument("index", type=options.FOLDER)
+@click.argument("text")
+@click.option("--model", type=options.FILE, help="Model that ranks the candidates.")
+@options.integer("--depth", default=10, help="Documents to show.")
+@options.integer("--candidates", default=100, help="With --model: documents that it ranks.")
+@click.option("--explain", is_flag=True, help="With --model: show what adds most to each score.")
+@options.as_json
+def search_command(
+    index: Path, text: str, model: Path | None, depth: int, candidates: int, explain: bool,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Search an index for a typed TEXT.
+
+    No character of TEXT has a special meaning.
+    """
+    from firstpage.text.search import Searcher
+
+    options.only_with("--model", model is not None, "explain", "candidates")
+    searcher = Searcher(index, model, candidates)
+    results = searcher.search(text, depth, 5 if explain else 0)
+    outputs.write_text(_json(searcher, results) if as_json else _text(searcher, results), None)
+
+
+def _json(searcher: Searcher, results: SearchResults) -> str:
+    rows = [
+        {
+            "rank": rank, "id": name, "score": score, "first_stage_rank": int(before),
+            "document": searcher.index.document(name),
+            **({"reasons": dict(results.reasons[rank - 1])} if results.reasons else {}),
+        }
+        for rank, (name, score, before) in enumerate(
+            zip(results.ids, results.scores.tolist(), results.first_stage_ranks, strict=True), 1
+        )
+    ]  # fmt: skip
+    return json.dumps({"query": results.text, "candidates": results.n_candidates, "results": rows})
+
+
+def _text(searcher: Searcher, results: SearchResults) -> str:
+    if not results.ids:
+        return "no document matches."
+    lines = []
+    rows = zip(results.ids, results.scores, results.first_stage_ranks, strict=True)
+    for rank, (name, score, before) in enumerate(rows, 1):
+        moved = "" if searcher.model is None or before == rank else f"  (first stage: {before})"
+        lines.append(f"{rank:>3}. {name}  {score:.4f}{moved}")
+        lines.append(f"     {_title(searcher.index, name)}")
+        if results.reasons:
+            reasons = (f"{feature} {value:+.3f}" for feature, value in results.reasons[rank - 1])
+            lines.append(f"     {', '.join(reasons)}")
+    return "\n".join(lines)
+
+
+def _title(index: Index, name: str) -> str:
+    """Return the beginning of a document's first text field in one line."""
+    document = index.document(name)
+    texts = (str(document[field]) for field in index.schema.analyzers if field in document)
+    text = " ".join(next(texts, "").split())
+    return text if len(text) <= MAX_TITLE else text[: MAX_TITLE - 1] + "…"
