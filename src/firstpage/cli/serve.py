@@ -32,6 +32,11 @@ from firstpage.cli.help import documented_command
     help="With --index: feature of your own that the model may use; may be repeated.",
 )  # fmt: skip
 @click.option(
+    "--feedback", type=options.FOLDER,
+    help="With --index: ask which page is better, and store answers and queries to judge in this "
+    "folder.",
+)  # fmt: skip
+@click.option(
     "--allow-host", "hosts", multiple=True, metavar="NAME",
     help="With --index: host name by which people reach the server; may be repeated.",
 )  # fmt: skip
@@ -65,7 +70,8 @@ from firstpage.cli.help import documented_command
 )  # fmt: skip
 def command(
     model: Path, index: Path | None, open_page: bool, candidates: int,
-    own_features: tuple[str, ...], hosts: tuple[str, ...], host: str, port: int,
+    own_features: tuple[str, ...], feedback: Path | None,
+    hosts: tuple[str, ...], host: str, port: int,
     max_candidates: int, max_queries: int, max_bytes: int, max_at_once: int,
     max_connections: int, poll: float, no_reload: bool,
     allow_new_features: bool, wait: bool, token: str | None,
@@ -89,7 +95,13 @@ def command(
     if token is not None and not token.strip():
         raise click.UsageError("--token is empty.")
     options.only_with(
-        "--index", index is not None, "open_page", "candidates", "own_features", "hosts"
+        "--index",
+        index is not None,
+        "open_page",
+        "candidates",
+        "own_features",
+        "feedback",
+        "hosts",
     )
     if candidates > max_candidates:
         raise click.UsageError("--candidates is greater than --max-candidates.")
@@ -104,5 +116,6 @@ def command(
     serve(
         model, host, port, limits, poll=None if no_reload else poll, token=token, wait=wait,
         allow_new_features=allow_new_features, hosts=hosts, open_page=open_page,
+        feedback=feedback,
         source=None if index is None else IndexSource(index, candidates, own_features),
     )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
+import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
@@ -23,22 +24,47 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from firstpage.serving import metrics
+from firstpage.serving.feedback import FeedbackFolder, RateLimit
+from firstpage.serving.feedback_requests import (
+    COOKIE,
+    MAX_FORM,
+    check_head,
+    form_query,
+    network_of,
+    read_form,
+    store_preference,
+    store_query,
+    visitor_of,
+)
 from firstpage.serving.home_page import home_page
 from firstpage.serving.json_messages import ErrorMessage, Health
 from firstpage.serving.limits import Admission, Limits, Refusal
 from firstpage.serving.openapi import openapi
 from firstpage.serving.rank_request import RawRequest
 from firstpage.serving.ranking import JSON, TooSlow, media_type_of, rank
-from firstpage.serving.search_page import SearchPage, compare, read_page_query
+from firstpage.serving.search_page import (
+    SearchPage,
+    Visitor,
+    compare,
+    error_document,
+    read_page_query,
+)
 from firstpage.serving.searching import check_message, read_message, search, texts_of
 from firstpage.serving.served_model import ServedModel
 from firstpage.serving.watched_model import WatchedModel
-from firstpage.transport.same_site import HEADERS, WRONG_HOST, allowed_hosts, is_allowed_host
+from firstpage.transport.same_site import (
+    HEADERS,
+    WRONG_HOST,
+    allowed_hosts,
+    guest_cookie,
+    is_allowed_host,
+)
 from firstpage.transport.static_files import CachedStaticFiles
 
 log = logging.getLogger("firstpage.serving")
 MAX_INLINE_BYTES = 1 << 20  # of a body that is processed in the event loop
 SCORING_THREADS = 2
+FORMS = ("/preference", "/judge")
 STATIC = Path(__file__).parent / "static"
 Result = TypeVar("Result")
 CHUNK_BYTES = 1 << 16  # sent without waiting for the client to receive them
@@ -59,18 +85,21 @@ class Serving(Starlette):
         The token that a client needs for POST /reload; None: no client may reload.
     hosts : collection of str
         With an index: names of the server, in addition to those of this machine; `*` allows any.
+    feedback : FeedbackFolder or None
+        With an index: where feedback is stored; None: none is asked for.
     """
 
     def __init__(
         self, watched: WatchedModel, limits: Limits | None = None, *, poll: float | None = 1.0,
         token: str | None = None, hosts: Collection[str] = (),
+        feedback: FeedbackFolder | None = None,
     ) -> None:  # fmt: skip
         self.watched, self.limits, self.poll = watched, limits or Limits(), poll
         self.token = None if token is None else token.encode("utf-8", "surrogateescape")
         self.metrics = metrics.Metrics(watched)
         self.admission = Admission(self.limits)
         self.scoring_pool = ThreadPoolExecutor(SCORING_THREADS, "score")
-        self.hosts = allowed_hosts(hosts)
+        self.hosts, self.feedback, self.rate = allowed_hosts(hosts), feedback, RateLimit()
         self.static = CachedStaticFiles(STATIC)
         routes: list[BaseRoute] = [
             Route("/rank", RankEndpoint(self, batch=False), methods=["POST"]),
@@ -98,8 +127,13 @@ class Serving(Starlette):
         """Return the routes of an index; none without one."""
         if self.watched.source is None:
             return []
+        feedback = [
+            Route("/preference", FeedbackEndpoint(self, judge=False), methods=["POST"]),
+            Route("/judge", FeedbackEndpoint(self, judge=True), methods=["POST"]),
+        ]
         return [
             Route("/", PageEndpoint(self)),
+            *([] if self.feedback is None else feedback),
             Route("/search", SearchEndpoint(self), methods=["GET", "POST"]),
             Mount(self.static.url, self.static),
         ]
@@ -167,6 +201,9 @@ class Serving(Starlette):
                 detail = f"{request.scope['path']} accepts {headers['Allow']} only."
         if "expect" in request.headers:
             headers["connection"] = "close"  # whether the client will send the body is unknown
+        if request.scope["path"] in FORMS and "text/html" in request.headers.get("accept", ""):
+            page = error_document(detail, self.static.url)
+            return HTMLResponse(page, error.status_code, {**HEADERS, **headers})
         return _json(ErrorMessage(detail), error.status_code, headers)
 
     @asynccontextmanager
@@ -175,6 +212,8 @@ class Serving(Starlette):
         watching = asyncio.create_task(self.watch())
         yield
         watching.cancel()
+        if self.feedback is not None:
+            self.feedback.close()
         self.scoring_pool.shutdown(wait=False)
 
 
@@ -280,12 +319,46 @@ class PageEndpoint(TextEndpoint):
         if model is None:
             return home_page(serving.watched, request)
         query, problem = read_page_query(request.query_params, texts_of(model), serving.limits)
-        page = SearchPage(model, serving.watched, serving.static.url, query, problem)
+        headers, visitor = dict(HEADERS), None
+        if serving.feedback is not None:
+            visitor = visitor_of(request)
+            if visitor is None:
+                visitor = Visitor(secrets.token_urlsafe(32))
+                secure = request.scope["scheme"] == "https"
+                headers["set-cookie"] = guest_cookie(COOKIE, visitor.session, secure)
+        page = SearchPage(model, serving.watched, serving.static.url, query, problem, visitor)
         comparison = None
         if query.text and problem is None:
             comparison = await self.in_pool(compare, model, query)
             self.count(comparison.candidates)
-        return HTMLResponse(page.html(comparison), 200 if problem is None else 422, HEADERS)
+        return HTMLResponse(page.html(comparison), 200 if problem is None else 422, headers)
+
+
+class FeedbackEndpoint(TextEndpoint):
+    """The endpoints POST /preference and POST /judge: forms of the page."""
+
+    def __init__(self, serving: Serving, judge: bool) -> None:
+        super().__init__(serving)
+        self.judge = judge
+
+    async def _body(self, request: Request, receive: Receive) -> bytes | None:
+        check_head(request)
+        admission = self.serving.admission
+        return await admission.read_body(request.headers, receive, MAX_FORM)
+
+    async def respond(self, request: Request, body: bytes | None) -> Response:
+        serving, model = self.serving, self.serving.model()
+        assert serving.feedback is not None
+        visitor, fields = read_form(request, body or b"")
+        query = form_query(model, fields, serving.limits)
+        serving.rate.check(network_of(request))
+        if self.judge:
+            query = await self.in_pool(store_query, serving.feedback, model, query)
+        else:
+            query = await self.in_pool(
+                store_preference, serving.feedback, model, visitor, query, fields
+            )
+        return Response(status_code=303, headers={**HEADERS, "location": query.address})
 
 
 class ChunkedResponse(Response):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -136,9 +136,13 @@ class Admission:
         finally:
             self.answering -= 1
 
-    async def read_body(self, headers: Headers, receive: Receive) -> bytes:
-        """Return the body; its bytes are counted while they arrive."""
+    async def read_body(
+        self, headers: Headers, receive: Receive, max_bytes: int | None = None
+    ) -> bytes:
+        """Return the body, of at most `max_bytes`; its bytes are counted while they arrive."""
         limits, length = self.limits, headers.get("content-length", "0")
+        if max_bytes is not None:
+            limits = replace(limits, bytes=max_bytes)
         if not length.isdecimal() or len(length) > 18 or int(length) > limits.bytes:
             raise limits.body_too_large()
         reader, chunks, counted = BodyReader(receive, limits.bytes, limits.body_seconds), [], 0
@@ -152,7 +156,7 @@ class Admission:
                 counted = reader.bytes_read
                 if (
                     not reader.complete
-                    and self.pending_bytes > limits.concurrent_requests * limits.bytes
+                    and self.pending_bytes > limits.concurrent_requests * self.limits.bytes
                 ):
                     raise Refusal(
                         "too many bodies are being read; try again.", 503, retry_after="1"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from firstpage.errors import DataError
 from firstpage.serving.app import Serving
 from firstpage.serving.binary_formats import has_arrow
+from firstpage.serving.feedback import FeedbackFolder
 from firstpage.serving.limits import Limits
 from firstpage.serving.served_index import IndexSource
 from firstpage.serving.watched_model import WatchedModel, printable
@@ -33,11 +34,13 @@ def serve(
     path: Path, host: str, port: int, limits: Limits, *, poll: float | None = 1.0,
     token: str | None = None, wait: bool = False, allow_new_features: bool = False,
     source: IndexSource | None = None, hosts: Sequence[str] = (), open_page: bool = False,
+    feedback: Path | None = None,
 ) -> None:  # fmt: skip
     """Serve a model file; without a valid one raise an error, or with `wait` wait for it.
 
     With the `source` of an index, its texts are searched too; `hosts` are then further names of the
-    server, and `open_page` opens the page in a browser.
+    server, `open_page` opens the page in a browser, and the page asks for `feedback`, which is
+    stored in this folder.
     """
     from prometheus_client import disable_created_metrics
     from threadpoolctl import threadpool_limits
@@ -53,7 +56,14 @@ def serve(
     sys.setswitchinterval(SWITCH_INTERVAL)
     disable_created_metrics()  # type: ignore[no-untyped-call]  # an unused series per counter
     listener = listen(host, port)
-    app = Serving(watched, limits, poll=poll, token=token, hosts=(*hosts, host))
+    app = Serving(
+        watched,
+        limits,
+        poll=poll,
+        token=token,
+        hosts=(*hosts, host),
+        feedback=None if feedback is None else FeedbackFolder(feedback),
+    )
     server = server_for(app, ConnectionLimits(limits.connections), GRACE)
     if threading.current_thread() is threading.main_thread():
         _handle_signals(server, watched)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
@@ -22,8 +24,9 @@ from firstpage.serving.searching import (
 )
 from firstpage.serving.served_index import ServedIndex
 from firstpage.serving.served_model import ServedModel
-from firstpage.serving.snippets import MAX_ID, MarkedText, displayed
+from firstpage.serving.snippets import CONTROLS, MAX_ID, MarkedText, displayed
 from firstpage.serving.watched_model import WatchedModel
+from firstpage.transport.same_site import guest_csrf
 
 DEPTH, MAX_DEPTH = 10, 50  # documents per side
 REASONS = 6  # features that explain a score
@@ -44,8 +47,38 @@ THEME = Html(
     'focusable="false"><circle cx="12" cy="12" r="8" fill="none" stroke="currentColor" '
     'stroke-width="2"/><path d="M12 4a8 8 0 0 1 0 16z" fill="currentColor"/></svg></button>'
 )
+DEFAULT_SIDES = (MODEL, FIRST_STAGE)
+NOTES = {
+    "preference": "Your preference is stored. Thank you.",
+    "known": "Your preference for these pages was stored before; the first one counts.",
+    "judge": "The query and the first documents of both rankings are stored for judging.",
+    "judged": "This query was stored for judging before.",
+}
 KEYS = (("/", "search"), ("j k", "next and previous"), ("h l", "other side"), ("Enter", "open"))
 LINKS = {"/about": "API", "/model": "Model", "/health": "Health", "/metrics": "Metrics"}
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """The session of a browser that may give feedback.
+
+    Attributes
+    ----------
+    session : str
+        The random token of its cookie.
+    """
+
+    session: str
+
+    @property
+    def csrf(self) -> str:
+        """The token that its forms must have."""
+        return guest_csrf(self.session)
+
+    def sides(self, text: str) -> tuple[str, str]:
+        """Return which ranking is left and right: random per query, fixed within a session."""
+        drawn = hashlib.sha256(f"{self.session}\0{text}".encode("utf-8", "replace")).digest()[0]
+        return (MODEL, FIRST_STAGE) if drawn % 2 else (FIRST_STAGE, MODEL)
 
 
 @dataclass(frozen=True)
@@ -58,15 +91,27 @@ class PageQuery:
         The typed query; empty: only the search box is shown.
     depth : int
         The number of documents per side.
+    names : bool
+        Whether to show which side is the model's, where feedback is asked.
+    note : str
+        The name of a confirmation in `NOTES`.
     """
 
     text: str = ""
     depth: int = DEPTH
+    names: bool = False
+    note: str = ""
 
     @property
     def address(self) -> str:
         """The address of this page."""
-        params = {"q": self.text, **({"depth": self.depth} if self.depth != DEPTH else {})}
+        params = {"q": self.text}
+        if self.depth != DEPTH:
+            params["depth"] = str(self.depth)
+        if self.names:
+            params["show"] = "names"
+        if self.note:
+            params["note"] = self.note
         return f"/?{urlencode(params)}"
 
 
@@ -74,10 +119,10 @@ def read_page_query(
     params: QueryParams, texts: ServedIndex, limits: Limits
 ) -> tuple[PageQuery, str | None]:
     """Return what the address asks for, and what is wrong with it."""
-    text = " ".join(params.get("q", "").split())
+    text = " ".join(CONTROLS.sub(" ", params.get("q", "")).split())
     depth = params.get("depth", str(DEPTH))
     most = min(MAX_DEPTH, texts.candidates)
-    query = PageQuery(text, min(DEPTH, most))
+    query = PageQuery(text, min(DEPTH, most), params.get("show") == "names", params.get("note", ""))
     if not (depth.isascii() and depth.isdigit() and len(depth) < 5 and 1 <= int(depth) <= most):
         return query, f"The depth must be a number from 1 to {most}."
     query = replace(query, depth=min(int(depth), most))
@@ -135,7 +180,17 @@ class Comparison:
     @property
     def is_same(self) -> bool:
         """Whether both sides show the same documents in the same order."""
-        return [d.document.id for d in self.model] == [d.document.id for d in self.first_stage]
+        return self.ids(MODEL) == self.ids(FIRST_STAGE)
+
+    def ids(self, side: str) -> list[str]:
+        """Return the ids of the documents of a ranking."""
+        documents = self.model if side == MODEL else self.first_stage
+        return [each.document.id for each in documents]
+
+    def digest(self, sides: Sequence[str]) -> str:
+        """Return a digest of what is shown on the two sides."""
+        shown = json.dumps([self.ids(side) for side in sides])
+        return hashlib.sha256(shown.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def compare(model: ServedModel, query: PageQuery) -> Comparison:
@@ -186,14 +241,16 @@ class SearchPage:
         What the address asks for.
     problem : str, optional
         What is wrong with it.
+    visitor : Visitor, optional
+        Who is asked for feedback; by default nobody is.
     """
 
     def __init__(
         self, model: ServedModel, watched: WatchedModel, static: str, query: PageQuery,
-        problem: str | None = None,
+        problem: str | None = None, visitor: Visitor | None = None,
     ) -> None:  # fmt: skip
         self.model, self.watched, self.static = model, watched, static
-        self.query, self.problem = query, problem
+        self.query, self.problem, self.visitor = query, problem, visitor
 
     def html(self, comparison: Comparison | None) -> str:
         """Return the page; without a comparison, the search box only."""
@@ -233,7 +290,7 @@ class SearchPage:
             tag("h1", "Search and compare"),
             tag(
                 "p",
-                f"{len(index):,} documents. The first stage is {index.scoring}; its best "
+                f"{len(index):,} documents. The first stage is {texts.scoring}; its best "
                 f"{texts.candidates} documents are ranked by {model.ranker} "
                 f"({model.n_features} features).",
                 class_="lead-in",
@@ -249,30 +306,80 @@ class SearchPage:
         summary = f"{shown} of {comparison.candidates} candidates. "
         if comparison.is_same:
             summary += "Both pages are the same."
+        elif not self._named:
+            summary += "Two rankings of them, in random order."
         else:
             verb = "is" if new == 1 else "are"
             summary += f"The model moved {moved} of {shown}; {new} {verb} new on its page."
         return [
             tag("h1", "Results for ", tag("bdi", self.query.text), class_="query"),
             tag("p", summary, class_="soft", role="status"),
+            self._questions(comparison),
             *self._columns(comparison),
             _keys(),
         ]
 
+    @property
+    def _named(self) -> bool:
+        """Whether the page shows which side is the model's."""
+        return self.visitor is None or self.query.names
+
     def _columns(self, comparison: Comparison) -> list[Child]:
-        ranker, scoring = self.model.model.ranker, texts_of(self.model).index.scoring
-        sides = {
-            MODEL: (f"Model: {ranker}", comparison.model),
-            FIRST_STAGE: (f"First stage: {scoring}", comparison.first_stage),
-        }
-        return [_tabs([heading.partition(":")[0] for heading, _ in sides.values()]), tag(
+        ranker, scoring = self.model.model.ranker, texts_of(self.model).scoring
+        headings = {MODEL: f"Model: {ranker}", FIRST_STAGE: f"First stage: {scoring}"}
+        documents = {MODEL: comparison.model, FIRST_STAGE: comparison.first_stage}
+        sides = DEFAULT_SIDES if self.visitor is None else self.visitor.sides(self.query.text)
+        names = [headings[side] for side in sides] if self._named else ["Left page", "Right page"]
+        return [_tabs([name.partition(":")[0] for name in names]), tag(
             "div",
             [
-                _side(number, heading, documents, side, comparison.explained)
-                for number, (side, (heading, documents)) in enumerate(sides.items())
+                _side(
+                    number, names[number], documents[side], side if self._named else None,
+                    comparison.explained,
+                )
+                for number, side in enumerate(sides)
             ],
             class_="sides",
         )]  # fmt: skip
+
+    def _questions(self, comparison: Comparison) -> Html | None:
+        """Return the forms that ask for feedback."""
+        visitor, query = self.visitor, self.query
+        if visitor is None:
+            return None
+        note = NOTES.get(query.note)
+        hidden: dict[str, str | int] = {"csrf": visitor.csrf, "q": query.text, "depth": query.depth}
+        shown = comparison.digest(visitor.sides(query.text))
+        if comparison.is_same:
+            question: Child = tag("p", "Both pages are the same, so neither is better.")
+        elif self._named:
+            question = tag(
+                "p", "The names are shown, so you are not asked which page is better. ",
+                tag("a", "Hide the names", href=replace(query, names=False, note="").address),
+            )  # fmt: skip
+        else:
+            question = join(
+                tag("h2", "Which page is better?"),
+                _form("/preference", {**hidden, "shown": shown}, [
+                    tag("button", text, name="outcome", value=value)
+                    for value, text in (("left", "Left"), ("equal", "Equal"), ("right", "Right"))
+                ]),
+                tag("a", "Show which is which", href=replace(query, names=True, note="").address,
+                    class_="button quiet"),
+            )  # fmt: skip
+        names = {"show": "names"} if query.names else {}
+        judge = _form("/judge", {**hidden, **names}, [tag("button", "Judge these")])
+        return tag(
+            "section",
+            tag("p", note, class_="note good", role="status") if note else None,
+            tag("div", question, judge, class_="row"),
+            class_="card ask", aria_label="Feedback",
+        )  # fmt: skip
+
+
+def _form(action: str, hidden: Mapping[str, str | int], buttons: Sequence[Html]) -> Html:
+    fields = [tag("input", type="hidden", name=name, value=v) for name, v in hidden.items()]
+    return tag("form", fields, tag("span", buttons, class_="row"), action=action, method="post")
 
 
 def _tabs(names: Sequence[str]) -> Html:
@@ -282,8 +389,9 @@ def _tabs(names: Sequence[str]) -> Html:
 
 
 def _side(
-    number: int, heading: str, documents: Sequence[ComparedDocument], side: str, explained: str
-) -> Html:
+    number: int, heading: str, documents: Sequence[ComparedDocument], side: str | None,
+    explained: str,
+) -> Html:  # fmt: skip
     items = [_result(document, side, number, explained) for document in documents]
     return tag(
         "section",
@@ -293,20 +401,21 @@ def _side(
     )  # fmt: skip
 
 
-def _result(compared: ComparedDocument, side: str, number: int, explained: str) -> Html:
+def _result(compared: ComparedDocument, side: str | None, number: int, explained: str) -> Html:
+    """Return a document; without a side, nothing tells which ranking this is."""
     document = compared.document
     name = displayed(document.id, MAX_ID)
     heading = _marked(document.title) if document.title and document.title.text else _cut(name)
     reasons = None
-    if compared.explanation is not None:
+    if compared.explanation is not None and side is not None:
         label = "Why this rank" if side == MODEL else "Reasons of the model"
         reasons = tag("details", tag("summary", label), _reasons(compared, side, explained))
     return tag(
         "li",
         tag("span", str(compared.rank), class_="rank", aria_hidden="true"),
         tag("h3", tag("bdi", heading)),
-        tag("p", _move(compared, side), tag("span", tag("bdi", _cut(name)), class_="soft id"),
-            class_="line"),
+        tag("p", None if side is None else _move(compared, side),
+            tag("span", tag("bdi", _cut(name)), class_="soft id"), class_="line"),
         tag("p", _marked(document.snippet), class_="snippet", dir="auto")
         if document.snippet and document.snippet.text else None,
         reasons,
@@ -405,7 +514,14 @@ def _keys() -> Html:
     return tag("p", words, class_="soft keys", aria_label="Keyboard")
 
 
-def document(title: str, static: str, box: Html, content: Sequence[Child]) -> str:
+def error_document(detail: str, static: str) -> str:
+    """Return a page that says why a form was refused."""
+    back = tag("p", tag("a", "Back to the search", href="/"))
+    text = tag("p", detail[:1].upper() + detail[1:], class_="note wrong")
+    return document("Not stored - Firstpage", static, None, [tag("h1", "Not stored"), text, back])
+
+
+def document(title: str, static: str, box: Html | None, content: Sequence[Child]) -> str:
     """Return an HTML document in the look of the application."""
     links = [tag("a", text, href=path) for path, text in LINKS.items()]
     head = tag(

@@ -57,7 +57,7 @@ def rank_text(model: ServedModel, text: str, by_model: bool = True) -> Ranking:
             nothing = RankRequest(np.empty((0, 0)), np.zeros(1, np.int64))
             order = np.arange(len(rows))
             return Ranking(rows, first_stage_scores, first_stage_scores, order, nothing)
-        X = texts.compute(query, rows, first_stage_scores)
+        X = texts.compute(query, rows)
         request = RankRequest(X, np.array([0, len(X)]))
         scores = model.scores(X, request.offsets)
     except DataError as error:

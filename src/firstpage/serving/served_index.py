@@ -15,6 +15,7 @@ from firstpage.rankers.model_files import Model
 from firstpage.text.features import TextFeatures
 from firstpage.text.forward import Matcher, Query
 from firstpage.text.index import Index
+from firstpage.text.retrieval import BM25
 from firstpage.text.search import CANDIDATES
 from firstpage.text.storage import MANIFEST
 from firstpage.types import Array, Floats, Ints
@@ -101,6 +102,11 @@ class ServedIndex:
             matcher = self._threads.matcher = Matcher(self.index.forward)
         return matcher
 
+    @property
+    def scoring(self) -> BM25:
+        """The scoring of the first stage with which the model was trained."""
+        return self.features.scoring
+
     @cached_property
     def title_field(self) -> str | None:
         """The field that is shown as the title of a document."""
@@ -109,16 +115,17 @@ class ServedIndex:
     def retrieve(self, text: str) -> tuple[Ints, Floats, Query]:
         """Return the candidates of a typed text, their scores, and its terms."""
         query = self.index.forward.query(text)
-        return *self.index.retrieve(query, self.candidates, matcher=self.matcher), query
+        rows, scores = self.index.retrieve(query, self.candidates, self.scoring, self.matcher)
+        return rows, scores, query
 
-    def compute(self, query: Query, rows: Ints, scores: Floats) -> Array:
+    def compute(self, query: Query, rows: Ints) -> Array:
         """Return the features of candidates."""
-        return self.features.compute(query, rows, scores, self.matcher)
+        return self.features.compute(query, rows, self.matcher)
 
     def warm_up(self) -> None:
         """Search once, so that no request waits for files to be opened and code to be linked."""
         forward = self.index.forward
         common = np.argsort(-forward.df[-1], kind="stable")[:WARM_UP_TERMS]
         text = " ".join(forward.terms.terms[term] for term in common.tolist())
-        rows, scores, query = self.retrieve(text)
-        self.compute(query, rows, scores)
+        rows, _, query = self.retrieve(text)
+        self.compute(query, rows)
