@@ -22,6 +22,7 @@ import time
 import unicodedata
 from collections import deque
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -70,13 +71,8 @@ class AppendedRows:
     def __init__(self, path: Path) -> None:
         self.path = path
         is_new = not path.exists()
-        self._stream = open(path, "a+b", buffering=0)  # noqa: SIM115 (closed by `close`)
-        self._stream.seek(0)
-        content = self._stream.readall()
+        content = b"" if is_new else path.read_bytes()
         self._size = content.rfind(b"\n") + 1
-        if self._size < len(content):
-            log.warning("%s: an incomplete last line was removed.", path)
-            self._stream.truncate(self._size)
         lines = content[: self._size].split(b"\n")[:-1]
         self._ends: list[int] = []
         self.rows: list[dict[str, Any]] = []
@@ -85,6 +81,11 @@ class AppendedRows:
             end += len(line) + 1
             self.rows.append(_row(path, number, line))
             self._ends.append(end)
+        self._before = self._size
+        self._stream = open(path, "ab", buffering=0)  # noqa: SIM115 (closed by `close`)
+        if self._size < len(content):
+            log.warning("%s: an incomplete last line was removed.", path)
+            self._stream.truncate(self._size)
         if is_new:
             sync_folder(path.parent)
 
@@ -167,14 +168,18 @@ class FeedbackFolder:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._lock = threading.Lock()
-        self._handle: int | None = None
+        self._resources = ExitStack()
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._occupy()
-            self._preferences = AppendedRows(folder / PREFERENCES)
-            self._queries = AppendedRows(folder / QUERIES)
-            self._documents = AppendedRows(folder / DOCUMENTS)
-        except OSError as error:
+            self._preferences, self._queries, self._documents = (
+                self._resources.enter_context(closing(AppendedRows(folder / name)))
+                for name in (PREFERENCES, QUERIES, DOCUMENTS)
+            )
+        except (OSError, DataError) as error:
+            self._resources.close()
+            if isinstance(error, DataError):
+                raise
             raise DataError(f"{folder}: cannot be used for feedback ({error.strerror}).") from None
         self._known_preferences = {row.get("id") for row in self._preferences.rows}
         self._known_queries = {row.get("query") for row in self._queries.rows}
@@ -190,11 +195,11 @@ class FeedbackFolder:
     def _occupy(self) -> None:
         if fcntl is None:
             return
-        self._handle = os.open(self.folder, os.O_RDONLY)
+        handle = os.open(self.folder, os.O_RDONLY)
+        self._resources.callback(os.close, handle)
         try:
-            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            os.close(self._handle)
             raise DataError(
                 f"{self.folder}: another server writes its feedback here; name another folder."
             ) from None
@@ -226,11 +231,7 @@ class FeedbackFolder:
     def close(self) -> None:
         """Close the files and release the folder."""
         with self._lock:
-            for file in (self._preferences, self._queries, self._documents):
-                file.close()
-            if self._handle is not None:
-                os.close(self._handle)
-                self._handle = None
+            self._resources.close()
 
 
 def document_row(name: str, source: Row, text_fields: Iterable[str], title: str | None) -> Row:

@@ -265,7 +265,10 @@ class SearchPage:
         if comparison is None:
             content: list[Child] = [self._welcome(texts)]
         elif not comparison.candidates:
-            content = [tag("p", "No document contains a word of this query.", class_="note")]
+            content = [
+                self._heading(),
+                tag("p", "No document contains a word of this query.", class_="note"),
+            ]
         else:
             content = self._compared(comparison)
         return document(title, self.static, self._search_box(), [*notes, *content])
@@ -298,6 +301,9 @@ class SearchPage:
             class_="page reading",
         )
 
+    def _heading(self) -> Html:
+        return tag("h1", "Results for ", tag("bdi", self.query.text), class_="query")
+
     def _compared(self, comparison: Comparison) -> list[Child]:
         shown = len(comparison.model)
         ids = {d.document.id for d in comparison.first_stage}
@@ -312,7 +318,7 @@ class SearchPage:
             verb = "is" if new == 1 else "are"
             summary += f"The model moved {moved} of {shown}; {new} {verb} new on its page."
         return [
-            tag("h1", "Results for ", tag("bdi", self.query.text), class_="query"),
+            self._heading(),
             tag("p", summary, class_="soft", role="status"),
             self._questions(comparison),
             *self._columns(comparison),
