@@ -27,6 +27,10 @@ PREPARATION = (
     "label setup prepared --queries queries.jsonl --documents documents.jsonl --k 3 "
     "--assessor robot --lead lena",
     "label backup prepared -o shop.backup",
+    "index products.jsonl -o first.index",
+    "candidates first.index queries.jsonl -o first.run",
+    "features first.index queries.jsonl first.run --qrels shop.qrels -o first.parquet",
+    "train ListNet first.parquet -o shop.json",
 )
 
 

@@ -200,7 +200,7 @@ def test_crossval_on_top_k_truth_against_a_baseline(files: Path, run) -> None:
     ]
     assert cv.mean("RankSVM()", "kNDCG@5") == pytest.approx(np.mean(by_hand))
     wrong = run(*arguments, "--baseline", "ListNet")
-    assert (wrong.returncode, "must be one of the rankers" in wrong.stderr) == (2, True)
+    assert (wrong.returncode, "must be one of the rankers and runs" in wrong.stderr) == (2, True)
 
 
 @pytest.mark.slow

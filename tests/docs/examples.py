@@ -54,6 +54,7 @@ def write_examples(folder: Path) -> None:
     fp.write_run(to_run(data, other, "bm25"), folder / "bm25.run")
     fp.dcglearn.Utility.from_dcg("exp", range(3), 10).save(folder / "measure.json")
     for_labeling(folder)
+    for_search(folder)
     for_dcglearn(folder)
     for_import(folder)
 
@@ -73,6 +74,23 @@ def for_labeling(folder: Path) -> None:
     graded_lists(folder)
     votes = [f"t,d{a},d{b},a1" for a, b in combinations(range(6), 2)]
     (folder / "votes.csv").write_text("\n".join(["topic,arg1,arg2,vote", *votes, ""]))
+
+
+def for_search(folder: Path) -> None:
+    """Products of a shop, some of them new, and judgments of the queries of `for_labeling`."""
+    rng = np.random.default_rng(0)
+    words = "red running shoes words of leather q1 q2 q3 boots".split()
+    products = [
+        {
+            "id": f"sku-{i}", "title": " ".join(rng.choice(words, 3)),
+            "text": " ".join(rng.choice(words, 20)), "price": float(i),
+        }
+        for i in range(30)
+    ]  # fmt: skip
+    for name, rows in (("products", products[:25]), ("new", products[25:])):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    judged = [f"q{q} 0 sku-{i} {i % 3}\n" for q in (1, 2, 3) for i in range(20)]
+    (folder / "shop.qrels").write_text("".join(judged))
 
 
 def graded_lists(folder: Path) -> None:

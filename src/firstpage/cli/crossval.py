@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     "crossval",
     'firstpage crossval letor ListNet "ListMLE(k=10)" RankSVM --baseline RankSVM',
     "firstpage crossval letor ListMLE --tune -t NDCG@1 -t NDCG@10 -o folds.html",
-    "firstpage crossval data.parquet ListNet --folds 5 --run bm25.run --baseline bm25",
+    "firstpage crossval data.parquet ListNet --folds 3 --run candidates.run \\\n"
+    "  --baseline candidates",
 )
 @click.argument("data", type=options.FILE)
 @click.argument("rankers", nargs=-1, required=True, metavar="RANKERS")
@@ -61,14 +62,15 @@ if TYPE_CHECKING:
 def command(
     data: Path, rankers: tuple[str, ...], settings: tuple[str, ...], measure: str, normalize: str,
     seed: int, tune: bool, seeds: int, tests: tuple[str, ...], top_k: int | None,
-    folds: int | None, runs: tuple[Path, ...], baseline: str | None, pad: bool, convention: str, published: Path | None, as_json: bool,
-    format_: str | None, output: Path | None,
+    folds: int | None, runs: tuple[Path, ...], baseline: str | None, pad: bool, convention: str,
+    published: Path | None, as_json: bool, format_: str | None, output: Path | None,
 ) -> None:  # fmt: skip
     """Cross-validate rankers over folds.
 
     DATA is a folder of folds (Fold1, Fold2, and so on), or a file whose queries are divided into
-    folds.  Trains one or more RANKERS on every fold and measures them on its test data.  The table has the mean over folds, its standard error over queries and,
-    with --seeds, its standard deviation between seeds.
+    folds.  Trains one or more RANKERS on every fold and measures them on its test data.  The table
+    has the mean over folds, its standard error over queries and, with --seeds, its standard
+    deviation between seeds.
     """
     from firstpage.data.folds import read_folds, split_folds
     from firstpage.data.formats.trec import read_run
@@ -93,7 +95,7 @@ def command(
     if len(set(names)) < len(names) or len(by_run) < len(runs):
         raise click.UsageError("two rankings have the same name; rename a run file.")
     if baseline is not None and baseline not in names:
-        raise click.UsageError(f"--baseline must be one of the rankings: {', '.join(names)}.")
+        raise click.UsageError(f"--baseline must be one of the rankers and runs: {', '.join(names)}.")
     options.only_with("a DATA file; a folder has its own folds", data.is_file(), "folds")
     options.only_with("a folder of LETOR folds", not data.is_file(), "pad")
     if data.is_file():

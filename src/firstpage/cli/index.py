@@ -18,7 +18,7 @@ from firstpage.cli.help import documented_command
     "firstpage index new.jsonl -o shop.index --add",
     "firstpage index -o shop.index --delete sku-17 --delete sku-18",
 )
-@click.argument("documents", nargs=-1, type=options.FILE, metavar="[DOCUMENTS]...")
+@click.argument("documents", nargs=-1, type=options.FILE, metavar="DOCUMENTS")
 @options.output(required=True, help="Folder of the index.")
 @click.option(
     "--add", is_flag=True, help="Add to the index; documents with known ids are replaced."

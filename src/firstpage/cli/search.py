@@ -29,7 +29,7 @@ query_options = options.combine(
         help="Format of QUERIES: jsonl, csv, tsv, parquet, trec, smart or lines.",
     ),
     click.option(
-        "--ordinal", is_flag=True, help="Number the queries 1, 2, .. in their order, as some qrels do."
+        "--ordinal", is_flag=True, help="Number the queries 1, 2, .. in their order."
     ),
 )  # fmt: skip
 
@@ -42,8 +42,9 @@ def _read_queries(path: Path, format_: str | None, ordinal: bool) -> Queries:
 
 @documented_command(
     "candidates",
-    "firstpage candidates shop.index queries.jsonl --depth 100 -o candidates.run",
-    "firstpage candidates shop.index queries.jsonl --tune --qrels train.qrels -o candidates.run",
+    "firstpage candidates shop.index queries.jsonl -o candidates.run",
+    "firstpage candidates shop.index queries.jsonl --tune --qrels shop.qrels \\\n"
+    "  -o candidates.run",
 )
 @query_options
 @options.output("run", required=True, help="Write the candidates to this run.")
@@ -56,8 +57,8 @@ def _read_queries(path: Path, format_: str | None, ordinal: bool) -> Queries:
 )  # fmt: skip
 @click.option(
     "--tune", is_flag=True,
-    help="Choose k1, b and the weights of fields for the best NDCG@10 on --qrels, and store them in "
-    "INDEX for later searches.",
+    help="Choose k1, b and the weights of fields for the best NDCG@10 on --qrels, and store them "
+    "in INDEX for later searches.",
 )  # fmt: skip
 @click.option("--qrels", type=options.FILE, help="With --tune: judgments in TREC format.")
 @options.integer(
@@ -161,8 +162,10 @@ def _in_run_order(index: Index, queries: Queries, depth: int) -> list[tuple[str,
 
 @documented_command(
     "features",
-    "firstpage features shop.index queries.jsonl candidates.run --qrels train.qrels -o train.parquet",
-    "firstpage features shop.index queries.jsonl candidates.run --set short -o data.parquet",
+    "firstpage features shop.index queries.jsonl candidates.run --set short \\\n"
+    "  -o short.parquet",
+    "firstpage features shop.index queries.jsonl candidates.run \\\n"
+    "  --qrels shop.qrels -o data.parquet",
 )
 @query_options
 @click.argument("candidates", type=options.FILE)
@@ -209,7 +212,7 @@ def features_command(
 @documented_command(
     "search",
     'firstpage search shop.index "red running shoes"',
-    'firstpage search shop.index "red running shoes" --model model.json --explain',
+    'firstpage search shop.index "red running shoes" --model shop.json --explain',
 )
 @click.argument("index", type=options.FOLDER)
 @click.argument("text")

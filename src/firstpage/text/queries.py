@@ -304,6 +304,8 @@ def _id_and_text(
 ) -> tuple[object, str]:
     """Return the id and the text of a query."""
     id_key, text_key = key_among(row, ID_KEYS), key_among(row, TEXT_KEYS)
+    if id_key is None and text_key == "text":  # the form of labeling projects
+        id_key = key_among(row, ["query"])
     raw_id = None if id_key is None else row[id_key]
     if raw_id is None and numbering == "ids":
         raise DataError(

@@ -67,7 +67,18 @@ class BM25:
             raise DataError(f"the weight of field {bad[0]!r} must be a number of at least 0.")
 
     def field_weights(self, forward: ForwardIndex) -> Floats:
-        """Return the weight of each text field; refuse fields that the index does not have."""
+        """Return the weight of each text field; refuse fields that the index does not have.
+
+        Parameters
+        ----------
+        forward : ForwardIndex
+            The forward index.
+
+        Returns
+        -------
+        ndarray of shape (n_fields,)
+            The weights.
+        """
         unknown = [name for name in self.weights if name not in forward.fields]
         if unknown:
             raise DataError(
@@ -79,7 +90,24 @@ class BM25:
         return weights
 
     def scores(self, forward: ForwardIndex, query: Query, rows: Ints, tf: Array) -> Floats:
-        """Return the scores of documents, given the counts of the query's terms in their fields."""
+        """Return the scores of documents.
+
+        Parameters
+        ----------
+        forward : ForwardIndex
+            The forward index.
+        query : Query
+            The terms of the query.
+        rows : ndarray of shape (n_documents,)
+            The documents.
+        tf : ndarray of shape (n_documents, n_fields, n_terms)
+            How often each field contains each term of the query (`Matcher.counts`).
+
+        Returns
+        -------
+        ndarray of shape (n_documents,)
+            The scores.
+        """
         weights = self.field_weights(forward)
         lengths = forward.lengths(rows)[:, :-1] @ weights
         mean = float(forward.n_occurrences[:-1] @ weights) / max(1, forward.n_documents)
@@ -97,7 +125,18 @@ class BM25:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> BM25:
-        """Return the scoring of stored parameters."""
+        """Return the scoring of stored parameters.
+
+        Parameters
+        ----------
+        stored : mapping
+            The parameters as JSON.
+
+        Returns
+        -------
+        BM25
+            The scoring.
+        """
         return cls(stored["k1"], stored["b"], stored["weights"])
 
     def __str__(self) -> str:

@@ -41,6 +41,16 @@ class SearchResults:
     reasons : tuple of tuple of (str, float)
         What adds most to the score of each document: names of features with their contributions,
         the largest first.  Empty unless `explain` was given.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import firstpage as fp
+    >>> documents = [{"id": "d1", "title": "Red shoes"}, {"id": "d2", "title": "Red coat"}]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     index = fp.Index.from_documents(documents, os.path.join(folder, "shop.index"))
+    ...     fp.Searcher(index).search("red").n_candidates
+    2
     """
 
     text: str
