@@ -45,7 +45,6 @@ from firstpage.serving.ranking import JSON, TooSlow, media_type_of, rank
 from firstpage.serving.search_page import (
     SearchPage,
     Visitor,
-    compare,
     error_document,
     read_page_query,
 )
@@ -327,11 +326,12 @@ class PageEndpoint(TextEndpoint):
                 secure = request.scope["scheme"] == "https"
                 headers["set-cookie"] = guest_cookie(COOKIE, visitor.session, secure)
         page = SearchPage(model, serving.watched, serving.static.url, query, problem, visitor)
-        comparison = None
         if query.text and problem is None:
-            comparison = await self.in_pool(compare, model, query)
-            self.count(comparison.candidates)
-        return HTMLResponse(page.html(comparison), 200 if problem is None else 422, headers)
+            text, candidates = await self.in_pool(page.compared)
+            self.count(candidates)
+        else:
+            text = page.html(None)
+        return HTMLResponse(text, 200 if problem is None else 422, headers)
 
 
 class FeedbackEndpoint(TextEndpoint):

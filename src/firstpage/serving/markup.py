@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from html import escape
 
 VOID = ("input", "link", "meta", "br")
@@ -23,24 +24,31 @@ def tag(name: str, /, *children: Child, **attributes: str | int | bool | None) -
     Names of attributes have `_` instead of `-`, and end in `_` where Python reserves them.  True is
     an attribute without a value; None and False leave it out.
     """
-    words = [name]
+    start = name
     for key, value in attributes.items():
-        if value is None or value is False:
-            continue
-        key = key.rstrip("_").replace("_", "-")
-        words.append(key if value is True else f'{key}="{escape(str(value))}"')
-    start = f"<{' '.join(words)}>"
-    return Html(start) if name in VOID else Html(f"{start}{join(*children)}</{name}>")
+        if value is True:
+            start += f" {_attribute(key)}"
+        elif value is not None and value is not False:
+            start += f' {_attribute(key)}="{escape(str(value))}"'
+    if name in VOID:
+        return Html(f"<{start}>")
+    content = children[0] if len(children) == 1 and type(children[0]) is Html else join(*children)
+    return Html(f"<{start}>{content}</{name}>")
+
+
+@cache
+def _attribute(name: str) -> str:
+    return name.rstrip("_").replace("_", "-")
 
 
 def join(*children: Child) -> Html:
     """Return children one after the other; texts are escaped."""
     parts: list[str] = []
     for child in children:
-        if child is None:
-            continue
-        if isinstance(child, list | tuple):
+        if type(child) is Html:
+            parts.append(child)
+        elif isinstance(child, list | tuple):
             parts.append(join(*child))
-        else:
-            parts.append(child if isinstance(child, Html) else escape(str(child)))
+        elif child is not None:
+            parts.append(escape(str(child)))
     return Html("".join(parts))

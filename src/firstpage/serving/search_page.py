@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from urllib.parse import urlencode
 
 import numpy as np
@@ -252,6 +253,11 @@ class SearchPage:
         self.model, self.watched, self.static = model, watched, static
         self.query, self.problem, self.visitor = query, problem, visitor
 
+    def compared(self) -> tuple[str, int]:
+        """Search; return the page and the number of candidates."""
+        comparison = compare(self.model, self.query)
+        return self.html(comparison), comparison.candidates
+
     def html(self, comparison: Comparison | None) -> str:
         """Return the page; without a comparison, the search box only."""
         texts = texts_of(self.model)
@@ -473,15 +479,10 @@ def _reason(part: ScoreTerm, largest: float) -> Html:
     name = part.feature if isinstance(part.feature, str) else part.voter
     value = f"{part.value:.4g}" if isinstance(part.value, float) else ""
     kind = "plus" if part.part >= 0 else "minus"
-    return tag(
-        "tr",
-        tag("th", displayed(name, MAX_ID).text, scope="row"),
-        tag("td", value),
-        tag(
-            "td",
-            tag("meter", value=f"{abs(part.part) / largest:.3f}", class_=kind, aria_hidden="true"),
-            f"{part.part:+.3g}",
-        ),
+    return Html(
+        f'<tr><th scope="row">{escape(displayed(name, MAX_ID).text)}</th><td>{value}</td>'
+        f'<td><meter class="{kind}" value="{abs(part.part) / largest:.3f}" aria-hidden="true">'
+        f"</meter>{part.part:+.3g}</td></tr>"
     )
 
 

@@ -216,8 +216,7 @@ def shown_documents(
         return [ShownDocument(name, {}, None, None) for name in ids]
     sources = [index.engine.source(row) for row in rows.tolist()]
     fields = index.schema.analyzers
-    highlighter = Highlighter(query, fields)
-    highlighter.prepare((f, s[f]) for s in sources for f in fields if f in s)
+    highlighter = Highlighter(query, fields, texts.words)
     shown = []
     title_field = texts.title_field
     for name, source in zip(ids, sources, strict=True):

@@ -12,6 +12,7 @@ import numpy as np
 
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.rankers.model_files import Model
+from firstpage.serving.snippets import WordTerms
 from firstpage.text.features import TextFeatures
 from firstpage.text.forward import Matcher, Query
 from firstpage.text.index import Index
@@ -61,12 +62,15 @@ class ServedIndex:
         The number of documents of the first stage that the model ranks.
     notes : tuple of str
         What has changed since the model was trained, a line each.
+    words : WordTerms
+        The terms of words that were shown before.
     """
 
     index: Index
     features: TextFeatures
     candidates: int
     notes: tuple[str, ...] = ()
+    words: WordTerms = field(default_factory=WordTerms)
     _threads: threading.local = field(default_factory=threading.local)
 
     @classmethod

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from firstpage.text.analyzer import UNSPACED, Analyzer, tokenize
@@ -16,7 +17,10 @@ MAX_ID = 80
 SNIPPET_WORDS = 32
 LEAD_WORDS = 6  # before the first word of the query
 MAX_STARTS = 200  # windows that are compared
+MAX_WORD_WIDTH = 20  # characters, on average; a passage of longer words is cut
+MAX_WORDS = 200_000  # whose terms are remembered
 WORD = re.compile(f"[{UNSPACED}]|[^\\W_{UNSPACED}]+(?:['\u2019][sS]\\b)?")
+ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:'[sS]\b)?")
 # Embeddings, overrides and isolates: they could show a text in an order that is not its own.
 DIRECTION_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufff9-\ufffb]+")
@@ -53,8 +57,29 @@ def displayed(value: Any, limit: int) -> MarkedText:
         value = int(value)
     text = str(value)
     head = text[:limit]
-    shown = CONTROLS.sub(" ", DIRECTION_CONTROLS.sub("", head))
-    return MarkedText(unicodedata.normalize("NFC", shown).strip(), (), False, len(text) > limit)
+    if not head.isascii():
+        head = unicodedata.normalize("NFC", DIRECTION_CONTROLS.sub("", head))
+    return MarkedText(CONTROLS.sub(" ", head).strip(), (), False, len(text) > limit)
+
+
+class WordTerms:
+    """The terms of words, which are remembered: most words of a document are in others too."""
+
+    def __init__(self) -> None:
+        self._known: dict[Analyzer, dict[str, tuple[str, ...]]] = {}
+
+    def of(self, analyzer: Analyzer, words: set[str]) -> Mapping[str, tuple[str, ...]]:
+        """Return a mapping that has the terms of each word."""
+        known = self._known.get(analyzer)
+        if known is None or len(known) > MAX_WORDS:
+            known = self._known[analyzer] = {}
+        unknown = [word for word in words if word not in known]
+        if unknown:
+            tokens = {word: tokenize(word) for word in unknown}
+            term_of = analyzer.terms_of({token for each in tokens.values() for token in each})
+            for word, each in tokens.items():
+                known[word] = tuple(term_of[token] for token in each)
+        return known
 
 
 class Highlighter:
@@ -66,18 +91,24 @@ class Highlighter:
         What was typed.
     analyzers : mapping of str to Analyzer
         The analyzer of each text field.
+    words : WordTerms, optional
+        The terms of words that are known already.
     """
 
-    def __init__(self, query: str, analyzers: Mapping[str, Analyzer]) -> None:
+    def __init__(
+        self, query: str, analyzers: Mapping[str, Analyzer], words: WordTerms | None = None
+    ) -> None:
         self._analyzers = analyzers
         self._terms = {a: frozenset(a.terms(query)) for a in set(analyzers.values())}
-        self._known: dict[Analyzer, dict[str, str | None]] = {a: {} for a in self._terms}
+        self._words = words or WordTerms()
 
     def title(self, field: str, value: Any) -> MarkedText:
         """Return a title with its marks."""
         shown = displayed(value, MAX_TITLE)
-        marks = [(start, end) for start, end, term in self._words(field, shown.text) if term]
-        return MarkedText(shown.text, tuple(marks), False, shown.cut_end)
+        pattern = _pattern(shown.text)
+        matches = self._matches(field, pattern.findall(shown.text))
+        spans = [match.span() for match in pattern.finditer(shown.text)] if matches else []
+        return replace(shown, marks=tuple(spans[number] for number, _ in matches))
 
     def snippet(self, fields: Mapping[str, Any], title: str = "") -> MarkedText:
         """Return the passage of the fields with most terms of the query.
@@ -89,58 +120,56 @@ class Highlighter:
             shown = displayed(value, MAX_SCANNED)
             if title and shown.text.startswith(title):
                 shown = replace(shown, text=shown.text[len(title) :].lstrip())
-            words = self._words(field, shown.text)
-            start, value_of_start = _best_window(words)
+            words = _pattern(shown.text).findall(shown.text)
+            matches = self._matches(field, words)
+            start, value_of_start = _best_window(matches, len(words))
             if value_of_start > best_value and shown.text:
-                best, best_value = _window(shown, words, start), value_of_start
+                best, best_value = _window(shown, len(words), matches, start), value_of_start
         return best
 
-    def prepare(self, texts: Iterable[tuple[str, Any]]) -> None:
-        """Analyze the words of many fields at once, which is faster than one by one."""
-        words: dict[Analyzer, set[str]] = {}
-        for field, value in texts:
-            found = WORD.findall(displayed(value, MAX_SCANNED).text)
-            words.setdefault(self._analyzers[field], set()).update(found)
-        for analyzer, distinct in words.items():
-            self._learn(analyzer, distinct)
-
-    def _learn(self, analyzer: Analyzer, words: set[str]) -> None:
-        known, wanted = self._known[analyzer], self._terms[analyzer]
-        tokens = {word: tokenize(word) for word in words if word not in known}
-        term_of = analyzer.terms_of({token for each in tokens.values() for token in each})
-        for word, each in tokens.items():
-            terms = (term_of[token] for token in each)
-            known[word] = next((term for term in terms if term in wanted), None)
-
-    def _words(self, field: str, text: str) -> list[tuple[int, int, str | None]]:
-        """Return where each word begins and ends, and its term if the query has it."""
+    def _matches(self, field: str, words: Sequence[str]) -> list[tuple[int, str]]:
+        """Return the numbers of the words that match the query, and the terms that they match."""
         analyzer = self._analyzers[field]
-        found = [(match.start(), match.end(), match[0]) for match in WORD.finditer(text)]
-        self._learn(analyzer, {word for _, _, word in found})
-        known = self._known[analyzer]
-        return [(start, end, known[word]) for start, end, word in found]
+        wanted, distinct = self._terms[analyzer], set(words)
+        known = self._words.of(analyzer, distinct)
+        matching = {
+            word: term for word in distinct for term in known[word] if term in wanted
+        }  # fmt: skip
+        if not matching:
+            return []
+        return [(i, matching[word]) for i, word in enumerate(words) if word in matching]
 
 
-def _best_window(words: list[tuple[int, int, str | None]]) -> tuple[int, tuple[int, int]]:
+def _pattern(text: str) -> re.Pattern[str]:
+    """Return the pattern of the words of a text; that of ASCII is four times faster."""
+    return ASCII_WORD if text.isascii() else WORD
+
+
+def _best_window(matches: Sequence[tuple[int, str]], count: int) -> tuple[int, tuple[int, int]]:
     """Return the first word of the window with most distinct terms, and how many it has."""
     best, best_value = 0, (0, 0)
-    matched = [number for number, (_, _, term) in enumerate(words) if term]
-    for number in matched[:MAX_STARTS]:
-        start = max(0, min(number - LEAD_WORDS, len(words) - SNIPPET_WORDS))
-        terms = [term for _, _, term in words[start : start + SNIPPET_WORDS] if term]
+    for i, (number, _) in enumerate(matches[:MAX_STARTS]):
+        start = max(0, min(number - LEAD_WORDS, count - SNIPPET_WORDS))
+        end = start + SNIPPET_WORDS
+        terms = [term for position, term in matches[i : i + SNIPPET_WORDS] if position < end]
         value = len(set(terms)), len(terms)
         if value > best_value:
             best, best_value = start, value
     return best, best_value
 
 
-def _window(shown: MarkedText, words: list[tuple[int, int, str | None]], start: int) -> MarkedText:
-    chosen = words[start : start + SNIPPET_WORDS]
-    is_last = start + SNIPPET_WORDS >= len(words)
-    first = 0 if start == 0 or not chosen else chosen[0][0]
-    last = len(shown.text) if is_last else chosen[-1][1]
-    last = min(last, first + SNIPPET_WORDS * 20)  # words may be long
-    marks = tuple((s - first, e - first) for s, e, term in chosen if term and e <= last)
+def _window(
+    shown: MarkedText, count: int, matches: Sequence[tuple[int, str]], start: int
+) -> MarkedText:
+    """Return the passage from a word on, of a text with `count` words."""
+    end = min(start + SNIPPET_WORDS, count)
+    found = _pattern(shown.text).finditer(shown.text)
+    spans = [match.span() for match in islice(found, start, end)]
+    first = spans[0][0] if start else 0
+    last = spans[-1][1] if end < count else len(shown.text)
+    last = min(last, first + SNIPPET_WORDS * MAX_WORD_WIDTH)
+    chosen = [spans[number - start] for number, _ in matches if start <= number < end]
+    marks = tuple((s - first, e - first) for s, e in chosen if e <= last)
     return MarkedText(
         shown.text[first:last], marks, first > 0, last < len(shown.text) or shown.cut_end
     )
