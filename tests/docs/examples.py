@@ -79,7 +79,7 @@ def for_labeling(folder: Path) -> None:
 def for_search(folder: Path) -> None:
     """Products of a shop, some of them new, and judgments of the queries of `for_labeling`."""
     rng = np.random.default_rng(0)
-    words = "red running shoes words of leather q1 q2 q3 boots".split()
+    words = ["red", "running", "shoes", "words", "of", "leather", "q1", "q2", "q3", "boots"]
     products = [
         {
             "id": f"sku-{i}", "title": " ".join(rng.choice(words, 3)),

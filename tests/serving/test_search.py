@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 import firstpage as fp
 from firstpage.serving.limits import Limits
 from firstpage.serving.served_index import IndexSource
 from firstpage.serving.watched_model import WatchedModel
 from tests.serving.conftest import TestClient, write_model
-from tests.serving.texts import QUERIES, SCRIPT, dataset, documents, text_clients
+from tests.serving.test_openapi_and_page import CHECKS, schemathesis
+from tests.serving.texts import QUERIES, SCRIPT, application, dataset, documents, text_clients
 
 Shop = tuple[Path, Path]
 
@@ -238,3 +240,27 @@ def test_a_new_model_takes_over(own_shop: Shop) -> None:
         assert report.status_code == 200, report.text
         second = client.get("/search?q=red").json()["model"]
         assert first != second
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_every_answer_conforms_to_the_document(shop: Shop) -> None:
+    app = application(*shop)
+    schema = schemathesis.openapi.from_asgi("/openapi.json", app)
+    schema.validate()
+    statuses: set[tuple[str, int]] = set()
+    for result in schema.get_all_operations():
+        operation = result.ok()
+        if operation.path not in ("/search", "/", "/about", "/health"):
+            continue
+
+        @given(case=operation.as_strategy())
+        @settings(max_examples=40, deadline=None, derandomize=True, database=None,
+                  suppress_health_check=list(HealthCheck))  # fmt: skip
+        def run(case: Any) -> None:
+            case.headers = {**(case.headers or {}), "host": "localhost"}
+            response = case.call_and_validate(checks=CHECKS)
+            statuses.add((case.path, response.status_code))
+
+        run()
+    assert {("/search", 200), ("/search", 422), ("/", 200), ("/about", 200)} <= statuses
