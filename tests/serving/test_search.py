@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import firstpage as fp
+from firstpage.data.formats.trec import Qrels
+from firstpage.serving.json_messages import SearchMessage
 from firstpage.serving.limits import Limits
+from firstpage.serving.searching import search
 from firstpage.serving.served_index import IndexSource
 from firstpage.serving.watched_model import WatchedModel
 from tests.serving.conftest import TestClient, write_model
@@ -229,6 +233,54 @@ def test_hostile_texts_in_answers_are_data(client: TestClient) -> None:
     for result in answer["results"]:
         assert len(result["snippet"]["text"]) < 1000
         assert "\u202e" not in result["title"]["text"] + result["snippet"]["text"]
+
+
+def test_threads_do_not_disturb_each_other(shop: Shop) -> None:
+    app = application(*shop)
+    model = app.model()
+
+    def answer(text: str) -> bytes:
+        return search(model, SearchMessage(text, explain=3), app.limits).body
+
+    texts = [text for _, text in QUERIES] * 20
+    with ThreadPoolExecutor(4) as pool:
+        concurrent = list(pool.map(answer, texts))
+    assert concurrent == [answer(text) for text in texts]
+
+
+def test_an_index_without_titles(tmp_path: Path) -> None:
+    rows = [{"id": f"d{i}", "body": f"{text} {i}"} for i, (_, text) in enumerate(QUERIES * 2)]
+    index = fp.Index.from_documents(rows, tmp_path / "plain.index", latent=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run = index.candidates(QUERIES)
+        qrels = Qrels.from_dict({name: {f"d{i}": 1.0} for i, (name, _) in enumerate(QUERIES)})
+        data = fp.TextFeatures(index, "document.bm25,document.length").dataset(QUERIES, run, qrels)
+    fp.ListNet().fit(data).save(tmp_path / "model.json")
+    for client in text_clients(tmp_path / "plain.index", tmp_path / "model.json"):
+        result = client.get("/search?q=red+shoes").json()["results"][0]
+        assert "title" not in result
+        assert result["snippet"]["highlights"]
+        assert "<h3><bdi>d0</bdi></h3>" in client.get("/?q=red+shoes").text
+
+
+def test_without_a_model_there_is_no_search(shop: Shop, tmp_path: Path) -> None:
+    for client in text_clients(shop[0], tmp_path / "none.json"):
+        for path in ("/?q=a", "/search?q=a", "/about"):
+            assert client.get(path).status_code == 503
+        assert client.get("/openapi.json").status_code == 200
+
+
+@pytest.mark.parametrize("text", ["red " * 249, "".join(map(chr, range(0x4E00, 0x4E00 + 1000)))])
+def test_long_queries_are_answered(client: TestClient, text: str) -> None:
+    assert client.get("/search", params={"q": text, "explain": 5}).status_code == 200
+    assert client.get("/", params={"q": text}).status_code == 200
+
+
+def test_head_requests(client: TestClient) -> None:
+    for path in ("/", "/?q=red", "/search?q=red"):
+        response = client.head(path)
+        assert (response.status_code, response.content) == (200, b"")
 
 
 def test_a_new_model_takes_over(own_shop: Shop) -> None:

@@ -132,7 +132,7 @@ def read_page_query(
             limits.check_text(text)
             check_encodable(text)
         except Refusal as refusal:
-            return replace(query, text=text[: limits.text]), f"{refusal.detail.capitalize()}"
+            return replace(query, text=text[: limits.text]), _sentence(refusal.detail)
     return query, None
 
 
@@ -284,7 +284,7 @@ class SearchPage:
             "form",
             tag("label", "Search", for_="q", class_="sr"),
             tag("input", type="search", id="q", name="q", value=self.query.text, dir="auto",
-                placeholder="Search", autocomplete="off", spellcheck="false", maxlength=5000,
+                placeholder="Search", autocomplete="off", spellcheck="false",
                 autofocus=not self.query.text),
             tag("input", type="hidden", name="depth", value=self.query.depth)
             if self.query.depth != DEPTH else None,
@@ -521,10 +521,14 @@ def _keys() -> Html:
     return tag("p", words, class_="soft keys", aria_label="Keyboard")
 
 
+def _sentence(detail: str) -> str:
+    return detail[:1].upper() + detail[1:]
+
+
 def error_document(detail: str, static: str) -> str:
     """Return a page that says why a form was refused."""
     back = tag("p", tag("a", "Back to the search", href="/"))
-    text = tag("p", detail[:1].upper() + detail[1:], class_="note wrong")
+    text = tag("p", _sentence(detail), class_="note wrong")
     return document("Not stored - Firstpage", static, None, [tag("h1", "Not stored"), text, back])
 
 
