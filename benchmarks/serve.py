@@ -165,9 +165,9 @@ def write_models(kind: str, folder: Path) -> tuple[list[Path], np.ndarray]:
 class Server:
     """`firstpage serve` in a process of its own."""
 
-    def __init__(self, model: Path) -> None:
+    def __init__(self, model: Path, *options: str) -> None:
         command = [sys.executable, "-m", "firstpage", "serve", str(model), "--port", "0",
-                   "--poll", "0.2"]  # fmt: skip
+                   "--poll", "0.2", *options]  # fmt: skip
         paths = [str(SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
         self.process = subprocess.Popen(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 import warnings
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -131,3 +132,20 @@ def body(X: np.ndarray, **options: Any) -> dict[str, Any]:
         for i, row in enumerate(X.tolist())
     ]
     return {"query": "q", "candidates": rows, **options}
+
+
+@pytest.fixture(scope="session")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """An index of texts and a model trained on it; tests that change them copy them first."""
+    from tests.serving.texts import build
+
+    return build(tmp_path_factory.mktemp("shop"))
+
+
+@pytest.fixture
+def own_shop(shop: tuple[Path, Path], tmp_path: Path) -> tuple[Path, Path]:
+    """A copy of the index and the model."""
+    index, model = tmp_path / "shop.index", tmp_path / "model.json"
+    shutil.copytree(shop[0], index)
+    shutil.copy(shop[1], model)
+    return index, model

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import select
 
-from firstpage.web.guard import PAGE_POLICY
+from firstpage.transport.same_site import PAGE_POLICY
 from firstpage.web.security import ServeSettings
 from firstpage.web.store.tables import people
 from tests.web.site import HOST, Site, body

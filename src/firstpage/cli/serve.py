@@ -15,8 +15,31 @@ from firstpage.cli.help import documented_command
     "serve",
     "firstpage serve model.json",
     "firstpage serve model.json --host 0.0.0.0 --port 8080 --wait",
+    "firstpage serve model.json --index shop.index --open",
 )
 @click.argument("model", type=options.FILE)
+@click.option(
+    "--index", type=options.FOLDER,
+    help="Index of texts, which can then be searched: a page at /, and the route /search.",
+)  # fmt: skip
+@click.option("--open", "open_page", is_flag=True, help="With --index: open the page in a browser.")
+@options.integer(
+    "--candidates", default=100,
+    help="With --index: documents of the first stage that the model ranks.",
+)  # fmt: skip
+@click.option(
+    "--feature", "own_features", multiple=True, metavar="MODULE:FUNCTION",
+    help="With --index: feature of your own that the model may use; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--feedback", type=options.FOLDER,
+    help="With --index: ask which page is better, and store answers and queries to judge in this "
+    "folder.",
+)  # fmt: skip
+@click.option(
+    "--allow-host", "hosts", multiple=True, metavar="NAME",
+    help="With --index: host name by which people reach the server; may be repeated.",
+)  # fmt: skip
 @options.address(8220)
 @options.integer("--max-candidates", default=1000, help="Limit on candidates per query.")
 @options.integer("--max-queries", default=1000, help="Limit on queries per batch.")
@@ -46,14 +69,20 @@ from firstpage.cli.help import documented_command
     help="Token that a client needs for POST /reload.",
 )  # fmt: skip
 def command(
-    model: Path, host: str, port: int, max_candidates: int, max_queries: int, max_bytes: int,
-    max_at_once: int, max_connections: int, poll: float, no_reload: bool,
+    model: Path, index: Path | None, open_page: bool, candidates: int,
+    own_features: tuple[str, ...], feedback: Path | None,
+    hosts: tuple[str, ...], host: str, port: int,
+    max_candidates: int, max_queries: int, max_bytes: int, max_at_once: int,
+    max_connections: int, poll: float, no_reload: bool,
     allow_new_features: bool, wait: bool, token: str | None,
 ) -> None:  # fmt: skip
     """Serve a model over HTTP.
 
     Routes: POST /rank and /batch; GET /health, /model and /metrics.  GET / shows an example
     request, and GET /openapi.json the API.
+
+    With --index, GET / is a page to search the index and to compare the model with the first
+    stage, and /search answers the same as JSON.
 
     When the file MODEL is replaced, the new model takes over without dropping a request.  A
     damaged file is refused, and so is a model with other features.
@@ -65,8 +94,20 @@ def command(
             raise missing_dependency(package, "serve", "firstpage serve")
     if token is not None and not token.strip():
         raise click.UsageError("--token is empty.")
+    options.only_with(
+        "--index",
+        index is not None,
+        "open_page",
+        "candidates",
+        "own_features",
+        "feedback",
+        "hosts",
+    )
+    if candidates > max_candidates:
+        raise click.UsageError("--candidates is greater than --max-candidates.")
     from firstpage.serving.limits import Limits
     from firstpage.serving.process import serve
+    from firstpage.serving.served_index import IndexSource
 
     limits = Limits(
         candidates=max_candidates, queries=max_queries, bytes=max_bytes,
@@ -74,5 +115,7 @@ def command(
     )  # fmt: skip
     serve(
         model, host, port, limits, poll=None if no_reload else poll, token=token, wait=wait,
-        allow_new_features=allow_new_features,
+        allow_new_features=allow_new_features, hosts=hosts, open_page=open_page,
+        feedback=feedback,
+        source=None if index is None else IndexSource(index, candidates, own_features),
     )  # fmt: skip

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
+import secrets
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any, TypeVar
 
 from msgspec import UNSET, Struct
 from msgspec.json import encode
@@ -16,23 +19,53 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
-from starlette.routing import Route
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from firstpage.serving import metrics
+from firstpage.serving.feedback import FeedbackFolder, RateLimit
+from firstpage.serving.feedback_requests import (
+    COOKIE,
+    MAX_FORM,
+    check_head,
+    form_query,
+    network_of,
+    read_form,
+    store_preference,
+    store_query,
+    visitor_of,
+)
 from firstpage.serving.home_page import home_page
 from firstpage.serving.json_messages import ErrorMessage, Health
 from firstpage.serving.limits import Admission, Limits, Refusal
 from firstpage.serving.openapi import openapi
 from firstpage.serving.rank_request import RawRequest
 from firstpage.serving.ranking import JSON, TooSlow, media_type_of, rank
+from firstpage.serving.search_page import (
+    SearchPage,
+    Visitor,
+    error_document,
+    read_page_query,
+)
+from firstpage.serving.searching import check_message, read_message, search, texts_of
 from firstpage.serving.served_model import ServedModel
 from firstpage.serving.watched_model import WatchedModel
+from firstpage.transport.same_site import (
+    HEADERS,
+    WRONG_HOST,
+    allowed_hosts,
+    guest_cookie,
+    is_allowed_host,
+)
+from firstpage.transport.static_files import CachedStaticFiles
 
 log = logging.getLogger("firstpage.serving")
 MAX_INLINE_BYTES = 1 << 20  # of a body that is processed in the event loop
 SCORING_THREADS = 2
+FORMS = ("/preference", "/judge")
+STATIC = Path(__file__).parent / "static"
+Result = TypeVar("Result")
 CHUNK_BYTES = 1 << 16  # sent without waiting for the client to receive them
 
 
@@ -49,33 +82,60 @@ class Serving(Starlette):
         Seconds between checks of the model file; None: only on request.
     token : str or None
         The token that a client needs for POST /reload; None: no client may reload.
+    hosts : collection of str
+        With an index: names of the server, in addition to those of this machine; `*` allows any.
+    feedback : FeedbackFolder or None
+        With an index: where feedback is stored; None: none is asked for.
     """
 
     def __init__(
         self, watched: WatchedModel, limits: Limits | None = None, *, poll: float | None = 1.0,
-        token: str | None = None,
+        token: str | None = None, hosts: Collection[str] = (),
+        feedback: FeedbackFolder | None = None,
     ) -> None:  # fmt: skip
         self.watched, self.limits, self.poll = watched, limits or Limits(), poll
         self.token = None if token is None else token.encode("utf-8", "surrogateescape")
         self.metrics = metrics.Metrics(watched)
         self.admission = Admission(self.limits)
         self.scoring_pool = ThreadPoolExecutor(SCORING_THREADS, "score")
-        routes = [
+        self.hosts, self.feedback, self.rate = allowed_hosts(hosts), feedback, RateLimit()
+        self.static = CachedStaticFiles(STATIC)
+        routes: list[BaseRoute] = [
             Route("/rank", RankEndpoint(self, batch=False), methods=["POST"]),
             Route("/batch", RankEndpoint(self, batch=True), methods=["POST"]),
             Route("/reload", self._reload, methods=["POST"]),
-            Route("/", self._home),
+            *self._text_routes(),
+            Route("/about" if watched.source else "/", self._home),
             Route("/health", self._health),
             Route("/model", self._model),
             Route("/metrics", self._metrics),
             Route("/openapi.json", self._openapi),
         ]
-        observer = Middleware(RequestObserver, self.metrics, {route.path for route in routes})
+        observer = Middleware(
+            RequestObserver,
+            self.metrics,
+            {route.path for route in routes if isinstance(route, Route)},
+        )
         super().__init__(
             routes=routes, middleware=[observer], lifespan=lambda _: self._lifespan(),
             exception_handlers={HTTPException: self._error_response},
         )  # fmt: skip
         self.router.redirect_slashes = False
+
+    def _text_routes(self) -> list[BaseRoute]:
+        """Return the routes of an index; none without one."""
+        if self.watched.source is None:
+            return []
+        feedback = [
+            Route("/preference", FeedbackEndpoint(self, judge=False), methods=["POST"]),
+            Route("/judge", FeedbackEndpoint(self, judge=True), methods=["POST"]),
+        ]
+        return [
+            Route("/", PageEndpoint(self)),
+            *([] if self.feedback is None else feedback),
+            Route("/search", SearchEndpoint(self), methods=["GET", "POST"]),
+            Mount(self.static.url, self.static),
+        ]
 
     def model(self) -> ServedModel:
         """Return the model in service; refuse the request if there is none."""
@@ -111,6 +171,7 @@ class Serving(Starlette):
             model=UNSET if model is None else model.model.ranker,
             digest=UNSET if model is None else model.digest,
             since=UNSET if model is None else model.since,
+            index=UNSET if model is None else model.index_summary(),
             reloads=watched.reloads,
             refused=watched.refused,
         )
@@ -123,7 +184,9 @@ class Serving(Starlette):
         return Response(self.metrics.text(), media_type=metrics.MEDIA_TYPE)
 
     async def _openapi(self, request: Request) -> Response:
-        return _json(openapi(self.watched.model, self.limits))
+        source = self.watched.source
+        candidates = None if source is None else source.candidates
+        return _json(openapi(self.watched.model, self.limits, candidates))
 
     async def _error_response(self, request: Request, error: Exception) -> Response:
         """Return a one-line answer to a refused request, ours or the router's."""
@@ -137,6 +200,9 @@ class Serving(Starlette):
                 detail = f"{request.scope['path']} accepts {headers['Allow']} only."
         if "expect" in request.headers:
             headers["connection"] = "close"  # whether the client will send the body is unknown
+        if request.scope["path"] in FORMS and "text/html" in request.headers.get("accept", ""):
+            page = error_document(detail, self.static.url)
+            return HTMLResponse(page, error.status_code, {**HEADERS, **headers})
         return _json(ErrorMessage(detail), error.status_code, headers)
 
     @asynccontextmanager
@@ -145,6 +211,8 @@ class Serving(Starlette):
         watching = asyncio.create_task(self.watch())
         yield
         watching.cancel()
+        if self.feedback is not None:
+            self.feedback.close()
         self.scoring_pool.shutdown(wait=False)
 
 
@@ -185,6 +253,112 @@ class RankEndpoint:
         serving.metrics.queries.inc(answer.queries)
         serving.metrics.candidates.inc(answer.candidates)
         return ChunkedResponse(answer.body, 200, {"x-model": model.digest}, answer.media_type)
+
+
+class TextEndpoint:
+    """An endpoint that reads the index: an ASGI application that holds its slot like /rank."""
+
+    def __init__(self, serving: Serving) -> None:
+        self.serving = serving
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request, serving = Request(scope), self.serving
+        if not is_allowed_host(request.headers, serving.hosts):
+            raise Refusal(WRONG_HOST, 421)
+        serving.admission.check()
+        body = await self._body(request, receive)
+        with serving.admission.slot():
+            response = await self.respond(request, body)
+            await response(scope, receive, send)
+
+    async def _body(self, request: Request, receive: Receive) -> bytes | None:
+        """Return the body of a POST request."""
+        if request.method != "POST":
+            return None
+        return await self.serving.admission.read_body(request.headers, receive)
+
+    async def respond(self, request: Request, body: bytes | None) -> Response:
+        """Return the response."""
+        raise NotImplementedError
+
+    async def in_pool(self, function: Callable[..., Result], *args: Any) -> Result:
+        """Run a search in the scoring pool, and count it."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self.serving.scoring_pool, function, *args)
+
+    def count(self, candidates: int) -> None:
+        """Count a query and its candidates."""
+        self.serving.metrics.queries.inc()
+        self.serving.metrics.candidates.inc(candidates)
+
+
+class SearchEndpoint(TextEndpoint):
+    """The endpoint GET /search and POST /search."""
+
+    async def _body(self, request: Request, receive: Receive) -> bytes | None:
+        if request.method == "POST" and media_type_of(request.headers) != JSON:
+            raise Refusal(f"send the query as {JSON}.", 415)
+        self.serving.model()
+        return await super()._body(request, receive)
+
+    async def respond(self, request: Request, body: bytes | None) -> Response:
+        serving, model = self.serving, self.serving.model()
+        message = read_message(body, request.query_params.multi_items())
+        check_message(message, texts_of(model).candidates, serving.limits)
+        answer = await self.in_pool(search, model, message, serving.limits)
+        self.count(answer.candidates)
+        return ChunkedResponse(answer.body, 200, {"x-model": model.digest}, answer.media_type)
+
+
+class PageEndpoint(TextEndpoint):
+    """The endpoint GET /: the page to search and to compare."""
+
+    async def respond(self, request: Request, body: bytes | None) -> Response:
+        serving, model = self.serving, self.serving.watched.model
+        if model is None:
+            return home_page(serving.watched, request)
+        query, problem = read_page_query(request.query_params, texts_of(model), serving.limits)
+        headers, visitor = dict(HEADERS), None
+        if serving.feedback is not None:
+            visitor = visitor_of(request)
+            if visitor is None:
+                visitor = Visitor(secrets.token_urlsafe(32))
+                secure = request.scope["scheme"] == "https"
+                headers["set-cookie"] = guest_cookie(COOKIE, visitor.session, secure)
+        page = SearchPage(model, serving.watched, serving.static.url, query, problem, visitor)
+        if query.text and problem is None:
+            text, candidates = await self.in_pool(page.compared)
+            self.count(candidates)
+        else:
+            text = page.html(None)
+        return HTMLResponse(text, 200 if problem is None else 422, headers)
+
+
+class FeedbackEndpoint(TextEndpoint):
+    """The endpoints POST /preference and POST /judge: forms of the page."""
+
+    def __init__(self, serving: Serving, judge: bool) -> None:
+        super().__init__(serving)
+        self.judge = judge
+
+    async def _body(self, request: Request, receive: Receive) -> bytes | None:
+        check_head(request)
+        admission = self.serving.admission
+        return await admission.read_body(request.headers, receive, MAX_FORM)
+
+    async def respond(self, request: Request, body: bytes | None) -> Response:
+        serving, model = self.serving, self.serving.model()
+        assert serving.feedback is not None
+        visitor, fields = read_form(request, body or b"")
+        query = form_query(model, fields, serving.limits)
+        serving.rate.check(network_of(request))
+        if self.judge:
+            query = await self.in_pool(store_query, serving.feedback, model, query)
+        else:
+            query = await self.in_pool(
+                store_preference, serving.feedback, model, visitor, query, fields
+            )
+        return Response(status_code=303, headers={**HEADERS, "location": query.address})
 
 
 class ChunkedResponse(Response):

@@ -95,6 +95,55 @@ class BatchAnswer(Struct, kw_only=True):
     answers: list[QueryAnswer]
 
 
+class SearchMessage(Struct, forbid_unknown_fields=True):
+    """A typed query: the body of POST /search, or the query string of GET /search."""
+
+    q: Annotated[str, Meta(description="What was typed; no character has a special meaning.")]
+    depth: Annotated[int, Meta(ge=1, description="Number of documents in the answer.")] = 10
+    explain: Explain = False
+    model: Annotated[bool, Meta(description="false: the results of the first stage.")] = True
+    snippets: Annotated[bool, Meta(description="Whether titles and snippets are answered.")] = True
+
+
+class Passage(Struct, kw_only=True):
+    """A text for display, without control characters."""
+
+    text: str
+    highlights: Annotated[
+        list[tuple[int, int]], Meta(description="Begin and end of the words of the query.")
+    ]
+    cut: Annotated[bool, Meta(description="Whether the document has more text.")]
+
+
+class SearchResult(Struct, kw_only=True):
+    """A document that a search returns."""
+
+    id: str
+    score: float
+    first_stage_rank: Annotated[int, Meta(description="The first is 1.")]
+    title: Passage | UnsetType = UNSET
+    snippet: Passage | UnsetType = UNSET
+    explanation: ScoreExplanation | UnsetType = UNSET
+
+
+class SearchAnswer(Struct, kw_only=True):
+    """The answer to /search."""
+
+    model: Annotated[str | None, Meta(description="Digest of the model; null: first stage.")]
+    explained: Explained = UNSET
+    query: str
+    candidates: Annotated[int, Meta(description="Number of documents of the first stage.")]
+    results: Annotated[list[SearchResult], Meta(description="Best first.")]
+
+
+class IndexSummary(Struct):
+    """The index in service; `notes`: what has changed since the model was trained."""
+
+    documents: int
+    fingerprint: str
+    notes: list[str]
+
+
 class Health(Struct, kw_only=True):
     """The state of the server: the model in service since a Unix time, and its file."""
 
@@ -106,6 +155,7 @@ class Health(Struct, kw_only=True):
     model: str | UnsetType = UNSET
     digest: str | UnsetType = UNSET
     since: float | UnsetType = UNSET
+    index: IndexSummary | UnsetType = UNSET
     reloads: int
     refused: str | None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -30,6 +30,8 @@ class Limits:
     ----------
     candidates : int
         Candidates per query.
+    text : int
+        Characters of a typed query.
     queries : int
         Queries per batch.
     bytes : int
@@ -47,6 +49,7 @@ class Limits:
     """
 
     candidates: int = 1000
+    text: int = 1000
     queries: int = 1000
     bytes: int = 8 << 20
     concurrent_requests: int = 64
@@ -58,6 +61,15 @@ class Limits:
     def check_candidates(self, count: int, where: str) -> None:
         """Refuse a query with no candidates, or with more than the limit."""
         self._check(count, self.candidates, where, "candidates", "per query; send fewer")
+
+    def check_text(self, text: str) -> None:
+        """Refuse a typed query that is empty or longer than the limit."""
+        if len(text) > self.text:
+            raise Refusal(
+                f"the query has {len(text):,} characters, and the limit is {self.text:,}.", 413
+            )
+        if not text.strip():
+            raise Refusal("the query is empty; type some words.")
 
     def check_queries(self, count: int) -> None:
         """Refuse a batch with no queries, or with more than the limit."""
@@ -124,9 +136,13 @@ class Admission:
         finally:
             self.answering -= 1
 
-    async def read_body(self, headers: Headers, receive: Receive) -> bytes:
-        """Return the body; its bytes are counted while they arrive."""
+    async def read_body(
+        self, headers: Headers, receive: Receive, max_bytes: int | None = None
+    ) -> bytes:
+        """Return the body, of at most `max_bytes`; its bytes are counted while they arrive."""
         limits, length = self.limits, headers.get("content-length", "0")
+        if max_bytes is not None:
+            limits = replace(limits, bytes=max_bytes)
         if not length.isdecimal() or len(length) > 18 or int(length) > limits.bytes:
             raise limits.body_too_large()
         reader, chunks, counted = BodyReader(receive, limits.bytes, limits.body_seconds), [], 0
@@ -140,7 +156,7 @@ class Admission:
                 counted = reader.bytes_read
                 if (
                     not reader.complete
-                    and self.pending_bytes > limits.concurrent_requests * limits.bytes
+                    and self.pending_bytes > limits.concurrent_requests * self.limits.bytes
                 ):
                     raise Refusal(
                         "too many bodies are being read; try again.", 503, retry_after="1"

@@ -23,6 +23,7 @@ STATUSES = {
     408: "The body did not arrive in time.",
     413: "The request exceeds a limit of the server.",
     415: "The format of the body is not supported.",
+    421: "The host name is not one of this server; see --allow-host.",
     422: "The request is invalid; `detail` names the query, candidate and feature.",
     503: "There is no model yet, or too many concurrent requests.",
 }
@@ -32,8 +33,14 @@ MESSAGES = (
 )  # fmt: skip
 
 
-def openapi(model: ServedModel | None, limits: Limits) -> Json:
-    """Return the document; without a model it does not describe the features."""
+TEXT_MESSAGES = (messages.SearchMessage, messages.SearchAnswer)
+
+
+def openapi(model: ServedModel | None, limits: Limits, depth: int | None = None) -> Json:
+    """Return the document; without a model it does not describe the features.
+
+    `depth` is the greatest depth of a search; None: there is no index.
+    """
     description = "Ranks the candidates of a query by their features."
     if model is not None:
         description += f" In service: {model.model.ranker}, {len(model.names)} features."
@@ -48,17 +55,23 @@ def openapi(model: ServedModel | None, limits: Limits) -> Json:
             "/rank": {"post": _ranking(limits, batch=False)},
             "/batch": {"post": _ranking(limits, batch=True)},
             **PATHS,
+            **({} if depth is None else _text_paths(limits, depth)),
         },
         "components": {
-            "schemas": _schemas(model, limits),
+            "schemas": _schemas(model, limits, depth),
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
 
 
-def _schemas(model: ServedModel | None, limits: Limits) -> Json:
+def _schemas(model: ServedModel | None, limits: Limits, depth: int | None) -> Json:
     """Return the schemas of the messages, with this model's features and this server's limits."""
-    schemas: Json = schema_components(MESSAGES, ref_template="#/components/schemas/{name}")[1]
+    listed = MESSAGES if depth is None else (*MESSAGES, *TEXT_MESSAGES)
+    schemas: Json = schema_components(listed, ref_template="#/components/schemas/{name}")[1]
+    if depth is not None:
+        fields = schemas["SearchMessage"]["properties"]
+        fields["q"] |= {"minLength": 1, "maxLength": limits.text}
+        fields["depth"]["maximum"] = depth
     number = {"type": "number"}
     by_name: Json = {
         "type": "object",
@@ -135,6 +148,46 @@ def _ranking(limits: Limits, batch: bool) -> Json:
             **_refusals(408, 413, 415, 422, 503),
         },
     }
+
+
+def _text_paths(limits: Limits, depth: int) -> Json:
+    """Return the descriptions of the routes of an index."""
+    found = _response("The results.", "SearchAnswer")
+    digest = {"description": "SHA-256 digest of the model file.", "schema": TEXT}
+    responses = {"200": {**found, "headers": {"X-Model": digest}}}
+    flag = {"type": "boolean"}
+    parameters = [
+        ("q", {**TEXT, "minLength": 1, "maxLength": limits.text}, "What was typed."),
+        ("depth", {**COUNT, "minimum": 1, "maximum": depth}, "Number of documents; default: 10."),
+        ("explain", {"anyOf": [flag, COUNT]}, "Number of features in each explanation."),
+        ("model", flag, "false: the results of the first stage."),
+        ("snippets", flag, "Whether titles and snippets are answered."),
+    ]
+    return {
+        "/search": {
+            "get": {
+                "operationId": "search", "summary": "Search the index by a typed query.",
+                "parameters": [
+                    {"in": "query", "name": name, "schema": schema, "description": text,
+                     "required": name == "q"}
+                    for name, schema, text in parameters
+                ],
+                "responses": {**responses, **_refusals(413, 421, 422, 503)},
+            },
+            "post": {
+                "operationId": "searchByBody", "summary": "Search the index by a typed query.",
+                "requestBody": {
+                    "required": True, "content": _content({JSON: _ref("SearchMessage")}),
+                },
+                "responses": {**responses, **_refusals(408, 413, 415, 421, 422, 503)},
+            },
+        },
+        "/": _get(
+            "page", "The page to search and to compare.", _response("The page.", {HTML: TEXT}),
+            _response("There is no model yet.", {HTML: TEXT}),
+        ),
+        "/about": PATHS["/"],
+    }  # fmt: skip
 
 
 def _ref(name: str) -> Json:

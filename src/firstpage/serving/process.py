@@ -9,16 +9,19 @@ import signal
 import sys
 import threading
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from firstpage.errors import DataError
 from firstpage.serving.app import Serving
 from firstpage.serving.binary_formats import has_arrow
+from firstpage.serving.feedback import FeedbackFolder
 from firstpage.serving.limits import Limits
+from firstpage.serving.served_index import IndexSource
 from firstpage.serving.watched_model import WatchedModel, printable
 from firstpage.transport.connections import ConnectionLimits
-from firstpage.transport.server import listen, server_for, url_host
+from firstpage.transport.server import listen, open_browser, server_for, url_host
 
 if TYPE_CHECKING:
     import uvicorn
@@ -30,14 +33,21 @@ GRACE = 10  # seconds that requests have to end after the server is asked to sto
 def serve(
     path: Path, host: str, port: int, limits: Limits, *, poll: float | None = 1.0,
     token: str | None = None, wait: bool = False, allow_new_features: bool = False,
+    source: IndexSource | None = None, hosts: Sequence[str] = (), open_page: bool = False,
+    feedback: Path | None = None,
 ) -> None:  # fmt: skip
-    """Serve a model file; without a valid one raise an error, or with `wait` wait for it."""
+    """Serve a model file; without a valid one raise an error, or with `wait` wait for it.
+
+    With the `source` of an index, its texts are searched too; `hosts` are then further names of the
+    server, `open_page` opens the page in a browser, and the page asks for `feedback`, which is
+    stored in this folder.
+    """
     from prometheus_client import disable_created_metrics
     from threadpoolctl import threadpool_limits
 
     _set_up_log()
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # a query is too small for several threads
-    watched = WatchedModel(path, allow_new_features=allow_new_features)
+    watched = WatchedModel(path, allow_new_features=allow_new_features, source=source)
     if not watched.reload().accepted and not wait:
         raise DataError(str(watched.refused))
     if has_arrow():
@@ -46,14 +56,21 @@ def serve(
     sys.setswitchinterval(SWITCH_INTERVAL)
     disable_created_metrics()  # type: ignore[no-untyped-call]  # an unused series per counter
     listener = listen(host, port)
-    app = Serving(watched, limits, poll=poll, token=token)
+    app = Serving(
+        watched,
+        limits,
+        poll=poll,
+        token=token,
+        hosts=(*hosts, host),
+        feedback=None if feedback is None else FeedbackFolder(feedback),
+    )
     server = server_for(app, ConnectionLimits(limits.connections), GRACE)
     if threading.current_thread() is threading.main_thread():
         _handle_signals(server, watched)
-    print(
-        f"Serving {printable(str(path))} at http://{url_host(host)}:{listener.getsockname()[1]}",
-        flush=True,
-    )
+    address = f"http://{url_host(host)}:{listener.getsockname()[1]}"
+    print(f"Serving {printable(str(path))} at {address}", flush=True)
+    if open_page:
+        open_browser(address)
     gc.collect()
     gc.freeze()  # a collection of all loaded objects would take longer than a request
     server.run(sockets=[listener])

@@ -119,7 +119,7 @@ def _json_answer(model: ServedModel, request: RankRequest, scores: Floats, batch
     top_rows = [order[lo:hi][: request.top] for lo, hi in request.bounds]
     explained: str | UnsetType = UNSET
     if request.explain:
-        explained, explanations = _explain(model, request, np.concatenate(top_rows))
+        explained, explanations = explain_scores(model, request, np.concatenate(top_rows))
     start = 0
     for number, rows in enumerate(top_rows):
         lo, row_list, stop = int(request.offsets[number]), rows.tolist(), start + len(rows)
@@ -139,7 +139,7 @@ def _json_answer(model: ServedModel, request: RankRequest, scores: Floats, batch
     return encode(answers[0])
 
 
-def _explain(
+def explain_scores(
     model: ServedModel, request: RankRequest, rows: Ints
 ) -> tuple[str, list[messages.ScoreExplanation]]:
     """Return the kind of contributions, and the largest ones of each row."""

@@ -13,13 +13,15 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+from msgspec import UNSET, UnsetType
 
 from firstpage.errors import DataError
 from firstpage.kernels.compiler.decorators import MAX_INTERPRETED
 from firstpage.rankers.model_files import Model, read_model
 from firstpage.scorers.scorer import Contributions
 from firstpage.serving.forests import FlatForest, flat_forest
-from firstpage.serving.json_messages import ModelDescription
+from firstpage.serving.json_messages import IndexSummary, ModelDescription
+from firstpage.serving.served_index import ServedIndex
 from firstpage.types import Array, Floats, Ints
 
 FileStamp = tuple[int, int, int, int, int]
@@ -35,6 +37,7 @@ class ServedModel:
     model: Model
     digest: str
     since: float = field(default_factory=time.time)
+    texts: ServedIndex | None = None
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -90,6 +93,13 @@ class ServedModel:
             by_query=self.by_query,
             training={k: v for k, v in model.training.items() if k != "curve"},
         )
+
+    def index_summary(self) -> IndexSummary | UnsetType:
+        """Return what GET /health answers about the index."""
+        if self.texts is None:
+            return UNSET
+        index = self.texts.index
+        return IndexSummary(len(index), index.fingerprint, list(self.texts.notes))
 
 
 def load(path: str | os.PathLike[str]) -> ServedModel:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 from msgspec import UNSET
 
 from firstpage.errors import DataError, FirstpageError
 from firstpage.serving.json_messages import ModelSummary, ReloadReport
+from firstpage.serving.served_index import IndexSource, ServedIndex
 from firstpage.serving.served_model import FileStamp, ServedModel, file_stamp, load, sha256_of
+from firstpage.text.index import Index
 
 log = logging.getLogger("firstpage.serving")
+Stamps = tuple[FileStamp | None, FileStamp | None]
 MAX_NAMES = 5  # features named in a message; the answer to POST /reload names all
 
 
@@ -25,6 +29,8 @@ class WatchedModel:
     old model stays in service.  A model with other features than the one in service is refused,
     too, because the clients send the features of the old one, unless `allow_new_features` is set.
 
+    With an index, a model that does not fit it is refused, and a changed index is opened again.
+
     Attributes
     ----------
     model : ServedModel or None
@@ -35,31 +41,42 @@ class WatchedModel:
         How many models replaced another, and how many files were refused.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, allow_new_features: bool = False) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], *, allow_new_features: bool = False,
+        source: IndexSource | None = None,
+    ) -> None:  # fmt: skip
         self.path = Path(path)
+        self.source = source
         self.name = printable(self.path.name)
         self.allow_new_features = allow_new_features
         self.model: ServedModel | None = None
         self.refused: str | None = None
         self.reloads = 0
         self.refusals = 0
-        self._stamp: FileStamp | None = None
+        self._stamp: Stamps | None = None
+        self._index: Index | None = None
+        self._index_stamp: FileStamp | None = None
         self._lock = threading.Lock()
 
     def changed(self) -> bool:
-        """Return whether the file has changed since it was last read."""
-        return file_stamp(self.path) != self._stamp
+        """Return whether the file, or the index, has changed since it was last read."""
+        return self._stamps() != self._stamp
+
+    def _stamps(self) -> Stamps:
+        index = None if self.source is None else file_stamp(self.source.manifest)
+        return file_stamp(self.path), index
 
     def reload(self) -> ReloadReport:
         """Serve the current file, or refuse it; return what changed."""
         with self._lock:
-            self._stamp = file_stamp(self.path)  # later writes are detected by the next check
+            self._stamp = self._stamps()  # later writes are detected by the next check
             old, new, digest, refused = self.model, None, None, None
             try:
                 digest = sha256_of(self.path)
                 new = old if old is not None and old.digest == digest else load(self.path)
                 digest = new.digest
                 self._check_features(old, new)
+                new = self._with_index(new)
             except (FirstpageError, OSError, MemoryError) as error:
                 refused = " ".join(str(error).split()) or "not enough memory"
             except Exception as error:  # a file must never stop the server
@@ -69,6 +86,19 @@ class WatchedModel:
             elif new is not None:
                 self._serve(new)
             return self._report(old, new, digest)
+
+    def _with_index(self, model: ServedModel) -> ServedModel:
+        """Return a model with the current index; refuse a model that does not fit it."""
+        if self.source is None or self._stamp is None:
+            return model
+        if self._index is None or self._index_stamp != self._stamp[1]:
+            self._index, self._index_stamp = Index(self.source.path), self._stamp[1]
+        if model.texts is not None and model.texts.index is self._index:
+            return model
+        texts = ServedIndex.open(self.source, self._index, model.model, str(self.path))
+        for line in texts.notes:
+            log.warning("%s", printable(line))
+        return replace(model, texts=texts)
 
     def _check_features(self, old: ServedModel | None, new: ServedModel) -> None:
         """Refuse a model whose features differ from those of the model in service."""
@@ -85,8 +115,8 @@ class WatchedModel:
         recovered, self.refused = self.refused is not None, None
         if new is not old:
             self.reloads += old is not None
-            log.info("serving %s: %s, %d features, %s", self.path, new.model.ranker,
-                     new.model.n_features, new.digest[:12])  # fmt: skip
+            log.info("serving %s: %s, %d features, %s%s", self.path, new.model.ranker,
+                     new.model.n_features, new.digest[:12], _index_text(new))  # fmt: skip
             if old is not None and old.names != new.names:
                 changes = printable(_feature_changes(old, new))
                 log.warning("the features changed: %s", changes)
@@ -119,6 +149,13 @@ class WatchedModel:
 def printable(text: str) -> str:
     """Return a text with lone surrogates escaped, so that it can be printed and sent."""
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _index_text(model: ServedModel) -> str:
+    if model.texts is None:
+        return ""
+    index = model.texts.index
+    return f"; index {printable(str(index.path))}, {len(index):,} documents"
 
 
 def _missing(model: ServedModel | None, other: ServedModel | None) -> list[str]:

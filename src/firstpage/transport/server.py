@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import sys
+import threading
+import webbrowser
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -72,3 +76,12 @@ def server_for(app: Any, limits: ConnectionLimits, grace: int) -> uvicorn.Server
     server = uvicorn.Server(config)
     config.callback_notify, config.timeout_notify = lambda: end_late_connections(server), 0
     return server
+
+
+def open_browser(url: str) -> None:
+    """Open the browser if there is a display and a terminal, once the server can answer."""
+    display = sys.platform in ("darwin", "win32") or any(
+        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")
+    )
+    if display and sys.stdout.isatty():
+        threading.Timer(1.0, webbrowser.open, [url]).start()

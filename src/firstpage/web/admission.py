@@ -16,8 +16,8 @@ from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Message, Receive
 
+from firstpage.transport.same_site import FORGED
 from firstpage.web.security import (
-    FORGED,
     csrf_form,
     csrf_header,
     current_login,

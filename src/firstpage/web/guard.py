@@ -6,7 +6,6 @@ It is plain ASGI, since the size of a body must be checked while it is received.
 from __future__ import annotations
 
 from contextlib import suppress
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
@@ -14,24 +13,18 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from firstpage.transport.connections import BodyReader, BodyTooLarge, BodyTooSlow
-from firstpage.web.security import FORGED, GUEST, ServeSettings
-
-LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
-SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
-PAGE_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; "
-    "frame-ancestors 'none'"
+from firstpage.transport.same_site import (
+    FORGED,
+    HEADERS,
+    SAFE_METHODS,
+    WRONG_HOST,
+    allowed_hosts,
+    guest_cookie,
+    is_allowed_host,
+    is_own_origin,
 )
-HEADERS = {
-    "content-security-policy": PAGE_POLICY,
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "same-origin",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "x-dns-prefetch-control": "off",
-    "cache-control": "no-store",
-}
+from firstpage.web.security import GUEST, ServeSettings
+
 UPLOAD_SUFFIXES = ("/import",)  # of paths to which files may be sent
 
 
@@ -41,7 +34,7 @@ class RequestGuard:
     def __init__(self, app: ASGIApp, settings: ServeSettings) -> None:
         self.app = app
         self.settings = settings
-        self.hosts = {host.lower() for host in (*LOCAL_HOSTS, *settings.hosts)}
+        self.hosts = allowed_hosts(settings.hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -72,9 +65,9 @@ class RequestGuard:
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         """Return the response to a request that is refused; None if it is accepted."""
-        if "*" not in self.hosts and _host_name(headers.get("host", "")) not in self.hosts:
-            return JSONResponse({"detail": "This host name is not allowed; see --allow-host."}, 421)
-        if scope["method"] not in SAFE_METHODS and not _own_origin(scope, headers):
+        if not is_allowed_host(headers, self.hosts):
+            return JSONResponse({"detail": WRONG_HOST}, 421)
+        if scope["method"] not in SAFE_METHODS and not is_own_origin(headers):
             return JSONResponse({"detail": FORGED}, 403)
         length = headers.get("content-length", "0")
         if not length.isascii() or not length.isdigit() or int(length) > self._limit(scope):
@@ -117,35 +110,10 @@ def _with_headers(scope: Scope, send: Send) -> Send:
                 headers.setdefault("strict-transport-security", "max-age=31536000")
             guest = scope.get("state", {}).get("guest")
             if guest:
-                headers.append("set-cookie", _guest_cookie(guest, scope["scheme"] == "https"))
+                headers.append("set-cookie", guest_cookie(GUEST, guest, scope["scheme"] == "https"))
         await send(message)
 
     return send_with_headers
-
-
-def _guest_cookie(guest: str, secure: bool) -> str:
-    return f"{GUEST}={guest}; Path=/; HttpOnly; SameSite=lax{'; Secure' if secure else ''}"
-
-
-def _own_origin(scope: Scope, headers: Headers) -> bool:
-    """Return whether a change comes from a page of this site, as far as the browser tells."""
-    if headers.get("sec-fetch-site") in ("cross-site", "same-site"):
-        return False
-    origin = headers.get("origin")
-    if origin is None:
-        return True  # not a browser, or an old one; the CSRF token decides
-    try:
-        return urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
-    except ValueError:
-        return False
-
-
-def _host_name(host: str) -> str:
-    """Return the name of a Host header without its port; empty if it cannot be parsed."""
-    try:
-        return (urlsplit(f"//{host}").hostname or "").lower()
-    except ValueError:
-        return ""
 
 
 def _behind_proxy(scope: Scope) -> Scope:

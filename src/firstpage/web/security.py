@@ -7,8 +7,6 @@ The API and the pages share the status codes and headers of user errors.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import secrets
 from dataclasses import dataclass
 from typing import Annotated, cast
@@ -17,6 +15,7 @@ from fastapi import Depends, Header, HTTPException, Path, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 
+from firstpage.transport.same_site import FORGED, equal_tokens, guest_csrf
 from firstpage.web import sign_in
 from firstpage.web.sign_in import SignInBusy, SignInPool, SignInResult, WrongLogin
 from firstpage.web.store import attempts, logins, projects
@@ -52,7 +51,6 @@ def headers_of(error: Exception) -> dict[str, str]:
 
 COOKIE = "firstpage_login"
 GUEST = "firstpage_guest"  # the CSRF token of people who are not signed in belongs to it
-FORGED = "This request did not come from a page of this site; reload the page and try again."
 
 
 @dataclass(frozen=True)
@@ -142,7 +140,7 @@ def csrf_header(
     login: LoggedIn, x_csrf_token: Annotated[str | None, Header(max_length=200)] = None
 ) -> Login:
     """Return the login if the request's header has its CSRF token (for the JSON API)."""
-    if not _equal(x_csrf_token or "", login.csrf):
+    if not equal_tokens(x_csrf_token or "", login.csrf):
         raise HTTPException(403, FORGED)
     return login
 
@@ -163,7 +161,7 @@ def csrf_token(request: Request, login: OptionalLogin) -> str:
     if not guest:
         guest = secrets.token_urlsafe(32)
         request.state.guest = guest  # the middleware sets the cookie
-    return _guest_csrf(guest)
+    return guest_csrf(guest)
 
 
 def expected_csrf(request: Request, login: Login | None) -> str:
@@ -171,7 +169,7 @@ def expected_csrf(request: Request, login: Login | None) -> str:
     if login is not None:
         return login.csrf
     guest = request.cookies.get(GUEST)
-    return _guest_csrf(guest) if guest else ""
+    return guest_csrf(guest) if guest else ""
 
 
 async def csrf_form(request: Request, login: OptionalLogin) -> FormData:
@@ -179,7 +177,7 @@ async def csrf_form(request: Request, login: OptionalLogin) -> FormData:
     form = await request.form()
     expected = expected_csrf(request, login)
     submitted = form.get("csrf")
-    if not expected or not isinstance(submitted, str) or not _equal(submitted, expected):
+    if not expected or not isinstance(submitted, str) or not equal_tokens(submitted, expected):
         raise HTTPException(403, FORGED)
     return form
 
@@ -261,11 +259,3 @@ async def device_of(request: Request, login: str) -> RequestSource:
     return await run_in_threadpool(
         sign_in.source, store_of(request), login, address_of(request), request.cookies
     )
-
-
-def _guest_csrf(guest: str) -> str:
-    return hashlib.sha256(f"guest:{guest}".encode("utf-8", "replace")).hexdigest()
-
-
-def _equal(first: str, second: str) -> bool:
-    return hmac.compare_digest(first.encode("utf-8", "replace"), second.encode("utf-8", "replace"))

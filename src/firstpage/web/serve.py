@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import gc
-import os
 import secrets
 import sys
 import threading
 import time
-import webbrowser
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from firstpage.transport.connections import ConnectionLimits
-from firstpage.transport.server import listen, server_for, url_host
+from firstpage.transport.server import listen, open_browser, server_for, url_host
 from firstpage.web.security import ServeSettings
 from firstpage.web.store import invitations, people
 from firstpage.web.store.connect import Store
@@ -65,7 +63,7 @@ def _run(
         prepare_single_user(store)
         url = f"{address}/open?token={settings.token}"
         print(f"Open this address in your browser (once): {url}")
-        _open_browser(url)
+        open_browser(url)
     else:
         print(f"Serving {store.display_url} at {address}")
         _invite_first(store, address)
@@ -86,15 +84,6 @@ def _stop_when(server: uvicorn.Server, until: StopCondition) -> None:
             server.should_exit = True
             return
         time.sleep(POLL_INTERVAL)
-
-
-def _open_browser(url: str) -> None:
-    """Open the browser if there is a display and a terminal, once the server can answer."""
-    display = sys.platform in ("darwin", "win32") or any(
-        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")
-    )
-    if display and sys.stdout.isatty():
-        threading.Timer(1.0, webbrowser.open, [url]).start()
 
 
 def _invite_first(store: Store, address: str) -> None:

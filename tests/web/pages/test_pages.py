@@ -144,13 +144,13 @@ def test_short_names_are_derived_from_titles() -> None:
 @pytest.mark.slow
 def test_static_files_are_cached_and_pages_are_not(site: Site) -> None:
     client = site.client()
-    response = client.get(f"{rendering.static_url()}/judge.js")
+    response = client.get(f"{rendering.static_files().url}/judge.js")
     assert response.status_code == 200
     assert "immutable" in response.headers["cache-control"]
     assert response.headers["content-type"].startswith("text/javascript")
     page = client.get("/login")
     assert page.headers["cache-control"] == "no-store"
-    assert rendering.static_url() in page.text
+    assert rendering.static_files().url in page.text
 
 
 @pytest.mark.slow

@@ -8,7 +8,9 @@ A row is a pair of rankings and the preference between them:
 `3 0 -`.  With judgments (qrels) they are documents instead, and with runs the name of a run; they
 may be omitted if there are exactly two runs.  `outcome` is 2, 1, 0, -1, -2 or left, tie, right; or
 `label` is 1 (left much better) to 5 (right much better), as in Zhou et al. (2013).  `weight` and
-`segment` are read too.  A pool, of pairs that nobody has judged yet, has no outcomes.
+`segment` are read too.  With `"lists": "documents"` a row is refused without judgments, so that ids
+that are numbers are not taken for grades.  A pool, of pairs that nobody has judged yet, has no
+outcomes.
 """
 
 from __future__ import annotations
@@ -125,6 +127,10 @@ class _PairRow:
         self.query = _name(row, ("query", "qid", "query_id"))
         self.segment = _name(row, ("segment",))
         self.outcome = _outcome(where, row, pool)
+        if row.get("lists") == "documents" and lookup is _listed_grades:
+            raise DataError(
+                f"{where}: lists documents, not grades; give their judgments (--qrels)."
+            )
         self.left = lookup(where, self.query, row.get("left"), 0)
         self.right = lookup(where, self.query, row.get("right"), 1)
         self.weight = _weight(where, row.get("weight", 1.0))

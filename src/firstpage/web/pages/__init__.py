@@ -8,7 +8,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from firstpage.web.pages import dashboard, people, setup, sign_in, work
-from firstpage.web.pages.rendering import CachedStaticFiles, error_page, static_url
+from firstpage.web.pages.rendering import error_page, static_files
 
 router = APIRouter(include_in_schema=False)
 for module in (sign_in, work, people, dashboard, setup):
@@ -17,7 +17,7 @@ for module in (sign_in, work, people, dashboard, setup):
 
 def install(app: FastAPI) -> None:
     """Add the static files, and the error page of unknown addresses."""
-    app.mount(static_url(), CachedStaticFiles(), name="static")
+    app.mount(static_files().url, static_files(), name="static")
     app.add_exception_handler(HTTPException, _not_found)
 
 

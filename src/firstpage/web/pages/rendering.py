@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from functools import cache
-from hashlib import sha256
-from os import PathLike, stat_result
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -17,10 +15,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
-from starlette.staticfiles import StaticFiles
-from starlette.types import Scope
 
 from firstpage.errors import DataError, FirstpageError
+from firstpage.transport.static_files import CachedStaticFiles
 from firstpage.web.admission import AdmissionRoute
 from firstpage.web.api.bodies import storable
 from firstpage.web.security import (
@@ -37,27 +34,9 @@ STATIC = Path(__file__).parents[1] / "static"
 
 
 @cache
-def static_url() -> str:
-    """Return `/static/` with a digest of all files, so that browsers can cache them forever."""
-    digest = sha256()
-    for path in sorted(STATIC.iterdir()):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    return f"/static/{digest.hexdigest()[:12]}"
-
-
-class CachedStaticFiles(StaticFiles):
-    """Static files that browsers cache forever."""
-
-    def __init__(self) -> None:
-        super().__init__(directory=STATIC)
-
-    def file_response(
-        self, full_path: str | PathLike[str], stat_result: stat_result, scope: Scope,
-        status_code: int = 200,
-    ) -> Response:  # fmt: skip
-        response = super().file_response(full_path, stat_result, scope, status_code)
-        response.headers["cache-control"] = "public, max-age=31536000, immutable"
-        return response
+def static_files() -> CachedStaticFiles:
+    """Return the static files, with the address under which they are served."""
+    return CachedStaticFiles(STATIC)
 
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
@@ -112,7 +91,7 @@ def render(
         "here": request.url.path,
         "person": login.person if login else None,
         "csrf": csrf,
-        "static": static_url(),
+        "static": static_files().url,
         "single_user": settings_of(request).single_user,
         "token": lambda: field,
         "project": member.project if member else None,

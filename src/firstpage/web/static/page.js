@@ -1,23 +1,6 @@
-// On every page: light and dark theme, unsent answers, and helpers for forms.
+// On every page: unsent answers, and helpers for forms.
 
 import { deliver, pending } from "./outbox.js";
-
-const root = document.documentElement;
-
-function dark() {
-  const chosen = root.dataset.theme;
-  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-}
-
-function toggle() {
-  root.dataset.theme = dark() ? "light" : "dark";
-  try {
-    localStorage.setItem("firstpage.theme", root.dataset.theme);
-  } catch {
-    // Without storage the theme is used for this page only.
-  }
-  window.dispatchEvent(new Event("themechange"));
-}
 
 async function copy(button) {
   const field = document.querySelector(button.dataset.copy);
@@ -73,7 +56,6 @@ function dropZones() {
 }
 
 document.addEventListener("click", (event) => {
-  if (event.target.closest("[data-theme-toggle]")) toggle();
   const copier = event.target.closest("[data-copy]");
   if (copier) copy(copier);
 });

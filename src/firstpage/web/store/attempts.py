@@ -7,14 +7,13 @@ account before is counted separately.
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from ipaddress import IPv6Address, ip_address, ip_network
 
 from sqlalchemy import ColumnElement, delete, select
 
 from firstpage.errors import FirstpageError
+from firstpage.transport.same_site import network_name
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.people import fold_login
 from firstpage.web.store.tables import attempts
@@ -23,8 +22,7 @@ MINUTES = 15
 # The maximum number of failures in that time: per login and source, per network, and per login
 # from all sources.  An office may share an address.
 BY_LOGIN_AND_SOURCE, BY_NETWORK, BY_LOGIN = 10, 50, 100
-LOGIN_WIDTH, SOURCE_WIDTH = 100, 64  # of the columns
-WITH_PORT = re.compile(r"^(?:\[([^\]]*)\](?::\d+)?|([\d.]+):\d+)$")  # [::1]:80, 192.0.2.7:80
+LOGIN_WIDTH = 100  # of the column
 
 
 @dataclass(frozen=True)
@@ -52,20 +50,8 @@ class TooMany(FirstpageError):
 
 
 def network(address: str) -> RequestSource:
-    """Return the source of an address: an IPv6 subscriber has a whole /64 network.
-
-    Some proxies append the port, which differs from request to request.
-    """
-    host = WITH_PORT.sub(r"\1\2", address).partition("%")[0]
-    try:
-        parsed = ip_address(host)
-    except ValueError:
-        return RequestSource(address, address[:SOURCE_WIDTH])
-    if isinstance(parsed, IPv6Address):
-        if parsed.ipv4_mapped is not None:
-            return RequestSource(address, str(parsed.ipv4_mapped))
-        return RequestSource(address, str(ip_network((parsed, 64), strict=False)))
-    return RequestSource(address, str(parsed))
+    """Return the source of an address: its network."""
+    return RequestSource(address, network_name(address))
 
 
 def check(tx: Tx, login: str, source: RequestSource) -> None:

@@ -1,0 +1,174 @@
+"""Search of typed queries over HTTP: `firstpage serve --index` on Cranfield, at a fixed rate.
+
+    FIRSTPAGE_DATA=data python benchmarks/search.py                # 30 seconds a row
+    FIRSTPAGE_DATA=data python benchmarks/search.py --seconds 300
+
+Every request is another query of the 225: the engine retrieves, BM25 scores again, all features of
+100 candidates are computed, and the model ranks them.  The server is one process, the client
+another.  Requests go out on a fixed schedule, whether or not earlier ones have been answered, and a
+latency counts from the scheduled moment.  The bar is a p99 below 60 ms at 20 requests per second on
+two cores; the load of the machine and the CPU time per request are printed with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections import deque
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote_plus
+
+import numpy as np
+
+from common import seconds, show, versions
+from serve import Line, Server
+
+RATE, BAR = 20.0, 0.060
+GRADES = {"1": 4, "2": 3, "3": 2, "4": 1}  # Cranfield's codes; others are not relevant
+PATHS = {
+    "/search": "/search?q={}",
+    "/search, explained": "/search?q={}&explain=6",
+    "page": "/?q={}",
+}
+
+
+def collection(folder: Path) -> tuple[Path, Path, list[str]]:
+    """The index, a model, and the texts of the queries."""
+    import firstpage as fp
+    from firstpage.data.formats.trec import Qrels
+    from firstpage.text.documents import read_documents
+
+    source = Path(os.environ.get("FIRSTPAGE_DATA", "data")) / "cranfield"
+    start = time.process_time()
+    index = fp.Index.from_documents(
+        read_documents(source / "cran.all.1400", "smart"), folder / "cran.index"
+    )
+    print(f"indexed in {time.process_time() - start:.1f} s of CPU", flush=True)
+    texts = [" ".join(text.split()) for _, text in fp.read_queries(source / "cran.qry")]
+    queries = [(str(number), text) for number, text in enumerate(texts, 1)]
+    judged: dict[str, dict[str, float]] = {}
+    for line in (source / "cranqrel").read_text().splitlines():
+        words = line.split()
+        if len(words) >= 3:
+            judged.setdefault(words[0], {})[words[1]] = GRADES.get(words[2], 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        candidates = index.candidates(queries)
+        data = fp.TextFeatures(index).dataset(queries, candidates, Qrels.from_dict(judged))
+    fp.RankSVM(normalize="minmax").fit(data).save(folder / "model.json")
+    print(f"{data.X.shape[1]} features", flush=True)
+    return folder / "cran.index", folder / "model.json", texts
+
+
+class Load:
+    """Requests at fixed times, over as many connections as are needed at once."""
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        self.given = given
+        self.requests = [request.encode() for request in given["requests"]]
+        self.free: deque[Line] = deque()
+        self.times: list[float] = []
+        self.errors: list[str] = []
+
+    async def run(self) -> None:
+        for request in self.requests[:20]:  # both sides warm
+            line = self.free.popleft() if self.free else await Line(self.given["port"]).open()
+            await line.post(request)
+            self.free.append(line)
+        rate = self.given["rate"]
+        count = int(rate * self.given["seconds"])
+        start, pending = time.perf_counter() + 0.1, set[asyncio.Task[None]]()
+        for number in range(count):
+            due = start + number / rate
+            wait = due - time.perf_counter()
+            if wait > 0:
+                await asyncio.sleep(wait)
+            call = asyncio.create_task(self.send(due, self.requests[number % len(self.requests)]))
+            pending.add(call)
+            call.add_done_callback(pending.discard)
+        await asyncio.gather(*pending)
+
+    async def send(self, due: float, request: bytes) -> None:
+        try:
+            line = self.free.popleft() if self.free else await Line(self.given["port"]).open()
+            status, _, body = await line.post(request)
+        except (OSError, asyncio.IncompleteReadError) as error:
+            self.errors.append(repr(error))
+            return
+        self.times.append(time.perf_counter() - due)
+        self.free.append(line)
+        if status != 200:
+            self.errors.append(f"{status} {body[:200]!r}")
+
+
+def client() -> None:
+    """The client's process: what to do comes in, what was measured goes out."""
+    load = Load(json.load(sys.stdin))
+    gc.disable()  # its pauses would be charged to the server
+    asyncio.run(load.run())
+    json.dump({"times": load.times, "errors": load.errors}, sys.stdout)
+
+
+def measured(server: Server, path: str, texts: list[str], length: float) -> dict[str, Any]:
+    requests = [
+        f"GET {path.format(quote_plus(text))} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" for text in texts
+    ]
+    given = {"port": server.port, "rate": RATE, "seconds": length, "requests": requests}
+    before = server.cpu()
+    done = subprocess.run(
+        [sys.executable, __file__, "--client"], input=json.dumps(given), stdout=subprocess.PIPE,
+        text=True, check=True,
+    )  # fmt: skip
+    return {**json.loads(done.stdout), "cpu": server.cpu() - before}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--client", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.client:
+        return client()
+    rows, failed = [], []
+    with tempfile.TemporaryDirectory() as name:
+        index, model, texts = collection(Path(name))
+        server = Server(model, "--index", str(index))
+        try:
+            for label, path in PATHS.items():
+                report = measured(server, path, texts, options.seconds)
+                times = np.sort(report["times"])
+                p50, p99 = (float(np.quantile(times, share)) for share in (0.5, 0.99))
+                each = report["cpu"] / (len(times) + 20)
+                rows.append([
+                    label, f"{RATE:g}/s", str(len(times)), *map(seconds, (p50, p99, times[-1])),
+                    seconds(each), str(len(report["errors"])), "yes" if p99 < BAR else "no",
+                ])  # fmt: skip
+                failed += [f"{label}: {error}" for error in report["errors"]]
+        finally:
+            server.stop()
+    head = ["request", "rate", "answers", "p50", "p99", "longest", "CPU each", "errors",
+            f"p99 < {1000 * BAR:g} ms"]  # fmt: skip
+    load = ", ".join(f"{number:.1f}" for number in os.getloadavg())
+    packages = versions("tantivy", "uvicorn", "starlette", "msgspec")
+    machine = f"{platform.machine()}, {os.cpu_count()} cores"
+    show(
+        f"Cranfield, 100 candidates, all features, {options.seconds:g} s", head, rows,
+        f"{packages}; {machine}; load of the machine {load}",
+    )  # fmt: skip
+    for problem in failed[:20]:
+        print(f"WRONG: {problem}")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,557 @@
+"""The page to search an index, and to compare the first stage with the model."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from urllib.parse import urlencode
+
+import numpy as np
+from starlette.datastructures import QueryParams
+
+from firstpage.serving.json_messages import ScoreExplanation, ScoreTerm
+from firstpage.serving.limits import Limits, Refusal
+from firstpage.serving.markup import Child, Html, join, tag
+from firstpage.serving.searching import (
+    ShownDocument,
+    check_encodable,
+    explain_positions,
+    rank_text,
+    shown_documents,
+    texts_of,
+)
+from firstpage.serving.served_index import ServedIndex
+from firstpage.serving.served_model import ServedModel
+from firstpage.serving.snippets import CONTROLS, MAX_ID, MarkedText, displayed
+from firstpage.serving.watched_model import WatchedModel
+from firstpage.transport.same_site import guest_csrf
+
+DEPTH, MAX_DEPTH = 10, 50  # documents per side
+REASONS = 6  # features that explain a score
+MAX_VALUE = 2000  # characters of a field of a document
+MAX_FIELDS = 40
+REASON_HEADS = ("Feature", "Value", "Contribution")
+MODEL, FIRST_STAGE = "model", "first stage"
+BRAND = Html(
+    '<a class="brand" href="/" aria-label="Firstpage, home"><svg viewBox="0 0 24 24" '
+    'aria-hidden="true" focusable="false"><rect x="3" y="3" width="18" height="5" rx="1.5" '
+    'fill="var(--accent)"/><rect x="3" y="10" width="14" height="4" rx="1.5" fill="currentColor" '
+    'opacity=".55"/><rect x="3" y="16" width="9" height="4" rx="1.5" fill="currentColor" '
+    'opacity=".3"/></svg><span>Firstpage</span></a>'
+)
+THEME = Html(
+    '<button type="button" class="quiet icon" data-theme-toggle aria-label="Light or dark" '
+    'title="Light or dark"><svg viewBox="0 0 24 24" width="20" height="20" aria-hidden="true" '
+    'focusable="false"><circle cx="12" cy="12" r="8" fill="none" stroke="currentColor" '
+    'stroke-width="2"/><path d="M12 4a8 8 0 0 1 0 16z" fill="currentColor"/></svg></button>'
+)
+DEFAULT_SIDES = (MODEL, FIRST_STAGE)
+NOTES = {
+    "preference": "Your preference is stored. Thank you.",
+    "known": "Your preference for these pages was stored before; the first one counts.",
+    "judge": "The query and the first documents of both rankings are stored for judging.",
+    "judged": "This query was stored for judging before.",
+}
+KEYS = (("/", "search"), ("j k", "next and previous"), ("h l", "other side"), ("Enter", "open"))
+LINKS = {"/about": "API", "/model": "Model", "/health": "Health", "/metrics": "Metrics"}
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """The session of a browser that may give feedback.
+
+    Attributes
+    ----------
+    session : str
+        The random token of its cookie.
+    """
+
+    session: str
+
+    @property
+    def csrf(self) -> str:
+        """The token that its forms must have."""
+        return guest_csrf(self.session)
+
+    def sides(self, text: str) -> tuple[str, str]:
+        """Return which ranking is left and right: random per query, fixed within a session."""
+        drawn = hashlib.sha256(f"{self.session}\0{text}".encode("utf-8", "replace")).digest()[0]
+        return (MODEL, FIRST_STAGE) if drawn % 2 else (FIRST_STAGE, MODEL)
+
+
+@dataclass(frozen=True)
+class PageQuery:
+    """What the address of the page asks for.
+
+    Attributes
+    ----------
+    text : str
+        The typed query; empty: only the search box is shown.
+    depth : int
+        The number of documents per side.
+    names : bool
+        Whether to show which side is the model's, where feedback is asked.
+    note : str
+        The name of a confirmation in `NOTES`.
+    """
+
+    text: str = ""
+    depth: int = DEPTH
+    names: bool = False
+    note: str = ""
+
+    @property
+    def address(self) -> str:
+        """The address of this page."""
+        params = {"q": self.text}
+        if self.depth != DEPTH:
+            params["depth"] = str(self.depth)
+        if self.names:
+            params["show"] = "names"
+        if self.note:
+            params["note"] = self.note
+        return f"/?{urlencode(params)}"
+
+
+def read_page_query(
+    params: QueryParams, texts: ServedIndex, limits: Limits
+) -> tuple[PageQuery, str | None]:
+    """Return what the address asks for, and what is wrong with it."""
+    text = " ".join(CONTROLS.sub(" ", params.get("q", "")).split())
+    depth = params.get("depth", str(DEPTH))
+    most = min(MAX_DEPTH, texts.candidates)
+    query = PageQuery(text, min(DEPTH, most), params.get("show") == "names", params.get("note", ""))
+    if not (depth.isascii() and depth.isdigit() and len(depth) < 5 and 1 <= int(depth) <= most):
+        return query, f"The depth must be a number from 1 to {most}."
+    query = replace(query, depth=min(int(depth), most))
+    if text:
+        try:
+            limits.check_text(text)
+            check_encodable(text)
+        except Refusal as refusal:
+            return replace(query, text=text[: limits.text]), _sentence(refusal.detail)
+    return query, None
+
+
+@dataclass(frozen=True)
+class ComparedDocument:
+    """A document on one side of the page.
+
+    Attributes
+    ----------
+    document : ShownDocument
+        The document.
+    rank, other_rank : int
+        Its rank on this side, and by the other ranking; the first is 1.
+    score : float
+        Its score on this side.
+    explanation : ScoreExplanation or None
+        The largest contributions to the model's score.
+    """
+
+    document: ShownDocument
+    rank: int
+    other_rank: int
+    score: float
+    explanation: ScoreExplanation | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Both rankings of a query.
+
+    Attributes
+    ----------
+    candidates : int
+        The number of documents of the first stage.
+    model, first_stage : tuple of ComparedDocument
+        The first documents of each ranking.
+    explained : str
+        What contributions to a score are.
+    """
+
+    candidates: int
+    model: tuple[ComparedDocument, ...]
+    first_stage: tuple[ComparedDocument, ...]
+    explained: str
+
+    @property
+    def is_same(self) -> bool:
+        """Whether both sides show the same documents in the same order."""
+        return self.ids(MODEL) == self.ids(FIRST_STAGE)
+
+    def ids(self, side: str) -> list[str]:
+        """Return the ids of the documents of a ranking."""
+        documents = self.model if side == MODEL else self.first_stage
+        return [each.document.id for each in documents]
+
+    def digest(self, sides: Sequence[str]) -> str:
+        """Return a digest of what is shown on the two sides."""
+        shown = json.dumps([self.ids(side) for side in sides])
+        return hashlib.sha256(shown.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def compare(model: ServedModel, query: PageQuery) -> Comparison:
+    """Return the first documents of both rankings of a query."""
+    ranking, texts = rank_text(model, query.text), texts_of(model)
+    by_model, by_first_stage = ranking.order, np.arange(len(ranking.rows))
+    model_rank = np.empty(len(by_model), np.int64)
+    model_rank[by_model] = np.arange(1, len(by_model) + 1)
+    best, first = by_model[: query.depth], by_first_stage[: query.depth]
+    positions = np.unique(np.concatenate([best, first]))
+    shown = dict(
+        zip(
+            positions.tolist(),
+            shown_documents(texts, query.text, ranking.rows[positions]),
+            strict=True,
+        )
+    )
+    explained, explanations = "", dict[int, ScoreExplanation]()
+    if len(positions):
+        explained, reasons = explain_positions(model, ranking, positions, REASONS)
+        explanations = dict(zip(positions.tolist(), reasons, strict=True))
+    model_side = tuple(
+        ComparedDocument(shown[p], rank, p + 1, float(ranking.scores[p]), explanations.get(p))
+        for rank, p in enumerate(best.tolist(), 1)
+    )
+    first_side = tuple(
+        ComparedDocument(
+            shown[p], p + 1, int(model_rank[p]), float(ranking.first_stage_scores[p]),
+            explanations.get(p),
+        )
+        for p in first.tolist()
+    )  # fmt: skip
+    return Comparison(len(ranking.rows), model_side, first_side, explained)
+
+
+class SearchPage:
+    """Renders the page.
+
+    Parameters
+    ----------
+    model : ServedModel
+        The model in service.
+    watched : WatchedModel
+        Its file.
+    static : str
+        The address of the static files.
+    query : PageQuery
+        What the address asks for.
+    problem : str, optional
+        What is wrong with it.
+    visitor : Visitor, optional
+        Who is asked for feedback; by default nobody is.
+    """
+
+    def __init__(
+        self, model: ServedModel, watched: WatchedModel, static: str, query: PageQuery,
+        problem: str | None = None, visitor: Visitor | None = None,
+    ) -> None:  # fmt: skip
+        self.model, self.watched, self.static = model, watched, static
+        self.query, self.problem, self.visitor = query, problem, visitor
+
+    def compared(self) -> tuple[str, int]:
+        """Search; return the page and the number of candidates."""
+        comparison = compare(self.model, self.query)
+        return self.html(comparison), comparison.candidates
+
+    def html(self, comparison: Comparison | None) -> str:
+        """Return the page; without a comparison, the search box only."""
+        texts = texts_of(self.model)
+        title = f"{self.query.text[:60]} - Firstpage" if self.query.text else "Firstpage"
+        notes: list[Child] = [tag("p", line, class_="note warn") for line in texts.notes]
+        if self.watched.refused:
+            refused = f"The current model file is refused: {self.watched.refused}"
+            notes.insert(0, tag("p", refused, class_="note warn"))
+        if self.problem:
+            notes.insert(0, tag("p", self.problem, class_="note wrong"))
+        if comparison is None:
+            content: list[Child] = [self._welcome(texts)]
+        elif not comparison.candidates:
+            content = [
+                self._heading(),
+                tag("p", "No document contains a word of this query.", class_="note"),
+            ]
+        else:
+            content = self._compared(comparison)
+        return document(title, self.static, self._search_box(), [*notes, *content])
+
+    def _search_box(self) -> Html:
+        return tag(
+            "form",
+            tag("label", "Search", for_="q", class_="sr"),
+            tag("input", type="search", id="q", name="q", value=self.query.text, dir="auto",
+                placeholder="Search", autocomplete="off", spellcheck="false",
+                autofocus=not self.query.text),
+            tag("input", type="hidden", name="depth", value=self.query.depth)
+            if self.query.depth != DEPTH else None,
+            tag("button", "Search", class_="main"),
+            action="/", method="get", role="search", class_="search",
+        )  # fmt: skip
+
+    def _welcome(self, texts: ServedIndex) -> Html:
+        index, model = texts.index, self.model.model
+        return tag(
+            "div",
+            tag("h1", "Search and compare"),
+            tag(
+                "p",
+                f"{len(index):,} documents. The first stage is {texts.scoring}; its best "
+                f"{texts.candidates} documents are ranked by {model.ranker} "
+                f"({model.n_features} features).",
+                class_="lead-in",
+            ),
+            class_="page reading",
+        )
+
+    def _heading(self) -> Html:
+        return tag("h1", "Results for ", tag("bdi", self.query.text), class_="query")
+
+    def _compared(self, comparison: Comparison) -> list[Child]:
+        shown = len(comparison.model)
+        ids = {d.document.id for d in comparison.first_stage}
+        new = sum(d.document.id not in ids for d in comparison.model)
+        moved = sum(d.rank != d.other_rank for d in comparison.model)
+        summary = f"{shown} of {comparison.candidates} candidates. "
+        if comparison.is_same:
+            summary += "Both pages are the same."
+        elif not self._named:
+            summary += "Two rankings of them, in random order."
+        else:
+            verb = "is" if new == 1 else "are"
+            summary += f"The model moved {moved} of {shown}; {new} {verb} new on its page."
+        return [
+            self._heading(),
+            tag("p", summary, class_="soft", role="status"),
+            self._questions(comparison),
+            *self._columns(comparison),
+            _keys(),
+        ]
+
+    @property
+    def _named(self) -> bool:
+        """Whether the page shows which side is the model's."""
+        return self.visitor is None or self.query.names
+
+    def _columns(self, comparison: Comparison) -> list[Child]:
+        ranker, scoring = self.model.model.ranker, texts_of(self.model).scoring
+        headings = {MODEL: f"Model: {ranker}", FIRST_STAGE: f"First stage: {scoring}"}
+        documents = {MODEL: comparison.model, FIRST_STAGE: comparison.first_stage}
+        sides = DEFAULT_SIDES if self.visitor is None else self.visitor.sides(self.query.text)
+        names = [headings[side] for side in sides] if self._named else ["Left page", "Right page"]
+        return [_tabs([name.partition(":")[0] for name in names]), tag(
+            "div",
+            [
+                _side(
+                    number, names[number], documents[side], side if self._named else None,
+                    comparison.explained,
+                )
+                for number, side in enumerate(sides)
+            ],
+            class_="sides",
+        )]  # fmt: skip
+
+    def _questions(self, comparison: Comparison) -> Html | None:
+        """Return the forms that ask for feedback."""
+        visitor, query = self.visitor, self.query
+        if visitor is None:
+            return None
+        note = NOTES.get(query.note)
+        hidden: dict[str, str | int] = {"csrf": visitor.csrf, "q": query.text, "depth": query.depth}
+        shown = comparison.digest(visitor.sides(query.text))
+        if comparison.is_same:
+            question: Child = tag("p", "Both pages are the same, so neither is better.")
+        elif self._named:
+            question = tag(
+                "p", "The names are shown, so you are not asked which page is better. ",
+                tag("a", "Hide the names", href=replace(query, names=False, note="").address),
+            )  # fmt: skip
+        else:
+            question = join(
+                tag("h2", "Which page is better?"),
+                _form("/preference", {**hidden, "shown": shown}, [
+                    tag("button", text, name="outcome", value=value)
+                    for value, text in (("left", "Left"), ("equal", "Equal"), ("right", "Right"))
+                ]),
+                tag("a", "Show which is which", href=replace(query, names=True, note="").address,
+                    class_="button quiet"),
+            )  # fmt: skip
+        names = {"show": "names"} if query.names else {}
+        judge = _form("/judge", {**hidden, **names}, [tag("button", "Judge these")])
+        return tag(
+            "section",
+            tag("p", note, class_="note good", role="status") if note else None,
+            tag("div", question, judge, class_="row"),
+            class_="card ask", aria_label="Feedback",
+        )  # fmt: skip
+
+
+def _form(action: str, hidden: Mapping[str, str | int], buttons: Sequence[Html]) -> Html:
+    fields = [tag("input", type="hidden", name=name, value=v) for name, v in hidden.items()]
+    return tag("form", fields, tag("span", buttons, class_="row"), action=action, method="post")
+
+
+def _tabs(names: Sequence[str]) -> Html:
+    """Return the links that show one side, on a narrow screen."""
+    links = [tag("a", name, href=f"#side{i}", class_="button") for i, name in enumerate(names)]
+    return tag("nav", links, class_="tabs", aria_label="Sides")
+
+
+def _side(
+    number: int, heading: str, documents: Sequence[ComparedDocument], side: str | None,
+    explained: str,
+) -> Html:  # fmt: skip
+    items = [_result(document, side, number, explained) for document in documents]
+    return tag(
+        "section",
+        tag("h2", heading, id=f"heading{number}"),
+        tag("ol", items, class_="results"),
+        id=f"side{number}", aria_labelledby=f"heading{number}", class_="side", data_side=number,
+    )  # fmt: skip
+
+
+def _result(compared: ComparedDocument, side: str | None, number: int, explained: str) -> Html:
+    """Return a document; without a side, nothing tells which ranking this is."""
+    document = compared.document
+    name = displayed(document.id, MAX_ID)
+    heading = _marked(document.title) if document.title and document.title.text else _cut(name)
+    reasons = None
+    if compared.explanation is not None and side is not None:
+        label = "Why this rank" if side == MODEL else "Reasons of the model"
+        reasons = tag("details", tag("summary", label), _reasons(compared, side, explained))
+    return tag(
+        "li",
+        tag("span", str(compared.rank), class_="rank", aria_hidden="true"),
+        tag("h3", tag("bdi", heading)),
+        tag("p", None if side is None else _move(compared, side),
+            tag("span", tag("bdi", _cut(name)), class_="soft id"), class_="line"),
+        tag("p", _marked(document.snippet), class_="snippet", dir="auto")
+        if document.snippet and document.snippet.text else None,
+        reasons,
+        tag("details", tag("summary", "Whole document"), _fields(document)),
+        class_="result", tabindex="-1", data_document=document.id, value=compared.rank,
+        id=f"r{number}-{compared.rank}",
+    )  # fmt: skip
+
+
+def _move(compared: ComparedDocument, side: str) -> Html:
+    """Return how the model moved a document."""
+    by = (
+        compared.other_rank - compared.rank
+        if side == MODEL
+        else compared.rank - compared.other_rank
+    )
+    other = "first stage" if side == MODEL else "model"
+    if by == 0:
+        return tag("span", "= ", tag("span", f"rank {compared.rank} on both sides"), class_="tag")
+    arrow, word, kind = ("▲", "up", "good") if by > 0 else ("▼", "down", "bad")
+    return tag(
+        "span",
+        tag("span", f"{arrow} {abs(by)}", aria_hidden="true"),
+        tag("span", f"{word} {abs(by)} ", class_="sr"),
+        f" ({other}: {compared.other_rank})",
+        class_=f"tag {kind}",
+    )
+
+
+def _reasons(compared: ComparedDocument, side: str, explained: str) -> Html:
+    """Return the table of the largest contributions to a score."""
+    explanation = compared.explanation
+    assert explanation is not None
+    largest = max((abs(part.part) for part in explanation.parts), default=0.0) or 1.0
+    rows = [_reason(part, largest) for part in explanation.parts]
+    score = f" The score is {compared.score:.4g}." if side == MODEL else ""
+    return join(
+        tag(
+            "table",
+            tag("caption", f"The largest contributions to the model's score ({explained}).{score}"),
+            tag("thead", tag("tr", [tag("th", head, scope="col") for head in REASON_HEADS])),
+            tag("tbody", rows),
+            class_="reasons",
+        )
+    )  # fmt: skip
+
+
+def _reason(part: ScoreTerm, largest: float) -> Html:
+    name = part.feature if isinstance(part.feature, str) else part.voter
+    value = f"{part.value:.4g}" if isinstance(part.value, float) else ""
+    kind = "plus" if part.part >= 0 else "minus"
+    return Html(
+        f'<tr><th scope="row">{escape(displayed(name, MAX_ID).text)}</th><td>{value}</td>'
+        f'<td><meter class="{kind}" value="{abs(part.part) / largest:.3f}" aria-hidden="true">'
+        f"</meter>{part.part:+.3g}</td></tr>"
+    )
+
+
+def _fields(document: ShownDocument) -> Html:
+    """Return the fields of a document as they were indexed; long ones are cut and marked."""
+    rows: list[Child] = []
+    for name, value in list(document.source.items())[:MAX_FIELDS]:
+        rows.append(tag("dt", displayed(name, MAX_ID).text))
+        rows.append(tag("dd", _cut(displayed(value, MAX_VALUE)), dir="auto"))
+    if len(document.source) > MAX_FIELDS:
+        rows.append(tag("dt", f"{len(document.source) - MAX_FIELDS} more fields are not shown"))
+    return tag("dl", rows, class_="fields")
+
+
+def _marked(text: MarkedText) -> Html:
+    """Return a text with its marks."""
+    parts: list[Child] = [_ellipsis() if text.cut_start else None]
+    end = 0
+    for start, stop in text.marks:
+        parts += [text.text[end:start], tag("mark", text.text[start:stop])]
+        end = stop
+    parts += [text.text[end:], _ellipsis() if text.cut_end else None]
+    return join(*parts)
+
+
+def _cut(text: MarkedText) -> Html:
+    return join(text.text, _ellipsis() if text.is_cut else None)
+
+
+def _ellipsis() -> Html:
+    return tag("span", "…", class_="cut", title="cut for display")
+
+
+def _keys() -> Html:
+    words = [[tag("kbd", key), f" {text}  "] for key, text in KEYS]
+    return tag("p", words, class_="soft keys", aria_label="Keyboard")
+
+
+def _sentence(detail: str) -> str:
+    return detail[:1].upper() + detail[1:]
+
+
+def error_document(detail: str, static: str) -> str:
+    """Return a page that says why a form was refused."""
+    back = tag("p", tag("a", "Back to the search", href="/"))
+    text = tag("p", _sentence(detail), class_="note wrong")
+    return document("Not stored - Firstpage", static, None, [tag("h1", "Not stored"), text, back])
+
+
+def document(title: str, static: str, box: Html | None, content: Sequence[Child]) -> str:
+    """Return an HTML document in the look of the application."""
+    links = [tag("a", text, href=path) for path, text in LINKS.items()]
+    head = tag(
+        "head",
+        Html('<meta charset="utf-8">'),
+        Html('<meta name="viewport" content="width=device-width, initial-scale=1">'),
+        Html('<meta name="color-scheme" content="light dark">'),
+        tag("title", title),
+        tag("link", rel="icon", href=f"{static}/icon.svg", type="image/svg+xml"),
+        tag("script", src=f"{static}/theme.js"),
+        tag("link", rel="stylesheet", href=f"{static}/base.css"),
+        tag("link", rel="stylesheet", href=f"{static}/search.css"),
+        tag("script", src=f"{static}/search.js", type="module"),
+    )
+    body = tag(
+        "body",
+        tag("a", "Skip to content", href="#main", class_="skip"),
+        tag("header", BRAND, box, tag("div", THEME, class_="top-end"), class_="top"),
+        tag("main", *content, id="main", class_="page wide", tabindex="-1"),
+        tag("footer", links, class_="foot soft"),
+    )
+    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"

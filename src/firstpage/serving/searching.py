@@ -1,0 +1,235 @@
+"""Search of a typed text: the first stage's candidates, ranked by the model in service."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import numpy as np
+from msgspec import UNSET, UnsetType, ValidationError
+
+from firstpage.errors import DataError
+from firstpage.serving import json_messages as messages
+from firstpage.serving import rank_request
+from firstpage.serving.limits import Limits, Refusal
+from firstpage.serving.rank_request import RankRequest, short, unknown_field
+from firstpage.serving.ranking import JSON, OVERFLOW, EncodedAnswer, explain_scores
+from firstpage.serving.served_index import ServedIndex
+from firstpage.serving.served_model import ServedModel
+from firstpage.serving.snippets import Highlighter, MarkedText
+from firstpage.types import Floats, Ints
+
+FIELDS = tuple(messages.SearchMessage.__struct_fields__)
+WORDS = {"true": True, "false": False}
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """The candidates of a typed text, in the orders of the first stage and of the model.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+        The rows of the candidates in the index, in the order of the first stage.
+    first_stage_scores, scores : ndarray
+        Their scores by the first stage and by the model.
+    order : ndarray of int
+        The positions of the candidates, the best by the model first.
+    request : RankRequest
+        Their features.
+    """
+
+    rows: Ints
+    first_stage_scores: Floats
+    scores: Floats
+    order: Ints
+    request: RankRequest
+
+
+def rank_text(model: ServedModel, text: str, by_model: bool = True) -> Ranking:
+    """Return the candidates of a text, ranked by the model or, without it, by the first stage."""
+    texts = texts_of(model)
+    try:
+        rows, first_stage_scores, query = texts.retrieve(text)
+        if not by_model or not len(rows):
+            nothing = RankRequest(np.empty((0, 0)), np.zeros(1, np.int64))
+            order = np.arange(len(rows))
+            return Ranking(rows, first_stage_scores, first_stage_scores, order, nothing)
+        X = texts.compute(query, rows)
+        request = RankRequest(X, np.array([0, len(X)]))
+        scores = model.scores(X, request.offsets)
+    except DataError as error:
+        raise Refusal(str(error)) from None
+    if not np.isfinite(scores).all():
+        raise Refusal(f"{OVERFLOW} a score is not finite.")
+    order = np.lexsort((np.arange(len(rows)), -scores))
+    return Ranking(rows, first_stage_scores, scores, order, request)
+
+
+def texts_of(model: ServedModel) -> ServedIndex:
+    """Return the index of a model in service."""
+    assert model.texts is not None, "the routes of texts exist only with an index"
+    return model.texts
+
+
+def read_message(body: bytes | None, params: Sequence[tuple[str, str]]) -> messages.SearchMessage:
+    """Return the request of a JSON body, or of a query string."""
+    if body is not None:
+        for name, _ in params:
+            raise unknown_field(name, [], "the query string of POST /search")
+        return _decoded(body)
+    values: dict[str, Any] = {}
+    for name, value in params:
+        if name not in FIELDS:
+            raise unknown_field(name, FIELDS, "the query string")
+        if name in values:
+            raise Refusal(f"the query string has {name!r} twice.")
+        values[name] = value if name == "q" else WORDS.get(value, value)
+    for name in ("depth", "explain"):
+        number = values.get(name)
+        if isinstance(number, str) and number.isascii() and number.isdigit() and len(number) < 10:
+            values[name] = int(number)
+    return _checked(values)
+
+
+def _decoded(body: bytes) -> messages.SearchMessage:
+    try:
+        values = msgspec.json.decode(body)
+    except RecursionError:
+        raise Refusal("the body is nested too deeply.") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        reason = str(error).removeprefix("JSON is malformed: ")[:200]
+        raise Refusal(f"the body is not valid JSON ({reason}).") from None
+    if not isinstance(values, dict):
+        raise Refusal('the body must be an object such as {"q": "red shoes", "depth": 10}.')
+    for name in values:
+        if name not in FIELDS:
+            raise unknown_field(name, FIELDS, "the body")
+    return _checked(values)
+
+
+def _checked(values: Mapping[str, Any]) -> messages.SearchMessage:
+    expected = {
+        "q": "the text of a query",
+        "depth": "a number of documents, at least 1",
+        "explain": rank_request.EXPECTED["explain"],
+        "model": "true or false",
+        "snippets": "true or false",
+    }
+    if "q" not in values:
+        raise Refusal("the query is missing; send it as 'q'.")
+    for name, value in values.items():
+        try:
+            msgspec.convert({"q": "", name: value}, messages.SearchMessage)
+        except ValidationError:
+            raise Refusal(f"'{name}' must be {expected[name]}; got {short(value)}.") from None
+    return msgspec.convert(dict(values), messages.SearchMessage)
+
+
+def check_message(message: messages.SearchMessage, candidates: int, limits: Limits) -> None:
+    """Refuse a text or depth beyond the limits, and characters that no text has."""
+    limits.check_text(message.q)
+    check_encodable(message.q)
+    if message.depth > candidates:
+        raise Refusal(
+            f"'depth' is {message.depth:,}, and the first stage returns {candidates:,} candidates; "
+            "send a smaller depth, or start the server with more --candidates.",
+            413,
+        )
+
+
+def check_encodable(text: str) -> None:
+    """Refuse lone surrogates, which are no characters."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise Refusal("the query contains a lone surrogate, which is no character.") from None
+
+
+def search(model: ServedModel, message: messages.SearchMessage, limits: Limits) -> EncodedAnswer:
+    """Search, and return the encoded answer."""
+    terms = rank_request.DEFAULT_TERMS if message.explain is True else int(message.explain or 0)
+    if terms and not message.model:
+        raise Refusal("'explain' needs the model; leave out 'model': false.")
+    limits.check_explanations(message.depth, message.depth * min(terms, len(model.names)))
+    ranking = rank_text(model, message.q, message.model)
+    best = ranking.order[: message.depth]
+    explained: str | UnsetType = UNSET
+    explanations: list[Any] = [UNSET] * len(best)
+    if terms and len(best):
+        explained, explanations = explain_positions(model, ranking, best, terms)
+    documents = shown_documents(texts_of(model), message.q, ranking.rows[best], message.snippets)
+    results = [
+        messages.SearchResult(
+            id=document.id, score=float(ranking.scores[position]), first_stage_rank=position + 1,
+            title=_passage(document.title), snippet=_passage(document.snippet),
+            explanation=explanation,
+        )
+        for position, document, explanation in zip(
+            best.tolist(), documents, explanations, strict=True
+        )
+    ]  # fmt: skip
+    answer = messages.SearchAnswer(
+        model=model.digest if message.model else None, explained=explained, query=message.q,
+        candidates=len(ranking.rows), results=results,
+    )  # fmt: skip
+    return EncodedAnswer(msgspec.json.encode(answer), JSON, 1, len(ranking.rows))
+
+
+def explain_positions(
+    model: ServedModel, ranking: Ranking, positions: Ints, terms: int
+) -> tuple[str, list[messages.ScoreExplanation]]:
+    """Return the kind of contributions, and the largest ones of some candidates."""
+    request = RankRequest(ranking.request.X, ranking.request.offsets, explain=terms)
+    return explain_scores(model, request, positions)
+
+
+@dataclass(frozen=True)
+class ShownDocument:
+    """A document for display.
+
+    Attributes
+    ----------
+    id : str
+        Its id.
+    source : mapping
+        Its fields as they were indexed.
+    title, snippet : MarkedText or None
+        The title, and the passage with most terms of the query.
+    """
+
+    id: str
+    source: Mapping[str, Any]
+    title: MarkedText | None
+    snippet: MarkedText | None
+
+
+def shown_documents(
+    texts: ServedIndex, query: str, rows: Ints, snippets: bool = True
+) -> list[ShownDocument]:
+    """Return documents with their titles and snippets."""
+    index = texts.index
+    ids = [index.forward.ids[row] for row in rows.tolist()]
+    if not snippets:
+        return [ShownDocument(name, {}, None, None) for name in ids]
+    sources = [index.engine.source(row) for row in rows.tolist()]
+    fields = index.schema.analyzers
+    highlighter = Highlighter(query, fields, texts.words)
+    shown = []
+    title_field = texts.title_field
+    for name, source in zip(ids, sources, strict=True):
+        body = {f: source[f] for f in fields if f != title_field and f in source}
+        title = None
+        if title_field is not None and title_field in source:
+            title = highlighter.title(title_field, source[title_field])
+        snippet = highlighter.snippet(body, "" if title is None else title.text)
+        shown.append(ShownDocument(name, source, title, snippet))
+    return shown
+
+
+def _passage(text: MarkedText | None) -> messages.Passage | UnsetType:
+    if text is None:
+        return UNSET
+    return messages.Passage(text=text.text, highlights=list(text.marks), cut=text.is_cut)

@@ -1,0 +1,135 @@
+"""An index in service, with the features of its texts that a model ranks by."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from firstpage.errors import DataError, FirstpageWarning
+from firstpage.rankers.model_files import Model
+from firstpage.serving.snippets import WordTerms
+from firstpage.text.features import TextFeatures
+from firstpage.text.forward import Matcher, Query
+from firstpage.text.index import Index
+from firstpage.text.retrieval import BM25
+from firstpage.text.search import CANDIDATES
+from firstpage.text.storage import MANIFEST
+from firstpage.types import Array, Floats, Ints
+
+WARM_UP_TERMS = 3  # of the query that is searched before the first request
+
+
+@dataclass(frozen=True)
+class IndexSource:
+    """The folder of an index, and how it is searched.
+
+    Attributes
+    ----------
+    path : path
+        The folder of the index.
+    candidates : int
+        The number of documents of the first stage that the model ranks.
+    own_features : tuple of str
+        The functions, as `module:function`, that a model file may name as features.
+    """
+
+    path: Path
+    candidates: int = CANDIDATES
+    own_features: tuple[str, ...] = ()
+
+    @property
+    def manifest(self) -> Path:
+        """The file that is replaced whenever the index changes."""
+        return self.path / MANIFEST
+
+
+@dataclass(frozen=True, eq=False)
+class ServedIndex:
+    """An open index and a model's features of its texts.
+
+    Attributes
+    ----------
+    index : Index
+        The index.
+    features : TextFeatures
+        The features that the model was trained with.
+    candidates : int
+        The number of documents of the first stage that the model ranks.
+    notes : tuple of str
+        What has changed since the model was trained, a line each.
+    words : WordTerms
+        The terms of words that were shown before.
+    """
+
+    index: Index
+    features: TextFeatures
+    candidates: int
+    notes: tuple[str, ...] = ()
+    words: WordTerms = field(default_factory=WordTerms)
+    _threads: threading.local = field(default_factory=threading.local)
+
+    @classmethod
+    def open(cls, source: IndexSource, index: Index, model: Model, name: str) -> ServedIndex:
+        """Return the index with the features of a model; refuse a model that does not fit it."""
+        recipe = model.training.get("data", {}).get("recipe")
+        if recipe is None:
+            raise DataError(
+                f"{name}: was not trained on features of texts, so it cannot rank what a search "
+                "finds; train on the output of `firstpage features`, or serve without --index."
+            )
+        unknown = [text for text in recipe["own"] if text not in source.own_features]
+        if unknown:
+            raise DataError(
+                f"{name}: uses a feature of your own, {unknown[0]!r}; a server calls only "
+                f"functions that its command names: --feature {unknown[0]}."
+            )
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", FirstpageWarning)
+            features = TextFeatures.from_recipe(index, recipe, name)
+        notes = [str(each.message) for each in caught if each.category is FirstpageWarning]
+        if model.feature_names is not None and model.feature_names != features.names:
+            raise DataError(f"{name}: its features are not those of its recipe; train again.")
+        served = cls(index, features, source.candidates, tuple(notes))
+        served.warm_up()
+        return served
+
+    @property
+    def matcher(self) -> Matcher:
+        """The workspaces of this thread."""
+        matcher: Matcher | None = getattr(self._threads, "matcher", None)
+        if matcher is None:
+            matcher = self._threads.matcher = Matcher(self.index.forward)
+        return matcher
+
+    @property
+    def scoring(self) -> BM25:
+        """The scoring of the first stage with which the model was trained."""
+        return self.features.scoring
+
+    @cached_property
+    def title_field(self) -> str | None:
+        """The field that is shown as the title of a document."""
+        return "title" if "title" in self.index.schema.analyzers else None
+
+    def retrieve(self, text: str) -> tuple[Ints, Floats, Query]:
+        """Return the candidates of a typed text, their scores, and its terms."""
+        query = self.index.forward.query(text)
+        rows, scores = self.index.retrieve(query, self.candidates, self.scoring, self.matcher)
+        return rows, scores, query
+
+    def compute(self, query: Query, rows: Ints) -> Array:
+        """Return the features of candidates."""
+        return self.features.compute(query, rows, self.matcher)
+
+    def warm_up(self) -> None:
+        """Search once, so that no request waits for files to be opened and code to be linked."""
+        forward = self.index.forward
+        common = np.argsort(-forward.df[-1], kind="stable")[:WARM_UP_TERMS]
+        text = " ".join(forward.terms.terms[term] for term in common.tolist())
+        rows, _, query = self.retrieve(text)
+        self.compute(query, rows)

@@ -1,0 +1,175 @@
+"""Texts of documents for display: cut, cleaned, and with the words of the query marked."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+from firstpage.text.analyzer import UNSPACED, Analyzer, tokenize
+
+MAX_SCANNED = 20_000  # characters of a field that are searched for the words of the query
+MAX_TITLE = 200
+MAX_ID = 80
+SNIPPET_WORDS = 32
+LEAD_WORDS = 6  # before the first word of the query
+MAX_STARTS = 200  # windows that are compared
+MAX_WORD_WIDTH = 20  # characters, on average; a passage of longer words is cut
+MAX_WORDS = 200_000  # whose terms are remembered
+WORD = re.compile(f"[{UNSPACED}]|[^\\W_{UNSPACED}]+(?:['\u2019][sS]\\b)?")
+ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:'[sS]\b)?")
+# Embeddings, overrides and isolates: they could show a text in an order that is not its own.
+DIRECTION_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufff9-\ufffb]+")
+
+
+@dataclass(frozen=True)
+class MarkedText:
+    """A text for display.
+
+    Attributes
+    ----------
+    text : str
+        The text, in one line and without control characters.
+    marks : tuple of (int, int)
+        Where the words of the query begin and end.
+    cut_start, cut_end : bool
+        Whether the document's text has more before and after it.
+    """
+
+    text: str
+    marks: tuple[tuple[int, int], ...] = ()
+    cut_start: bool = False
+    cut_end: bool = False
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether this is not the whole text."""
+        return self.cut_start or self.cut_end
+
+
+def displayed(value: Any, limit: int) -> MarkedText:
+    """Return a value as text of at most `limit` characters, without control characters."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    text = str(value)
+    head = text[:limit]
+    if not head.isascii():
+        head = unicodedata.normalize("NFC", DIRECTION_CONTROLS.sub("", head))
+    return MarkedText(CONTROLS.sub(" ", head).strip(), (), False, len(text) > limit)
+
+
+class WordTerms:
+    """The terms of words, which are remembered: most words of a document are in others too."""
+
+    def __init__(self) -> None:
+        self._known: dict[Analyzer, dict[str, tuple[str, ...]]] = {}
+
+    def of(self, analyzer: Analyzer, words: set[str]) -> Mapping[str, tuple[str, ...]]:
+        """Return a mapping that has the terms of each word."""
+        known = self._known.get(analyzer)
+        if known is None or len(known) > MAX_WORDS:
+            known = self._known[analyzer] = {}
+        unknown = [word for word in words if word not in known]
+        if unknown:
+            tokens = {word: tokenize(word) for word in unknown}
+            term_of = analyzer.terms_of({token for each in tokens.values() for token in each})
+            for word, each in tokens.items():
+                known[word] = tuple(term_of[token] for token in each)
+        return known
+
+
+class Highlighter:
+    """Marks the words whose terms are terms of a query.
+
+    Parameters
+    ----------
+    query : str
+        What was typed.
+    analyzers : mapping of str to Analyzer
+        The analyzer of each text field.
+    words : WordTerms, optional
+        The terms of words that are known already.
+    """
+
+    def __init__(
+        self, query: str, analyzers: Mapping[str, Analyzer], words: WordTerms | None = None
+    ) -> None:
+        self._analyzers = analyzers
+        self._terms = {a: frozenset(a.terms(query)) for a in set(analyzers.values())}
+        self._words = words or WordTerms()
+
+    def title(self, field: str, value: Any) -> MarkedText:
+        """Return a title with its marks."""
+        shown = displayed(value, MAX_TITLE)
+        pattern = _pattern(shown.text)
+        matches = self._matches(field, pattern.findall(shown.text))
+        spans = [match.span() for match in pattern.finditer(shown.text)] if matches else []
+        return replace(shown, marks=tuple(spans[number] for number, _ in matches))
+
+    def snippet(self, fields: Mapping[str, Any], title: str = "") -> MarkedText:
+        """Return the passage of the fields with most terms of the query.
+
+        A title with which a field begins is left out, since it is shown already.
+        """
+        best, best_value = MarkedText(""), (-1, -1)
+        for field, value in fields.items():
+            shown = displayed(value, MAX_SCANNED)
+            if title and shown.text.startswith(title):
+                shown = replace(shown, text=shown.text[len(title) :].lstrip())
+            words = _pattern(shown.text).findall(shown.text)
+            matches = self._matches(field, words)
+            start, value_of_start = _best_window(matches, len(words))
+            if value_of_start > best_value and shown.text:
+                best, best_value = _window(shown, len(words), matches, start), value_of_start
+        return best
+
+    def _matches(self, field: str, words: Sequence[str]) -> list[tuple[int, str]]:
+        """Return the numbers of the words that match the query, and the terms that they match."""
+        analyzer = self._analyzers[field]
+        wanted, distinct = self._terms[analyzer], set(words)
+        known = self._words.of(analyzer, distinct)
+        matching = {
+            word: term for word in distinct for term in known[word] if term in wanted
+        }  # fmt: skip
+        if not matching:
+            return []
+        return [(i, matching[word]) for i, word in enumerate(words) if word in matching]
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    """Return the pattern of the words of a text; that of ASCII is four times faster."""
+    return ASCII_WORD if text.isascii() else WORD
+
+
+def _best_window(matches: Sequence[tuple[int, str]], count: int) -> tuple[int, tuple[int, int]]:
+    """Return the first word of the window with most distinct terms, and how many it has."""
+    best, best_value = 0, (0, 0)
+    for i, (number, _) in enumerate(matches[:MAX_STARTS]):
+        start = max(0, min(number - LEAD_WORDS, count - SNIPPET_WORDS))
+        end = start + SNIPPET_WORDS
+        terms = [term for position, term in matches[i : i + SNIPPET_WORDS] if position < end]
+        value = len(set(terms)), len(terms)
+        if value > best_value:
+            best, best_value = start, value
+    return best, best_value
+
+
+def _window(
+    shown: MarkedText, count: int, matches: Sequence[tuple[int, str]], start: int
+) -> MarkedText:
+    """Return the passage from a word on, of a text with `count` words."""
+    end = min(start + SNIPPET_WORDS, count)
+    found = _pattern(shown.text).finditer(shown.text)
+    spans = [match.span() for match in islice(found, start, end)]
+    first = spans[0][0] if start else 0
+    last = spans[-1][1] if end < count else len(shown.text)
+    last = min(last, first + SNIPPET_WORDS * MAX_WORD_WIDTH)
+    chosen = [spans[number - start] for number, _ in matches if start <= number < end]
+    marks = tuple((s - first, e - first) for s, e in chosen if e <= last)
+    return MarkedText(
+        shown.text[first:last], marks, first > 0, last < len(shown.text) or shown.cut_end
+    )

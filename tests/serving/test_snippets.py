@@ -1,0 +1,88 @@
+"""Passages: which words are marked, which are shown, and what is cut or neutralized."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firstpage.serving.snippets import (
+    DIRECTION_CONTROLS,
+    MAX_TITLE,
+    SNIPPET_WORDS,
+    Highlighter,
+    displayed,
+)
+from firstpage.text.analyzer import Analyzer
+
+ENGLISH = {"title": Analyzer("english"), "text": Analyzer("english"), "code": Analyzer("none")}
+
+
+def marked(query: str, text: str, field: str = "text") -> list[str]:
+    passage = Highlighter(query, ENGLISH).snippet({field: text})
+    return [passage.text[start:end] for start, end in passage.marks]
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "expected"),
+    [
+        ("running", "He runs; a runner ran RUNNING home", ["runs", "RUNNING"]),
+        ("the dog", "The dog's bone", ["dog's"]),
+        ("dogs", "the dog\u2019s", ["dog\u2019s"]),
+        ("caf\u00e9", "le cafe\u0301 et le caf\u00e9", ["caf\u00e9", "caf\u00e9"]),
+        ("\ufb01nd", "find \ufb01nd", ["find", "\ufb01nd"]),
+        ("\u6771\u4eac", "\u6771\u4eac\u90fd", ["\u6771", "\u4eac"]),
+        ("the", "the", []),
+        ("<b>", "a <b> b", ["b", "b"]),
+    ],
+)
+def test_a_word_is_marked_if_its_term_is_a_term_of_the_query(
+    query: str, text: str, expected: list[str]
+) -> None:
+    assert marked(query, text) == expected
+
+
+def test_each_field_has_its_own_analyzer() -> None:
+    assert marked("dogs", "dog dogs", "text") == ["dog", "dogs"]
+    assert marked("dogs", "dog dogs", "code") == ["dogs"]
+
+
+def test_the_passage_with_most_terms_is_shown() -> None:
+    text = "red " + "filler " * 100 + "the red shoes of a runner " + "filler " * 100
+    passage = Highlighter("red shoes", ENGLISH).snippet({"title": "", "text": text})
+    assert "the red shoes of a runner" in passage.text
+    assert passage.cut_start
+    assert passage.cut_end
+    assert len(passage.text.split()) <= SNIPPET_WORDS
+
+
+def test_a_title_at_the_beginning_is_not_repeated() -> None:
+    passage = Highlighter("shoes", ENGLISH).snippet(
+        {"text": "Red shoes\n Good shoes."}, "Red shoes"
+    )
+    assert passage.text == "Good shoes."
+
+
+def test_long_values_are_cut_and_say_so() -> None:
+    highlighter = Highlighter("red", ENGLISH)
+    assert highlighter.title("title", "a" * (MAX_TITLE + 1)).is_cut
+    assert not highlighter.title("title", "a" * MAX_TITLE).is_cut
+    assert len(highlighter.snippet({"text": "x" * 10**6}).text) < 1000
+    assert highlighter.snippet({"text": "x" * 10**6}).cut_end
+
+
+def test_values_that_are_no_texts() -> None:
+    assert displayed(49.0, 10).text == "49"
+    assert displayed(49.5, 10).text == "49.5"
+    assert displayed(1234567.0, 10).text == "1234567"
+
+
+@given(st.text(max_size=300), st.text(max_size=20))
+def test_marks_are_within_the_text_and_nothing_dangerous_is_shown(text: str, query: str) -> None:
+    passage = Highlighter(query, ENGLISH).snippet({"text": text})
+    end = 0
+    for start, stop in passage.marks:
+        assert end <= start < stop <= len(passage.text)
+        end = stop
+    assert not DIRECTION_CONTROLS.search(passage.text)
+    assert not any(ord(c) < 32 or 127 <= ord(c) < 160 for c in passage.text)
