@@ -1,4 +1,4 @@
-"""Screenshots for the manual: `python -m tests.serving.browser.shots` writes docs/images/serve-*.png."""
+"""Screenshots for the manual: `python -m tests.serving.browser.screenshots` writes docs/images/serve-*.png."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from firstpage.data.formats.trec import Qrels
 from tests.serving.browser.conftest import LivePage
 from tests.serving.texts import application
 from tests.web.browser.conftest import ARGS, CHROMIUM
-from tests.web.browser.shots import IMAGES, MOST, smaller
+from tests.web.browser.screenshots import IMAGES, MOST, reduce_palette
 
 TEXTS = {
     "How to brew green tea": "Let the water cool to 70 or 80 degrees. Take a teaspoon of leaves "
@@ -86,7 +86,7 @@ def main() -> int:
             path = IMAGES / f"serve-{shot}.png"
             page.wait_for_timeout(300)
             page.screenshot(path=path)
-            smaller(path)
+            reduce_palette(path)
             live.stop()
             assert path.stat().st_size < MOST, f"{path.name} is too large"
             print(f"{path.name}: {path.stat().st_size:,} bytes")
