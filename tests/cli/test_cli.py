@@ -303,7 +303,7 @@ BAD = {
     "nothing to measure": (["evaluate", "D"], 2, "--scores and --model, or --run"),
     "both": (["evaluate", "D", "--scores", "S", "--run", "R"], 2, "--scores and --model, or --run"),
     "truth twice": (["evaluate", "D", "--qrels", "Q", "--run", "R"], 2, "give the ground truth once"),
-    "scores of qrels": (["evaluate", "--qrels", "Q", "--scores", "S"], 2, "--scores goes with"),
+    "scores of qrels": (["evaluate", "--qrels", "Q", "--scores", "S"], 2, "--scores requires"),
     "one system": (["compare", "D", "--scores", "S"], 2, "at least two rankings"),
     "bad k": (["evaluate", "D", "--scores", "S", "--k", "0"], 2, "0 is not in the range"),
     "seed twice": (["evaluate", "D", "--scores", "S", "--seed", "1", "--seed=2"], 2, "--seed is given twice"),
@@ -319,7 +319,7 @@ BAD = {
     "two formats": (["evaluate", "D", "--scores", "S", "--json", "-f", "csv"], 2, "two formats"),
     "page of a list": (["theory", "--list", "-o", "x.html"], 2, "end in .txt or .json"),
     "page as a picture": (["dcglearn", "show", "m.json", "-o", "x.png"], 2, "end in .html"),
-    "top without gains": (["dcglearn", "show", "m.json", "--top", "1"], 2, "goes with --label-gain"),
+    "top without gains": (["dcglearn", "show", "m.json", "--top", "1"], 2, "requires --label-gain"),
     "page and gains": (["dcglearn", "show", "m.json", "--label-gain", "-o", "x.html"], 2, "leave out"),
     "bad recipe": (["synthesize", "x.txt", "--docs", "many"], 1, "docs must be a number or one of"),
 }  # fmt: skip

@@ -138,7 +138,7 @@ def test_values_of_extreme_lists_are_finite(text: str) -> None:
         (lambda: fp.evaluate([1], [1], qid=[1], convention="trec"), "need document ids"),
         (lambda: fp.evaluate({"a": {"d": 1}}, {"b": {"d": 1}}), "share no query"),
         (lambda: fp.evaluate([1], {"b": {"d": 1}}), r"go with a run.*got list"),
-        (lambda: fp.evaluate({"a": {"d": 1}}, [1]), "goes with judgments"),
+        (lambda: fp.evaluate({"a": {"d": 1}}, [1]), "requires judgments"),
         (lambda: fp.evaluate({"a": {"d": "x"}}, {"a": {"d": 1}}), "scores must be numbers"),
         (lambda: fp.evaluate([5], [5], qid=[1], measures="ERR(max=4)"), "label 5, above max=4"),
         (lambda: fp.evaluate([5], [5], qid=[1], measures="NDCG(gain=[0, 1])"), "hold a label 5"),

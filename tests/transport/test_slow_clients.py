@@ -54,7 +54,7 @@ def model_server(folder: Path, seconds: float) -> Any:
 
 
 def labeling_server(folder: Path, seconds: float) -> Any:
-    settings = ServeSettings(seconds=seconds, rate=1 << 10)
+    settings = ServeSettings(body_timeout=seconds, min_body_rate=1 << 10)
     return create_app(Store(folder / "project").prepare(), settings)
 
 

@@ -278,7 +278,7 @@ def test_the_command_line_has_the_exports(tmp_path: Path) -> None:
     assert project is not None
     assert project.options.list_selection == "diverse"
     words = ["label", "setup", str(tmp_path / "other"), "--list-selection", "diverse"]
-    assert "goes with --tool lists" in CliRunner().invoke(app, words).output
+    assert "requires --tool lists" in CliRunner().invoke(app, words).output
     grades = grades_in(site, project)
     assert grades["q0", "l0"][0] == 2
     for number in range(25):

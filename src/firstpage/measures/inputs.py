@@ -126,7 +126,7 @@ def make_lists(
         _warn_of_gaps(lists, coverage, convention, label, depth)
         return lists
     if isinstance(system, (Mapping, Column)):
-        raise DataError("a run requires judgments (qrels), not with an array of labels.")
+        raise DataError("a run requires judgments (qrels), not an array of labels.")
     order = None
     if isinstance(truth, Dataset):
         labels, offsets, queries, ids = truth.y, truth.offsets, truth.queries, truth.docids
