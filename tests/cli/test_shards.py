@@ -50,7 +50,10 @@ def test_errors_are_one_line(folder: Path, run) -> None:
         (("shard", "train.txt", "shards"), "shards: exists already"),
         (("shard", "nothing.txt", "new"), "nothing.txt: no such file"),
         (("train", "LambdaMART", "shards", "-o", "m.json"), "LightGBM on a Dask cluster"),
-        (("train", "RankNet", "train.txt", "-o", "m.json", "--engine", "threads"), "--engine requires"),
+        (
+            ("train", "RankNet", "train.txt", "-o", "m.json", "--engine", "threads"),
+            "--engine requires",
+        ),
         (("train", "RankNet", "shards", "-o", "m.json", "--engine", "x"), "engine must be"),
         (("evaluate", "shards", "--run", "x.run"), "shards go with --scores"),
     ):
