@@ -103,7 +103,7 @@ def command(
         "feedback",
         "hosts",
     )
-    if candidates > max_candidates:
+    if index is not None and candidates > max_candidates:
         raise click.UsageError("--candidates is greater than --max-candidates.")
     from firstpage.serving.limits import Limits
     from firstpage.serving.process import serve
