@@ -88,7 +88,7 @@ class Embedding:
         source: str = "",
         progress: Progress | None = None,
     ) -> None:
-        self.folder = Path(path).absolute()
+        self.folder = Path(os.path.abspath(path))
         try:
             self.digest = model_digest(self.folder)
         except DataError as error:
