@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -178,12 +179,17 @@ def _in_run_order(index: Index, queries: Queries, depth: int) -> list[tuple[str,
     help="Feature of your own: a function of the query's text and a list of documents, which "
     "returns one number per document; may be repeated.",
 )  # fmt: skip
+@click.option(
+    "--embed", type=options.FOLDER, metavar="FOLDER",
+    help="Add the similarity by a sentence-transformers model in this folder: embedding.cosine and "
+    "embedding.max_similarity. Nothing is downloaded.",
+)  # fmt: skip
 @options.output(
     "parquet", "npz", "csv", "arrow", "letor", required=True, help="Write the data to this file."
 )
 def features_command(
     index: Path, queries: Path, query_format: str | None, ordinal: bool, candidates: Path,
-    qrels: Path | None, features: str, own: tuple[str, ...], output: Path,
+    qrels: Path | None, features: str, own: tuple[str, ...], embed: Path | None, output: Path,
 ) -> None:  # fmt: skip
     """Compute features of queries and candidates.
 
@@ -197,7 +203,8 @@ def features_command(
     from firstpage.text.index import Index
 
     sys.path.insert(0, "")  # functions of one's own are usually in this folder
-    computed = TextFeatures(Index(index), features, own)
+    with shared.progress_bar("embedding") if embed else nullcontext() as progress:
+        computed = TextFeatures(Index(index), features, own, embed=embed, progress=progress)
     typed = _read_queries(queries, query_format, ordinal)
     judgments = None if qrels is None else read_qrels(qrels)
     with shared.progress_bar("features") as progress:

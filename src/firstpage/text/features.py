@@ -15,6 +15,8 @@ import numpy as np
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.trec import Qrels, Run
 from firstpage.errors import DataError, FirstpageWarning
+from firstpage.text.embedding import NAMES as EMBEDDING_NAMES
+from firstpage.text.embedding import Embedding
 from firstpage.text.families import FAMILIES, LATENT_RANKS, Candidates
 from firstpage.text.forward import Matcher, Query
 from firstpage.text.index import Index
@@ -49,6 +51,12 @@ class TextFeatures:
         per document.
     scoring : BM25, optional
         The scoring of the first stage; by default that of the index.
+    embed : path, optional
+        The folder of a sentence-transformers model, which adds the features `embedding.cosine` and
+        `embedding.max_similarity`.  Nothing is downloaded.  The vectors of all documents are
+        computed once and stored in the folder of the index.
+    progress : callable, optional
+        With `embed`: called with the number of embedded documents and the number of all to embed.
 
     Attributes
     ----------
@@ -58,7 +66,7 @@ class TextFeatures:
     Raises
     ------
     DataError
-        If a set, name or function is unknown.
+        If a set, name or function is unknown, or the model of `embed` cannot be loaded.
 
     Examples
     --------
@@ -79,10 +87,13 @@ class TextFeatures:
         features: str | Sequence[str] = "all",
         own: Sequence[str] = (),
         scoring: BM25 | None = None,
+        embed: str | os.PathLike[str] | Embedding | None = None,
+        progress: Progress | None = None,
     ) -> None:
         self.index = index
         own = [own] if isinstance(own, str) else own
         self._own_texts = tuple(own)
+        self._embedding: Embedding | None = None
         self._follow_index()
         self._scoring = scoring or index.scoring
         wanted = features.split(",") if isinstance(features, str) else features
@@ -91,7 +102,17 @@ class TextFeatures:
         complete = self._values.complete.difference(words)  # nothing is missing in these fields
         families["values"] = [name for name in families["values"] if name not in complete]
         every = [name for names in families.values() for name in names]
+        if embed is not None:
+            if set(every) & set(EMBEDDING_NAMES):
+                raise DataError(
+                    f"{index.path}: has a field 'embedding', whose features have the names of "
+                    "those of an embedding model; rename the field."
+                )
+            families["embedding"] = list(EMBEDDING_NAMES)
+            every += EMBEDDING_NAMES
         chosen = _selected(words, families, every)
+        if embed is not None and not chosen & set(EMBEDDING_NAMES):
+            chosen |= set(EMBEDDING_NAMES)
         self._own: dict[str, OwnFeature] = {}
         for text in own:
             name, function = _own_feature(text)
@@ -105,6 +126,9 @@ class TextFeatures:
         }
         self.names = (*(name for name in every if name in chosen), *self._own)
         self._chosen = chosen
+        if embed is not None and not isinstance(embed, Embedding):
+            embed = Embedding(index, embed, progress=progress)
+        self._embedding = embed
 
     def _follow_index(self) -> None:
         """Compute what depends on all documents, anew if the index has changed."""
@@ -112,6 +136,8 @@ class TextFeatures:
             self._values = _Values(self.index)
             self._idf = self.index.forward.idf()[-1]
             self._forward = self.index.forward
+        if self._embedding is not None:
+            self._embedding.follow(self.index)
 
     def _note_latent(self) -> None:
         """Warn if the latent space has too few dimensions for some features, or is missing."""
@@ -180,10 +206,7 @@ class TextFeatures:
         column = 0
         candidates = self._candidates(query, rows, scores, matcher)
         for family in self._families:
-            columns = (
-                self._values.columns(rows) if family == "values" else FAMILIES[family](candidates)
-            )
-            for name, values in columns:
+            for name, values in self._columns(family, candidates):
                 if name in self._chosen:
                     out[:, column] = values
                     column += 1
@@ -197,6 +220,14 @@ class TextFeatures:
                 f"{self.index.path}: the latent space has changed; create the features again."
             )
         return out
+
+    def _columns(self, family: str, candidates: Candidates) -> Iterable[tuple[str, Floats]]:
+        """Return the names and values of the features of a family."""
+        if family == "values":
+            return self._values.columns(candidates.rows)
+        if family == "embedding" and self._embedding is not None:
+            return self._embedding.columns(candidates.query.text, candidates.rows)
+        return FAMILIES[family](candidates)
 
     def dataset(
         self,
@@ -281,7 +312,8 @@ class TextFeatures:
         -------
         dict
             The features, the fields with their analyzers, the fingerprint of the index, the scoring
-            of the first stage, and document frequencies of common terms.
+            of the first stage, path and digest of the embedding model, and document frequencies of
+            common terms.
         """
         forward = self.index.forward
         df = forward.df[-1]
@@ -289,6 +321,7 @@ class TextFeatures:
         return {
             "features": list(self.names),
             "own": list(self._own_texts),
+            "embed": None if self._embedding is None else self._embedding.to_dict(),
             "schema": self.index.schema.to_dict(),
             "fingerprint": self.index.fingerprint,
             "scoring": self._scoring.to_dict(),
@@ -322,7 +355,7 @@ class TextFeatures:
         Raises
         ------
         DataError
-            If fields, analyzers or latent space are not those of the recipe.
+            If fields, analyzers, latent space or embedding model are not those of the recipe.
         """
         if recipe["schema"]["text"] != index.schema.to_dict()["text"]:
             raise DataError(
@@ -344,7 +377,9 @@ class TextFeatures:
             )
         own = {_own_name(text) for text in recipe["own"]}
         names = [name for name in recipe["features"] if name not in own]
-        return cls(index, names, recipe["own"], BM25.from_dict(recipe["scoring"]))
+        stored = recipe["embed"]
+        embed = stored and Embedding(index, stored["path"], stored["digest"], source)
+        return cls(index, names, recipe["own"], BM25.from_dict(recipe["scoring"]), embed)
 
 
 def _drift(index: Index, recipe: Mapping[str, Any]) -> float:
