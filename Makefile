@@ -68,6 +68,7 @@ bench: $(VENV)/.ready  ## measure against the peers; prints tables of ratios
 	$(BIN)/python benchmarks/label_import.py
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/text.py
+	$(BIN)/python benchmarks/search.py
 	$(BIN)/python benchmarks/serve.py
 
 soak: $(VENV)/.ready  ## long fuzzing of the readers, and killing the labeling server, by hand
