@@ -35,7 +35,7 @@ def index(tmp_path: Path) -> Path:
 def test_options_of_an_index_need_one(option: list[str]) -> None:
     done = CliRunner().invoke(command, ["model.json", *option])
     assert done.exit_code == 2
-    assert f"{option[0]} goes with --index" in done.output
+    assert f"{option[0]} requires --index" in done.output
 
 
 def test_more_candidates_than_the_limit(index: Path) -> None:

@@ -185,7 +185,7 @@ def test_dcglearn_reads_the_preferences(client: TestClient, folder: Path, tmp_pa
     qrels = tmp_path / "labels.qrels"
     qrels.write_text("".join(judged))
     file = str(folder / "preferences.jsonl")
-    options = ["--C", "1", "--rounds", "0", "--test", "0"]
+    options = ["--C", "1", "--rounds", "0", "--test-rounds", "0"]
     done = CliRunner().invoke(learn, [file, "--qrels", str(qrels), *options])
     assert done.exit_code == 0, done.output
     assert "Discounts" in done.output
@@ -359,4 +359,4 @@ def test_feedback_needs_an_index(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "firstpage", "serve", "m.json", "--feedback", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "--feedback goes with --index" in done.stderr
+    assert "--feedback requires --index" in done.stderr
