@@ -16,8 +16,13 @@ from firstpage.data.preferences.preferences import Preferences, Unjudged
 from firstpage.data.preferences.utility import Form, Utility
 from firstpage.dcglearn.pairs import Pairs, check_parameters, check_size, encode
 from firstpage.dcglearn.segments import Segment, learn_segments
-from firstpage.dcglearn.shard import PreferenceShard, ShardOptions
-from firstpage.dcglearn.sharded import ShardedProblem, shard_job, survey_files
+from firstpage.dcglearn.sharded import (
+    PreferenceShard,
+    ShardedProblem,
+    ShardOptions,
+    shard_job,
+    survey_files,
+)
 from firstpage.dcglearn.solver import Optimum
 from firstpage.dcglearn.validation import (
     GRID,

@@ -1,39 +1,317 @@
 """Learning from files of preferences that stay where they are: each file returns its sums.
 
-Sums are added in the order of the files, so that the result is the same to the last bit for any
-number of machines and any assignment of files to them.
+The sums of a file depend only on the arguments of the call; cached sums are identified by the point
+they belong to.  Sums are added in the order of the files: the result is the same to the last bit
+for any number of machines and any assignment of files to them.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
-from firstpage.data.preferences.files import PreferenceFiles
-from firstpage.dcglearn.pairs import Pairs, missing_grade_notes, undetermined_notes
-from firstpage.dcglearn.shard import (
-    ALL,
-    FileSurvey,
-    PairSubset,
-    PreferenceShard,
-    PreferenceTask,
-    ShardOptions,
-    ShardSummary,
-)
-from firstpage.dcglearn.sums import KINDS, ActiveSums
+from firstpage.data.preferences.files import PreferenceFiles, read_preferences
+from firstpage.data.preferences.preferences import Preferences, Unjudged
+from firstpage.dcglearn.pairs import Pairs, encode, missing_grade_notes, undetermined_notes
+from firstpage.dcglearn.sums import KINDS, ActiveSums, InMemoryPairSums
 from firstpage.dcglearn.validation import (
     TIE_TOLERANCE,
     LearningSpec,
     PreferenceAgreement,
     ValidationCurve,
+    differences,
     path_accuracies,
 )
 from firstpage.engine.engine import Engine, ShardJob
 from firstpage.errors import DataError
-from firstpage.types import Bools, Floats, Progress
+from firstpage.kernels.losses import preferences as kernel
+from firstpage.types import Array, Bools, Floats, Ints, Progress
+
+EXACT_LIMIT = 2.0**53  # integers below it are added without rounding
+
+
+@dataclass(frozen=True)
+class FileSurvey:
+    """The contents of a file of preferences.
+
+    Attributes
+    ----------
+    pairs, ties : int
+        Number of pairs, and of ties among them.
+    positions : int
+        Length of the longest list.
+    grades : tuple of int
+        Grades of the file, in ascending order.
+    seen : tuple of int
+        Grades that occur in some list.
+    segments : bool
+        Whether rows name segments.
+    """
+
+    pairs: int
+    ties: int
+    positions: int
+    grades: tuple[int, ...]
+    seen: tuple[int, ...]
+    segments: bool
+
+
+@dataclass(frozen=True)
+class ShardSummary:
+    """The pairs of a file that have a weight and a difference.
+
+    Attributes
+    ----------
+    pairs, ties : int
+        Number of these pairs, and of ties among them.
+    never_differs : ndarray
+        Positions at which both lists of every pair have the same grade.
+    same_grades : bool
+        Whether both lists of every pair have the same grades, in any order.
+    """
+
+    pairs: int
+    ties: int
+    never_differs: Bools
+    same_grades: bool
+
+
+@dataclass(frozen=True)
+class ShardOptions:
+    """Options of encoding and of the split into folds; the same for all files."""
+
+    grades: tuple[int, ...]
+    positions: int
+    unjudged: Unjudged
+    margins: tuple[float, ...]
+    folds: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class PairSubset:
+    """All pairs, or those outside a fold (to learn from), or those of the fold (held out)."""
+
+    fold: int | None = None
+    held_out: bool = False
+
+
+ALL = PairSubset()
+
+
+@dataclass(frozen=True)
+class PreferenceTask:
+    """The file of a shard, and its number among all files."""
+
+    path: Path
+    number: int
+
+    def open(self, threads: int) -> PreferenceShard:
+        return PreferenceShard(self, threads)
+
+
+class PreferenceShard:
+    """The sums of one file."""
+
+    def __init__(self, task: PreferenceTask, threads: int) -> None:
+        self._task, self._threads = task, threads
+        self._preferences: Preferences | None = None
+        self._options: ShardOptions | None = None
+        self._subset: PairSubset | None = None
+        self._size = 0
+        # the points and the direction that the cached sums belong to
+        self._point = self._direction = self._active_point = b""
+        self._exact = True
+
+    @property
+    def nbytes(self) -> int:
+        return self._size
+
+    def release(self) -> None:
+        """Do nothing: no file is mapped."""
+
+    # --- contents
+
+    def survey(self) -> FileSurvey:
+        """Return the contents of the file."""
+        preferences = self._read()
+        return FileSurvey(
+            len(preferences), int(preferences.tied.sum()), preferences.n_positions,
+            preferences.grades,
+            tuple(preferences.observed_grades()), preferences.segment is not None,
+        )  # fmt: skip
+
+    def summary(self, options: ShardOptions) -> ShardSummary:
+        """Return a summary of the encoded pairs."""
+        pairs = self._encoded(options)
+        never_differs = (pairs.left == pairs.right).all(axis=0)
+        return ShardSummary(len(pairs), pairs.ties, never_differs, pairs.same_grades)
+
+    def preference_counts(self, options: ShardOptions) -> Array:
+        """Return the number of preferences, without ties, per fold."""
+        strict = self._encoded(options).kind > 0
+        return np.bincount(self._folds[strict], minlength=options.folds)
+
+    # --- sums at a point
+
+    def update_active(
+        self, options: ShardOptions, subset: PairSubset, previous: Floats | None, table: Floats
+    ) -> tuple[int, Floats, Floats]:
+        """Return how many pairs become active or inactive between two tables, and the sums."""
+        sums = self._sums(options, subset)
+        if previous is None:
+            sums.reset_active()
+        elif self._active_point != previous.tobytes():
+            sums.reset_active()
+            self._move(sums, previous)
+            sums.update_active()
+        self._move(sums, table)
+        changed = sums.update_active()
+        if not self._exact:  # incremental sums would depend on the path in the last digits
+            sums.reset_active()
+            sums.update_active()
+        self._active_point = table.tobytes()
+        active = sums.active_sums()
+        return changed, active.square, active.targets
+
+    def line_derivatives(
+        self, options: ShardOptions, subset: PairSubset, table: Floats, direction: Floats,
+        t: float, costs: Floats,
+    ) -> tuple[float, float, float]:  # fmt: skip
+        """Return half the derivative and curvature of the cost, and the cost, at step size t."""
+        sums = self._sums(options, subset, costs)
+        self._move(sums, table)
+        if self._direction != direction.tobytes():
+            sums.set_direction(direction)
+            self._direction = direction.tobytes()
+        return sums.line_derivatives(t)
+
+    def cost(
+        self, options: ShardOptions, subset: PairSubset, table: Floats, costs: Floats
+    ) -> tuple[float, float]:
+        """Return the weighted squared shortfalls, and their contribution to the dual value."""
+        sums = self._sums(options, subset, costs)
+        self._move(sums, table)
+        self._direction = b""  # overwritten
+        return sums.cost()
+
+    def negative_half_gradient(
+        self, options: ShardOptions, subset: PairSubset, table: Floats, costs: Floats
+    ) -> Floats:
+        """Return minus half the gradient of the cost in the weights."""
+        sums = self._sums(options, subset, costs)
+        self._move(sums, table)
+        self._direction = b""  # overwritten
+        return sums.negative_half_gradient()
+
+    def near_margin(
+        self, options: ShardOptions, subset: PairSubset, table: Floats, slack: float
+    ) -> tuple[int, Array]:
+        """Return the number of pairs, and a bit per pair: whether it is near its margin."""
+        sums = self._sums(options, subset)
+        self._move(sums, table)
+        flags = sums.near_margin(slack)
+        return len(flags), np.packbits(flags)
+
+    def select(self, options: ShardOptions, subset: PairSubset, chosen: Bools) -> Pairs:
+        """Return the chosen pairs."""
+        return self._sums(options, subset).select(chosen)
+
+    def _move(self, sums: InMemoryPairSums, table: Floats) -> None:
+        if self._point != table.tobytes():
+            sums.move_to(table)
+            self._point = table.tobytes()
+
+    # --- agreement of tables with the pairs
+
+    def max_differences(
+        self, options: ShardOptions, subset: PairSubset, tables: list[Floats]
+    ) -> Floats:
+        """Return the largest absolute difference under each table."""
+        pairs = self._selected(options, subset)
+        return np.array([np.abs(differences(pairs, t)).max(initial=0.0) for t in tables])
+
+    def agreement_sums(
+        self, options: ShardOptions, subset: PairSubset, tables: list[Floats],
+        tolerances: list[float],
+    ) -> Floats:  # fmt: skip
+        """Return the sums of `kernel.agreement`, a row per table."""
+        pairs = self._selected(options, subset)
+        sums = np.zeros((len(tables), 4))
+        for row, (table, tolerance) in enumerate(zip(tables, tolerances, strict=True)):
+            z = differences(pairs, table)
+            kernel.agreement(z, pairs.kind, pairs.weight, tolerance, sums[row])
+        return sums
+
+    # --- cached data
+
+    def _read(self) -> Preferences:
+        if self._preferences is None:
+            self._preferences = read_preferences(self._task.path)
+            self._size = _bytes(
+                self._preferences.left, self._preferences.right, self._preferences.weight
+            )
+        return self._preferences
+
+    def _encoded(self, options: ShardOptions) -> Pairs:
+        if self._options != options:
+            preferences = self._read().with_grades(options.grades)
+            self._pairs = encode(
+                preferences, options.positions, len(options.grades), options.unjudged
+            )
+            self._folds = self._fold_numbers(preferences, self._pairs, options)
+            self._options, self._subset, self._preferences = options, None, None
+        return self._pairs
+
+    def _fold_numbers(self, preferences: Preferences, pairs: Pairs, options: ShardOptions) -> Ints:
+        """Return the fold of each pair, by a hash of its query, which may be in several files.
+
+        Without queries folds are drawn at random, with a stream per file.
+        """
+        if preferences.query is None:
+            rng = np.random.default_rng([options.seed, self._task.number])
+            return rng.integers(0, options.folds, len(preferences))[pairs.rows]
+        salt = zlib.crc32(b"%d" % options.seed)
+        fold_of_query: dict[str, int] = {}
+        numbers = np.empty(len(pairs), np.int64)
+        for row, query in enumerate(preferences.query[pairs.rows]):
+            if query not in fold_of_query:
+                fold_of_query[query] = zlib.crc32(str(query).encode(), salt) % options.folds
+            numbers[row] = fold_of_query[query]
+        return numbers
+
+    def _selected(self, options: ShardOptions, subset: PairSubset) -> Pairs:
+        pairs = self._encoded(options)
+        if subset.fold is None:
+            return pairs
+        return pairs[(self._folds == subset.fold) == subset.held_out]
+
+    def _sums(
+        self, options: ShardOptions, subset: PairSubset, costs: Floats | None = None
+    ) -> InMemoryPairSums:
+        if self._options != options or self._subset != subset:
+            pairs = self._selected(options, subset)
+            self._cached_sums = InMemoryPairSums(pairs, np.array(options.margins), self._threads)
+            self._subset = subset
+            self._point = self._direction = self._active_point = b""
+            weight = pairs.weight
+            self._exact = bool((weight == np.round(weight)).all() and weight.sum() < EXACT_LIMIT)
+            total, selected = (
+                _bytes(p.left, p.right, p.weight, p.rows) for p in (self._pairs, pairs)
+            )
+            self._size = total + (0 if pairs is self._pairs else selected) + 17 * len(pairs)
+        if costs is not None:
+            self._cached_sums.costs[:] = costs
+        return self._cached_sums
+
+
+def _bytes(*arrays: Array) -> int:
+    return sum(a.nbytes for a in arrays)
 
 
 class ShardedPairSums:

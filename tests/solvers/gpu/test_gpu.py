@@ -47,14 +47,14 @@ def test_kernels_compile_for_a_gpu() -> None:
     import triton
     from triton.backends.compiler import GPUTarget
 
-    from firstpage.solvers.gpu import linear_kernels, list_kernels
+    from firstpage.solvers.gpu import list_kernels
 
     kinds = dict.fromkeys("XWSGABKD", "*fp32") | {
         "OFFSETS": "*i64", "COUNTS": "*i32", "FACTORS": "*fp32", "QUERY_WEIGHTS": "*fp32",
         "FIRSTS": "*i32", "VALUES": "*fp64", "GRADIENTS": "*fp32", "first": "i32",
     }  # fmt: skip
     fixed = {"F": 46, "WIDE": 32, "REST": 16, "R": 32, "N": 128, "LOSS": list_kernels.pairs}
-    for kernel in (linear_kernels.fused_pass, list_kernels.each_query):
+    for kernel in (list_kernels.fused_pass, list_kernels.each_query):
         names = kernel.arg_names
         source = triton.compiler.ASTSource(
             fn=kernel,

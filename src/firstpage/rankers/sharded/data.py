@@ -47,10 +47,10 @@ from firstpage.rankers.trees.growth import Growth, GrowthOptions, LambdaRank
 from firstpage.scorers.scorer import BoundScorer
 from firstpage.scorers.trees import Trees
 from firstpage.solvers.boosting.boosting import BoostingState
+from firstpage.solvers.boosting.sharded import ShardedBoostingState
 from firstpage.solvers.boosting.weak_rankers import weak_rankers
 from firstpage.solvers.least_squares import solve_normal_equations
-from firstpage.solvers.sharded.boosting import ShardedBoostingState
-from firstpage.solvers.sharded.objective import ShardedObjective
+from firstpage.solvers.sharded import ShardedObjective
 from firstpage.solvers.solver import AnySolver
 from firstpage.types import Floats
 

@@ -32,6 +32,7 @@ from firstpage.rankers.fit.training_data import (
     row_bytes,
 )
 from firstpage.scorers.linear import LinearScoring
+from firstpage.solvers.boosting.sharded import BoostingShard
 from firstpage.solvers.boosting.weak_rankers import (
     PoolParameters,
     ShardSample,
@@ -40,8 +41,7 @@ from firstpage.solvers.boosting.weak_rankers import (
 )
 from firstpage.solvers.least_squares import moments, weighted_row_sum
 from firstpage.solvers.objective import BlockObjective
-from firstpage.solvers.sharded.boosting import BoostingShard
-from firstpage.solvers.sharded.objective import ObjectiveShard
+from firstpage.solvers.sharded import ObjectiveShard
 from firstpage.types import Array, Bools, Floats, Ints
 
 SMALL = 1 << 20  # bytes, up to which an array stays in memory

@@ -10,7 +10,7 @@ from firstpage.engine.engine import ShardJob
 from firstpage.solvers.boosting.boosting import ROUNDING_EPS, boosting_step
 from firstpage.solvers.boosting.pools import WeakRankerPool
 from firstpage.solvers.boosting.statistics import BoostingTerm, WeightedTerms
-from firstpage.solvers.sharded.objective import Releasable
+from firstpage.solvers.sharded import Releasable
 from firstpage.types import Floats
 
 ChosenSteps = tuple[tuple[int, float], ...]

@@ -1,1 +1,0 @@
-"""Objectives and boosting over shards, with the sums of those in memory."""
