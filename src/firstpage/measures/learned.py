@@ -21,13 +21,32 @@ class _Learned(Measure):
 
     Weights are relative to the lowest grade: that grade, labels below it, unjudged documents and
     ranks beyond the end of a list have weight 0.
+
+    Parameters
+    ----------
+    utility : Utility
+        Gains, discounts and weights of the grades.
+    source : MeasureSource, optional
+        File, form and segment that the utility was read from; they are part of the text.
+    cutoff : int, optional
+        Number of ranks k; None takes all ranks of the utility.
+
+    Attributes
+    ----------
+    table : array of float of shape (n_ranks, n_grades)
+        Weight of each grade at each rank that counts, relative to the lowest grade.
+    digest : str
+        SHA-256 of the full table, because files may change; measures with the same digest, source
+        and cut-off are equal.
+    ideal_cache : dict
+        Ideal values computed so far, by counts of grades.
     """
 
     utility: Utility = field(compare=False)
     source: MeasureSource = field(default_factory=MeasureSource)
     cutoff: int | None = None
-    table: Floats = field(init=False, repr=False, compare=False)  # one row per rank that counts
-    digest: str = field(init=False, repr=False)  # of the full table: files may change
+    table: Floats = field(init=False, repr=False, compare=False)
+    digest: str = field(init=False, repr=False)
     ideal_cache: dict[bytes, float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -86,6 +105,10 @@ class _Learned(Measure):
             )
         return counts
 
+    def _check_labels(self, lists: RankedLists) -> None:
+        """Raise an error for a judged document whose label is not a grade, ranked or not."""
+        self._grade_counts(lists)
+
     def _ideal_dcg(self, lists: RankedLists) -> Floats:
         """Return the DCG of the ideal order of each query's judged documents."""
         return self.ideal(self._grade_counts(lists))
@@ -139,7 +162,7 @@ class _Learned(Measure):
         """Return gains, multiplied by each query's scale, and discounts; None for weights."""
         if self._form != "gains":
             return None
-        self._grade_counts(lists)  # raises an error for labels that are not grades
+        self._check_labels(lists)
         grade = np.searchsorted(self._grades, lists.pool, side="right") - 1
         gains = self._relative_gains()[np.maximum(grade, 0)]
         gains *= np.repeat(scale, np.diff(lists.pool_offsets))
@@ -180,24 +203,6 @@ class LearnedDCG(_Learned):
     labels below it and unjudged documents have weight 0.  `fp.measure("DCG(file.json)@10")` and
     `fp.measure(utility)` return it.
 
-    Parameters
-    ----------
-    utility : Utility
-        Gains, discounts and weights of the grades.
-    source : MeasureSource, optional
-        File, form and segment that the utility was read from; they are part of the text.
-    cutoff : int, optional
-        Number of ranks k; None takes all ranks of the utility.
-
-    Attributes
-    ----------
-    table : array of float of shape (n_ranks, n_grades)
-        Weight of each grade at each rank that counts, relative to the lowest grade.
-    digest : str
-        SHA-256 of the full table; measures with the same digest, source and cut-off are equal.
-    ideal_cache : dict
-        Ideal values computed so far, by counts of grades.
-
     Raises
     ------
     MeasureError
@@ -220,7 +225,7 @@ class LearnedDCG(_Learned):
     about: ClassVar[str] = "DCG with the gains and discounts, or the weights, of a measure file"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
-        self._grade_counts(lists)  # raises an error for labels that are not grades, ranked or not
+        self._check_labels(lists)
         return self._dcg(lists)
 
     def additive_form(self, lists: RankedLists, convention: Convention) -> AdditiveForm | None:
@@ -234,24 +239,6 @@ class LearnedNDCG(_Learned):
     LearnedDCG divided by its value for the best order of the judged documents; 0 where that is 0.
     The best order is the true maximum, also where discounts increase from one rank to the next.
     `fp.measure("NDCG(file.json)@10")` and `fp.measure("NDCG@10", of=utility)` return it.
-
-    Parameters
-    ----------
-    utility : Utility
-        Gains, discounts and weights of the grades.
-    source : MeasureSource, optional
-        File, form and segment that the utility was read from; they are part of the text.
-    cutoff : int, optional
-        Number of ranks k; None takes all ranks of the utility.
-
-    Attributes
-    ----------
-    table : array of float of shape (n_ranks, n_grades)
-        Weight of each grade at each rank that counts, relative to the lowest grade.
-    digest : str
-        SHA-256 of the full table; measures with the same digest, source and cut-off are equal.
-    ideal_cache : dict
-        Ideal values computed so far, by counts of grades.
 
     Raises
     ------

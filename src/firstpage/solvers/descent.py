@@ -1,5 +1,4 @@
-"""Gradient descent, stochastic gradient descent and Adam: for the papers' protocols, and for
-networks."""
+"""Gradient descent, SGD and Adam: for the protocols of the papers, and for networks."""
 
 from __future__ import annotations
 
@@ -70,24 +69,9 @@ class GradientDescent:
         progress: ProgressCallback = never_stop,
         resume: Resume = FRESH_START,
     ) -> SolverResult:
-        """Minimize the objective from the parameters `start`.
+        """Minimize the objective from `start`; see `Solver.minimize`.
 
-        Parameters
-        ----------
-        objective : Objective
-            The function to minimize.
-        start : array of float
-            The initial parameters.
-        progress : callable, optional
-            Called with the iteration, the value and the parameters after every iteration; it
-            returns whether to stop.
-        resume : Resume, optional
-            How many iterations are already done.
-
-        Returns
-        -------
-        SolverResult
-            The parameters, and why the solver stopped.
+        `resume` says how many iterations are already done.
         """
         params = np.array(start, np.float64)
         before, gradient = objective(params)
@@ -110,36 +94,65 @@ UpdateRule = Callable[[Floats, Floats, int], Floats]
 """(parameters, gradient, epoch) -> new parameters."""
 
 
-def _run_epochs(
-    objective: BatchObjective,
-    start: Floats,
-    progress: ProgressCallback,
-    count: int,
-    seed: int,
-    update: UpdateRule,
-) -> SolverResult:
-    """Visit the blocks of the objective in a random order, shuffled anew in every epoch."""
-    params = np.array(start, np.float64)
-    rng = np.random.default_rng(seed)
-    value = np.inf
-    for epoch in range(1, count + 1):
-        value = 0.0
-        for block in rng.permutation(len(objective.bounds)).tolist():
-            loss, gradient = objective.block(block, params)
-            params = update(params, gradient, epoch)
-            value += loss / len(objective.bounds)
-        if not np.isfinite(value):
-            return SolverResult(params, value, epoch, "diverged: lower the rate", False)
-        if progress(epoch, value, params):
-            return SolverResult(params, value, epoch, "stopped early", False)
-    return SolverResult(params, value, count, "all epochs done", False)
+class StochasticDescent:
+    """Base class of solvers that update the parameters after every batch of queries.
+
+    An iteration is an epoch.  The batches are shuffled anew in every epoch.
+    """
+
+    rate: float
+    max_iter: int
+    batch: int
+    seed: int
+    required_traits: ClassVar[tuple[str, ...]] = ()
+    linear: ClassVar[bool] = False
+    selects_iteration: ClassVar[bool] = True
+    resumable: ClassVar[bool] = False
+    tol: ClassVar[float] = 0.0
+
+    def __post_init__(self) -> None:
+        check_number(self, "rate", above=0)
+        check_number(self, "max_iter", 1, integer=True)
+        check_number(self, "batch", 1, integer=True)
+        check_number(self, "seed", 0, integer=True)
+
+    def _update_rule(self, size: int) -> UpdateRule:
+        """Return the update of this number of parameters, with its own state."""
+        raise NotImplementedError
+
+    def minimize(
+        self,
+        objective: BatchObjective,
+        start: Floats,
+        progress: ProgressCallback = never_stop,
+        resume: Resume = FRESH_START,
+    ) -> SolverResult:
+        """Minimize the objective from `start`; see `Solver.minimize`.
+
+        `resume` is not used: the solver cannot be resumed.
+        """
+        update = self._update_rule(len(start))
+        params = np.array(start, np.float64)
+        rng = np.random.default_rng(self.seed)
+        value = np.inf
+        for epoch in range(1, self.max_iter + 1):
+            value = 0.0
+            for block in rng.permutation(len(objective.bounds)).tolist():
+                loss, gradient = objective.block(block, params)
+                params = update(params, gradient, epoch)
+                value += loss / len(objective.bounds)
+            if not np.isfinite(value):
+                return SolverResult(params, value, epoch, "diverged: lower the rate", False)
+            if progress(epoch, value, params):
+                return SolverResult(params, value, epoch, "stopped early", False)
+        return SolverResult(params, value, self.max_iter, "all epochs done", False)
 
 
 @dataclass(frozen=True)
-class SGD:
+class SGD(StochasticDescent):
     """Stochastic gradient descent: params -= rate * gradient of a batch of queries.
 
-    An iteration is an epoch.  The rate in an epoch, counted from 0, is rate / (1 + decay * epoch).
+    The rate in an epoch, counted from 0, is rate / (1 + decay * epoch).
 
     Parameters
     ----------
@@ -174,69 +187,29 @@ class SGD:
     batch: int = 1
     decay: float = 0.0
     seed: int = 0
-    required_traits: ClassVar[tuple[str, ...]] = ()
-    linear: ClassVar[bool] = False
-    selects_iteration: ClassVar[bool] = True
-    resumable: ClassVar[bool] = False
-    tol: ClassVar[float] = 0.0
     rate_grid: ClassVar[tuple[float, ...]] = RATES
 
     def __post_init__(self) -> None:
-        check_number(self, "rate", above=0)
-        check_number(self, "max_iter", 1, integer=True)
-        check_number(self, "batch", 1, integer=True)
+        super().__post_init__()
         check_number(self, "decay", 0)
-        check_number(self, "seed", 0, integer=True)
 
-    def minimize(
-        self,
-        objective: BatchObjective,
-        start: Floats,
-        progress: ProgressCallback = never_stop,
-        resume: Resume = FRESH_START,
-    ) -> SolverResult:
-        """Minimize the objective from the parameters `start`.
-
-        Parameters
-        ----------
-        objective : BatchObjective
-            The function to minimize, which can be estimated from a batch of queries.
-        start : array of float
-            The initial parameters.
-        progress : callable, optional
-            Called with the epoch, the value and the parameters after every epoch; it returns
-            whether to stop.
-        resume : Resume, optional
-            Not used: the solver cannot be resumed.
-
-        Returns
-        -------
-        SolverResult
-            The parameters, and why the solver stopped.
-        """
-
+    def _update_rule(self, size: int) -> UpdateRule:
         def update(params: Floats, gradient: Floats, epoch: int) -> Floats:
             return params - self.rate / (1 + self.decay * (epoch - 1)) * gradient
 
-        return _run_epochs(objective, start, progress, self.max_iter, self.seed, update)
+        return update
 
 
 @dataclass(frozen=True)
-class Adam:
+class Adam(StochasticDescent):
     """Stochastic gradient descent with a rate per parameter; the default for networks.
-
-    An iteration is an epoch.
 
     Parameters
     ----------
     rate : float, default 0.001
         The learning rate, above 0.
-    max_iter : int, default 100
-        The number of epochs, at least 1.
-    batch : int, default 32
-        The number of queries per batch, at least 1.
-    seed : int, default 0
-        The seed of the order of the batches, at least 0.
+    max_iter, batch, seed : int, default 100, 32, 0
+        As in `SGD`.
 
     Raises
     ------
@@ -257,46 +230,10 @@ class Adam:
     max_iter: int = 100
     batch: int = 32
     seed: int = 0
-    required_traits: ClassVar[tuple[str, ...]] = ()
-    linear: ClassVar[bool] = False
-    selects_iteration: ClassVar[bool] = True
-    resumable: ClassVar[bool] = False
-    tol: ClassVar[float] = 0.0
     rate_grid: ClassVar[tuple[float, ...]] = ()
 
-    def __post_init__(self) -> None:
-        check_number(self, "rate", above=0)
-        check_number(self, "max_iter", 1, integer=True)
-        check_number(self, "batch", 1, integer=True)
-        check_number(self, "seed", 0, integer=True)
-
-    def minimize(
-        self,
-        objective: BatchObjective,
-        start: Floats,
-        progress: ProgressCallback = never_stop,
-        resume: Resume = FRESH_START,
-    ) -> SolverResult:
-        """Minimize the objective from the parameters `start`.
-
-        Parameters
-        ----------
-        objective : BatchObjective
-            The function to minimize, which can be estimated from a batch of queries.
-        start : array of float
-            The initial parameters.
-        progress : callable, optional
-            Called with the epoch, the value and the parameters after every epoch; it returns
-            whether to stop.
-        resume : Resume, optional
-            Not used: the solver cannot be resumed.
-
-        Returns
-        -------
-        SolverResult
-            The parameters, and why the solver stopped.
-        """
-        mean, square = np.zeros(len(start)), np.zeros(len(start))
+    def _update_rule(self, size: int) -> UpdateRule:
+        mean, square = np.zeros(size), np.zeros(size)
         steps = 0
 
         def update(params: Floats, gradient: Floats, epoch: int) -> Floats:
@@ -308,4 +245,4 @@ class Adam:
             updated: Floats = params - self.rate * mean / (1 - 0.9**steps) / deviation
             return updated
 
-        return _run_epochs(objective, start, progress, self.max_iter, self.seed, update)
+        return update

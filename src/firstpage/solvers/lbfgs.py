@@ -110,24 +110,9 @@ class LBFGS:
         progress: ProgressCallback = never_stop,
         resume: Resume = FRESH_START,
     ) -> SolverResult:
-        """Minimize the objective from the parameters `start`.
+        """Minimize the objective from `start`; see `Solver.minimize`.
 
-        Parameters
-        ----------
-        objective : Objective
-            The function to minimize.
-        start : array of float
-            The initial parameters.
-        progress : callable, optional
-            Called with the iteration, the value and the parameters after every iteration; it
-            returns whether to stop.
-        resume : Resume, optional
-            Not used: a fit is resumed from its parameters.
-
-        Returns
-        -------
-        SolverResult
-            The parameters, and why the solver stopped.
+        `resume` is not used: a fit is resumed from its parameters.
         """
         from scipy.optimize import minimize
 

@@ -139,15 +139,15 @@ class Solver(Protocol[O_contra]):
         start : array of float
             The initial parameters.
         progress : callable, optional
-            Called with the iteration, the value and the parameters after every iteration; it
-            returns whether to stop.
+            Called with the iteration (for stochastic solvers: the epoch), the value and the
+            parameters after every iteration; it returns whether to stop.
         resume : Resume, optional
             What to resume from, and where to report the state for checkpoints.
 
         Returns
         -------
         SolverResult
-            The parameters, and why the solver stopped.
+            The parameters, why the solver stopped, and the optimality gap if the solver bounds it.
         """
         ...
 

@@ -15,6 +15,7 @@ from firstpage.data.folds import Fold
 from firstpage.data.formats.trec import Run
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.measures.evaluate import evaluate
+from firstpage.measures.measure import Measure
 from firstpage.measures.registry import MeasureLike, measures_by_text
 from firstpage.measures.significance import adjust_p_values, randomization
 from firstpage.rankers.fit.record import Record
@@ -321,54 +322,38 @@ def cross_validate(
     seeds = list(seeds)
     if not seeds:
         raise DataError("name at least one seed.")
-    parsed = measures_by_text(measures)  # measure files are read here, once for all folds
-    texts = list(parsed)
     named = _named(rankers)
+    for name in runs or {}:
+        if name in named:
+            raise DataError(f"a ranker and a run are both named {name!r}; rename the run.")
+    parsed = measures_by_text(measures)  # measure files are read here, once for all folds
     fold_data = [_FoldData.from_fold(fold, top_k) for fold in folds]
-    values: dict[str, dict[str, list[Floats]]] = {name: {m: [] for m in texts} for name in named}
-    chosen: dict[str, list[dict[str, Any]]] = {name: [] for name in named}
+    test = _TestData(fold_data, parsed, convention)
+    values: dict[str, dict[str, Floats]] = {}
+    chosen: dict[str, list[dict[str, Any]]] = {}
     for name, ranker in named.items():
+        chosen[name] = []
+        by_seed = []
         for seed in seeds:
-            fold_values: dict[str, list[Floats]] = {m: [] for m in texts}
+            scores = []
             for fold in fold_data:
                 if progress is not None:
                     progress(name, fold.number, seed)
-                candidate = clone(ranker).set_params(seed=seed)
-                candidate, parameters = _fit(candidate, fold, tuned, search)
+                fitted, parameters = _fit(clone(ranker).set_params(seed=seed), fold, tuned, search)
                 if tuned:
                     chosen[name].append({"fold": fold.number, "seed": seed, **parameters})
-                scores = candidate.predict(fold.test)
-                evaluation = evaluate(
-                    scores, fold.test, measures=parsed.values(), convention=convention
-                )
-                for text, measure in parsed.items():
-                    fold_values[text].append(evaluation.per_query(str(measure)))
-            for m in texts:
-                values[name][m].append(np.concatenate(fold_values[m]))
+                scores.append(fitted.predict(fold.test))
+            by_seed.append(test.evaluate(scores))
+        values[name] = {m: np.array([seed_values[m] for seed_values in by_seed]) for m in parsed}
     for name, run in (runs or {}).items():
-        if name in values:
-            raise DataError(f"a ranker and a run are both named {name!r}; rename the run.")
-        tests = [
-            evaluate(
-                run_scores(run, fold.test),
-                fold.test,
-                measures=parsed.values(),
-                convention=convention,
-            )
-            for fold in fold_data
-        ]
         chosen[name] = []
-        values[name] = {
-            text: [np.concatenate([test.per_query(str(measure)) for test in tests])] * len(seeds)
-            for text, measure in parsed.items()
-        }
-    query_folds = np.concatenate([np.full(len(f.test), f.number) for f in fold_data])
+        values[name] = test.evaluate_run(run, len(seeds))
     return CrossValidation(
-        tuple(texts),
+        tuple(parsed),
         convention,
         tuple(q for fold in fold_data for q in fold.test.queries),
-        query_folds.astype(np.float64),
-        {name: {m: np.array(rows) for m, rows in by.items()} for name, by in values.items()},
+        np.concatenate([np.full(len(f.test), float(f.number)) for f in fold_data]),
+        values,
         chosen,
     )
 
@@ -394,7 +379,7 @@ def run_scores(run: Run, data: Dataset) -> Floats:
             f"{run.source or run.name}: lacks {missing:,} of {data.n_docs:,} documents of "
             f"{data.source}; they come last.",
             FirstpageWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     return scores
 
@@ -419,6 +404,31 @@ class _FoldData:
         assert train is not None
         assert test is not None
         return cls(fold.number, train, valid, test)
+
+
+@dataclass(frozen=True, eq=False)
+class _TestData:
+    """The test queries of all folds, and the measures to evaluate on them."""
+
+    folds: list[_FoldData]
+    measures: dict[str, Measure]
+    convention: str
+
+    def evaluate(self, scores: Sequence[Floats]) -> dict[str, Floats]:
+        """Return the values of every query by measure, from the scores of each fold."""
+        evaluations = [
+            evaluate(s, fold.test, measures=self.measures.values(), convention=self.convention)
+            for s, fold in zip(scores, self.folds, strict=True)
+        ]
+        return {
+            text: np.concatenate([e.per_query(str(measure)) for e in evaluations])
+            for text, measure in self.measures.items()
+        }
+
+    def evaluate_run(self, run: Run, seeds: int) -> dict[str, Floats]:
+        """Return the values of a run, with one row per seed; the rows are equal."""
+        values = self.evaluate([run_scores(run, fold.test) for fold in self.folds])
+        return {text: np.tile(row, (seeds, 1)) for text, row in values.items()}
 
 
 def _fit(

@@ -74,24 +74,9 @@ class NSlack:
         progress: ProgressCallback = never_stop,
         resume: Resume = FRESH_START,
     ) -> SolverResult:
-        """Minimize the objective from the parameters `start`.
+        """Minimize the objective from `start`; see `Solver.minimize`.
 
-        Parameters
-        ----------
-        objective : BlockObjective
-            The function to minimize, in blocks of one query.
-        start : array of float
-            The initial parameters.
-        progress : callable, optional
-            Called with the pass, the value and the parameters after every pass; it returns whether
-            to stop.
-        resume : Resume, optional
-            Not used: the solver cannot be resumed.
-
-        Returns
-        -------
-        SolverResult
-            The parameters, the optimality gap, and why the solver stopped.
+        The objective has blocks of one query.  `resume` is not used: the solver cannot be resumed.
 
         Raises
         ------

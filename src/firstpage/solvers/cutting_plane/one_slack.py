@@ -211,25 +211,10 @@ class CuttingPlane:
         progress: ProgressCallback = never_stop,
         resume: Resume = FRESH_START,
     ) -> SolverResult:
-        """Minimize the objective from the parameters `start`.
+        """Minimize the objective from `start`; see `Solver.minimize`.
 
-        Parameters
-        ----------
-        objective : ScoredObjective
-            The function to minimize, whose scores are linear in the parameters.
-        start : array of float
-            The initial parameters.
-        progress : callable, optional
-            Called with the iteration, the value and the parameters after every iteration; it
-            returns whether to stop.
-        resume : Resume, optional
-            What to resume from: the planes and the best point of a fit with another penalty
-            (`warm_start`), or the state of a checkpoint.
-
-        Returns
-        -------
-        SolverResult
-            The parameters, the optimality gap, and why the solver stopped.
+        It resumes from the state of a checkpoint, or from the planes and the best point of a fit
+        with another penalty (`Resume.warm_start`).
 
         Raises
         ------
