@@ -151,7 +151,7 @@ def test_no_advice_below_the_minimum_number_of_pairs(count):
 @pytest.mark.parametrize(
     ("interval", "verdict", "message"),
     [
-        ((0.0, 0.009), "stop", "more judgments are hardly worth it"),
+        ((0.0, 0.009), "stop", "more judgments would hardly help"),
         ((0.02, 0.09), "continue", ": continue judging."),
         ((0.0, 0.05), "unclear", "too uncertain to say"),
     ],

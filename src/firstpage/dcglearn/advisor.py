@@ -174,9 +174,9 @@ MIN_GAIN = 0.01  # accuracy that the additional pairs must add to be worth their
 ROUNDS = 200  # of the bootstrap over queries
 AdviceVerdict = Literal["stop", "continue", "unclear", "too few"]
 VERDICT_TEXTS: dict[AdviceVerdict, str] = {
-    "stop": "more judgments are hardly worth it",
+    "stop": "more judgments would hardly help",
     "continue": "continue judging",
-    "unclear": "too uncertain to say whether more judgments are worth it",
+    "unclear": "too uncertain to say whether more judgments would help",
 }
 
 
@@ -266,7 +266,7 @@ class Advice:
 
     @property
     def stop(self) -> bool:
-        """Whether more judgments are hardly worth it, by the whole interval."""
+        """Whether more judgments would hardly help, by the complete interval."""
         return self.verdict == "stop"
 
     def pairs_needed(self, accuracy: float) -> int | None:
