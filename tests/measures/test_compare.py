@@ -1,3 +1,5 @@
+"""Significance tests against SciPy and enumeration, and `compare` of several systems."""
+
 from __future__ import annotations
 
 import os

@@ -24,8 +24,8 @@ from firstpage.solvers.solver import LossWithErrors
 from firstpage.types import Array, Floats
 
 MAX_CACHED_POINTS = 3  # both ends of a line, and the point before
-BYTES_PER_DOCUMENT = 48  # of an objective, about
-SCORE_SPACE_BYTES = 40  # more per document, once its score space is used
+BYTES_PER_DOCUMENT = 48  # approximate memory of an objective
+SCORE_SPACE_BYTES = 40  # additional bytes per document, once the score space is used
 QueryRange = tuple[int, int, int]
 """Some queries: the first, the last at most, and about how many rows."""
 CurvatureSample = tuple[Any, Array, Floats, float]
@@ -39,8 +39,10 @@ class Releasable(Protocol):
 
 
 class ObjectiveShard:
-    """An objective without penalty over the queries of a shard; all weights of all shards sum to
-    1."""
+    """An objective without penalty over the queries of a shard.
+
+    The weights of the queries of all shards sum to 1.
+    """
 
     def __init__(self, objective: BlockObjective, mapped_files: Releasable) -> None:
         self.objective, self._mapped_files = objective, mapped_files

@@ -285,7 +285,7 @@ class FunctionSurrogate(Surrogate):
         except Exception as error:  # a user's function may raise anything
             raise DataError(
                 f"{self.name}: phi(scores, order) must return a number for {self.n} scores and an "
-                f"order such as {self._orders[-1]}; it raised: {error}."
+                f"order such as {self._orders[-1]}; it raised {type(error).__name__}: {error}."
             ) from error
         if not np.isfinite(values).all():
             order = self._orders[int(np.argmin(np.isfinite(values)))]
