@@ -13,7 +13,7 @@ import pytest
 
 import firstpage as fp
 from firstpage.docstrings import inherit_sections, split_entries, split_sections
-from firstpage.rankers.fit.record import ATTRIBUTES
+from firstpage.rankers.fit.progress import ATTRIBUTES
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.registry import RANKERS
 

@@ -16,8 +16,7 @@ from sklearn.base import clone
 import firstpage as fp
 from firstpage.data.io.json_files import json_digest
 from firstpage.errors import DataError, FirstpageWarning
-from firstpage.rankers.fit.progress import Step
-from firstpage.rankers.fit.record import ATTRIBUTES, fit_record, fitted_attributes
+from firstpage.rankers.fit.progress import ATTRIBUTES, Step, fit_record, fitted_attributes
 from firstpage.rankers.model_files import FIELDS
 from firstpage.rankers.registry import RANKERS
 from firstpage.solvers.descent import SGD, GradientDescent

@@ -35,8 +35,7 @@ from firstpage.rankers.fit.checks import (
     restore_row_order,
 )
 from firstpage.rankers.fit.inputs import ValidatingEstimator
-from firstpage.rankers.fit.progress import Step
-from firstpage.rankers.fit.record import ATTRIBUTES, Record, fitted_attributes
+from firstpage.rankers.fit.progress import ATTRIBUTES, Record, Step, fitted_attributes
 from firstpage.rankers.fit.request import FitRequest, FitResult
 from firstpage.rankers.fit.training_data import InMemory, TrainingData, Transform, with_weights
 from firstpage.rankers.model_files import parameter_to_json, save

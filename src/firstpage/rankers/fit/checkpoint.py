@@ -17,8 +17,7 @@ import numpy as np
 from firstpage.data.dataset import Dataset
 from firstpage.data.io.json_files import JsonFormat, json_digest, write_json
 from firstpage.errors import DataError, FirstpageWarning
-from firstpage.rankers.fit.progress import Step, Watcher
-from firstpage.rankers.fit.record import Record, versions
+from firstpage.rankers.fit.progress import Record, Step, Watcher, versions
 from firstpage.rankers.fit.training_data import TrainingData
 from firstpage.solvers.solver import AnySolver, Objective, Resume, SolverResult, SolverState
 from firstpage.types import Floats

@@ -11,8 +11,15 @@ from firstpage.data.dataset import Dataset
 from firstpage.errors import FirstpageWarning
 from firstpage.measures.measure import Measure
 from firstpage.rankers.fit.checkpoint import Checkpoint
-from firstpage.rankers.fit.progress import DEFAULT_PATIENCE, Score, Step, Watcher
-from firstpage.rankers.fit.record import Record, fit_record, versions
+from firstpage.rankers.fit.progress import (
+    DEFAULT_PATIENCE,
+    Record,
+    Score,
+    Step,
+    Watcher,
+    fit_record,
+    versions,
+)
 from firstpage.rankers.fit.training_data import TrainingData
 from firstpage.scorers.scorer import Scoring
 from firstpage.types import Floats

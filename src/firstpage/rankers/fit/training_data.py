@@ -18,7 +18,7 @@ from firstpage.losses.levels import query_sums
 from firstpage.losses.listwise import relevance
 from firstpage.losses.loss import Loss, safe_inverse
 from firstpage.rankers.fit.checks import varies, warn_of_overlap
-from firstpage.rankers.fit.record import Record
+from firstpage.rankers.fit.progress import Record
 from firstpage.rankers.trees.growth import (
     Gradients,
     Growth,

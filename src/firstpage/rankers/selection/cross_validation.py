@@ -18,7 +18,7 @@ from firstpage.measures.evaluate import evaluate
 from firstpage.measures.measure import Measure
 from firstpage.measures.registry import MeasureLike, measures_by_text
 from firstpage.measures.significance import adjust_p_values, randomization
-from firstpage.rankers.fit.record import Record
+from firstpage.rankers.fit.progress import Record
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.selection.tuning import tune
 from firstpage.table import Table

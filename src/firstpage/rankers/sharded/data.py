@@ -18,7 +18,7 @@ from firstpage.errors import DataError
 from firstpage.losses.loss import Loss
 from firstpage.measures.sharded import StoredTask
 from firstpage.rankers.fit.checks import warn_of_shared_queries
-from firstpage.rankers.fit.record import Record
+from firstpage.rankers.fit.progress import Record
 from firstpage.rankers.fit.training_data import (
     BoostingRanker,
     Chosen,
