@@ -1,4 +1,4 @@
-"""Is a learned measure better than DCG, and are more judgments worth their cost?
+"""Is a learned measure better than DCG, and would more judgments improve it?
 
 Both questions are answered on held-out pairs: by a comparison with DCG, and by the learning curve,
 its extrapolation, and a confidence interval of that.
@@ -45,7 +45,7 @@ class DCGComparison:
     pairs : int
         Number of held-out preferences.
     verdict : {"better", "not better", "unknown"}
-        "better" where the whole interval is above 0; "unknown" where nothing could be held out.
+        "better" where the complete interval is above 0; "unknown" where nothing could be held out.
     """
 
     learned: float
@@ -56,7 +56,7 @@ class DCGComparison:
 
     @property
     def verdict(self) -> DCGVerdict:
-        """Return "better" only where the whole interval is above 0."""
+        """Return "better" only where the complete interval is above 0."""
         if not np.isfinite(self.learned):
             return "unknown"
         return "better" if self.interval[0] > 0 else "not better"
@@ -170,7 +170,7 @@ EXPONENTS = np.arange(0.3, 1.51, 0.1)  # candidates; errors decrease like pairs^
 MIN_ADAPTIVE_PAIRS = 20  # pairs from which C and the next pair are chosen by the pairs so far
 MIN_PAIRS, MIN_QUERIES = 100, 20  # below which no advice is given
 ADDITIONAL_PAIRS = 100  # for which the gain in accuracy is estimated
-MIN_GAIN = 0.01  # accuracy that the additional pairs must add to be worth their cost
+MIN_GAIN = 0.01  # accuracy that the additional pairs must add to be advised
 ROUNDS = 200  # of the bootstrap over queries
 AdviceVerdict = Literal["stop", "continue", "unclear", "too few"]
 VERDICT_TEXTS: dict[AdviceVerdict, str] = {
@@ -208,7 +208,7 @@ class Advice:
     known : bool
         Whether there are enough data for advice.
     verdict : {"stop", "continue", "unclear", "too few"}
-        "stop" where the whole interval is below .01, "continue" where it is above.
+        "stop" where the complete interval is below .01, "continue" where it is above.
     stop : bool
         Whether the verdict is "stop".
 
@@ -258,7 +258,7 @@ class Advice:
 
     @property
     def verdict(self) -> AdviceVerdict:
-        """Return "stop" or "continue" where the whole interval supports it."""
+        """Return "stop" or "continue" where the complete interval supports it."""
         low, high = self.interval
         if not self.known:
             return "too few"

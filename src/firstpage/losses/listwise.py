@@ -1,4 +1,4 @@
-"""Losses of whole lists: Plackett-Luce (ListMLE), cross entropy (ListNet), cosine, squares."""
+"""Listwise losses: Plackett-Luce (ListMLE), cross entropy (ListNet), cosine, squares."""
 
 from __future__ import annotations
 

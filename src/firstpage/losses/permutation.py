@@ -1,4 +1,4 @@
-"""Cross entropy of whole permutations (ListNet as first printed), for up to 12 documents."""
+"""Cross entropy of complete permutations (ListNet as first printed), for up to 12 documents."""
 
 from __future__ import annotations
 

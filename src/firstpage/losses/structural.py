@@ -1,4 +1,4 @@
-"""Structural hinges: the most violated ranking of each query is found exactly inside the loss."""
+"""Structural hinges: the loss computes the most violated ranking of each query exactly."""
 
 from __future__ import annotations
 

@@ -178,9 +178,9 @@ def test_only_c_ordered_arrays_are_accepted(cache: Path) -> None:
 SCRIPT = """
 import sys
 import firstpage as fp
-found = fp.evaluate([2.0, 1.0] * 30000, [0, 1] * 30000, qid=sorted(list(range(30000)) * 2),
+result = fp.evaluate([2.0, 1.0] * 30000, [0, 1] * 30000, qid=sorted(list(range(30000)) * 2),
                     measures=["NDCG@10", "AP", "RR", "P@5"])
-print(round(found["RR"], 6), [m for m in ("numba", "scipy", "sklearn", "rich") if m in sys.modules])
+print(round(result["RR"], 6), [m for m in ("numba", "scipy", "sklearn", "rich") if m in sys.modules])
 """
 
 

@@ -43,14 +43,14 @@ def test_every_fold_has_the_same_weight_in_the_mean() -> None:
 
 
 def test_differences_are_differences_of_means() -> None:
-    apart, p = RESULT.differences("A", "AP")["B"]
-    assert apart == pytest.approx(RESULT.mean("B", "AP") - RESULT.mean("A", "AP"))
+    difference, p = RESULT.differences("A", "AP")["B"]
+    assert difference == pytest.approx(RESULT.mean("B", "AP") - RESULT.mean("A", "AP"))
     assert 0 < p <= 1
     rows = list(csv.DictReader(folds_csv(RESULT, baseline="A").splitlines()))
     means = [float(row["mean"]) for row in rows]
     assert float(rows[1]["difference"]) == pytest.approx(means[1] - means[0])
     (contents,) = RESULT.to_dict("A")["differences"]
-    assert contents["difference"] == apart
+    assert contents["difference"] == difference
 
 
 def test_seed_deviation_is_that_of_the_means() -> None:

@@ -76,7 +76,7 @@ class QueryMeasure:
 
 
 CHUNK_ROWS = 1 << 14  # binned at a time
-SINGLE_THREAD_BINS = 1 << 20  # bins to sum that are not worth a second thread
+SINGLE_THREAD_BINS = 1 << 20  # bins up to which a second thread does not pay off
 MAX_TABLE_BYTES = 8 << 30  # of a table of weak rankers by queries
 Allocator = Callable[[tuple[int, ...], Any], Array]
 """(shape, dtype) -> an uninitialized array, which may be on disk."""

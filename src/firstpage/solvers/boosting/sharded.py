@@ -15,7 +15,7 @@ from firstpage.types import Floats
 
 ChosenSteps = tuple[tuple[int, float], ...]
 """(weak ranker, step) of each round."""
-BYTES_PER_DOCUMENT = 80  # of an open shard, about
+BYTES_PER_DOCUMENT = 80  # approximate memory of an open shard
 
 
 class BoostingShard:
@@ -42,7 +42,7 @@ class BoostingShard:
         self._mapped_files.release()
 
     def loss_sums(self, chosen: ChosenSteps, trial: ChosenSteps) -> tuple[tuple[Floats, ...], int]:
-        """Return the sums for the loss after the chosen steps and a trial step, which is not kept;
+        """Return the sums for the loss after the chosen steps and a trial step, which is not taken;
         and the number of documents with a score other than 0."""
         self._replay(chosen)
         scores = self._scores

@@ -42,7 +42,7 @@ class BoostingTerm(Protocol):
     def edge_sums(self, pool: WeakRankerPool, learned: bool) -> Floats:
         """Return the edges before they are scaled, at the scores of the last `loss_sums`.
 
-        `learned` tells whether any document of any shard has a score other than 0.
+        `learned` is whether any document of any shard has a score other than 0.
         """
         ...
 

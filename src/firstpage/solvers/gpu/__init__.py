@@ -1,1 +1,1 @@
-"""Fitting on a GPU: whole passes over features and losses, by PyTorch and Triton."""
+"""Fitting on a GPU: complete passes over features and losses, by PyTorch and Triton."""

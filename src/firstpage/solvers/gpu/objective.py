@@ -151,7 +151,7 @@ class NetworkObjective(_DeviceObjective):
         self._offsets = host.offsets
 
     def __call__(self, params: Floats) -> tuple[float, Floats]:
-        """Return value and gradient, in chunks of whole queries whose hidden layer fits."""
+        """Return value and gradient, in chunks of complete queries whose hidden layer fits."""
         flat = on(self.device, params.astype(np.float32))
         value, gradient = 0.0, torch().zeros(self.size, dtype=torch().float64, device=self.device)
         for lo, hi in query_ranges(self._offsets, CHUNK_ROWS):
