@@ -5,14 +5,18 @@ Losses are computed by Triton without padding: one value per query, one derivati
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from firstpage.data.truth import Truth
+from firstpage.errors import DataError, missing_dependency
 from firstpage.losses.loss import LossTerm, ShortLists
-from firstpage.solvers.gpu.libraries import checked, has_kernels, on, torch
 from firstpage.solvers.objective import BlockObjective, query_ranges
 from firstpage.solvers.solver import LossWithErrors, Objective
 from firstpage.types import Array, Bools, Floats, Ints
@@ -359,3 +363,37 @@ class PermutationTermOnDevice:
 def _lengths(lists: ShortLists) -> list[int]:
     """Return the different lengths of lists of two or more documents."""
     return [m for m in np.unique(np.diff(lists.firsts)).tolist() if m > 1]
+
+
+@cache
+def torch() -> ModuleType:
+    """Return PyTorch; raise an error that says how to install it if it is missing."""
+    try:
+        return import_module("torch")
+    except ImportError as error:
+        raise missing_dependency("torch", "torch", "fitting on a device") from error
+
+
+def on(device: str, array: Array) -> Tensor:
+    """Return a writable copy of an array as a tensor on the device."""
+    return checked(device, lambda: torch().tensor(array, device=device))
+
+
+def checked(device: str, create: Callable[[], Tensor]) -> Tensor:
+    """Return the created tensor; PyTorch's errors about the device become one line."""
+    try:
+        return create()
+    except (RuntimeError, AssertionError, TypeError) as error:
+        reason = str(error).splitlines()[0]
+        raise DataError(f"device {device!r} cannot be used ({reason}).") from error
+
+
+def has_kernels(device: str) -> bool:
+    """Return whether losses can be computed there: by Triton on CUDA, or by its interpreter."""
+    if not (device.startswith("cuda") or os.environ.get("TRITON_INTERPRET") == "1"):
+        return False
+    try:
+        import triton  # noqa: F401
+    except ImportError:
+        return False
+    return True
