@@ -13,17 +13,12 @@ two cores; the load of the machine and the CPU time per request are printed with
 from __future__ import annotations
 
 import argparse
-import asyncio
-import gc
-import json
 import os
 import platform
-import subprocess
 import sys
 import tempfile
 import time
 import warnings
-from collections import deque
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote_plus
@@ -31,7 +26,7 @@ from urllib.parse import quote_plus
 import numpy as np
 
 from common import seconds, show, versions
-from serve import Line, Server
+from serve import Server, results_of, start_clients
 
 RATE, BAR = 20.0, 0.060
 GRADES = {"1": 4, "2": 3, "3": 2, "4": 1}  # Cranfield's codes; others are not relevant
@@ -70,90 +65,39 @@ def collection(folder: Path) -> tuple[Path, Path, list[str]]:
     return folder / "cran.index", folder / "model.json", texts
 
 
-class Load:
-    """Requests at fixed times, over as many connections as are needed at once."""
-
-    def __init__(self, given: dict[str, Any]) -> None:
-        self.given = given
-        self.requests = [request.encode() for request in given["requests"]]
-        self.free: deque[Line] = deque()
-        self.times: list[float] = []
-        self.errors: list[str] = []
-
-    async def run(self) -> None:
-        for request in self.requests[:20]:  # both sides warm
-            line = self.free.popleft() if self.free else await Line(self.given["port"]).open()
-            await line.post(request)
-            self.free.append(line)
-        rate = self.given["rate"]
-        count = int(rate * self.given["seconds"])
-        start, pending = time.perf_counter() + 0.1, set[asyncio.Task[None]]()
-        for number in range(count):
-            due = start + number / rate
-            wait = due - time.perf_counter()
-            if wait > 0:
-                await asyncio.sleep(wait)
-            call = asyncio.create_task(self.send(due, self.requests[number % len(self.requests)]))
-            pending.add(call)
-            call.add_done_callback(pending.discard)
-        await asyncio.gather(*pending)
-
-    async def send(self, due: float, request: bytes) -> None:
-        try:
-            line = self.free.popleft() if self.free else await Line(self.given["port"]).open()
-            status, _, body = await line.post(request)
-        except (OSError, asyncio.IncompleteReadError) as error:
-            self.errors.append(repr(error))
-            return
-        self.times.append(time.perf_counter() - due)
-        self.free.append(line)
-        if status != 200:
-            self.errors.append(f"{status} {body[:200]!r}")
-
-
-def client() -> None:
-    """The client's process: what to do comes in, what was measured goes out."""
-    load = Load(json.load(sys.stdin))
-    gc.disable()  # its pauses would be charged to the server
-    asyncio.run(load.run())
-    json.dump({"times": load.times, "errors": load.errors}, sys.stdout)
-
-
-def measured(server: Server, path: str, texts: list[str], length: float) -> dict[str, Any]:
+def measure(server: Server, path: str, texts: list[str], duration: float) -> dict[str, Any]:
+    """Return latencies, errors and CPU time of the server for all queries in turn."""
     requests = [
         f"GET {path.format(quote_plus(text))} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" for text in texts
     ]
-    given = {"port": server.port, "rate": RATE, "seconds": length, "requests": requests}
-    before = server.cpu()
-    done = subprocess.run(
-        [sys.executable, __file__, "--client"], input=json.dumps(given), stdout=subprocess.PIPE,
-        text=True, check=True,
-    )  # fmt: skip
-    return {**json.loads(done.stdout), "cpu": server.cpu() - before}
+    settings = {
+        "port": server.port, "rate": RATE, "seconds": duration, "collect_responses": False,
+        "requests": [request.encode().hex() for request in requests],
+    }  # fmt: skip
+    before = server.cpu_seconds()
+    results = results_of(start_clients(settings))
+    return {**results, "cpu": server.cpu_seconds() - before}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=30.0)
-    parser.add_argument("--client", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.client:
-        return client()
     rows, failed = [], []
     with tempfile.TemporaryDirectory() as name:
         index, model, texts = collection(Path(name))
         server = Server(model, "--index", str(index))
         try:
             for label, path in PATHS.items():
-                report = measured(server, path, texts, options.seconds)
-                times = np.sort(report["times"])
-                p50, p99 = (float(np.quantile(times, share)) for share in (0.5, 0.99))
-                each = report["cpu"] / (len(times) + 20)
+                results = measure(server, path, texts, options.seconds)
+                times = np.sort(results["times"])
+                p50, p99 = (float(np.quantile(times, q)) for q in (0.5, 0.99))
+                each = results["cpu"] / (len(times) + 20)
                 rows.append([
                     label, f"{RATE:g}/s", str(len(times)), *map(seconds, (p50, p99, times[-1])),
-                    seconds(each), str(len(report["errors"])), "yes" if p99 < BAR else "no",
+                    seconds(each), str(len(results["errors"])), "yes" if p99 < BAR else "no",
                 ])  # fmt: skip
-                failed += [f"{label}: {error}" for error in report["errors"]]
+                failed += [f"{label}: {error}" for error in results["errors"]]
         finally:
             server.stop()
     head = ["request", "rate", "answers", "p50", "p99", "longest", "CPU each", "errors",

@@ -65,7 +65,7 @@ class LoadTest:
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
-        self.request = bytes.fromhex(settings["request"])
+        self.requests = [bytes.fromhex(request) for request in settings["requests"]]
         self.idle: deque[Connection] = deque()
         self.times: list[float] = []
         self.errors: list[str] = []
@@ -75,9 +75,9 @@ class LoadTest:
         """Send all requests and wait for the responses."""
         for _ in range(CONNECTIONS):
             self.idle.append(await Connection(self.settings["port"]).open())
-        for _ in range(20):  # warm-up
+        for number in range(20):  # warm-up
             connection = self.idle.popleft()
-            await connection.post(self.request)
+            await connection.post(self.requests[number % len(self.requests)])
             self.idle.append(connection)
         rate = self.settings["rate"]
         count = int(rate * self.settings["seconds"])
@@ -87,19 +87,19 @@ class LoadTest:
             wait = due - time.perf_counter()
             if wait > 0:
                 await asyncio.sleep(wait)
-            task = asyncio.create_task(self.send(due))
+            task = asyncio.create_task(self.send(due, self.requests[number % len(self.requests)]))
             pending.add(task)  # finished tasks are dropped: a long set would delay the loop
             task.add_done_callback(pending.discard)
         await asyncio.gather(*pending)
 
-    async def send(self, due: float) -> None:
-        """Send one request that was due at this time."""
+    async def send(self, due: float, request: bytes) -> None:
+        """Send a request that was due at this time."""
         try:
             if self.idle:
                 connection = self.idle.popleft()
             else:
                 connection = await Connection(self.settings["port"]).open()
-            status, model, body = await connection.post(self.request)
+            status, model, body = await connection.post(request)
         except (OSError, asyncio.IncompleteReadError) as error:
             self.errors.append(repr(error))
             return
@@ -107,7 +107,7 @@ class LoadTest:
         self.idle.append(connection)
         if status != 200:
             self.errors.append(f"{status} {body[:200]!r}")
-        else:
+        elif self.settings["collect_responses"]:
             self.responses.setdefault(model, set()).add(body)
 
 
@@ -118,6 +118,25 @@ def client() -> None:
     asyncio.run(load.run())
     responses = {model: [b.hex() for b in bodies] for model, bodies in load.responses.items()}
     json.dump({"times": load.times, "errors": load.errors, "responses": responses}, sys.stdout)
+
+
+def start_clients(settings: dict[str, Any]) -> subprocess.Popen[bytes]:
+    """Start a process that sends requests with these settings."""
+    clients = subprocess.Popen(
+        [sys.executable, __file__, "--client"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert clients.stdin is not None
+    clients.stdin.write(json.dumps(settings).encode())
+    clients.stdin.close()
+    return clients
+
+
+def results_of(clients: subprocess.Popen[bytes]) -> dict[str, Any]:
+    """Wait for the clients; return their results."""
+    assert clients.stdout is not None
+    results: dict[str, Any] = json.loads(clients.stdout.read())
+    clients.wait()
+    return results
 
 
 def http_request(body_format: str, X: np.ndarray) -> bytes:
@@ -200,24 +219,17 @@ def measure(
         server = Server(live)
         settings = {
             "port": server.port, "rate": rate, "seconds": duration,
-            "request": http_request(body_format, X).hex(),
+            "requests": [http_request(body_format, X).hex()], "collect_responses": True,
         }  # fmt: skip
         before = server.cpu_seconds()
-        clients = subprocess.Popen(
-            [sys.executable, __file__, "--client"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
-        assert clients.stdin is not None
-        assert clients.stdout is not None
-        clients.stdin.write(json.dumps(settings).encode())
-        clients.stdin.close()
+        clients = start_clients(settings)
         replacements, end = 0, time.perf_counter() + duration
         while replace_model and time.perf_counter() < end and clients.poll() is None:
             time.sleep(1.0)
             replacements += 1
             (folder / "next.json").write_bytes(contents[replacements % 2])
             os.replace(folder / "next.json", live)
-        results = json.loads(clients.stdout.read())
-        clients.wait()
+        results = results_of(clients)
         results["cpu"] = server.cpu_seconds() - before
         server.stop()
         results["wrong"] = 0
