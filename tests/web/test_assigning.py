@@ -65,7 +65,7 @@ def test_a_study_with_both_tools(site: Site) -> None:
         ("pairs", DEFAULT_STRATEGY), ("grades", "five-grade"),
     }  # fmt: skip
     assert len({(t.query, t.person) for t in rows}) == len(rows) == 16, (
-        "nobody judges a query twice"
+        "no assessor judges a query twice"
     )
 
 
