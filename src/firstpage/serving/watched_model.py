@@ -80,6 +80,7 @@ class WatchedModel:
             except (FirstpageError, OSError, MemoryError) as error:
                 refused = " ".join(str(error).split()) or "not enough memory"
             except Exception as error:  # a file must never stop the server
+                log.exception("%s: cannot be served", self.path)
                 refused = f"{self.path}: cannot be served ({error!r})."
             if refused is not None:
                 self._refuse(printable(refused))
