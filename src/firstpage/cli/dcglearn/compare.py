@@ -20,7 +20,9 @@ from firstpage.cli.help import documented_command
     "  --scores ours.scores --scores theirs.scores",
 )
 @click.argument("arguments", nargs=-1, metavar="MEASURE MEASURE [DATA]")
-@click.option("--qrels", type=options.FILE, help="Judgments in TREC format, instead of DATA.")
+@click.option(
+    "--qrels", type=options.FILE, help="Judgments (TREC qrels or truth.jsonl), instead of DATA."
+)
 @click.option(
     "--run", "--runs", "runs", type=options.FILE, multiple=True,
     help="Run in TREC format; repeat the option.",
