@@ -80,7 +80,7 @@ def command(
         from firstpage.data.formats.trec import write_run
         from firstpage.interop.read.feature_log import read_logged_run
 
-        ranking = read_logged_run(file, run.stem)
+        ranking = read_logged_run(file)
         write_run(ranking, run)
         print(f"wrote {ranking} to {run}", file=sys.stderr)
 

@@ -45,7 +45,7 @@ def check_writable(data: Dataset) -> None:
 def _not_writable(name: str, kind: str, separator: str) -> DataError:
     reason = f"it has {separator}" if name else "it is empty"
     return DataError(
-        f"the {kind} {name!r} cannot be written as LETOR text ({reason}); write .parquet, .csv or "
+        f"the {kind} {name!r} cannot be written to a LETOR file ({reason}); write .parquet or "
         ".npz instead."
     )
 

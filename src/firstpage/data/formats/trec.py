@@ -30,7 +30,7 @@ from firstpage.data.groups import (
     offsets_from_lengths,
     query_rows,
 )
-from firstpage.data.ids import BLANKS, Ids, encode_text
+from firstpage.data.ids import BLANKS, Ids, check_identifier, encode_text
 from firstpage.data.io.files import read_all, write_bytes
 from firstpage.errors import DataError, FirstpageWarning, location
 from firstpage.kernels.formatting import find_separator
@@ -604,8 +604,8 @@ def write_run(run: Run, path: str | os.PathLike[str]) -> None:
     """Write a run: lines of `query Q0 document rank score tag`, best score first.
 
     Documents of equal score are written by descending id, trec_eval's order.  Fields are separated
-    by blanks, or by tabs if an id or the tag contains a blank; a warning says that trec_eval does
-    not read such a file.
+    by blanks, or by tabs if an id contains a blank; a warning says that trec_eval does not read
+    such a file.
 
     Parameters
     ----------
@@ -617,8 +617,8 @@ def write_run(run: Run, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     DataError
-        If an id or the tag is empty or contains a tab or a line end, or a document occurs twice in
-        a query.
+        If an id is empty or contains a tab or a line end, the tag contains a blank, or a document
+        occurs twice in a query.
 
     Examples
     --------
@@ -632,7 +632,8 @@ def write_run(run: Run, path: str | os.PathLike[str]) -> None:
     """
     ends = run.offsets.tolist()
     tag = run.name or "firstpage"
-    separator = _field_separator(run, path, tag)
+    separator = _field_separator(run, path)
+    check_identifier(tag, "tag", "a TREC file")
     with write_bytes(Path(path)) as out:
         for query, lo, hi in zip(run.queries, ends, ends[1:], strict=False):
             rows = zip(run.values[lo:hi].tolist(), run.docids[slice(lo, hi)], strict=True)
@@ -643,8 +644,8 @@ def write_run(run: Run, path: str | os.PathLike[str]) -> None:
             out.write(encode_text("".join(lines)))
 
 
-def _field_separator(table: Column, target: str | os.PathLike[str], tag: str = "tag") -> str:
-    """Return a blank, or a tab if an id or the tag contains blanks, with a warning.
+def _field_separator(table: Column, target: str | os.PathLike[str]) -> str:
+    """Return a blank, or a tab if an id contains a blank, with a warning.
 
     Raises an error for what a TREC file cannot represent: repeated documents, and ids that would
     not be read back unchanged.
@@ -660,9 +661,7 @@ def _field_separator(table: Column, target: str | os.PathLike[str], tag: str = "
             f"{query!r}, which a TREC file does not allow; drop one."
         )
     example = ""
-    for names, kind in (
-        (table.queries, "query id"), (table.docids, "document id"), (Ids.from_values([tag]), "tag"),
-    ):  # fmt: skip
+    for names, kind in ((table.queries, "query id"), (table.docids, "document id")):
         filled = bool((names.ends > names.starts).all())
         if filled and find_separator(names.data, names.starts, names.ends, TAB) < 0:
             continue
