@@ -159,9 +159,8 @@ def read_qrels_option(path: Path | None, confidences: bool = False) -> Qrels | N
 
 
 def join_judgments(
-    datasets: Sequence[Dataset | Shards | None], qrels: Qrels | None, unjudged: str,
-    source: str | None = None,
-) -> list[Any]:  # fmt: skip
+    datasets: Sequence[Any], qrels: Qrels | None, unjudged: str, source: str | None = None
+) -> list[Any]:
     """Return datasets with the labels of --qrels, and print what was joined in one line."""
     from firstpage.data.joins import join_labels
     from firstpage.data.shards.shards import Shards
@@ -176,7 +175,7 @@ def join_judgments(
                 f"{data.source}: --qrels needs data in memory, not shards; join the judgments "
                 "before: firstpage convert DATA TARGET --qrels FILE."
             )
-    joined, report = join_labels(cast("list[Dataset]", present), qrels, unjudged)
+    joined, report = join_labels(present, qrels, unjudged)
     note_once(str(report if source is None else replace(report, source=source)))
     rest = iter(joined)
     return [None if data is None else next(rest) for data in datasets]
