@@ -52,7 +52,7 @@ def command(
     \b
     ranklib      model file of RankLib -> model (model.json)
     quepid       judgments as CSV (query,docid,rating) -> qrels
-    feature-log  responses with features (Elasticsearch, OpenSearch, Solr) -> data file
+    feature-log  Elasticsearch, OpenSearch or Solr responses -> data file
     clicks       lists shown and clicked, CSV or JSON lines -> pairs (CSV)
     """
     options.only_with("feature-log", kind == "feature-log", "qrels", "run")
