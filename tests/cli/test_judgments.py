@@ -209,3 +209,21 @@ def test_convert_reads_truth_files(files: Path, run) -> None:
     assert fp.read_qrels("t.qrels").to_dict() == fp.read_truth("truth.jsonl").to_dict()
     result = run("convert", "truth.jsonl", "t.parquet")
     assert (result.returncode, "Qrels has no features" in result.stderr) == (1, True)
+
+
+def test_queries_without_judgments_are_not_measured(files: Path, run) -> None:
+    fp.write_qrels(fp.read_qrels("all.qrels").select_queries(np.arange(9)), "nine.qrels")
+    run("train", "ListNet", "labeled.txt", "-o", "m.json")
+    note = "all.txt: 6 of 15 queries are not in the judgments, and not measured."
+    result = run("evaluate", "all.txt", "--qrels", "nine.qrels", "--model", "m.json", "--json")
+    assert note in result.stderr
+    expected = fp.evaluate(fp.load("m.json").predict(DATA[:9]), DATA[:9])["NDCG@10"]
+    assert json.loads(result.stdout)["measures"]["NDCG@10"] == pytest.approx(expected)
+    result = run(
+        "crossval", "all.txt", "ListNet", "--folds", "3", "--qrels", "nine.qrels", "--json"
+    )
+    assert note in result.stderr
+    assert json.loads(result.stdout)["queries"] == 9
+    fp.write_scores(DATA.y, "good.scores")
+    result = run("evaluate", "all.txt", "--qrels", "nine.qrels", "--scores", "good.scores")
+    assert (result.returncode, "--scores of all documents cannot" in result.stderr) == (1, True)

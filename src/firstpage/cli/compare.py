@@ -63,7 +63,7 @@ def command(
     shared.check_rel(parse(measures or DEFAULT_MEASURES))
     kind = outputs.report_format(format_, as_json, output)
     outputs.check_per_query(per_query)
-    truth: Any = shared.read_truth(data, qrels, bool(run))
+    truth: Any = shared.read_truth(data, qrels, bool(run), bool(scores))
     systems = shared.read_systems([*scores, *run], truth, bool(run))
     if run:
         truth = shared.as_qrels(truth)

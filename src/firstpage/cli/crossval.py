@@ -107,6 +107,8 @@ def command(
     if data.is_file():
         dataset = shared.read_data(data, labeled=qrels is None)
         (dataset,) = shared.join_judgments([dataset], judgments, unjudged)
+        if judgments is not None:
+            dataset = shared.measured_queries(dataset, judgments)
         fold_list = split_folds(dataset, folds or 5, seed)
     else:
         fold_list = read_folds(data)
@@ -119,6 +121,8 @@ def command(
         for fold in fold_list:
             splits = [getattr(fold, name) for name in fold.splits]
             joined = shared.join_judgments(splits, judgments, unjudged, str(data))
+            if judgments is not None:
+                joined = [shared.measured_queries(each, judgments) for each in joined]
             fold.datasets.update(zip(fold.splits, joined, strict=True))
 
     with shared.status_line("cross-validation") as show:

@@ -182,7 +182,7 @@ def join_judgments(
 
 
 def read_truth(
-    data: Path | None, qrels: Path | None, of_run: bool = False
+    data: Path | None, qrels: Path | None, of_run: bool = False, scored: bool = False
 ) -> Dataset | Column | Shards:
     """Read the ground truth from DATA or from --qrels, or from DATA with the labels of --qrels."""
     if data is None and qrels is None:
@@ -194,7 +194,30 @@ def read_truth(
         assert judgments is not None
         return judgments
     read = read_data_or_shards(data, labeled=judgments is None)
-    return read if judgments is None else join_judgments([read], judgments, "zero")[0]
+    if judgments is None:
+        return read
+    (joined,) = join_judgments([read], judgments, "zero")
+    measured: Dataset = measured_queries(joined, judgments)
+    if len(measured) < len(joined) and scored:
+        raise FirstpageError(
+            f"{data}: some of its queries have no judgments, so --scores of all documents cannot "
+            "be measured; write a run (firstpage convert DATA x.run --scores) and give --run."
+        )
+    return measured
+
+
+def measured_queries(data: Dataset, qrels: Qrels) -> Dataset:
+    """Return the queries that the judgments contain: others are not measured, as in trec_eval."""
+    from firstpage.data.joins import match_queries
+
+    judged = match_queries(data.queries, qrels.queries) >= 0
+    if judged.all():
+        return data
+    note_once(
+        f"{data.source}: {int((~judged).sum()):,} of {len(data):,} queries are not in the "
+        "judgments, and not measured."
+    )
+    return data[judged]
 
 
 def read_scores_of(truth: Dataset | Column | Shards, path: Path) -> Any:
