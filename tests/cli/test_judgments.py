@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
+from tests.cli.test_label import folder  # noqa: F401
 
 DATA = fp.Synthetic(queries=15, docs=8, features=3, grades=3, seed=2).dataset()
 DATA = replace(DATA, docids=fp.Run.from_arrays(DATA.qid, range(DATA.n_docs), DATA.y).docids)
@@ -227,3 +228,14 @@ def test_queries_without_judgments_are_not_measured(files: Path, run) -> None:
     fp.write_scores(DATA.y, "good.scores")
     result = run("evaluate", "all.txt", "--qrels", "nine.qrels", "--scores", "good.scores")
     assert (result.returncode, "--scores of all documents cannot" in result.stderr) == (1, True)
+
+
+def test_exported_truth_is_read(folder: Path, run) -> None:  # noqa: F811
+    run("label", "export", "labels", "-o", "truth.qrels")
+    run("label", "export", "labels", "--format", "jsonl", "-o", "truth.jsonl")
+    truth = fp.read_truth("truth.jsonl")
+    assert truth.to_dict() == fp.read_qrels("truth.qrels").to_dict()
+    rows = [json.loads(line) for line in Path("truth.jsonl").read_text().splitlines()]
+    assert truth.query_weights is not None
+    expected = [np.mean(row["confidence"]) for row in rows]
+    assert truth.query_weights.tolist() == pytest.approx(expected)
