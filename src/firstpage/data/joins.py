@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
-from firstpage.data.dataset import Dataset
-from firstpage.data.formats.trec import Column, Qrels
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.data.truth import Truth
@@ -16,7 +15,24 @@ from firstpage.errors import DataError
 from firstpage.kernels.hashing import join_ids
 from firstpage.types import Bools, Floats, Ints
 
+if TYPE_CHECKING:
+    from firstpage.data.dataset import Dataset
+    from firstpage.data.formats.trec import Qrels
+
 UNJUDGED = ("zero", "drop")
+
+
+class Documents(Protocol):
+    """Documents with ids, grouped by query: a Run, Qrels, or a Dataset with document ids."""
+
+    @property
+    def queries(self) -> Ids: ...
+    @property
+    def offsets(self) -> Ints: ...
+    @property
+    def docids(self) -> Ids: ...
+    @property
+    def source(self) -> str: ...
 
 
 def match_queries(queries: Ids, others: Ids) -> Ints:
@@ -26,7 +42,7 @@ def match_queries(queries: Ids, others: Ids) -> Ints:
 
 
 def join_documents(
-    run: Column, other: Column, partner: Ints, other_name: str = "the judgments"
+    run: Documents, other: Documents, partner: Ints, other_name: str = "the judgments"
 ) -> Ints:
     """Return the row in `other` of every document of the run, -1 where there is none.
 
@@ -40,7 +56,7 @@ def join_documents(
     other_sizes[partner >= 0] = all_other_sizes[partner[partner >= 0]]
     capacity = 1 << max(4, (2 * int((sizes + other_sizes).max(initial=1)) - 1).bit_length())
     table = np.full(capacity, -1, np.int64)
-    rows = np.empty(len(run.values), np.int64)
+    rows = np.empty(len(run.docids), np.int64)
     left, right = run.docids, other.docids
     code = join_ids(
         left.data, left.starts, left.ends, left.hashes, run.offsets,
@@ -54,7 +70,7 @@ def join_documents(
     return rows
 
 
-def _duplicate_error(column: Column, row: int, name: str) -> DataError:
+def _duplicate_error(column: Documents, row: int, name: str) -> DataError:
     query = column.queries[int(np.searchsorted(column.offsets, row, side="right")) - 1]
     return DataError(
         f"{column.source or name}: document {column.docids[row]!r} occurs twice in query {query!r}."
@@ -176,8 +192,7 @@ def _judged_rows(data: Dataset, qrels: Qrels) -> tuple[Ints, Ints]:
             f"{data.source}: {unnamed:,} of {data.n_docs:,} documents have no id, by which "
             "judgments are joined."
         )
-    zeros = np.zeros(data.n_docs)
-    documents = Column(data.queries, data.offsets, data.docids, zeros, "", data.source)
+    documents = cast("Documents", data)
     partner = match_queries(data.queries, qrels.queries)
     rows = join_documents(documents, qrels, partner)
     if not (rows >= 0).any():
@@ -185,16 +200,16 @@ def _judged_rows(data: Dataset, qrels: Qrels) -> tuple[Ints, Ints]:
     return partner, rows
 
 
-def _no_match(documents: Column, qrels: Qrels, partner: Ints) -> str:
+def _no_match(documents: Documents, qrels: Qrels, partner: Ints) -> str:
     """Return the message about data and judgments without a common document."""
-    if not len(documents.values) or not len(qrels.values):
+    if not len(documents.docids) or not len(qrels.docids):
         return f"{documents.source} or {_name(qrels)} has no documents."
     shared = np.flatnonzero((partner >= 0) & (np.diff(documents.offsets) > 0))
     query = int(shared[0]) if len(shared) else 0
     row = int(documents.offsets[query])
     judged = int(qrels.offsets[partner[query]]) if len(shared) else 0
     name, document = _pair(documents, row)
-    other_name, other_document = _pair(qrels, min(judged, len(qrels.values) - 1))
+    other_name, other_document = _pair(qrels, min(judged, len(qrels.docids) - 1))
     return (
         f"{documents.source} and {_name(qrels)} share no document: the data have document "
         f"{document!r} of query {name!r}, the judgments document {other_document!r} of query "
@@ -227,13 +242,13 @@ def _weights(qrels: Qrels, partner: Ints) -> Floats | None:
     return weights
 
 
-def _pair(column: Column, row: int) -> tuple[str, str]:
+def _pair(column: Documents, row: int) -> tuple[str, str]:
     """Return query and document of a row."""
     query = int(np.searchsorted(column.offsets, row, side="right")) - 1
     return column.queries[query], column.docids[row]
 
 
-def _name(qrels: Column) -> str:
+def _name(qrels: Qrels) -> str:
     return qrels.source or qrels.name or "the judgments"
 
 
@@ -297,8 +312,9 @@ def intersect(graded: Dataset, ordered: Dataset) -> tuple[Dataset, Truth]:
     indices = np.array(rows, np.int64)
     offsets = offsets_from_lengths(counts)
     names, docids = graded.queries[np.array(queries, np.int64)], graded.docids[indices]
-    data = Dataset(
-        graded.X[indices], graded.y[indices], offsets, names, docids,
-        graded.feature_names, f"{graded.source} and {ordered.source}",
+    data = replace(
+        graded, X=graded.X[indices], y=graded.y[indices], offsets=offsets, queries=names,
+        docids=docids, source=f"{graded.source} and {ordered.source}", row_order=None, recipe=None,
+        query_weights=None,
     )  # fmt: skip
     return data, Truth(np.array(levels), offsets, names).full_order()

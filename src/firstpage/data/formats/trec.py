@@ -203,7 +203,18 @@ class Column:
         }
 
     def select_queries(self, queries: Ints) -> Self:
-        """Return the queries of these numbers, in this order."""
+        """Return the queries of these numbers, in this order.
+
+        Parameters
+        ----------
+        queries : ndarray of int
+            The indices of the queries.
+
+        Returns
+        -------
+        Qrels or Run
+            An object of this class.
+        """
         rows = query_rows(self.offsets, queries)
         return replace(
             self,
@@ -258,7 +269,18 @@ class Qrels(Column):
         check_query_weights(self.query_weights, len(self), self.source or "judgments")
 
     def select_queries(self, queries: Ints) -> Self:
-        """Return the queries of these numbers, in this order."""
+        """Return the queries of these numbers, in this order.
+
+        Parameters
+        ----------
+        queries : ndarray of int
+            The indices of the queries.
+
+        Returns
+        -------
+        Qrels or Run
+            An object of this class.
+        """
         weights = self.query_weights
         selected = super(Qrels, replace(self, query_weights=None)).select_queries(queries)
         return replace(selected, query_weights=None if weights is None else weights[queries])
@@ -406,8 +428,6 @@ def _hide_blanks(text: Bytes, kind: type[Column]) -> Bytes:
     Blanks then separate all fields, as the kernel expects.  The length of the text does not change.
     """
     tabs = np.flatnonzero(text == TAB)
-    if not len(tabs):
-        return text
     blank = (text == 32) | ((text >= 11) & (text <= 13))
     line_feeds = np.flatnonzero(text == LINE_FEED)
     tabs_per_line = np.diff(np.searchsorted(tabs, line_feeds), prepend=0)
@@ -431,7 +451,7 @@ def _read(cls: type[ColumnType], path: Path) -> ColumnType:
     """Return the column of a TREC file."""
     raw = read_all(path)
     original = np.frombuffer(raw if raw.endswith(b"\n") else raw + b"\n", np.uint8)
-    text = _hide_blanks(original, cls)
+    text = _hide_blanks(original, cls) if b"\t" in raw else original
     n_lines = int(np.count_nonzero(text == 10))
     query, starts, ends, values = (np.empty(n_lines, t) for t in "qqqd")
     ranks = np.empty(n_lines, np.int64)
