@@ -115,11 +115,19 @@ def graded_lists(folder: Path) -> None:
 def for_import(folder: Path) -> None:
     """A model of RankLib, judgments of Quepid, a feature log and clicks."""
     (folder / "ranklib.txt").write_text("## Coordinate Ascent\n1:0.5 2:0.25 4:-1.0\n")
-    (folder / "quepid.csv").write_text("query,docid,rating\nred shoes,d1,3\nred shoes,d2,0\n")
-    features = [{"name": "title", "value": 2.5}, {"name": "body"}]
-    hits = [{"_id": d, "fields": {"_ltrlog": [{"log": features}]}} for d in ("d1", "d2", "d3")]
-    line = {"query": "red shoes", "response": {"hits": {"hits": hits}}}
-    (folder / "log.jsonl").write_text(json.dumps(line) + "\n")
+    ratings = ["query,docid,rating"]
+    lines = []
+    for query, best in (("red shoes", 2), ("straw hat", 1), ("blue scarf", 3)):
+        ratings += [f"{query},d{n},{3 if n == best else 0}" for n in (1, 2, 3)]
+        hits = [
+            {"_id": f"d{n}", "_score": 4.0 - n, "fields": {"_ltrlog": [{"log": [
+                {"name": "title", "value": float(n == best)}, {"name": "body", "value": 1.5 * n},
+            ]}]}}
+            for n in (1, 2, 3, 4)
+        ]  # fmt: skip
+        lines.append(json.dumps({"query": query, "response": {"hits": {"hits": hits}}}) + "\n")
+    (folder / "quepid.csv").write_text("\n".join([*ratings, ""]))
+    (folder / "log.jsonl").write_text("".join(lines))
     shown = ["query,docid,position,clicked", "q,d1,1,0", "q,d2,2,1", ""]
     (folder / "clicks.csv").write_text("\n".join(shown))
 
