@@ -149,6 +149,17 @@ class BoundLinear:
         return self.scoring(params).predict(X)
 
 
+def float64_gradient(X: Features, score_gradient: Floats) -> tuple[Floats, Floats]:
+    """Return X' g and the Euclidean norm of every column, in float64 whatever the type of X."""
+    gradient, squares = np.empty(X.shape[1]), np.empty(X.shape[1])
+    if isinstance(X, np.ndarray):
+        kernel.float64_vjp(X, score_gradient, gradient, squares)
+    else:
+        kernel.sparse_vjp(X.data, X.indices, X.indptr, score_gradient, gradient)
+        squares = np.asarray(X.power(2).sum(axis=0), np.float64).ravel()
+    return gradient, np.sqrt(squares)
+
+
 def inverse_scales(squares: Floats, rows: int, l2: float) -> Floats:
     """Return the factors that scale features of these sums of squares to about 1."""
     scale = np.sqrt(squares / max(rows, 1) + l2)

@@ -9,7 +9,6 @@ number of threads changes nothing, not even the last bit.
 from __future__ import annotations
 
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,13 +16,11 @@ from firstpage.data.truth import Truth
 from firstpage.engine.threads import Lanes, resolve
 from firstpage.losses.levels import query_sums
 from firstpage.losses.loss import Loss, safe_inverse
+from firstpage.scorers.linear import float64_gradient
 from firstpage.scorers.scorer import BoundScorer
 from firstpage.solvers.score_space import ScoreSpace, bind_weighting, loss_error_bound
 from firstpage.solvers.solver import LossWithErrors
 from firstpage.types import BoundKernel, Floats, Ints
-
-if TYPE_CHECKING:
-    from firstpage.data.dataset import Features
 
 BLOCK_BYTES = 1 << 21  # of features: what stays in the caches of a core
 SAMPLE_ROWS = 20  # rows per parameter, from which the preconditioner is estimated
@@ -146,25 +143,25 @@ class BlockObjective:
         """
         ends = self.offsets[lo : hi + 1]
         a, b, lengths = int(ends[0]), int(ends[-1]), np.diff(ends)
-        X = self.scorer.X[a:b].astype(np.float64, copy=False)
-        scores, values, grad = X @ params, np.empty(hi - lo), np.empty(b - a)
+        X = self.scorer.X[a:b]
+        scores, values, grad = self.scorer.predict(params, X), np.empty(hi - lo), np.empty(b - a)
         self.target.bind_slice(lo, hi, scores, values, grad)()
         query_weights = self.query_weights[lo:hi]
         grad *= np.repeat(query_weights, lengths)
 
         unit = float(np.finfo(np.float64).eps)
         loss_unit = LOSS_ROUNDINGS * unit * int(lengths.max(initial=0))
-        column_norms = _column_norms(X)
+        gradient, column_norms = float64_gradient(X, grad)
         below = np.repeat(_query_maxima(scores, ends - a), lengths) - scores
         score_error = (self.size + 2) * unit * float(column_norms @ np.abs(params))
-        score_error += loss_unit * float(np.linalg.norm(below))
+        score_error += loss_unit * _norm(below)
         hessian_norms = query_weights * self.target.hessian_scale()[lo:hi]
-        grad_norm = float(np.linalg.norm(grad))
+        grad_norm = _norm(grad)
         grad_error = float(hessian_norms.max(initial=0.0)) * score_error
         grad_error += (loss_unit + (b - a) * unit) * grad_norm
         loss_error = grad_norm * score_error
         loss_error += (loss_unit + (hi - lo) * unit) * float(query_weights @ np.abs(values))
-        return float(query_weights @ values), X.T @ grad, loss_error, column_norms * grad_error
+        return float(query_weights @ values), gradient, loss_error, column_norms * grad_error
 
     def score_range(self, params: Floats) -> tuple[float, float]:
         """Return the widest range of scores in a query, and the greatest absolute score."""
@@ -214,13 +211,9 @@ class BlockObjective:
         return loss_error_bound(self.target, self._values, self.query_weights)
 
 
-def _column_norms(X: Features) -> Floats:
-    """Return the Euclidean norm of every column."""
-    if isinstance(X, np.ndarray):
-        squares = np.asarray(np.einsum("ij,ij->j", X, X), np.float64)
-    else:
-        squares = np.asarray(X.power(2).sum(axis=0), np.float64).ravel()
-    return np.sqrt(squares)
+def _norm(values: Floats) -> float:
+    """Return the Euclidean norm, without the threads of BLAS, which cost more than this sum."""
+    return float(np.sqrt(np.square(values).sum()))
 
 
 def _query_maxima(scores: Floats, ends: Ints) -> Floats:
