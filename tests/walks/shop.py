@@ -39,7 +39,7 @@ def assess(query, left, right):
 def page(query, left, right):
     """Prefer the page whose documents are better, the first ones above all."""
     values = [
-        sum(grade(query, item["key"]) / 2**rank for rank, item in enumerate(side.items))
+        sum(grade(query, item["id"]) / 2**rank for rank, item in enumerate(side.items))
         for side in (left, right)
     ]
     return (values[0] > values[1]) - (values[0] < values[1])

@@ -106,7 +106,9 @@ def test_a_letor_file_labeled_anew(firstpage: Command, folder: Path) -> None:
     """docs/data.md: features exist; assessors compare documents, and training reads their order."""
     firstpage("index products.jsonl -o shop.index")
     firstpage("candidates shop.index queries.jsonl --depth 15 -o bm25.run")
-    firstpage("features shop.index queries.jsonl bm25.run --set short -o data.txt")
+    firstpage(
+        "features shop.index queries.jsonl bm25.run --set short --qrels graded.qrels -o data.txt"
+    )
     firstpage(
         "label setup labels --letor data.txt --queries queries.jsonl --collection products.jsonl "
         "--k 3 --assessor ada"
@@ -127,7 +129,7 @@ def test_runs_pooled_from_three_systems(firstpage: Command, folder: Path) -> Non
     """docs/label.md: three systems are compared on judgments of their pooled documents."""
     firstpage("index products.jsonl -o shop.index")
     for name, options in {
-        "plain": "", "title": "--field-weight title=5", "short": "--k1 0.5 --b 0.2",
+        "plain": "", "title": "--weight title=5", "short": "--k1 0.5 --b 0.2",
     }.items():  # fmt: skip
         firstpage(f"candidates shop.index queries.jsonl --depth 20 {options} -o {name}.run")
     firstpage(

@@ -128,10 +128,13 @@ def _format(content: str, name: str | None, output: Path) -> str:
     """Return the format by its name, else by the suffix of the file; refuse an unknown suffix."""
     from firstpage.data.io.files import suffix_of
 
-    chosen = name or suffix_of(output)[0].lstrip(".") or FORMATS[content][0]
-    if chosen in FORMATS[content]:
-        outputs.check_suffix(output, (chosen,), "-o")
-        return chosen
+    suffix = suffix_of(output)[0]
+    fitting = [kind for kind in FORMATS[content] if suffix in ("", *outputs.suffixes(kind))]
+    if name in FORMATS[content]:
+        outputs.check_suffix(output, (name,), "-o")
+        return name
+    if name is None and (len(fitting) == 1 or not suffix):
+        return fitting[0]
     if name is not None:
         raise click.UsageError(f"--content {content} is written as {', '.join(FORMATS[content])}.")
     suffixes = " or ".join(f".{name}" for name in FORMATS[content])
