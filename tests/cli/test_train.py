@@ -49,7 +49,7 @@ def test_train_rank_and_evaluate_agree_with_python(files: Path, run) -> None:
     scores = fp.read_scores("s.txt")
     test = fp.read_letor("test.txt")
     assert scores.tolist() == fp.load("m.json").predict(test).tolist()
-    assert run("rank", "m.json", "test.txt", "--trec", "-o", "s.run").returncode == 0
+    assert run("rank", "m.json", "test.txt", "-o", "s.run").returncode == 0
     evaluation = fp.evaluate(fp.read_run("s.run"), to_qrels(test), measures="NDCG@10")
     assert evaluation["NDCG@10"] == pytest.approx(
         fp.evaluate(scores, test, measures="NDCG@10")["NDCG@10"], abs=1e-3
@@ -287,8 +287,7 @@ def test_crossval_csv_and_latex_have_one_number_per_cell(files: Path, run) -> No
         (["train", "listnet", "train.txt", "-o", "nowhere/m"], 2, "cannot be written"),
         (["train", "listnet", ".", "-o", "m"], 1, "contains different splits"),
         (["train", "listnet", "train.txt", "--valid", "vali.txt", "--tune", "--trials-to", "t.xlsx", "-o", "m"], 2, "end in .csv or .json"),
-        (["rank", "m.json", "test.txt", "-o", "s.run"], 2, "add --trec"),
-        (["rank", "m.json", "test.txt", "--tag", "x", "-o", "s"], 2, "--tag requires --trec"),
+        (["rank", "m.json", "test.txt", "--tag", "x", "-o", "s"], 2, "--tag requires a run"),
         (["explain", "m.json", "-o", "m.csv"], 2, "end in .txt, .json or .html"),
         (["crossval", ".", "ListNet", "-o", "r.pdf"], 2, "end in .txt, .json, .csv, .md, .tex or .html"),
         (["train", "listnet", "nan.txt", "-o", "m"], 1, "nan.txt contains NaN or inf: feature 2 of row 2"),

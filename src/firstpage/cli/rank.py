@@ -13,13 +13,16 @@ from firstpage.cli.help import documented_command
 @documented_command(
     "rank",
     "firstpage rank model.json test.txt -o scores.txt",
-    "firstpage rank model.json test.txt --trec --tag ours -o ours.run",
+    "firstpage rank model.json test.txt --tag ours -o ours.run",
 )
 @click.argument("model", type=options.FILE)
 @click.argument("data", type=options.FILE)
 @options.output("scores", "run", required=True, help="Write the scores to this file.")
 @click.option(
-    "--trec", is_flag=True, help="Write a run in TREC format instead; needs document ids."
+    "--trec",
+    is_flag=True,
+    show_default="by the suffix of -o",
+    help="Write a run in TREC format, which needs document ids.",
 )
 @click.option("--tag", metavar="NAME", show_default="the ranker's name", help="Tag of the run.")
 @options.pad
@@ -30,9 +33,9 @@ def command(
 ) -> None:  # fmt: skip
     """Score the documents of DATA with a model.
 
-    Writes one score per line, in the order of DATA, which is a file or a folder of shards and
-    needs no labels.  Features are matched by name, in any order, if both DATA and MODEL have
-    names; else DATA must have as many features as MODEL.
+    Writes a TREC run (.run), or one score per line in the order of DATA.  DATA is a file or a
+    folder of shards, and needs no labels.  Features are matched by name, in any order, if both
+    DATA and MODEL have names; else DATA must have as many features as MODEL.
     """
     from firstpage.data.formats.letor import write_scores
     from firstpage.data.formats.registry import SUFFIXES
@@ -43,15 +46,14 @@ def command(
     from firstpage.rankers.fit.checks import check_finite, restore_row_order
     from firstpage.rankers.model_files import read_model
 
-    if not trec and SUFFIXES.get(suffix_of(output)[0]) == "run":
-        raise click.UsageError(f"-o {output} names a run; add --trec, or let it end in .txt.")
+    trec = trec or SUFFIXES.get(suffix_of(output)[0]) == "run"
     outputs.check_suffix(output, ("run" if trec else "scores",), "-o")
-    options.only_with("--trec", trec, "tag")
+    options.only_with("a run (--trec, or -o NAME.run)", trec, "tag")
     scoring_model = read_model(model)
     documents = shared.read_data_or_shards(data, labeled=False)
     if isinstance(documents, Shards):
         if trec:
-            raise click.UsageError("--trec needs data in memory, not shards.")
+            raise click.UsageError("a run needs data in memory, not shards; write scores (.txt).")
         write_scores(scoring_model.predict(documents, engine, pad), output)
         return
     options.only_with(options.SHARD_FOLDER, False, "engine")
@@ -59,7 +61,7 @@ def command(
     scores = scoring_model.predict(documents, pad=pad)
     if trec:
         if documents.docids is None:
-            raise DataError(f"{data}: has no document ids, which a run needs; leave out --trec.")
+            raise DataError(f"{data}: has no document ids, which a run needs; write scores (.txt).")
         write_run(to_run(documents, scores, tag or scoring_model.ranker), output)
     else:
         write_scores(restore_row_order(scores, documents.row_order), output)

@@ -24,6 +24,11 @@ BEFORE_ID = np.frombuffer(b" #docid = ", np.uint8)
 def check_writable(data: Dataset) -> None:
     """Refuse labels and identifiers that would not be read back unchanged."""
     not_finite = np.flatnonzero(~np.isfinite(data.y))
+    if len(not_finite) == len(data.y) > 0:
+        raise DataError(
+            "the data has no labels, which LETOR text needs; join judgments (--qrels), or write "
+            ".parquet."
+        )
     if len(not_finite):
         query = int(np.searchsorted(data.offsets, not_finite[0], "right")) - 1
         raise DataError(

@@ -1,0 +1,167 @@
+"""Whole paths, each from raw files in an empty folder to a verdict, by the commands that users type.
+
+Each walk is on the page of the person who would do it.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import firstpage as fp
+from tests.walks.conftest import Command
+from tests.walks.shop import write_search_log
+
+pytest.importorskip("tantivy")
+pytest.importorskip("starlette")
+
+pytestmark = pytest.mark.slow
+
+
+def test_texts_only(firstpage: Command, folder: Path) -> None:
+    """docs/texts.md: no judgment exists; a lead lets assessors order the first five documents."""
+    firstpage("index products.jsonl -o shop.index")
+    firstpage("candidates shop.index queries.jsonl --depth 20 -o bm25.run")
+    firstpage(
+        "label setup labels --index shop.index --queries queries.jsonl --depth 20 --k 5 "
+        "--assessor ada"
+    )
+    firstpage("label judge labels --assessor ada --function taste:assess")
+    firstpage("label export labels -o truth.qrels")
+    firstpage("features shop.index queries.jsonl bm25.run --qrels truth.qrels -o data.parquet")
+    verdict = firstpage("crossval data.parquet RankSVM --folds 3 --run bm25.run -t NDCG@5")
+    assert "RankSVM" in verdict
+    assert "bm25" in verdict
+    firstpage("train RankSVM data.parquet --normalize minmax -o model.json")
+    results = firstpage("search shop.index --model model.json", "red leather shoe")
+    assert "sku-" in results
+
+
+def test_texts_and_graded_judgments(firstpage: Command, folder: Path) -> None:
+    """docs/search.md: judgments exist; tuned BM25 is the baseline."""
+    firstpage("index products.jsonl -o shop.index")
+    firstpage(
+        "candidates shop.index queries.jsonl --depth 30 --tune --qrels graded.qrels --folds 3 "
+        "-o bm25.run"
+    )
+    firstpage("features shop.index queries.jsonl bm25.run -o features.parquet")
+    verdict = firstpage(
+        "crossval features.parquet RankSVM --qrels graded.qrels --folds 3 --run bm25.run -t NDCG@10"
+    )
+    assert "RankSVM" in verdict
+    joined = firstpage("describe features.parquet --qrels graded.qrels")
+    assert "30 queries" in joined
+    firstpage("train RankSVM features.parquet --qrels graded.qrels -o model.json")
+    firstpage("rank model.json features.parquet -o learned.run")
+    assert "NDCG@10" in firstpage(
+        "compare --qrels graded.qrels --run bm25.run --run learned.run -m NDCG@10"
+    )
+
+
+def test_a_study_with_two_tools(firstpage: Command, folder: Path) -> None:
+    """docs/label.md: the same queries are judged by pairs and by grades, and both leave."""
+    firstpage("index products.jsonl -o shop.index")
+    firstpage(
+        "label setup study --index shop.index --queries queries.jsonl --first 6 --depth 12 --k 5 "
+        "--tool pairs --tool grades --assessor ada --assessor ben"
+    )
+    for login in ("ada", "ben"):
+        firstpage(f"label judge study --assessor {login} --function taste:assess")
+    firstpage("label export study --tool grades -o grades.qrels")
+    firstpage("label export study --tool pairs -o pairs.qrels")
+    known = json.loads(Path("known.json").read_text())
+    grades = fp.read_qrels("grades.qrels").to_dict()
+    assert grades
+    for query, documents in grades.items():
+        for document, given in documents.items():
+            assert given == known[query].get(document, 0)
+    pairs = fp.read_qrels("pairs.qrels").to_dict()
+    for query, documents in pairs.items():
+        assert sorted(documents.values(), reverse=True)[:5] == [5, 4, 3, 2, 1], query
+
+
+def test_a_search_log_with_judgments_of_quepid(firstpage: Command, folder: Path) -> None:
+    """docs/export.md: features logged by Elasticsearch, judgments of Quepid, before and after."""
+    write_search_log(folder)
+    firstpage("import quepid quepid.csv -o quepid.qrels")
+    firstpage("import feature-log log.jsonl --qrels quepid.qrels --run before.run -o data.parquet")
+    data = fp.read("data.parquet")
+    assert set(data.feature_names) == {"title bm25", "clicks", "text bm25"}
+    assert "leather" in " ".join(map(str, data.queries))
+    firstpage("train RankSVM data.parquet -o model.json")
+    assert "title bm25" in firstpage("explain model.json")
+    firstpage("rank model.json data.parquet -o after.run")
+    verdict = firstpage(
+        "compare --qrels quepid.qrels --run before.run --run after.run -m NDCG@10 --baseline before"
+    )
+    assert "30 queries" in verdict
+    exported = firstpage("export model.json --to elasticsearch -o plugin")
+    assert exported is not None
+    assert "title bm25" in "".join(p.read_text() for p in Path("plugin").rglob("*.json"))
+
+
+def test_a_letor_file_labeled_anew(firstpage: Command, folder: Path) -> None:
+    """docs/data.md: features exist; assessors compare documents, and training reads their order."""
+    firstpage("index products.jsonl -o shop.index")
+    firstpage("candidates shop.index queries.jsonl --depth 15 -o bm25.run")
+    firstpage(
+        "features shop.index queries.jsonl bm25.run --set short --qrels graded.qrels -o data.txt"
+    )
+    firstpage(
+        "label setup labels --letor data.txt --queries queries.jsonl --collection products.jsonl "
+        "--k 3 --assessor ada"
+    )
+    firstpage("label judge labels --assessor ada --function taste:assess")
+    firstpage("label export labels -o truth.jsonl")
+    truth = fp.read_truth("truth.jsonl")
+    assert len(truth.queries) == 30
+    told = firstpage("train ListMLE data.txt --qrels truth.jsonl -o model.json")
+    assert "confidence" in told
+    firstpage("label export labels --content data -o judged.txt")
+    assert fp.read("judged.txt").feature_names == fp.read("data.txt").feature_names
+    verdict = firstpage("crossval judged.txt ListMLE RankSVM --folds 3 -t NDCG@3")
+    assert "ListMLE" in verdict
+
+
+def test_runs_pooled_from_three_systems(firstpage: Command, folder: Path) -> None:
+    """docs/label.md: three systems are compared on judgments of their pooled documents."""
+    firstpage("index products.jsonl -o shop.index")
+    for name, options in {
+        "plain": "", "title": "--weight title=5", "short": "--k1 0.5 --b 0.2",
+    }.items():  # fmt: skip
+        firstpage(f"candidates shop.index queries.jsonl --depth 20 {options} -o {name}.run")
+    firstpage(
+        "label setup pool --index shop.index --queries queries.jsonl --run plain.run "
+        "--run title.run --run short.run --pool depth --depth 10 --tool grades --assessor ada"
+    )
+    firstpage("label judge pool --assessor ada --function taste:assess")
+    firstpage("label export pool -o pool.qrels")
+    verdict = firstpage(
+        "compare --qrels pool.qrels --run plain.run --run title.run --run short.run -m NDCG@10"
+    )
+    assert "30 queries" in verdict
+
+
+def test_pages_of_two_runs_to_a_measure(firstpage: Command, folder: Path) -> None:
+    """docs/dcglearn.md: editors compare first pages; rankers are trained for what they prefer."""
+    firstpage("index products.jsonl -o shop.index")
+    firstpage("candidates shop.index queries.jsonl --depth 20 -o plain.run")
+    firstpage("candidates shop.index queries.jsonl --depth 20 --k1 0.2 --b 0.9 -o other.run")
+    firstpage(
+        "label setup pages --tool lists --index shop.index --queries queries.jsonl "
+        "--run plain.run --run other.run --k 5 --qrels graded.qrels --assessor ada"
+    )
+    firstpage("label judge pages --assessor ada --function taste:page")
+    firstpage("label export pages --content preferences -o preferences.jsonl")
+    firstpage("dcglearn learn preferences.jsonl --K 5 --rounds 0 -o measure.json")
+    firstpage("features shop.index queries.jsonl plain.run --qrels graded.qrels -o data.parquet")
+    firstpage(
+        "train", 'AdaRank(measure="NDCG(measure.json)@5")', "data.parquet", "-o", "model.json"
+    )
+    firstpage("rank model.json data.parquet -o learned.run")
+    verdict = firstpage(
+        "compare --qrels graded.qrels --run plain.run --run learned.run -m NDCG(measure.json)@5"
+    )
+    assert "NDCG(measure.json)@5" in verdict
