@@ -16,9 +16,9 @@ from firstpage.serving.snippets import WordTerms
 from firstpage.text.features import TextFeatures
 from firstpage.text.forward import Matcher, Query
 from firstpage.text.index import Index
+from firstpage.text.manifest import MANIFEST
 from firstpage.text.retrieval import BM25
 from firstpage.text.search import CANDIDATES
-from firstpage.text.storage import MANIFEST
 from firstpage.types import Array, Floats, Ints
 
 WARM_UP_TERMS = 3  # of the query that is searched before the first request
