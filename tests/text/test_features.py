@@ -133,8 +133,11 @@ def test_own_features(index: Index, run: Run) -> None:
         for d in row
     ]
     np.testing.assert_array_equal(data.X[:, 1:], np.column_stack([expected, expected]))
-    again = TextFeatures.from_recipe(index, features.recipe(), "model")
+    again = TextFeatures.from_recipe(index, features.recipe(), "model", own)
     assert again.names == features.names
+    for named in ([], own[:1]):
+        with pytest.raises(DataError, match="model: uses the function '.*' as a feature"):
+            TextFeatures.from_recipe(index, features.recipe(), "model", named)
 
 
 OWN_REFUSED = [

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -141,14 +142,16 @@ def _tuned_by_fold(
     """Return candidates whose scoring was tuned on the queries of other folds."""
     from firstpage.data.folds import fold_subsets
     from firstpage.data.formats.trec import Run
+    from firstpage.text.tuning import Pools
 
-    listed = _in_run_order(index, queries, depth)
+    listed = _with_candidates(index, queries)
+    pools = Pools(index.forward, index.engine, listed, qrels)
     table: dict[str, dict[str, float]] = {name: {} for name, _ in listed}
     with shared.progress_bar("tuning") as progress:
         for number, subsets in enumerate(fold_subsets(len(listed), folds, seed), 1):
             test = [listed[i] for i in subsets[-1].tolist()]
-            train = [listed[i] for subset in subsets[:-1] for i in subset.tolist()]
-            scoring, value = index.tune(train, qrels)
+            train = {listed[i][0] for subset in subsets[:-1] for i in subset.tolist()}
+            scoring, value = pools.tune(train)
             shared.note(f"fold {number}: {scoring}, with NDCG@10 {value:.4f} on its training data.")
             table |= index.candidates(test, depth, scoring).to_dict()
             if progress is not None:
@@ -156,7 +159,7 @@ def _tuned_by_fold(
     return Run.from_dict(table, "bm25")
 
 
-def _in_run_order(index: Index, queries: Queries, depth: int) -> list[tuple[str, str]]:
+def _with_candidates(index: Index, queries: Queries) -> list[tuple[str, str]]:
     """Return the queries with candidates: those that a data file of features contains."""
     return [(name, text) for name, text in queries if index.search(text, 1)]
 
@@ -202,7 +205,8 @@ def features_command(
     from firstpage.text.features import TextFeatures
     from firstpage.text.index import Index
 
-    sys.path.insert(0, "")  # functions of one's own are usually in this folder
+    if own:
+        shared.search_current_folder()
     with shared.progress_bar("embedding") if embed else nullcontext() as progress:
         computed = TextFeatures(Index(index), features, own, embed=embed, progress=progress)
     typed = _read_queries(queries, query_format, ordinal)
@@ -225,11 +229,15 @@ def features_command(
 @click.option("--model", type=options.FILE, help="Model that ranks the candidates.")
 @options.integer("--depth", default=10, help="Documents to show.")
 @options.integer("--candidates", default=100, help="With --model: documents that it ranks.")
+@click.option(
+    "--feature", "own", multiple=True, metavar="MODULE:FUNCTION",
+    help="With --model: feature of your own that the model may use; may be repeated.",
+)  # fmt: skip
 @click.option("--explain", is_flag=True, help="With --model: show what adds most to each score.")
 @options.as_json
 def search_command(
-    index: Path, text: str, model: Path | None, depth: int, candidates: int, explain: bool,
-    as_json: bool,
+    index: Path, text: str, model: Path | None, depth: int, candidates: int, own: tuple[str, ...],
+    explain: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Search an index for a typed TEXT.
 
@@ -237,8 +245,10 @@ def search_command(
     """
     from firstpage.text.search import Searcher
 
-    options.only_with("--model", model is not None, "explain", "candidates")
-    searcher = Searcher(index, model, candidates)
+    options.only_with("--model", model is not None, "explain", "candidates", "own")
+    if own:
+        shared.search_current_folder()
+    searcher = Searcher(index, model, candidates, own)
     results = searcher.search(text, depth, 5 if explain else 0)
     outputs.write_text(_json(searcher, results) if as_json else _text(searcher, results), None)
 
@@ -247,11 +257,15 @@ def _json(searcher: Searcher, results: SearchResults) -> str:
     rows = [
         {
             "rank": rank, "id": name, "score": score, "first_stage_rank": int(before),
-            "document": searcher.index.document(name),
+            "document": document,
             **({"reasons": dict(results.reasons[rank - 1])} if results.reasons else {}),
         }
-        for rank, (name, score, before) in enumerate(
-            zip(results.ids, results.scores.tolist(), results.first_stage_ranks, strict=True), 1
+        for rank, (name, score, before, document) in enumerate(
+            zip(
+                results.ids, results.scores.tolist(), results.first_stage_ranks,
+                searcher.index.documents(results.ids), strict=True,
+            ),
+            1,
         )
     ]  # fmt: skip
     return json.dumps({"query": results.text, "candidates": results.n_candidates, "results": rows})
@@ -261,20 +275,20 @@ def _text(searcher: Searcher, results: SearchResults) -> str:
     if not results.ids:
         return "no document matches."
     lines = []
-    rows = zip(results.ids, results.scores, results.first_stage_ranks, strict=True)
-    for rank, (name, score, before) in enumerate(rows, 1):
+    documents = searcher.index.documents(results.ids)
+    rows = zip(results.ids, results.scores, results.first_stage_ranks, documents, strict=True)
+    for rank, (name, score, before, document) in enumerate(rows, 1):
         moved = "" if searcher.model is None or before == rank else f"  (first stage: {before})"
         lines.append(f"{rank:>3}. {name}  {score:.4f}{moved}")
-        lines.append(f"     {_title(searcher.index, name)}")
+        lines.append(f"     {_title(searcher.index, document)}")
         if results.reasons:
             reasons = (f"{feature} {value:+.3f}" for feature, value in results.reasons[rank - 1])
             lines.append(f"     {', '.join(reasons)}")
     return "\n".join(lines)
 
 
-def _title(index: Index, name: str) -> str:
+def _title(index: Index, document: Mapping[str, Any]) -> str:
     """Return the beginning of a document's first text field in one line."""
-    document = index.document(name)
     texts = (str(document[field]) for field in index.schema.analyzers if field in document)
     text = " ".join(next(texts, "").split())
     return text if len(text) <= MAX_TITLE else text[: MAX_TITLE - 1] + "…"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -30,8 +30,9 @@ from firstpage.text.manifest import (
     read_manifest,
     write_manifest,
 )
-from firstpage.text.retrieval import BM25, retrieve, tune
+from firstpage.text.retrieval import BM25, retrieve
 from firstpage.text.schema import SAMPLE, Schema
+from firstpage.text.tuning import Pools
 from firstpage.text.writer import IndexChanges, IndexWriter, create
 from firstpage.types import Floats, Ints, Progress
 
@@ -80,6 +81,8 @@ class Index:
         The latent semantic space, if there is one.
     latent_vectors : ndarray of shape (n_rows, n_dimensions)
         The coordinates of every document in the latent space.
+    generation : int
+        The number of the last change of documents or latent space.
     fingerprint : str
         A digest of what features depend on: fields, analyzers and latent space.
 
@@ -290,6 +293,14 @@ class Index:
         )
 
     @property
+    def generation(self) -> int:
+        """The number of the last change of documents or latent space, which grows by 1 with each.
+
+        `set_scoring` does not change it.
+        """
+        return int(self._manifest["generation"])
+
+    @property
     def fingerprint(self) -> str:
         """A digest of what features depend on: fields, analyzers and latent space."""
         latent = self._manifest["latent"]
@@ -435,7 +446,8 @@ class Index:
         value : float
             The mean NDCG of these queries.
         """
-        return tune(self.forward, self.engine, queries, qrels, depth, progress)
+        pools = Pools(self.forward, self.engine, queries, qrels, depth)
+        return pools.tune(progress=progress)
 
     @property
     def scoring(self) -> BM25:
@@ -460,4 +472,24 @@ class Index:
         DataError
             If the document is not in the index.
         """
-        return self.engine.source(int(self.forward.rows([name], str(self.path))[0]))
+        return self.documents([name])[0]
+
+    def documents(self, names: Sequence[str]) -> list[dict[str, Any]]:
+        """Return the fields of several documents, faster than one by one.
+
+        Parameters
+        ----------
+        names : sequence of str
+            The ids of the documents.
+
+        Returns
+        -------
+        list of dict
+            The values as they were indexed, in the order of the ids.
+
+        Raises
+        ------
+        DataError
+            If a document is not in the index.
+        """
+        return self.engine.sources(self.forward.rows(names, str(self.path)).tolist())
