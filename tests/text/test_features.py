@@ -136,7 +136,7 @@ def test_own_features(index: Index, run: Run) -> None:
     again = TextFeatures.from_recipe(index, features.recipe(), "model", own)
     assert again.names == features.names
     for named in ([], own[:1]):
-        with pytest.raises(DataError, match="model: uses the function '.*' as a feature"):
+        with pytest.raises(DataError, match=r"model: uses the function '.*' as a feature"):
             TextFeatures.from_recipe(index, features.recipe(), "model", named)
 
 

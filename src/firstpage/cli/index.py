@@ -43,7 +43,7 @@ from firstpage.cli.help import documented_command
 )
 @click.option(
     "--format", "format_", metavar="NAME", show_default="by the file",
-    help="Format of DOCUMENTS: jsonl, csv, tsv, parquet, trec, smart or folder.",
+    help="Format of DOCUMENTS: jsonl, csv, tsv, parquet, trec, smart, npl or folder.",
 )  # fmt: skip
 @options.integer(
     "--latent", default=128, minimum=0, help="Dimensions of the latent semantic space; 0 for none."
@@ -56,8 +56,8 @@ def command(
 ) -> None:  # fmt: skip
     """Create or change an index of texts.
 
-    DOCUMENTS are files of JSON lines, CSV, TSV, Parquet, TREC text or SMART, also compressed, or
-    folders of text and HTML files.  A document has an id (`id`, `docid`, `docno`, ..), usually a
+    DOCUMENTS are files of JSON lines, CSV, TSV, Parquet, TREC text, SMART or NPL, also compressed,
+    or folders of text and HTML files.  A document has an id (`id`, `docid`, `docno`, ..), usually a
     `title` and a `text`, and any other fields.
     """
     from firstpage.text.documents import read_documents

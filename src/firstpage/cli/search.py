@@ -28,7 +28,7 @@ query_options = options.combine(
     click.argument("queries", type=options.FILE),
     click.option(
         "--query-format", metavar="NAME", show_default="by the file",
-        help="Format of QUERIES: jsonl, csv, tsv, parquet, trec, smart or lines.",
+        help="Format of QUERIES: jsonl, csv, tsv, parquet, trec, smart, npl or lines.",
     ),
     click.option(
         "--ordinal", is_flag=True, help="Number the queries 1, 2, .. in their order."
@@ -40,6 +40,22 @@ def _read_queries(path: Path, format_: str | None, ordinal: bool) -> Queries:
     from firstpage.text.queries import read_queries
 
     return read_queries(path, format_, "ordinal" if ordinal else "ids")
+
+
+def _read_judgments(path: Path, queries: Queries) -> Qrels:
+    """Return judgments; report if their ids of queries are other than those of the queries."""
+    from firstpage.data.formats.trec import read_qrels
+
+    qrels = read_qrels(path)
+    known, judged = set(queries.ids), set(qrels.queries)
+    if known & judged and known - judged and judged - known:
+        shared.note(
+            f"{path}: {len(known - judged)} of {len(known)} queries are not judged, and "
+            f"{len(judged - known)} of {len(judged)} judged queries are not among the queries, "
+            f"such as {min(judged - known)!r}; if the judgments number the queries in their order, "
+            "use --ordinal."
+        )
+    return qrels
 
 
 @documented_command(
@@ -79,7 +95,7 @@ def candidates_command(
     Searches INDEX for the texts of QUERIES, scores the best documents by BM25 over weighted fields
     and writes a run, which `features`, `evaluate` and `label setup` read.
     """
-    from firstpage.data.formats.trec import read_qrels, write_run
+    from firstpage.data.formats.trec import write_run
     from firstpage.text.index import Index
 
     if tune != (qrels is not None):
@@ -90,11 +106,12 @@ def candidates_command(
     options.only_with("--folds", folds is not None, "seed")
     opened = Index(index)
     typed = _read_queries(queries, query_format, ordinal)
-    if qrels is not None and folds is not None:
-        run = _tuned_by_fold(opened, typed, read_qrels(qrels), depth, folds, seed)
+    judgments = None if qrels is None else _read_judgments(qrels, typed)
+    if judgments is not None and folds is not None:
+        run = _tuned_by_fold(opened, typed, judgments, depth, folds, seed)
     else:
-        if qrels is not None:
-            scoring: BM25 | None = _tune(opened, typed, read_qrels(qrels))
+        if judgments is not None:
+            scoring: BM25 | None = _tune(opened, typed, judgments)
         else:
             scoring = _scoring(opened, k1, b, weights)
         with shared.progress_bar("candidates") as progress:
@@ -201,7 +218,7 @@ def features_command(
     a model trained on them can search INDEX.
     """
     from firstpage.data.formats.registry import write
-    from firstpage.data.formats.trec import read_qrels, read_run
+    from firstpage.data.formats.trec import read_run
     from firstpage.text.features import TextFeatures
     from firstpage.text.index import Index
 
@@ -210,7 +227,7 @@ def features_command(
     with shared.progress_bar("embedding") if embed else nullcontext() as progress:
         computed = TextFeatures(Index(index), features, own, embed=embed, progress=progress)
     typed = _read_queries(queries, query_format, ordinal)
-    judgments = None if qrels is None else read_qrels(qrels)
+    judgments = None if qrels is None else _read_judgments(qrels, typed)
     with shared.progress_bar("features") as progress:
         data = computed.dataset(typed, read_run(candidates), judgments, progress=progress)
     if qrels is None:

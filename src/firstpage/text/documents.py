@@ -1,4 +1,4 @@
-"""Documents to index: JSON lines, tables, Parquet, TREC text, SMART, folders of text and HTML."""
+"""Documents to index: JSON lines, tables, Parquet, TREC text, SMART, NPL, folders of pages."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from firstpage.data.formats.row_reader import (
 from firstpage.data.io.files import BOM, open_bytes, suffix_of
 from firstpage.errors import DataError, location
 from firstpage.text.html_pages import declared_encoding, page_values
+from firstpage.text.npl import npl_records
 from firstpage.text.smart import smart_records
 from firstpage.text.sources import (
     Notes,
@@ -40,6 +41,7 @@ FORMATS = {
     "parquet": ".parquet",
     "trec": "TREC text: <DOC> <DOCNO>",
     "smart": "SMART: .I .T .W",
+    "npl": "NPL: a number, the text, a line of /",
     "folder": "a folder of .txt, .md, .html and .htm files",
 }
 # `document` is the last: beside another id it is more often the text of the document.
@@ -89,9 +91,9 @@ def read_documents(
 ) -> Iterator[SourceDocument]:
     """Yield the documents of files and folders, one at a time.
 
-    Read are JSON lines, tables with a header (CSV, TSV), Parquet, TREC text, SMART, all of them
-    also compressed (.gz, .xz, .zst), and folders of text and HTML files.  Texts are UTF-8; lines of
-    TREC and SMART files that are not are Latin-1.  Control characters become blanks.
+    Read are JSON lines, tables with a header (CSV, TSV), Parquet, TREC text, SMART, NPL, all of
+    them also compressed (.gz, .xz, .zst), and folders of text and HTML files.  Texts are UTF-8;
+    lines of TREC, SMART and NPL files that are not are Latin-1.  Control characters become blanks.
 
     - JSON lines, Parquet: numbers stay numbers, true and false are 1 and 0, dates are ISO text, a
       list of texts is joined by line ends.  Other lists and objects are refused.
@@ -99,7 +101,9 @@ def read_documents(
     - TREC text: each element of a `<DOC>` is a field, by its name in lower case; headlines are the
       `title`, text outside of elements is appended to `text`.
     - SMART: `.T` is `title`, `.W` `text`, `.A` `author`, `.B` `bibliography`, `.K` `keywords`, `.N`
-      `notes`; cross references (`.X`) are ignored; other sections are named by their letter.
+      `notes`, `.C` `categories`; cross references (`.X`) are ignored; other sections are named by
+      their letter.
+    - NPL: records of a number, which is the id, the `text`, and a line of `/`.
     - Folders: each .txt, .md, .html and .htm file below it is a document, in the order of their
       paths; its id is its path from the folder.  Pages have a `title` and a `text`.
 
@@ -107,7 +111,7 @@ def read_documents(
     ----------
     paths : path or iterable of paths
         Files and folders, read in this order.
-    format : {"jsonl", "csv", "tsv", "parquet", "trec", "smart", "folder"}, optional
+    format : {"jsonl", "csv", "tsv", "parquet", "trec", "smart", "npl", "folder"}, optional
         The format of all paths.  By default it is recognized by the suffix or the first bytes.
     id_field : str, optional
         The field that holds the id.  By default one of `id`, `docno`, `docid`, `doc_id`, `_id` and
@@ -185,6 +189,8 @@ def _rows(path: Path, stream: Any, format: str, notes: Notes) -> Iterator[Locate
         return trec_documents(name, read_old_lines(name, stream, notes), notes)
     if format == "smart":
         return smart_records(name, read_old_lines(name, stream, notes), notes)
+    if format == "npl":
+        return npl_records(name, read_old_lines(name, stream, notes))
     return read_csv_rows(name, stream, NO_LIMITS)
 
 

@@ -33,6 +33,7 @@ SUFFIXES = {
 FIRST_BYTES = (
     (re.compile(rb"\APAR1"), "parquet"),
     (re.compile(rb"\A\s*\.I\s"), "smart"),
+    (re.compile(rb"\A\s*\d+[ \t]*\r?\n(?:[^\n]*\n)+?[ \t]*/[ \t]*(?:\r?\n|\Z)"), "npl"),
     (re.compile(rb"\A\s*\{"), "jsonl"),
     (re.compile(rb"^[ \t]*<(doc|top)[\s>]", re.I | re.M), "trec"),
 )
