@@ -47,7 +47,7 @@ def test_memory(index: Index) -> None:
     assert len(query.terms) > 0.95 * N_WORDS
     assert peak_megabytes(lambda: Searcher(index).search(text)) < 60
     rows, _ = index.retrieve(query, 100)
-    features = TextFeatures(index)
+    features = TextFeatures(index, "letor,matching,first_stage,query,feedback")
     started = time.process_time()
     assert peak_megabytes(lambda: features.compute(query, rows)) < 90
     assert time.process_time() - started < 30
@@ -69,7 +69,7 @@ def test_blocks_do_not_change_scores(index: Index, monkeypatch: pytest.MonkeyPat
 def test_the_limit_is_reported(index: Index) -> None:
     words = [f"w{i % 7}" for i in range(forward.MAX_WORDS)]
     assert index.search(" ".join(words))
-    with pytest.warns(FirstpageWarning, match="has 10,001 words; only the first 10,000 count"):
+    with pytest.warns(FirstpageWarning, match="has 20,001 words; only the first 20,000 count"):
         query = index.forward.query(" ".join([*words, "w8"]))
     assert len(query.terms) == 7
     assert len(query.sequence) == forward.MAX_WORDS

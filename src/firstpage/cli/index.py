@@ -5,11 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from firstpage.cli import options, shared
 from firstpage.cli.help import documented_command
+
+if TYPE_CHECKING:
+    from firstpage.text.index import Index
 
 
 @documented_command(
@@ -82,6 +86,7 @@ def command(
                 overwrite=overwrite, progress=progress,
             )  # fmt: skip
             print(f"wrote {index}", file=sys.stderr)
+            _note_blanks(index)
             return
         index = Index(output)
         if deleted:
@@ -89,9 +94,21 @@ def command(
         if documents:
             changes = index.add(read_documents(documents, format_, id_field, ignored), progress)
             print(f"{output}: {changes}", file=sys.stderr)
+            _note_blanks(index)
         if refit:
             index.fit_latent(latent)
             print(f"{output}: fitted the latent space again", file=sys.stderr)
+
+
+def _note_blanks(index: Index) -> None:
+    """Report ids that the files of later commands cannot contain."""
+    blank = [name for name in index.forward.row_of if len(name.split()) > 1]
+    if blank:
+        shared.note(
+            f"{index.path}: {len(blank):,} of {len(index):,} ids contain blanks, such as "
+            f"{blank[0]!r:.60}; runs and judgments, which are text files, cannot name these "
+            "documents."
+        )
 
 
 def _kinds(fields: tuple[str, ...]) -> Mapping[str, str]:

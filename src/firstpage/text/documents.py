@@ -302,6 +302,7 @@ def _folder(
             f"{folder}: the id of a file in a folder is its path; id_field cannot name another."
         )
     names: list[str] = []
+    links: list[str] = []
     others = 0
     for parent, folders, files in os.walk(folder, onerror=_raise):
         others += sum(os.path.islink(os.path.join(parent, name)) for name in folders)
@@ -309,6 +310,8 @@ def _folder(
             path = Path(parent, name)
             if suffix_of(path)[0] in TEXT_SUFFIXES + PAGE_SUFFIXES and path.is_file():
                 names.append(path.relative_to(folder).as_posix())
+                if path.is_symlink():
+                    links.append(names[-1])
             else:
                 others += 1
     if not names:
@@ -321,6 +324,12 @@ def _folder(
             f"others in {folder}",
             f"{folder}: {others:,} {'file is' if others == 1 else 'files are'} not read; documents "
             f"are {', '.join(TEXT_SUFFIXES + PAGE_SUFFIXES)} files.",
+        )
+    if links:
+        notes.once(
+            f"links in {folder}",
+            f"{folder}: {len(links):,} of {len(names):,} files are links, such as {links[0]!r}; "
+            "what they point to is read.",
         )
     convert = _Converter("folder", None, ignored, notes)
     for name in sorted(names):

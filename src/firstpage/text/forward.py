@@ -24,7 +24,7 @@ from firstpage.types import Array, Bools, Floats, Ints
 
 WHOLE = "document"  # what features call all text fields together
 WINDOW = 8  # positions within which two terms are near
-MAX_WORDS = 10_000  # of a query
+MAX_WORDS = 20_000  # of a query
 MAX_COUNTS = 1 << 21  # of terms in fields of documents, which are in memory at a time
 BLOCK_ROWS = 64  # blocks are multiples of it, so that sums are rounded as in one block
 

@@ -8,11 +8,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
+
 from firstpage.errors import DataError
 from firstpage.text.analyzer import LANGUAGES, PLAIN, Analyzer
 from firstpage.text.documents import SourceDocument
 
 KINDS = ("text", "number", "date", "ignore")
+MAX_FIELDS = 500  # that are searched or become features; each is a file
+MAX_NUMBER = float(np.finfo(np.float32).max)  # features are 32-bit numbers
 SAMPLE = 1000  # documents from which the kinds of fields are inferred
 RESERVED = ("document", "query", "first_stage", "latent", "feedback")  # families of features
 
@@ -91,6 +95,12 @@ class Schema:
                     "rename the field."
                 )
             analyzers[name] = Analyzer(language if kind == "text" else kind)
+        count = len(analyzers) + len(kinds["number"]) + len(kinds["date"])
+        if count > MAX_FIELDS:
+            raise DataError(
+                f"the documents have {count:,} fields, such as {list(observed)[-1]!r}; at most "
+                f"{MAX_FIELDS} can be indexed. Join fields, or leave some out (--ignore-field)."
+            )
         if not analyzers:
             raise DataError("the documents have no text field; nothing could be searched.")
         order = sorted(analyzers, key=lambda name: (name != "title", name != "text"))
@@ -107,6 +117,12 @@ class Schema:
             raise DataError(
                 f"{document.location}: {field} is {value!r}, not {kind}; correct it, or index the "
                 f"field as text (--field {field}=text)."
+            )
+        if abs(number) > MAX_NUMBER:
+            raise DataError(
+                f"{document.location}: {field} is {number:g}, beyond the largest number of a "
+                f"feature, {MAX_NUMBER:.2g}; correct it, or store it only (--field "
+                f"{field}=ignore)."
             )
         return number
 

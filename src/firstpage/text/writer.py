@@ -29,6 +29,7 @@ from firstpage.text.schema import Schema
 from firstpage.types import Ints, Progress
 
 BATCH = 2000  # documents that are analyzed at a time
+MAX_NOTES = 5  # about fields that are not searched
 REFIT_FRACTION = 0.5  # of documents folded into the latent space, above which a note is printed
 
 
@@ -138,12 +139,13 @@ class IndexWriter:
                 self._append(batch)
             if progress is not None:
                 progress(self._rows - first, 0)
-        for name, location in unknown.items():
-            warnings.warn(
+        for number, (name, location) in enumerate(unknown.items()):
+            if number == MAX_NOTES:
+                _note(f"{len(unknown) - number:,} more fields are not searched, such as {name!r}.")
+                break
+            _note(
                 f"{location}: the field {name!r} is not searched, since the index was created "
-                f"without it; create the index again with --field {name}=text to search it.",
-                FirstpageWarning,
-                stacklevel=3,
+                f"without it; create the index again with --field {name}=text to search it."
             )
         return IndexChanges(self._rows - first - replaced, replaced)
 
@@ -285,11 +287,9 @@ class IndexWriter:
         file.close()
         folded = forward.n_documents - known["fitted"]
         if folded > REFIT_FRACTION * forward.n_documents:
-            warnings.warn(
+            _note(
                 f"{self._folder}: {folded:,} of {forward.n_documents:,} documents came after the "
-                "latent space was fitted; fit it again (--refit) and train again.",
-                FirstpageWarning,
-                stacklevel=4,
+                "latent space was fitted; fit it again (--refit) and train again."
             )
         return dict(known)
 
@@ -336,6 +336,10 @@ def _write_all(
         writer.commit(latent)
     finally:
         writer.close()
+
+
+def _note(message: str) -> None:
+    warnings.warn(message, FirstpageWarning, stacklevel=5)
 
 
 def _text(value: str | float) -> str:
