@@ -90,7 +90,9 @@ class Pools:
             match_counts.append(matches.sum(axis=1))
             tf.append(counts.transpose(0, 2, 1)[matches].astype(float))
             term_weights.append(weights[np.nonzero(matches)[1]])
-        labels = np.array([grades.get(forward.ids[row], 0.0) for row in rows.tolist()])
+        row_of = forward.row_of
+        grade_of = {row_of[name]: grade for name, grade in grades.items() if name in row_of}
+        labels = np.array([grade_of.get(row, 0.0) for row in rows.tolist()])
         best = np.sort(_gains(np.array(list(grades.values()))))[::-1][:depth]
         return Pool(
             forward.lengths(rows)[:, :-1].astype(float), _gains(labels),
