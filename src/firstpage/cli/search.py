@@ -290,7 +290,9 @@ def _json(searcher: Searcher, results: SearchResults) -> str:
 
 def _text(searcher: Searcher, results: SearchResults) -> str:
     if not results.ids:
-        return "no document matches."
+        query = searcher.index.forward.query(results.text)
+        empty = not query.length and not query.n_unknown
+        return f"no document matches{': the query has no words but stop words' if empty else ''}."
     lines = []
     documents = searcher.index.documents(results.ids)
     rows = zip(results.ids, results.scores, results.first_stage_ranks, documents, strict=True)

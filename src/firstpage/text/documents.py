@@ -204,6 +204,7 @@ class _Converter:
     def __init__(
         self, format: str, id_field: str | None, ignored: frozenset[str], notes: Notes
     ) -> None:
+        self._is_table = format in ("csv", "tsv")
         self._id_keys = TREC_ID_KEYS if format == "trec" else ID_KEYS
         self._id_field = id_field
         self._ignored = ignored
@@ -216,7 +217,7 @@ class _Converter:
         id_key, fields = self._plans.get(names) or self._plan(names, where)
         raw = None if id_key is None else row[id_key]
         if raw is None:
-            raise self._no_id(where)
+            raise self._no_id(where, names)
         values: dict[str, Value] = {}
         for name in fields:
             value = row[name]
@@ -249,15 +250,17 @@ class _Converter:
         self._plans[names] = id_key, fields
         return id_key, fields
 
-    def _no_id(self, where: str) -> DataError:
+    def _no_id(self, where: str, names: tuple[str, ...]) -> DataError:
         if self._id_field is not None:
             return DataError(
                 f"{where}: has no value of {self._id_field!r}, which id_field names; "
                 "add it or name another field."
             )
+        shown = ", ".join(repr(name[:20]) for name in names[:3])
+        header = f" The first line of a table is its header: {shown}." if self._is_table else ""
         return DataError(
             f"{where}: has no id; give each document one of {', '.join(self._id_keys)}, "
-            "or name the field that holds it with id_field."
+            f"or name the field that holds it with id_field.{header}"
         )
 
     def _converted(self, where: str, name: str, value: Any) -> Value:

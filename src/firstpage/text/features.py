@@ -276,7 +276,7 @@ class TextFeatures:
             )
         ids = list(candidates.docids)
         rows = self.index.forward.rows(
-            ids, source, "; add them, or remove them from the candidates"
+            ids, source, "; add what is missing, or retrieve the candidates again"
         )
         offsets = candidates.offsets
         X = np.empty((len(rows), len(self.names)), np.float32)

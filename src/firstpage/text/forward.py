@@ -108,7 +108,7 @@ class ForwardIndex:
     def rows(self, ids: Sequence[str], location: str, advice: str = "") -> Ints:
         """Return the rows of documents; raise DataError if one is not in the index."""
         row_of = self.row_of
-        missing = [name for name in ids if name not in row_of]
+        missing = list(dict.fromkeys(name for name in ids if name not in row_of))
         if missing:
             subject = f"{len(missing)} documents are" if len(missing) > 1 else "a document is"
             raise DataError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.errors import DataError
+from firstpage.errors import DataError, FirstpageWarning
 from firstpage.text.analyzer import LANGUAGES, PLAIN, Analyzer
 from firstpage.text.documents import SourceDocument
 
@@ -95,6 +96,8 @@ class Schema:
                     "rename the field."
                 )
             analyzers[name] = Analyzer(language if kind == "text" else kind)
+            if name not in declared:
+                _note_exceptions(name, observed[name])
         count = len(analyzers) + len(kinds["number"]) + len(kinds["date"])
         if count > MAX_FIELDS:
             raise DataError(
@@ -133,6 +136,21 @@ def _kind(values: list[str | float]) -> str:
     if all(isinstance(value, str) and _date(value) is not None for value in values):
         return "date"
     return "text"
+
+
+def _note_exceptions(name: str, values: list[str | float]) -> None:
+    """Warn about a field that is a text because of a few values that are not numbers or dates."""
+    for kind, convert in (("numbers", _number), ("dates", _date)):
+        others = [value for value in values if convert(value) is None]
+        if 0 < len(others) <= len(values) / 2:
+            warnings.warn(
+                f"the field {name!r} is searched as text, since {len(others):,} of its first "
+                f"{len(values):,} values are not {kind}, such as {others[0]!r:.40}; correct them, "
+                f"or choose with --field {name}=text.",
+                FirstpageWarning,
+                stacklevel=4,
+            )
+            return
 
 
 def _number(value: str | float) -> float | None:
