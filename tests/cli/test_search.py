@@ -166,6 +166,8 @@ CALLS = [  # arguments, exit code, and what the command says
     (["candidates", "blank.index", "queries.jsonl", "-o", "x.run"], 1, "'a b' cannot be written to"),
     (["features", "less.index", "queries.jsonl", "c.run", "-o", "x.npz"], 1,
      "c.run: a document is not in the index, such as 'd4'; add what is missing, or"),
+    (["features", "shop.index", "queries.jsonl", "c.run", "--qrels", "shop.qrels", "-o", "x.npz"], 0,
+     "note: the features are --set short, since 3 queries are judged; with fewer than 100, models"),
     (["features", "shop.index", "queries.jsonl", "stray.run", "-o", "x.npz"], 1, "have no text, such"),
     (["candidates", "shop.index", "queries.jsonl", "--tune", "--qrels", "three.rel", "-o", "x.run"], 1,
      "3 fields instead of 4"),

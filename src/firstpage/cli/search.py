@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from firstpage.text.retrieval import BM25
     from firstpage.text.search import Searcher, SearchResults
 
+MANY_QUERIES = 100  # judged ones, from which all features are the default
 MAX_TITLE = 70  # characters of a document that a result shows
 
 query_options = options.combine(
@@ -191,7 +192,8 @@ def _with_candidates(index: Index, queries: Queries) -> list[tuple[str, str]]:
 @click.argument("candidates", type=options.FILE)
 @click.option("--qrels", type=options.FILE, help="Judgments in TREC format: the labels.")
 @click.option(
-    "--set", "features", default="all", show_default=True, metavar="NAMES",
+    "--set", "features", metavar="NAMES",
+    show_default="short if fewer than 100 queries are judged, else all",
     help="Features: all, letor, short, a family or names such as title.*, separated by commas.",
 )  # fmt: skip
 @click.option(
@@ -209,7 +211,8 @@ def _with_candidates(index: Index, queries: Queries) -> list[tuple[str, str]]:
 )
 def features_command(
     index: Path, queries: Path, query_format: str | None, ordinal: bool, candidates: Path,
-    qrels: Path | None, features: str, own: tuple[str, ...], embed: Path | None, output: Path,
+    qrels: Path | None, features: str | None, own: tuple[str, ...], embed: Path | None,
+    output: Path,
 ) -> None:  # fmt: skip
     """Compute features of queries and candidates.
 
@@ -224,16 +227,30 @@ def features_command(
 
     if own:
         shared.search_current_folder()
-    with shared.progress_bar("embedding") if embed else nullcontext() as progress:
-        computed = TextFeatures(Index(index), features, own, embed=embed, progress=progress)
-    typed = _read_queries(queries, query_format, ordinal)
+    opened, typed = Index(index), _read_queries(queries, query_format, ordinal)
     judgments = None if qrels is None else _read_judgments(qrels, typed)
+    run = read_run(candidates)
+    chosen = features or _feature_set(run, judgments)
+    with shared.progress_bar("embedding") if embed else nullcontext() as progress:
+        computed = TextFeatures(opened, chosen, own, embed=embed, progress=progress)
     with shared.progress_bar("features") as progress:
-        data = computed.dataset(typed, read_run(candidates), judgments, progress=progress)
+        data = computed.dataset(typed, run, judgments, progress=progress)
     if qrels is None:
         shared.note("without --qrels there are no labels: the data can be ranked, not trained on.")
     write(data, output)
     print(f"wrote {data} to {output}", file=sys.stderr)
+
+
+def _feature_set(run: Run, judgments: Qrels | None) -> str:
+    """Return the set of features: few queries do not determine the weights of all of them."""
+    judged = set() if judgments is None else set(judgments.queries) & set(run.queries)
+    if not judged or len(judged) >= MANY_QUERIES:
+        return "all"
+    shared.note(
+        f"the features are --set short, since {len(judged)} queries are judged; with fewer than "
+        f"{MANY_QUERIES}, models of all features tend to be worse. --set chooses."
+    )
+    return "short"
 
 
 @documented_command(
