@@ -167,7 +167,7 @@ CALLS = [  # arguments, exit code, and what the command says
     (["features", "less.index", "queries.jsonl", "c.run", "-o", "x.npz"], 1,
      "c.run: a document is not in the index, such as 'd4'; add what is missing, or"),
     (["features", "shop.index", "queries.jsonl", "c.run", "--qrels", "shop.qrels", "-o", "x.npz"], 0,
-     "note: the features are --set short, since 3 queries are judged; with fewer than 100, models"),
+     "note: the features are --set short,values, since 3 queries are judged; with fewer than 100"),
     (["features", "shop.index", "queries.jsonl", "stray.run", "-o", "x.npz"], 1, "have no text, such"),
     (["candidates", "shop.index", "queries.jsonl", "--tune", "--qrels", "three.rel", "-o", "x.run"], 1,
      "3 fields instead of 4"),

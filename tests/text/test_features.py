@@ -252,7 +252,7 @@ def test_refused_candidates(index: Index, run: Run) -> None:
     features = TextFeatures(index, "title.bm25")
     with pytest.raises(DataError, match="1 of 20 queries have no text, such as 'q19'; give the q"):
         features.dataset(QUERIES[:-1], run)
-    with pytest.raises(DataError, match="2 documents are not in the index, such as 'x'; add them,"):
+    with pytest.raises(DataError, match="2 documents are not in the index, such as 'x'; add what"):
         features.dataset([("q", "w1")], Run.from_dict({"q": {"x": 1.0, "y": 2.0, "d1": 0.0}}))
     with pytest.raises(DataError, match="threads must be at least 1; got 0"):
         features.dataset(QUERIES, run, threads=0)

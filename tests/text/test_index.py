@@ -146,9 +146,15 @@ def test_kinds_of_fields(
     rows: list[dict[str, Any]], fields: dict[str, str], kind: str, tmp_path: Path
 ) -> None:
     documents = [{"id": i, "title": "x", **row} for i, row in enumerate(rows)]
-    index = Index.from_documents(documents, tmp_path / "i", fields=fields, latent=0)
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always")
+        index = Index.from_documents(documents, tmp_path / "i", fields=fields, latent=0)
     stored = index.schema.to_dict()
     assert [k for k in stored if "n" in stored[k]] == [kind]
+    is_mixed = kind == "text" and not fields and len(rows) > 1
+    assert [str(note.message)[:35] for note in notes] == (
+        ["the field 'n' is searched as text, "] if is_mixed else []
+    )
 
 
 def test_values_of_fields(tmp_path: Path) -> None:

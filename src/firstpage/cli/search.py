@@ -230,7 +230,7 @@ def features_command(
     opened, typed = Index(index), _read_queries(queries, query_format, ordinal)
     judgments = None if qrels is None else _read_judgments(qrels, typed)
     run = read_run(candidates)
-    chosen = features or _feature_set(run, judgments)
+    chosen = features or _feature_set(opened, run, judgments)
     with shared.progress_bar("embedding") if embed else nullcontext() as progress:
         computed = TextFeatures(opened, chosen, own, embed=embed, progress=progress)
     with shared.progress_bar("features") as progress:
@@ -241,16 +241,17 @@ def features_command(
     print(f"wrote {data} to {output}", file=sys.stderr)
 
 
-def _feature_set(run: Run, judgments: Qrels | None) -> str:
+def _feature_set(index: Index, run: Run, judgments: Qrels | None) -> str:
     """Return the set of features: few queries do not determine the weights of all of them."""
     judged = set() if judgments is None else set(judgments.queries) & set(run.queries)
     if not judged or len(judged) >= MANY_QUERIES:
         return "all"
+    chosen = "short,values" if index.schema.values else "short"
     shared.note(
-        f"the features are --set short, since {len(judged)} queries are judged; with fewer than "
+        f"the features are --set {chosen}, since {len(judged)} queries are judged; with fewer than "
         f"{MANY_QUERIES}, models of all features tend to be worse. --set chooses."
     )
-    return "short"
+    return chosen
 
 
 @documented_command(

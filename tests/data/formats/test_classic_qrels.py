@@ -47,8 +47,14 @@ def test_beyond_the_first_lines(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["1 0 13 1\n1 0 14 0\n", "1 0 0 1\n2 0 0 0\n", "q1 7 0 0\nq1 8 0 0\n", "1 0 a 0\n"],
-    ids=["MED.REL", "a document 0", "ids that are no numbers", "a grade 0"],
+    [
+        "1 0 13 1\n1 0 14 0\n",
+        "1 0 0 1\n2 0 0 0\n",
+        "1 0 0 0\n",
+        "q1 7 0 0\nq1 8 0 0\n",
+        "1 0 a 0\n",
+    ],
+    ids=["MED.REL", "a document 0", "only 0", "ids that are no numbers", "a grade 0"],
 )
 def test_trec_files_are_read_without_a_note(text: str, tmp_path: Path) -> None:
     (tmp_path / "q.rel").write_text(text)

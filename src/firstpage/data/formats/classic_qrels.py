@@ -54,6 +54,7 @@ def _is_smart(words: list[bytes]) -> bool:
         len(words) == 4
         and words[0].isdigit()
         and words[1].isdigit()
+        and words[1].strip(b"0") != b""  # the iteration of TREC's format is usually 0
         and words[2] == b"0"
         and words[3].replace(b".", b"", 1).strip(b"0") == b""
     )
