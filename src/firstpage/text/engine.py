@@ -166,9 +166,11 @@ class Engine:
         wanted = list(dict.fromkeys(rows))
         if not wanted:
             return []
-        query = self._library.Query.term_set_query(self._schema, "row", wanted)
+        query, should = self._library.Query, self._library.Occur.Should
+        terms = [(should, query.term_query(self._schema, "row", row)) for row in wanted]
+        any_row = query.const_score_query(query.boolean_query(terms), 1.0)
         with self._reading():
-            hits = self.searcher.search(query, len(wanted), count=False).hits
+            hits = self.searcher.search(any_row, len(wanted), count=False).hits
             addresses = [address for _, address in hits]
             numbers = self.searcher.fast_field_values("row", addresses)
             stored = {
