@@ -89,19 +89,24 @@ def test_count_matches(docs: list[tuple[list[int], ...]], query: list[int]) -> N
     np.testing.assert_array_equal(tf, np.reshape(expected, tf.shape))
 
 
+def places_of(sequence: np.ndarray, n_terms: int) -> tuple[np.ndarray, np.ndarray]:
+    places = [np.flatnonzero(sequence == slot) for slot in range(n_terms)]
+    lengths = [0, *(len(each) for each in places)]
+    return np.cumsum(lengths), np.concatenate([np.empty(0, np.int64), *places])
+
+
 @given(documents, queries, st.integers(2, 5))
 def test_match_positions(docs: list[tuple[list[int], ...]], query: list[int], window: int) -> None:
     collection = Collection(docs)
     terms, slots = slots_of(query)
     sequence = np.array([terms.index(term) for term in query], np.int64)
-    adjacent = np.zeros((len(terms), len(terms)), np.uint8)
-    adjacent[sequence[:-1], sequence[1:]] = 1
     longest = max(len(field) for document in docs for field in document)
     out = np.full((len(docs), FIELDS, 5), np.nan)
     kernel.match_positions(
-        collection.tokens, collection.ends, np.arange(len(docs)), slots, sequence, window, adjacent,
-        np.empty(longest, np.int64), np.empty(longest, np.int64), np.empty(len(terms), np.int64),
-        np.empty(len(query), np.int64), out,
+        collection.tokens, collection.ends, np.arange(len(docs)), slots, sequence,
+        *places_of(sequence, len(terms)), window, np.empty(longest, np.int64),
+        np.empty(longest, np.int64), np.empty(len(terms), np.int64),
+        np.empty(len(query), np.int64), np.full(len(query), -1), out,
     )  # fmt: skip
     expected = [[arrangement(field, [query], window) for field in document] for document in docs]
     np.testing.assert_array_equal(out, expected)
@@ -112,11 +117,11 @@ def test_a_phrase_ends_where_the_sequence_does() -> None:
     slots = np.array([0, 1, 2, 3, 0, 0, 0], np.int32)
     out = np.empty((1, FIELDS, 5))
     kernel.match_positions(
-        collection.tokens, collection.ends, np.arange(1), slots, np.array([0, 1, -1, 2]), 3,
-        np.zeros((3, 3), np.uint8), np.empty(3, np.int64), np.empty(3, np.int64),
-        np.empty(3, np.int64), np.empty(4, np.int64), out,
+        collection.tokens, collection.ends, np.arange(1), slots, np.array([0, 1, -1, 2]),
+        *places_of(np.array([0, 1, -1, 2]), 3), 3, np.empty(3, np.int64), np.empty(3, np.int64),
+        np.empty(3, np.int64), np.empty(4, np.int64), np.full(4, -1), out,
     )  # fmt: skip
-    assert out[0, 0].tolist() == [0, 0, 3, 2, 0]
+    assert out[0, 0].tolist() == [1, 1, 3, 2, 0]
 
 
 def tfidf(document: tuple[list[int], ...], idf: np.ndarray) -> dict[int, float]:

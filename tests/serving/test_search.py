@@ -201,6 +201,21 @@ def test_a_damaged_index_is_refused_and_the_old_one_stays(own_shop: Shop) -> Non
         assert client.get("/search?q=red").status_code == 200
 
 
+def test_an_index_is_replaced_while_it_is_served(own_shop: Shop) -> None:
+    """Another index is refused and the old one answers, documents included, though it is gone."""
+    index, model = own_shop
+    for client in text_clients(index, model):
+        before = client.get("/search?q=red+shoes&depth=20").json()
+        fp.Index.from_documents(documents(), index, language="german", overwrite=True)
+        assert client.get("/search?q=red+shoes&depth=20").json() == before
+        assert not client.app.watched.reload().accepted
+        assert client.get("/search?q=red+shoes&depth=20").json() == before
+        assert "analyzers other than" in client.get("/health").json()["refused"]
+        fp.Index.from_documents(documents(), index, latent=8, overwrite=True)
+        assert client.app.watched.reload().accepted, client.app.watched.refused
+        assert client.get("/search?q=red+shoes&depth=20").json() == before
+
+
 def test_features_of_ones_own_must_be_named(own_shop: Shop) -> None:
     index, model = own_shop
     own = "words=tests.serving.test_search:n_words"

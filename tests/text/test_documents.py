@@ -430,7 +430,8 @@ def test_text_outside_of_trec_documents_is_reported(tmp_path: Path) -> None:
         (".I 1\n.W\nx\n.W\ny\n", {"1": {"text": "x\ny"}}),
         (".I 1\n.W\na .W b\n.Wx\n .W\n.. .\n", {"1": {"text": "a .W b\n.Wx\n .W\n.. ."}}),
         (".I 1\n.A\na\n.B\nb\n.K\nk\n.N\nn\n.C\nc\n", {
-            "1": {"author": "a", "bibliography": "b", "keywords": "k", "notes": "n", "c": "c"}}),
+            "1": {"author": "a", "bibliography": "b", "keywords": "k", "notes": "n",
+                  "categories": "c"}}),
         (".I 1\n.T\n.A\n.W\n\n.I 2\n", {"1": {}, "2": {}}),
         ("\n\n.I 1\n\n.W\n\nx\n\ny\n\n", {"1": {"text": "x\n\ny"}}),
     ],

@@ -372,6 +372,13 @@ def _break_modules(folder: Path) -> None:
     (folder / "modules.json").write_text("{")
 
 
+def _add_code(folder: Path) -> None:
+    modules = json.loads((folder / "modules.json").read_text())
+    modules[0]["type"] = "payload.Module"
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "payload.py").write_text("raise SystemExit('was imported')")
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
@@ -381,6 +388,7 @@ def _break_modules(folder: Path) -> None:
         (_fill_with_nan, "the model does not return one finite vector per text"),
         (_remove_modules, "is not a sentence-transformers model"),
         (_break_modules, "the model cannot be loaded"),
+        (_add_code, "its module 'payload.Module' is not part of sentence-transformers"),
         (shutil.rmtree, "no such folder"),
     ],
 )

@@ -133,8 +133,11 @@ def test_own_features(index: Index, run: Run) -> None:
         for d in row
     ]
     np.testing.assert_array_equal(data.X[:, 1:], np.column_stack([expected, expected]))
-    again = TextFeatures.from_recipe(index, features.recipe(), "model")
+    again = TextFeatures.from_recipe(index, features.recipe(), "model", own)
     assert again.names == features.names
+    for named in ([], own[:1]):
+        with pytest.raises(DataError, match=r"model: uses the function '.*' as a feature"):
+            TextFeatures.from_recipe(index, features.recipe(), "model", named)
 
 
 OWN_REFUSED = [
@@ -249,7 +252,7 @@ def test_refused_candidates(index: Index, run: Run) -> None:
     features = TextFeatures(index, "title.bm25")
     with pytest.raises(DataError, match="1 of 20 queries have no text, such as 'q19'; give the q"):
         features.dataset(QUERIES[:-1], run)
-    with pytest.raises(DataError, match="2 documents are not in the index, such as 'x'; add them,"):
+    with pytest.raises(DataError, match="2 documents are not in the index, such as 'x'; add what"):
         features.dataset([("q", "w1")], Run.from_dict({"q": {"x": 1.0, "y": 2.0, "d1": 0.0}}))
     with pytest.raises(DataError, match="threads must be at least 1; got 0"):
         features.dataset(QUERIES, run, threads=0)

@@ -22,6 +22,7 @@ from firstpage.errors import DataError, FirstpageWarning
 from firstpage.text import storage
 from firstpage.text.documents import SourceDocument
 from firstpage.text.families import FAMILIES
+from firstpage.text.retrieval import BM25
 
 DOCUMENTS = [
     {"id": "s1", "title": "Red shoes", "text": "Running shoes for women.", "price": 49.5},
@@ -145,9 +146,15 @@ def test_kinds_of_fields(
     rows: list[dict[str, Any]], fields: dict[str, str], kind: str, tmp_path: Path
 ) -> None:
     documents = [{"id": i, "title": "x", **row} for i, row in enumerate(rows)]
-    index = Index.from_documents(documents, tmp_path / "i", fields=fields, latent=0)
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always")
+        index = Index.from_documents(documents, tmp_path / "i", fields=fields, latent=0)
     stored = index.schema.to_dict()
     assert [k for k in stored if "n" in stored[k]] == [kind]
+    is_mixed = kind == "text" and not fields and len(rows) > 1
+    assert [str(note.message)[:35] for note in notes] == (
+        ["the field 'n' is searched as text, "] if is_mixed else []
+    )
 
 
 def test_values_of_fields(tmp_path: Path) -> None:
@@ -187,6 +194,44 @@ def test_refused_documents(
         Index.from_documents(rows, tmp_path / "i", fields=fields)
     assert "\n" not in str(raised.value)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_documents_are_read_by_one_search(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = ["s4", "s1", "s4", "s3"]
+    expected = [index.document(name) for name in wanted]
+    searches = []
+
+    class Counting:
+        def __init__(self, searcher: Any) -> None:
+            self.searcher = searcher
+
+        def search(self, *args: Any, **options: Any) -> Any:
+            searches.append(args)
+            return self.searcher.search(*args, **options)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.searcher, name)
+
+    monkeypatch.setattr(index.engine, "_searcher", Counting(index.engine.searcher))
+    assert index.documents(wanted) == expected
+    assert len(searches) == 1
+    assert index.documents([]) == []
+    with pytest.raises(DataError, match="a document is not in the index, such as 's9'"):
+        index.documents(["s1", "s9"])
+    with pytest.raises(DataError, match=r"the engine cannot read its files.*there is no row 77"):
+        index.engine.sources([0, 77])
+
+
+def test_generation(index: Index, tmp_path: Path) -> None:
+    assert index.generation == 1
+    index.add([{"id": "s9", "title": "socks"}])
+    assert index.generation == 2
+    index.set_scoring(BM25(k1=2.0))
+    assert index.generation == Index(index.path).generation == 2
+    index.delete(["s9"])
+    index.fit_latent(2)
+    assert index.generation == 4
+    assert Index.from_documents(DOCUMENTS, index.path, overwrite=True).generation == 5
 
 
 def test_unknown_fields_are_told_once(index: Index) -> None:

@@ -11,9 +11,9 @@ import pytest
 
 from firstpage import Index, Qrels
 from firstpage.errors import DataError
-from firstpage.text import retrieval
 from firstpage.text.analyzer import Analyzer
 from firstpage.text.retrieval import BM25
+from firstpage.text.tuning import GRID_B, GRID_K1, Pools
 from tests.text.plain import PlainCollection
 
 WORDS = [f"w{i}" for i in range(30)]
@@ -159,7 +159,7 @@ def test_tuning_of_one_field_is_exhaustive(
     qrels = judgments(plain, BM25(3.0, 0.2, {"title": 4.0}))
     queries = [(f"q{number}", text) for number, text in enumerate(QUERIES)]
     best, value = index.tune(queries, qrels, depth)
-    grid = product(retrieval.GRID_K1, retrieval.GRID_B)
+    grid = product(GRID_K1, GRID_B)
     expected = max(ndcg(index, qrels, BM25(k1, b), depth) for k1, b in grid)
     assert value == pytest.approx(expected, abs=1e-12)
     assert ndcg(index, qrels, best, depth) == pytest.approx(value, abs=1e-12)
@@ -175,8 +175,29 @@ def test_tuning_of_fields(index: Index, plain: PlainCollection) -> None:
     assert steps == [(i, 6) for i in range(1, 7)]
     assert ndcg(index, qrels, best, 10) == pytest.approx(value, abs=1e-12)
     assert value > ndcg(index, qrels, BM25(), 10) + 0.05
-    for k1, b in product(retrieval.GRID_K1, retrieval.GRID_B):
+    for k1, b in product(GRID_K1, GRID_B):
         assert ndcg(index, qrels, BM25(k1, b, best.weights), 10) <= value + 1e-12
+
+
+@pytest.mark.parametrize("depth", [1, 3, 200])
+def test_trials_are_those_of_retrieval(index: Index, plain: PlainCollection, depth: int) -> None:
+    qrels = judgments(plain, BM25(0.4, 0.2, {"title": 8.0}))
+    queries = [(f"q{number}", text) for number, text in enumerate(QUERIES)]
+    pools = Pools(index.forward, index.engine, queries, qrels, depth)
+    value = pools._objective(list(pools._pools.values()))
+    for scoring in SCORINGS:
+        assert value(scoring) == pytest.approx(ndcg(index, qrels, scoring, depth), abs=1e-12)
+
+
+def test_tuning_on_some_queries(index: Index, plain: PlainCollection) -> None:
+    qrels = judgments(plain, BM25(3.0, 0.2, {"title": 4.0}))
+    queries = [(f"q{number}", text) for number, text in enumerate(QUERIES)]
+    pools = Pools(index.forward, index.engine, queries, qrels)
+    for names in ({"q0"}, {"q1", "q3"}):
+        expected = index.tune([query for query in queries if query[0] in names], qrels)
+        assert pools.tune(names) == expected
+    with pytest.raises(DataError, match="no query with a relevant document is among the queries"):
+        pools.tune({"other"})
 
 
 def test_tuning_needs_judgments(index: Index) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from tests.text.test_features import NOT_LATENT, OWN, QUERIES, documents, qrels
 from tests.text.test_index import HOSTILE
 
 DEPTH = 15
+OWN_FEATURE = f"own={OWN}:title_length"
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +28,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
 def data(index: Index) -> fp.Dataset:
     """All features but those of values, of which some are missing, and one of one's own."""
     run = index.candidates(QUERIES, DEPTH)
-    features = TextFeatures(index, NOT_LATENT[:-1], [f"own={OWN}:title_length"])
+    features = TextFeatures(index, NOT_LATENT[:-1], [OWN_FEATURE])
     with pytest.warns(FirstpageWarning, match="candidates are judged"):
         return features.dataset(QUERIES, run, qrels(run))
 
@@ -42,7 +44,7 @@ def model(ranker: fp.Ranker) -> Model:
 
 
 def test_results_are_those_of_predict(index: Index, data: fp.Dataset, ranker: fp.Ranker) -> None:
-    searcher = Searcher(index, ranker, candidates=DEPTH)
+    searcher = Searcher(index, ranker, DEPTH, [OWN_FEATURE])
     scores = ranker.predict(data)
     assert data.docids is not None
     moved = 0
@@ -63,9 +65,9 @@ def test_results_are_those_of_predict(index: Index, data: fp.Dataset, ranker: fp
 def test_a_model_file(index: Index, ranker: fp.Ranker, tmp_path: Path) -> None:
     ranker.save(tmp_path / "model.json")
     text = "w1 w2 w3"
-    expected = Searcher(index, ranker).search(text)
+    expected = Searcher(index, ranker, own=OWN_FEATURE).search(text)
     for each in (tmp_path / "model.json", model_of(ranker)):
-        results = Searcher(str(index.path), each).search(text)
+        results = Searcher(str(index.path), each, own=[OWN_FEATURE]).search(text)
         assert results.ids == expected.ids
         np.testing.assert_array_equal(results.scores, expected.scores)
 
@@ -83,7 +85,7 @@ def test_without_a_model(index: Index) -> None:
 
 def test_reasons(index: Index, ranker: fp.Ranker, model: Model) -> None:
     """All contributions of a linear model and its offset add up to the score."""
-    searcher = Searcher(index, ranker)
+    searcher = Searcher(index, ranker, own=[OWN_FEATURE])
     results = searcher.search("w1 w5", 4, explain=10_000)
     features = searcher.features
     assert features is not None
@@ -108,15 +110,15 @@ def test_reasons(index: Index, ranker: fp.Ranker, model: Model) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE, ids=[ascii(text[:12]) for text in HOSTILE])
 def test_hostile_queries(index: Index, ranker: fp.Ranker, text: str) -> None:
-    results = Searcher(index, ranker).search(text, explain=3)
+    results = Searcher(index, ranker, own=OWN_FEATURE).search(text, explain=3)
     assert len(results) == 0
     assert str(results).endswith("0 of 0 candidates")
     if len(text) < 100:
-        assert len(Searcher(index, ranker).search(f"{text} w1")) == 10
+        assert len(Searcher(index, ranker, own=OWN_FEATURE).search(f"{text} w1")) == 10
 
 
 def test_depth_beyond_the_candidates(index: Index, ranker: fp.Ranker) -> None:
-    results = Searcher(index, ranker, candidates=5).search("w1", 10_000)
+    results = Searcher(index, ranker, 5, [OWN_FEATURE]).search("w1", 10_000)
     assert len(results) == results.n_candidates == len(index.search("w1", 10_000))
 
 
@@ -126,7 +128,7 @@ def test_refused_models(index: Index, ranker: fp.Ranker, data: fp.Dataset, tmp_p
         Searcher(index, plain)
     other = Index.from_documents(documents(), tmp_path / "i", language="german", latent=0)
     with pytest.raises(DataError, match="was trained with text fields or analyzers other than"):
-        Searcher(other, ranker)
+        Searcher(other, ranker, own=[OWN_FEATURE])
     for call, message in (
         (lambda: Searcher(index, candidates=0), "candidates must be at least 1; got 0"),
         (lambda: Searcher(index).search("w1", 0), "depth must be at least 1; got 0"),
@@ -134,6 +136,21 @@ def test_refused_models(index: Index, ranker: fp.Ranker, data: fp.Dataset, tmp_p
     ):
         with pytest.raises(DataError, match=message):
             call()
+
+
+def test_a_model_file_calls_no_function_that_was_not_named(
+    index: Index, data: fp.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "payload.py").write_text("raise SystemExit('was imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert data.recipe is not None
+    recipe = {**data.recipe, "own": ["own=payload:run"]}
+    stranger = model_of(fp.ListNet().fit(replace(data, recipe=recipe)))
+    for own in ([], ["payload:run"], [OWN_FEATURE]):
+        with pytest.raises(DataError, match="only functions that you name: --feature own=payload"):
+            Searcher(index, stranger, own=own)
+    with pytest.raises(SystemExit, match="was imported"):
+        Searcher(index, stranger, own=["own=payload:run"])
 
 
 def test_the_scoring_of_the_features_retrieves(index: Index) -> None:

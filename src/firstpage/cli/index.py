@@ -5,11 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from firstpage.cli import options, shared
 from firstpage.cli.help import documented_command
+
+if TYPE_CHECKING:
+    from firstpage.text.index import Index
 
 
 @documented_command(
@@ -43,7 +47,7 @@ from firstpage.cli.help import documented_command
 )
 @click.option(
     "--format", "format_", metavar="NAME", show_default="by the file",
-    help="Format of DOCUMENTS: jsonl, csv, tsv, parquet, trec, smart or folder.",
+    help="Format of DOCUMENTS: jsonl, csv, tsv, parquet, trec, smart, npl or folder.",
 )  # fmt: skip
 @options.integer(
     "--latent", default=128, minimum=0, help="Dimensions of the latent semantic space; 0 for none."
@@ -56,8 +60,8 @@ def command(
 ) -> None:  # fmt: skip
     """Create or change an index of texts.
 
-    DOCUMENTS are files of JSON lines, CSV, TSV, Parquet, TREC text or SMART, also compressed, or
-    folders of text and HTML files.  A document has an id (`id`, `docid`, `docno`, ..), usually a
+    DOCUMENTS are files of JSON lines, CSV, TSV, Parquet, TREC text, SMART or NPL, also compressed,
+    or folders of text and HTML files.  A document has an id (`id`, `docid`, `docno`, ..), usually a
     `title` and a `text`, and any other fields.
     """
     from firstpage.text.documents import read_documents
@@ -82,6 +86,7 @@ def command(
                 overwrite=overwrite, progress=progress,
             )  # fmt: skip
             print(f"wrote {index}", file=sys.stderr)
+            _note_blanks(index)
             return
         index = Index(output)
         if deleted:
@@ -89,9 +94,21 @@ def command(
         if documents:
             changes = index.add(read_documents(documents, format_, id_field, ignored), progress)
             print(f"{output}: {changes}", file=sys.stderr)
+            _note_blanks(index)
         if refit:
             index.fit_latent(latent)
             print(f"{output}: fitted the latent space again", file=sys.stderr)
+
+
+def _note_blanks(index: Index) -> None:
+    """Report ids that the files of later commands cannot contain."""
+    blank = [name for name in index.forward.row_of if len(name.split()) > 1]
+    if blank:
+        shared.note(
+            f"{index.path}: {len(blank):,} of {len(index):,} ids contain blanks, such as "
+            f"{blank[0]!r:.60}; runs and judgments, which are text files, cannot name these "
+            "documents."
+        )
 
 
 def _kinds(fields: tuple[str, ...]) -> Mapping[str, str]:

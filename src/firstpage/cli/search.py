@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from firstpage.text.retrieval import BM25
     from firstpage.text.search import Searcher, SearchResults
 
+MANY_QUERIES = 100  # judged ones, from which all features are the default
 MAX_TITLE = 70  # characters of a document that a result shows
 
 query_options = options.combine(
@@ -27,7 +29,7 @@ query_options = options.combine(
     click.argument("queries", type=options.FILE),
     click.option(
         "--query-format", metavar="NAME", show_default="by the file",
-        help="Format of QUERIES: jsonl, csv, tsv, parquet, trec, smart or lines.",
+        help="Format of QUERIES: jsonl, csv, tsv, parquet, trec, smart, npl or lines.",
     ),
     click.option(
         "--ordinal", is_flag=True, help="Number the queries 1, 2, .. in their order."
@@ -39,6 +41,22 @@ def _read_queries(path: Path, format_: str | None, ordinal: bool) -> Queries:
     from firstpage.text.queries import read_queries
 
     return read_queries(path, format_, "ordinal" if ordinal else "ids")
+
+
+def _read_judgments(path: Path | None, queries: Queries) -> Qrels | None:
+    """Return judgments; report if their ids of queries are other than those of the queries."""
+    qrels = shared.read_qrels_option(path)
+    if qrels is None:
+        return None
+    known, judged = set(queries.ids), set(qrels.queries)
+    if known & judged and known - judged and judged - known:
+        shared.note(
+            f"{path}: {len(known - judged)} of {len(known)} queries are not judged, and "
+            f"{len(judged - known)} of {len(judged)} judged queries are not among the queries, "
+            f"such as {min(judged - known)!r}; if the judgments number the queries in their order, "
+            "use --ordinal."
+        )
+    return qrels
 
 
 @documented_command(
@@ -91,7 +109,7 @@ def candidates_command(
     options.only_with("--folds", folds is not None, "seed")
     opened = Index(index)
     typed = _read_queries(queries, query_format, ordinal)
-    judgments = shared.read_qrels_option(qrels)
+    judgments = _read_judgments(qrels, typed)
     if judgments is not None and folds is not None:
         run = _tuned_by_fold(opened, typed, judgments, depth, folds, seed)
     else:
@@ -144,14 +162,16 @@ def _tuned_by_fold(
     """Return candidates whose scoring was tuned on the queries of other folds."""
     from firstpage.data.folds import fold_subsets
     from firstpage.data.formats.trec import Run
+    from firstpage.text.tuning import Pools
 
-    listed = _in_run_order(index, queries, depth)
+    listed = _with_candidates(index, queries)
+    pools = Pools(index.forward, index.engine, listed, qrels)
     table: dict[str, dict[str, float]] = {name: {} for name, _ in listed}
     with shared.progress_bar("tuning") as progress:
         for number, subsets in enumerate(fold_subsets(len(listed), folds, seed), 1):
             test = [listed[i] for i in subsets[-1].tolist()]
-            train = [listed[i] for subset in subsets[:-1] for i in subset.tolist()]
-            scoring, value = index.tune(train, qrels)
+            train = {listed[i][0] for subset in subsets[:-1] for i in subset.tolist()}
+            scoring, value = pools.tune(train)
             shared.note(f"fold {number}: {scoring}, with NDCG@10 {value:.4f} on its training data.")
             table |= index.candidates(test, depth, scoring).to_dict()
             if progress is not None:
@@ -159,7 +179,7 @@ def _tuned_by_fold(
     return Run.from_dict(table, "bm25")
 
 
-def _in_run_order(index: Index, queries: Queries, depth: int) -> list[tuple[str, str]]:
+def _with_candidates(index: Index, queries: Queries) -> list[tuple[str, str]]:
     """Return the queries with candidates: those that a data file of features contains."""
     return [(name, text) for name, text in queries if index.search(text, 1)]
 
@@ -176,7 +196,8 @@ def _in_run_order(index: Index, queries: Queries, depth: int) -> list[tuple[str,
     "--qrels", type=options.FILE, help="Judgments (TREC qrels or truth.jsonl): the labels."
 )
 @click.option(
-    "--set", "features", default="all", show_default=True, metavar="NAMES",
+    "--set", "features", metavar="NAMES",
+    show_default="short if fewer than 100 queries are judged, else all",
     help="Features: all, letor, short, a family or names such as title.*, separated by commas.",
 )  # fmt: skip
 @click.option(
@@ -194,7 +215,8 @@ def _in_run_order(index: Index, queries: Queries, depth: int) -> list[tuple[str,
 )
 def features_command(
     index: Path, queries: Path, query_format: str | None, ordinal: bool, candidates: Path,
-    qrels: Path | None, features: str, own: tuple[str, ...], embed: Path | None, output: Path,
+    qrels: Path | None, features: str | None, own: tuple[str, ...], embed: Path | None,
+    output: Path,
 ) -> None:  # fmt: skip
     """Compute features of queries and candidates.
 
@@ -207,17 +229,33 @@ def features_command(
     from firstpage.text.features import TextFeatures
     from firstpage.text.index import Index
 
-    sys.path.insert(0, "")  # functions of one's own are usually in this folder
+    if own:
+        shared.search_current_folder()
+    opened, typed = Index(index), _read_queries(queries, query_format, ordinal)
+    judgments = _read_judgments(qrels, typed)
+    run = read_run(candidates)
+    chosen = features or _feature_set(opened, run, judgments)
     with shared.progress_bar("embedding") if embed else nullcontext() as progress:
-        computed = TextFeatures(Index(index), features, own, embed=embed, progress=progress)
-    typed = _read_queries(queries, query_format, ordinal)
-    judgments = shared.read_qrels_option(qrels)
+        computed = TextFeatures(opened, chosen, own, embed=embed, progress=progress)
     with shared.progress_bar("features") as progress:
-        data = computed.dataset(typed, read_run(candidates), judgments, progress=progress)
+        data = computed.dataset(typed, run, judgments, progress=progress)
     if qrels is None:
         shared.note("without --qrels there are no labels: the data can be ranked, not trained on.")
     write(data, output)
     print(f"wrote {data} to {output}", file=sys.stderr)
+
+
+def _feature_set(index: Index, run: Run, judgments: Qrels | None) -> str:
+    """Return the set of features: few queries do not determine the weights of all of them."""
+    judged = set() if judgments is None else set(judgments.queries) & set(run.queries)
+    if not judged or len(judged) >= MANY_QUERIES:
+        return "all"
+    chosen = "short,values" if index.schema.values else "short"
+    shared.note(
+        f"the features are --set {chosen}, since {len(judged)} queries are judged; with fewer than "
+        f"{MANY_QUERIES}, models of all features tend to be worse. --set chooses."
+    )
+    return chosen
 
 
 @documented_command(
@@ -230,11 +268,15 @@ def features_command(
 @click.option("--model", type=options.FILE, help="Model that ranks the candidates.")
 @options.integer("--depth", default=10, help="Documents to show.")
 @options.integer("--candidates", default=100, help="With --model: documents that it ranks.")
+@click.option(
+    "--feature", "own", multiple=True, metavar="MODULE:FUNCTION",
+    help="With --model: feature of your own that the model may use; may be repeated.",
+)  # fmt: skip
 @click.option("--explain", is_flag=True, help="With --model: show what adds most to each score.")
 @options.as_json
 def search_command(
-    index: Path, text: str, model: Path | None, depth: int, candidates: int, explain: bool,
-    as_json: bool,
+    index: Path, text: str, model: Path | None, depth: int, candidates: int, own: tuple[str, ...],
+    explain: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Search an index for a typed TEXT.
 
@@ -242,8 +284,10 @@ def search_command(
     """
     from firstpage.text.search import Searcher
 
-    options.only_with("--model", model is not None, "explain", "candidates")
-    searcher = Searcher(index, model, candidates)
+    options.only_with("--model", model is not None, "explain", "candidates", "own")
+    if own:
+        shared.search_current_folder()
+    searcher = Searcher(index, model, candidates, own)
     results = searcher.search(text, depth, 5 if explain else 0)
     outputs.write_text(_json(searcher, results) if as_json else _text(searcher, results), None)
 
@@ -252,11 +296,15 @@ def _json(searcher: Searcher, results: SearchResults) -> str:
     rows = [
         {
             "rank": rank, "id": name, "score": score, "first_stage_rank": int(before),
-            "document": searcher.index.document(name),
+            "document": document,
             **({"reasons": dict(results.reasons[rank - 1])} if results.reasons else {}),
         }
-        for rank, (name, score, before) in enumerate(
-            zip(results.ids, results.scores.tolist(), results.first_stage_ranks, strict=True), 1
+        for rank, (name, score, before, document) in enumerate(
+            zip(
+                results.ids, results.scores.tolist(), results.first_stage_ranks,
+                searcher.index.documents(results.ids), strict=True,
+            ),
+            1,
         )
     ]  # fmt: skip
     return json.dumps({"query": results.text, "candidates": results.n_candidates, "results": rows})
@@ -264,22 +312,24 @@ def _json(searcher: Searcher, results: SearchResults) -> str:
 
 def _text(searcher: Searcher, results: SearchResults) -> str:
     if not results.ids:
-        return "no document matches."
+        query = searcher.index.forward.query(results.text)
+        empty = not query.length and not query.n_unknown
+        return f"no document matches{': the query has no words but stop words' if empty else ''}."
     lines = []
-    rows = zip(results.ids, results.scores, results.first_stage_ranks, strict=True)
-    for rank, (name, score, before) in enumerate(rows, 1):
+    documents = searcher.index.documents(results.ids)
+    rows = zip(results.ids, results.scores, results.first_stage_ranks, documents, strict=True)
+    for rank, (name, score, before, document) in enumerate(rows, 1):
         moved = "" if searcher.model is None or before == rank else f"  (first stage: {before})"
         lines.append(f"{rank:>3}. {name}  {score:.4f}{moved}")
-        lines.append(f"     {_title(searcher.index, name)}")
+        lines.append(f"     {_title(searcher.index, document)}")
         if results.reasons:
             reasons = (f"{feature} {value:+.3f}" for feature, value in results.reasons[rank - 1])
             lines.append(f"     {', '.join(reasons)}")
     return "\n".join(lines)
 
 
-def _title(index: Index, name: str) -> str:
+def _title(index: Index, document: Mapping[str, Any]) -> str:
     """Return the beginning of a document's first text field in one line."""
-    document = index.document(name)
     texts = (str(document[field]) for field in index.schema.analyzers if field in document)
     text = " ".join(next(texts, "").split())
     return text if len(text) <= MAX_TITLE else text[: MAX_TITLE - 1] + "…"

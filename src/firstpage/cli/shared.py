@@ -330,11 +330,16 @@ def refuse_without_validation(ranker: Ranker, condition: str, met: bool) -> None
         raise click.UsageError(f"patience={ranker.patience} requires {condition}.")
 
 
+def search_current_folder() -> None:
+    """Import modules from the current folder first, where functions of one's own usually are."""
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+
+
 def load_function(text: str, option: str) -> Callable[..., Any]:
     """Return the function named as `module:name`; the current folder is searched first."""
     module, _, attribute = text.partition(":")
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
+    search_current_folder()
     try:
         function: Any = getattr(import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:

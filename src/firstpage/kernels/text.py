@@ -79,47 +79,51 @@ def count_matches(tokens: Tokens, ends: Ints, rows: Ints, slots: Array, tf: Arra
 
 @compiled_kernel
 def match_positions(
-    tokens: Tokens, ends: Ints, rows: Ints, slots: Array, query: Ints, window: int,
-    adjacent: Array, positions: Ints, matched: Ints, last: Ints, runs: Ints, out: Floats,
+    tokens: Tokens, ends: Ints, rows: Ints, slots: Array, query: Ints, first_place: Ints,
+    places: Ints, window: int, positions: Ints, matched: Ints, last: Ints, runs: Ints,
+    run_ends: Ints, out: Floats,
 ) -> None:  # fmt: skip
     """Write how query terms are arranged in each field of the documents.
 
     `query` holds the slots of the query's terms in their order, with -1 where a phrase cannot
-    continue, and `adjacent[a, b]` whether slot b follows slot a somewhere in the query.
+    continue.  Slot s is at `places[first_place[s]:first_place[s + 1]]` in it, in ascending order.
+    `runs` and `run_ends` have the size of `query`, and `run_ends` is -1 on entry.
     `out[i, f]` gets the number of distinct adjacent query terms that follow each other in the
     field; the number of those of which the second, in any order, ends a passage of `window`
     positions with the first; the length of the shortest passage with all query terms of the field;
     the length of the longest phrase of the query; and the position of the first query term, -1
     without one.
     """
-    n_slots = last.size
     for i in range(rows.size):
         begin = document_start(ends, rows[i])
         for f in range(ends.shape[1]):
             end = ends[rows[i], f]
             ordered, near, phrase, n = 0, 0, 0, 0
-            for s in range(n_slots):
+            for s in range(last.size):
                 last[s] = -1
-            for j in range(query.size):
-                runs[j] = 0
             present = 0
             for p in range(begin, end):
                 slot = slots[tokens[p]] - 1
                 if slot < 0:
                     continue
-                follows = n > 0 and positions[n - 1] == p - 1
-                for other in range(n_slots):
-                    if last[other] >= 0 and p - last[other] < window and other != slot:
-                        if adjacent[other, slot] or adjacent[slot, other]:
+                m = n - 1
+                while m >= 0 and p - positions[m] < window:
+                    other = matched[m]
+                    if other != slot and last[other] == positions[m]:
+                        if follows(query, first_place, places, other, slot):
                             near += 1
-                        if adjacent[other, slot] and last[other] == p - 1:
-                            ordered += 1
-                for j in range(query.size - 1, -1, -1):  # backward: runs[j - 1] is of the last term
-                    if query[j] == slot:
-                        runs[j] = 1 + (runs[j - 1] if follows and j > 0 else 0)
-                        phrase = max(phrase, runs[j])
-                    else:
-                        runs[j] = 0
+                            if positions[m] == p - 1:
+                                ordered += 1
+                        elif follows(query, first_place, places, slot, other):
+                            near += 1
+                    m -= 1
+                # Backward, so that the run of the place before is still that of the last token.
+                for q in range(first_place[slot + 1] - 1, first_place[slot] - 1, -1):
+                    j = places[q]
+                    continues = j > 0 and p > begin and run_ends[j - 1] == p - 1
+                    runs[j] = runs[j - 1] + 1 if continues else 1
+                    run_ends[j] = p
+                    phrase = max(phrase, runs[j])
                 if last[slot] < 0:
                     present += 1
                 last[slot] = p
@@ -133,6 +137,15 @@ def match_positions(
             out[i, f, 3] = phrase
             out[i, f, 4] = positions[0] - begin if n > 0 else -1
             begin = end
+
+
+@subroutine
+def follows(query: Ints, first_place: Ints, places: Ints, before: int, slot: int) -> bool:
+    """Return whether a slot follows another somewhere in the query."""
+    for q in range(first_place[slot], first_place[slot + 1]):
+        if places[q] > 0 and query[places[q] - 1] == before:
+            return True
+    return False
 
 
 @subroutine
@@ -154,6 +167,53 @@ def shortest_passage(positions: Ints, matched: Ints, n: int, present: int, count
                 covered -= 1
             low += 1
     return best
+
+
+@compiled_kernel
+def bm25_ndcg(
+    query_ends: Ints, match_ends: Ints, lengths: Floats, gains: Floats, tf: Floats,
+    term_weights: Floats, ideal: Floats, k1: float, b: float, weights: Floats, mean: float,
+    discounts: Floats, top_scores: Floats, top_gains: Floats, out: Floats,
+) -> None:  # fmt: skip
+    """Write the NDCG of each query's documents, ranked by BM25 over weighted fields.
+
+    The documents of query q end before `query_ends[q]`, and the matches of document d, a query term
+    each, before `match_ends[d]`.  `lengths[d]` are the lengths of the fields of document d, and
+    `tf[m]` the frequencies of the term of match m in them.  `mean` is the weighted mean length.
+    Documents with equal scores keep their order.
+    """
+    depth = discounts.size
+    d, m = 0, 0
+    for q in range(query_ends.size):
+        n_top = 0
+        while d < query_ends[q]:
+            length = 0.0
+            for f in range(weights.size):
+                length += lengths[d, f] * weights[f]
+            saturation = k1 * (1.0 - b + b * length / mean) if mean > 0.0 else length
+            score = 0.0
+            while m < match_ends[d]:
+                frequency = 0.0
+                for f in range(weights.size):
+                    frequency += tf[m, f] * weights[f]
+                if frequency > 0.0:
+                    part = frequency * (k1 + 1.0) / (frequency + saturation)
+                    score += part * term_weights[m]
+                m += 1
+            if n_top < depth or score > top_scores[n_top - 1]:
+                n_top = min(n_top + 1, depth)
+                at = n_top - 1
+                while at > 0 and score > top_scores[at - 1]:
+                    top_scores[at] = top_scores[at - 1]
+                    top_gains[at] = top_gains[at - 1]
+                    at -= 1
+                top_scores[at] = score
+                top_gains[at] = gains[d]
+            d += 1
+        total = 0.0
+        for i in range(n_top):
+            total += top_gains[i] * discounts[i]
+        out[q] = total / ideal[q]
 
 
 @compiled_kernel

@@ -113,11 +113,8 @@ def store_query(folder: FeedbackFolder, model: ServedModel, query: PageQuery) ->
     random.Random(query_id(query.text)).shuffle(positions)
     rows = [int(ranking.rows[position]) for position in positions]
     documents = [
-        document_row(
-            index.forward.ids[row], index.engine.source(row), index.schema.analyzers,
-            texts.title_field,
-        )
-        for row in rows
-    ]  # fmt: skip
+        document_row(index.forward.ids[row], source, index.schema.analyzers, texts.title_field)
+        for row, source in zip(rows, index.engine.sources(rows), strict=True)
+    ]
     is_new = folder.add_query(query.text, documents)
     return replace(query, note="judge" if is_new else "judged")

@@ -214,7 +214,7 @@ def shown_documents(
     ids = [index.forward.ids[row] for row in rows.tolist()]
     if not snippets:
         return [ShownDocument(name, {}, None, None) for name in ids]
-    sources = [index.engine.source(row) for row in rows.tolist()]
+    sources = index.engine.sources(rows.tolist())
     fields = index.schema.analyzers
     highlighter = Highlighter(query, fields, texts.words)
     shown = []

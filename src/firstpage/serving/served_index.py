@@ -16,9 +16,9 @@ from firstpage.serving.snippets import WordTerms
 from firstpage.text.features import TextFeatures
 from firstpage.text.forward import Matcher, Query
 from firstpage.text.index import Index
+from firstpage.text.manifest import MANIFEST
 from firstpage.text.retrieval import BM25
 from firstpage.text.search import CANDIDATES
-from firstpage.text.storage import MANIFEST
 from firstpage.types import Array, Floats, Ints
 
 WARM_UP_TERMS = 3  # of the query that is searched before the first request
@@ -82,15 +82,9 @@ class ServedIndex:
                 f"{name}: was not trained on features of texts, so it cannot rank what a search "
                 "finds; train on the output of `firstpage features`, or serve without --index."
             )
-        unknown = [text for text in recipe["own"] if text not in source.own_features]
-        if unknown:
-            raise DataError(
-                f"{name}: uses a feature of your own, {unknown[0]!r}; a server calls only "
-                f"functions that its command names: --feature {unknown[0]}."
-            )
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", FirstpageWarning)
-            features = TextFeatures.from_recipe(index, recipe, name)
+            features = TextFeatures.from_recipe(index, recipe, name, source.own_features)
         notes = [str(each.message) for each in caught if each.category is FirstpageWarning]
         if model.feature_names is not None and model.feature_names != features.names:
             raise DataError(f"{name}: its features are not those of its recipe; train again.")

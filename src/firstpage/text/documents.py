@@ -1,4 +1,4 @@
-"""Documents to index: JSON lines, tables, Parquet, TREC text, SMART, folders of text and HTML."""
+"""Documents to index: JSON lines, tables, Parquet, TREC text, SMART, NPL, folders of pages."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from firstpage.data.formats.row_reader import (
 from firstpage.data.io.files import BOM, open_bytes, suffix_of
 from firstpage.errors import DataError, location
 from firstpage.text.html_pages import declared_encoding, page_values
+from firstpage.text.npl import npl_records
 from firstpage.text.smart import smart_records
 from firstpage.text.sources import (
     Notes,
@@ -40,6 +41,7 @@ FORMATS = {
     "parquet": ".parquet",
     "trec": "TREC text: <DOC> <DOCNO>",
     "smart": "SMART: .I .T .W",
+    "npl": "NPL: a number, the text, a line of /",
     "folder": "a folder of .txt, .md, .html and .htm files",
 }
 # `document` is the last: beside another id it is more often the text of the document.
@@ -89,9 +91,9 @@ def read_documents(
 ) -> Iterator[SourceDocument]:
     """Yield the documents of files and folders, one at a time.
 
-    Read are JSON lines, tables with a header (CSV, TSV), Parquet, TREC text, SMART, all of them
-    also compressed (.gz, .xz, .zst), and folders of text and HTML files.  Texts are UTF-8; lines of
-    TREC and SMART files that are not are Latin-1.  Control characters become blanks.
+    Read are JSON lines, tables with a header (CSV, TSV), Parquet, TREC text, SMART, NPL, all of
+    them also compressed (.gz, .xz, .zst), and folders of text and HTML files.  Texts are UTF-8;
+    lines of TREC, SMART and NPL files that are not are Latin-1.  Control characters become blanks.
 
     - JSON lines, Parquet: numbers stay numbers, true and false are 1 and 0, dates are ISO text, a
       list of texts is joined by line ends.  Other lists and objects are refused.
@@ -99,7 +101,9 @@ def read_documents(
     - TREC text: each element of a `<DOC>` is a field, by its name in lower case; headlines are the
       `title`, text outside of elements is appended to `text`.
     - SMART: `.T` is `title`, `.W` `text`, `.A` `author`, `.B` `bibliography`, `.K` `keywords`, `.N`
-      `notes`; cross references (`.X`) are ignored; other sections are named by their letter.
+      `notes`, `.C` `categories`; cross references (`.X`) are ignored; other sections are named by
+      their letter.
+    - NPL: records of a number, which is the id, the `text`, and a line of `/`.
     - Folders: each .txt, .md, .html and .htm file below it is a document, in the order of their
       paths; its id is its path from the folder.  Pages have a `title` and a `text`.
 
@@ -107,7 +111,7 @@ def read_documents(
     ----------
     paths : path or iterable of paths
         Files and folders, read in this order.
-    format : {"jsonl", "csv", "tsv", "parquet", "trec", "smart", "folder"}, optional
+    format : {"jsonl", "csv", "tsv", "parquet", "trec", "smart", "npl", "folder"}, optional
         The format of all paths.  By default it is recognized by the suffix or the first bytes.
     id_field : str, optional
         The field that holds the id.  By default one of `id`, `docno`, `docid`, `doc_id`, `_id` and
@@ -185,6 +189,8 @@ def _rows(path: Path, stream: Any, format: str, notes: Notes) -> Iterator[Locate
         return trec_documents(name, read_old_lines(name, stream, notes), notes)
     if format == "smart":
         return smart_records(name, read_old_lines(name, stream, notes), notes)
+    if format == "npl":
+        return npl_records(name, read_old_lines(name, stream, notes))
     return read_csv_rows(name, stream, NO_LIMITS)
 
 
@@ -198,6 +204,7 @@ class _Converter:
     def __init__(
         self, format: str, id_field: str | None, ignored: frozenset[str], notes: Notes
     ) -> None:
+        self._is_table = format in ("csv", "tsv")
         self._id_keys = TREC_ID_KEYS if format == "trec" else ID_KEYS
         self._id_field = id_field
         self._ignored = ignored
@@ -210,7 +217,7 @@ class _Converter:
         id_key, fields = self._plans.get(names) or self._plan(names, where)
         raw = None if id_key is None else row[id_key]
         if raw is None:
-            raise self._no_id(where)
+            raise self._no_id(where, names)
         values: dict[str, Value] = {}
         for name in fields:
             value = row[name]
@@ -243,15 +250,17 @@ class _Converter:
         self._plans[names] = id_key, fields
         return id_key, fields
 
-    def _no_id(self, where: str) -> DataError:
+    def _no_id(self, where: str, names: tuple[str, ...]) -> DataError:
         if self._id_field is not None:
             return DataError(
                 f"{where}: has no value of {self._id_field!r}, which id_field names; "
                 "add it or name another field."
             )
+        shown = ", ".join(repr(name[:20]) for name in names[:3])
+        header = f" The first line of a table is its header: {shown}." if self._is_table else ""
         return DataError(
             f"{where}: has no id; give each document one of {', '.join(self._id_keys)}, "
-            "or name the field that holds it with id_field."
+            f"or name the field that holds it with id_field.{header}"
         )
 
     def _converted(self, where: str, name: str, value: Any) -> Value:
@@ -296,6 +305,7 @@ def _folder(
             f"{folder}: the id of a file in a folder is its path; id_field cannot name another."
         )
     names: list[str] = []
+    links: list[str] = []
     others = 0
     for parent, folders, files in os.walk(folder, onerror=_raise):
         others += sum(os.path.islink(os.path.join(parent, name)) for name in folders)
@@ -303,6 +313,8 @@ def _folder(
             path = Path(parent, name)
             if suffix_of(path)[0] in TEXT_SUFFIXES + PAGE_SUFFIXES and path.is_file():
                 names.append(path.relative_to(folder).as_posix())
+                if path.is_symlink():
+                    links.append(names[-1])
             else:
                 others += 1
     if not names:
@@ -315,6 +327,12 @@ def _folder(
             f"others in {folder}",
             f"{folder}: {others:,} {'file is' if others == 1 else 'files are'} not read; documents "
             f"are {', '.join(TEXT_SUFFIXES + PAGE_SUFFIXES)} files.",
+        )
+    if links:
+        notes.once(
+            f"links in {folder}",
+            f"{folder}: {len(links):,} of {len(names):,} files are links, such as {links[0]!r}; "
+            "what they point to is read.",
         )
     convert = _Converter("folder", None, ignored, notes)
     for name in sorted(names):

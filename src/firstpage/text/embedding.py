@@ -211,6 +211,7 @@ def model_digest(folder: Path) -> str:
 
 def _load(folder: Path, seed: int = 0) -> Any:
     """Return the model in evaluation mode; load nothing but the files of the folder."""
+    _refuse_code(folder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of libraries about each other
         try:
@@ -228,6 +229,23 @@ def _load(folder: Path, seed: int = 0) -> Any:
                 raise DataError(
                     f"{folder}: the model cannot be loaded ({_first_line(error)})."
                 ) from error
+
+
+def _refuse_code(folder: Path) -> None:
+    """Refuse a model whose modules are not the library's own, since loading it would run code."""
+    try:
+        modules = json.loads((folder / MODULES).read_bytes())
+        types = [str(module["type"]) for module in modules]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(
+            f"{folder}: the model cannot be loaded ({MODULES}: {_first_line(error)})."
+        ) from error
+    other = [name for name in types if not name.startswith("sentence_transformers.")]
+    if other:
+        raise DataError(
+            f"{folder}: its module {other[0]!r} is not part of sentence-transformers; models that "
+            "bring their own code are not loaded."
+        )
 
 
 @contextmanager
@@ -355,7 +373,7 @@ def _embed(
     """Add the vectors of some documents to those that are known by the digests of their texts."""
     for start in range(0, len(rows), BLOCK):
         block = rows[start : start + BLOCK]
-        texts = [passages(_words(index, row)) for row in block]
+        texts = [passages(words) for words in _words(index, block)]
         encoded = embedding.encode_documents([text for each in texts for text in each])
         ends = np.cumsum([len(each) for each in texts])
         for row, vectors in zip(block, np.split(encoded, ends[:-1]), strict=True):
@@ -375,18 +393,20 @@ def _assembled(embedding: Embedding, digests: Bytes, known: dict[bytes, Array]) 
     )
 
 
-def _words(index: Index, row: int) -> list[str]:
-    """Return the words of a document's text fields."""
-    document = index.engine.source(row)
-    values = (document.get(name, "") for name in index.schema.analyzers)
-    return " ".join(v if isinstance(v, str) else f"{v:.15g}" for v in values).split()
+def _words(index: Index, rows: Sequence[int]) -> Iterator[list[str]]:
+    """Yield the words of the text fields of documents."""
+    for start in range(0, len(rows), BLOCK):
+        for document in index.engine.sources(rows[start : start + BLOCK]):
+            values = (document.get(name, "") for name in index.schema.analyzers)
+            yield " ".join(v if isinstance(v, str) else f"{v:.15g}" for v in values).split()
 
 
 def _text_digests(index: Index) -> Bytes:
     """Return the digests of the texts of all rows; zeros for deleted and empty documents."""
     digests = np.zeros((len(index.forward.deleted), DIGEST_BYTES), np.uint8)
-    for row in np.flatnonzero(~index.forward.deleted).tolist():
-        if words := _words(index, row):
+    rows = np.flatnonzero(~index.forward.deleted).tolist()
+    for row, words in zip(rows, _words(index, rows), strict=True):
+        if words:
             text = " ".join(words).encode("utf-8", "surrogatepass")
             digest = hashlib.blake2b(text, digest_size=DIGEST_BYTES).digest()
             digests[row] = np.frombuffer(digest, np.uint8)
@@ -396,7 +416,7 @@ def _text_digests(index: Index) -> Bytes:
 def _state(index: Index) -> str:
     """Return a digest of the documents of an index, cheaper than reading their texts."""
     forward = index.forward
-    names = [index._manifest["generation"], list(forward.ids), forward.terms.terms]
+    names = [index.generation, list(forward.ids), forward.terms.terms]
     digest = hashlib.sha256(json.dumps(names).encode())
     for array in (forward.tokens, forward.ends, forward.deleted):
         digest.update(np.ascontiguousarray(array).data)

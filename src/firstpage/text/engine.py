@@ -161,15 +161,26 @@ class Engine:
             rows = np.array(self.searcher.fast_field_values("row", addresses), np.int64)
         return rows, np.array([score for score, _ in hits])
 
-    def source(self, row: int) -> dict[str, Any]:
-        """Return the document of a row as it was added."""
-        query = self._library.Query.term_query(self._schema, "row", row)
+    def sources(self, rows: Sequence[int]) -> list[dict[str, Any]]:
+        """Return the documents of rows as they were added, by one search for all of them."""
+        wanted = list(dict.fromkeys(rows))
+        if not wanted:
+            return []
+        query, should = self._library.Query, self._library.Occur.Should
+        terms = [(should, query.term_query(self._schema, "row", row)) for row in wanted]
+        any_row = query.const_score_query(query.boolean_query(terms), 1.0)
         with self._reading():
-            hits = self.searcher.search(query, 1, count=False).hits
-            if not hits:
-                raise ValueError(f"there is no row {row}")
-            stored: dict[str, Any] = json.loads(bytes(self.searcher.doc(hits[0][1])["source"][0]))
-        return stored
+            hits = self.searcher.search(any_row, len(wanted), count=False).hits
+            addresses = [address for _, address in hits]
+            numbers = self.searcher.fast_field_values("row", addresses)
+            stored = {
+                row: json.loads(bytes(self.searcher.doc(address)["source"][0]))
+                for row, address in zip(numbers, addresses, strict=True)
+            }
+            missing = next((row for row in wanted if row not in stored), None)
+            if missing is not None:
+                raise ValueError(f"there is no row {missing}")
+        return [stored[row] for row in rows]
 
     def _reading(self) -> AbstractContextManager[None]:
         return self._reporting("read its files", "build the index again")

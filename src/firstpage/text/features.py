@@ -6,7 +6,7 @@ import fnmatch
 import importlib
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -20,7 +20,7 @@ from firstpage.text.embedding import Embedding
 from firstpage.text.families import FAMILIES, LATENT_RANKS, Candidates
 from firstpage.text.forward import Matcher, Query
 from firstpage.text.index import Index
-from firstpage.text.retrieval import BM25
+from firstpage.text.retrieval import BM25, first_stage_scores
 from firstpage.types import Array, Floats, Ints, Progress
 
 OwnFeature = Callable[[str, Sequence[Mapping[str, Any]]], Any]
@@ -193,8 +193,7 @@ class TextFeatures:
         """
         self._follow_index()
         matcher = matcher or Matcher(self.index.forward)
-        counts = matcher.counts(query, rows)
-        scores = self._scoring.scores(self.index.forward, query, rows, counts)
+        scores = first_stage_scores(self.index.forward, query, rows, self._scoring, matcher)
         order = np.lexsort((rows, -scores))
         out = np.empty((len(rows), len(self.names)), np.float32)
         out[order] = self._ranked_features(query, rows[order], scores[order], matcher)
@@ -211,7 +210,7 @@ class TextFeatures:
                     out[:, column] = values
                     column += 1
         if self._own:
-            documents = [self.index.engine.source(row) for row in rows.tolist()]
+            documents = self.index.engine.sources(rows.tolist())
             for name, function in self._own.items():
                 out[:, column] = _own_values(name, function, query.text, documents)
                 column += 1
@@ -277,7 +276,7 @@ class TextFeatures:
             )
         ids = list(candidates.docids)
         rows = self.index.forward.rows(
-            ids, source, "; add them, or remove them from the candidates"
+            ids, source, "; add what is missing, or retrieve the candidates again"
         )
         offsets = candidates.offsets
         X = np.empty((len(rows), len(self.names)), np.float32)
@@ -335,7 +334,9 @@ class TextFeatures:
         return self._scoring
 
     @classmethod
-    def from_recipe(cls, index: Index, recipe: Mapping[str, Any], source: str) -> TextFeatures:
+    def from_recipe(
+        cls, index: Index, recipe: Mapping[str, Any], source: str, own: Collection[str] = ()
+    ) -> TextFeatures:
         """Return the features of a recipe; refuse an index that does not fit it, and report drift.
 
         Parameters
@@ -346,6 +347,9 @@ class TextFeatures:
             The recipe of a model file.
         source : str
             What messages call the model.
+        own : collection of str, optional
+            The functions that the recipe may name as features of one's own.  No other function is
+            imported or called.
 
         Returns
         -------
@@ -355,8 +359,16 @@ class TextFeatures:
         Raises
         ------
         DataError
-            If fields, analyzers, latent space or embedding model are not those of the recipe.
+            If the recipe names another function, or if fields, analyzers, latent space or embedding
+            model are not those of the recipe.
         """
+        unnamed = [text for text in recipe["own"] if text not in own]
+        if unnamed:
+            raise DataError(
+                f"{source}: uses the function {unnamed[0]!r} as a feature. A model file may call "
+                f"only functions that you name: --feature {unnamed[0]} (in Python: "
+                f"own=[{unnamed[0]!r}])."
+            )
         if recipe["schema"]["text"] != index.schema.to_dict()["text"]:
             raise DataError(
                 f"{source}: was trained with text fields or analyzers other than those of "
@@ -375,8 +387,8 @@ class TextFeatures:
                 FirstpageWarning,
                 stacklevel=2,
             )
-        own = {_own_name(text) for text in recipe["own"]}
-        names = [name for name in recipe["features"] if name not in own]
+        own_names = {_own_name(text) for text in recipe["own"]}
+        names = [name for name in recipe["features"] if name not in own_names]
         stored = recipe["embed"]
         embed = stored and Embedding(index, stored["path"], stored["digest"], source)
         return cls(index, names, recipe["own"], BM25.from_dict(recipe["scoring"]), embed)

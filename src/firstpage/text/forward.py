@@ -8,7 +8,8 @@ memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,13 +17,16 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from firstpage.data.ids import Ids
-from firstpage.errors import DataError
+from firstpage.errors import DataError, FirstpageWarning
 from firstpage.kernels import text as kernel
 from firstpage.text.analyzer import STOP, Analyzer, TermNumbers, tokenize
 from firstpage.types import Array, Bools, Floats, Ints
 
 WHOLE = "document"  # what features call all text fields together
 WINDOW = 8  # positions within which two terms are near
+MAX_WORDS = 20_000  # of a query
+MAX_COUNTS = 1 << 21  # of terms in fields of documents, which are in memory at a time
+BLOCK_ROWS = 64  # blocks are multiples of it, so that sums are rounded as in one block
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +108,7 @@ class ForwardIndex:
     def rows(self, ids: Sequence[str], location: str, advice: str = "") -> Ints:
         """Return the rows of documents; raise DataError if one is not in the index."""
         row_of = self.row_of
-        missing = [name for name in ids if name not in row_of]
+        missing = list(dict.fromkeys(name for name in ids if name not in row_of))
         if missing:
             subject = f"{len(missing)} documents are" if len(missing) > 1 else "a document is"
             raise DataError(
@@ -171,6 +175,13 @@ class Query:
     def from_text(cls, text: str, forward: ForwardIndex) -> Query:
         """Return the terms of a text; fields with other analyzers add their own terms."""
         tokens = tokenize(text)
+        if len(tokens) > MAX_WORDS:
+            warnings.warn(
+                f"a query has {len(tokens):,} words; only the first {MAX_WORDS:,} count.",
+                FirstpageWarning,
+                stacklevel=3,
+            )
+            del tokens[MAX_WORDS:]
         sequences: dict[tuple[int, ...], None] = {}
         length = 0
         unknown: set[str] = set()
@@ -225,6 +236,17 @@ class Matcher:
         self._slots[query.terms] = 0
         return tf
 
+    def blocks(self, query: Query, rows: Ints) -> Iterator[tuple[Ints, Array]]:
+        """Yield the rows in blocks with their `counts`, so that a long query needs little memory.
+
+        The rows of a query of usual length are one block.
+        """
+        per_row = max(1, len(self._forward.fields) * len(query.terms))
+        size = max(1, MAX_COUNTS // per_row // BLOCK_ROWS) * BLOCK_ROWS
+        for start in range(0, max(1, len(rows)), size):
+            block = rows[start : start + size]
+            yield block, self.counts(query, block)
+
     def arrangement(self, query: Query, rows: Ints) -> Floats:
         """Return how query terms are arranged in documents: an array of documents, fields and 5.
 
@@ -232,17 +254,16 @@ class Matcher:
         """
         forward, n_slots = self._forward, len(query.terms)
         longest = int(forward.lengths(rows)[:, -1].max(initial=0))
-        adjacent = np.zeros((n_slots, n_slots), np.uint8)
-        first, second = query.sequence[:-1], query.sequence[1:]
-        inside = (first >= 0) & (second >= 0)
-        adjacent[first[inside], second[inside]] = 1
+        sequence = query.sequence
+        places = np.argsort(sequence, kind="stable")[np.count_nonzero(sequence < 0) :]
+        first_place = np.searchsorted(sequence[places], np.arange(n_slots + 1))
         out = np.empty((len(rows), len(forward.fields), 5))
         positions, matched = np.empty(longest, np.int64), np.empty(longest, np.int64)
-        last, runs = np.empty(n_slots, np.int64), np.empty(len(query.sequence), np.int64)
+        last, runs = np.empty(n_slots, np.int64), np.empty(len(sequence), np.int64)
         self._slots[query.terms] = np.arange(1, n_slots + 1)
         kernel.match_positions(
-            forward.tokens, forward.ends, rows, self._slots, query.sequence, WINDOW, adjacent,
-            positions, matched, last, runs, out,
+            forward.tokens, forward.ends, rows, self._slots, sequence, first_place, places, WINDOW,
+            positions, matched, last, runs, np.full(len(sequence), -1), out,
         )  # fmt: skip
         self._slots[query.terms] = 0
         return out

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -16,45 +15,28 @@ import numpy as np
 
 from firstpage.data.formats.trec import Qrels, Run
 from firstpage.data.groups import offsets_from_lengths
-from firstpage.data.ids import Ids, encode_text
-from firstpage.data.io.files import write_bytes
+from firstpage.data.ids import Ids
 from firstpage.data.io.json_files import json_digest
 from firstpage.errors import DataError, FirstpageWarning
-from firstpage.kernels import text as kernel
 from firstpage.text import storage
-from firstpage.text.analyzer import TermNumbers, tokenize
 from firstpage.text.documents import SourceDocument, documents_from_rows
 from firstpage.text.engine import Engine
-from firstpage.text.forward import ForwardIndex, Matcher, Query
+from firstpage.text.forward import Matcher, Query
 from firstpage.text.latent import LatentSpace
-from firstpage.text.retrieval import BM25, retrieve, tune
+from firstpage.text.manifest import (
+    MANIFEST,
+    read_forward,
+    read_latent_vectors,
+    read_manifest,
+    write_manifest,
+)
+from firstpage.text.retrieval import BM25, retrieve
 from firstpage.text.schema import SAMPLE, Schema
-from firstpage.types import Array, Floats, Ints, Progress
+from firstpage.text.tuning import Pools
+from firstpage.text.writer import IndexChanges, IndexWriter, create
+from firstpage.types import Floats, Ints, Progress
 
-BATCH = 2000  # documents that are analyzed at a time
 LATENT_DIMENSIONS = 128
-REFIT_FRACTION = 0.5  # of documents folded into the latent space, above which a note is printed
-
-
-@dataclass(frozen=True)
-class IndexChanges:
-    """What a change of an index did.
-
-    Attributes
-    ----------
-    added, replaced, deleted : int
-        The numbers of documents.
-    """
-
-    added: int = 0
-    replaced: int = 0
-    deleted: int = 0
-
-    def __str__(self) -> str:
-        counts = {"added": self.added, "replaced": self.replaced, "deleted": self.deleted}
-        return (
-            ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "no change"
-        )
 
 
 @dataclass(frozen=True)
@@ -99,6 +81,8 @@ class Index:
         The latent semantic space, if there is one.
     latent_vectors : ndarray of shape (n_rows, n_dimensions)
         The coordinates of every document in the latent space.
+    generation : int
+        The number of the last change of documents or latent space.
     fingerprint : str
         A digest of what features depend on: fields, analyzers and latent space.
 
@@ -128,22 +112,22 @@ class Index:
     def _open(self) -> None:
         """Open all files, so that what another writer commits later does not matter."""
         while True:
-            manifest = storage.read_manifest(self.path)
+            manifest = read_manifest(self.path)
             try:
                 self._open_files(manifest)
             except DataError:
-                if storage.read_manifest(self.path) == manifest:
+                if read_manifest(self.path) == manifest:
                     raise
             else:  # otherwise a writer has removed the files of the generation before its own
                 return
 
     def _open_files(self, manifest: dict[str, Any]) -> None:
         schema = Schema.from_dict(manifest["schema"])
-        forward = _forward(self.path, manifest, schema)
+        forward = read_forward(self.path, manifest, schema)
         engine = Engine(self.path / manifest["engine"], len(schema.analyzers))
         stored = manifest["latent"]
         self.latent = None if stored is None else LatentSpace.load(self.path / stored["space"])
-        self.latent_vectors = _latent_vectors(self.path, manifest)
+        self.latent_vectors = read_latent_vectors(self.path, manifest)
         self._manifest, self.schema, self.forward, self.engine = manifest, schema, forward, engine
 
     @classmethod
@@ -193,43 +177,14 @@ class Index:
         folder = Path(path)
         if folder.exists() and not overwrite:
             raise DataError(f"{folder}: exists; add to it (--add), or replace it (--overwrite).")
-        if folder.exists() and not (folder / storage.MANIFEST).exists():
+        if folder.exists() and not (folder / MANIFEST).exists():
             raise DataError(f"{folder}: is not an index, so it is not overwritten.")
         stream = documents_from_rows(documents)
         sample = list(islice(stream, SAMPLE))
         if not sample:
             raise DataError(f"{folder}: there are no documents to index.")
         schema = Schema.infer(sample, language, fields or {})
-
-        def write(target: Path) -> None:
-            generation = max(storage.generations(target).values(), default=0)
-            writer = _Writer(target, _empty_manifest(schema, generation), schema, None)
-            try:
-                writer.add(chain(sample, stream), {}, progress)
-                writer.commit(latent)
-            finally:
-                writer.close()
-
-        if (
-            folder.exists()
-        ):  # the old index stays until the manifest of the new one replaces its own
-            with storage.writer_lock(folder):
-                write(folder)
-            return cls(folder)
-        draft = folder.with_name(f".{folder.name}.new")
-        with storage.reporting(draft):
-            draft.mkdir(parents=True, exist_ok=True)
-        with storage.writer_lock(draft):
-            try:
-                for entry in draft.iterdir():  # of a writer that was killed
-                    storage.remove(entry)
-                write(draft)
-                if folder.exists():
-                    raise DataError(f"{folder}: was created meanwhile by another process.")
-                with storage.reporting(folder):
-                    os.replace(draft, folder)
-            finally:
-                shutil.rmtree(draft, ignore_errors=True)
+        create(folder, chain(sample, stream), schema, latent, progress)
         return cls(folder)
 
     # --- changes
@@ -300,8 +255,8 @@ class Index:
         """
         scoring.field_weights(self.forward)
         with storage.writer_lock(self.path):
-            manifest = {**storage.read_manifest(self.path), "scoring": scoring.to_dict()}
-            storage.write_manifest(self.path, manifest)
+            manifest = {**read_manifest(self.path), "scoring": scoring.to_dict()}
+            write_manifest(self.path, manifest)
         self._open()
 
     def fit_latent(self, dimensions: int = LATENT_DIMENSIONS) -> None:
@@ -317,10 +272,10 @@ class Index:
         self._open()
 
     @contextmanager
-    def _writer(self) -> Iterator[_Writer]:
+    def _writer(self) -> Iterator[IndexWriter]:
         with storage.writer_lock(self.path):
             self._open()  # what another writer has committed meanwhile
-            writer = _Writer(self.path, self._manifest, self.schema, self.forward)
+            writer = IndexWriter(self.path, self._manifest, self.schema, self.forward)
             try:
                 yield writer
             finally:
@@ -336,6 +291,14 @@ class Index:
         return (
             f"Index({self.path}: {len(self)} documents, fields {', '.join(self.schema.analyzers)})"
         )
+
+    @property
+    def generation(self) -> int:
+        """The number of the last change of documents or latent space, which grows by 1 with each.
+
+        `set_scoring` does not change it.
+        """
+        return int(self._manifest["generation"])
 
     @property
     def fingerprint(self) -> str:
@@ -483,7 +446,8 @@ class Index:
         value : float
             The mean NDCG of these queries.
         """
-        return tune(self.forward, self.engine, queries, qrels, depth, progress)
+        pools = Pools(self.forward, self.engine, queries, qrels, depth)
+        return pools.tune(progress=progress)
 
     @property
     def scoring(self) -> BM25:
@@ -508,306 +472,24 @@ class Index:
         DataError
             If the document is not in the index.
         """
-        return self.engine.source(int(self.forward.rows([name], str(self.path))[0]))
+        return self.documents([name])[0]
 
+    def documents(self, names: Sequence[str]) -> list[dict[str, Any]]:
+        """Return the fields of several documents, faster than one by one.
 
-# --- files
+        Parameters
+        ----------
+        names : sequence of str
+            The ids of the documents.
 
+        Returns
+        -------
+        list of dict
+            The values as they were indexed, in the order of the ids.
 
-def _empty_manifest(schema: Schema, generation: int) -> dict[str, Any]:
-    """Return the manifest of an index without documents; it follows an earlier generation."""
-    return {
-        "schema": schema.to_dict(), "generation": generation, "rows": 0, "deleted": 0, "tokens": 0,
-        "terms": 0, "term_bytes": 0, "id_bytes": 0, "forward": f"forward-{generation + 1}",
-        "engine": None, "statistics": None, "latent": None, "scoring": BM25().to_dict(),
-    }  # fmt: skip
-
-
-def _forward(folder: Path, manifest: Mapping[str, Any], schema: Schema) -> ForwardIndex:
-    """Return the forward index that a manifest describes."""
-    rows, n_fields, n_terms = manifest["rows"], len(schema.analyzers), manifest["terms"]
-    of_terms = n_fields + 1, n_terms
-    df, cf, deleted = storage.load_arrays(
-        folder / manifest["statistics"], {"df": of_terms, "cf": of_terms, "deleted": (rows,)}
-    )
-    files = folder / manifest["forward"]
-    tokens = storage.mapped(files / "tokens", np.uint32, (manifest["tokens"],))
-    if tokens.max(initial=0) >= n_terms:
-        raise storage.damaged(files / "tokens", "it names terms that do not exist")
-    ends = storage.mapped_ends(files / "ends", (rows, n_fields), manifest["tokens"])
-    distinct = storage.mapped(files / "distinct", np.int64, (rows, n_fields + 1))
-    lengths = np.diff(ends.ravel(), prepend=0).reshape(ends.shape)
-    if ((distinct[:, :-1] > lengths) | ((distinct[:, :-1] > 0) != (lengths > 0))).any():
-        raise storage.damaged(files / "distinct", "its numbers are impossible")
-    return ForwardIndex(
-        schema.analyzers,
-        tokens,
-        ends,
-        distinct,
-        df,
-        cf,
-        deleted,
-        storage.mapped_ids(files, "ids", rows, manifest["id_bytes"]),
-        {
-            name: storage.mapped(files / f"value.{number}", np.float64, (rows,))
-            for number, name in enumerate(schema.values)
-        },
-        TermNumbers(list(storage.mapped_ids(files, "terms", n_terms, manifest["term_bytes"]))),
-    )
-
-
-def _latent_vectors(folder: Path, manifest: Mapping[str, Any]) -> Array:
-    """Return the coordinates of every document in the latent space."""
-    stored = manifest["latent"]
-    if stored is None:
-        return np.empty((manifest["rows"], 0), np.float16)
-    shape = manifest["rows"], stored["dimensions"]
-    return storage.mapped(folder / stored["vectors"], np.float16, shape)
-
-
-class _Writer:
-    """Appends documents to the files of an index, and commits them."""
-
-    def __init__(
-        self, folder: Path, manifest: dict[str, Any], schema: Schema, before: ForwardIndex | None
-    ) -> None:
-        self._folder = folder
-        self._files_folder = folder / manifest["forward"]
-        self._manifest = manifest
-        self._schema = schema
-        self._generation = manifest["generation"] + 1
-        self._before = before
-        self._terms = TermNumbers(list(before.terms.terms)) if before else TermNumbers()
-        self._rows = manifest["rows"]
-        self._deleted: list[int] = []
-        n_fields = len(schema.analyzers)
-        sizes: dict[str, tuple[type, int]] = {
-            "tokens": (np.uint32, manifest["tokens"]), "ends": (np.int64, self._rows * n_fields),
-            "distinct": (np.int64, self._rows * (n_fields + 1)),
-            "ids.bytes": (np.uint8, manifest["id_bytes"]), "ids.ends": (np.int64, self._rows),
-            "terms.bytes": (np.uint8, manifest["term_bytes"]),
-            "terms.ends": (np.int64, manifest["terms"]),
-        }  # fmt: skip
-        for number in range(len(schema.values)):
-            sizes[f"value.{number}"] = np.float64, self._rows
-        self._remove_generation()  # of a writer that was killed
-        self._files: dict[str, storage.AppendFile] = {}
-        self._engine_folder = folder / f"engine-{self._generation}"
-        with ExitStack() as opened, storage.reporting(folder):
-            opened.callback(self._drop_uncommitted)
-            self._files_folder.mkdir(exist_ok=True)
-            for name, (dtype, size) in sizes.items():
-                file = storage.AppendFile(self._files_folder / name, dtype, size)
-                self._files[name] = file
-                opened.callback(file.discard)
-            if manifest["engine"]:
-                storage.link_folder(folder / manifest["engine"], self._engine_folder)
-            else:
-                self._engine_folder.mkdir()
-            self._engine = Engine(self._engine_folder, n_fields, create=True)
-            opened.callback(self._engine.close)
-            self._opened = opened.pop_all()
-
-    def close(self) -> None:
-        """Close all files; what was not committed does not count."""
-        self._opened.close()
-
-    def _drop_uncommitted(self) -> None:
-        if self._manifest["generation"] < self._generation:
-            self._remove_generation()
-
-    def _remove_generation(self) -> None:
-        """Remove what belongs to the generation of this writer."""
-        for entry, generation in storage.generations(self._folder).items():
-            if generation == self._generation:
-                storage.remove(entry)
-
-    def add(
-        self, documents: Iterable[SourceDocument], row_of: Mapping[str, int],
-        progress: Progress | None,
-    ) -> IndexChanges:  # fmt: skip
-        """Append documents; those with the id of a document in `row_of` replace it."""
-        seen: dict[str, str] = {}
-        unknown: dict[str, str] = {}
-        first, replaced = self._rows, 0
-        stream = iter(documents)
-        while batch := list(islice(stream, BATCH)):
-            for document in batch:
-                if document.id in seen:
-                    raise DataError(
-                        f"{document.location}: the document {document.id!r} is also at "
-                        f"{seen[document.id]}; ids must be distinct."
-                    )
-                seen[document.id] = document.location
-                if (row := row_of.get(document.id)) is not None:
-                    self._deleted.append(row)
-                    self._engine.delete(document.id)
-                    replaced += 1
-                for name in document.values:
-                    if name not in self._schema:
-                        unknown.setdefault(name, document.location)
-            with storage.reporting(self._folder):
-                self._append(batch)
-            if progress is not None:
-                progress(self._rows - first, 0)
-        for name, location in unknown.items():
-            warnings.warn(
-                f"{location}: the field {name!r} is not searched, since the index was created "
-                f"without it; create the index again with --field {name}=text to search it.",
-                FirstpageWarning,
-                stacklevel=3,
-            )
-        return IndexChanges(self._rows - first - replaced, replaced)
-
-    def _append(self, batch: list[SourceDocument]) -> None:
-        texts = [
-            [tokenize(_text(document.values.get(name, ""))) for document in batch]
-            for name in self._schema.analyzers
-        ]
-        number_of = [
-            self._terms.of_tokens(analyzer, chain.from_iterable(field)).__getitem__
-            for analyzer, field in zip(self._schema.analyzers.values(), texts, strict=True)
-        ]
-        term_of = self._terms.terms.__getitem__
-        tokens: list[int] = []
-        ends: list[int] = []
-        for document, *fields in zip(batch, *texts, strict=True):
-            joined = []
-            for number_of_token, field in zip(number_of, fields, strict=True):
-                numbers = list(filter(None, map(number_of_token, field)))  # without stop words
-                tokens += numbers
-                ends.append(len(tokens))
-                joined.append(" ".join(map(term_of, numbers)))
-            self._engine.add(document.id, self._rows, document.values, joined)
-            self._rows += 1
-        start = self._files["tokens"].size
-        self._files["tokens"].append(np.array(tokens, np.uint32))
-        self._files["ends"].append(np.array(ends, np.int64) + start)
-        self._append_strings("ids", [document.id for document in batch])
-        for number, name in enumerate(self._schema.values):
-            values = [self._schema.number(document, name) for document in batch]
-            self._files[f"value.{number}"].append(np.array(values))
-
-    def _append_strings(self, name: str, strings: list[str]) -> None:
-        encoded = [encode_text(string) for string in strings]
-        start = self._files[f"{name}.bytes"].size
-        self._files[f"{name}.bytes"].append(np.frombuffer(b"".join(encoded), np.uint8))
-        lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
-        self._files[f"{name}.ends"].append(start + np.cumsum(lengths))
-
-    def delete(self, names: list[str], rows: Ints) -> None:
-        """Delete documents."""
-        for name in names:
-            self._engine.delete(name)
-        self._deleted += rows.tolist()
-
-    def commit(self, latent: int | None) -> None:
-        """Make the changes durable.
-
-        `latent` is the number of dimensions of a new latent space (0 for none), or None to fold new
-        documents into the present one.
+        Raises
+        ------
+        DataError
+            If a document is not in the index.
         """
-        with storage.reporting(self._folder):
-            self._commit(latent)
-
-    def _commit(self, latent: int | None) -> None:
-        self._engine.commit()
-        self._append_strings("terms", self._terms.terms[self._files["terms.ends"].size :])
-        manifest = {
-            **self._manifest,
-            "generation": self._generation, "rows": self._rows,
-            "deleted": self._manifest["deleted"] + len(self._deleted),
-            "tokens": self._files["tokens"].size, "terms": len(self._terms),
-            "term_bytes": self._files["terms.bytes"].size,
-            "id_bytes": self._files["ids.bytes"].size, "engine": self._engine_folder.name,
-            "statistics": f"statistics-{self._generation}.npz",
-        }  # fmt: skip
-        self._write_statistics(manifest)
-        for file in self._files.values():
-            file.close()
-        manifest["latent"] = self._write_latent(manifest, latent)
-        storage.write_manifest(self._folder, manifest)
-        self._manifest = manifest
-        stored = manifest["latent"] or {}
-        used = {manifest[name] for name in ("engine", "forward", "statistics")}
-        for entry in storage.generations(self._folder):
-            if entry.name not in {*used, *map(str, stored.values())}:
-                storage.remove(entry)
-
-    def _write_statistics(self, manifest: dict[str, Any]) -> None:
-        """Write document and collection frequencies, and which documents are deleted."""
-        n_fields, n_terms, first = (
-            len(self._schema.analyzers),
-            len(self._terms),
-            self._manifest["rows"],
-        )
-        for name in ("tokens", "ends"):
-            self._files[name].flush()
-        df, cf = (np.zeros((n_fields + 1, n_terms), np.int64) for _ in range(2))
-        deleted = np.zeros(self._rows, bool)
-        if self._before is not None:
-            known = self._before.df.shape[1]
-            df[:, :known], cf[:, :known] = self._before.df, self._before.cf
-            deleted[:first] = self._before.deleted
-        deleted[self._deleted] = True
-        files = self._files_folder
-        tokens = storage.mapped(files / "tokens", np.uint32, (manifest["tokens"],))
-        ends = storage.mapped(files / "ends", np.int64, (self._rows, n_fields))
-        for rows, sign in (
-            (np.arange(first, self._rows), 1),
-            (np.array(self._deleted, np.int64), -1),
-        ):
-            distinct = np.empty((len(rows), n_fields + 1), np.int64)
-            marks = np.zeros((2, n_terms), np.int64)
-            kernel.collection_statistics(
-                tokens, ends, rows, sign, marks[0], marks[1], distinct, df, cf
-            )
-            if sign > 0:
-                self._files["distinct"].append(distinct)
-        with write_bytes(self._folder / manifest["statistics"], sync=True) as out:
-            np.savez(out, df=df, cf=cf, deleted=deleted)
-
-    def _write_latent(
-        self, manifest: dict[str, Any], dimensions: int | None
-    ) -> dict[str, Any] | None:
-        """Fit the latent space or fold in new documents; return what the manifest says about it."""
-        stored = manifest["latent"]
-        if dimensions == 0 or (dimensions is None and stored is None):
-            return None
-        forward = _forward(self._folder, manifest, self._schema)
-        if dimensions is None:
-            space = LatentSpace.load(self._folder / stored["space"])
-            first, known = self._manifest["rows"], stored
-        else:
-            fitted = LatentSpace.fit(forward, dimensions)
-            if fitted is None:
-                return None
-            space, first = fitted, 0
-            known = {
-                "space": f"latent-{self._generation}.npz",
-                "vectors": f"vectors-{self._generation}",
-                "dimensions": space.n_dimensions, "digest": space.digest,
-                "fitted": forward.n_documents,
-            }  # fmt: skip
-            space.save(self._folder / known["space"])
-        file = storage.AppendFile(
-            self._folder / known["vectors"], np.float16, first * space.n_dimensions
-        )
-        file.append(space.documents(forward, np.arange(first, self._rows)))
-        file.close()
-        folded = forward.n_documents - known["fitted"]
-        if folded > REFIT_FRACTION * forward.n_documents:
-            warnings.warn(
-                f"{self._folder}: {folded:,} of {forward.n_documents:,} documents came after the "
-                "latent space was fitted; fit it again (--refit) and train again.",
-                FirstpageWarning,
-                stacklevel=4,
-            )
-        return dict(known)
-
-
-def _text(value: str | float) -> str:
-    """Return the text of a value of a text field; a number as one would write it."""
-    if isinstance(value, str):
-        return value
-    return str(int(value)) if float(value).is_integer() else repr(float(value))
+        return self.engine.sources(self.forward.rows(names, str(self.path)).tolist())

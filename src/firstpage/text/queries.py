@@ -1,4 +1,4 @@
-"""Queries: JSON lines, tables, Parquet, TREC topics, SMART, or a query per line."""
+"""Queries: JSON lines, tables, Parquet, TREC topics, SMART, NPL, or a query per line."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from firstpage.data.formats.row_reader import (
 )
 from firstpage.data.io.files import open_bytes
 from firstpage.errors import DataError, location
+from firstpage.text.npl import npl_records
 from firstpage.text.smart import smart_records
 from firstpage.text.sources import (
     PEEK_BYTES,
@@ -38,6 +39,7 @@ FORMATS = {
     "parquet": ".parquet",
     "trec": "TREC topics: <top> <num> <title>",
     "smart": "SMART: .I .W",
+    "npl": "NPL: a number, the text, a line of /",
     "lines": "a query per line",
 }
 ID_KEYS = ("id", "query_id", "qid", "_id")
@@ -156,7 +158,7 @@ def read_queries(
 ) -> Queries:
     """Return the queries of a file.
 
-    Read are JSON lines, tables (CSV, TSV), Parquet, TREC topics and SMART, all of them also
+    Read are JSON lines, tables (CSV, TSV), Parquet, TREC topics, SMART and NPL, all of them also
     compressed (.gz, .xz, .zst).  The id of a query is its `id`, `query_id`, `qid` or `_id`, its
     text the `text`, `query` or `title`, in this order and in any case.  A .tsv file without an id
     among the names of its first line has lines of id, tab and text.
@@ -165,7 +167,7 @@ def read_queries(
     ----------
     path : path
         The file.
-    format : {"jsonl", "csv", "tsv", "parquet", "trec", "smart", "lines"}, optional
+    format : {"jsonl", "csv", "tsv", "parquet", "trec", "smart", "npl", "lines"}, optional
         The format; by default it is recognized by the suffix or the first bytes.  Plain text with a
         query per line is read with `"lines"` only; the id is the number of the line.
     numbering : {"ids", "ordinal"}, default="ids"
@@ -246,6 +248,8 @@ def _rows(
         return read_parquet(path, stream)
     if format == "smart":
         return smart_records(name, read_old_lines(name, stream, notes), notes)
+    if format == "npl":
+        return npl_records(name, read_old_lines(name, stream, notes))
     if format == "trec":
         topics = trec_topics(name, read_old_lines(name, stream, notes), notes)
         return _topic_rows(topics, topic_parts)

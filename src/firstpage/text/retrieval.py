@@ -6,19 +6,16 @@ a `BM25`, from the forward index, and the best of these are the candidates of a 
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from firstpage.data.formats.trec import Qrels
 from firstpage.errors import DataError
 from firstpage.text.engine import Engine
 from firstpage.text.forward import ForwardIndex, Matcher, Query
-from firstpage.types import Array, Floats, Ints, Progress
+from firstpage.types import Array, Floats, Ints
 
 MIN_POOL = 1000  # documents of the engine that are scored again
 POOL_FACTOR = 10  # at least this many times the depth
@@ -89,6 +86,22 @@ class BM25:
             raise DataError("at least one text field must have a weight above 0.")
         return weights
 
+    def mean_length(self, forward: ForwardIndex) -> float:
+        """Return the mean weighted length of documents.
+
+        Parameters
+        ----------
+        forward : ForwardIndex
+            The forward index.
+
+        Returns
+        -------
+        float
+            The mean.
+        """
+        total = float(forward.n_occurrences[:-1] @ self.field_weights(forward))
+        return total / max(1, forward.n_documents)
+
     def scores(self, forward: ForwardIndex, query: Query, rows: Ints, tf: Array) -> Floats:
         """Return the scores of documents.
 
@@ -110,7 +123,7 @@ class BM25:
         """
         weights = self.field_weights(forward)
         lengths = forward.lengths(rows)[:, :-1] @ weights
-        mean = float(forward.n_occurrences[:-1] @ weights) / max(1, forward.n_documents)
+        mean = self.mean_length(forward)
         frequencies = np.tensordot(tf, weights, axes=([1], [0]))
         saturation = self.k1 * (1 - self.b + self.b * lengths / mean) if mean > 0 else lengths
         term_weights = query.counts * forward.idf(query.terms)[-1]
@@ -150,117 +163,23 @@ def retrieve(
     """Return the rows and scores of the best documents; ties are in the order of the rows."""
     if depth < 1:
         raise DataError(f"depth must be at least 1; got {depth}.")
-    rows, tf = pool(forward, engine, query, depth, scoring, matcher)
-    scores = scoring.scores(forward, query, rows, tf)
+    rows = pool(forward, engine, query, depth, scoring)
+    scores = first_stage_scores(forward, query, rows, scoring, matcher)
     best = np.lexsort((rows, -scores))[:depth]
     return rows[best], scores[best]
 
 
-def pool(
-    forward: ForwardIndex, engine: Engine, query: Query, depth: int, scoring: BM25, matcher: Matcher
-) -> tuple[Ints, Array]:
-    """Return the rows that the engine finds best, and how often they contain the query's terms."""
+def first_stage_scores(
+    forward: ForwardIndex, query: Query, rows: Ints, scoring: BM25, matcher: Matcher
+) -> Floats:
+    """Return the scores of documents."""
+    blocks = matcher.blocks(query, rows)
+    return np.concatenate([scoring.scores(forward, query, part, tf) for part, tf in blocks])
+
+
+def pool(forward: ForwardIndex, engine: Engine, query: Query, depth: int, scoring: BM25) -> Ints:
+    """Return the rows that the engine finds best."""
     terms = [forward.terms.terms[number] for number in query.terms]
     limit = min(max(MIN_POOL, POOL_FACTOR * depth), max(1, forward.n_rows))
     boosts = scoring.field_weights(forward).tolist()
-    rows, _ = engine.search(terms, query.counts.tolist(), boosts, limit)
-    return rows, matcher.counts(query, rows)
-
-
-# --- tuning
-
-GRID_K1 = (0.4, 0.8, 1.2, 1.6, 2.0, 3.0, 5.0)
-GRID_B = (0.2, 0.4, 0.6, 0.75, 0.9)
-GRID_WEIGHTS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
-ROUNDS = 2  # over all field weights
-Step = Callable[[BM25], list[BM25]]
-
-
-@dataclass(frozen=True, eq=False)
-class Pooled:
-    """What tuning needs to know about a query: its pool, the counts in it, and its grades."""
-
-    query: Query
-    rows: Ints
-    tf: Array
-    gains: Floats
-    ideal: float
-
-
-def tune(
-    forward: ForwardIndex,
-    engine: Engine,
-    queries: Iterable[tuple[str, str]],
-    qrels: Qrels,
-    depth: int = 10,
-    progress: Progress | None = None,
-) -> tuple[BM25, float]:
-    """Return the BM25 with the best mean NDCG at `depth` on judged queries, and that value.
-
-    First k1 and b are chosen on a grid, then the weight of each field in turn, then k1 and b again.
-    Pools come from the engine with equal weights.
-    """
-    pooled = _pools(forward, engine, queries, qrels, depth)
-    if not pooled:
-        raise DataError(
-            f"{qrels.source or 'qrels'}: no query with a relevant document is among the queries; "
-            "are their ids the same?"
-        )
-    discounts = 1 / np.log2(np.arange(2, depth + 2))
-
-    def value(scoring: BM25) -> float:
-        return float(np.mean([_ndcg(forward, scoring, each, discounts) for each in pooled]))
-
-    best = BM25()
-    best_value = value(best)
-    steps: list[Step] = [_saturation_and_length]
-    if len(forward.fields) > 1:
-        steps += [partial(_field_weight, name) for name in forward.fields * ROUNDS]
-        steps.append(_saturation_and_length)
-    for number, step in enumerate(steps):
-        for candidate in step(best):
-            if not any(candidate.weights.get(name, 1.0) for name in forward.fields):
-                continue
-            candidate_value = value(candidate)
-            if candidate_value > best_value:
-                best, best_value = candidate, candidate_value
-        if progress is not None:
-            progress(number + 1, len(steps))
-    return best, best_value
-
-
-def _saturation_and_length(scoring: BM25) -> list[BM25]:
-    return [replace(scoring, k1=k1, b=b) for k1, b in itertools.product(GRID_K1, GRID_B)]
-
-
-def _field_weight(name: str, scoring: BM25) -> list[BM25]:
-    return [replace(scoring, weights={**scoring.weights, name: w}) for w in GRID_WEIGHTS]
-
-
-def _pools(
-    forward: ForwardIndex,
-    engine: Engine,
-    queries: Iterable[tuple[str, str]],
-    qrels: Qrels,
-    depth: int,
-) -> list[Pooled]:
-    judged, matcher = qrels.to_dict(), Matcher(forward)
-    pooled = []
-    discounts = 1 / np.log2(np.arange(2, depth + 2))
-    for name, text in queries:
-        grades = judged.get(name)
-        if not grades or max(grades.values()) <= 0:
-            continue
-        query = forward.query(text)
-        rows, tf = pool(forward, engine, query, depth, BM25(), matcher)
-        labels = np.array([grades.get(forward.ids[row], 0.0) for row in rows.tolist()])
-        ideal = np.sort(np.exp2(np.maximum(list(grades.values()), 0)) - 1)[::-1][:depth]
-        gains = np.exp2(np.maximum(labels, 0)) - 1
-        pooled.append(Pooled(query, rows, tf, gains, float(ideal @ discounts[: len(ideal)])))
-    return pooled
-
-
-def _ndcg(forward: ForwardIndex, scoring: BM25, pooled: Pooled, discounts: Floats) -> float:
-    scores = scoring.scores(forward, pooled.query, pooled.rows, pooled.tf)
-    best = np.lexsort((pooled.rows, -scores))[: len(discounts)]
-    return float(pooled.gains[best] @ discounts[: len(best)]) / pooled.ideal
+    return engine.search(terms, query.counts.tolist(), boosts, limit)[0]

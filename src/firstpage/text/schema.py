@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from firstpage.errors import DataError
+import numpy as np
+
+from firstpage.errors import DataError, FirstpageWarning
 from firstpage.text.analyzer import LANGUAGES, PLAIN, Analyzer
 from firstpage.text.documents import SourceDocument
 
 KINDS = ("text", "number", "date", "ignore")
+MAX_FIELDS = 500  # that are searched or become features; each is a file
+MAX_NUMBER = float(np.finfo(np.float32).max)  # features are 32-bit numbers
 SAMPLE = 1000  # documents from which the kinds of fields are inferred
 RESERVED = ("document", "query", "first_stage", "latent", "feedback")  # families of features
 
@@ -91,6 +96,14 @@ class Schema:
                     "rename the field."
                 )
             analyzers[name] = Analyzer(language if kind == "text" else kind)
+            if name not in declared:
+                _note_exceptions(name, observed[name])
+        count = len(analyzers) + len(kinds["number"]) + len(kinds["date"])
+        if count > MAX_FIELDS:
+            raise DataError(
+                f"the documents have {count:,} fields, such as {list(observed)[-1]!r}; at most "
+                f"{MAX_FIELDS} can be indexed. Join fields, or leave some out (--ignore-field)."
+            )
         if not analyzers:
             raise DataError("the documents have no text field; nothing could be searched.")
         order = sorted(analyzers, key=lambda name: (name != "title", name != "text"))
@@ -108,6 +121,12 @@ class Schema:
                 f"{document.location}: {field} is {value!r}, not {kind}; correct it, or index the "
                 f"field as text (--field {field}=text)."
             )
+        if abs(number) > MAX_NUMBER:
+            raise DataError(
+                f"{document.location}: {field} is {number:g}, beyond the largest number of a "
+                f"feature, {MAX_NUMBER:.2g}; correct it, or store it only (--field "
+                f"{field}=ignore)."
+            )
         return number
 
 
@@ -117,6 +136,21 @@ def _kind(values: list[str | float]) -> str:
     if all(isinstance(value, str) and _date(value) is not None for value in values):
         return "date"
     return "text"
+
+
+def _note_exceptions(name: str, values: list[str | float]) -> None:
+    """Warn about a field that is a text because of a few values that are not numbers or dates."""
+    for kind, convert in (("numbers", _number), ("dates", _date)):
+        others = [value for value in values if convert(value) is None]
+        if 0 < len(others) <= len(values) / 2:
+            warnings.warn(
+                f"the field {name!r} is searched as text, since {len(others):,} of its first "
+                f"{len(values):,} values are not {kind}, such as {others[0]!r:.40}; correct them, "
+                f"or choose with --field {name}=text.",
+                FirstpageWarning,
+                stacklevel=4,
+            )
+            return
 
 
 def _number(value: str | float) -> float | None:

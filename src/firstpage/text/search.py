@@ -90,11 +90,15 @@ class Searcher:
         stage.
     candidates : int, default 100
         The number of documents of the first stage that the model ranks.
+    own : sequence of str, optional
+        The functions that the model may use as features of one's own, as "module:function" or
+        "name=module:function".  A model file may call no other function.
 
     Raises
     ------
     DataError
-        If the model was not trained on features of texts, or the index does not fit it.
+        If the model uses a function that `own` does not name, it was not trained on features of
+        texts, or the index does not fit it.
 
     Examples
     --------
@@ -112,6 +116,7 @@ class Searcher:
         index: Index | str | os.PathLike[str],
         model: Ranker | Model | str | os.PathLike[str] | None = None,
         candidates: int = CANDIDATES,
+        own: Sequence[str] = (),
     ) -> None:
         if candidates < 1:
             raise DataError(f"candidates must be at least 1; got {candidates}.")
@@ -127,7 +132,9 @@ class Searcher:
                     "what a search finds; train on the output of `firstpage features` (Parquet or "
                     "npz)."
                 )
-            self.features = TextFeatures.from_recipe(self.index, recipe, self.model.source)
+            self.features = TextFeatures.from_recipe(
+                self.index, recipe, self.model.source, [own] if isinstance(own, str) else own
+            )
 
     def search(self, text: str, depth: int = 10, explain: int = 0) -> SearchResults:
         """Return the best documents for a typed text.

@@ -16,6 +16,7 @@ SECTIONS = {
     "B": "bibliography",
     "K": "keywords",
     "N": "notes",
+    "C": "categories",
 }
 CROSS_REFERENCES = "X"
 _RECORD = re.compile(r"\.I(?:\s+(.*))?$")

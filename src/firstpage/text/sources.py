@@ -21,6 +21,7 @@ from firstpage.data.io.files import BOM, suffix_of
 from firstpage.errors import DataError, FirstpageWarning, location, missing_dependency
 
 MAX_RECORD_CHARACTERS = 64 << 20  # of one document or topic; a missing end mark is found here
+MAX_ID_CHARACTERS = 10_000  # the engine does not find longer ones
 PEEK_BYTES = 4096
 
 SUFFIXES = {
@@ -33,6 +34,7 @@ SUFFIXES = {
 FIRST_BYTES = (
     (re.compile(rb"\APAR1"), "parquet"),
     (re.compile(rb"\A\s*\.I\s"), "smart"),
+    (re.compile(rb"\A\s*\d+[ \t]*\r?\n(?:[^\n]*\n)+?[ \t]*/[ \t]*(?:\r?\n|\Z)"), "npl"),
     (re.compile(rb"\A\s*\{"), "jsonl"),
     (re.compile(rb"^[ \t]*<(doc|top)[\s>]", re.I | re.M), "trec"),
 )
@@ -129,6 +131,16 @@ def clean(text: str, where: str, notes: Notes) -> str:
 
 def identifier(value: object, where: str) -> str:
     """Return the id of a document or query without blanks around it; integral floats lose `.0`."""
+    text = _identifier(value, where)
+    if len(text) > MAX_ID_CHARACTERS:
+        raise DataError(
+            f"{where}: the id has {len(text):,} characters, and at most {MAX_ID_CHARACTERS:,} are "
+            f"possible: {text[:40]!r}.."
+        )
+    return text
+
+
+def _identifier(value: object, where: str) -> str:
     if type(value) is str and value.isprintable() and (text := value.strip()):
         return text
     if isinstance(value, float) and value.is_integer():

@@ -1,9 +1,4 @@
-"""Files of an index: arrays to which documents are appended, and the manifest that commits them.
-
-A writer appends to the files and then replaces the manifest, which says how much of every file
-counts.  A writer that is killed before that leaves the last committed index: what it appended is
-overwritten by the next writer.
-"""
+"""Files of an index: arrays to which documents are appended, folders of the engine, the lock."""
 
 from __future__ import annotations
 
@@ -14,12 +9,11 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 
 from firstpage.data.ids import Ids
-from firstpage.data.io.json_files import JsonFormat, json_digest, write_json
 from firstpage.errors import DataError
 from firstpage.types import Array
 
@@ -27,27 +21,6 @@ try:
     import fcntl
 except ImportError:  # Windows has no such locks
     fcntl = None  # type: ignore[assignment]
-
-MANIFEST = "index.json"
-FORMAT = JsonFormat("firstpage-index", 1, "index")
-
-
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """Return the manifest of an index; refuse other folders and damaged manifests."""
-    if not folder.is_dir():
-        raise DataError(f"{folder}: no such index; create it with `firstpage index DOCUMENTS -o`.")
-    if not (folder / MANIFEST).exists():
-        raise DataError(f"{folder}: is not an index (it has no {MANIFEST}).")
-    stored = FORMAT.read(folder / MANIFEST)
-    content = {key: value for key, value in stored.items() if key not in ("format", "version")}
-    if content.pop("sha256", None) != json_digest(content):
-        raise DataError(f"{folder / MANIFEST}: damaged: its contents do not match its checksum.")
-    return content
-
-
-def write_manifest(folder: Path, content: dict[str, Any]) -> None:
-    """Replace the manifest: from now on the index is what it says."""
-    write_json(FORMAT.with_header(content), folder / MANIFEST)
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from firstpage.data.dataset import INTERLEAVED, Dataset
+from firstpage.data.formats.classic_qrels import as_trec
 from firstpage.data.formats.row_reader import ByteStream, ReadLimits, read_lines
 from firstpage.data.groups import (
     check_offsets,
@@ -334,6 +335,9 @@ class Run(Column):
 def read_qrels(path: str | os.PathLike[str]) -> Qrels:
     """Read relevance judgments: lines of `query iteration document grade`.
 
+    Also read, with a note, are the judgments of classic collections: SMART's lines of
+    `query document 0 0` (CISI, CACM), and NPL's lists of relevant documents that end with `/`.
+
     Parameters
     ----------
     path : path
@@ -450,6 +454,8 @@ def _hide_blanks(text: Bytes, kind: type[Column]) -> Bytes:
 def _read(cls: type[ColumnType], path: Path) -> ColumnType:
     """Return the column of a TREC file."""
     raw = read_all(path)
+    if cls is Qrels:
+        raw = as_trec(raw, str(path))
     original = np.frombuffer(raw if raw.endswith(b"\n") else raw + b"\n", np.uint8)
     text = _hide_blanks(original, cls) if b"\t" in raw else original
     n_lines = int(np.count_nonzero(text == 10))
@@ -554,10 +560,21 @@ def _error(
 
 
 def _too_few_fields(kind: type[Column], where: str, count: int) -> DataError:
-    return DataError(
+    problem = (
         f"{where}: the line has {count} field{'s' * (count != 1)} instead of "
         f"{len(kind.fields)}: {' '.join(kind.fields)}."
     )
+    if kind is Qrels and count == 3:
+        problem += (
+            " If they are query, document and grade, convert them by awk '{print $1, 0, $2, $3}'; "
+            "larger grades must be better, so write 5 - $3 for Cranfield's codes, of which 1 is "
+            "the best."
+        )
+    if kind is Qrels and count == 2:
+        problem += (
+            " If they are query and relevant document, convert them by awk '{print $1, 0, $2, 1}'."
+        )
+    return DataError(problem)
 
 
 def _too_many_fields(kind: type[Column], where: str) -> DataError:
