@@ -20,6 +20,7 @@ from firstpage.errors import DataError, missing_dependency
 from firstpage.types import Floats, Ints
 
 HEAP_BYTES = 200_000_000  # of the engine's writer, before it writes a segment
+SOURCES = 1000  # documents that one search reads
 encode_json = json.JSONEncoder(ensure_ascii=False).encode
 WHITESPACE = "firstpage_terms"  # the name of the tokenizer
 PANIC = "PanicException"  # of the engine's own code; it is no Exception
@@ -162,10 +163,15 @@ class Engine:
         return rows, np.array([score for score, _ in hits])
 
     def sources(self, rows: Sequence[int]) -> list[dict[str, Any]]:
-        """Return the documents of rows as they were added, by one search for all of them."""
+        """Return the documents of rows as they were added, by one search per SOURCES of them."""
         wanted = list(dict.fromkeys(rows))
-        if not wanted:
-            return []
+        stored: dict[int, dict[str, Any]] = {}
+        for start in range(0, len(wanted), SOURCES):
+            stored |= self._sources(wanted[start : start + SOURCES])
+        return [stored[row] for row in rows]
+
+    def _sources(self, wanted: Sequence[int]) -> dict[int, dict[str, Any]]:
+        """Return the documents of distinct rows by row."""
         query, should = self._library.Query, self._library.Occur.Should
         terms = [(should, query.term_query(self._schema, "row", row)) for row in wanted]
         any_row = query.const_score_query(query.boolean_query(terms), 1.0)
@@ -180,7 +186,7 @@ class Engine:
             missing = next((row for row in wanted if row not in stored), None)
             if missing is not None:
                 raise ValueError(f"there is no row {missing}")
-        return [stored[row] for row in rows]
+        return stored
 
     def _reading(self) -> AbstractContextManager[None]:
         return self._reporting("read its files", "build the index again")

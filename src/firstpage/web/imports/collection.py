@@ -100,11 +100,11 @@ def _documents(
 
 def from_index(index: Index, keys: Collection[str]) -> dict[str, DocumentRecord]:
     """Return the documents with these keys that an index contains."""
-    rows = index.forward.row_of
+    known = [key for key in keys if key in index.forward.row_of]
+    sources = index.documents(known)
     return {
-        key: _indexed_document(key, index.engine.source(rows[key]), index.schema.analyzers)
-        for key in keys
-        if key in rows
+        key: _indexed_document(key, source, index.schema.analyzers)
+        for key, source in zip(known, sources, strict=True)
     }
 
 
