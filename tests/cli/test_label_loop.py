@@ -22,6 +22,9 @@ def first(query, left, right):
 def grade(query, left, right):
     return {grades}[left.key]
 
+def colors(query, left, right):
+    return 1 if left.key == "sku 2" else -1 if right.key == "sku 2" else 0
+
 def page(query, left, right):
     return 1 if left.items[0]["id"] < right.items[0]["id"] else -1
 """
@@ -96,6 +99,17 @@ def test_from_an_index_to_a_model(run, shop: fp.Index) -> None:
 def by_query(data: fp.Dataset) -> dict[str, list[str]]:
     ids, ends = list(data.docids), data.offsets.tolist()
     return {q: ids[lo:hi] for q, lo, hi in zip(data.queries, ends, ends[1:], strict=False)}
+
+
+def test_documents_that_were_judged_equal_have_equal_labels_in_the_data(
+    run, shop: fp.Index
+) -> None:
+    done(run("label", "setup", "p", "--index", "shop.index", "--queries", "queries.jsonl",
+             "--first", 1, "--depth", 3, "--k", 3, "--ties", "--assessor", "ada"))  # fmt: skip
+    judge(run, "p", "colors")
+    done(run("label", "export", "p", "--content", "data", "--features", "short", "-o", "d.npz"))
+    data = fp.read("d.npz")
+    assert dict(zip(data.docids, data.y, strict=True)) == {"sku 2": 3, "sku 0": 2, "sku 1": 2}
 
 
 def test_documents_and_indexes_that_are_gone_are_reported(run, shop: fp.Index) -> None:

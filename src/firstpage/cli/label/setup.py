@@ -48,7 +48,7 @@ def _source_options(command: Any) -> Any:
     "setup",
     "firstpage label setup shop --queries queries.jsonl \\\n"
     "  --documents documents.jsonl --k 3 --ties",
-    "firstpage label setup shop --index shop.index --queries queries.jsonl --depth 20",
+    "firstpage label setup shop --index shop.index --queries queries.jsonl \\\n  --depth 20",
     "firstpage label setup pages --tool lists --index shop.index \\\n"
     "  --queries queries.jsonl --run before.run --run after.run",
     "firstpage label setup team --queries queries.jsonl \\\n"
