@@ -32,7 +32,6 @@ ALL_FORMATS = sorted({name for formats in FORMATS.values() for name in formats})
 @documented_command(
     "export",
     "firstpage label export shop -o truth.qrels",
-    "firstpage label export shop --content data -o data.parquet",
     "firstpage label export shop --content log -o log.csv",
 )
 @click.argument("project")

@@ -49,8 +49,6 @@ def _source_options(command: Any) -> Any:
     "firstpage label setup shop --queries queries.jsonl \\\n"
     "  --documents documents.jsonl --k 3 --ties",
     "firstpage label setup shop --index shop.index --queries queries.jsonl \\\n  --depth 20",
-    "firstpage label setup pages --tool lists --index shop.index \\\n"
-    "  --queries queries.jsonl --run before.run --run after.run",
     "firstpage label setup team --queries queries.jsonl \\\n"
     "  --documents documents.jsonl --lead lena --assessor ada --assessor ben",
 )
@@ -90,7 +88,7 @@ def _source_options(command: Any) -> Any:
     show_default=True,
     help="How --depth documents of all runs are chosen. depth: the first ranks of each run; rrf: "
     "the best by reciprocal rank fusion; random: a sample of all; stratified: as many of the best "
-    "ranks 1-10, 11-20, 21-40, ...",
+    "ranks 1-10, 11-20, 21-40 and so on.",
 )  # fmt: skip
 @click.option("--images", type=options.FOLDER, help="Folder of the pictures that documents name.")
 @click.option(
