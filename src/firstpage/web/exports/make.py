@@ -124,13 +124,16 @@ def truth_letor(truths: Sequence[QueryTruth]) -> Iterator[str]:
 
 def truth_qrels(truths: Sequence[QueryTruth]) -> Iterator[str]:
     """Yield the labels as `write_qrels` writes them."""
-    if not truths:
-        return
-    qrels = Qrels.from_dict({t.query: {key: t.labels[key] for key in t.documents} for t in truths})
-    with TemporaryDirectory(prefix="firstpage-") as folder:
-        path = Path(folder) / "truth.qrels"
-        write_qrels(qrels, path)
-        yield path.read_text("utf-8")
+    if truths:
+        with TemporaryDirectory(prefix="firstpage-") as folder:
+            path = Path(folder) / "truth.qrels"
+            write_qrels(qrels_of(truths), path)
+            yield path.read_text("utf-8")
+
+
+def qrels_of(truths: Sequence[QueryTruth]) -> Qrels:
+    """Return the labels of all documents as judgments."""
+    return Qrels.from_dict({t.query: {key: t.labels[key] for key in t.documents} for t in truths})
 
 
 def truth_jsonl(truths: Sequence[QueryTruth]) -> Iterator[str]:
