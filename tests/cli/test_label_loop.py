@@ -77,6 +77,7 @@ def test_from_an_index_to_a_model(run, shop: fp.Index) -> None:
     )
     assert not Path("d.parquet").exists()
     judge(run, "p", "first")
+    refused(run("label", "export", "p", "-o", "t.letor"), "'sku 0' cannot be written to a LETOR")
     words = ("label", "export", "p", "--content", "data")
     result = done(run(*words, "--features", "short", "-o", "data.parquet"))
     assert "3 queries, 9 documents" in result.stderr
