@@ -218,6 +218,7 @@ def plain(table: dict[str, dict[str, int]]) -> dict[str, dict[str, float]]:
     (("--pool", "rrf"), "--pool requires --run"),
     (("--ordinal",), "--ordinal requires --queries"),
     (("--first", 2), "--first requires queries or documents"),
+    (("--tool", "lists", "--index", "shop.index", "--queries", "queries.jsonl"), "give two runs"),
     (("--tool", "lists", "--tool", "pairs", "--run", "a.run"), "which no other tool can judge"),
     (("--tool", "lists", "--run", "a.run", "--run", "b.run", "--pool", "rrf"), "--pool requires"),
 ])  # fmt: skip

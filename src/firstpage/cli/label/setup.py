@@ -194,6 +194,8 @@ def _check_tools(settings: dict[str, Any]) -> None:
     options.only_with("--run or --index", has_runs or candidates, "depth")
     options.only_with("--run", has_runs, "pool")
     options.only_with("--queries", settings["queries"] is not None, "query_format", "ordinal")
+    if "lists" in tools and candidates and not has_runs:
+        raise click.UsageError("--tool lists compares pages; give two runs or more (--run).")
     if "lists" in tools and has_runs:
         options.only_with("documents to judge, not pages (--tool lists)", False, "pool")
         if len(tools) > 1:
