@@ -33,6 +33,7 @@ from tests.labeling.endpoint import Stub, served
         ("label", "add", "p", "--assessor", "ada"),
         ("label", "link", "p", "ada"),
         ("label", "stats", "p"),
+        ("label", "settings", "p"),
     ],
 )
 def test_missing_package_is_reported_before_the_application_is_loaded(monkeypatch, words) -> None:

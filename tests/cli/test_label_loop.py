@@ -15,16 +15,18 @@ from firstpage.serving.feedback import FeedbackFolder, document_row, query_id
 COLORS, THINGS = ("red", "blue", "green"), ("shoe", "coat", "sock")
 KEYS = """
 def first(query, left, right):
+    if right is None:
+        return grade(query, left, right)
     return 1 if left.key < right.key else -1
 
 def grade(query, left, right):
     return {grades}[left.key]
 
+def colors(query, left, right):
+    return 1 if left.key == "sku 2" else -1 if right.key == "sku 2" else 0
+
 def page(query, left, right):
     return 1 if left.items[0]["id"] < right.items[0]["id"] else -1
-
-def tie(query, left, right):
-    return 0
 """
 GRADES = dict(zip((f"d{i}" for i in range(8)), (0, 4, 2, 2, 3, 1, 0, 4), strict=True))
 
@@ -75,6 +77,7 @@ def test_from_an_index_to_a_model(run, shop: fp.Index) -> None:
     )
     assert not Path("d.parquet").exists()
     judge(run, "p", "first")
+    refused(run("label", "export", "p", "-o", "t.letor"), "'sku 0' cannot be written to a LETOR")
     words = ("label", "export", "p", "--content", "data")
     result = done(run(*words, "--features", "short", "-o", "data.parquet"))
     assert "3 queries, 9 documents" in result.stderr
@@ -97,6 +100,17 @@ def test_from_an_index_to_a_model(run, shop: fp.Index) -> None:
 def by_query(data: fp.Dataset) -> dict[str, list[str]]:
     ids, ends = list(data.docids), data.offsets.tolist()
     return {q: ids[lo:hi] for q, lo, hi in zip(data.queries, ends, ends[1:], strict=False)}
+
+
+def test_documents_that_were_judged_equal_have_equal_labels_in_the_data(
+    run, shop: fp.Index
+) -> None:
+    done(run("label", "setup", "p", "--index", "shop.index", "--queries", "queries.jsonl",
+             "--first", 1, "--depth", 3, "--k", 3, "--ties", "--assessor", "ada"))  # fmt: skip
+    judge(run, "p", "colors")
+    done(run("label", "export", "p", "--content", "data", "--features", "short", "-o", "d.npz"))
+    data = fp.read("d.npz")
+    assert dict(zip(data.docids, data.y, strict=True)) == {"sku 2": 3, "sku 0": 2, "sku 1": 2}
 
 
 def test_documents_and_indexes_that_are_gone_are_reported(run, shop: fp.Index) -> None:
@@ -138,13 +152,6 @@ def test_grades_leave_as_grades(run, shop: fp.Index) -> None:
 def test_a_study_with_two_tools_exports_each(run, shop: fp.Index) -> None:
     rows = [{"query": q, "document": key, "text": "x"} for q in "ab" for key in GRADES]
     jsonl("graded.jsonl", *rows)
-    Path("loop_keys.py").write_text(
-        KEYS.replace("{grades}", repr(GRADES)).replace(
-            "def first(query, left, right):\n",
-            "def first(query, left, right):\n    if right is None:\n"
-            "        return grade(query, left, right)\n",
-        )
-    )
     done(run("label", "setup", "g", "--documents", "graded.jsonl", "--tool", "pairs", "--tool",
              "grades", "--k", 3, "--assessor", "ada", "--assessor", "ben"))  # fmt: skip
     for login in ("ada", "ben"):
@@ -211,6 +218,7 @@ def plain(table: dict[str, dict[str, int]]) -> dict[str, dict[str, float]]:
     (("--pool", "rrf"), "--pool requires --run"),
     (("--ordinal",), "--ordinal requires --queries"),
     (("--first", 2), "--first requires queries or documents"),
+    (("--tool", "lists", "--index", "shop.index", "--queries", "queries.jsonl"), "give two runs"),
     (("--tool", "lists", "--tool", "pairs", "--run", "a.run"), "which no other tool can judge"),
     (("--tool", "lists", "--run", "a.run", "--run", "b.run", "--pool", "rrf"), "--pool requires"),
 ])  # fmt: skip
@@ -227,7 +235,7 @@ def test_settings_change_until_the_first_answer(run, shop: fp.Index) -> None:
         assert " ".join(words.split()) in " ".join(shown.split())
     changed = done(run("label", "settings", "p", "--k", 2, "--ties", "--title", "Shop"))
     assert "ties yes" in " ".join(changed.stdout.split())
-    refused(run("label", "settings", "p", "--k", 0), "k must be")
+    refused(run("label", "settings", "p", "--k", 0), "k of Setting must be an integer")
     refused(run("label", "settings", "p", "--list-selection", "diverse"), "has no effect", 2)
     refused(run("label", "settings", "p", "--strategy", "heep"), "Did you mean")
     judge(run, "p", "first")

@@ -32,7 +32,6 @@ ALL_FORMATS = sorted({name for formats in FORMATS.values() for name in formats})
 @documented_command(
     "export",
     "firstpage label export shop -o truth.qrels",
-    "firstpage label export shop --content data -o data.parquet",
     "firstpage label export shop --content log -o log.csv",
 )
 @click.argument("project")
@@ -95,15 +94,20 @@ def command(
         note(remark)
 
 
-def _write(tx: Tx, project: Project, name: str, tool: str | None, output: Path) -> int:
-    """Write a text; return its length in bytes."""
+def _write(tx: Tx, project: Project, name: str, tool: str | None, output: Path) -> bool:
+    """Write a text; return whether it is not empty."""
+    from firstpage.data.formats.trec import write_qrels
     from firstpage.data.ids import encode_text
     from firstpage.data.io.files import write_bytes
-    from firstpage.web.exports.make import export
+    from firstpage.web.analysis.truth import truths
+    from firstpage.web.exports.make import export, qrels_of
 
     chunks = export(tx, project, name, tool)
+    if name == "truth.qrels" and (judged := truths(tx, project, tool)):
+        write_qrels(qrels_of(judged), output)  # its notes name the file
+        return True
     with write_bytes(output) as out:
-        return sum(out.write(encode_text(chunk)) for chunk in chunks)
+        return sum(out.write(encode_text(chunk)) for chunk in chunks) > 0
 
 
 def _write_data(

@@ -48,9 +48,7 @@ def _source_options(command: Any) -> Any:
     "setup",
     "firstpage label setup shop --queries queries.jsonl \\\n"
     "  --documents documents.jsonl --k 3 --ties",
-    "firstpage label setup shop --index shop.index --queries queries.jsonl --depth 20",
-    "firstpage label setup pages --tool lists --index shop.index \\\n"
-    "  --queries queries.jsonl --run before.run --run after.run",
+    "firstpage label setup shop --index shop.index --queries queries.jsonl \\\n  --depth 20",
     "firstpage label setup team --queries queries.jsonl \\\n"
     "  --documents documents.jsonl --lead lena --assessor ada --assessor ben",
 )
@@ -90,7 +88,7 @@ def _source_options(command: Any) -> Any:
     show_default=True,
     help="How --depth documents of all runs are chosen. depth: the first ranks of each run; rrf: "
     "the best by reciprocal rank fusion; random: a sample of all; stratified: as many of the best "
-    "ranks 1-10, 11-20, 21-40, ...",
+    "ranks 1-10, 11-20, 21-40 and so on.",
 )  # fmt: skip
 @click.option("--images", type=options.FOLDER, help="Folder of the pictures that documents name.")
 @click.option(
@@ -196,6 +194,8 @@ def _check_tools(settings: dict[str, Any]) -> None:
     options.only_with("--run or --index", has_runs or candidates, "depth")
     options.only_with("--run", has_runs, "pool")
     options.only_with("--queries", settings["queries"] is not None, "query_format", "ordinal")
+    if "lists" in tools and candidates and not has_runs:
+        raise click.UsageError("--tool lists compares pages; give two runs or more (--run).")
     if "lists" in tools and has_runs:
         options.only_with("documents to judge, not pages (--tool lists)", False, "pool")
         if len(tools) > 1:

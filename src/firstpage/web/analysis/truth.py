@@ -53,6 +53,12 @@ class QueryTruth:
     unjudged: tuple[str, ...]
 
     @property
+    def shared_labels(self) -> dict[str, int]:
+        """The labels, where documents that were judged equal have that of the best of them."""
+        shared = (dict.fromkeys(group, max(self.labels[k] for k in group)) for group in self.tied)
+        return self.labels | {key: label for group in shared for key, label in group.items()}
+
+    @property
     def splits_ties(self) -> bool:
         """Whether documents that were judged equal have different labels."""
         return any(len({self.labels[key] for key in group}) > 1 for group in self.tied)

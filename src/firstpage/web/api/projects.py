@@ -116,7 +116,7 @@ def _read(
     runs: Sequence[UploadFile], images: Sequence[UploadFile], options: Mapping[str, Any],
 ) -> bundle.Bundle:  # fmt: skip
     """Read the files of a form."""
-    files = {
+    files: dict[str, Any] = {
         name: bundle.File.uploaded(upload.filename or name, upload.file)
         for name, upload in uploads.items()
         if upload is not None and upload.filename

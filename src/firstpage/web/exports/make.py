@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import select
 
 from firstpage.data.formats.trec import Qrels, write_qrels
-from firstpage.data.ids import BLANKS, check_identifier
+from firstpage.data.ids import BLANKS
 from firstpage.errors import DataError
 from firstpage.report.labeling import study_page
 from firstpage.web.analysis.figures import project_study
@@ -116,21 +116,31 @@ def preferences(tx: Tx, project: Project) -> Iterator[str]:
 def truth_letor(truths: Sequence[QueryTruth]) -> Iterator[str]:
     """Yield lines `label qid:query # docid = document`, without features."""
     for truth in truths:
-        check_identifier(truth.query, "query id", "a LETOR file", BLANKS + "#")
+        for name, kind, separators in (
+            (truth.query, "query id", BLANKS + "#"),
+            *((key, "document id", BLANKS) for key in truth.documents),
+        ):
+            if any(c in separators for c in name):
+                raise DataError(
+                    f"the {kind} {name!r} cannot be written to a LETOR file, since it has a "
+                    "separator; export qrels, jsonl, or --content data as .parquet."
+                )
         for key in truth.documents:
-            check_identifier(key, "document id", "a LETOR file")
             yield f"{truth.labels[key]} qid:{truth.query} # docid = {key}\n"
 
 
 def truth_qrels(truths: Sequence[QueryTruth]) -> Iterator[str]:
     """Yield the labels as `write_qrels` writes them."""
-    if not truths:
-        return
-    qrels = Qrels.from_dict({t.query: {key: t.labels[key] for key in t.documents} for t in truths})
-    with TemporaryDirectory(prefix="firstpage-") as folder:
-        path = Path(folder) / "truth.qrels"
-        write_qrels(qrels, path)
-        yield path.read_text("utf-8")
+    if truths:
+        with TemporaryDirectory(prefix="firstpage-") as folder:
+            path = Path(folder) / "truth.qrels"
+            write_qrels(qrels_of(truths), path)
+            yield path.read_text("utf-8")
+
+
+def qrels_of(truths: Sequence[QueryTruth]) -> Qrels:
+    """Return the labels of all documents as judgments."""
+    return Qrels.from_dict({t.query: {key: t.labels[key] for key in t.documents} for t in truths})
 
 
 def truth_jsonl(truths: Sequence[QueryTruth]) -> Iterator[str]:

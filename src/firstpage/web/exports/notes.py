@@ -22,7 +22,7 @@ def notes(tx: Tx, project: Project, name: str, tool: str | None = None) -> Itera
     if name.startswith(("truth.", "data.")):
         truths, not_judged = judged_queries(tx, project, tool)
         yield from truth_notes(tx, project, truths, not_judged, tool)
-        if name != "truth.jsonl":
+        if name in ("truth.qrels", "truth.letor"):
             yield from _tie_notes(truths)
     elif name == "measure.json":
         comparison = learned_measure(tx, project).comparison
