@@ -103,7 +103,7 @@ def test_a_search_log_with_judgments_of_quepid(firstpage: Command, folder: Path)
 
 
 def test_a_letor_file_labeled_anew(firstpage: Command, folder: Path) -> None:
-    """docs/data.md: features exist; assessors compare documents, and training reads their order."""
+    """docs/label.md: features exist; assessors compare documents, and training reads their order."""
     firstpage("index products.jsonl -o shop.index")
     firstpage("candidates shop.index queries.jsonl --depth 15 -o bm25.run")
     firstpage(
@@ -145,7 +145,7 @@ def test_runs_pooled_from_three_systems(firstpage: Command, folder: Path) -> Non
 
 
 def test_pages_of_two_runs_to_a_measure(firstpage: Command, folder: Path) -> None:
-    """docs/dcglearn.md: editors compare first pages; rankers are trained for what they prefer."""
+    """docs/label.md: editors compare first pages; rankers are trained for what they prefer."""
     firstpage("index products.jsonl -o shop.index")
     firstpage("candidates shop.index queries.jsonl --depth 20 -o plain.run")
     firstpage("candidates shop.index queries.jsonl --depth 20 --k1 0.2 --b 0.9 -o other.run")
