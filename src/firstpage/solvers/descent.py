@@ -3,13 +3,14 @@ networks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Protocol
 
 import numpy as np
 
 from firstpage.registry import check_number
+from firstpage.solvers.lbfgs import Coordinates
 from firstpage.solvers.solver import (
     FRESH_START,
     BatchObjective,
@@ -110,8 +111,17 @@ UpdateRule = Callable[[Floats, Floats, int], Floats]
 """(parameters, gradient, epoch) -> new parameters."""
 
 
+class Blocks(Protocol):
+    """The blocks of a `BatchObjective`."""
+
+    @property
+    def bounds(self) -> Sequence[tuple[int, int]]: ...
+
+    def block(self, number: int, params: Floats) -> tuple[float, Floats]: ...
+
+
 def _run_epochs(
-    objective: BatchObjective,
+    objective: Blocks,
     start: Floats,
     progress: ProgressCallback,
     count: int,
@@ -133,6 +143,19 @@ def _run_epochs(
         if progress(epoch, value, params):
             return SolverResult(params, value, epoch, "stopped early", False)
     return SolverResult(params, value, count, "all epochs done", False)
+
+
+class _InCoordinates:
+    """The blocks of an objective as functions of other coordinates."""
+
+    def __init__(self, objective: BatchObjective, coordinates: Coordinates) -> None:
+        self._objective, self._coordinates = objective, coordinates
+        self.bounds = objective.bounds
+
+    def block(self, number: int, u: Floats) -> tuple[float, Floats]:
+        """Return an estimate from one block, with the gradient by the coordinates."""
+        value, gradient = self._objective.block(number, self._coordinates.to_params(u))
+        return value, self._coordinates.gradient_from_params(gradient)
 
 
 @dataclass(frozen=True)
@@ -237,6 +260,10 @@ class Adam:
         The number of queries per batch, at least 1.
     seed : int, default 0
         The seed of the order of the batches, at least 0.
+    whiten : bool, default False
+        Work in the coordinates of L-BFGS, in which the curvature is about the same in all
+        directions: the rate then does not depend on the scale of the features.  Only for linear
+        scores.
 
     Raises
     ------
@@ -257,6 +284,7 @@ class Adam:
     max_iter: int = 100
     batch: int = 32
     seed: int = 0
+    whiten: bool = False
     required_traits: ClassVar[tuple[str, ...]] = ()
     linear: ClassVar[bool] = False
     selects_iteration: ClassVar[bool] = True
@@ -308,4 +336,13 @@ class Adam:
             updated: Floats = params - self.rate * mean / (1 - 0.9**steps) / deviation
             return updated
 
-        return _run_epochs(objective, start, progress, self.max_iter, self.seed, update)
+        T = Coordinates(objective.preconditioner() if self.whiten else None, len(start))
+
+        def report(epoch: int, value: float, u: Floats) -> bool:
+            return progress(epoch, value, T.to_params(u))
+
+        whitened = _InCoordinates(objective, T) if self.whiten else objective
+        result = _run_epochs(
+            whitened, T.from_params(start), report, self.max_iter, self.seed, update
+        )
+        return replace(result, params=T.to_params(result.params))
