@@ -45,18 +45,20 @@ def test_whitened_descents_do_not_depend_on_the_scale_of_the_features() -> None:
     assert scaled.objective_ == pytest.approx(expected.objective_, rel=1e-4)
 
 
+@pytest.mark.parametrize("cls", [fp.PLRank, fp.LambdaRank])
 @pytest.mark.parametrize("measure", ["NDCG@5", "P@3", "RBP", "ERR@4", "RR", "AP", "Recall@2"])
-def test_plrank_maximizes_any_of_its_measures(measure: str) -> None:
-    ranker = small(fp.PLRank, measure=measure).fit(TRAIN)
+def test_any_of_the_measures_is_maximized(cls, measure: str) -> None:
+    ranker = small(cls, measure=measure).fit(TRAIN)
     random = fp.evaluate(np.random.default_rng(0).random(TRAIN.n_docs), TRAIN, measures=measure)
     assert ranker.score(TRAIN) > random[measure] + 0.05
 
 
-def test_plrank_maximizes_a_measure_file(tmp_path) -> None:
+@pytest.mark.parametrize("cls", [fp.PLRank, fp.LambdaRank])
+def test_a_measure_file_is_maximized(cls, tmp_path) -> None:
     path = tmp_path / "measure.json"
     utility = fp.dcglearn.Utility.from_gains(gains=[0, 1, 5], discounts=[1.0, 0.9, 0.1])
     utility.save(path)
-    by_file = small(fp.PLRank, measure=f"NDCG({path})@2").fit(TRAIN)
+    by_file = small(cls, measure=f"NDCG({path})@2").fit(TRAIN)
     assert by_file.score(TRAIN) > 0.6
     by_file.save(tmp_path / "m.json")
     assert fp.load(tmp_path / "m.json").predict(TEST).tolist() == by_file.predict(TEST).tolist()
@@ -83,6 +85,12 @@ def test_fits_are_seeded_and_do_not_depend_on_threads() -> None:
         (lambda: fp.PLRank(measure="ERR(max=1)").fit(X, Y, qid=Q), "a label 2, above max=1"),
         (lambda: fp.PLRank().fit(X, Y, qid=Q, checkpoint="c.json"), "does not support checkpoints"),
         (lambda: fp.PLRank().fit(X, Y, qid=Q, sample_weight=np.arange(12) / 2), "be integers"),
+        (lambda: fp.LambdaRank(measure="bpref").fit(X, Y, qid=Q), "LambdaRank cannot maximize bp"),
+        (lambda: fp.LambdaRank(variant="x").fit(X, Y, qid=Q), "variant must be 'lambdarank'"),
+        (lambda: fp.LambdaRank(measure="AP", variant="loss2").fit(X, Y, qid=Q), "gains and disc"),
+        (lambda: fp.LambdaRank(mu=-1.0).fit(X, Y, qid=Q), "mu of LambdaRank must be a number"),
+        (lambda: fp.LambdaRank(solver="lbfgs").fit(X, Y, qid=Q), "LBFGS needs a smooth loss"),
+        (lambda: fp.LambdaRank().fit(X, Y, qid=Q, checkpoint="c.json"), "Adam does not support ch"),
         (lambda: fp.PLRank(device="cuda").fit(X, Y, qid=Q), "Leave device= out"),
     ],
 )
@@ -94,7 +102,7 @@ def test_invalid_arguments_cause_one_line_errors(fit, message: str, monkeypatch,
 
 
 @pytest.mark.filterwarnings("ignore:all scores are equal")
-@pytest.mark.parametrize("cls", [fp.PLRank])
+@pytest.mark.parametrize("cls", [fp.PLRank, fp.LambdaRank])
 def test_degenerate_data_give_a_finite_model(cls) -> None:
     """Equal labels, one query, one document, k beyond every list, constant and huge features."""
     for x, y, qid in [
@@ -113,15 +121,16 @@ def test_degenerate_data_give_a_finite_model(cls) -> None:
         assert np.isfinite(ranker.predict(x)).all()
 
 
-def test_weights_of_queries_and_copies_of_documents() -> None:
+@pytest.mark.parametrize("cls", [fp.PLRank, fp.LambdaRank])
+def test_weights_of_queries_and_copies_of_documents(cls) -> None:
     weights = np.arange(30) % 3
-    ranker = small(fp.PLRank).fit(TRAIN, sample_weight=weights)
-    by_document = small(fp.PLRank).fit(TRAIN, sample_weight=np.repeat(weights, TRAIN.lengths))
+    ranker = small(cls).fit(TRAIN, sample_weight=weights)
+    by_document = small(cls).fit(TRAIN, sample_weight=np.repeat(weights, TRAIN.lengths))
     assert ranker.coef_.tolist() == by_document.coef_.tolist()
     copies = np.arange(TRAIN.n_docs) % 3
     rows = np.repeat(np.arange(TRAIN.n_docs), copies)
-    copied = small(fp.PLRank).fit(TRAIN.X[rows], TRAIN.y[rows], qid=TRAIN.qid[rows])
-    assert small(fp.PLRank).fit(TRAIN, sample_weight=copies).coef_ == pytest.approx(copied.coef_)
+    copied = small(cls).fit(TRAIN.X[rows], TRAIN.y[rows], qid=TRAIN.qid[rows])
+    assert small(cls).fit(TRAIN, sample_weight=copies).coef_ == pytest.approx(copied.coef_)
 
 
 def test_an_objective_of_trees_draws_other_rankings_for_each_tree() -> None:
@@ -130,3 +139,28 @@ def test_an_objective_of_trees_draws_other_rankings_for_each_tree() -> None:
     first, second = (objective(Y, np.zeros(12), None, groups) for _ in range(2))
     assert first[0].tolist() != second[0].tolist()
     assert (first[1] >= np.abs(first[0])).all()
+
+
+def test_lambdarank_checkpoints_and_interrupts(tmp_path) -> None:
+    ranker = fp.LambdaRank(solver="gd(rate=5.0, max_iter=12)")
+    expected = clone(ranker).fit(TRAIN).coef_.tolist()
+
+    def stop(step) -> None:
+        if step.iteration == 5:
+            raise KeyboardInterrupt
+
+    path = tmp_path / "checkpoint.json"
+    with pytest.warns(fp.FirstpageWarning, match="interrupted"):
+        clone(ranker).fit(TRAIN, progress=stop, checkpoint=path)
+    with pytest.warns(fp.FirstpageWarning, match="continuing from"):
+        assert clone(ranker).fit(TRAIN, checkpoint=path).coef_.tolist() == expected
+
+
+def test_trees_learn_from_tied_scores() -> None:
+    """The first tree has the weights of all orders of the documents."""
+    objective = fp.objective("LambdaRank", measure="NDCG@2")
+    gradient, _ = objective([2, 0, 0], np.zeros(3), None, [3])
+    discount = np.array([1.0, 1 / np.log2(3), 0.0])
+    apart = np.abs(discount[:, None] - discount[None, :])
+    mean = apart.sum() / 6
+    assert gradient == pytest.approx([-mean, mean / 2, mean / 2])

@@ -28,9 +28,10 @@ INEXACT = {  # solvers that stop at a gap are not reproducible to 1e-7, as in sc
 EXPECTED = {
     **dict.fromkeys(HINGES, INEXACT),
     fp.PLRank: dict.fromkeys(INEXACT, "copied data draw other rankings"),
+    fp.LambdaRank: dict.fromkeys(INEXACT, "copied data have other batches"),
     fp.TopRank: {**INEXACT, "check_methods_subset_invariance": "a query's documents are compared"},
 }
-DIRECT = [fp.PLRank]
+DIRECT = [fp.PLRank, fp.LambdaRank]
 BOOSTED = [fp.RankBoost, fp.AdaRank, fp.FocusedBoost]
 RECIPE = fp.Synthetic(queries=80, docs="uniform(2, 30)", features=6, grades=3, seed=1)
 DATA = RECIPE.dataset()
@@ -62,6 +63,10 @@ UNFITTED = [
     fp.PLRank(),
     fp.PLRank(k=5, measure="ERR", ties="random", normalize="standard"),
     fp.PLRank(measure="AP", scorer="trees(count=20, leaves=7)"),
+    fp.LambdaRank(),
+    fp.LambdaRank(k=5, measure="AP", solver="gd(rate=5.0, max_iter=50)"),
+    fp.LambdaRank(variant="loss2++", normalize="standard"),
+    fp.LambdaRank(measure="ERR", scorer="trees(count=20, leaves=7)"),
     *(cls() for cls in HINGES),
     *(cls(k=5) for cls in HINGES),
     fp.RankSVM(average=True, C=100.0),
