@@ -50,6 +50,7 @@ from firstpage.measures.registry import measure as measure
 from firstpage.rankers.boosted import AdaRank as AdaRank
 from firstpage.rankers.boosted import FocusedBoost as FocusedBoost
 from firstpage.rankers.boosted import RankBoost as RankBoost
+from firstpage.rankers.direct import CoordinateAscent as CoordinateAscent
 from firstpage.rankers.direct import LambdaRank as LambdaRank
 from firstpage.rankers.direct import PLRank as PLRank
 from firstpage.rankers.explain import Explanation as Explanation

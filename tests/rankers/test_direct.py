@@ -21,7 +21,9 @@ Q = np.repeat([1, 2, 3], 4)
 
 
 def small(cls, **parameters):
-    """Return a ranker with few epochs."""
+    """Return a ranker with few iterations."""
+    if cls is fp.CoordinateAscent:
+        return cls(restarts=0, max_iter=3, **parameters)
     return cls(solver="adam(rate=0.05, max_iter=10, whiten=true)", **parameters)
 
 
@@ -45,7 +47,7 @@ def test_whitened_descents_do_not_depend_on_the_scale_of_the_features() -> None:
     assert scaled.objective_ == pytest.approx(expected.objective_, rel=1e-4)
 
 
-@pytest.mark.parametrize("cls", [fp.PLRank, fp.LambdaRank])
+@pytest.mark.parametrize("cls", [fp.PLRank, fp.LambdaRank, fp.CoordinateAscent])
 @pytest.mark.parametrize("measure", ["NDCG@5", "P@3", "RBP", "ERR@4", "RR", "AP", "Recall@2"])
 def test_any_of_the_measures_is_maximized(cls, measure: str) -> None:
     ranker = small(cls, measure=measure).fit(TRAIN)
@@ -53,7 +55,7 @@ def test_any_of_the_measures_is_maximized(cls, measure: str) -> None:
     assert ranker.score(TRAIN) > random[measure] + 0.05
 
 
-@pytest.mark.parametrize("cls", [fp.PLRank, fp.LambdaRank])
+@pytest.mark.parametrize("cls", [fp.PLRank, fp.LambdaRank, fp.CoordinateAscent])
 def test_a_measure_file_is_maximized(cls, tmp_path) -> None:
     path = tmp_path / "measure.json"
     utility = fp.dcglearn.Utility.from_gains(gains=[0, 1, 5], discounts=[1.0, 0.9, 0.1])
@@ -91,6 +93,10 @@ def test_fits_are_seeded_and_do_not_depend_on_threads() -> None:
         (lambda: fp.LambdaRank(mu=-1.0).fit(X, Y, qid=Q), "mu of LambdaRank must be a number"),
         (lambda: fp.LambdaRank(solver="lbfgs").fit(X, Y, qid=Q), "LBFGS needs a smooth loss"),
         (lambda: fp.LambdaRank().fit(X, Y, qid=Q, checkpoint="c.json"), "Adam does not support ch"),
+        (lambda: fp.CoordinateAscent(restarts=-1).fit(X, Y, qid=Q), "restarts of CoordinateAscent"),
+        (lambda: fp.CoordinateAscent(tol=-1).fit(X, Y, qid=Q), "tol of CoordinateAscent must be"),
+        (lambda: fp.CoordinateAscent(k=2, measure="Tau").fit(X, Y, qid=Q), "leave k out"),
+        (lambda: fp.CoordinateAscent(measure="NDCG@x").fit(X, Y, qid=Q), "cut-off must be an int"),
         (lambda: fp.PLRank(device="cuda").fit(X, Y, qid=Q), "Leave device= out"),
     ],
 )
@@ -102,7 +108,7 @@ def test_invalid_arguments_cause_one_line_errors(fit, message: str, monkeypatch,
 
 
 @pytest.mark.filterwarnings("ignore:all scores are equal")
-@pytest.mark.parametrize("cls", [fp.PLRank, fp.LambdaRank])
+@pytest.mark.parametrize("cls", [fp.PLRank, fp.LambdaRank, fp.CoordinateAscent])
 def test_degenerate_data_give_a_finite_model(cls) -> None:
     """Equal labels, one query, one document, k beyond every list, constant and huge features."""
     for x, y, qid in [
@@ -121,7 +127,7 @@ def test_degenerate_data_give_a_finite_model(cls) -> None:
         assert np.isfinite(ranker.predict(x)).all()
 
 
-@pytest.mark.parametrize("cls", [fp.PLRank, fp.LambdaRank])
+@pytest.mark.parametrize("cls", [fp.PLRank, fp.LambdaRank, fp.CoordinateAscent])
 def test_weights_of_queries_and_copies_of_documents(cls) -> None:
     weights = np.arange(30) % 3
     ranker = small(cls).fit(TRAIN, sample_weight=weights)
@@ -164,3 +170,45 @@ def test_trees_learn_from_tied_scores() -> None:
     apart = np.abs(discount[:, None] - discount[None, :])
     mean = apart.sum() / 6
     assert gradient == pytest.approx([-mean, mean / 2, mean / 2])
+
+
+def test_coordinate_ascent_improves_the_measure_with_every_restart() -> None:
+    for measure in ("NDCG@5", "Tau", "bpref"):
+        one = fp.CoordinateAscent(measure=measure, restarts=0).fit(TRAIN)
+        many = fp.CoordinateAscent(measure=measure, restarts=2).fit(TRAIN)
+        assert many.score(TRAIN) >= one.score(TRAIN)
+        values = fp.evaluate(many.predict(TRAIN), TRAIN, measures=measure).per_query(measure)
+        informative = np.maximum.reduceat(TRAIN.y, TRAIN.offsets[:-1]) > np.minimum.reduceat(
+            TRAIN.y, TRAIN.offsets[:-1]
+        )
+        assert -many.objective_ == pytest.approx(values[informative].mean(), abs=1e-9)
+        losses = [step.loss for step in one.history_]
+        assert losses == sorted(losses, reverse=True)
+        assert float(np.abs(many.coef_).sum()) == pytest.approx(1.0)
+
+
+def test_coordinate_ascent_resumes_from_a_checkpoint(tmp_path) -> None:
+    ranker = fp.CoordinateAscent(restarts=2, tol=1e-6)
+    expected = clone(ranker).fit(TRAIN)
+
+    def stop(step) -> None:
+        if step.iteration == 3:
+            raise KeyboardInterrupt
+
+    path = tmp_path / "checkpoint.json"
+    with pytest.warns(fp.FirstpageWarning, match="interrupted"):
+        clone(ranker).fit(TRAIN, progress=stop, checkpoint=path)
+    with pytest.warns(fp.FirstpageWarning, match="continuing from"):
+        resumed = clone(ranker).fit(TRAIN, checkpoint=path)
+    assert resumed.coef_.tolist() == expected.coef_.tolist()
+    assert resumed.n_iter_ == expected.n_iter_
+
+
+def test_coordinate_ascent_on_sparse_features_and_with_validation() -> None:
+    from scipy.sparse import csr_array
+
+    dense = fp.CoordinateAscent(restarts=0).fit(TRAIN.X, TRAIN.y, qid=TRAIN.qid)
+    sparse = fp.CoordinateAscent(restarts=0).fit(csr_array(TRAIN.X), TRAIN.y, qid=TRAIN.qid)
+    assert sparse.coef_ == pytest.approx(dense.coef_)
+    chosen = fp.CoordinateAscent(restarts=1).fit(TRAIN, valid=TEST)
+    assert chosen.score(TEST) == pytest.approx(max(step.measure for step in chosen.history_))

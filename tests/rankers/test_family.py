@@ -29,9 +29,10 @@ EXPECTED = {
     **dict.fromkeys(HINGES, INEXACT),
     fp.PLRank: dict.fromkeys(INEXACT, "copied data draw other rankings"),
     fp.LambdaRank: dict.fromkeys(INEXACT, "copied data have other batches"),
+    fp.CoordinateAscent: dict.fromkeys(INEXACT, "many weights have the same order"),
     fp.TopRank: {**INEXACT, "check_methods_subset_invariance": "a query's documents are compared"},
 }
-DIRECT = [fp.PLRank, fp.LambdaRank]
+DIRECT = [fp.PLRank, fp.LambdaRank, fp.CoordinateAscent]
 BOOSTED = [fp.RankBoost, fp.AdaRank, fp.FocusedBoost]
 RECIPE = fp.Synthetic(queries=80, docs="uniform(2, 30)", features=6, grades=3, seed=1)
 DATA = RECIPE.dataset()
@@ -63,6 +64,8 @@ UNFITTED = [
     fp.PLRank(),
     fp.PLRank(k=5, measure="ERR", ties="random", normalize="standard"),
     fp.PLRank(measure="AP", scorer="trees(count=20, leaves=7)"),
+    fp.CoordinateAscent(restarts=1, max_iter=5),
+    fp.CoordinateAscent(k=5, measure="AP", restarts=0, normalize="minmax"),
     fp.LambdaRank(),
     fp.LambdaRank(k=5, measure="AP", solver="gd(rate=5.0, max_iter=50)"),
     fp.LambdaRank(variant="loss2++", normalize="standard"),

@@ -131,7 +131,8 @@ class _LambdaLossTarget(LossTarget):
         queries, rows = len(self.offsets) - 1, int(self.offsets[-1])
         values = np.empty(queries)
         self.bind_slice(0, queries, np.zeros(rows), values, np.empty(rows))()
-        return 0.5 * values / np.log(2.0)
+        scale: Floats = 0.5 * values / np.log(2.0)
+        return scale
 
     def terms(self) -> list[LossTerm] | None:
         return None
