@@ -197,7 +197,9 @@ def test_coordinate_ascent_resumes_from_a_checkpoint(tmp_path) -> None:
 
     path = tmp_path / "checkpoint.json"
     with pytest.warns(fp.FirstpageWarning, match="interrupted"):
-        clone(ranker).fit(TRAIN, progress=stop, checkpoint=path)
+        partial = clone(ranker).fit(TRAIN, progress=stop, checkpoint=path)
+    assert partial.interrupted_
+    assert partial.objective_ == min(step.loss for step in expected.history_[:3])
     with pytest.warns(fp.FirstpageWarning, match="continuing from"):
         resumed = clone(ranker).fit(TRAIN, checkpoint=path)
     assert resumed.coef_.tolist() == expected.coef_.tolist()

@@ -216,12 +216,11 @@ class CoordinateAscent(Ranker):
                 checkpoint: Any = request.checkpoint  # typed for objectives with a gradient
                 solved = checkpoint.minimize(search, lines, start, watcher, None)
         except KeyboardInterrupt:
-            if watcher.last_params is None:
+            if not watcher.history:
                 raise
-            interrupted, last = True, watcher.history[-1]
-            solved = SolverResult(
-                watcher.last_params, last.loss, last.iteration, "interrupted", converged=False
-            )
+            interrupted, (params, value) = True, lines.best
+            iterations = watcher.history[-1].iteration
+            solved = SolverResult(params, -value, iterations, "interrupted", converged=False)
         kept = watcher.best is not None and (watcher.keep_best or interrupted)
         params = watcher.best_params if kept else solved.params
         return request.result(

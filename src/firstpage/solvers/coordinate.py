@@ -35,7 +35,16 @@ class MeasuredLines:
     """The weighted mean of a measure as a function of linear weights, and along one of them.
 
     Measures that are better when lower are negated.
+
+    Attributes
+    ----------
+    size : int
+        The number of weights.
+    best : tuple of (array, float)
+        The best weights that a search has found so far, and their value.
     """
+
+    best: tuple[Floats, float]
 
     def __init__(
         self, X: Features, truth: Truth, measure: Measure, k: int | None, weights: Floats
@@ -200,6 +209,7 @@ class CoordinateSearch:
             state.update(params=params, value=value, iterations=state["iterations"] + 1)
             if value > state["best_value"]:
                 state.update(best=params, best_value=value)
+            objective.best = state["best"], float(state["best_value"])
             if improved < self.tol or cycle + 1 == self.max_iter:
                 state.update(restart=restart + 1, cycle=0)
             else:
