@@ -52,6 +52,9 @@ from firstpage.measures.registry import measure as measure
 from firstpage.rankers.boosted import AdaRank as AdaRank
 from firstpage.rankers.boosted import FocusedBoost as FocusedBoost
 from firstpage.rankers.boosted import RankBoost as RankBoost
+from firstpage.rankers.direct import CoordinateAscent as CoordinateAscent
+from firstpage.rankers.direct import LambdaRank as LambdaRank
+from firstpage.rankers.direct import PLRank as PLRank
 from firstpage.rankers.explain import Explanation as Explanation
 from firstpage.rankers.explain import explain as explain
 from firstpage.rankers.fit.progress import Step as Step

@@ -91,11 +91,15 @@ class Traits:
         Whether it is convex in the scores.
     quadratic : bool
         Whether its curvature is the same for all scores.
+    deterministic : bool
+        Whether equal scores have equal values; False where values are estimated from random
+        samples, which are others in every evaluation.
     """
 
     smooth: bool = True
     convex: bool = True
     quadratic: bool = False
+    deterministic: bool = True
 
     def __and__(self, other: Traits) -> Traits:
         """Return the traits of a sum of two losses."""
@@ -103,6 +107,7 @@ class Traits:
             self.smooth and other.smooth,
             self.convex and other.convex,
             self.quadratic and other.quadratic,
+            self.deterministic and other.deterministic,
         )
 
 
@@ -163,7 +168,7 @@ class Loss:
     Attributes
     ----------
     traits : Traits
-        What solvers may rely on: whether the loss is smooth, convex or quadratic.
+        What solvers may rely on: whether the loss is smooth, convex, quadratic or deterministic.
 
     See Also
     --------

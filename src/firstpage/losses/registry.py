@@ -6,16 +6,19 @@ from inspect import signature
 from typing import Any
 
 from firstpage.losses.focused import focused_net
+from firstpage.losses.lambdaloss import LambdaLoss
 from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy, SquaredError
 from firstpage.losses.loss import Loss
 from firstpage.losses.pairwise import PairwiseExponential, PairwiseHinge, PairwiseLogistic
 from firstpage.losses.permutation import PermutationCrossEntropy
+from firstpage.losses.plrank import ExpectedMeasure
 from firstpage.losses.structural import AveragePrecisionHinge, StructuralHinge
 from firstpage.registry import ParameterError, Registry, by_class_name, canonical_name, parse_call
 
 LOSSES: dict[str, type[Loss]] = by_class_name(
     PairwiseLogistic, PairwiseExponential, PairwiseHinge, PlackettLuce, SoftmaxCrossEntropy,
     PermutationCrossEntropy, Cosine, SquaredError, AveragePrecisionHinge, StructuralHinge,
+    ExpectedMeasure, LambdaLoss,
 )  # fmt: skip
 REGISTRY = Registry("loss", LOSSES)
 
@@ -30,9 +33,9 @@ def loss(text: str, **parameters: Any) -> Loss:
     text : str
         The name of a loss, with parameters if any, as in ``"PlackettLuce(k=10)"``: one of
         PairwiseLogistic, PairwiseExponential, PairwiseHinge, PlackettLuce, SoftmaxCrossEntropy,
-        PermutationCrossEntropy, Cosine, SquaredError, AveragePrecisionHinge, StructuralHinge and
-        Focused.  ``Focused(k, beta)`` is the loss of FocusedNet, of which `listwise` and `pairwise`
-        may be replaced by other losses.
+        PermutationCrossEntropy, Cosine, SquaredError, AveragePrecisionHinge, StructuralHinge,
+        ExpectedMeasure, LambdaLoss and Focused.  ``Focused(k, beta)`` is the loss of FocusedNet, of
+        which `listwise` and `pairwise` may be replaced by other losses.
     **parameters
         Parameters of the loss; they take precedence over those of `text`.
 

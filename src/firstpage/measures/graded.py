@@ -279,18 +279,36 @@ class ERR(Measure):
             raise MeasureError(f"max of ERR must be a number, data or query; got {self.max!r}.")
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
+        return err(lists, self.greatest_labels(lists), kernel_cutoff(self.cutoff))
+
+    def greatest_labels(self, lists: RankedLists) -> Floats:
+        """Return the greatest label of the scale of each query.
+
+        Parameters
+        ----------
+        lists : RankedLists
+            The ranked documents of each query.
+
+        Returns
+        -------
+        array of float
+            One label per query.
+
+        Raises
+        ------
+        MeasureError
+            If the data have a label above `max`.
+        """
         if self.max == "query":
-            max_labels = lists.max_labels
-        elif self.max is None or isinstance(self.max, str):
-            max_labels = np.full(len(lists), lists.max_labels.max(initial=0.0))
-        else:
-            greatest = lists.max_labels.max(initial=0.0)
-            if greatest > self.max:
-                raise MeasureError(
-                    f"{self}: the data hold a label {greatest:g}, above max={self.max:g}."
-                )
-            max_labels = np.full(len(lists), float(self.max))
-        return err(lists, max_labels, kernel_cutoff(self.cutoff))
+            return lists.max_labels
+        greatest = lists.max_labels.max(initial=0.0)
+        if self.max is None or isinstance(self.max, str):
+            return np.full(len(lists), greatest)
+        if greatest > self.max:
+            raise MeasureError(
+                f"{self}: the data hold a label {greatest:g}, above max={self.max:g}."
+            )
+        return np.full(len(lists), float(self.max))
 
 
 def err(lists: RankedLists, max_labels: Floats, cutoff: int) -> Floats:

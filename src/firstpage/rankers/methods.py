@@ -7,6 +7,7 @@ from typing import Any
 
 from firstpage.errors import DataError
 from firstpage.rankers.boosted import AdaRank, FocusedBoost, RankBoost
+from firstpage.rankers.direct import CoordinateAscent, LambdaRank, PLRank
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.smooth import FocusedNet, ListMLE, ListNet, RankCosine, RankNet, Regression
 from firstpage.rankers.svm import SVMMAP, FocusedSVM, RankSVM, TopMargin, TopSlack
@@ -16,7 +17,8 @@ from firstpage.registry import Registry, by_class_name, canonical_name, parse_ca
 _ALL: tuple[type[Ranker], ...] = (
     Regression, RankNet, ListNet, ListMLE, RankCosine, FocusedNet,
     RankSVM, SVMMAP, FocusedSVM, TopMargin, TopSlack,
-    RankBoost, AdaRank, FocusedBoost, LambdaMART,
+    RankBoost, AdaRank, FocusedBoost, LambdaMART, PLRank, LambdaRank,
+    CoordinateAscent,
 )  # fmt: skip
 METHODS: dict[str, type[Ranker]] = by_class_name(*_ALL)
 # Names that papers give to a ranker with certain parameters.

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from firstpage.registry import check_number
+from firstpage.solvers.lbfgs import Coordinates
 from firstpage.solvers.solver import (
     FRESH_START,
     BatchObjective,
@@ -107,6 +108,7 @@ class StochasticDescent:
     required_traits: ClassVar[tuple[str, ...]] = ()
     linear: ClassVar[bool] = False
     selects_iteration: ClassVar[bool] = True
+    whiten: bool = False  # whether it works in the coordinates of L-BFGS
     resumable: ClassVar[bool] = False
     tol: ClassVar[float] = 0.0
 
@@ -132,15 +134,17 @@ class StochasticDescent:
         `resume` is not used: the solver cannot be resumed.
         """
         update = self._update_rule(len(start))
-        params = np.array(start, np.float64)
+        T = Coordinates(objective.preconditioner() if self.whiten else None, len(start))
+        u = np.array(T.from_params(start), np.float64)
         rng = np.random.default_rng(self.seed)
         value = np.inf
         for epoch in range(1, self.max_iter + 1):
             value = 0.0
             for block in rng.permutation(len(objective.bounds)).tolist():
-                loss, gradient = objective.block(block, params)
-                params = update(params, gradient, epoch)
+                loss, gradient = objective.block(block, T.to_params(u))
+                u = update(u, T.gradient_from_params(gradient), epoch)
                 value += loss / len(objective.bounds)
+            params = T.to_params(u)
             if not np.isfinite(value):
                 return SolverResult(params, value, epoch, "diverged: lower the rate", False)
             if progress(epoch, value, params):
@@ -210,6 +214,10 @@ class Adam(StochasticDescent):
         The learning rate, above 0.
     max_iter, batch, seed : int, default 100, 32, 0
         As in `SGD`.
+    whiten : bool, default False
+        Work in the coordinates of L-BFGS, in which the curvature is about the same in all
+        directions: the rate then does not depend on the scale of the features.  Only for linear
+        scores.
 
     Raises
     ------
@@ -230,6 +238,7 @@ class Adam(StochasticDescent):
     max_iter: int = 100
     batch: int = 32
     seed: int = 0
+    whiten: bool = False
     rate_grid: ClassVar[tuple[float, ...]] = ()
 
     def _update_rule(self, size: int) -> UpdateRule:

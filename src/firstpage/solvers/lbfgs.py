@@ -65,7 +65,8 @@ class Coordinates:
 class LBFGS:
     """Limited-memory BFGS over all queries, for smooth losses; the default solver.
 
-    The problem is preconditioned by the covariance of the features inside queries.
+    The problem is preconditioned by the covariance of the features inside queries.  Losses of
+    random samples are refused, since line searches compare values.
 
     Parameters
     ----------
@@ -92,7 +93,7 @@ class LBFGS:
 
     max_iter: int = 200
     tol: float = 1e-12
-    required_traits: ClassVar[tuple[str, ...]] = ("smooth",)
+    required_traits: ClassVar[tuple[str, ...]] = ("smooth", "deterministic")
     linear: ClassVar[bool] = False
     selects_iteration: ClassVar[bool] = False
     batch: ClassVar[None] = None

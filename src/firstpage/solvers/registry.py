@@ -21,6 +21,7 @@ SOLVERS: dict[str, Any] = {
     "cutting plane": CuttingPlane,
     "n-slack": NSlack,
 }
+LINEAR_RATE = 0.05  # of Adam for linear scores, in coordinates of about unit curvature
 REGISTRY = Registry("solver", SOLVERS, {"gradient descent": "gd"})
 
 
@@ -47,8 +48,10 @@ def solver_for(
         chosen = solver(name_or_solver, seed)
     elif not scorer.linear:
         chosen = Adam(seed=seed)
+    elif loss.traits.smooth and loss.traits.deterministic:
+        chosen = LBFGS()
     else:
-        chosen = LBFGS() if loss.traits.smooth else CuttingPlane()
+        chosen = CuttingPlane() if loss.traits.convex else Adam(LINEAR_RATE, seed=seed, whiten=True)
     if chosen.linear and not scorer.linear:
         raise IncompatibleComponents(
             f"{type(chosen).__name__} needs linear scores. Choose scorer='linear', or a descent "

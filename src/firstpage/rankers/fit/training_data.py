@@ -23,8 +23,8 @@ from firstpage.rankers.trees.growth import (
     Gradients,
     Growth,
     GrowthOptions,
-    LambdaRank,
     LambdaRankGrowth,
+    LambdaRankOptions,
     LossGrowth,
     identity,
 )
@@ -157,7 +157,9 @@ class TrainingData(Protocol):
         """Return the growth of trees by the gradients of a loss."""
         ...
 
-    def lambdarank_growth(self, trees: Trees, rank: LambdaRank, options: GrowthOptions) -> Growth:
+    def lambdarank_growth(
+        self, trees: Trees, rank: LambdaRankOptions, options: GrowthOptions
+    ) -> Growth:
         """Return the growth of trees by LightGBM's lambdarank."""
         ...
 
@@ -361,7 +363,9 @@ class InMemory:
         gradients = Gradients(loss, self.truth, self.weights, self.query_weights)
         return LossGrowth(trees, self.data.X, gradients, options)
 
-    def lambdarank_growth(self, trees: Trees, rank: LambdaRank, options: GrowthOptions) -> Growth:
+    def lambdarank_growth(
+        self, trees: Trees, rank: LambdaRankOptions, options: GrowthOptions
+    ) -> Growth:
         rank.check(self.data.y, self.data.lengths)
         unweighted = self.weights is None and self.query_weights is None
         weights = None if unweighted else self.row_weights()

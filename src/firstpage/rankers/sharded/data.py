@@ -43,7 +43,7 @@ from firstpage.rankers.sharded.shard import (
     squared_error,
     survey,
 )
-from firstpage.rankers.trees.growth import Growth, GrowthOptions, LambdaRank
+from firstpage.rankers.trees.growth import Growth, GrowthOptions, LambdaRankOptions
 from firstpage.scorers.scorer import BoundScorer
 from firstpage.scorers.trees import Trees
 from firstpage.solvers.boosting.boosting import BoostingState
@@ -265,7 +265,9 @@ class ShardedData:
         )
         return loss_growth(shards, trees, loss, options)
 
-    def lambdarank_growth(self, trees: Trees, rank: LambdaRank, options: GrowthOptions) -> Growth:
+    def lambdarank_growth(
+        self, trees: Trees, rank: LambdaRankOptions, options: GrowthOptions
+    ) -> Growth:
         from firstpage.rankers.sharded.lightgbm import ClusterShards, lambdarank_growth
 
         shards = ClusterShards(

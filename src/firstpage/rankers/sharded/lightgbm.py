@@ -27,7 +27,7 @@ from firstpage.rankers.sharded.shard import TrainingShard, TrainingTask
 from firstpage.rankers.trees.growth import (
     Booster,
     GrowthOptions,
-    LambdaRank,
+    LambdaRankOptions,
     LibraryParameters,
     TreeObjective,
     identity,
@@ -172,7 +172,7 @@ def loss_growth(
 
 
 def lambdarank_growth(
-    training: ClusterShards, trees: Trees, rank: LambdaRank, options: GrowthOptions
+    training: ClusterShards, trees: Trees, rank: LambdaRankOptions, options: GrowthOptions
 ) -> ClusterGrowth:
     """Return the growth of trees by lambdarank, from the labels of the data."""
     return ClusterGrowth(

@@ -212,7 +212,7 @@ class LossGrowth:
 
 
 @dataclass(frozen=True)
-class LambdaRank:
+class LambdaRankOptions:
     """Options of LightGBM's lambdarank.
 
     Attributes
@@ -259,7 +259,7 @@ class LambdaRankGrowth:
     trees: Trees
     data: Dataset
     weight: Floats | None
-    rank: LambdaRank
+    rank: LambdaRankOptions
     options: GrowthOptions
 
     def grow(self, grown: TreeCallback) -> tuple[Booster, int]:

@@ -15,7 +15,7 @@ from firstpage.rankers.fit.fit import fit_trees, growth_options
 from firstpage.rankers.fit.request import FitRequest, FitResult
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.sharded.data import check_trees
-from firstpage.rankers.trees.growth import MAX_LABEL, LambdaRank, TreeObjective
+from firstpage.rankers.trees.growth import MAX_LABEL, LambdaRankOptions, TreeObjective
 from firstpage.scorers.registry import scorer as scorer_of
 from firstpage.scorers.trees import Trees
 
@@ -77,7 +77,7 @@ class LambdaMART(Ranker):
     def _learn(self, request: FitRequest) -> FitResult:
         trees = self._trees()
         gains = gains_of(self.gain)
-        rank = LambdaRank(self.k or 30, None if gains is None else tuple(gains))
+        rank = LambdaRankOptions(self.k or 30, None if gains is None else tuple(gains))
         growth = request.training.lambdarank_growth(trees, rank, growth_options(request))
         result = fit_trees(request, trees, growth)
         if gains is not None:

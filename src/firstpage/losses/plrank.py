@@ -1,0 +1,142 @@
+"""The expected measure of rankings that are drawn from a Plackett-Luce model (PL-Rank)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from firstpage.data.truth import Truth
+from firstpage.errors import DataError
+from firstpage.kernels.losses import plrank as kernel
+from firstpage.losses.loss import Loss, LossTarget, LossTerm, Traits
+from firstpage.losses.measure_forms import MeasureForm, check_supported, measure_form
+from firstpage.measures.measure import Measure
+from firstpage.measures.registry import measure as parse_measure
+from firstpage.registry import check_number
+from firstpage.types import BoundKernel, Floats, Ints
+
+
+@dataclass(frozen=True)
+class ExpectedMeasure(Loss):
+    """How far the expected measure of random rankings is below that of the true order.
+
+    Rankings are drawn from the Plackett-Luce model: the document at each rank is chosen among all
+    documents not yet ranked, with a probability proportional to exp(score).  Value and gradient are
+    estimates without bias from `samples` rankings per query.  Every evaluation of the same target
+    draws other rankings, which depend on `seed`, the number of the evaluation and the query.  The
+    time per query and ranking is O(n log k).
+
+    Parameters
+    ----------
+    measure : str, default "NDCG@10"
+        The measure: NDCG, DCG, P, Recall, RBP, ERR, RR, Success, AP, kNDCG, kERR, or DCG and NDCG
+        of a measure file.
+    k : int, optional
+        Count only the first k ranks; None counts all ranks of the measure.
+    samples : int, default 20
+        The number of rankings per query and evaluation.
+    seed : int, default 0
+        The seed of the rankings.
+
+    Attributes
+    ----------
+    parsed_measure : Measure
+        The parsed `measure`.  A measure file is read once, when the loss is created.
+
+    Raises
+    ------
+    DataError
+        If the measure is not one of these; on use, if documents have weights other than 1.
+
+    References
+    ----------
+    Oosterhuis (2021), Computationally efficient optimization of Plackett-Luce ranking models for
+    relevance and fairness (PL-Rank-2).  Oosterhuis (2022), Learning-to-rank at the speed of
+    sampling (PL-Rank-3).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import firstpage as fp
+    >>> data = fp.Dataset.from_arrays(np.eye(3), [1, 0, 0], [1, 1, 1])
+    >>> loss = fp.loss("ExpectedMeasure", measure="P@1", samples=10_000)
+    >>> values, _ = loss.value_grad(np.zeros(3), data.truth)
+    >>> float(values[0].round(2))  # 1 - 1/3
+    0.67
+    """
+
+    measure: str = "NDCG@10"
+    k: int | None = None
+    samples: int = 20
+    seed: int = 0
+    parsed_measure: Measure = field(init=False, repr=False)  # the file may change later
+    traits: ClassVar[Traits] = Traits(convex=False, deterministic=False)
+
+    def __post_init__(self) -> None:
+        parsed = parse_measure(self.measure)
+        check_supported(parsed, type(self).__name__)
+        check_number(self, "samples", 1, integer=True)
+        check_number(self, "seed", 0, integer=True)
+        object.__setattr__(self, "parsed_measure", parsed)
+
+    def target(self, truth: Truth, weights: Floats | None = None) -> LossTarget:
+        check_unweighted(self, weights)
+        form = measure_form(self.parsed_measure, truth, self.k)
+        return _ExpectedMeasureTarget(
+            form, truth.offsets, form.true_values(truth), form.spread(truth.offsets),
+            form.importance(), int(self.samples), int(self.seed),
+        )  # fmt: skip
+
+
+def check_unweighted(loss: Loss, weights: Floats | None) -> None:
+    """Raise an error for weights of documents, which a measure does not have."""
+    if weights is not None and not np.all(weights == 1.0):
+        raise DataError(
+            f"{type(loss).__name__} takes no weights of documents inside a query: a measure counts "
+            "each document once."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _ExpectedMeasureTarget(LossTarget):
+    form: MeasureForm
+    offsets: Ints
+    best: Floats  # value of the true order of each query
+    spread: Floats
+    importance: Floats
+    samples: int
+    seed: int
+
+    def hessian_scale(self) -> Floats:
+        scale: Floats = self.spread * self.importance.sum()
+        return scale
+
+    def terms(self) -> list[LossTerm] | None:
+        return None
+
+    def bind_slice(
+        self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
+    ) -> BoundKernel:
+        return self._bind(lo, hi, scores, values, grad, np.empty(0))
+
+    def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
+        """Bind the curvature of the rankings that `bind_slice` draws at the same evaluation."""
+        return self._bind(lo, hi, scores, np.empty(hi - lo), np.empty(len(scores)), out)
+
+    def _bind(
+        self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats, curvature: Floats
+    ) -> BoundKernel:
+        form, offsets = self.form, self.offsets[lo : hi + 1]
+        longest = max(int(np.diff(offsets).max(initial=0)), 1)
+        depth = min(longest, form.depth)
+        calls = np.zeros(1, np.int64)  # the number of evaluations so far
+        logs, means, weights, center = np.empty((4, depth))
+        return kernel.expected_measure.bind(
+            scores, form.gains[int(offsets[0]) : int(offsets[-1])], offsets, form.kind,
+            form.discount, form.table, form.scale[lo:hi], self.best[lo:hi], self.importance,
+            self.spread[lo:hi], self.samples, self.seed, lo, calls, np.empty(longest),
+            np.empty(depth, np.int64), np.empty(longest, np.int8), logs, means, weights,
+            np.empty(depth + 1), center, np.empty(form.columns), values, grad, curvature,
+        )  # fmt: skip
