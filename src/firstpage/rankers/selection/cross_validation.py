@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,9 @@ class CrossValidation(Tabular):
         values[name][measure] has one row per seed and one column per test query.
     chosen : dict of list of dict
         The parameters that tuning chose per ranker, fold and seed; empty lists without tuning.
+    runs : dict of str to Run
+        The ranking of all test queries per ranker, with the first seed: each query is ranked by a
+        model that was trained without it.  Empty if the data have no document ids.
 
     Examples
     --------
@@ -66,6 +69,7 @@ class CrossValidation(Tabular):
     query_folds: Floats
     values: dict[str, dict[str, Floats]]
     chosen: dict[str, list[dict[str, Any]]]
+    runs: dict[str, Run] = field(default_factory=dict)
 
     def mean(self, name: str, measure: str) -> float:
         """Return the mean over seeds of the mean over folds, as published tables report it.
@@ -327,9 +331,11 @@ def cross_validate(
     fold_data = [_FoldData.from_fold(fold, top_k) for fold in folds]
     values: dict[str, dict[str, list[Floats]]] = {name: {m: [] for m in texts} for name in named}
     chosen: dict[str, list[dict[str, Any]]] = {name: [] for name in named}
+    test_runs: dict[str, Run] = {}
     for name, ranker in named.items():
         for seed in seeds:
             fold_values: dict[str, list[Floats]] = {m: [] for m in texts}
+            fold_scores: list[Floats] = []
             for fold in fold_data:
                 if progress is not None:
                     progress(name, fold.number, seed)
@@ -338,6 +344,7 @@ def cross_validate(
                 if tuned:
                     chosen[name].append({"fold": fold.number, "seed": seed, **parameters})
                 scores = candidate.predict(fold.test)
+                fold_scores.append(scores)
                 evaluation = evaluate(
                     scores, fold.test, measures=parsed.values(), convention=convention
                 )
@@ -345,6 +352,8 @@ def cross_validate(
                     fold_values[text].append(evaluation.per_query(str(measure)))
             for m in texts:
                 values[name][m].append(np.concatenate(fold_values[m]))
+            if seed == seeds[0] and all(fold.test.docids is not None for fold in fold_data):
+                test_runs[name] = _joined_run(name, fold_data, fold_scores)
     for name, run in (runs or {}).items():
         if name in values:
             raise DataError(f"a ranker and a run are both named {name!r}; rename the run.")
@@ -370,7 +379,15 @@ def cross_validate(
         query_folds.astype(np.float64),
         {name: {m: np.array(rows) for m, rows in by.items()} for name, by in values.items()},
         chosen,
+        test_runs,
     )
+
+
+def _joined_run(name: str, folds: Sequence[_FoldData], scores: Sequence[Floats]) -> Run:
+    """Return the ranking of the test queries of all folds."""
+    qid = [q for fold in folds for q in fold.test.qid]
+    docids = [d for fold in folds for d in fold.test.docids or ()]
+    return Run.from_arrays(qid, docids, np.concatenate(scores), name)
 
 
 def run_scores(run: Run, data: Dataset) -> Floats:
