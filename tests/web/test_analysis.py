@@ -139,6 +139,25 @@ def test_a_skipped_grade_is_no_grade(site: Site) -> None:
     assert site.client("lena").get(f"{API}/effort").json()["skipped"] == 1
 
 
+@pytest.mark.parametrize(("given", "median"), [((4, 1, 3), 3), ((4, 1), 1), ((2,), 2)])
+def test_grades_of_several_people_are_combined_by_the_lower_median(
+    site: Site, given: tuple[int, ...], median: int
+) -> None:
+    team = ("ada", "bob", "cy")[: len(given)]
+    site.project(tool="grades", assessors=team, queries=1, documents=2, setting={"k": 1})
+    for login, grade in zip(team, given, strict=True):
+        client = site.client(login)
+        state = client.state(site.task("books", login))
+        while state["question"]:
+            state = client.answer(
+                state, grade if state["question"]["left"]["key"] == "d1" else 0
+            ).json()
+    lena = site.client("lena")
+    assert lena.get(f"{API}/export/truth.qrels").text == f"q0 0 d0 0\nq0 0 d1 {median}\n"
+    (truth,) = lena.get(f"{API}/consensus").json()["truths"]
+    assert (truth["tool"], truth["order"]) == ("grades", ["d1"])
+
+
 def test_the_truth_page_lists_omissions(site: Site) -> None:
     site.project(queries=2)
     lena = site.client("lena")

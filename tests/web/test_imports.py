@@ -47,6 +47,12 @@ def file(name: str, data: bytes) -> File:
     return File(name, io.BytesIO(data))
 
 
+def sources(**files: Any) -> Sources:
+    """Return the sources of an import; `run` is a single run."""
+    run = files.pop("run", None)
+    return Sources(**files, runs=() if run is None else (run,))
+
+
 def keys(parsed: bundle.Bundle) -> dict[str, list[str]]:
     return {q.key: [d.key for d in q.documents] for q in parsed.queries}
 
@@ -61,7 +67,7 @@ ROWS = [
 def test_rows_of_json_lines() -> None:
     queries = jsonl({"query": "q1", "text": "one", "description": "more"}, {"query": "q2"})
     parsed = read(
-        Sources(queries=file("q.jsonl", queries), documents=file("d.jsonl", jsonl(*ROWS)))
+        sources(queries=file("q.jsonl", queries), documents=file("d.jsonl", jsonl(*ROWS)))
     )
     assert keys(parsed) == {"q1": ["a", "b"], "q2": ["a"]}
     first = parsed.queries[0]
@@ -72,7 +78,7 @@ def test_rows_of_json_lines() -> None:
 
 
 def test_csv_parquet_and_gzip_give_the_same_rows(tmp_path: Path) -> None:
-    expected = keys(read(Sources(documents=file("d.jsonl", jsonl(*ROWS)))))
+    expected = keys(read(sources(documents=file("d.jsonl", jsonl(*ROWS)))))
     table = polars.DataFrame([{**dict.fromkeys(ROWS[0]), "html": None, **r} for r in ROWS])
     packed = gzip.compress(jsonl(*ROWS))
     buffer = io.BytesIO()
@@ -84,7 +90,7 @@ def test_csv_parquet_and_gzip_give_the_same_rows(tmp_path: Path) -> None:
         ("d.jsonl.gz", packed),
         ("D.JSONL", b"\xef\xbb\xbf" + jsonl(*ROWS)),
     ]:
-        assert keys(read(Sources(documents=file(name, data)))) == expected, name
+        assert keys(read(sources(documents=file(name, data)))) == expected, name
 
 
 def test_cards_and_lists() -> None:
@@ -92,14 +98,14 @@ def test_cards_and_lists() -> None:
         {"query": "q", "document": "a", "kind": "card", "title": "Lamp", "price": "9", "stock": 3},
         {"query": "q", "document": "b", "items": ["one", {"title": "two", "url": "http://x"}]},
     ]
-    card, listed = read(Sources(documents=file("d.jsonl", jsonl(*rows)))).queries[0].documents
+    card, listed = read(sources(documents=file("d.jsonl", jsonl(*rows)))).queries[0].documents
     assert card.fields == {"price": "9", "stock": 3}
     assert listed.kind == "list"
     assert listed.fields == {"items": [{"title": "one"}, {"title": "two", "url": "http://x"}]}
 
 
 def test_trec() -> None:
-    parsed = read(Sources(
+    parsed = read(sources(
         topics=file("topics", TOPICS), run=file("r.run", RUN), depth=2,
         collection=file("c.trectext", COLLECTION),
     ))  # fmt: skip
@@ -108,11 +114,11 @@ def test_trec() -> None:
     assert query.text == "International Organized Crime"
     assert query.description == "Identify organizations. Relevant ones."
     first = query.documents[0]
-    assert (first.title, first.body, first.prior) == ("On A & more", "First.\n\nSecond.", 9.5)
+    assert (first.title, first.body, first.prior) == ("On A & more", "First.\nSecond.", 9.5)
 
 
 def test_omissions_are_noted() -> None:
-    parsed = read(Sources(
+    parsed = read(sources(
         topics=file("topics", TOPICS), run=file("r.run", RUN), depth=2,
         collection=file("c.trectext", COLLECTION),
     ))  # fmt: skip
@@ -123,11 +129,11 @@ def test_omissions_are_noted() -> None:
     )
     run = b"".join(b"%d Q0 A 1 1 x\n" % number for number in range(9))
     single_query = jsonl({"query": "0"})
-    parsed = read(Sources(
+    parsed = read(sources(
         queries=file("q.jsonl", single_query), run=file("r", run), collection=file("c", COLLECTION)
     ))  # fmt: skip
     assert parsed.notes[0].startswith("8 queries ('1', '2', '3' and 5 more) of r left out")
-    assert read(Sources(documents=file("d.jsonl", jsonl(*ROWS)))).notes == ()
+    assert read(sources(documents=file("d.jsonl", jsonl(*ROWS)))).notes == ()
 
 
 @pytest.mark.slow
@@ -153,21 +159,21 @@ def test_omissions_are_noted_by_the_api_and_the_page(site: Site) -> None:
 def test_a_document_with_two_texts_is_refused(name: str, second: bytes) -> None:
     first = second.replace(b"another", b"one")
     run = b"1 Q0 B 1 1 x\n"
-    same = read(Sources(run=file("r", run), collection=file(name, first + first)))
+    same = read(sources(run=file("r", run), collection=file(name, first + first)))
     assert same.queries[0].documents[0].body == "one"
     with pytest.raises(DataError, match=rf"^{name}:2: duplicate document 'B' with another text"):
-        read(Sources(run=file("r", run), collection=file(name, first + second)))
+        read(sources(run=file("r", run), collection=file(name, first + second)))
 
 
 @pytest.mark.parametrize(("files", "message"), [
-    ({"collection": b"<DOC><DOCNO>A</DOCNO><TEXT>a\x00b</TEXT></DOC>"}, "collection:1: 'TEXT' contains"),
+    ({"collection": b"<DOC><DOCNO>A</DOCNO><TEXT>a\x00b</TEXT></DOC>"}, "collection:1: 'text' contains"),
     ({"topics": b"<top><num> 1 <title> t <desc> a\x00b </top>"}, "topics:1: 'desc' contains"),
     ({"run": b"%s Q0 A 1 1 x" % (b"q" * 201)}, "run:1: 'query' has 201 characters"),
 ])  # fmt: skip
 def test_texts_of_trec_files_are_checked(files: dict[str, bytes], message: str) -> None:
-    sources = {"run": b"1 Q0 A 1 1 x\n", "collection": b"<DOC><DOCNO>A</DOCNO></DOC>\n", **files}
+    contents = {"run": b"1 Q0 A 1 1 x\n", "collection": b"<DOC><DOCNO>A</DOCNO></DOC>\n", **files}
     with pytest.raises(DataError) as error:
-        read(Sources(**{name: file(name, data) for name, data in sources.items()}))
+        read(sources(**{name: file(name, data) for name, data in contents.items()}))
     assert str(error.value).startswith(message)
 
 
@@ -175,13 +181,13 @@ def test_texts_of_trec_files_are_checked(files: dict[str, bytes], message: str) 
 def test_lone_surrogates_are_refused(name: str) -> None:
     row = jsonl({**ROWS[0], name: "x\ud800"})
     with pytest.raises(DataError, match=rf"^d\.jsonl:1: '{name}' contains a lone surrogate"):
-        read(Sources(documents=file("d.jsonl", row)))
+        read(sources(documents=file("d.jsonl", row)))
 
 
 def test_a_letor_file_with_texts() -> None:
     letor = b"2 qid:1 1:0.5 # docid = A inc = 1\n0 qid:1 # B\n# only a comment\n"
     texts = jsonl({"docid": "A", "text": "a"}, {"id": "B", "text": "b"}, {"id": "C"})
-    parsed = read(Sources(letor=file("x.txt", letor), collection=file("c.jsonl", texts)))
+    parsed = read(sources(letor=file("x.txt", letor), collection=file("c.jsonl", texts)))
     assert keys(parsed) == {"1": ["A", "B"]}
 
 
@@ -221,7 +227,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
 @pytest.mark.parametrize(("case", "files", "message"), BAD, ids=[b[0] for b in BAD])
 def test_invalid_files_give_one_line_errors(case: str, files: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError) as error:
-        read(Sources(**{name: file(*content) for name, content in files.items()}))
+        read(sources(**{name: file(*content) for name, content in files.items()}))
     assert message in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -242,7 +248,7 @@ def test_decompression_bombs_are_stopped(name: str) -> None:
         packed = gzip.compress(b"0" * 50_000_000)
     assert len(packed) < 2_000_000
     with pytest.raises(DataError, match=r"contains more than|a line is longer than"):
-        read(Sources(documents=file(name, packed)), ReadLimits(bytes=5_000_000))
+        read(sources(documents=file(name, packed)), ReadLimits(bytes=5_000_000))
 
 
 def gzipped(*parts: bytes) -> bytes:
@@ -275,7 +281,7 @@ def test_blank_lines_are_counted_too(kind: str, monkeypatch: pytest.MonkeyPatch)
     bomb = gzipped(b"\n" * 50_000_000)
     assert len(bomb) < 100_000
     with pytest.raises(DataError, match=rf"^{name}: contains more than 1,000 lines; split it\.$"):
-        read(Sources(**{given: file(name, bomb)}, **collection), ReadLimits(lines=1000))
+        read(sources(**{given: file(name, bomb)}, **collection), ReadLimits(lines=1000))
     assert calls <= 1000
 
 
@@ -283,7 +289,7 @@ def test_a_collection_of_blank_lines_is_stopped() -> None:
     for name in ("c.gz", "c.jsonl.gz"):
         bomb = file(name, gzipped(b"<DOC>\n", b"\n" * 50_000_000))
         with pytest.raises(DataError, match=f"^{name}: contains more than 1,000 lines"):
-            read(Sources(run=file("r", RUN), collection=bomb), ReadLimits(lines=1000))
+            read(sources(run=file("r", RUN), collection=bomb), ReadLimits(lines=1000))
 
 
 def parquet(height: int, width: int) -> bytes:
@@ -316,7 +322,7 @@ def test_rows_columns_and_cells_have_limits() -> None:
 def test_a_parquet_file_of_nothing_but_rows_is_stopped() -> None:
     """Empty cells take no bytes, so a limit on bytes does not suffice."""
     with pytest.raises(DataError, match="contains more than 1,000,000 rows"):
-        read(Sources(documents=file("d.parquet", parquet(3_000_000, 1))))
+        read(sources(documents=file("d.parquet", parquet(3_000_000, 1))))
 
 
 def test_a_header_of_many_columns_is_read_fast() -> None:
@@ -324,13 +330,13 @@ def test_a_header_of_many_columns_is_read_fast() -> None:
     with pytest.raises(
         DataError, match=r"^d\.csv:1: has 1,000,000 columns; at most 1,000 are read"
     ):
-        read(Sources(documents=file("d.csv", header + b"\n1,2\n")))
+        read(sources(documents=file("d.csv", header + b"\n1,2\n")))
 
 
 def test_unclosed_tags_are_parsed_in_linear_time() -> None:
     block = b"<DOC><DOCNO>A</DOCNO>" + b"<TEXT><TITLE>" * 500_000 + b"</DOC>\n"
     parsed = read(
-        Sources(run=file("r", b"1 Q0 A 1 1 x\n"), collection=file("c", block))
+        sources(run=file("r", b"1 Q0 A 1 1 x\n"), collection=file("c", block))
     ).queries[0].documents[0]  # fmt: skip
     assert (parsed.key, parsed.title, parsed.body) == ("A", "", "")
 
@@ -343,16 +349,16 @@ def test_the_elements_of_a_document() -> None:
     )
     run = b"1 Q0 A 1 2 x\n1 Q0 B 2 1 x\n"
     first, second = read(
-        Sources(run=file("r", run), collection=file("c", block))
+        sources(run=file("r", run), collection=file("c", block))
     ).queries[0].documents  # fmt: skip
-    assert (first.title, first.body) == ("one", "first  inside\n\nthird\n\nsecond")
-    assert (second.title, second.body) == ("but this", "no element  one")
+    assert (first.title, first.body) == ("one", "never closed\nfirst  inside\nthird\n\nsecond")
+    assert (second.title, second.body) == ("but this", "no element\none")
 
 
 def test_a_line_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_reader, "MAX_LINE_BYTES", 1000)
     with pytest.raises(DataError, match=r"d\.jsonl:1: a line is longer than"):
-        read(Sources(documents=file("d.jsonl", b"x" * 200_000)))
+        read(sources(documents=file("d.jsonl", b"x" * 200_000)))
 
 
 def test_image_types_are_determined_by_content(tmp_path: Path) -> None:
@@ -418,26 +424,26 @@ LIST = '{"query": "q", "document": "a", "items": [{"title": "t", "more": [%s]}]}
 )
 def test_unstorable_values_are_refused(line: str, value: str) -> None:
     with pytest.raises(DataError, match=r"^d\.jsonl:1: "):
-        read(Sources(documents=file("d.jsonl", (line % value).encode())))
+        read(sources(documents=file("d.jsonl", (line % value).encode())))
 
 
 def test_deeply_nested_items_are_refused() -> None:
     line = LIST % ("[" * 900 + "]" * 900)
     with pytest.raises(DataError, match=r"^d\.jsonl:1: .*nested too deeply"):
-        read(Sources(documents=file("d.jsonl", line.encode())))
+        read(sources(documents=file("d.jsonl", line.encode())))
 
 
 def test_names_of_fields_are_checked_too() -> None:
     line = CARD.replace("price", "\\ud800") % 1
     with pytest.raises(DataError, match=r"^d\.jsonl:1: .*lone surrogate"):
-        read(Sources(documents=file("d.jsonl", line.encode())))
+        read(sources(documents=file("d.jsonl", line.encode())))
 
 
 def test_field_values_keep_their_types() -> None:
     card = CARD % '1.5, "new": true, "in": null, "n": 3, "of": [1]'
     items = LIST % '1, null, {"a": "b"}'
     parsed = read(
-        Sources(documents=file("d.jsonl", (card + items.replace('"a"', '"b"', 1)).encode()))
+        sources(documents=file("d.jsonl", (card + items.replace('"a"', '"b"', 1)).encode()))
     )
     first, second = parsed.queries[0].documents
     assert first.fields == {"price": 1.5, "new": True, "in": "None", "n": 3, "of": "[1]"}
@@ -448,7 +454,7 @@ def test_field_values_keep_their_types() -> None:
 def test_an_invalid_prior_is_refused(prior: str) -> None:
     line = f'{{"query": "q", "document": "a", "text": "x", "prior": {prior}}}\n'
     with pytest.raises(DataError, match=r"^d\.jsonl:1: prior must be a number") as error:
-        read(Sources(documents=file("d.jsonl", line.encode())))
+        read(sources(documents=file("d.jsonl", line.encode())))
     assert len(str(error.value)) < 150
 
 
@@ -456,13 +462,13 @@ def test_an_invalid_prior_is_refused(prior: str) -> None:
 def test_an_invalid_outcome_is_refused(outcome: str) -> None:
     row = {"query": "q", "left": "a", "right": "b", "outcome": outcome}
     with pytest.raises(DataError, match=r"^g\.jsonl:1: outcome must be an integer"):
-        read(Sources(gold_questions=file("g.jsonl", jsonl(row))))
+        read(sources(gold_questions=file("g.jsonl", jsonl(row))))
 
 
 def test_duplicate_columns_are_refused() -> None:
     table = b"query,document,text, text\nq,a,one,two\n"
     with pytest.raises(DataError, match=r"^d\.csv:1: the column 'text' occurs twice"):
-        read(Sources(documents=file("d.csv", table)))
+        read(sources(documents=file("d.csv", table)))
 
 
 def document_rows(count: int, query: str = "q", **columns: Any) -> bytes:
@@ -511,7 +517,7 @@ def test_a_strategy_with_a_lower_document_limit_is_refused(site: Site) -> None:
 @pytest.mark.parametrize("name", ["text", "body", "content", "contents"])
 def test_text_columns_have_aliases(name: str) -> None:
     csv = f"query,document,title,{name}\nq,d,T,what it says\n".encode()
-    parsed = read(Sources(documents=file("d.csv", csv)))
+    parsed = read(sources(documents=file("d.csv", csv)))
     assert parsed.queries[0].documents[0].body == "what it says"
     assert parsed.notes == ()
 
@@ -521,7 +527,7 @@ def test_the_narrative_is_part_of_the_description() -> None:
         {"query": "q", "text": "tea", "desc": "What is tea?", "narr": "Only green tea."},
         {"query": "q", "text": "tea", "description": "What is tea?", "narrative": "Only green tea."},
     ):  # fmt: skip
-        parsed = read(Sources(
+        parsed = read(sources(
             queries=file("q.jsonl", jsonl(rows)),
             documents=file("d.jsonl", jsonl({"query": "q", "document": "d", "text": "x"})),
         ))  # fmt: skip
@@ -533,7 +539,7 @@ def test_columns_that_are_not_read_are_named() -> None:
     documents = b"query,document,text,content,rank\nq,a,A,more,1\nq,b,B,,2\n"
     queries = jsonl({"query": "q", "text": "tea", "title": "Tea", "intent": "buy"})
     lesson = {"text": "t", "left": {"text": "a", "color": "red"}, "right": "b", "outcome": 1}
-    parsed = read(Sources(
+    parsed = read(sources(
         queries=file("q.jsonl", queries), documents=file("d.csv", documents),
         training=file("t.jsonl", jsonl(lesson)),
     ))  # fmt: skip
@@ -543,7 +549,7 @@ def test_columns_that_are_not_read_are_named() -> None:
         "d.csv: columns that are not read: 'content' (1 rows), 'rank' (2 rows).",
     )
     rows = [{"id": "A", "text": "a", "lang": "en"}, {"id": "Z", "other": "not wanted"}]
-    parsed = read(Sources(
+    parsed = read(sources(
         run=file("r", b"1 Q0 A 1 1 x\n"), collection=file("c.jsonl", jsonl(*rows))
     ))  # fmt: skip
     assert parsed.notes == ("c.jsonl: columns that are not read: 'lang' (1 rows).",)
@@ -554,7 +560,7 @@ def test_empty_texts_are_counted() -> None:
     rows += [{"query": "q", "document": "t", "title": "T"}, {"query": "p", "document": "x", "text": "x"}]  # fmt: skip
     queries = jsonl({"query": "q", "text": "tea"}, {"query": "p"})
     parsed = read(
-        Sources(queries=file("q.jsonl", queries), documents=file("d.jsonl", jsonl(*rows)))
+        sources(queries=file("q.jsonl", queries), documents=file("d.jsonl", jsonl(*rows)))
     )
     assert parsed.notes == (
         "1 queries have no text, so their ids are shown: 'p'.",

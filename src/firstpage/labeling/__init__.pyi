@@ -3,6 +3,7 @@ from firstpage.labeling.assessors import Function as Function
 from firstpage.labeling.assessors import label as label
 from firstpage.labeling.planning.assignment import Assignment as Assignment
 from firstpage.labeling.planning.assignment import make_assignment as make_assignment
+from firstpage.labeling.pooling import pool as pool
 from firstpage.labeling.session.events import Setting as Setting
 from firstpage.labeling.session.session import Session as Session
 from firstpage.labeling.simulation.simulate import Simulation as Simulation

@@ -107,7 +107,7 @@ def test_from_set_up_to_export(live: Live, tmp_path: Path) -> None:
     page.goto(f"{live.url}/p/green-tea-co/dashboard")
     expect(page.get_by_text("4 of 4")).to_be_visible()
     with page.expect_download() as coming:
-        page.get_by_role("link", name="Top-k truth, qrels").click()
+        page.get_by_role("link", name="Truth, qrels").click()
     lines = Path(coming.value.path()).read_text().splitlines()
     assert lines[:4] == ["q0 0 d0 2", "q0 0 d1 1", "q0 0 d2 0", "q0 0 d3 0"]
     with page.expect_download() as coming:

@@ -5,10 +5,20 @@ from __future__ import annotations
 import click
 
 from firstpage.cli.help import SectionedGroup
-from firstpage.cli.label import backup, export, judge, people, serve, setup, simulate, stats
+from firstpage.cli.label import (
+    backup,
+    export,
+    judge,
+    people,
+    serve,
+    settings,
+    setup,
+    simulate,
+    stats,
+)
 
 SECTIONS = {
-    "Plan": [simulate.command, setup.command, people.add_command],
+    "Plan": [simulate.command, setup.command, settings.command, people.add_command],
     "Judge": [serve.command, judge.command],
     "Use the results": [stats.command, export.command],
     "Administer": [people.link_command, backup.command, backup.restore_command],

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from firstpage.cli import options, outputs
+from firstpage.cli import options, outputs, shared
 from firstpage.cli.help import documented_command
 from firstpage.cli.shared import note, open_store, with_web
 
+if TYPE_CHECKING:
+    from firstpage.web.store.connect import Tx
+    from firstpage.web.store.projects import Project
+
 FORMATS = {
     "truth": ("qrels", "letor", "jsonl"),
+    "data": ("parquet", "npz", "csv", "arrow", "letor"),
     "log": ("jsonl", "csv"),
     "report": ("html",),
     "assignment": ("json",),
+    "pool": ("jsonl",),
     "measure": ("json",),
     "preferences": ("jsonl",),
 }
@@ -24,6 +32,7 @@ ALL_FORMATS = sorted({name for formats in FORMATS.values() for name in formats})
 @documented_command(
     "export",
     "firstpage label export shop -o truth.qrels",
+    "firstpage label export shop --content data -o data.parquet",
     "firstpage label export shop --content log -o log.csv",
 )
 @click.argument("project")
@@ -36,30 +45,81 @@ ALL_FORMATS = sorted({name for formats in FORMATS.values() for name in formats})
     show_default="by the suffix of -o", help="Format of the file.",
 )  # fmt: skip
 @click.option("--name", metavar="SLUG", help="Project to export, if the store has several.")
+@click.option(
+    "--tool", type=click.Choice(["pairs", "grades", "lists"]), show_default="the first",
+    help="With --content truth or data: tool whose judgments are exported, if there are two.",
+)  # fmt: skip
+@click.option(
+    "--features", default="all", show_default=True, metavar="NAMES",
+    help="With --content data: features as in `firstpage features --set`.",
+)  # fmt: skip
+@click.option(
+    "--index", type=options.FOLDER, show_default="that of the set-up",
+    help="With --content data: index from which features are computed.",
+)  # fmt: skip
+@click.option(
+    "--letor", type=options.FILE, show_default="that of the set-up",
+    help="With --content data: LETOR file with the features.",
+)  # fmt: skip
 @options.output(*ALL_FORMATS, required=True, help="File to write; - is standard output.")
 @with_web
 def command(
-    project: str, content: str, format_: str | None, name: str | None, output: Path
-) -> None:
-    """Export the ground truth, the log or the report.
+    project: str, content: str, format_: str | None, name: str | None, tool: str | None,
+    features: str, index: Path | None, letor: Path | None, output: Path,
+) -> None:  # fmt: skip
+    """Export the ground truth, data to train on, the log or the report.
 
     PROJECT is a folder or a database URL.
     """
+    is_data = content == "data"
+    options.only_with("--content truth or data", content in ("truth", "data"), "tool")
+    options.only_with("--content data", is_data, "features", "index", "letor")
+    if index is not None and letor is not None:
+        raise click.UsageError("features come from --index or from --letor; give one.")
     chosen = _format(content, format_, output)
-    from firstpage.data.io.files import write_bytes
-    from firstpage.web.exports.make import export
     from firstpage.web.exports.notes import notes
 
     with open_store(project) as store, store.read() as tx:
         from firstpage.web.store.projects import find_project
 
-        n_bytes, exported = 0, find_project(tx, name)
-        with write_bytes(output) as out:
-            for chunk in export(tx, exported, f"{content}.{chosen}"):
-                n_bytes += out.write(chunk.encode())
-        remarks = list(notes(tx, exported, f"{content}.{chosen}"))
-    if not n_bytes:
+        exported = find_project(tx, name)
+        if is_data:
+            _write_data(tx, exported, tool, features, index, letor, output, chosen)
+            is_empty = False
+        else:
+            is_empty = not _write(tx, exported, f"{content}.{chosen}", tool, output)
+        remarks = list(notes(tx, exported, f"{content}.{chosen}", tool))
+    if is_empty:
         note(f"{output} is empty{'.' if remarks else ': nothing has been judged yet.'}")
+    for remark in remarks:
+        note(remark)
+
+
+def _write(tx: Tx, project: Project, name: str, tool: str | None, output: Path) -> int:
+    """Write a text; return its length in bytes."""
+    from firstpage.data.ids import encode_text
+    from firstpage.data.io.files import write_bytes
+    from firstpage.web.exports.make import export
+
+    chunks = export(tx, project, name, tool)
+    with write_bytes(output) as out:
+        return sum(out.write(encode_text(chunk)) for chunk in chunks)
+
+
+def _write_data(
+    tx: Tx, project: Project, tool: str | None, features: str, index: Path | None,
+    letor: Path | None, output: Path, format_: str,
+) -> None:  # fmt: skip
+    """Write features and labels together."""
+    from firstpage.data.formats.registry import write
+    from firstpage.web.exports.data import dataset, feature_source
+
+    source = feature_source(project, index, letor)
+    options.only_with("features of an index", source.index is not None, "features")
+    with shared.progress_bar("features") as progress:
+        data, remarks = dataset(tx, project, source, features, tool, progress)
+    write(data, output, format_)
+    print(f"wrote {data} to {output}", file=sys.stderr)
     for remark in remarks:
         note(remark)
 

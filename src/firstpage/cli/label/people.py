@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING
 import click
 
 from firstpage.cli.help import documented_command
-from firstpage.cli.label.setup import add_people, assign_and_open, check_text, print_plan
+from firstpage.cli.label.setup import (
+    add_people,
+    assign_and_open,
+    check_text,
+    first_lead,
+    print_plan,
+)
 from firstpage.cli.shared import note, open_store, with_web
 
 if TYPE_CHECKING:
     from firstpage.web.store.assigning import AssignmentPlan
     from firstpage.web.store.connect import Tx
-    from firstpage.web.store.people import Person
     from firstpage.web.store.projects import Project
 
 
@@ -69,14 +74,7 @@ def _assign(tx: Tx, project: Project, assessors: tuple[str, ...]) -> AssignmentP
     if not texts.of_project(tx, project.id):
         note(f"the project {project.slug!r} has no queries yet; import some, then assign them.")
         return None
-    return assign_and_open(tx, project, _first_lead(tx, project) or people.ensure(tx, assessors[0]))
-
-
-def _first_lead(tx: Tx, project: Project) -> Person | None:
-    from firstpage.web.store import people, projects
-
-    rows = projects.members(tx, project, "lead")
-    return next((people.get(tx, row["person"]) for row in rows if row["departed_at"] is None), None)
+    return assign_and_open(tx, project, first_lead(tx, project) or people.ensure(tx, assessors[0]))
 
 
 @documented_command("link", "firstpage label link shop lena --url https://labels.example.org")

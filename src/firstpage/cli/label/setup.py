@@ -23,12 +23,11 @@ if TYPE_CHECKING:
 
 MAX_GUIDELINES = 200_000  # characters
 SOURCE_FILES = {
-    "queries": "Queries as rows (.jsonl, .csv, .parquet).",
+    "queries": "Queries: rows (.jsonl, .csv, .tsv, .parquet), TREC topics or SMART.",
     "documents": "Documents as rows, with the query of each.",
     "topics": "Queries as TREC topics.",
-    "run": "TREC run, whose best documents are judged.",
     "letor": "LETOR file, whose documents are judged.",
-    "collection": "Texts for --run or --letor (TREC text or .jsonl).",
+    "collection": "Texts for --run or --letor: any file or folder that `firstpage index` reads.",
     "gold_questions": "Questions with known answers, mixed in (see --gold-rate).",
     "training": "Practice questions with known answers, asked before the real ones.",
     "qrels": "Grades of the items of lists, by item id; assessors never see them.",
@@ -49,6 +48,9 @@ def _source_options(command: Any) -> Any:
     "setup",
     "firstpage label setup shop --queries queries.jsonl \\\n"
     "  --documents documents.jsonl --k 3 --ties",
+    "firstpage label setup shop --index shop.index --queries queries.jsonl --depth 20",
+    "firstpage label setup pages --tool lists --index shop.index \\\n"
+    "  --queries queries.jsonl --run before.run --run after.run",
     "firstpage label setup team --queries queries.jsonl \\\n"
     "  --documents documents.jsonl --lead lena --assessor ada --assessor ben",
 )
@@ -63,8 +65,34 @@ def _source_options(command: Any) -> Any:
 )  # fmt: skip
 @click.option("--guidelines", type=options.FILE, help="Text file (UTF-8) for the assessors.")
 @_source_options
+@click.option(
+    "--query-format", metavar="NAME", show_default="by the file",
+    help="Format of --queries: jsonl, csv, tsv, parquet, trec, smart or lines.",
+)  # fmt: skip
+@click.option("--ordinal", is_flag=True, help="Number the queries 1, 2, .. in their order.")
+@options.integer("--first", help="Take the first N queries only.")
+@click.option(
+    "--index", type=options.FOLDER,
+    help="Index (`firstpage index`): its best documents by BM25 are judged; or the texts of --run "
+    "and --letor. Export computes features from it.",
+)  # fmt: skip
+@click.option(
+    "--run", "runs", multiple=True, type=options.FILE,
+    help="TREC run, whose documents are judged, with texts of --index or --collection; may be "
+    "repeated. With --tool lists, the first pages of the runs are compared.",
+)  # fmt: skip
+@options.integer(
+    "--depth", show_default="50; 10 with --tool lists",
+    help="With --run or --index: documents per query; with --tool lists: documents per page.",
+)  # fmt: skip
+@click.option(
+    "--pool", type=click.Choice(["depth", "rrf", "random", "stratified"]), default="depth",
+    show_default=True,
+    help="How --depth documents of all runs are chosen. depth: the first ranks of each run; rrf: "
+    "the best by reciprocal rank fusion; random: a sample of all; stratified: as many of the best "
+    "ranks 1-10, 11-20, 21-40, ...",
+)  # fmt: skip
 @click.option("--images", type=options.FOLDER, help="Folder of the pictures that documents name.")
-@options.integer("--depth", default=50, help="With --run: documents per query that are judged.")
 @click.option(
     "--tool", "tools", multiple=True, type=click.Choice(["pairs", "grades", "lists"]),
     show_default="pairs", help="Judging tool; two of them make a study with both.",
@@ -122,12 +150,12 @@ def command(project: str, url: str, **settings: Any) -> None:
 
     _check_names(settings)
     _check_tools(settings)
-    guidelines = _read_guidelines(settings["guidelines"])
+    guidelines = read_guidelines(settings["guidelines"])
     tools = settings["tools"] or ("pairs",)
     with ExitStack() as files:
         sources = _open_sources(settings, files)
-        has_sources = any(settings[name] is not None for name in SOURCE_FILES)
-        contents = bundle.read(sources) if has_sources else None
+        named = any(settings[name] is not None for name in (*SOURCE_FILES, "index"))
+        contents = bundle.read(sources) if named or settings["runs"] else None
         setting = projects.setting_of(_setting(settings))
         with (
             open_store(project, create=True) as store,
@@ -137,7 +165,8 @@ def command(project: str, url: str, **settings: Any) -> None:
             lead = _lead(tx, settings["lead"])
             created = projects.create(
                 tx, settings["name"], settings["title"], tool=tools[0], guidelines=guidelines,
-                setting=_setting(settings), options=_project_options(settings), by=lead,
+                setting=_setting(settings), options=_project_options(settings),
+                source=_source_record(settings, sources), by=lead,
             )  # fmt: skip
             imported = staged.publish(tx, created, lead)
             leads = [] if lead is None else [lead.login]
@@ -162,7 +191,28 @@ def _check_tools(settings: dict[str, Any]) -> None:
     tools = settings["tools"] or ("pairs",)
     options.only_with("--tool lists", "lists" in tools, "list_selection")
     options.only_with("--tool pairs", "pairs" in tools, "strategy", "refine", "ties")
-    options.only_with("--run", settings["run"] is not None, "depth")
+    has_runs = bool(settings["runs"])
+    candidates = settings["index"] is not None and not (settings["documents"] or settings["letor"])
+    options.only_with("--run or --index", has_runs or candidates, "depth")
+    options.only_with("--run", has_runs, "pool")
+    options.only_with("--queries", settings["queries"] is not None, "query_format", "ordinal")
+    if "lists" in tools and has_runs:
+        options.only_with("documents to judge, not pages (--tool lists)", False, "pool")
+        if len(tools) > 1:
+            raise click.UsageError(
+                "--tool lists compares pages of the runs, which no other tool can judge; set up "
+                "two projects (--name)."
+            )
+    if settings["first"] is not None and not any(
+        (
+            settings["queries"],
+            settings["topics"],
+            settings["documents"],
+            settings["letor"],
+            has_runs,
+        )
+    ):
+        raise click.UsageError("--first requires queries or documents.")
     if settings["gold_rate"] and settings["gold_questions"] is None:
         raise click.UsageError(
             "--gold-rate needs --gold-questions, the questions with known answers."
@@ -231,7 +281,7 @@ def check_text(option: str, word: str) -> None:
         raise DataError(f"{option} {error}; remove it.") from error
 
 
-def _read_guidelines(path: Path | None) -> str:
+def read_guidelines(path: Path | None) -> str:
     """Return the text of a file; refuse what a database cannot store."""
     if path is None:
         return ""
@@ -260,18 +310,45 @@ def _open_sources(settings: dict[str, Any], files: ExitStack) -> Sources:
     from firstpage.web.imports.bundle import File, Sources
     from firstpage.web.imports.pictures import Pictures, from_folder
 
-    opened = {}
+    def opened_file(path: Path) -> File:
+        check_readable(path)
+        return File(str(path), files.enter_context(path.open("rb")))
+
+    opened: dict[str, Any] = {}
     for name in SOURCE_FILES:
         path: Path | None = settings[name]
-        if path is not None:
-            check_readable(path)
-            opened[name] = File(str(path), files.enter_context(path.open("rb")))
+        if path is not None and name == "collection":
+            if not path.is_dir():
+                check_readable(path)
+            opened[name] = File.local_collection(path)
+        elif path is not None:
+            opened[name] = opened_file(path)
+    if settings["index"] is not None:
+        from firstpage.text.index import Index
+
+        opened["index"] = Index(settings["index"])
     images: Path | None = settings["images"]
     if images is not None and not images.is_dir():
         raise DataError(f"{images}: is not a folder; --images names the folder of pictures.")
     pictures = from_folder(images) if images else Pictures()
-    depth = settings["depth"] if settings["run"] is not None else None
-    return Sources(**opened, pictures=pictures, depth=depth)
+    chosen = ("depth", "pool", "seed", "first", "query_format", "ordinal")
+    return Sources(
+        **opened, runs=tuple(map(opened_file, settings["runs"])), pictures=pictures,
+        pages="lists" in settings["tools"] and bool(settings["runs"]),
+        **{name: settings[name] for name in chosen},
+    )  # fmt: skip
+
+
+def _source_record(settings: dict[str, Any], sources: Sources) -> dict[str, Any] | None:
+    """Return where the documents come from, for the export of features."""
+    record: dict[str, Any] = {}
+    if sources.index is not None:
+        record["index"] = {
+            "path": str(sources.index.path.resolve()), "fingerprint": sources.index.fingerprint,
+        }  # fmt: skip
+    if settings["letor"] is not None:
+        record["letor"] = {"path": str(settings["letor"].resolve())}
+    return record or None
 
 
 def _setting(settings: dict[str, Any]) -> dict[str, Any]:
@@ -294,6 +371,14 @@ def _lead(tx: Tx, login: str | None) -> Person | None:
     if login is None:
         return None
     return people.ensure(tx, login, admin=not people.any_account(tx))
+
+
+def first_lead(tx: Tx, project: Project) -> Person | None:
+    """Return the lead who joined first and has not left; None if there is none."""
+    from firstpage.web.store import people, projects
+
+    rows = projects.members(tx, project, "lead")
+    return next((people.get(tx, row["person"]) for row in rows if row["departed_at"] is None), None)
 
 
 def add_people(

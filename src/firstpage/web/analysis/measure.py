@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Generic, TypeVar
@@ -27,6 +27,7 @@ from firstpage.dcglearn.confidence import Intervals, intervals
 from firstpage.dcglearn.learn import DEFAULT_C, DCGLearn
 from firstpage.dcglearn.pairs import truncation_notes, unjudged_notes
 from firstpage.errors import DataError
+from firstpage.labeling.session.events import Judgment
 from firstpage.web.analysis.records import current_judgments
 from firstpage.web.store import texts
 from firstpage.web.store.connect import Tx
@@ -79,6 +80,17 @@ class ListJudgment:
     assessor: str
 
 
+@dataclass(frozen=True)
+class DocumentJudgment:
+    """A judgment of two lists, with the ids of their documents in rank order."""
+
+    query: str
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+    outcome: int
+    assessor: str
+
+
 def list_judgments(tx: Tx, project: Project) -> Iterator[ListJudgment]:
     """Yield the current judgments of all assessors, by task.
 
@@ -86,13 +98,40 @@ def list_judgments(tx: Tx, project: Project) -> Iterator[ListJudgment]:
     left out.
     """
     all_lists = lists_of(tx, project)
-    for (query, key, login), log in _logs(tx, project).items():
+    for query, key, login, judgment in _compared_lists(tx, project):
         lists = all_lists.get(query, {})
+        sides = lists.get(judgment.left, ()), lists.get(judgment.right or "", ())
+        yield ListJudgment(key, *sides, judgment.outcome, login)
+
+
+def document_judgments(tx: Tx, project: Project) -> Iterator[DocumentJudgment]:
+    """Yield the judgments of `list_judgments` with documents; raise if an item has no id."""
+    ids = {
+        (row["query"], row["key"]): texts.item_ids_of(row["fields"])
+        for row in _list_rows(tx, project)
+    }
+    for query, key, login, judgment in _compared_lists(tx, project):
+        sides = ids[query, judgment.left], ids[query, judgment.right or ""]
+        if not all(map(all, sides)):
+            raise DataError(
+                f"an item of the lists of query {key!r} has neither a grade nor an id; import "
+                "qrels that grade the items, or lists whose items have an 'id'."
+            )
+        yield DocumentJudgment(key, *sides, judgment.outcome, login)
+
+
+def _compared_lists(tx: Tx, project: Project) -> Iterator[tuple[int, str, str, Judgment]]:
+    """Yield the query, its key, the assessor and the judgment of each compared pair."""
+    for (query, key, login), log in _logs(tx, project).items():
         for judgment, _ in current_judgments(log):
-            if judgment.skipped or judgment.kind != "judgment" or judgment.right is None:
-                continue
-            sides = lists.get(judgment.left, ()), lists.get(judgment.right, ())
-            yield ListJudgment(key, *sides, judgment.outcome, login)
+            if judgment.kind == "judgment" and judgment.right is not None and not judgment.skipped:
+                yield query, key, login, judgment
+
+
+def has_grades(tx: Tx, project: Project) -> bool:
+    """Return whether an item of the project's lists has a grade."""
+    lists = lists_of(tx, project).values()
+    return any(g is not None for of_query in lists for grades in of_query.values() for g in grades)
 
 
 def skipped_lists(tx: Tx, project: Project) -> int:
@@ -126,15 +165,20 @@ def lists_of(tx: Tx, project: Project) -> Lists:
 
 def _read_lists(tx: Tx, project: Project) -> Lists:
     lists: dict[int, dict[str, Grades]] = {}
+    for row in _list_rows(tx, project):
+        lists.setdefault(row["query"], {})[row["key"]] = texts.grades_of(row["fields"])
+    return lists
+
+
+def _list_rows(tx: Tx, project: Project) -> Sequence[RowMapping]:
+    """Return query, key and fields of the project's lists."""
     conditions = queries.c.project == project.id, queries.c.purpose == "work"
-    for row in tx.all(
+    return tx.all(
         select(documents.c.query, documents.c.key, documents.c.fields)
         .join(queries, queries.c.id == documents.c.query)
         .where(*conditions, documents.c.kind == "list")
         .order_by(documents.c.query, documents.c.position)
-    ):
-        lists.setdefault(row["query"], {})[row["key"]] = texts.grades_of(row["fields"])
-    return lists
+    )
 
 
 def texts_version(tx: Tx, project: Project) -> Hashable:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
+from statistics import median_low
 
 from firstpage.labeling.belief.posterior_ranks import consensus
 from firstpage.labeling.strategies.strategy import (
@@ -22,17 +24,20 @@ from firstpage.web.store.projects import Project
 
 @dataclass(frozen=True)
 class QueryTruth:
-    """The ordered top k of one query.
+    """The ordered top k of one query, or its grades.
 
-    `labels` are k for the best document, one less for each next, and 0 for the rest.
-    `confidence` is, for each rank, the probability that its document belongs there,
-    `set_confidence` that of the top-k set, and `membership` that of every document to be in it;
-    None if unknown.  `judgments` counts answers and `skipped` questions without one; `unjudged` are
-    documents without an answer because of skipped questions: they have no rank, and label 0.
+    With the tool `grades`, `labels` are the grades: the median of several assessors, and the lower
+    one of two middle grades.  With the other tools they are k for the best document, one less for
+    each next, and 0 for the rest.  `confidence` is, for each rank, the probability that its
+    document belongs there, `set_confidence` that of the top-k set, and `membership` that of every
+    document to be in it; None if unknown.  `judgments` counts answers and `skipped` questions
+    without one; `unjudged` are documents without an answer because of skipped questions: they have
+    no rank, and label 0.
     """
 
     query: str
     text: str
+    tool: str
     documents: tuple[str, ...]
     k: int
     order: tuple[str, ...]
@@ -47,6 +52,11 @@ class QueryTruth:
     skipped: int
     unjudged: tuple[str, ...]
 
+    @property
+    def splits_ties(self) -> bool:
+        """Whether documents that were judged equal have different labels."""
+        return any(len({self.labels[key] for key in group}) > 1 for group in self.tied)
+
 
 @dataclass(frozen=True)
 class NotJudged:
@@ -58,9 +68,9 @@ class NotJudged:
     reason: str = "not judged: everything was skipped"
 
 
-def truths(tx: Tx, project: Project) -> list[QueryTruth]:
-    """Return the truth of every query that was judged with the project's own tool."""
-    return judged_queries(tx, project)[0]
+def truths(tx: Tx, project: Project, tool: str | None = None) -> list[QueryTruth]:
+    """Return the truth of every query that was judged with a tool, by default the first."""
+    return judged_queries(tx, project, tool)[0]
 
 
 def judged_queries(
@@ -79,7 +89,8 @@ def judged_queries(
         finished = done.get(row["id"], [])
         supported = [task for task in finished if task.supported]
         if supported:
-            truths.append(_truth(row["key"], row["text"], tuple(keys[row["id"]]), supported))
+            documents = tuple(keys[row["id"]])
+            truths.append(_truth(row["key"], row["text"], tool_name, documents, supported))
         elif finished:
             skipped = sum(task.skipped for task in finished)
             not_judged.append(NotJudged(row["key"], row["text"], skipped))
@@ -87,18 +98,38 @@ def judged_queries(
 
 
 def _truth(
-    query: str, text: str, keys: tuple[str, ...], done: Sequence[TaskJudgments]
+    query: str, text: str, tool: str, keys: tuple[str, ...], done: Sequence[TaskJudgments]
 ) -> QueryTruth:
     k = max(task.k for task in done)
     unjudged = set.intersection(*(task.unjudged(keys) for task in done))
     result = _single(done[0]) if len(done) == 1 else _consensus(keys, done, k)
     order, tied, bad, confidence, set_confidence, membership = _without(unjudged, result)
-    labels = dict.fromkeys(keys, 0) | {key: k - rank for rank, key in enumerate(order[:k])}
+    if tool == "grades":
+        labels = dict.fromkeys(keys, 0) | _grades(done)
+        tied = _equal_labels(order, labels)
+    else:
+        labels = dict.fromkeys(keys, 0) | {key: k - rank for rank, key in enumerate(order[:k])}
     return QueryTruth(
-        query, text, keys, k, order, labels, tied, bad, confidence, set_confidence, membership,
-        len(done), sum(task.answers for task in done),
+        query, text, tool, keys, k, order, labels, tied, bad, confidence, set_confidence,
+        membership, len(done), sum(task.answers for task in done),
         sum(task.skipped for task in done), tuple(key for key in keys if key in unjudged),
     )  # fmt: skip
+
+
+def _grades(done: Sequence[TaskJudgments]) -> dict[str, int]:
+    """Return the grade of each document: the median of the assessors, the lower one of two."""
+    grades: dict[str, list[int]] = {}
+    for task in done:
+        for judgment, _ in task.judgments:
+            if judgment.kind == "judgment" and judgment.right is None and not judgment.skipped:
+                grades.setdefault(judgment.left, []).append(judgment.outcome)
+    return {key: median_low(of_key) for key, of_key in grades.items()}
+
+
+def _equal_labels(order: Sequence[str], labels: dict[str, int]) -> tuple[tuple[str, ...], ...]:
+    """Return the groups of consecutive documents with the same label."""
+    groups = (tuple(group) for _, group in groupby(order, key=labels.__getitem__))
+    return tuple(group for group in groups if len(group) > 1)
 
 
 # Order, tied groups, bad documents, confidence, set confidence, membership.

@@ -16,8 +16,10 @@ from firstpage.web.security import Lead, store_of
 router = APIRouter(tags=["analysis"], prefix="/projects/{slug}", route_class=AdmissionRoute)
 ExportName = Literal[
     "truth.letor", "truth.qrels", "truth.jsonl", "log.jsonl", "log.csv", "report.html",
-    "assignment.json", "measure.json", "preferences.jsonl",
+    "assignment.json", "pool.jsonl", "measure.json", "preferences.jsonl",
 ]  # fmt: skip
+ToolName = Literal["pairs", "grades", "lists"]
+TABS = "An id contains a blank, so tabs separate the fields; trec_eval does not read such a file."
 REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
 
@@ -52,9 +54,7 @@ def show_disagreements(
 
 
 @router.get("/consensus")
-def show_consensus(
-    request: Request, member: Lead, tool: Literal["pairs", "grades", "lists"] | None = None
-) -> dict[str, Any]:
+def show_consensus(request: Request, member: Lead, tool: ToolName | None = None) -> dict[str, Any]:
     """Return one truth per query with its confidence; `not_judged`: only skipped questions."""
     with store_of(request).read() as tx:
         truths, not_judged = truth.judged_queries(tx, member.project, tool)
@@ -87,11 +87,18 @@ def show_measure(request: Request, member: Lead, intervals: bool = False) -> dic
 
 
 @router.get("/export/{name}", response_class=Response)
-def export(request: Request, member: Lead, name: ExportName) -> Response:
-    """Download an export; the header X-Firstpage-Note says what it omits."""
+def export(
+    request: Request, member: Lead, name: ExportName, tool: ToolName | None = None
+) -> Response:
+    """Download an export; the header X-Firstpage-Note says what it omits.
+
+    The truth is that of one `tool`, by default the first of the project.
+    """
     with store_of(request).read() as tx:
-        text = "".join(make.export(tx, member.project, name))
-        remarks = list(notes(tx, member.project, name))
+        text = "".join(make.export(tx, member.project, name, tool))
+        remarks = list(notes(tx, member.project, name, tool))
+    if name == "truth.qrels" and "\t" in text:
+        remarks.append(TABS)
     headers = {"content-disposition": f'attachment; filename="{member.project.slug}-{name}"'}
     if remarks:
         headers["x-firstpage-note"] = " ".join(remarks).encode("ascii", "backslashreplace").decode()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, File, Form, HTTPException, Request, UploadFile
 
@@ -18,13 +18,15 @@ from firstpage.web.imports.texts import add
 from firstpage.web.security import Anyone, CurrentPerson, Lead, csrf_header, settings_of, store_of
 from firstpage.web.store import assigning, projects
 from firstpage.web.store.logins import Login
-from firstpage.web.store.projects import Member
+from firstpage.web.store.projects import Member, Project
 
 router = APIRouter(tags=["projects"], route_class=AdmissionRoute)
 IMPORT_FIELDS = (
     "queries", "documents", "topics", "run", "letor", "collection", "gold_questions", "training",
-    "qrels", "images", "depth",
+    "qrels", "images", "depth", "pool", "first",
 )  # fmt: skip
+PoolMethod = Literal["depth", "rrf", "random", "stratified"]
+MAX_RUNS = 100
 Changing = Annotated[Login, Depends(csrf_header)]
 
 
@@ -80,32 +82,38 @@ async def check_fields(request: Request) -> None:
 def import_texts(
     request: Request, member: Lead, login: Changing,
     queries: UploadFile | None = None, documents: UploadFile | None = None,
-    topics: UploadFile | None = None, run: UploadFile | None = None,
+    topics: UploadFile | None = None,
+    run: Annotated[list[UploadFile], File(max_length=MAX_RUNS)] = [],  # noqa: B006
     letor: UploadFile | None = None, collection: UploadFile | None = None,
     gold_questions: UploadFile | None = None, training: UploadFile | None = None,
     qrels: UploadFile | None = None,
     images: Annotated[list[UploadFile], File(max_length=1000)] = [],  # noqa: B006
     depth: Annotated[int | None, Form(ge=1, le=10_000)] = None,
+    pool: Annotated[PoolMethod, Form()] = "depth",
+    first: Annotated[int | None, Form(ge=1, le=1_000_000)] = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Import files, all or nothing; return the counts, and `notes` on what was not imported.
 
-    Rows (JSON lines, CSV, Parquet) as `queries` and `documents`; or TREC `topics`, a `run` (its
-    best `depth` documents per query, 50 by default) or a `letor` file, and the `collection` with
-    the texts; `qrels` are the grades of the items of lists.
+    Rows (JSON lines, CSV, Parquet) as `queries` and `documents`; or TREC `topics`, one `run` or
+    several (`depth` documents per query, 50 by default, chosen by `pool`) or a `letor` file, and
+    the `collection` with the texts; `qrels` are the grades of the items of lists.  `first` takes
+    the first queries only.  In a project that compares lists, the first `depth` documents of each
+    run (10 by default) are a list.
     """
     uploads = {
-        "queries": queries, "documents": documents, "topics": topics, "run": run, "letor": letor,
+        "queries": queries, "documents": documents, "topics": topics, "letor": letor,
         "collection": collection, "gold_questions": gold_questions, "training": training,
         "qrels": qrels,
     }  # fmt: skip
-    parsed = _read(request, uploads, images, depth)
+    options = {"depth": depth, "pool": pool, "first": first}
+    parsed = _read(request, member.project, uploads, run, images, options)
     counts = add(store_of(request), member.project, parsed, member.person)
     return {**asdict(counts), "notes": list(parsed.notes)}
 
 
 def _read(
-    request: Request, uploads: Mapping[str, UploadFile | None], images: Sequence[UploadFile],
-    depth: int | None,
+    request: Request, project: Project, uploads: Mapping[str, UploadFile | None],
+    runs: Sequence[UploadFile], images: Sequence[UploadFile], options: Mapping[str, Any],
 ) -> bundle.Bundle:  # fmt: skip
     """Read the files of a form."""
     files = {
@@ -114,7 +122,13 @@ def _read(
         if upload is not None and upload.filename
     }
     pictures = from_uploads({upload.filename or "": upload.file for upload in images})
-    sources = bundle.Sources(**files, pictures=pictures, depth=depth)
+    named_runs = tuple(
+        bundle.File.uploaded(upload.filename, upload.file) for upload in runs if upload.filename
+    )
+    sources = bundle.Sources(
+        **files, runs=named_runs, pictures=pictures, seed=project.setting.seed,
+        pages="lists" in project.tools and bool(named_runs), **options,
+    )  # fmt: skip
     return bundle.read(sources, ReadLimits(bytes=settings_of(request).max_unpacked))
 
 

@@ -7,17 +7,25 @@ import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from sqlalchemy import select
 
+from firstpage.data.formats.trec import Qrels, write_qrels
 from firstpage.data.ids import BLANKS, check_identifier
 from firstpage.errors import DataError
 from firstpage.report.labeling import study_page
 from firstpage.web.analysis.figures import project_study
-from firstpage.web.analysis.measure import learned_measure, list_judgments
+from firstpage.web.analysis.measure import (
+    document_judgments,
+    has_grades,
+    learned_measure,
+    list_judgments,
+)
 from firstpage.web.analysis.truth import QueryTruth, truths
-from firstpage.web.store import assigning, projects
+from firstpage.web.store import assigning, projects, texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
 from firstpage.web.store.tables import events, people, queries, tasks
@@ -92,9 +100,17 @@ def measure_json(tx: Tx, project: Project) -> Iterator[str]:
 
 
 def preferences(tx: Tx, project: Project) -> Iterator[str]:
-    """Yield one judgment per line: grades in rank order, null for unjudged items."""
-    for judgment in list_judgments(tx, project):
-        yield json.dumps(asdict(judgment), ensure_ascii=False) + "\n"
+    """Yield one judgment per line: grades in rank order, null for unjudged items.
+
+    If no item has a grade, the lists are the ids of their documents, which qrels grade later.
+    """
+    if has_grades(tx, project):
+        for judgment in list_judgments(tx, project):
+            yield json.dumps(asdict(judgment), ensure_ascii=False) + "\n"
+        return
+    for documents in document_judgments(tx, project):
+        record = {**asdict(documents), "lists": "documents"}
+        yield json.dumps(record, ensure_ascii=False) + "\n"
 
 
 def truth_letor(truths: Sequence[QueryTruth]) -> Iterator[str]:
@@ -107,12 +123,14 @@ def truth_letor(truths: Sequence[QueryTruth]) -> Iterator[str]:
 
 
 def truth_qrels(truths: Sequence[QueryTruth]) -> Iterator[str]:
-    """Yield lines `query 0 document label`."""
-    for truth in truths:
-        check_identifier(truth.query, "query id", "a qrels file")
-        for key in truth.documents:
-            check_identifier(key, "document id", "a qrels file")
-            yield f"{truth.query} 0 {key} {truth.labels[key]}\n"
+    """Yield the labels as `write_qrels` writes them."""
+    if not truths:
+        return
+    qrels = Qrels.from_dict({t.query: {key: t.labels[key] for key in t.documents} for t in truths})
+    with TemporaryDirectory(prefix="firstpage-") as folder:
+        path = Path(folder) / "truth.qrels"
+        write_qrels(qrels, path)
+        yield path.read_text("utf-8")
 
 
 def truth_jsonl(truths: Sequence[QueryTruth]) -> Iterator[str]:
@@ -121,19 +139,41 @@ def truth_jsonl(truths: Sequence[QueryTruth]) -> Iterator[str]:
         yield json.dumps(asdict(truth), ensure_ascii=False, allow_nan=False) + "\n"
 
 
-Export = Callable[[Tx, Project], Iterator[str]]
+Export = Callable[[Tx, Project, str | None], Iterator[str]]
 
 
-def export(tx: Tx, project: Project, name: str) -> Iterator[str]:
-    """Return the chunks of an export, such as `truth.qrels`."""
+def export(tx: Tx, project: Project, name: str, tool: str | None = None) -> Iterator[str]:
+    """Return the chunks of an export, such as `truth.qrels`, of a tool (default: the first)."""
     if name not in EXPORTS:
         raise DataError(f"an export must be one of {', '.join(EXPORTS)}; got {name!r}.")
-    return EXPORTS[name][1](tx, project)
+    check_tool(project, name, tool)
+    return EXPORTS[name][1](tx, project, tool)
+
+
+def check_tool(project: Project, name: str, tool: str | None) -> None:
+    """Refuse a tool that the project does not have, or that the export does not depend on."""
+    if tool is None:
+        return
+    if not name.startswith(("truth.", "data.")):
+        raise DataError(f"{name} contains all tools; only truth and data are those of one tool.")
+    if tool not in project.tools:
+        raise DataError(
+            f"the project {project.slug!r} has no judgments with the tool {tool!r}; it has "
+            f"{' and '.join(project.tools)}."
+        )
 
 
 def media_type(name: str) -> str:
     """Return the media type of an export."""
     return EXPORTS[name][0]
+
+
+def pool_jsonl(tx: Tx, project: Project) -> Iterator[str]:
+    """Yield the documents of each query, with the runs that contain them, one per line."""
+    for query in texts.of_project(tx, project.id):
+        for row in texts.documents_of(tx, query["id"]):
+            record = {"query": query["key"], "document": row["key"], "prior": row["prior"]}
+            yield json.dumps({**record, "runs": row["runs"]}, ensure_ascii=False) + "\n"
 
 
 def assignment(tx: Tx, project: Project) -> Iterator[str]:
@@ -153,17 +193,23 @@ def report(tx: Tx, project: Project) -> Iterator[str]:
 
 
 def _truth(write: Callable[[list[QueryTruth]], Iterator[str]]) -> Export:
-    return lambda tx, project: write(truths(tx, project))
+    return lambda tx, project, tool: write(truths(tx, project, tool))
+
+
+def _project(write: Callable[[Tx, Project], Iterator[str]]) -> Export:
+    """Return an export of all tools."""
+    return lambda tx, project, _: write(tx, project)
 
 
 EXPORTS: dict[str, tuple[str, Export]] = {
     "truth.letor": ("text/plain; charset=utf-8", _truth(truth_letor)),
     "truth.qrels": ("text/plain; charset=utf-8", _truth(truth_qrels)),
     "truth.jsonl": ("application/x-ndjson", _truth(truth_jsonl)),
-    "log.jsonl": ("application/x-ndjson", lambda tx, p: log_jsonl(log_rows(tx, p))),
-    "log.csv": ("text/csv; charset=utf-8", lambda tx, p: log_csv(log_rows(tx, p))),
-    "report.html": ("text/html; charset=utf-8", report),
-    "assignment.json": ("application/json", assignment),
-    "measure.json": ("application/json", measure_json),
-    "preferences.jsonl": ("application/x-ndjson", preferences),
+    "log.jsonl": ("application/x-ndjson", _project(lambda tx, p: log_jsonl(log_rows(tx, p)))),
+    "log.csv": ("text/csv; charset=utf-8", _project(lambda tx, p: log_csv(log_rows(tx, p)))),
+    "report.html": ("text/html; charset=utf-8", _project(report)),
+    "assignment.json": ("application/json", _project(assignment)),
+    "pool.jsonl": ("application/x-ndjson", _project(pool_jsonl)),
+    "measure.json": ("application/json", _project(measure_json)),
+    "preferences.jsonl": ("application/x-ndjson", _project(preferences)),
 }

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from firstpage.labeling.planning.tasks import format_names
-from firstpage.web.analysis.measure import learned_measure, list_judgments, skipped_lists
+from firstpage.web.analysis.measure import (
+    has_grades,
+    learned_measure,
+    list_judgments,
+    skipped_lists,
+)
 from firstpage.web.analysis.truth import NotJudged, QueryTruth, judged_queries
 from firstpage.web.store import texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
 
 
-def notes(tx: Tx, project: Project, name: str) -> Iterator[str]:
+def notes(tx: Tx, project: Project, name: str, tool: str | None = None) -> Iterator[str]:
     """Yield the notes on an export, one sentence each; `name` is one of `make.EXPORTS`."""
-    if name.startswith("truth."):
-        truths, not_judged = judged_queries(tx, project)
-        yield from truth_notes(tx, project, truths, not_judged)
+    if name.startswith(("truth.", "data.")):
+        truths, not_judged = judged_queries(tx, project, tool)
+        yield from truth_notes(tx, project, truths, not_judged, tool)
         if name != "truth.jsonl":
             yield from _tie_notes(truths)
     elif name == "measure.json":
@@ -46,7 +51,10 @@ def truth_notes(
     yield from _skip_notes(truths)
     others = [name for name in project.tools if name != (tool or project.tool)]
     if others:
-        yield f"Judgments with the tool {' and '.join(others)} are left out."
+        yield (
+            f"Judgments with the tool {' and '.join(others)} are left out; each tool has its own "
+            "export."
+        )
 
 
 def _skip_notes(truths: Sequence[QueryTruth]) -> Iterator[str]:
@@ -68,11 +76,11 @@ def _skip_notes(truths: Sequence[QueryTruth]) -> Iterator[str]:
 
 
 def _tie_notes(truths: Sequence[QueryTruth]) -> Iterator[str]:
-    count = sum(bool(truth.tied) for truth in truths)
+    count = sum(truth.splits_ties for truth in truths)
     if count:
         yield (
-            f"In {count} of {len(truths)} queries, documents that were judged equal, or have the "
-            "same grade, get different labels here; truth.jsonl lists them (tied)."
+            f"In {count} of {len(truths)} queries, documents that were judged equal get different "
+            "labels here; truth.jsonl lists them (tied)."
         )
 
 
@@ -81,6 +89,12 @@ def _preference_notes(tx: Tx, project: Project) -> Iterator[str]:
     if skipped:
         yield f"{skipped} skipped judgments are left out."
     rows = list(list_judgments(tx, project))
+    if rows and not has_grades(tx, project):
+        yield (
+            "No item of the lists has a grade, so the lists name documents; give "
+            "`firstpage dcglearn learn` their judgments (--qrels)."
+        )
+        return
     ungraded = sum(all(g is None for g in (*row.left, *row.right)) for row in rows)
     if ungraded:
         yield f"{ungraded} of {len(rows)} judgments are of lists without any grade."

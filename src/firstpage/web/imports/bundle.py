@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-import sys
+import io
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from firstpage.data.formats import row_reader
 from firstpage.data.formats.row_reader import ByteStream, ReadLimits
 from firstpage.errors import DataError
-from firstpage.web.imports import rows, trec
+from firstpage.web.imports import collection, rows, runs, trec
 from firstpage.web.imports.pictures import Pictures
+from firstpage.web.imports.queries import read_queries
 from firstpage.web.imports.rows import KnownAnswer
 from firstpage.web.store.texts import QueryRecord
+
+if TYPE_CHECKING:
+    from firstpage.text.index import Index
 
 MAX_PAUSE = 0.1  # seconds
 
@@ -43,42 +50,85 @@ class PacedStream:
         return self._stream.seek(offset)
 
 
-DEFAULT_DEPTH = 50  # of a run
+DEFAULT_DEPTH = 50  # documents per query of runs and of an index
+DEFAULT_PAGE = 10  # documents of a page of results
 MAX_NAMES = 3  # in a note; the others are counted
 
 
 @dataclass(frozen=True)
 class File:
-    """A file to read, whose stream is seekable."""
+    """A file to read: a seekable stream, and the path of a local collection of any size."""
 
     name: str
     stream: ByteStream
+    path: Path | None = None
 
     @classmethod
     def uploaded(cls, name: str, stream: ByteStream) -> File:
         """Return a file that is read with pauses, so that the server can answer other requests."""
         return cls(name, PacedStream(stream))
 
+    @classmethod
+    def local_collection(cls, path: Path) -> File:
+        """Return a local file or folder of documents, which the text package reads."""
+        return cls(str(path), io.BytesIO(), path)
+
 
 @dataclass(frozen=True)
 class Sources:
     """The files of an import by content.
 
-    Documents come as `documents`, or as a `run` or `letor` file with a `collection`; queries as
-    `queries` or `topics`, or only as ids.
+    Documents come as `documents`, as `runs` or a `letor` file with a `collection` or an `index`, or
+    as candidates of an `index`; queries as `queries` or `topics`, or only as ids.
+
+    Attributes
+    ----------
+    queries, documents, topics, letor, gold_questions, training : File or None
+        Files by content.
+    runs : tuple of File
+        Runs, whose documents are pooled.
+    collection : File or None
+        The texts of documents.
+    qrels : File or None
+        Grades of the items of lists, here or in the project.
+    index : Index or None
+        An index, with texts and candidates.
+    pictures : Pictures
+        The images that documents name.
+    depth : int or None
+        Documents per query of runs and index; None: `DEFAULT_DEPTH`, or `DEFAULT_PAGE` of pages.
+    pool : str
+        How runs are pooled; see `firstpage.labeling.pooling`.
+    seed : int
+        The seed of samples.
+    pages : bool
+        Whether the first documents of each run become one list, to compare lists.
+    first : int or None
+        The number of queries that are taken from the beginning; None: all.
+    query_format : str or None
+        The format of `queries`; None: it is recognized.
+    ordinal : bool
+        Whether queries are numbered in their order.
     """
 
     queries: File | None = None
     documents: File | None = None
     topics: File | None = None
-    run: File | None = None
+    runs: tuple[File, ...] = ()
     letor: File | None = None
     collection: File | None = None
     gold_questions: File | None = None
     training: File | None = None
-    qrels: File | None = None  # grades of the items of lists, here or in the project
+    qrels: File | None = None
+    index: Index | None = None
     pictures: Pictures = field(default_factory=Pictures)
-    depth: int | None = None  # of a run; None: `DEFAULT_DEPTH`
+    depth: int | None = None
+    pool: str = "depth"
+    seed: int = 0
+    pages: bool = False
+    first: int | None = None
+    query_format: str | None = None
+    ordinal: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,18 +146,9 @@ class Bundle:
 
 def read(sources: Sources, limits: ReadLimits = ReadLimits()) -> Bundle:  # noqa: B008 (frozen)
     """Read all files, each up to the limits."""
-    queries: dict[str, QueryRecord] = {}
+    _check(sources)
     unread = rows.UnreadColumns()
-    if sources.depth is not None and sources.run is None:
-        raise DataError(
-            "depth applies only to a run (the documents of it to judge); give the run too."
-        )
-    if sources.queries is not None and sources.topics is not None:
-        raise DataError("give the queries either as rows or as TREC topics, not both.")
-    if sources.queries is not None:
-        queries = rows.queries_from(_rows(sources.queries, limits, unread))
-    if sources.topics is not None:
-        queries = trec.topics(sources.topics.name, sources.topics.stream, limits)
+    queries = _queries(sources, limits, unread)
     gold_questions = (
         rows.gold_questions_from(_rows(sources.gold_questions, limits, unread))
         if sources.gold_questions
@@ -127,6 +168,37 @@ def read(sources: Sources, limits: ReadLimits = ReadLimits()) -> Bundle:  # noqa
     graded_by = qrels.name if qrels else ""
     return Bundle(
         imported, gold_questions, training, sources.pictures, grades, graded_by, tuple(notes)
+    )
+
+
+def _check(sources: Sources) -> None:
+    """Refuse combinations of files of which some would not be used."""
+    named = [f for f in (sources.documents, sources.letor) if f is not None]
+    if len(named) + bool(sources.runs) > 1:
+        raise DataError("give the documents only once: as rows, by runs, or by a LETOR file.")
+    if sources.depth is not None and not (sources.runs or (sources.index and not named)):
+        raise DataError(
+            "depth applies only to a run or the candidates of an index (the documents of it to "
+            "judge); give the run too."
+        )
+    if sources.queries is not None and sources.topics is not None:
+        raise DataError("give the queries either as rows or as TREC topics, not both.")
+    if sources.index is not None and sources.collection is not None:
+        raise DataError("give the texts once: by a collection or by an index.")
+    if sources.pages and len(sources.runs) == 1:
+        raise DataError("pages of one run cannot be compared; give two runs or more.")
+
+
+def _queries(
+    sources: Sources, limits: ReadLimits, unread: rows.UnreadColumns
+) -> dict[str, QueryRecord]:
+    if sources.topics is not None:
+        return trec.topics(sources.topics.name, sources.topics.stream, limits)
+    if sources.queries is None:
+        return {}
+    file = sources.queries
+    return read_queries(
+        file.name, file.stream, limits, unread, sources.query_format, sources.ordinal
     )
 
 
@@ -179,33 +251,126 @@ def _documents(
     unread: rows.UnreadColumns,
 ) -> tuple[list[QueryRecord], list[str]]:
     """Return the queries with their documents, and notes on what is omitted."""
-    files = [f for f in (sources.documents, sources.run, sources.letor) if f is not None]
-    if not files:
-        if queries or sources.collection:
-            raise DataError(
-                "there are no documents; give them as rows, or a run or LETOR file with texts."
-            )
-        return [], []
-    if len(files) > 1:
-        raise DataError("give the documents only once: as rows, by a run, or by a LETOR file.")
     if sources.documents is not None:
         documents = rows.documents_from(_rows(sources.documents, limits, unread), sources.pictures)
-        return rows.attach_documents(queries, documents), []
-    collection = sources.collection
-    if collection is None:
+        queries, documents, notes = _first_queries(sources, queries, documents)
+        records = rows.attach_documents(queries, documents)
+        return records, [*notes, *_unindexed_notes(sources.index, records)]
+    if not (sources.runs or sources.letor):
+        return _candidates(sources, queries)
+    lookup, source = _text_lookup(sources, limits, unread)
+    if sources.letor is not None:
+        pool = trec.letor(sources.letor.name, sources.letor.stream, limits)
+        queries, pool, notes = _first_queries(sources, queries, pool)
+        notes += runs.omission_notes(queries, pool, sources.letor.name)
+        return runs.join_documents(queries, pool, lookup, source), notes
+    ranked = [
+        runs.RunDocuments(runs.run_name(f.name), f.name, trec.run(f.name, f.stream, limits))
+        for f in sources.runs
+    ]
+    runs.check_names(ranked)
+    queries, ranked, notes = _first_of_runs(sources, queries, ranked)
+    if sources.pages:
+        depth = sources.depth or DEFAULT_PAGE
+        records, more = runs.pages(queries, ranked, lookup, source, depth)
+        return records, notes + more
+    depth = sources.depth or DEFAULT_DEPTH
+    pool = runs.pooled(ranked, depth, sources.pool, sources.seed)
+    name = ranked[0].source if len(ranked) == 1 else f"the pool of {len(ranked)} runs"
+    notes += runs.omission_notes(queries, pool, name)
+    notes += runs.depth_notes(queries, ranked, name, depth, sources.pool)
+    return runs.join_documents(queries, pool, lookup, source, ranked), notes
+
+
+def _candidates(
+    sources: Sources, queries: dict[str, QueryRecord]
+) -> tuple[list[QueryRecord], list[str]]:
+    """Return the queries with candidates of the index."""
+    index = sources.index
+    if index is None:
+        if queries or sources.collection:
+            raise DataError(
+                "there are no documents; give them as rows, a run or LETOR file with texts, or an "
+                "index."
+            )
+        return [], []
+    if not queries:
+        raise DataError(f"{index.path}: give the queries whose candidates are judged.")
+    queries, _, notes = _first_queries(sources, queries, {})
+    pool = runs.candidates(index, queries, sources.depth or DEFAULT_DEPTH)
+    notes += runs.omission_notes(queries, pool, str(index.path))
+    lookup = partial(collection.from_index, index)
+    return runs.join_documents(queries, pool, lookup, str(index.path)), notes
+
+
+def _text_lookup(
+    sources: Sources, limits: ReadLimits, unread: rows.UnreadColumns
+) -> tuple[runs.TextLookup, str]:
+    """Return how the texts of documents are found, and the name of their source."""
+    if sources.index is not None:
+        return partial(collection.from_index, sources.index), str(sources.index.path)
+    file, pictures = sources.collection, sources.pictures
+    if file is None:
+        named = sources.runs[0] if sources.runs else sources.letor
+        assert named is not None
         raise DataError(
-            f"{files[0].name}: contains only document ids; give their texts as a collection."
+            f"{named.name}: contains only document ids; give their texts as a collection or by an "
+            "index."
         )
-    depth = (sources.depth or DEFAULT_DEPTH) if sources.run is not None else sys.maxsize
-    reader = trec.run if sources.run is not None else trec.letor
-    pool = reader(files[0].name, files[0].stream, limits)
-    notes = trec.omission_notes(queries, pool, files[0].name, depth)
-    pool = trec.truncate(pool, depth)
-    keys = {d for q, docs in pool.items() if not queries or q in queries for d in docs}
-    texts = trec.collection(
-        collection.name, collection.stream, limits, keys, sources.pictures, unread
+    if file.path is not None:
+        path = file.path
+        return lambda keys: collection.from_path(path, keys, pictures, unread), file.name
+    return (
+        lambda keys: collection.from_stream(file.name, file.stream, limits, keys, pictures, unread),
+        file.name,
     )
-    return trec.join_documents(queries, pool, texts, collection.name), notes
+
+
+Content = TypeVar("Content")
+
+
+def _first_queries(
+    sources: Sources, queries: dict[str, QueryRecord], documents: dict[str, Content]
+) -> tuple[dict[str, QueryRecord], dict[str, Content], list[str]]:
+    """Return the first queries, the documents without those of the others, and a note."""
+    every = list(queries or documents)
+    limit = len(every) if sources.first is None else sources.first
+    dropped = set(every[limit:])
+    if not dropped:
+        return queries, documents, []
+    return (
+        {key: query for key, query in queries.items() if key not in dropped},
+        {key: content for key, content in documents.items() if key not in dropped},
+        [f"the first {limit:,} of {len(every):,} queries are imported."],
+    )
+
+
+def _first_of_runs(
+    sources: Sources, queries: dict[str, QueryRecord], ranked: list[runs.RunDocuments]
+) -> tuple[dict[str, QueryRecord], list[runs.RunDocuments], list[str]]:
+    """Return the first queries, and the runs without the others."""
+    every = dict.fromkeys(query for run in ranked for query in run.pool)
+    chosen, remaining, notes = _first_queries(sources, queries, every)
+    if not notes:
+        return queries, ranked, notes
+    shortened = [
+        replace(run, pool={query: docs for query, docs in run.pool.items() if query in remaining})
+        for run in ranked
+    ]
+    return chosen, shortened, notes
+
+
+def _unindexed_notes(index: Index | None, queries: list[QueryRecord]) -> Iterator[str]:
+    """Yield a note on documents that the index of the project does not contain."""
+    if index is None:
+        return
+    keys = dict.fromkeys(d.key for query in queries for d in query.documents)
+    missing = [repr(key) for key in keys if key not in index.forward.row_of]
+    if missing:
+        yield (
+            f"{len(missing):,} of {len(keys):,} documents are not in {index.path}, and will have "
+            f"no features: {_first(missing)}."
+        )
 
 
 def _rows(

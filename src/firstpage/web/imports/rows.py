@@ -1,8 +1,8 @@
-"""Queries and documents from rows of JSON lines, CSV or Parquet.
+"""Documents from rows of JSON lines, CSV or Parquet.
 
-A row of queries has `query` (its id; also `qid`, `query_id`, `id`), `text` and optionally
-`description` (`desc`) and `narrative` (`narr`), which are shown together.  A row of documents has
-`query`, `document` (`docid`, `doc_id`, `id`) and `text` (`body`, `content`, `contents`) or `html`,
+A row of queries has an id (see `queries.py`), `text` and optionally `description` (`desc`) and
+`narrative` (`narr`), which are shown together.  A row of documents has `query`, `document`
+(`docid`, `doc_id`, `docno`, `id`, `_id`) and `text` (`body`, `content`, `contents`) or `html`,
 optionally `title`, `kind`, `url`, `image` (a file name), `prior` (a score; higher is better),
 `fields` (of a card) or `items` (of a list).  Other columns of a card are its fields; otherwise they
 are not read, and a note says so.
@@ -86,18 +86,6 @@ class UnreadColumns:
                 yield f"{source}: columns that are not read: {names}."
 
 
-def queries_from(rows: Iterable[LocatedRow]) -> dict[str, QueryRecord]:
-    """Return the queries of a file by id; their texts may be empty."""
-    queries: dict[str, QueryRecord] = {}
-    for location, row in rows:
-        key = key_of(location, row, (*QUERY, "id"), "query")
-        if key in queries:
-            raise DataError(f"{location}: duplicate query {key!r}; give each once.")
-        text = first_text(location, row, ("text", "title"))
-        queries[key] = QueryRecord(key, text, description_of(location, row))
-    return queries
-
-
 def description_of(location: str, row: Mapping[str, Any]) -> str:
     """Return the description of a query with its narrative, as in TREC topics."""
     texts = (first_text(location, row, names) for names in DESCRIPTION)
@@ -136,8 +124,9 @@ def attach_documents(
 
 
 def document_from(
-    location: str, row: Mapping[str, Any], pictures: Pictures, key: str | None = None
-) -> DocumentRecord:
+    location: str, row: Mapping[str, Any], pictures: Pictures, key: str | None = None,
+    body_names: tuple[str, ...] = BODY,
+) -> DocumentRecord:  # fmt: skip
     """Return a row as a document; without `kind` its columns determine it."""
     key = key_of(location, row, DOCUMENT, "document") if key is None else key
     picture = text_of(location, row, "image")
@@ -147,7 +136,7 @@ def document_from(
     if kind == "image" and not picture:
         raise DataError(f"{location}: an image document needs 'image', a file name.")
     body = text_of(location, row, "html") if kind == "html" else ""
-    body = body or first_text(location, row, BODY)
+    body = body or first_text(location, row, body_names)
     url = text_of(location, row, "url") or None
     return DocumentRecord(
         key, text_of(location, row, "title"), kind, body, _fields(location, row, kind), url,
@@ -256,13 +245,25 @@ def _prior(location: str, row: Mapping[str, Any]) -> float | None:
 def key_of(location: str, row: Mapping[str, Any], names: tuple[str, ...], noun: str) -> str:
     """Return the id in the first of these columns that the row has."""
     value = next((row[name] for name in names if row.get(name) not in (None, "")), None)
+    return check_identifier(location, value, names[0], noun)
+
+
+def check_identifier(location: str, value: Any, name: str, noun: str) -> str:
+    """Return an id without blanks around it, if databases and files of all formats can store it."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # numeric ids of tables
     if value is None or isinstance(value, bool | dict | list):
+        raise DataError(f"{location}: the id of the {noun} is missing; name its column {name!r}.")
+    text = check_text(location, name, str(value), MAX_KEY).strip()
+    if not text:
+        raise DataError(f"{location}: the id of the {noun} is empty.")
+    control = next((c for c in text if c < " " or c in "\x7f\x85\u2028\u2029"), None)
+    if control is not None:
         raise DataError(
-            f"{location}: the id of the {noun} is missing; name its column {names[0]!r}."
+            f"{location}: the id of the {noun} contains the character {control!r}; ids are texts "
+            "without tabs and line ends."
         )
-    return check_text(location, names[0], str(value), MAX_KEY)
+    return text
 
 
 def text_of(location: str, row: Mapping[str, Any], name: str) -> str:

@@ -1,37 +1,26 @@
-"""TREC topics, runs, qrels and collections, and LETOR files."""
+"""TREC topics, runs and qrels, and LETOR files."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from html import unescape
-from itertools import islice
 
 from firstpage.data.formats.row_reader import (
     MAX_LINE_BYTES,
     ByteStream,
     ReadLimits,
-    read_json_rows,
     read_lines,
 )
 from firstpage.data.formats.trec import Qrels, Run, read_uploaded_rows
 from firstpage.errors import DataError
-from firstpage.web.imports.pictures import Pictures
-from firstpage.web.imports.rows import (
-    MAX_KEY,
-    TrackedRow,
-    UnreadColumns,
-    check_text,
-    document_from,
-    grade_of,
-)
-from firstpage.web.store.texts import DocumentRecord, QueryRecord
+from firstpage.web.imports.rows import MAX_KEY, check_text, grade_of
+from firstpage.web.store.texts import QueryRecord
 
 FIELD = re.compile(r"<(num|title|desc|narr)>\s*(.*?)(?=<(?:num|title|desc|narr)>|$)", re.S | re.I)
 LABELS = re.compile(r"^(number|topic|description|narrative)\s*:\s*", re.I)
-MARK = re.compile(r"<(/?)(DOCNO|TITLE|HEADLINE|HEAD|TEXT|BODY)>", re.I)
 TAG = re.compile(r"<[^<>]*>")
-COLLECTED_IDS = ("docid", "id", "_id", "docno")
+DOCID = re.compile(r"docid\s*[=:]\s*(\S+)")
 Pool = dict[str, dict[str, float | None]]  # query: document: prior
 
 
@@ -73,11 +62,6 @@ def run(name: str, stream: ByteStream, limits: ReadLimits) -> Pool:
     }
 
 
-def truncate(pool: Pool, depth: int) -> Pool:
-    """Return the first `depth` documents of each query."""
-    return {query: dict(islice(docs.items(), depth)) for query, docs in pool.items()}
-
-
 def _of_query(pool: Pool, location: str, query: str) -> dict[str, float | None]:
     if query not in pool:
         pool[check_text(location, "query", query, MAX_KEY)] = {}
@@ -116,134 +100,6 @@ def letor(name: str, stream: ByteStream, limits: ReadLimits) -> Pool:
     return pool
 
 
-def collection(
-    name: str, stream: ByteStream, limits: ReadLimits, keys: Collection[str], pictures: Pictures,
-    unread: UnreadColumns,
-) -> dict[str, DocumentRecord]:  # fmt: skip
-    """Return the documents with these keys from a collection: TREC text, or JSON lines."""
-    documents: dict[str, DocumentRecord] = {}
-    for location, document in _collected(name, stream, limits, keys, pictures, unread):
-        if documents.setdefault(document.key, document) != document:
-            raise DataError(f"{location}: duplicate document {document.key!r} with another text.")
-    return documents
-
-
-def _collected(
-    name: str, stream: ByteStream, limits: ReadLimits, keys: Collection[str], pictures: Pictures,
-    unread: UnreadColumns,
-) -> Iterator[tuple[str, DocumentRecord]]:  # fmt: skip
-    if name.lower().removesuffix(".gz").endswith((".jsonl", ".ndjson")):
-        for location, row in read_json_rows(name, stream, limits):
-            tracked = TrackedRow(row)
-            key = str(next((tracked[name] for name in COLLECTED_IDS if name in row), ""))
-            if key in keys:
-                yield location, document_from(location, tracked, pictures, key)
-                unread.count(name, tracked)
-        return
-    for location, block in _blocks(name, stream, limits, "<DOC>", "</DOC>"):
-        document = _document(location, block)
-        if document.key in keys:
-            for name, text in (
-                ("DOCNO", document.key), ("TITLE", document.title), ("TEXT", document.body),
-            ):  # fmt: skip
-                check_text(location, name, text)
-            yield location, document
-
-
-def join_documents(
-    queries: dict[str, QueryRecord],
-    pool: Pool,
-    texts: dict[str, DocumentRecord],
-    source: str,
-) -> list[QueryRecord]:
-    """Return the queries with their pooled documents; raise if a text is missing."""
-    joined = []
-    for key, docs in pool.items():
-        query = queries.get(key)
-        if query is None:
-            if queries:
-                continue  # `omission_notes` reports it
-            query = QueryRecord(key, key)
-        missing = next((d for d in docs if d not in texts), None)
-        if missing is not None:
-            raise DataError(f"{source}: document {missing!r} of query {key!r} is missing.")
-        chosen = tuple(_with_prior(texts[d], prior) for d, prior in docs.items())
-        joined.append(QueryRecord(query.key, query.text, query.description, chosen))
-    if not joined:
-        raise DataError(
-            f"{source}: none of the queries has documents; check that the query ids match."
-        )
-    return joined
-
-
-def omission_notes(
-    queries: dict[str, QueryRecord], pool: Pool, source: str, depth: int
-) -> list[str]:
-    """Return notes on queries and documents that are not imported, one line each."""
-    notes = []
-    empty = [key for key in queries if key not in pool]
-    if empty:
-        notes.append(f"{_queries(empty)} left out: {source} has no documents of them.")
-    others = [key for key in pool if queries and key not in queries]
-    if others:
-        notes.append(f"{_queries(others)} of {source} left out: they are not among the queries.")
-    deep = sum(len(docs) > depth for key, docs in pool.items() if not queries or key in queries)
-    if deep:
-        notes.append(
-            f"of {_count(deep)} in {source}, only the best {depth} documents are imported."
-        )
-    return notes
-
-
-def _queries(keys: list[str]) -> str:
-    more = f" and {len(keys) - 3:,} more" if len(keys) > 3 else ""
-    return f"{_count(len(keys))} ({', '.join(map(repr, keys[:3]))}{more})"
-
-
-def _count(count: int) -> str:
-    return f"{count:,} {'query' if count == 1 else 'queries'}"
-
-
-def _with_prior(document: DocumentRecord, prior: float | None) -> DocumentRecord:
-    return DocumentRecord(**{**vars(document), "prior": prior})
-
-
-def _document(location: str, block: str) -> DocumentRecord:
-    elements, rest = _elements(block)
-    key = _clean(" ".join(elements.get("DOCNO", []))).strip()
-    if not key or len(key) > 200:
-        raise DataError(f"{location}: this document has no <DOCNO> of 1 to 200 characters.")
-    titles = (_clean(elements[t][0]) for t in ("TITLE", "HEADLINE", "HEAD") if t in elements)
-    title = next(titles, "")
-    body = "\n\n".join(_plain(text) for t in ("TEXT", "BODY") for text in elements.get(t, []))
-    return DocumentRecord(key, title, "text", body or _plain(rest))
-
-
-def _elements(block: str) -> tuple[dict[str, list[str]], str]:
-    """Return the texts of each element by tag, and the text outside of all elements.
-
-    A tag that is never closed is ignored.  The time is linear in the length of the block.
-    """
-    marks = [(m.start(), m.end(), bool(m[1]), m[2].upper()) for m in MARK.finditer(block)]
-    ends: dict[str, list[tuple[int, int]]] = {}  # of each tag, the last first
-    for start, end, closes, tag in reversed(marks):
-        if closes:
-            ends.setdefault(tag, []).append((start, end))
-    elements: dict[str, list[str]] = {}
-    outside, position = [], 0
-    for start, end, closes, tag in marks:
-        if closes or start < position:
-            continue
-        following = ends.get(tag, [])
-        while following and following[-1][0] < end:
-            following.pop()
-        if following:
-            elements.setdefault(tag, []).append(block[end : following[-1][0]])
-            outside.append(block[position:start])
-            position = following[-1][1]
-    return elements, "".join((*outside, block[position:]))
-
-
 def _blocks(
     name: str, stream: ByteStream, limits: ReadLimits, start: str, end: str
 ) -> Iterator[tuple[str, str]]:
@@ -280,15 +136,8 @@ def _clean(text: str) -> str:
     return LABELS.sub("", " ".join(unescape(TAG.sub(" ", text)).split()))
 
 
-def _plain(text: str) -> str:
-    """Return a text without tags, with its paragraphs."""
-    broken = re.sub(r"</?(p|br|div|h\d)\s*/?>", "\n\n", text, flags=re.I)
-    return re.sub(r"\n\s*\n+", "\n\n", unescape(TAG.sub(" ", broken))).strip()
-
-
 def _docid(comment: str) -> str:
-    """Return the id of a comment such as `docid = GX001 inc = ..`, or its first word."""
-    words = comment.replace("=", " = ").split()
-    if len(words) >= 3 and words[0].lower() == "docid" and words[1] == "=":
-        return words[2]
-    return words[0] if words else ""
+    """Return the id of a comment as `read_letor` does: after `docid =`, else the first word."""
+    named = DOCID.search(comment)
+    words = comment.split()
+    return named[1] if named else words[0] if words else ""

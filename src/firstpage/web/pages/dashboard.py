@@ -25,9 +25,9 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 TOOL_LABELS = {"pairs": "side by side", "grades": "five grades", "lists": "two lists"}
 EXPORTS = [
-    ("truth.letor", "Top-k truth, LETOR", "to train rankers; add your features"),
-    ("truth.qrels", "Top-k truth, qrels", "for evaluation"),
-    ("truth.jsonl", "Top-k truth, JSON lines", "with ties, bad documents and confidence"),
+    ("truth.letor", "Truth, LETOR", "to train rankers; add your features"),
+    ("truth.qrels", "Truth, qrels", "for evaluation"),
+    ("truth.jsonl", "Truth, JSON lines", "with ties, bad documents and confidence"),
     ("log.jsonl", "Raw log, JSON lines", "every event with its times"),
     ("log.csv", "Raw log, CSV", "for spreadsheets"),
     ("report.html", "Study report", "one self-contained page"),
@@ -54,6 +54,7 @@ def dashboard(request: Request, member: Lead) -> Response:
     return render(
         request, "lead/dashboard.html", member=member, progress=progress, effort=effort,
         tool_labels=TOOL_LABELS, curves=_learning_curves(effort), exports=_exports(member.project),
+        tool=None,
     )  # fmt: skip
 
 

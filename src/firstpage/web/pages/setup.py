@@ -22,7 +22,7 @@ from firstpage.web.security import CurrentPerson, Lead, settings_of, store_of
 from firstpage.web.store import assigning, projects, texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.people import Person
-from firstpage.web.store.projects import Member
+from firstpage.web.store.projects import Member, Project
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -218,13 +218,16 @@ FILES = [  # name, label, hint, formats, needed
     ("queries", "Queries", "query, text, description; optional", "rows letor", False),
     ("images", "Images", "the image files that documents name", "rows", False),
     ("topics", "Topics", "TREC topics; optional", "trec", False),
-    ("run", "Run", "query Q0 document rank score tag", "trec", True),
+    ("run", "Runs", "query Q0 document rank score tag; several are pooled", "trec", True),
     ("letor", "LETOR file", "with docid = … in its comments", "letor", True),
-    ("collection", "Collection", "JSON lines or TREC text with the documents", "trec letor", True),
+    ("collection", "Collection", "rows, TREC text or SMART with the documents", "trec letor", True),
     ("training", "Practice questions", "text, left, right, outcome, explanation", "known", False),
     ("gold_questions", "Known answers", "query, left, right, outcome", "known", False),
     ("qrels", "Grades", "qrels of the items of lists: query 0 item grade", "rows known", False),
 ]
+
+
+SEVERAL = ("images", "run")  # may be several files
 
 
 @router.get("/p/{slug}/setup/data")
@@ -236,7 +239,7 @@ def data_page(request: Request, member: Lead) -> Response:
 def preview(request: Request, member: Lead, form: Form) -> Response:
     """Show the content of the chosen files, or the first error; nothing is stored."""
     try:
-        bundle = _read(request, form)
+        bundle = _read(request, member.project, form)
     except DataError as error:
         return render(request, "lead/preview.html", member=member, problem=sentence(error))
     kinds = Counter(d.kind for q in bundle.queries for d in q.documents).most_common()
@@ -252,7 +255,8 @@ def preview(request: Request, member: Lead, form: Form) -> Response:
 def import_(request: Request, member: Lead, form: Form) -> Response:
     """Import the files, all or nothing."""
     try:
-        add(store_of(request), member.project, _read(request, form), member.person)
+        bundle = _read(request, member.project, form)
+        add(store_of(request), member.project, bundle, member.person)
     except DataError as error:
         return _page(request, member, status=400, problem=sentence(error))
     return redirect(f"/p/{member.project.slug}/setup/data", "imported")
@@ -267,18 +271,25 @@ def _page(
     return render(
         request, "lead/data.html", member=member, status=status, problem=problem,
         ready=ready(request, member), queries=queries, documents=sum(q["n"] for q in queries),
-        training=training, formats=FORMATS, files=FILES,
+        training=training, formats=FORMATS, files=FILES, several=SEVERAL,
     )  # fmt: skip
 
 
-def _read(request: Request, form: FormData) -> Bundle:
+def _read(request: Request, project: Project, form: FormData) -> Bundle:
     """Read the files of the form."""
     files: dict[str, Any] = {}
     for name, *_ in FILES:
         upload = form.get(name)
-        if name != "images" and isinstance(upload, UploadFile) and upload.filename:
+        if name not in SEVERAL and isinstance(upload, UploadFile) and upload.filename:
             files[name] = File.uploaded(upload.filename, upload.file)
+    runs = tuple(
+        File.uploaded(f.filename, f.file)
+        for f in form.getlist("run")
+        if isinstance(f, UploadFile) and f.filename
+    )
     images = [f for f in form.getlist("images") if isinstance(f, UploadFile) and f.filename]
     pictures = from_uploads({f.filename or "": f.file for f in images})
     limits = ReadLimits(bytes=settings_of(request).max_unpacked)
-    return read(Sources(**files, pictures=pictures), limits)
+    pages = "lists" in project.tools and bool(runs)
+    sources = Sources(**files, runs=runs, pictures=pictures, pages=pages)
+    return read(sources, limits)

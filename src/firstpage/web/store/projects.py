@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, get_args
 
 from sqlalchemy import RowMapping, Select, and_, bindparam, func, select, update
@@ -17,7 +17,15 @@ from firstpage.web.store import audit
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.options import Options, Tool, read_options
 from firstpage.web.store.people import Person
-from firstpage.web.store.tables import documents, memberships, people, projects, queries
+from firstpage.web.store.tables import (
+    documents,
+    events,
+    memberships,
+    people,
+    projects,
+    queries,
+    tasks,
+)
 
 TOOLS = get_args(Tool)
 STATES = ("draft", "open", "closed")
@@ -29,12 +37,17 @@ ASSESSOR_ROW = select(memberships.c.person).where(
     memberships.c.role == "assessor", memberships.c.departed_at.is_(None),
 )  # fmt: skip
 VISIBLE = projects.c.state.in_(STATES)  # not the staging project of an import
+SEED_RANGE = 2**31
 SLUG = re.compile(r"[a-z0-9][a-z0-9\-]{0,63}")
 
 
 @dataclass(frozen=True)
 class Project:
-    """A labeling project; `options` include defaults."""
+    """A labeling project; `options` include defaults.
+
+    `source` describes where the documents come from: {"index": {"path", "fingerprint"}} or
+    {"letor": {"path"}}; None if it is not known.
+    """
 
     id: int
     slug: str
@@ -45,6 +58,7 @@ class Project:
     options: Options
     state: str
     created: str
+    source: dict[str, Any] | None = None
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -69,7 +83,7 @@ class Member:
 def create(
     tx: Tx, slug: str, title: str = "", *, tool: str = "pairs", guidelines: str = "",
     setting: Mapping[str, Any] | None = None, options: Mapping[str, Any] | None = None,
-    by: Person | None = None,
+    source: Mapping[str, Any] | None = None, by: Person | None = None,
 ) -> Project:  # fmt: skip
     """Create a project in draft; `by` becomes its lead."""
     if not SLUG.fullmatch(slug):
@@ -84,7 +98,7 @@ def create(
         guidelines=_check_guidelines(guidelines),
         tool=_check_tool(tool), setting=asdict(setting_of(setting or {})),
         options=read_options(options or {}).model_dump(exclude_unset=True),
-        state="draft", created=tx.now,
+        state="draft", source=None if source is None else dict(source), created=tx.now,
     )  # fmt: skip
     project = get(tx, row)
     check_strategy(project.setting, project.tools)
@@ -137,14 +151,17 @@ def _check_largest(tx: Tx, project: Project) -> None:
         check_size(largest["key"], largest["n"], project.setting, project.tools)
 
 
-def change(tx: Tx, project: Project, changes: Mapping[str, Any], by: Person) -> Project:
-    """Change title, guidelines, tool, setting or options; tool and setting only in draft."""
-    fixed = [name for name in ("tool", "setting") if changes.get(name) is not None]
-    if fixed and project.state != "draft":
+def change(tx: Tx, project: Project, changes: Mapping[str, Any], by: Person | None) -> Project:
+    """Change title, guidelines, tool, setting or options.
+
+    The tool can change only in draft, the setting until the first judgment.
+    """
+    if changes.get("tool") is not None and project.state != "draft":
         raise DataError(
-            f"the {fixed[0]} of a project cannot change once it was opened; "
-            "switch single tasks, or create another project."
+            "the tool of a project cannot change once it was opened; create another project."
         )
+    if changes.get("setting") is not None:
+        _check_unjudged(tx, project, changes["setting"])
     new: dict[str, Any] = {}
     if changes.get("title") is not None:
         new["title"] = _check_title(str(changes["title"]))
@@ -160,12 +177,53 @@ def change(tx: Tx, project: Project, changes: Mapping[str, Any], by: Person) -> 
         ).model_dump()
     if new:
         tx.run(update(projects).where(projects.c.id == project.id).values(**new))
-        audit.note(tx, "project changed", person=by.id, project=project.id, **new)
+        actor = None if by is None else by.id
+        audit.note(tx, "project changed", person=actor, project=project.id, **new)
     changed = get(tx, project.id)
+    if changed.setting != project.setting:
+        _update_tasks(tx, changed)
     check_strategy(changed.setting, changed.tools)
     if _size_limits(changed) != _size_limits(project):
         _check_largest(tx, changed)
     return changed
+
+
+def _check_unjudged(tx: Tx, project: Project, setting: Mapping[str, Any]) -> None:
+    """Refuse to change settings with which something was judged."""
+    old = asdict(project.setting)
+    names = [name.replace("_", " ") for name, value in setting.items() if value != old.get(name)]
+    tx.all(select(tasks.c.id).where(tasks.c.project == project.id).with_for_update())
+    count = (
+        select(func.count())
+        .select_from(events.join(tasks, tasks.c.id == events.c.task))
+        .where(tasks.c.project == project.id)
+    )
+    judgments = int(tx.value(count) or 0)
+    if names and judgments:
+        raise DataError(
+            f"{', '.join(names)} of the project {project.slug!r} cannot change any more: there "
+            f"are {judgments:,} answers to questions that depend on it; switch single queries on "
+            "the page People, or create another project."
+        )
+
+
+def _update_tasks(tx: Tx, project: Project) -> None:
+    """Give the tasks of a project, none of which has an answer, its new setting."""
+    rows = select(tasks.c.id, tasks.c.query, tasks.c.person, tasks.c.tool)
+    for row in tx.all(rows.where(tasks.c.project == project.id)):
+        setting = asdict(task_setting(project, row["tool"], row["query"], row["person"]))
+        tx.run(update(tasks).where(tasks.c.id == row["id"]).values(setting=setting))
+
+
+def task_setting(project: Project, tool: str, query: int, person: int) -> Setting:
+    """Return a task's own setting: a tool may fix the strategy, and every task has its own seed."""
+    setting = project.setting
+    number = query * 31 + person  # a number that depends on nothing else
+    return replace(
+        setting,
+        strategy=STRATEGY_OF.get(tool, setting.strategy),
+        seed=(setting.seed * 1_000_003 + number) % SEED_RANGE,
+    )
 
 
 def set_state(tx: Tx, project: Project, state: str, by: Person) -> Project:
@@ -307,7 +365,7 @@ def _project(row: RowMapping) -> Project:
     return Project(
         row["id"], row["slug"], row["title"], row["guidelines"], row["tool"],
         setting_from_dict(row["setting"]), read_options(row["options"]), row["state"],
-        row["created"],
+        row["created"], row["source"],
     )  # fmt: skip
 
 

@@ -160,7 +160,11 @@ class OpenTask:
 def synchronized(tx: Tx, row: TaskRow, opened: OpenTask | None) -> OpenTask:
     """Return the open task at the end of its log, replayed from the start if it is not cached."""
     end = log.length(tx, row.id)
-    if opened is None or len(opened.session.events) > end:
+    if (
+        opened is None
+        or len(opened.session.events) > end
+        or opened.task.setting != row.setting  # changed before the first answer
+    ):
         opened = _new_session(tx, row)
     if len(opened.session.events) < end:
         opened.session.replay(log.since(tx, row.id, len(opened.session.events)))

@@ -62,6 +62,7 @@ projects = Table(
     Column("setting", JSON, nullable=False),
     Column("options", JSON, nullable=False),
     Column("state", String(16), nullable=False),
+    Column("source", JSON),  # the index or LETOR file whose documents are judged, with its path
     _time("created"),
 )  # fmt: skip
 
@@ -106,6 +107,7 @@ documents = Table(
     Column("url", Text),
     Column("image", String(64), ForeignKey("images.id"), index=True),
     Column("prior", Float),
+    Column("runs", JSON),  # names of the runs that contain it, where several were pooled
     Column("position", Integer, nullable=False),
     UniqueConstraint("query", "key"),
 )  # fmt: skip

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from sqlalchemy import ColumnElement, RowMapping, bindparam, func, null, select, update
 
 from firstpage.labeling.session.events import Setting, setting_from_dict
-from firstpage.labeling.strategies.registry import STRATEGY_OF
 from firstpage.web.store import audit
 from firstpage.web.store.connect import Tx
-from firstpage.web.store.projects import Project
+from firstpage.web.store.projects import Project, task_setting
 from firstpage.web.store.tables import documents, projects, queries, tasks
 
-SEED_RANGE = 2**31
 TO_DO = ("open", "started")
 
 
@@ -58,24 +56,13 @@ class TaskRow:
     finished: str | None
 
 
-def setting_for(project: Project, tool: str, number: int) -> Setting:
-    """Return a task's own setting: a tool may fix the strategy, and every task has its own seed."""
-    setting = project.setting
-    return replace(
-        setting,
-        strategy=STRATEGY_OF.get(tool, setting.strategy),
-        seed=(setting.seed * 1_000_003 + number) % SEED_RANGE,
-    )
-
-
 def add(
     tx: Tx, project: Project, query: int, person: int, tool: str, replicate: int, position: int
 ) -> int:
     """Add an open task; return its id."""
-    number = query * 31 + person  # a number that depends on nothing else
     return tx.add(
         tasks, project=project.id, query=query, person=person, tool=tool, replicate=replicate,
-        state="open", position=position, setting=asdict(setting_for(project, tool, number)),
+        state="open", position=position, setting=asdict(task_setting(project, tool, query, person)),
     )  # fmt: skip
 
 

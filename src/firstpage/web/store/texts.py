@@ -12,12 +12,17 @@ from firstpage.web.store.connect import Tx
 from firstpage.web.store.tables import documents, gold_questions, images, queries
 
 KINDS = ("text", "html", "image", "card", "list")
-LISTED = ("id", "query", "key", "title", "kind", "fields", "prior", "position")  # all but body
+LISTED = (  # all columns but the body
+    "id", "query", "key", "title", "kind", "fields", "prior", "runs", "position",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class DocumentRecord:
-    """A document to import; `body` is text or HTML, `image` the digest of an image."""
+    """A document to import; `body` is text or HTML, `image` the digest of an image.
+
+    `runs` names the runs that contain it, where several were pooled.
+    """
 
     key: str
     title: str = ""
@@ -27,6 +32,7 @@ class DocumentRecord:
     url: str | None = None
     image: str | None = None
     prior: float | None = None
+    runs: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,8 @@ class QueryRecord:
 def document_row(query: int, position: int, document: DocumentRecord) -> dict[str, Any]:
     """Return the table row of a document."""
     fields = None if document.fields is None else dict(document.fields)
-    return {**vars(document), "fields": fields, "query": query, "position": position}
+    runs = None if document.runs is None else list(document.runs)
+    return {**vars(document), "fields": fields, "runs": runs, "query": query, "position": position}
 
 
 def of_project(tx: Tx, project: int, purpose: str = "work") -> Sequence[RowMapping]:
@@ -110,13 +117,23 @@ def gold_questions_of(
 
 
 GRADE = "grade"  # of an item; an integer, absent or None if it is not judged
-IDS = ("document", "docid", "doc_id", "docno", "document_id", "id")  # columns of an item
+IDS = ("document", "docid", "doc_id", "docno", "document_id", "id", "_id")  # columns of an item
 
 
 def items_of(fields: Any) -> list[dict[str, Any]]:
     """Return the items in the fields of a list."""
     items = fields.get("items") if isinstance(fields, dict) else None
     return [i for i in items if isinstance(i, dict)] if isinstance(items, list) else []
+
+
+def item_id(item: Mapping[str, Any]) -> str:
+    """Return the id of an item; empty if it has none."""
+    return next((str(item[name]) for name in IDS if item.get(name) not in (None, "")), "")
+
+
+def item_ids_of(fields: Any) -> tuple[str, ...]:
+    """Return the ids of a list's items, in rank order; an item without one is empty."""
+    return tuple(item_id(item) for item in items_of(fields))
 
 
 def grades_of(fields: Any) -> tuple[int | None, ...]:
@@ -139,6 +156,5 @@ def with_grades(fields: Any, grades: Mapping[str, int]) -> tuple[Any, int]:
 
 
 def _graded(item: dict[str, Any], grades: Mapping[str, int]) -> tuple[dict[str, Any], bool]:
-    key = next((str(item[name]) for name in IDS if item.get(name) not in (None, "")), "")
-    grade = grades.get(key)
+    grade = grades.get(item_id(item))
     return (item, False) if grade is None else ({**item, GRADE: grade}, True)

@@ -1,0 +1,119 @@
+"""`firstpage label settings`: show or change the settings of a project."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from firstpage.cli import options
+from firstpage.cli.help import documented_command
+from firstpage.cli.label.setup import check_text, first_lead, read_guidelines
+from firstpage.cli.shared import note, open_store, with_web
+
+if TYPE_CHECKING:
+    from firstpage.web.store.projects import Project
+
+SETTING = ("k", "strategy", "refine", "seed", "repeat_rate", "gold_rate")
+OPTIONS = ("ties", "bad", "replicates", "list_selection", "away_after", "training_pass")
+OF_TOOL = {"strategy": "pairs", "refine": "pairs", "ties": "pairs", "list_selection": "lists"}
+
+
+@documented_command(
+    "settings",
+    "firstpage label settings shop",
+    "firstpage label settings shop --k 5 --ties",
+)
+@click.argument("project")
+@click.option("--name", metavar="SLUG", help="Project to show or change, if there are several.")
+@click.option("--title", metavar="TEXT", help="Title that people see.")
+@click.option("--guidelines", type=options.FILE, help="Text file (UTF-8) for the assessors.")
+@click.option("--k", type=int, metavar="N", help="Number of top ranks to order.")
+@click.option("--strategy", metavar="NAME", help="Strategy that chooses the next pair.")
+@click.option("--refine", type=int, metavar="N", help="Additional questions near the k-th rank.")
+@click.option("--seed", type=int, metavar="N", help="Seed of everything random.")
+@click.option("--repeat-rate", type=float, metavar="X", help="Rate of hidden repeats, 0 to 0.5.")
+@click.option("--gold-rate", type=float, metavar="X", help="Rate of gold questions, 0 to 0.5.")
+@click.option("--ties/--no-ties", default=None, help="Offer a button for ties.")
+@click.option("--bad/--no-bad", default=None, help="Offer buttons for bad documents.")
+@click.option("--replicates", type=int, metavar="N", help="Assessors per query.")
+@click.option(
+    "--list-selection", type=click.Choice(["order", "simple-margin", "diverse", "committee"]),
+    help="Strategy that chooses the next pair of lists.",
+)  # fmt: skip
+@click.option(
+    "--away-after", type=int, metavar="SECONDS", help="Time without input until the page asks."
+)
+@click.option(
+    "--training-pass", type=float, metavar="X",
+    help="Fraction of practice questions to answer correctly.",
+)  # fmt: skip
+@with_web
+def command(project: str, name: str | None, guidelines: Path | None, **chosen: Any) -> None:
+    """Show the settings of a project, or change some.
+
+    PROJECT is a folder or a database URL.  k, strategy, refine, seed and rates can change until
+    the first answer, since later questions depend on them; the others at any time.
+    """
+    given = {key: value for key, value in chosen.items() if value is not None}
+    for key in ("title", "strategy"):
+        check_text(f"--{key}", given.get(key, ""))
+    changes: dict[str, Any] = {}
+    if "title" in given:
+        changes["title"] = given["title"]
+    if guidelines is not None:
+        changes["guidelines"] = read_guidelines(guidelines)
+    for part, names in (("setting", SETTING), ("options", OPTIONS)):
+        values = {key: given[key] for key in names if key in given}
+        if values:
+            changes[part] = values
+    if not changes:
+        with open_store(project) as store, store.read() as tx:
+            from firstpage.web.store.projects import find_project
+
+            print(_text(find_project(tx, name)))
+        return
+    with open_store(project) as store, store.write() as tx:
+        from firstpage.web.store import projects, tasks
+
+        before = projects.find_project(tx, name)
+        _check_tools(before, given)
+        changed = projects.change(tx, before, changes, first_lead(tx, before))
+        assigned = bool(tasks.of_project(tx, before.id))
+    print(_text(changed))
+    if assigned and changed.options.replicates != before.options.replicates:
+        note("the queries are assigned as before; `firstpage label add` assigns them again.")
+
+
+def _check_tools(project: Project, given: dict[str, Any]) -> None:
+    """Refuse settings that have no effect with the tools of the project."""
+    for key in given:
+        tool = OF_TOOL.get(key)
+        if tool is not None and tool not in project.tools:
+            raise click.UsageError(
+                f"--{key.replace('_', '-')} has no effect: the project {project.slug!r} has the "
+                f"tool {' and '.join(project.tools)}, not {tool}."
+            )
+
+
+def _text(project: Project) -> str:
+    """Return the settings of a project, one per line."""
+    from firstpage.table import Table
+
+    source = project.source or {}
+    values: dict[str, Any] = {
+        "title": project.title, "state": project.state, "tool": " and ".join(project.tools),
+        **asdict(project.setting),
+        **{key: value for key, value in project.options.model_dump().items() if key != "tools"},
+        **{kind: record["path"] for kind, record in source.items()},
+    }  # fmt: skip
+    rows = [[key.replace("_", " "), _shown(value)] for key, value in values.items()]
+    return Table([project.slug, ""], rows, left_aligned=2).text()
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "-"
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
