@@ -21,6 +21,7 @@ from firstpage.data.formats.trec import read_qrels as read_qrels
 from firstpage.data.formats.trec import read_run as read_run
 from firstpage.data.formats.trec import write_qrels as write_qrels
 from firstpage.data.formats.trec import write_run as write_run
+from firstpage.data.formats.truth_file import read_truth as read_truth
 from firstpage.data.joins import intersect as intersect
 from firstpage.data.shards.shards import Shards as Shards
 from firstpage.data.shards.shards import read_shards as read_shards
@@ -36,6 +37,7 @@ from firstpage.errors import MeasureError as MeasureError
 from firstpage.interop.export.export import Export as Export
 from firstpage.interop.export.export import export as export
 from firstpage.interop.read.feature_log import read_feature_log as read_feature_log
+from firstpage.interop.read.feature_log import read_logged_run as read_logged_run
 from firstpage.interop.read.judgments import read_clicks as read_clicks
 from firstpage.interop.read.judgments import read_quepid as read_quepid
 from firstpage.interop.read.ranklib import read_ranklib as read_ranklib

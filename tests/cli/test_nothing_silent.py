@@ -118,10 +118,10 @@ def test_diverged_trials_are_counted(files: Path, run) -> None:
     assert "firstpage: note: 1 of 2 trials diverged; they have no score." in notes(result)
 
 
-def test_feature_names_dropped_by_letor_text_print_a_note(files: Path, run) -> None:
-    (note,) = notes(run("convert", "named.csv", "n.txt"))
-    assert "n.txt: LETOR text has no feature names" in note
-    assert notes(run("convert", "named.csv", "n.parquet")) == []
+def test_converted_feature_names_are_kept_without_a_note(files: Path, run) -> None:
+    for target in ("n.txt", "n.parquet"):
+        assert notes(run("convert", "named.csv", target)) == []
+        assert fp.read(target).feature_names == fp.read("named.csv").feature_names
 
 
 def test_generated_document_ids_print_a_note(files: Path, run) -> None:

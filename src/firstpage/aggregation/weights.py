@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.trec import Column, Qrels, Run
-from firstpage.data.groups import offsets_from_lengths, query_rows
 from firstpage.data.joins import match_queries
 from firstpage.errors import DataError, FirstpageWarning, MeasureError
 from firstpage.measures.evaluate import evaluate
 from firstpage.measures.registry import MeasureLike
 from firstpage.measures.registry import measure as parse
-from firstpage.types import Bools, Floats
+from firstpage.types import Floats
 
 SUM_TOLERANCE = 1e-12
-AnyColumn = TypeVar("AnyColumn", bound=Column)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +127,8 @@ def supervised_weights(
         qrels = Qrels.from_dict(truth) if isinstance(truth, Mapping) else truth
         truth = _judgments_of_runs(systems, qrels)
         systems = [
-            _select_queries(s, match_queries(s.queries, truth.queries) >= 0) for s in systems
+            s.select_queries(np.flatnonzero(match_queries(s.queries, truth.queries) >= 0))
+            for s in systems
         ]
     means = np.array([evaluate(s, truth, measures=[value], **options)[str(value)] for s in systems])
     return MeasuredWeights(
@@ -155,16 +154,4 @@ def _judgments_of_runs(runs: Sequence[Any], qrels: Any) -> Column:
             "measured on the queries that both have: give judgments of these queries, or runs over "
             "the judged ones (valid=, --valid-run), one for each."
         )
-    return _select_queries(qrels, shared)
-
-
-def _select_queries(column: AnyColumn, mask: Bools) -> AnyColumn:
-    """Return the marked queries of a run or of judgments."""
-    queries = np.flatnonzero(mask)
-    rows = query_rows(column.offsets, queries)
-    lengths = np.diff(column.offsets)[queries]
-    offsets = offsets_from_lengths(lengths)
-    return replace(
-        column, queries=column.queries[queries], offsets=offsets, docids=column.docids[rows],
-        values=column.values[rows],
-    )  # fmt: skip
+    return qrels.select_queries(np.flatnonzero(shared))

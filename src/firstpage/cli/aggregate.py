@@ -155,7 +155,7 @@ def _parse_weights(text: str, count: int) -> list[float]:
 
 def _aggregate_runs(files: Sequence[Path], settings: dict[str, Any]) -> Aggregation:
     from firstpage.aggregation.aggregation import aggregate
-    from firstpage.data.formats.trec import read_qrels, read_run
+    from firstpage.data.formats.trec import read_run
 
     base, qrels = settings["base"], settings["qrels"]
     runs = [replace(read_run(file), name=file.name) for file in files]
@@ -163,7 +163,7 @@ def _aggregate_runs(files: Sequence[Path], settings: dict[str, Any]) -> Aggregat
         base = files.index(Path(base)) if Path(base) in files else read_run(base)
     return aggregate(
         runs,
-        qrels=None if qrels is None else read_qrels(qrels),
+        qrels=shared.read_qrels_option(qrels),
         valid=[read_run(file) for file in settings["valid_run"]] or None,
         base=base,
         name=settings["tag"] or "",

@@ -49,7 +49,8 @@ def command(
 ) -> None:  # fmt: skip
     """Compare rankings, with significance tests.
 
-    Give DATA with several --scores, or --qrels with several --run.
+    Give DATA with several --scores, or --qrels with several --run.  DATA with --qrels takes the
+    labels from the judgments; documents without one have label 0.
     """
     from firstpage.measures.compare import compare
     from firstpage.measures.evaluate import DEFAULT_MEASURES
@@ -62,7 +63,7 @@ def command(
     shared.check_rel(parse(measures or DEFAULT_MEASURES))
     kind = outputs.report_format(format_, as_json, output)
     outputs.check_per_query(per_query)
-    truth: Any = shared.read_truth(data, qrels)
+    truth: Any = shared.read_truth(data, qrels, bool(run))
     systems = shared.read_systems([*scores, *run], truth, bool(run))
     if run:
         truth = shared.as_qrels(truth)

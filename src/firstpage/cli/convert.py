@@ -23,16 +23,21 @@ if TYPE_CHECKING:
     "firstpage convert train.txt train.parquet",
     "firstpage convert test.txt top10.txt --truth top-k --k 10",
     "firstpage convert test.txt letor --folds 5",
+    "firstpage convert features.txt labeled.parquet --qrels test.qrels",
 )
 @click.argument("source", type=options.FILE)
 @click.argument("target", type=outputs.OutputFile(*outputs.DATA))
 @click.option(
     "--from", "from_", metavar="FORMAT", show_default="by the file",
-    help="Format of SOURCE: letor, qrels, run, parquet, csv, arrow or npz.",
+    help="Format of SOURCE: letor, qrels, run, parquet, csv, arrow, npz or truth.",
 )  # fmt: skip
 @click.option(
-    "--to", metavar="FORMAT", show_default="by the suffix", help="Format of TARGET, as in --from."
+    "--to",
+    metavar="FORMAT",
+    show_default="by the suffix",
+    help="Format of TARGET, as in --from (not truth).",
 )
+@options.judgment_options
 @click.option(
     "--truth", type=click.Choice(["graded", "full-order", "top-k", "binary"]),
     show_default="as it is", help="Kind of ground truth to which the labels are converted.",
@@ -59,9 +64,9 @@ if TYPE_CHECKING:
 )
 @options.seed
 def command(
-    source: Path, target: Path, from_: str | None, to: str | None, truth: str | None, k: int,
-    min_grade: float | None, rel: float, normalize: str | None, scores: Path | None, dtype: str,
-    folds: int | None, seed: int,
+    source: Path, target: Path, from_: str | None, to: str | None, qrels: Path | None,
+    unjudged: str, truth: str | None, k: int, min_grade: float | None, rel: float,
+    normalize: str | None, scores: Path | None, dtype: str, folds: int | None, seed: int,
 ) -> None:  # fmt: skip
     """Convert data files, qrels and runs.
 
@@ -83,11 +88,16 @@ def command(
     to = to or ("letor" if folds else format_of(target, writing=True))
     if not folds:
         outputs.check_suffix(target, (to.lower(),), "TARGET")
-    has_features = kind not in ("qrels", "run", "npz")
+    has_features = kind not in ("qrels", "run", "npz", "truth")
     options.only_with("a file of features other than npz", has_features, "dtype")
     read_options = {"dtype": dtype} if has_features else {}
+    judgments = shared.read_qrels_option(qrels)
+    labeled = scores is None and judgments is None
     with shared.reading_progress(source) as progress:
-        data = read(source, kind, progress, scores is None, **read_options)
+        data = read(source, kind, progress, labeled, **read_options)
+    if judgments is not None:
+        data = _dataset(data, source)
+    (data,) = shared.join_judgments([data], judgments, unjudged)
     if normalize is not None:
         data = _normalized(_dataset(data, source), normalize)
     if truth is not None and truth != "graded":
@@ -107,8 +117,6 @@ def command(
     if to == "qrels" and isinstance(data, Dataset):
         _note_dropped(target, "qrels have labels", "", data)
         data = to_qrels(data)
-    if to == "letor" and isinstance(data, Dataset) and data.feature_names is not None:
-        shared.note(f"{target}: LETOR text has no feature names; features are numbered in order.")
     if folds:
         write_folds(_dataset(data, source), target, folds, seed)
     else:

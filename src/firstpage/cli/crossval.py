@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 )
 @click.argument("data", type=options.FILE)
 @click.argument("rankers", nargs=-1, required=True, metavar="RANKERS")
+@options.judgment_options
+@options.confidences
 @options.ranker_options
 @click.option("--tune", is_flag=True, help="Choose parameters on the validation data of each fold.")
 @options.integer("--seeds", default=1, help="Fits per fold, with consecutive seeds.")
@@ -66,11 +68,11 @@ if TYPE_CHECKING:
 @options.report_format
 @options.output(*outputs.REPORTS, help="Write the table to this file.")
 def command(
-    data: Path, rankers: tuple[str, ...], settings: tuple[str, ...], measure: str, normalize: str,
-    seed: int, tune: bool, seeds: int, tests: tuple[str, ...], top_k: int | None,
-    folds: int | None, runs: tuple[Path, ...], baseline: str | None, write_runs: Path | None,
-    pad: bool, convention: str, published: Path | None, as_json: bool, format_: str | None,
-    output: Path | None,
+    data: Path, rankers: tuple[str, ...], qrels: Path | None, unjudged: str, confidences: bool,
+    settings: tuple[str, ...], measure: str, normalize: str, seed: int, tune: bool, seeds: int,
+    tests: tuple[str, ...], top_k: int | None, folds: int | None, runs: tuple[Path, ...],
+    baseline: str | None, write_runs: Path | None, pad: bool, convention: str,
+    published: Path | None, as_json: bool, format_: str | None, output: Path | None,
 ) -> None:  # fmt: skip
     """Cross-validate rankers over folds.
 
@@ -107,8 +109,11 @@ def command(
         )
     options.only_with("a DATA file; a folder has its own folds", data.is_file(), "folds")
     options.only_with("a folder of LETOR folds", not data.is_file(), "pad")
+    judgments = shared.read_qrels_option(qrels, confidences)
     if data.is_file():
-        fold_list = split_folds(shared.read_data(data), folds or 5, seed)
+        dataset = shared.read_data(data, labeled=qrels is None)
+        (dataset,) = shared.join_judgments([dataset], judgments, unjudged)
+        fold_list = split_folds(dataset, folds or 5, seed)
     else:
         fold_list = read_folds(data)
     validated = any("valid" in fold.splits for fold in fold_list)
@@ -116,6 +121,11 @@ def command(
         shared.refuse_without_validation(ranker, "folds that have validation data", validated)
     if pad and (width := _padded_width(fold_list)):
         fold_list = read_folds(data, n_features=width)
+    if not data.is_file():
+        for fold in fold_list:
+            splits = [getattr(fold, name) for name in fold.splits]
+            joined = shared.join_judgments(splits, judgments, unjudged, str(data))
+            fold.datasets.update(zip(fold.splits, joined, strict=True))
 
     with shared.status_line("cross-validation") as show:
 

@@ -22,22 +22,31 @@ from firstpage.errors import FirstpageError
 @click.argument("files", nargs=-1, required=True, type=options.FILE, metavar="FILES")
 @click.option(
     "--from", "format_", metavar="FORMAT", show_default="by the file",
-    help="Format of the files: letor, qrels, run, parquet, csv, arrow or npz.",
+    help="Format of the files: letor, qrels, run, parquet, csv, arrow, npz or truth.",
 )  # fmt: skip
+@options.judgment_options
 @options.as_json
-def describe_command(files: tuple[Path, ...], format_: str | None, as_json: bool) -> None:
+def describe_command(
+    files: tuple[Path, ...], format_: str | None, qrels: Path | None, unjudged: str, as_json: bool
+) -> None:
     """Summarize data files, qrels or runs.
 
     Shows the numbers of queries, documents and labels, the lengths of lists, and features that
     need a second look, for each of one or more FILES.
     """
+    from firstpage.data.dataset import Dataset
     from firstpage.data.describe import describe
     from firstpage.data.formats.registry import read
 
-    descriptions = []
+    judgments = shared.read_qrels_option(qrels)
+    collections = []
     for file in files:
         with shared.reading_progress(file) as progress:
-            descriptions.append(describe(read(file, format_, progress)))
+            collections.append(read(file, format_, progress, judgments is None))
+        if judgments is not None and not isinstance(collections[-1], Dataset):
+            raise FirstpageError(f"{file}: has no features, so --qrels cannot be joined to it.")
+    collections = shared.join_judgments(collections, judgments, unjudged)
+    descriptions = [describe(collection) for collection in collections]
     if as_json:
         records = [description.to_dict() for description in descriptions]
         document = records if len(records) > 1 else records[0]

@@ -43,7 +43,8 @@ def command(
 ) -> None:  # fmt: skip
     """Measure rankings against labels or judgments.
 
-    Give DATA with --scores or --model, or --qrels with --run.  DATA is labeled data (LETOR,
+    Give DATA with --scores or --model, or --qrels with --run.  DATA with --qrels takes the labels
+    from the judgments; documents without one have label 0.  DATA is labeled data (LETOR,
     Parquet, CSV, Arrow, npz), or a folder of shards; DATA with document ids can also be used with
     --run.  Each ranking has a row in the report.
     """
@@ -64,7 +65,7 @@ def command(
     kind = outputs.report_format(format_, as_json, output)
     outputs.check_per_query(per_query)
     _note_unused_seed(settings, ci or kind == "html")
-    truth: Any = shared.read_truth(data, qrels)
+    truth: Any = shared.read_truth(data, qrels, bool(run))
     options.only_with(options.SHARD_FOLDER, isinstance(truth, Shards), "engine")
     if run:
         truth = shared.as_qrels(truth)

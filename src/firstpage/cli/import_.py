@@ -24,40 +24,83 @@ CLICK_BIAS = (
     "import",
     "firstpage import ranklib ranklib.txt --n-features 4 -o model.json",
     "firstpage import quepid quepid.csv -o quepid.qrels",
-    "firstpage import feature-log log.jsonl -o data.txt",
+    "firstpage import feature-log log.jsonl --qrels quepid.qrels -o data.parquet \\\n"
+    "  --run before.run",
 )
 @click.argument("kind", type=click.Choice(list(OUTPUT_FORMATS), case_sensitive=False))
 @click.argument("file", type=options.FILE)
 @options.output("json", *outputs.DATA, required=True, help="Write to this file.")
-@click.option("--qrels", type=options.FILE, help="With feature-log: judgments of its documents.")
+@click.option(
+    "--qrels", type=options.FILE,
+    help="With feature-log: judgments of its documents (TREC qrels or truth.jsonl).",
+)  # fmt: skip
+@options.unjudged
+@click.option(
+    "--run", type=outputs.OutputFile("run"),
+    help="With feature-log: write the engine's own ranking to this run.",
+)  # fmt: skip
 @options.integer(
     "--n-features", show_default="the greatest in the model",
     help="With ranklib: number of features in the data.",
 )  # fmt: skip
 def command(
-    kind: str, file: Path, output: Path, qrels: Path | None, n_features: int | None
-) -> None:
+    kind: str, file: Path, output: Path, qrels: Path | None, unjudged: str, run: Path | None,
+    n_features: int | None,
+) -> None:  # fmt: skip
     """Import a model, judgments, features or clicks.
 
     \b
     ranklib      model file of RankLib -> model (model.json)
     quepid       judgments as CSV (query,docid,rating) -> qrels
-    feature-log  Elasticsearch or OpenSearch responses with _ltrlog -> data file
+    feature-log  responses with features (Elasticsearch, OpenSearch, Solr) -> data file
     clicks       lists shown and clicked, CSV or JSON lines -> pairs (CSV)
     """
-    options.only_with("feature-log", kind == "feature-log", "qrels")
+    options.only_with("feature-log", kind == "feature-log", "qrels", "run")
+    options.only_with("--qrels", qrels is not None, "unjudged")
     options.only_with("ranklib", kind == "ranklib", "n_features")
-    for source in (file, qrels):
-        if source is not None and output.exists() and source.exists() and output.samefile(source):
-            raise click.UsageError(f"-o {output} is an input file; write to another one.")
+    for option, target in (("-o", output), ("--run", run)):
+        for source in (file, qrels):
+            if (
+                target
+                and source
+                and target.exists()
+                and source.exists()
+                and target.samefile(source)
+            ):
+                raise click.UsageError(f"{option} {target} is an input file; write to another one.")
+    if run is not None and run.absolute() == output.absolute():
+        raise click.UsageError("-o and --run name the same file; give two.")
     outputs.check_suffix(output, OUTPUT_FORMATS[kind], "-o")
-    written = _convert(kind, file, output, qrels, n_features)
+    if kind == "feature-log":
+        written: Any = _convert_log(file, output, qrels, unjudged)
+    else:
+        written = _convert(kind, file, output, n_features)
     print(f"wrote {written} to {output}", file=sys.stderr)
+    if run is not None:
+        from firstpage.data.formats.trec import write_run
+        from firstpage.interop.read.feature_log import read_logged_run
+
+        ranking = read_logged_run(file)
+        write_run(ranking, run)
+        print(f"wrote {ranking} to {run}", file=sys.stderr)
 
 
-def _convert(
-    kind: str, file: Path, output: Path, qrels: Path | None, n_features: int | None
-) -> Any:
+def _convert_log(file: Path, output: Path, qrels: Path | None, unjudged: str) -> Any:
+    """Write the documents of a feature log with the labels of judgments; return them."""
+    from firstpage.data.formats.registry import write
+    from firstpage.interop.read.feature_log import NO_JUDGMENTS, logged_documents
+
+    judgments = shared.read_qrels_option(qrels)
+    data = logged_documents(file)
+    if judgments is None:
+        shared.note(NO_JUDGMENTS.format(file))
+    else:
+        (data,) = shared.join_judgments([data], judgments, unjudged)
+    write(data, output)
+    return data
+
+
+def _convert(kind: str, file: Path, output: Path, n_features: int | None) -> Any:
     """Read a file and write its contents in our format; return a description of them."""
     if kind == "ranklib":
         from firstpage.data.io.json_files import write_json
@@ -73,14 +116,6 @@ def _convert(
         judgments = read_quepid(file)
         write_qrels(judgments, output)
         return judgments
-    if kind == "feature-log":
-        from firstpage.data.formats.registry import write
-        from firstpage.data.formats.trec import read_qrels
-        from firstpage.interop.read.feature_log import read_feature_log
-
-        data = read_feature_log(file, None if qrels is None else read_qrels(qrels))
-        write(data, output)
-        return data
     from firstpage.interop.read.judgments import read_clicks, write_pairs
 
     pairs = read_clicks(file)

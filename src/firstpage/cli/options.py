@@ -68,11 +68,19 @@ def on_command_line(name: str) -> bool:
     return source is click.core.ParameterSource.COMMANDLINE
 
 
+def has_option(name: str) -> bool:
+    """Return whether the running command has a parameter of this name."""
+    return any(option.name == name for option in click.get_current_context().command.params)
+
+
 def only_with(condition: str, met: bool, *names: str) -> None:
     """Refuse options on the command line that would have no effect, as a condition is not met."""
     for option in click.get_current_context().command.params:
         if not met and option.name in names and on_command_line(option.name):
-            raise click.UsageError(f"{max(option.opts, key=len)} requires {condition}.")
+            text = max(option.opts, key=len)
+            if option.secondary_opts and click.get_current_context().params[option.name] is False:
+                text = option.secondary_opts[0]
+            raise click.UsageError(f"{text} requires {condition}.")
 
 
 def integer(
@@ -139,8 +147,26 @@ report_format = click.option(
 
 truth_options = combine(
     click.argument("data", required=False, type=FILE),
-    click.option("--qrels", type=FILE, help="Judgments in TREC format, instead of DATA."),
-)
+    click.option(
+        "--qrels", type=FILE,
+        help="Judgments (TREC qrels or truth.jsonl), instead of DATA or of its labels.",
+    ),
+)  # fmt: skip
+unjudged = click.option(
+    "--unjudged", type=click.Choice(["zero", "drop"]), default="zero", show_default=True,
+    help="With --qrels: documents without a judgment get label 0, as in trec_eval, or are dropped.",
+)  # fmt: skip
+judgment_options = combine(
+    click.option(
+        "--qrels", type=FILE,
+        help="Judgments (TREC qrels or truth.jsonl) that replace the labels, by document ids.",
+    ),
+    unjudged,
+)  # fmt: skip
+confidences = click.option(
+    "--confidences/--no-confidences", default=True, show_default=True,
+    help="With --qrels truth.jsonl: weight the queries by the confidence of their judgments.",
+)  # fmt: skip
 
 measure_options = combine(
     click.option(

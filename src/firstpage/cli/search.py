@@ -61,7 +61,9 @@ def _read_queries(path: Path, format_: str | None, ordinal: bool) -> Queries:
     help="Choose k1, b and the weights of fields for the best NDCG@10 on --qrels, and store them "
     "in INDEX for later searches.",
 )  # fmt: skip
-@click.option("--qrels", type=options.FILE, help="With --tune: judgments in TREC format.")
+@click.option(
+    "--qrels", type=options.FILE, help="With --tune: judgments (TREC qrels or truth.jsonl)."
+)
 @options.integer(
     "--folds", minimum=3,
     help="With --tune: choose for the queries of each fold on the other folds, as a fair baseline "
@@ -78,7 +80,7 @@ def candidates_command(
     Searches INDEX for the texts of QUERIES, scores the best documents by BM25 over weighted fields
     and writes a run, which `features`, `evaluate` and `label setup` read.
     """
-    from firstpage.data.formats.trec import read_qrels, write_run
+    from firstpage.data.formats.trec import write_run
     from firstpage.text.index import Index
 
     if tune != (qrels is not None):
@@ -89,11 +91,12 @@ def candidates_command(
     options.only_with("--folds", folds is not None, "seed")
     opened = Index(index)
     typed = _read_queries(queries, query_format, ordinal)
-    if qrels is not None and folds is not None:
-        run = _tuned_by_fold(opened, typed, read_qrels(qrels), depth, folds, seed)
+    judgments = shared.read_qrels_option(qrels)
+    if judgments is not None and folds is not None:
+        run = _tuned_by_fold(opened, typed, judgments, depth, folds, seed)
     else:
-        if qrels is not None:
-            scoring: BM25 | None = _tune(opened, typed, read_qrels(qrels))
+        if judgments is not None:
+            scoring: BM25 | None = _tune(opened, typed, judgments)
         else:
             scoring = _scoring(opened, k1, b, weights)
         with shared.progress_bar("candidates") as progress:
@@ -169,7 +172,9 @@ def _in_run_order(index: Index, queries: Queries, depth: int) -> list[tuple[str,
 )
 @query_options
 @click.argument("candidates", type=options.FILE)
-@click.option("--qrels", type=options.FILE, help="Judgments in TREC format: the labels.")
+@click.option(
+    "--qrels", type=options.FILE, help="Judgments (TREC qrels or truth.jsonl): the labels."
+)
 @click.option(
     "--set", "features", default="all", show_default=True, metavar="NAMES",
     help="Features: all, letor, short, a family or names such as title.*, separated by commas.",
@@ -198,7 +203,7 @@ def features_command(
     a model trained on them can search INDEX.
     """
     from firstpage.data.formats.registry import write
-    from firstpage.data.formats.trec import read_qrels, read_run
+    from firstpage.data.formats.trec import read_run
     from firstpage.text.features import TextFeatures
     from firstpage.text.index import Index
 
@@ -206,7 +211,7 @@ def features_command(
     with shared.progress_bar("embedding") if embed else nullcontext() as progress:
         computed = TextFeatures(Index(index), features, own, embed=embed, progress=progress)
     typed = _read_queries(queries, query_format, ordinal)
-    judgments = None if qrels is None else read_qrels(qrels)
+    judgments = shared.read_qrels_option(qrels)
     with shared.progress_bar("features") as progress:
         data = computed.dataset(typed, read_run(candidates), judgments, progress=progress)
     if qrels is None:

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial, wraps
 from importlib import import_module
 from importlib.util import find_spec
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
     from firstpage.data.dataset import Dataset
-    from firstpage.data.formats.trec import Column
+    from firstpage.data.formats.trec import Column, Qrels
     from firstpage.data.shards.shards import Shards
     from firstpage.measures.measure import Measure
     from firstpage.rankers.ranker import Ranker
@@ -88,6 +89,14 @@ def note(text: str) -> None:
     print(f"firstpage: note: {text}", file=sys.stderr)
 
 
+def note_once(text: str) -> None:
+    """Print a remark unless this command printed the same one before."""
+    printed = click.get_current_context().meta.setdefault("firstpage.notes", set())
+    if text not in printed:
+        printed.add(text)
+        note(text)
+
+
 def read_data(path: Path, **read_options: Any) -> Dataset:
     """Read a dataset; where the file has qrels or a run, name the option that takes it."""
     from firstpage.data.dataset import Dataset
@@ -126,16 +135,66 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:MAX_NAMES]) + more
 
 
-def read_truth(data: Path | None, qrels: Path | None) -> Dataset | Column | Shards:
-    """Read the ground truth from DATA or from --qrels."""
-    if (data is None) == (qrels is None):
-        raise click.UsageError("give the ground truth once: a data file, or --qrels.")
-    if qrels is not None:
-        from firstpage.data.formats.trec import read_qrels
+def read_qrels_option(path: Path | None, confidences: bool = False) -> Qrels | None:
+    """Read the judgments of --qrels, of any kind; print whether confidences weight the queries."""
+    if path is None:
+        return None
+    from firstpage.data.formats.registry import read_judgments
 
-        return read_qrels(qrels)
-    assert data is not None
-    return read_data_or_shards(data)
+    judgments = read_judgments(path)
+    weights = judgments.query_weights
+    if weights is None:
+        return judgments
+    if confidences:
+        note(
+            f"{path}: the confidences of the judgments weight the queries in training, from "
+            f"{weights.min():.2g} to {weights.max():.2g} (--no-confidences turns this off)."
+        )
+        return judgments
+    reason = "`firstpage train --qrels` uses them"
+    if options.has_option("confidences"):
+        reason = "--no-confidences"
+    note(f"{path}: the confidences of the judgments are not used here ({reason}).")
+    return replace(judgments, query_weights=None)
+
+
+def join_judgments(
+    datasets: Sequence[Any], qrels: Qrels | None, unjudged: str, source: str | None = None
+) -> list[Any]:
+    """Return datasets with the labels of --qrels, and print what was joined in one line."""
+    from firstpage.data.joins import join_labels
+    from firstpage.data.shards.shards import Shards
+
+    options.only_with("--qrels", qrels is not None, "unjudged", "confidences")
+    if qrels is None:
+        return list(datasets)
+    present = [data for data in datasets if data is not None]
+    for data in present:
+        if isinstance(data, Shards):
+            raise FirstpageError(
+                f"{data.source}: --qrels needs data in memory, not shards; join the judgments "
+                "before: firstpage convert DATA TARGET --qrels FILE."
+            )
+    joined, report = join_labels(present, qrels, unjudged)
+    note_once(str(report if source is None else replace(report, source=source)))
+    rest = iter(joined)
+    return [None if data is None else next(rest) for data in datasets]
+
+
+def read_truth(
+    data: Path | None, qrels: Path | None, of_run: bool = False
+) -> Dataset | Column | Shards:
+    """Read the ground truth from DATA or from --qrels, or from DATA with the labels of --qrels."""
+    if data is None and qrels is None:
+        raise click.UsageError("give the ground truth: a data file, or --qrels.")
+    if data is not None and qrels is not None and of_run:
+        raise click.UsageError("with --run, give the ground truth once: a data file, or --qrels.")
+    judgments = read_qrels_option(qrels)
+    if data is None:
+        assert judgments is not None
+        return judgments
+    read = read_data_or_shards(data, labeled=judgments is None)
+    return read if judgments is None else join_judgments([read], judgments, "zero")[0]
 
 
 def read_scores_of(truth: Dataset | Column | Shards, path: Path) -> Any:

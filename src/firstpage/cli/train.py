@@ -29,6 +29,7 @@ SMALLEST_PERCENT = 1e-4  # an optimality gap below it is reported as this much
     "train",
     'firstpage train "ListMLE(k=10)" train.txt --valid vali.txt -o model.json',
     "firstpage train FocusedNet train.txt --valid vali.txt --tune -o model.json",
+    "firstpage train ListNet features.txt --qrels truth.jsonl -o model.json",
 )
 @click.argument("ranker")
 @click.argument("train", type=options.FILE)
@@ -36,6 +37,8 @@ SMALLEST_PERCENT = 1e-4  # an optimality gap below it is reported as this much
     "--valid", type=options.FILE,
     help="Validation data, which choose the number of iterations and the parameters.",
 )  # fmt: skip
+@options.judgment_options
+@options.confidences
 @options.ranker_options
 @click.option(
     "--tune", is_flag=True, help="Choose parameters on --valid from the grids of the papers."
@@ -63,16 +66,17 @@ SMALLEST_PERCENT = 1e-4  # an optimality gap below it is reported as this much
 @options.output("json", required=True, help="Write the model to this file.")
 @options.as_json
 def command(
-    ranker: str, train: Path, valid: Path | None, settings: tuple[str, ...], measure: str,
-    normalize: str, seed: int, tune: bool, tuner: str, grid: tuple[str, ...], trials: int,
-    trials_to: Path | None, threads: int | None, pad: bool, engine: str | None,
-    checkpoint: Path | None, output: Path, as_json: bool,
+    ranker: str, train: Path, valid: Path | None, qrels: Path | None, unjudged: str,
+    confidences: bool, settings: tuple[str, ...], measure: str, normalize: str, seed: int,
+    tune: bool, tuner: str, grid: tuple[str, ...], trials: int, trials_to: Path | None,
+    threads: int | None, pad: bool, engine: str | None, checkpoint: Path | None, output: Path,
+    as_json: bool,
 ) -> None:  # fmt: skip
     """Train a ranker and write the model.
 
     RANKER is a name that `firstpage rankers` lists; it may carry parameters, as in
     "ListMLE(k=10)" or "FocusedNet(k=10, beta=0.4)".  TRAIN is a data file, or a folder that
-    `firstpage shard` wrote.
+    `firstpage shard` wrote.  With --qrels, judgments replace the labels of TRAIN and of --valid.
     """
     tuned_search = bool(tune or grid)
     options.only_with("--tune or --grid", tuned_search, "tuner", "trials", "trials_to")
@@ -85,11 +89,14 @@ def command(
     shared.refuse_without_validation(model, "--valid", valid is not None)
     if threads is not None:
         model.set_params(threads=threads)
-    data = shared.read_data_or_shards(train)
+    judgments = shared.read_qrels_option(qrels, confidences)
+    labeled = qrels is None
+    data: Any = shared.read_data_or_shards(train, labeled=labeled)
     if isinstance(data, Shards) and tuned_search:
         raise click.UsageError("--tune and --grid need training data in memory, not shards.")
     options.only_with(options.SHARD_FOLDER, isinstance(data, Shards), "engine")
-    valid_data = None if valid is None else shared.read_data(valid)
+    valid_data = None if valid is None else shared.read_data(valid, labeled=labeled)
+    data, valid_data = shared.join_judgments([data, valid_data], judgments, unjudged)
     if valid is not None and isinstance(data, Shards) and valid.resolve().parent == train.resolve():
         shared.note(f"{valid} is also a file of training data; choices made on it overfit.")
     if pad and valid_data is not None:

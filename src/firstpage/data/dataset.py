@@ -7,12 +7,13 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from firstpage.data.groups import (
     check_offsets,
+    check_query_weights,
     duplicate_rows,
     group_rows,
     offsets_from_lengths,
@@ -27,6 +28,8 @@ from firstpage.types import Array, Floats, Ints
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+    from firstpage.data.formats.trec import Qrels
 
     Features = Array | csr_array
 
@@ -64,6 +67,9 @@ class Dataset(Tabular):
         The original row number of each row, if rows had to be regrouped by query.
     recipe : mapping, optional
         How the features were computed from texts (`TextFeatures.recipe`); model files store it.
+    query_weights : ndarray of shape (n_queries,), optional
+        The weight of each query in training, such as the confidence of its judgments.  Measures
+        do not use it, and files do not store it.
 
     Attributes
     ----------
@@ -106,6 +112,7 @@ class Dataset(Tabular):
     source: str = field(default="data", repr=False)
     row_order: Ints | None = field(default=None, repr=False)
     recipe: Mapping[str, Any] | None = field(default=None, repr=False)
+    query_weights: Floats | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         rows = self.X.shape[0]
@@ -115,6 +122,7 @@ class Dataset(Tabular):
                 f"{int(self.offsets[-1])} documents in queries; the three must be equal."
             )
         check_offsets(self.offsets, self.queries, rows, self.source)
+        check_query_weights(self.query_weights, len(self.queries), self.source)
         if self.docids is not None and len(self.docids) != rows:
             raise DataError(f"{self.source}: {len(self.docids)} document ids for {rows} documents.")
         names = self.feature_names
@@ -333,6 +341,7 @@ class Dataset(Tabular):
             queries=self.queries[start:stop],
             docids=None if self.docids is None else self.docids[lo:hi],
             row_order=None,
+            query_weights=None if self.query_weights is None else self.query_weights[start:stop],
         )
 
     def _take(self, queries: Ints) -> Dataset:
@@ -346,6 +355,7 @@ class Dataset(Tabular):
             queries=self.queries[queries],
             docids=None if self.docids is None else self.docids[rows],
             row_order=None,
+            query_weights=None if self.query_weights is None else self.query_weights[queries],
         )
 
     def query(self, name: object) -> Dataset:
@@ -414,6 +424,48 @@ class Dataset(Tabular):
         """
         labels = np.array(y.labels if hasattr(y, "labels") else y, np.float64)
         return replace(self, y=labels)
+
+    def with_qrels(self, qrels: Qrels, unjudged: Literal["zero", "drop"] = "zero") -> Dataset:
+        """Return the documents with the labels of judgments, joined by query and document id.
+
+        A warning says how many pairs matched, what happened to unjudged documents, and how many
+        judged pairs have no features; there is none if every document is judged and every judged
+        pair has features.
+
+        Parameters
+        ----------
+        qrels : Qrels
+            The judgments: grades, an ordered top k, or any other labels.  Their `query_weights`
+            become those of the dataset.
+        unjudged : {"zero", "drop"}, default "zero"
+            Documents without a judgment get the label 0, as in trec_eval, or are left out, with
+            queries that then have no documents.
+
+        Returns
+        -------
+        Dataset
+            The documents, with the same features, names, recipe and source.  With "zero" it
+            shares the features.
+
+        Raises
+        ------
+        DataError
+            If documents have no ids, a document occurs twice in a query, a label is infinite, or
+            no document is judged.
+
+        Examples
+        --------
+        >>> import firstpage as fp
+        >>> data = fp.Dataset.from_arrays([[1.0], [2.0]], [0, 0], ["q", "q"], ["a", "b"])
+        >>> data.with_qrels(fp.Qrels.from_dict({"q": {"b": 2, "a": 1}})).y.tolist()
+        [1.0, 2.0]
+        """
+        from firstpage.data.joins import join_labels
+
+        (data,), report = join_labels([self], qrels, unjudged)
+        if not report.complete:
+            warnings.warn(str(report), FirstpageWarning, stacklevel=2)
+        return data
 
     def with_features(self, X: Any, feature_names: Iterable[str] | None = None) -> Dataset:
         """Return the same documents with other features.
@@ -515,6 +567,8 @@ def concat_datasets(blocks: Sequence[Dataset]) -> Dataset:
             docids = None if docids is None else docids[order]
     offsets = offsets_from_lengths(lengths)
     recipe = first.recipe if all(b.recipe == first.recipe for b in blocks) else None
+    if any(b.query_weights is not None for b in blocks):
+        raise DataError(f"{first.source}: datasets with weights of queries cannot be concatenated.")
     return Dataset(X, y, offsets, queries, docids, first.feature_names, first.source, recipe=recipe)
 
 

@@ -104,6 +104,16 @@ def check_offsets(offsets: Ints, queries: Ids, rows: int, source: str) -> None:
         )
 
 
+def check_query_weights(weights: Floats | None, queries: int, source: str) -> None:
+    """Refuse weights of queries that are not one finite number of at least 0 per query."""
+    if weights is None:
+        return
+    if weights.shape != (queries,):
+        raise DataError(f"{source}: {weights.size} weights for {queries} queries; give one each.")
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise DataError(f"{source}: the weights of queries must be finite and not negative.")
+
+
 def duplicate_rows(hashes: Words, offsets: Ints, included: Bools) -> Ints:
     """Return, in order, the rows whose hash equals that of an earlier row of their query.
 

@@ -228,7 +228,8 @@ class Ranker(ValidatingEstimator, Tabular):
         qid : array of shape (n_docs,), optional
             The query id of each row, in any order.  None takes all rows for one query.
         sample_weight : array, optional
-            One weight per query, or one per document.
+            One weight per query, or one per document; multiplied with the `query_weights` of a
+            Dataset.
         valid : Dataset or tuple (X, y, qid), optional
             Validation data.
         progress : callable, optional

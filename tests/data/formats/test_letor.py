@@ -374,14 +374,15 @@ def test_missing_label_is_refused(tmp_path: Path) -> None:
         fp.write_letor(data, tmp_path / "x.txt")
 
 
-@pytest.mark.parametrize("name", ["a b", "x\n9 qid:7 1:5", ""])
+@pytest.mark.parametrize("name", ["a b", "x\n9 qid:7 1:5", "a\tb", ""])
 def test_ids_with_separators_are_refused(tmp_path: Path, name: str) -> None:
     data = fp.Dataset.from_arrays([[1.0]], [1], ["q"], [name or "x"])
     if name:
-        with pytest.raises(fp.DataError, match=r"document id .* cannot be written to a LETOR file"):
+        with pytest.raises(fp.DataError, match=r"document id .* LETOR file .* write \.parquet"):
             fp.write_letor(data, tmp_path / "x.txt")
-    with pytest.raises(fp.DataError, match="cannot be written to a TREC file"):
-        fp.write_run(fp.Run.from_dict({"q": {name: 1}}), tmp_path / "x.run")
+    if name != "a b":
+        with pytest.raises(fp.DataError, match="cannot be written to a TREC file"):
+            fp.write_run(fp.Run.from_dict({"q": {name: 1}}), tmp_path / "x.run")
     with pytest.raises(fp.DataError, match="cannot be written to a TREC file"):
         fp.write_run(fp.Run.from_dict({"q": {"d": 1}}, name="two words"), tmp_path / "x.run")
 

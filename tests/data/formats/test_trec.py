@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -166,3 +167,83 @@ def test_uploads_have_limits() -> None:
     stream = io.BytesIO(b"1 0 a 1\n" * 9)
     with pytest.raises(DataError, match="more than 5 lines"):
         list(read_uploaded_rows(fp.Qrels, "g", stream, ReadLimits(lines=5)))
+
+
+# --- ids with blanks: fields separated by tabs
+
+
+BLANK_IDS = {"red shoes": {"d 1": 2.0, "d2": 0.5}, "hat": {"d  3": 1.0}}
+
+
+@pytest.mark.parametrize("kind", ["qrels", "run"])
+def test_ids_with_blanks_round_trip_by_tabs(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"x.{kind}"
+    column = (fp.Qrels if kind == "qrels" else fp.Run).from_dict(BLANK_IDS, "me")
+    write_column = fp.write_qrels if kind == "qrels" else fp.write_run
+    with pytest.warns(fp.FirstpageWarning, match="separated by tabs; trec_eval does not"):
+        write_column(column, path)  # type: ignore[arg-type]
+    back = fp.read(path)
+    assert isinstance(back, type(column))
+    assert back.to_dict() == BLANK_IDS
+    assert (back.name == "me") == (kind == "run")
+    path.rename(tmp_path / "any.txt")
+    assert type(fp.read(tmp_path / "any.txt")) is type(column)
+    rows = read_uploaded_rows(
+        type(column), "f", io.BytesIO((tmp_path / "any.txt").read_bytes()), NO_LIMITS
+    )
+    assert {(q, d): v for _, q, d, v in rows} == {
+        (q, d): v for q, docs in BLANK_IDS.items() for d, v in docs.items()
+    }
+    plain = {"q": {"d": 1.0}}
+    write_column(type(column).from_dict(plain), path)  # type: ignore[arg-type]
+    assert "\t" not in path.read_text()
+
+
+def test_ids_with_blanks_are_joined_by_their_text(tmp_path: Path) -> None:
+    qrels = fp.read_qrels(write(tmp_path, "a b\t0\tx y\t1\na b\t0\tz\t0\n", "q"))
+    run = fp.Run.from_dict({"a b": {"z": 1.0, "x y": 2.0}})
+    assert fp.evaluate(run, qrels, measures=["RR"])["RR"] == 1.0
+
+
+def test_blanks_around_fields_are_removed(tmp_path: Path) -> None:
+    text = "  red shoes \t 0\td 1 \t 2 \r\n\n1 0 a 1\n"  # a line without tabs is split at blanks
+    assert fp.read_qrels(write(tmp_path, text, "q")).to_dict() == {
+        "red shoes": {"d 1": 2.0}, "1": {"a": 1.0},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("red shoes\t0\t\t2\n", ":1:.*: the line has 3 fields instead of 4"),
+        ("red shoes\t\ta b\t2\n", ":1:.*: the line has 3 fields instead of 4"),
+        ("q\t0\td\t1\nq\t0\te\t2 x\n", ":2:7: the grade must be a number; got '2 x'"),
+    ],
+)
+def test_errors_in_tabbed_lines(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(fp.DataError, match=message):
+        fp.read_qrels(write(tmp_path, text, "q"))
+    with pytest.raises(fp.DataError, match=message.split(": ", 1)[1]):
+        list(read_uploaded_rows(fp.Qrels, "q", io.BytesIO(text.encode()), NO_LIMITS))
+
+
+@pytest.mark.parametrize("name", [" a", "a ", "a\tb", "a\nb", "a\rb", ""])
+def test_ids_that_tabs_cannot_separate_are_refused(tmp_path: Path, name: str) -> None:
+    for table in ({name: {"d": 1.0}}, {"q": {name: 1.0}}):
+        with pytest.raises(fp.DataError, match=r"id .* cannot be written to a TREC file") as error:
+            fp.write_qrels(fp.Qrels.from_dict(table), tmp_path / "x.qrels")
+        assert "\n" not in str(error.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_select_queries_keeps_weights() -> None:
+    qrels = fp.Qrels.from_dict({"a": {"x": 1}, "b": {"y": 2, "z": 0}})
+    weighted = replace(qrels, query_weights=np.array([0.5, 0.25]))
+    selected = weighted.select_queries(np.array([1]))
+    assert selected.to_dict() == {"b": {"y": 2, "z": 0}}
+    assert selected.query_weights is not None
+    assert selected.query_weights.tolist() == [0.25]
+    with pytest.raises(fp.DataError, match="3 weights for 2 queries"):
+        replace(qrels, query_weights=np.ones(3))
+    with pytest.raises(fp.DataError, match="finite and not negative"):
+        replace(qrels, query_weights=np.array([1.0, np.nan]))

@@ -28,16 +28,27 @@ def test_feature_logs_are_read_from_all_forms(tmp_path: Path, run) -> None:  # n
         data = fp.read_feature_log(file)
     assert data.feature_names == ("title", "body", "extra")
     assert data.X.tolist() == [[2.5, 0, 0], [0.5, 7, 0], [3, 1, 1]]
-    assert list(data.queries) == ["red_shoes", "hat"]
-    (tmp_path / "q.qrels").write_text("red_shoes 0 b 2\nhat 0 a 1\nhat 0 z 1\n")
-    done = run(
-        "import", "feature-log", file, "--qrels", tmp_path / "q.qrels", "-o", tmp_path / "d.txt"
-    )
+    assert list(data.queries) == ["red shoes", "hat"]
+    (tmp_path / "q.qrels").write_text("red shoes\t0\tb\t2\nhat 0 a 1\nhat 0 z 1\n")
+    target = tmp_path / "d.parquet"
+    arguments = ["import", "feature-log", file, "--qrels", tmp_path / "q.qrels", "-o", target]
+    done = run(*arguments)
     assert done.returncode == 0, done.stderr
-    assert "1 of 3 documents are not judged" in done.stderr
-    again = fp.read_letor(tmp_path / "d.txt")
+    assert (
+        f"{file}: 2 of 3 documents are judged in {tmp_path / 'q.qrels'}; 1 unjudged documents get "
+        "label 0; 1 judged pairs of 1 queries have no features, such as document 'z' of query "
+        "'hat'." in done.stderr
+    )
+    assert fp.read(target).y.tolist() == [0, 2, 1]
+    assert run(*arguments, "--unjudged", "drop").returncode == 0
+    again = fp.read(target)
     assert again.y.tolist() == [2, 1]
     assert again.X.tolist() == [[0.5, 7, 0], [3, 1, 1]]
+    assert again.feature_names == ("title", "body", "extra")
+    done = run(*arguments[:-1], tmp_path / "d.txt")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 2)
+    assert "'red shoes' cannot be written to a LETOR file" in done.stderr
+    assert "write .parquet" in done.stderr
     file.write_text(json.dumps({"responses": [one, two]}, indent=1))
     assert list(fp.read_feature_log(file).queries) == ["1", "2"]
     file.write_text(json.dumps(one))
@@ -119,3 +130,125 @@ def test_hits_without_a_log_are_dropped(tmp_path: Path) -> None:
     with pytest.warns(fp.FirstpageWarning, match="1 hits have no logged features"):
         data = fp.read_feature_log(tmp_path / "l.json")
     assert data.X.tolist() == [[1.0]]
+
+
+# --- Solr, and the engine's own ranking
+
+
+def solr(*documents: Any, **more: Any) -> dict[str, Any]:
+    header = {"status": 0, "QTime": 3, "params": {"q": "red shoes", "fl": "id,score,[features]"}}
+    found = {"numFound": 9, "start": 0, "maxScore": 2.0, "docs": list(documents)}
+    return {"responseHeader": header, "response": found | more}
+
+
+SOLR_DOCUMENTS = [
+    {"id": "a", "score": 2.0, "[features]": "title=0.5,originalScore=2.0"},
+    {"id": "b", "score": 1.5, "[features]": "age=3"},  # sparse: absent features are 0
+    {"id": "c", "score": 1.0, "[features]": ""},
+]
+
+
+@pytest.mark.parametrize("form", ["response", "lines", "named", "documents"])
+def test_feature_logs_of_solr_are_read(tmp_path: Path, form: str) -> None:
+    raw = solr(*SOLR_DOCUMENTS)
+    contents: Any = {
+        "response": raw,
+        "lines": raw,
+        "named": {"query": "hat", "response": raw},
+        "documents": {"query": "hat", "response": raw["response"]},
+    }[form]
+    file = tmp_path / "solr.json"
+    file.write_text(json.dumps(contents, indent=None if form == "lines" else 1) + "\n")
+    query = "red shoes" if form in ("response", "lines") else "hat"
+    data = fp.read_feature_log(file, fp.Qrels.from_dict({query: {"a": 2, "b": 1, "c": 0}}))
+    assert data.feature_names == ("title", "originalScore", "age")
+    assert data.X.tolist() == [[0.5, 2, 0], [0, 0, 3], [0, 0, 0]]
+    assert list(data.queries) == [query]
+    assert data.y.tolist() == [2, 1, 0]
+    assert fp.read_logged_run(file).to_dict() == {query: {"a": 2.0, "b": 1.5, "c": 1.0}}
+
+
+def test_pages_of_solr_are_ranked_by_their_start(tmp_path: Path) -> None:
+    pages = [solr(*SOLR_DOCUMENTS[2:], start=2), solr(*SOLR_DOCUMENTS[:2])]
+    (tmp_path / "s.jsonl").write_text("".join(json.dumps(page) + "\n" for page in pages))
+    ranking = fp.read_logged_run(tmp_path / "s.jsonl")
+    assert list(ranking.to_dict()["red shoes"]) == ["a", "b", "c"]
+
+
+def test_a_response_without_parameters_is_numbered(tmp_path: Path) -> None:
+    response = solr(*SOLR_DOCUMENTS)
+    del response["responseHeader"]["params"]
+    (tmp_path / "s.json").write_text(json.dumps([response, response]))
+    assert list(fp.read_logged_run(tmp_path / "s.json").queries) == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("contents", "message"),
+    [
+        ({"response": {"docs": [3]}}, "response.docs is not a list"),
+        (solr({"id": "a", "score": 1, "[features]": 3}), r"\[features\] is not a text"),
+        (solr({"id": "a", "[features]": "t=x"}), "the value 'x' of .* is not a float32 number"),
+        (solr({"id": "a", "[features]": "t=1e99"}), "not a float32 number"),
+        (solr({"id": "a", "[features]": "t=nan"}), "not a float32 number"),
+        (solr({"id": "a", "[features]": "=1"}), "has '=1' instead of name=value"),
+        (solr({"id": "a", "[features]": "t=1,t=2"}), "logged twice"),
+        (solr({"id": "a", "score": 1}), "no hit has logged features"),
+        (solr({"[features]": "t=1"}), "a document id is empty"),
+        (solr({"id": ["a"], "[features]": "t=1"}), "the id .* is not a string"),
+        (solr({"id": "a", "score": "x", "[features]": "t=1"}), "the score 'x' of 'a'"),
+        (
+            {"responseHeader": {"status": 400}, "error": {"msg": "no\nfield", "code": 400}},
+            r"s\.json:1: response 1 is an error \(no field\)",
+        ),
+    ],
+)
+def test_invalid_responses_of_solr_are_rejected(
+    tmp_path: Path, contents: Any, message: str
+) -> None:
+    (tmp_path / "s.json").write_text(json.dumps(contents))
+    with pytest.raises(fp.DataError, match=message) as error:
+        fp.read_feature_log(tmp_path / "s.json")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.filterwarnings("ignore:.*all labels are 0")
+def test_partial_results_of_solr_cause_a_warning(tmp_path: Path) -> None:
+    response = solr(*SOLR_DOCUMENTS)
+    response["responseHeader"]["partialResults"] = True
+    (tmp_path / "s.json").write_text(json.dumps(response))
+    with pytest.warns(fp.FirstpageWarning, match="hits may be missing"):
+        fp.read_feature_log(tmp_path / "s.json")
+
+
+def test_ranking_of_the_engine_is_written(tmp_path: Path, run) -> None:  # noqa: F811
+    """Hits without logged features count: it is what users saw."""
+    scores = [3.0, 2.0, 1.0]
+    hits = [{**hit(d, x=1.0), "_score": s} for d, s in zip("cab", scores, strict=True)]
+    hits[1].pop("fields")
+    equal = [hit(d, x=1.0) for d in "zya"]
+    lines = [{"query": "q 1", "response": response(*hits)},
+             {"query": "r", "response": response(*equal)}]  # fmt: skip
+    log = tmp_path / "log.jsonl"
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = run("import", "feature-log", log, "-o", tmp_path / "d.csv", "--run", tmp_path / "b.run")
+    assert done.returncode == 0, done.stderr
+    assert "in 1 of 2 queries the scores do not give the order of the hits" in done.stderr
+    before = fp.read_run(tmp_path / "b.run")
+    assert before.to_dict() == {
+        "q 1": {"c": 3.0, "a": 2.0, "b": 1.0}, "r": {"z": 3.0, "y": 2.0, "a": 1.0},
+    }  # fmt: skip
+    assert before.name == "engine"
+
+
+def test_run_needs_a_feature_log_and_its_own_file(tmp_path: Path, run) -> None:  # noqa: F811
+    done = run("import", "clicks", "c.csv", "-o", "v.csv", "--run", "b.run")
+    assert (done.returncode, "--run requires feature-log" in done.stderr) == (2, True)
+    log = tmp_path / "log.json"
+    log.write_text(json.dumps(response(hit("a", x=1))))
+    done = run("import", "feature-log", log, "-o", tmp_path / "d.csv", "--run", log)
+    assert done.returncode == 2
+    done = run("import", "feature-log", log, "-o", tmp_path / "d.txt", "--run", tmp_path / "d.txt")
+    assert (done.returncode, "name the same file" in done.stderr) == (2, True)
+    (tmp_path / "e.json").write_text(json.dumps(response()))
+    with pytest.raises(fp.DataError, match="no response has any hits"):
+        fp.read_logged_run(tmp_path / "e.json")

@@ -20,7 +20,9 @@ from firstpage.cli.help import documented_command
     "  --scores ours.scores --scores theirs.scores",
 )
 @click.argument("arguments", nargs=-1, metavar="MEASURE MEASURE [DATA]")
-@click.option("--qrels", type=options.FILE, help="Judgments in TREC format, instead of DATA.")
+@click.option(
+    "--qrels", type=options.FILE, help="Judgments (TREC qrels or truth.jsonl), instead of DATA."
+)
 @click.option(
     "--run", "--runs", "runs", type=options.FILE, multiple=True,
     help="Run in TREC format; repeat the option.",
@@ -89,7 +91,7 @@ def _read(files: list[Path], settings: dict[str, Any]) -> tuple[dict[str, Any], 
     system_files = [*(runs or scores), *files]
     if len(system_files) < 2:
         raise click.UsageError("give at least two rankings; there is only one.")
-    truth: Any = shared.read_truth(data, qrels)
+    truth: Any = shared.read_truth(data, qrels, bool(runs))
     systems = shared.read_systems(system_files, truth, bool(runs))
     return systems, shared.as_qrels(truth) if runs else truth
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from firstpage.cli import options
+from firstpage.cli import options, shared
 from firstpage.errors import DataError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ranking_options = options.combine(
     click.option(
         "--qrels", type=options.FILE,
-        help="Judgments in TREC format, if `left` and `right` name documents or runs.",
+        help="Judgments (TREC qrels or truth.jsonl), if `left` and `right` name documents or runs.",
     ),
     click.option(
         "--run", "runs", multiple=True, type=options.FILE,
@@ -35,14 +35,14 @@ def read(
     path: Path, qrels: Path | None, runs: tuple[Path, ...], grades: str | None, pool: bool = False
 ) -> Preferences:
     """Read preferences or a pool; documents are looked up in the judgments, if there are any."""
-    from firstpage.data.formats.trec import read_qrels, read_run
+    from firstpage.data.formats.trec import read_run
     from firstpage.data.preferences.files import read_preferences
 
     runs_by_name = {run.stem: read_run(run) for run in runs}
     if len(runs_by_name) < len(runs):
         raise DataError("two runs have the same name; rename one file.")
     return read_preferences(
-        path, qrels=None if qrels is None else read_qrels(qrels), runs=runs_by_name, pool=pool,
+        path, qrels=shared.read_qrels_option(qrels), runs=runs_by_name, pool=pool,
         grades=None if grades is None else _parse_grades(grades),
     )  # fmt: skip
 

@@ -13,6 +13,7 @@ import shutil
 import warnings
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,7 +21,7 @@ import numpy as np
 
 from firstpage.data.dataset import INTERLEAVED, Dataset, data_warnings, warn_about
 from firstpage.data.formats.letor_reader import LetorReader
-from firstpage.data.formats.letor_writer import check_writable, letor_text
+from firstpage.data.formats.letor_writer import check_writable, header_text, letor_text
 from firstpage.data.ids import Ids
 from firstpage.data.io.files import read_all, write_bytes
 from firstpage.data.io.json_files import json_digest
@@ -31,7 +32,7 @@ from firstpage.kernels.parsing.numbers import fallback_number, powers
 from firstpage.types import Array, Bytes, Floats, Progress
 
 MIN_CACHED_BYTES = 1 << 20  # smaller files are not worth a cache entry
-CACHE_FORMAT = 4
+CACHE_FORMAT = 5
 CacheLocation = bool | Literal["beside"] | str | os.PathLike[str]
 """True: the cache folder; "beside": next to the file; a path: that folder; False: no cache."""
 
@@ -48,7 +49,8 @@ def read_letor(
 ) -> Dataset:
     """Read a LETOR file, plain or compressed (`.gz`, `.xz`, `.zst`).
 
-    A feature that a line does not name is 0; `nan` and LETOR's `NULL` are NaN.
+    A feature that a line does not name is 0; `nan` and LETOR's `NULL` are NaN.  Comments such as
+    `#1: bm25` at the top of the file name the features.
 
     Parameters
     ----------
@@ -60,7 +62,8 @@ def read_letor(
         Whether to return a CSR array.  By default one is chosen if a dense array would be mostly
         zeros.
     n_features : int, optional
-        The number of features.  By default it is the largest feature number in the file.
+        The number of features.  By default it is the largest feature number in the file, or the
+        number of names if there are more.
     zero_based : bool, optional
         Whether features count from 0.  By default they do if a feature 0 occurs.
     cache : bool, "beside" or path, default True
@@ -111,15 +114,21 @@ def read_letor(
     if cache is not False and file.is_file() and file.stat().st_size >= MIN_CACHED_BYTES:
         entry = CacheEntry(file, cache, options)
         if (arrays := entry.load()) is not None:
-            warn_about(str(file), json.loads(arrays["remarks"].tobytes()))
-            return dataset_from_arrays(arrays, str(file))
+            stored = json.loads(arrays["record"].tobytes())
+            warn_about(str(file), stored["warnings"])
+            names = stored["feature_names"]
+            data = dataset_from_arrays(arrays, str(file))
+            return data if names is None else replace(data, feature_names=tuple(names))
     reader = LetorReader(file, feature_type, sparse, n_features, zero_based)
     dataset = reader.read(progress)
     messages = data_warnings(dataset)
     warn_about(str(file), messages)
     if entry is not None:
-        remarks = json.dumps([*reader.warnings, *messages]).encode()
-        entry.save(dataset_to_arrays(dataset) | {"remarks": np.frombuffer(remarks, np.uint8)})
+        record = {
+            "warnings": [*reader.warnings, *messages], "feature_names": dataset.feature_names,
+        }  # fmt: skip
+        stored_bytes = np.frombuffer(json.dumps(record).encode(), np.uint8)
+        entry.save(dataset_to_arrays(dataset) | {"record": stored_bytes})
     return dataset
 
 
@@ -130,7 +139,7 @@ def write_letor(data: Dataset | Iterable[Dataset], path: str | os.PathLike[str])
     """Write LETOR text that reads back to equal numbers; the suffix selects the compression.
 
     Numbers are written with as few digits as their type needs, in the form of Python's `repr`
-    without a final `.0`.
+    without a final `.0`.  If features have names, the file begins with comments such as `#1: bm25`.
 
     Parameters
     ----------
@@ -143,7 +152,8 @@ def write_letor(data: Dataset | Iterable[Dataset], path: str | os.PathLike[str])
     Raises
     ------
     DataError
-        If an id cannot be written to a LETOR file, or a label is not finite.
+        If an id or a feature name cannot be written to a LETOR file, a label is not finite, or
+        datasets of an iterable have different feature names.
 
     Examples
     --------
@@ -157,8 +167,13 @@ def write_letor(data: Dataset | Iterable[Dataset], path: str | os.PathLike[str])
     True
     """
     with write_bytes(Path(path)) as out:
-        for block in [data] if isinstance(data, Dataset) else data:
+        for number, block in enumerate([data] if isinstance(data, Dataset) else data):
             check_writable(block)
+            if not number:
+                names = block.feature_names
+                out.write(header_text(names or ()))
+            elif block.feature_names != names:
+                raise DataError(f"{block.source}: its feature names differ from those before.")
             for text in letor_text(block):
                 out.write(text)
 

@@ -24,6 +24,7 @@ from firstpage.types import Array, Bytes, Ints, Progress
 CHUNK_BYTES = 1 << 20
 MIN_LINES_TO_COMPARE = 3  # what fewer lines have in common may be a coincidence
 LINE_FEED, BLANK = 10, 32
+FEATURE_NAME = re.compile(rb"#\s*(\d{1,10})\s*:\s*(.*)")  # a line of the header: `#1: bm25`
 
 ERROR_MESSAGES = {
     kernel.BAD_LABEL: (
@@ -136,6 +137,9 @@ class LetorReader:
         self.unterminated = False  # no line feed at the end of the file
         self.line_sizes = _LineSizes()
         self.warnings: list[str] = []
+        self.header: list[tuple[int, str]] = []  # numbers and names of features
+        self.in_header = True
+        self.names: tuple[str, ...] | None = None
         self._reset(sparse)
 
     def _reset(self, sparse: bool | None) -> None:
@@ -192,6 +196,8 @@ class LetorReader:
 
     def _parse(self, b: _Buffers, size: int) -> None:
         """Parse the first `size` bytes of the text, which are complete lines."""
+        if self.in_header:
+            self._read_header(bytes(b.text[:size]))
         state = self.state
         state[kernel.LINES] = 0
         code = kernel.parse_letor(
@@ -216,6 +222,49 @@ class LetorReader:
         self.rows += rows
         self.lines += int(state[kernel.LINES])
 
+    def _read_header(self, text: bytes) -> None:
+        """Collect the names of features in the comments before the first document."""
+        start = 0
+        while start < len(text):
+            end = text.index(b"\n", start)
+            line = text[start:end].strip()
+            if line and not line.startswith(b"#"):
+                self.in_header = False
+                self._set_names()
+                return
+            if match := FEATURE_NAME.fullmatch(line):
+                self.header.append((int(match[1]), match[2].decode("utf-8", "surrogateescape")))
+            start = end + 1
+
+    def _set_names(self) -> None:
+        """Accept names of features that count from 0 or 1 without gaps; else warn."""
+        numbers, names = [n for n, _ in self.header], [name for _, name in self.header]
+        if not numbers:
+            return
+        first = 0 if self.zero_based else 1
+        if self.zero_based is None and numbers[0] == 0:
+            first = 0
+        if numbers != list(range(first, first + len(numbers))):
+            problem = f"are not numbered {first}, {first + 1}, .."
+        elif len(set(names)) < len(names) or not all(names):
+            problem = "are empty or not distinct"
+        elif self.n_features is not None and len(names) != self.n_features:
+            problem = f"are {len(names)} for n_features={self.n_features}"
+        else:
+            self.names, self.first = tuple(names), first
+            return
+        self._ignore_names(f"the feature names in its first lines {problem}")
+
+    def _ignore_names(self, problem: str) -> None:
+        self.names = None
+        self.warnings.append(f"{problem}; they are ignored.")
+        warn_about(str(self.path), self.warnings[-1:], stacklevel=7)
+
+    @property
+    def min_width(self) -> int | None:
+        """The smallest number of features, if it is known."""
+        return self.n_features if self.names is None else len(self.names)
+
     def _add_features(self, b: _Buffers, size: int, rows: int, values: int) -> None:
         smallest, largest = int(self.state[kernel.MIN_INDEX]), int(self.state[kernel.MAX_INDEX])
         if smallest < self.first:
@@ -229,7 +278,11 @@ class LetorReader:
                 )
             self.sink.shift()  # so far features counted from 1: insert feature 0 in front
             self.first = 0
-        width = max(largest + 1 - self.first, self.n_features or 0)
+            self._drop_names(b, size, int(np.argmin(b.indices[:values])))
+        width = max(largest + 1 - self.first, self.min_width or 0)
+        if self.names is not None and width > len(self.names):
+            over = int(np.argmax(b.indices[:values] - self.first >= len(self.names)))
+            self._drop_names(b, size, over)
         if self.n_features is not None and width > self.n_features:
             over = int(np.argmax(b.indices[:values] - self.first >= self.n_features))
             self._raise_value(
@@ -254,6 +307,18 @@ class LetorReader:
                 b, size, overflow,
                 f"{b.values[overflow]} does not fit into float32; read it with dtype='float64'.",
             )  # fmt: skip
+
+    def _drop_names(self, b: _Buffers, size: int, value: int) -> None:
+        """Ignore the names since a feature has none; an error if datasets with names were taken."""
+        if self.names is None:
+            return
+        number = int(b.indices[value])
+        if self.datasets_taken:
+            message = f"feature {number} has no name, unlike the {len(self.names)} above."
+            self._raise_value(b, size, value, message)
+        self._ignore_names(
+            f"the first lines name {len(self.names)} features, and feature {number} has no name"
+        )
 
     def _add_queries(self, b: _Buffers, count: int) -> None:
         names = b.query_names[: self.state[kernel.QID_BYTES]].tobytes()
@@ -303,7 +368,7 @@ class LetorReader:
             self.warnings.append(
                 f"may be truncated: its last line does not end in a line feed, and has {defect}."
             )
-            warn_about(str(self.path), self.warnings, stacklevel=5)
+            warn_about(str(self.path), self.warnings[-1:], stacklevel=5)
 
     def _check_labels(self, b: _Buffers, size: int, rows: int) -> None:
         finite = np.isfinite(b.labels[:rows])
@@ -377,7 +442,7 @@ class LetorReader:
         if any(chunk.any() for chunk in self.id_sizes):
             ends = np.cumsum(np.concatenate(self.id_sizes), dtype=np.int64)
             ids = Ids.from_packed(np.concatenate(self.id_bytes), ends)
-        X = self.sink.finish(self.n_features)
+        X = self.sink.finish(self.min_width)
         order = None
         if len(self.queries) < len(self.segments):
             warnings.warn(INTERLEAVED.format(source=self.path), FirstpageWarning, stacklevel=4)
@@ -385,4 +450,4 @@ class LetorReader:
             X, y = X[order], y[order]
             ids = None if ids is None else ids[order].compact()
         queries = Ids.from_values(self.queries)
-        return Dataset(X, y, offsets, queries, ids, None, str(self.path), order)
+        return Dataset(X, y, offsets, queries, ids, self.names, str(self.path), order)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from firstpage.data.dataset import Dataset
-from firstpage.data.ids import BLANKS, Ids, check_identifier
+from firstpage.data.ids import Ids, encode_text
 from firstpage.errors import DataError
 from firstpage.kernels import formatting
 from firstpage.types import Bytes, Ints, Words
@@ -35,11 +35,27 @@ def check_writable(data: Dataset) -> None:
     suspects.append(formatting.find_separator(names.data, names.starts, names.ends, ord("#")))
     for query in suspects:
         if query >= 0:
-            check_identifier(names[query], "query id", "a LETOR file", BLANKS + "#")
+            raise _not_writable(names[query], "query id", "a blank or #")
     if ids is not None:  # an empty one is left out
         row = formatting.find_separator(ids.data, ids.starts, ids.ends, ord("\n"))
         if row >= 0:
-            check_identifier(ids[row], "document id", "a LETOR file")
+            raise _not_writable(ids[row], "document id", "a blank")
+
+
+def _not_writable(name: str, kind: str, separator: str) -> DataError:
+    reason = f"it has {separator}" if name else "it is empty"
+    return DataError(
+        f"the {kind} {name!r} cannot be written to a LETOR file ({reason}); write .parquet or "
+        ".npz instead."
+    )
+
+
+def header_text(names: Sequence[str]) -> bytes:
+    """Return lines `#1: name` that name the features, as Terrier writes them."""
+    for name in names:
+        if name != name.strip() or not name or "\n" in name or "\r" in name:
+            raise _not_writable(name, "feature name", "a line end, or a blank at its start or end")
+    return encode_text("".join(f"#{number}: {name}\n" for number, name in enumerate(names, 1)))
 
 
 def letor_text(data: Dataset) -> Iterator[memoryview]:

@@ -11,12 +11,14 @@ from firstpage.data.dataset import Dataset
 from firstpage.data.formats.letor import read_letor, write_letor
 from firstpage.data.formats.tables import read_npz, read_table, write_npz, write_table
 from firstpage.data.formats.trec import Qrels, Run, read_qrels, read_run, write_qrels, write_run
+from firstpage.data.formats.truth_file import read_truth
 from firstpage.data.io.files import check_readable, open_bytes, suffix_of
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.kernels.parsing.numbers import fallback_number
 from firstpage.types import Progress
 
-FORMATS = ("letor", "qrels", "run", "parquet", "csv", "arrow", "npz")
+FORMATS = ("letor", "qrels", "run", "parquet", "csv", "arrow", "npz", "truth")
+TRUTH_SUFFIXES = (".jsonl", ".ndjson")
 SUFFIXES = {
     ".txt": "letor", ".letor": "letor", ".svm": "letor", ".svmlight": "letor", ".dat": "letor",
     ".libsvm": "letor", ".qrels": "qrels", ".qrel": "qrels", ".run": "run", ".trec": "run",
@@ -45,12 +47,17 @@ def format_of(path: str | os.PathLike[str], writing: bool = False) -> str:
         )
     if named in ("npz", "arrow", "parquet", "csv"):
         return named
+    if suffix_of(file)[0] in TRUTH_SUFFIXES:
+        return "truth"
     with open_bytes(file) as (stream, _):
-        words = _first_words(stream.read(1 << 16))
+        line = _first_line(stream.read(1 << 16))
+    words = line.split()
     if suffix_of(file)[0] == ".tsv" and words and not any(map(_is_number, words)):
         return "csv"  # the first line is a header
     if len(words) >= 2 and words[1].startswith(b"qid:"):
         return "letor"
+    if line.count(b"\t") in (len(Qrels.fields) - 1, len(Run.fields) - 1):
+        words = [field.strip() for field in line.split(b"\t")]
     if len(words) >= 5 and words[1].upper() == b"Q0":
         return "run"
     if len(words) == 4:
@@ -65,12 +72,10 @@ def format_of(path: str | os.PathLike[str], writing: bool = False) -> str:
     return named
 
 
-def _first_words(head: bytes) -> list[bytes]:
-    for line in head.splitlines():
-        words = line.split()
-        if words and not words[0].startswith(b"#"):
-            return words
-    return []
+def _first_line(head: bytes) -> bytes:
+    """Return the first line that is neither blank nor a comment."""
+    lines = (line.strip() for line in head.splitlines())
+    return next((line for line in lines if line and not line.startswith(b"#")), b"")
 
 
 def _is_number(word: bytes) -> bool:
@@ -90,7 +95,7 @@ def read(
     ----------
     path : path
         The file.
-    format : {"letor", "qrels", "run", "parquet", "csv", "arrow", "npz"}, optional
+    format : {"letor", "qrels", "run", "parquet", "csv", "arrow", "npz", "truth"}, optional
         The format.  By default it is detected from the suffix and the first line.
     progress : callable, optional
         Called with the number of bytes read so far and the size of the file (LETOR only).
@@ -127,9 +132,41 @@ def read(
         return read_qrels(path)
     if kind == "run":
         return read_run(path)
+    if kind == "truth":
+        return read_truth(path)
     if kind == "npz":
         return read_npz(path, labeled)
     return read_table(path, kind=kind, labeled=labeled, **options)
+
+
+def read_judgments(path: str | os.PathLike[str], confidences: bool = True) -> Qrels:
+    """Read judgments of any kind: TREC qrels, or a truth file of the labeling application.
+
+    `confidences` is that of `read_truth`.  Other kinds of files are refused by name.
+    """
+    file = Path(path)
+    suffix = suffix_of(file)[0]
+    if suffix in TRUTH_SUFFIXES:
+        return read_truth(file, confidences)
+    if suffix in (".csv", ".tsv"):
+        raise DataError(
+            f"{file}: judgments are read from TREC qrels and truth.jsonl, not from a table; "
+            "`firstpage import quepid` converts ratings."
+        )
+    if SUFFIXES.get(suffix) in ("parquet", "arrow", "npz"):
+        raise DataError(f"{file}: is a data file, not judgments (TREC qrels or truth.jsonl).")
+    check_readable(file)
+    if file.is_file():  # a pipe can be read only once
+        with open_bytes(file) as (stream, _):
+            line = _first_line(stream.read(1 << 16))
+        if line.startswith(b"{"):
+            return read_truth(file, confidences)
+        if line.split()[1:2] and line.split()[1].startswith(b"qid:"):
+            raise DataError(
+                f"{file}: is LETOR text, which has its own labels, not judgments (TREC qrels or "
+                "truth.jsonl)."
+            )
+    return read_qrels(file)
 
 
 def write(
@@ -162,6 +199,8 @@ def write(
     {'q': {'d': 1.0}}
     """
     kind = _known_format(format) if format else format_of(path, writing=True)
+    if kind == "truth":
+        raise DataError("truth files come from `firstpage label export`; write qrels instead.")
     if kind == "run":
         if not isinstance(data, Run):
             raise DataError(
@@ -174,6 +213,12 @@ def write(
         return write_qrels(data, path)
     if not isinstance(data, Dataset):
         raise DataError(f"{type(data).__name__} has no features, which {kind} files need.")
+    if data.query_weights is not None:
+        warnings.warn(
+            f"{os.fspath(path)}: {kind} files do not store the weights of queries (confidences).",
+            FirstpageWarning,
+            stacklevel=2,
+        )
     if data.recipe is not None and kind not in ("parquet", "npz"):
         warnings.warn(
             f"{os.fspath(path)}: {kind} files do not store how the features were computed, so a "

@@ -2,6 +2,10 @@
 
 Files are read at once into columns; uploads are read line by line, with limits.  Both accept the
 same lines and raise the same errors.
+
+Fields are separated by blanks.  A line with exactly one tab between its fields (3 in qrels, 5 in
+runs) is split at the tabs instead, so ids may contain blanks.  Such files are written where an id
+contains a blank; trec_eval does not read them.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ import math
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -20,17 +24,21 @@ from firstpage.data.dataset import INTERLEAVED, Dataset
 from firstpage.data.formats.row_reader import ByteStream, ReadLimits, read_lines
 from firstpage.data.groups import (
     check_offsets,
+    check_query_weights,
     duplicate_rows,
     group_rows,
     offsets_from_lengths,
+    query_rows,
 )
-from firstpage.data.ids import Ids, check_identifier, encode_text
+from firstpage.data.ids import BLANKS, Ids, check_identifier, encode_text
 from firstpage.data.io.files import read_all, write_bytes
 from firstpage.errors import DataError, FirstpageWarning, location
+from firstpage.kernels.formatting import find_separator
 from firstpage.kernels.parsing import trec as kernel
 from firstpage.kernels.parsing.numbers import fallback_number, powers
 from firstpage.types import Bytes, Floats, Ints
 
+TAB, LINE_FEED = 9, 10
 ColumnType = TypeVar("ColumnType", bound="Column")
 
 
@@ -194,7 +202,19 @@ class Column:
             for query, lo, hi in zip(self.queries, ends, ends[1:], strict=False)
         }
 
+    def select_queries(self, queries: Ints) -> Self:
+        """Return the queries of these numbers, in this order."""
+        rows = query_rows(self.offsets, queries)
+        return replace(
+            self,
+            queries=self.queries[queries],
+            offsets=offsets_from_lengths(np.diff(self.offsets)[queries]),
+            docids=self.docids[rows],
+            values=self.values[rows],
+        )
 
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Qrels(Column):
     """Relevance judgments: one grade per judged document.
 
@@ -212,6 +232,8 @@ class Qrels(Column):
         A name, optional.
     source : str, default ""
         The file that the judgments were read from.
+    query_weights : ndarray of shape (n_queries,), optional
+        The weight of each query in training, such as the confidence of its judgments.
 
     Attributes
     ----------
@@ -226,8 +248,20 @@ class Qrels(Column):
     (1, {'q1': {'a': 2.0, 'b': 0.0}})
     """
 
-    value_name = "grade"
-    fields = ("query", "iteration", "document", "grade")
+    value_name: ClassVar[str] = "grade"
+    fields: ClassVar[tuple[str, ...]] = ("query", "iteration", "document", "grade")
+
+    query_weights: Floats | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_query_weights(self.query_weights, len(self), self.source or "judgments")
+
+    def select_queries(self, queries: Ints) -> Self:
+        """Return the queries of these numbers, in this order."""
+        weights = self.query_weights
+        selected = super(Qrels, replace(self, query_weights=None)).select_queries(queries)
+        return replace(selected, query_weights=None if weights is None else weights[queries])
 
     @property
     def labels(self) -> Floats:
@@ -346,7 +380,7 @@ def read_uploaded_rows(
     """Yield the location (file:line), query, document and finite value of each line."""
     value_field = kind.fields.index(kind.value_name)
     for number, line in read_lines(name, stream, limits):
-        words = line.encode().split()
+        words = split_fields(line.encode(), kind)
         if not words:
             continue
         if len(words) <= value_field:
@@ -359,10 +393,45 @@ def read_uploaded_rows(
         yield location(name, number), words[0].decode(), words[2].decode(), value
 
 
+def split_fields(line: bytes, kind: type[Column]) -> list[bytes]:
+    """Return the fields of a line, split at its tabs if it has one between any two fields."""
+    if line.count(b"\t") != len(kind.fields) - 1:
+        return line.split()
+    return [field for field in map(bytes.strip, line.split(b"\t")) if field]
+
+
+def _hide_blanks(text: Bytes, kind: type[Column]) -> Bytes:
+    """Return the text with placeholders for the blanks inside fields that tabs separate.
+
+    Blanks then separate all fields, as the kernel expects.  The length of the text does not change.
+    """
+    tabs = np.flatnonzero(text == TAB)
+    if not len(tabs):
+        return text
+    blank = (text == 32) | ((text >= 11) & (text <= 13))
+    line_feeds = np.flatnonzero(text == LINE_FEED)
+    tabs_per_line = np.diff(np.searchsorted(tabs, line_feeds), prepend=0)
+    tabbed = tabs_per_line == len(kind.fields) - 1
+    blank &= np.repeat(tabbed, np.diff(line_feeds, prepend=-1))
+    edges = np.flatnonzero(np.diff(blank.view(np.int8), prepend=0, append=0))
+    starts, ends = edges[::2], edges[1::2]  # of runs of blanks; a line feed ends the text
+    around = np.stack([text[starts - 1], text[ends]])
+    inside = ((around != TAB) & (around != LINE_FEED)).all(axis=0)
+    if not inside.any():
+        return text
+    change = np.zeros(len(text), np.int8)
+    change[starts[inside]], change[ends[inside]] = 1, -1
+    hidden = text.copy()
+    positions = np.flatnonzero(np.cumsum(change, dtype=np.int8))
+    hidden[positions] = text[positions] % 8 + 1  # distinct, and neither blanks nor line feeds
+    return hidden
+
+
 def _read(cls: type[ColumnType], path: Path) -> ColumnType:
     """Return the column of a TREC file."""
     raw = read_all(path)
-    text = np.frombuffer(raw if raw.endswith(b"\n") else raw + b"\n", np.uint8)
+    original = np.frombuffer(raw if raw.endswith(b"\n") else raw + b"\n", np.uint8)
+    text = _hide_blanks(original, cls)
     n_lines = int(np.count_nonzero(text == 10))
     query, starts, ends, values = (np.empty(n_lines, t) for t in "qqqd")
     ranks = np.empty(n_lines, np.int64)
@@ -379,7 +448,7 @@ def _read(cls: type[ColumnType], path: Path) -> ColumnType:
         state,
     )  # fmt: skip
     if code:
-        raise _error(cls, path, text, code, state)
+        raise _error(cls, path, original, text, code, state)
     rows, queries = int(state[kernel.ROWS]), int(state[kernel.QUERIES])
     if not rows:
         raise DataError(f"{path}: contains no {cls.value_name}s.")
@@ -387,21 +456,21 @@ def _read(cls: type[ColumnType], path: Path) -> ColumnType:
         value = fallback_number(bytes(text[start:end]))
         if value is None:
             state[kernel.ERROR_AT] = start
-            raise _error(cls, path, text, kernel.BAD_NUMBER, state)
+            raise _error(cls, path, original, text, kernel.BAD_NUMBER, state)
         values[row] = value
     _check_not_nan(path, text, values[:rows], starts, cls.value_name)
     query = query[:rows]
     if cls is Run:
         _check_ranks(path, query, ranks[:rows], values[:rows])
-    docids = Ids(text, starts[:rows], ends[:rows], hashes[:rows])
+    docids = Ids(original, starts[:rows], ends[:rows], hashes[:rows] if text is original else None)
     values = values[:rows]
     if not np.all(query[1:] >= query[:-1]):
         warnings.warn(INTERLEAVED.format(source=path), FirstpageWarning, stacklevel=3)
         order = np.argsort(query, kind="stable")
         docids, values = docids[order], values[order]
     offsets = offsets_from_lengths(np.bincount(query, minlength=queries))
-    names = Ids(text, query_starts[:queries].copy(), query_ends[:queries].copy())
-    tag = _tag(text) if cls is Run else ""
+    names = Ids(original, query_starts[:queries].copy(), query_ends[:queries].copy())
+    tag = _tag(original) if cls is Run else ""
     return cls(names, offsets.astype(np.int64), docids, values, tag, str(path))
 
 
@@ -434,7 +503,7 @@ def _check_ranks(path: Path, query: Ints, ranks: Ints, scores: Floats) -> None:
 def _tag(text: Bytes) -> str:
     """Return the tag: the sixth field of the first line."""
     for line in bytes(text[:4096]).split(b"\n"):
-        words = line.split()
+        words = split_fields(line, Run)
         if words:
             return words[5].decode("utf-8", "replace") if len(words) > 5 else ""
     return ""
@@ -448,7 +517,10 @@ def _check_not_nan(path: Path, text: Bytes, values: Floats, starts: Ints, name: 
         raise DataError(f"{location(path, line)}: the {name} is not a number (NaN).")
 
 
-def _error(kind: type[Column], path: Path, text: Bytes, code: int, state: Ints) -> DataError:
+def _error(
+    kind: type[Column], path: Path, original: Bytes, text: Bytes, code: int, state: Ints
+) -> DataError:
+    """Return the error of the kernel; `text` is the original with hidden blanks."""
     pos = int(state[kernel.ERROR_AT])
     before = bytes(text[:pos])
     line, column = before.count(b"\n") + 1, pos - (before.rfind(b"\n") + 1) + 1
@@ -457,7 +529,8 @@ def _error(kind: type[Column], path: Path, text: Bytes, code: int, state: Ints) 
         return _too_few_fields(kind, where, int(state[kernel.FIELD]))
     if code == kernel.TOO_MANY:
         return _too_many_fields(kind, where)
-    return _not_a_number(kind, where, bytes(text[pos : pos + 60]).split()[0])
+    word = bytes(text[pos : pos + 60]).split()[0]
+    return _not_a_number(kind, where, bytes(original[pos : pos + len(word)]))
 
 
 def _too_few_fields(kind: type[Column], where: str, count: int) -> DataError:
@@ -485,6 +558,9 @@ def _not_a_number(kind: type[Column], where: str, word: bytes) -> DataError:
 def write_qrels(qrels: Qrels | Dataset, path: str | os.PathLike[str]) -> None:
     """Write judgments: lines of `query 0 document grade`.
 
+    Fields are separated by blanks, or by tabs if an id contains a blank; a warning says that
+    trec_eval does not read such a file.
+
     Parameters
     ----------
     qrels : Qrels or Dataset
@@ -496,7 +572,7 @@ def write_qrels(qrels: Qrels | Dataset, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     DataError
-        If an id has a space in it, or a document occurs twice in a query.
+        If an id is empty or contains a tab or a line end, or a document occurs twice in a query.
 
     Examples
     --------
@@ -509,20 +585,27 @@ def write_qrels(qrels: Qrels | Dataset, path: str | os.PathLike[str]) -> None:
     1
     """
     table = qrels if isinstance(qrels, Column) else to_qrels(qrels)
-    ends = table.offsets.tolist()
-    _check_names(table)
     with write_bytes(Path(path)) as out:
-        for query, lo, hi in zip(table.queries, ends, ends[1:], strict=False):
-            rows = zip(table.docids[slice(lo, hi)], table.values[lo:hi].tolist(), strict=True)
-            out.write(
-                encode_text("".join(f"{query} 0 {doc} {_grade_text(v)}\n" for doc, v in rows))
-            )
+        for text in qrels_text(table, path):
+            out.write(encode_text(text))
+
+
+def qrels_text(table: Column, target: str | os.PathLike[str]) -> Iterator[str]:
+    """Yield the lines of each query of judgments; `target` is what messages call the file."""
+    separator = _field_separator(table, target)
+    ends = table.offsets.tolist()
+    for query, lo, hi in zip(table.queries, ends, ends[1:], strict=False):
+        rows = zip(table.docids[slice(lo, hi)], table.values[lo:hi].tolist(), strict=True)
+        lines = (separator.join((query, "0", doc, _grade_text(v))) + "\n" for doc, v in rows)
+        yield "".join(lines)
 
 
 def write_run(run: Run, path: str | os.PathLike[str]) -> None:
     """Write a run: lines of `query Q0 document rank score tag`, best score first.
 
-    Documents of equal score are written by descending id, trec_eval's order.
+    Documents of equal score are written by descending id, trec_eval's order.  Fields are separated
+    by blanks, or by tabs if an id contains a blank; a warning says that trec_eval does not read
+    such a file.
 
     Parameters
     ----------
@@ -534,7 +617,8 @@ def write_run(run: Run, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     DataError
-        If an id or the tag has a space in it, or a document occurs twice in a query.
+        If an id is empty or contains a tab or a line end, the tag contains a blank, or a document
+        occurs twice in a query.
 
     Examples
     --------
@@ -548,20 +632,24 @@ def write_run(run: Run, path: str | os.PathLike[str]) -> None:
     """
     ends = run.offsets.tolist()
     tag = run.name or "firstpage"
-    _check_names(run)
+    separator = _field_separator(run, path)
     check_identifier(tag, "tag", "a TREC file")
     with write_bytes(Path(path)) as out:
         for query, lo, hi in zip(run.queries, ends, ends[1:], strict=False):
             rows = zip(run.values[lo:hi].tolist(), run.docids[slice(lo, hi)], strict=True)
             lines = (
-                f"{query} Q0 {doc} {rank} {score!r} {tag}\n"
+                separator.join((query, "Q0", doc, str(rank), repr(score), tag)) + "\n"
                 for rank, (score, doc) in enumerate(sorted(rows, reverse=True), 1)
             )
             out.write(encode_text("".join(lines)))
 
 
-def _check_names(table: Column) -> None:
-    """Refuse what a TREC file cannot represent: ids with spaces, repeated documents."""
+def _field_separator(table: Column, target: str | os.PathLike[str]) -> str:
+    """Return a blank, or a tab if an id contains a blank, with a warning.
+
+    Raises an error for what a TREC file cannot represent: repeated documents, and ids that would
+    not be read back unchanged.
+    """
     duplicates = duplicate_rows(
         table.docids.hashes, table.offsets, np.ones(len(table.values), bool)
     )
@@ -572,9 +660,28 @@ def _check_names(table: Column) -> None:
             f"{table.source or table.name}: document {table.docids[row]!r} occurs twice in query "
             f"{query!r}, which a TREC file does not allow; drop one."
         )
+    example = ""
     for names, kind in ((table.queries, "query id"), (table.docids, "document id")):
+        filled = bool((names.ends > names.starts).all())
+        if filled and find_separator(names.data, names.starts, names.ends, TAB) < 0:
+            continue
         for name in names:
-            check_identifier(name, kind, "a TREC file")
+            if not name or name != name.strip(BLANKS) or any(c in "\t\n\r" for c in name):
+                raise DataError(
+                    f"the {kind} {name!r} cannot be written to a TREC file (it is empty, or has a "
+                    "tab, a line end or a blank at its start or end)."
+                )
+            if not example and any(c in BLANKS for c in name):
+                example = f"the {kind} {name!r}"
+    if not example:
+        return " "
+    warnings.warn(
+        f"{os.fspath(target)}: {example} contains a blank, so the fields are separated by tabs; "
+        "trec_eval does not read such a file.",
+        FirstpageWarning,
+        stacklevel=4,
+    )
+    return "\t"
 
 
 def _grade_text(value: float) -> str:

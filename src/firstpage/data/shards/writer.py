@@ -222,6 +222,8 @@ class _Writer:
             raise DataError(
                 f"{data.source}: its features or their type differ from those of earlier data."
             )
+        if data.query_weights is not None:
+            raise DataError(f"{data.source}: shards do not store the weights of queries.")
         if not np.isfinite(data.y).all():
             raise DataError(f"{data.source}: a label is not a finite number.")
         if data.is_sparse != self.first.is_sparse:

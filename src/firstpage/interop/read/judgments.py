@@ -19,7 +19,7 @@ from firstpage.data.formats.trec import Qrels
 from firstpage.data.ids import encode_text
 from firstpage.data.io.files import suffix_of, write_bytes
 from firstpage.errors import DataError, FirstpageWarning
-from firstpage.interop.read.rows import Json, Names, json_values, name_of, table_rows
+from firstpage.interop.read.rows import Json, identifier, json_values, name_of, table_rows
 
 RATING_COLUMNS = {
     "query": ("query", "query_text", "query text"),
@@ -31,7 +31,7 @@ RATING_COLUMNS = {
 def read_quepid(path: str | os.PathLike[str]) -> Qrels:
     """Read the ratings of Quepid's basic export.
 
-    Rows without a rating are dropped; blanks in queries and document ids become "_".
+    Rows without a rating are dropped.  The text of a query is its id.
 
     Parameters
     ----------
@@ -56,10 +56,9 @@ def read_quepid(path: str | os.PathLike[str]) -> Qrels:
     ...     path = pathlib.Path(folder, "ratings.csv")
     ...     _ = path.write_text("query,docid,rating\\nred shoes,d1,3\\n")
     ...     fp.read_quepid(path).to_dict()
-    {'red_shoes': {'d1': 3.0}}
+    {'red shoes': {'d1': 3.0}}
     """
     file = Path(path)
-    query, document = Names("query"), Names("document id")
     ratings: dict[str, dict[str, float]] = {}
     unrated = 0
     for where, row in table_rows(file, RATING_COLUMNS):
@@ -72,8 +71,9 @@ def read_quepid(path: str | os.PathLike[str]) -> Qrels:
             rating = math.nan
         if not math.isfinite(rating):
             raise DataError(f"{where}: the rating {row['rating']!r} is not a number.")
-        docs = ratings.setdefault(query(row["query"], where), {})
-        if docs.setdefault(document(row["document"], where), rating) != rating:
+        docs = ratings.setdefault(identifier(row["query"], "query", where), {})
+        document = identifier(row["document"], "document id", where)
+        if docs.setdefault(document, rating) != rating:
             raise DataError(
                 f"{where}: {row['document']!r} has another rating for {row['query']!r} "
                 "above; export one rating per document."

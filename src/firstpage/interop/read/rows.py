@@ -1,4 +1,4 @@
-"""Rows of foreign files, and names that TREC and LETOR files can contain."""
+"""Rows of foreign files, and the ids in them."""
 
 from __future__ import annotations
 
@@ -71,22 +71,9 @@ def name_of(value: Json) -> str:
     return name
 
 
-class Names:
-    """Replaces blanks in names, as TREC and LETOR files require: "red shoes" becomes red_shoes."""
-
-    def __init__(self, kind: str) -> None:
-        self.kind = kind  # for messages
-        self._originals: dict[str, str] = {}
-
-    def __call__(self, text: str, where: str) -> str:
-        """Return the name; raise an error if it is empty or equal to that of another text."""
-        text = text.replace("\ufeff", "")  # a byte order mark, which readers drop
-        name = "_".join(text.split())
-        if not name:
-            raise DataError(f"{where}: a {self.kind} is empty.")
-        other = self._originals.setdefault(name, " ".join(text.split()))
-        if other != " ".join(text.split()):
-            raise DataError(
-                f"{where}: {other!r} and {text!r} would both be called {name!r}; rename one."
-            )
-        return name
+def identifier(text: str, kind: str, where: str) -> str:
+    """Return an id without blanks around it; raise an error if it is empty."""
+    name = text.replace("\ufeff", "").strip()  # a byte order mark, which readers drop
+    if not name:
+        raise DataError(f"{where}: a {kind} is empty.")
+    return name

@@ -379,8 +379,13 @@ def with_weights(data: Dataset, sample_weight: object) -> InMemory:
     """Return training data with weights of documents or of queries.
 
     One number per query is the weight of the query.  So is one number per document where they are
-    equal within a query; where they differ, a document of weight 2 counts as two copies.
+    equal within a query; where they differ, a document of weight 2 counts as two copies.  The
+    weights of queries that the data have are multiplied with them.
     """
+    if data.query_weights is not None:
+        training = with_weights(replace(data, query_weights=None), sample_weight)
+        weights = training.each_query() * data.query_weights
+        return replace(training, query_weights=_check_positive(weights))
     if sample_weight is None:
         return InMemory(data)
     weight = np.asarray(sample_weight, np.float64)
