@@ -44,7 +44,7 @@ TOPICS = "help"  # prefix of the topics of help()
 
 MAX_WORDS = 400  # of a document; the rest is left out
 MIN_WORDS = 2  # shorter docstrings are not documents
-MIN_DOCUMENTS = 1000  # fewer: this Python has no docstrings
+MIN_DOCUMENTS = 3000  # fewer: this Python lacks docstrings
 ANSWER = 2  # lowest grade of a document that answers a question
 
 Document = dict[str, str | int]
@@ -105,8 +105,8 @@ def stdlib_collection() -> Collection:
     documents = tuple(_documents())
     if len(documents) < MIN_DOCUMENTS:
         raise DataError(
-            f"this Python has only {len(documents)} docstrings, which are the demo's documents; "
-            "run it without -OO and PYTHONOPTIMIZE."
+            f"this Python has only {len(documents):,} docstrings, which are the demo's documents; "
+            "run it without -OO and PYTHONOPTIMIZE, with a Python that was built with docstrings."
         )
     ids = {str(document["id"]) for document in documents}
     table: dict[str, dict[str, float]] = {}

@@ -14,6 +14,7 @@ from firstpage.demo.collection import Collection
 from firstpage.demo.output import Folder, StepPrinter
 from firstpage.demo.project import Grades, SimulatedAssessor
 from firstpage.labeling.statistics.study import Study
+from firstpage.text.index import Index
 from firstpage.web.analysis.figures import project_study
 from firstpage.web.analysis.truth import QueryTruth, truths
 from firstpage.web.app import LOCAL
@@ -23,8 +24,8 @@ from firstpage.web.store.projects import Project
 
 K = 5  # ranks of the first page
 DEPTH = 30  # candidates per question: all of them are judged
-STRATEGY = "adaptive(budget=30)"
-DOUBLE_EVERY = 6  # every n-th question is judged by two assessors
+STRATEGY = "tournament"
+DOUBLE_EVERY = 10  # every n-th question is judged by two assessors
 READER_QUESTIONS = 2  # questions for the reader
 BOOTSTRAP_ROUNDS = 200  # of the intervals of agreement
 GUIDELINES = (
@@ -81,21 +82,17 @@ class LabelingResult:
         return self.study.effort["pairs"].minutes.mean
 
 
-def create_questions_project(store: Store, folder: Folder, reader_judges: bool) -> Project:
+def create_questions_project(
+    store: Store, index: Index, folder: Folder, reader_judges: bool
+) -> Project:
     """Create the project with all candidates; the reader gets a few questions if they judge."""
     project = demo_project.create_project(
-        store, demo_project.QUESTIONS, "Python's documentation", GUIDELINES,
-        {
-            "queries": folder / "queries.jsonl", "run": folder / "candidates.run",
-            "collection": folder / "documents.jsonl",
-        },
-        DEPTH, setting={"k": K, "strategy": STRATEGY},
+        store, demo_project.QUESTIONS, "Python's documentation", GUIDELINES, index,
+        folder / "queries.jsonl", depth=DEPTH, setting={"k": K, "strategy": STRATEGY},
     )  # fmt: skip
     if reader_judges:
-        with store.read() as tx:
-            keys = [row["key"] for row in demo_project.of_project(tx, project.id)]
-        chosen = dict.fromkeys(keys[:READER_QUESTIONS], (LOCAL,))
-        demo_project.add_tasks(store, project, chosen)
+        keys = demo_project.query_keys(store, project)[:READER_QUESTIONS]
+        demo_project.add_tasks(store, project, dict.fromkeys(keys, (LOCAL,)))
     return project
 
 
@@ -104,8 +101,7 @@ def label_questions(
 ) -> LabelingResult:
     """Let simulated assessors judge the questions that the reader has not; return the labels."""
     by_reader = demo_project.finished_queries(store, project, LOCAL)
-    with store.read() as tx:
-        keys = [row["key"] for row in demo_project.of_project(tx, project.id)]
+    keys = demo_project.query_keys(store, project)
     others = [key for key in keys if key not in by_reader]
     total = demo_project.add_tasks(store, project, demo_project.assign_team(others, DOUBLE_EVERY))
     answers = collection.qrels.to_dict()

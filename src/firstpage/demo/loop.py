@@ -74,6 +74,7 @@ from firstpage.web.store.projects import Project
 HOST = "127.0.0.1"
 SEARCH_PORT_OFFSET = 10  # from the port of the labeling application
 MAX_FEATURES = 5  # of the model, in the terminal
+MAX_MISSING = 3  # names of missing answers that are printed
 TYPED = "how do i sort a dictionary"  # an example for the search page; not a question of the demo
 
 
@@ -211,7 +212,7 @@ def _run_steps(
     """Run all steps; return the path of the report."""
     with printer.step("Index Python's own documentation, and retrieve candidates"):
         index, candidates = _retrieve(collection, folder, printer)
-    project = create_questions_project(store, folder, judge or serve)
+    project = create_questions_project(store, index, folder, judge or serve)
     if judge:
         with printer.step("You judge"):
             wait_for_reader(store, project, folder, port, printer)
@@ -222,7 +223,7 @@ def _run_steps(
     with printer.step("Compute features, and train four rankers on the labels"):
         data = _features(index, collection, candidates, labels, folder, printer)
         runs = _rankings(index, collection, data, labels, folder, printer)
-    results = _evaluate(store, collection, candidates, labels, runs, folder, printer)
+    results = _evaluate(store, index, collection, candidates, labels, runs, folder, printer)
     with printer.step("Train the best ranker on all questions, and search with it"):
         best = results.compared.best
         fit_ranker(best, data).save(folder / "model.json")
@@ -260,8 +261,10 @@ def _retrieve(collection: Collection, folder: Folder, printer: StepPrinter) -> t
     if unmatched:
         printer.note(f"{unmatched} questions share no word with a document, and have no candidates")
     if collection.missing or collection.unanswered:
+        missing = collection.missing
+        more = f" and {len(missing) - MAX_MISSING} more" * (len(missing) > MAX_MISSING)
         printer.note(
-            f"this Python does not have {', '.join(collection.missing)}; "
+            f"this Python does not have {', '.join(missing[:MAX_MISSING])}{more}; "
             f"{len(collection.unanswered)} questions without another answer are left out"
         )
     printer.command("index", folder / "documents.jsonl", "-o", folder / INDEX, "--overwrite")
@@ -294,9 +297,8 @@ def _without_warnings() -> Iterator[None]:
 def _print_label_commands(folder: Folder, printer: StepPrinter) -> None:
     """Print how to label the same questions oneself, and how the labels were exported."""
     printer.command(
-        "label", "setup", "mine", "--queries", folder / "queries.jsonl", "--run",
-        folder / "candidates.run", "--collection", folder / "documents.jsonl", "--depth",
-        str(DEPTH), "--k", str(K), "--strategy", STRATEGY,
+        "label", "setup", "mine", "--index", folder / INDEX, "--queries",
+        folder / "queries.jsonl", "--depth", str(DEPTH), "--k", str(K), "--strategy", STRATEGY,
     )  # fmt: skip
     printer.command("label", "serve", "mine", "--open")
     printer.command(
@@ -348,8 +350,8 @@ def _rankings(
 
 
 def _evaluate(
-    store: Store, collection: Collection, candidates: Run, labels: LabelingResult, runs: Runs,
-    folder: Folder, printer: StepPrinter,
+    store: Store, index: Index, collection: Collection, candidates: Run, labels: LabelingResult,
+    runs: Runs, folder: Folder, printer: StepPrinter,
 ) -> DemoResults:  # fmt: skip
     """Compare the rankings, learn a measure, and aggregate."""
     answers, qrels = collection.qrels, ("--qrels", folder / "answers.qrels")
@@ -363,7 +365,7 @@ def _evaluate(
         printer.command("compare", *qrels, *listed, "--baseline", "bm25", *measures)
     title = "Learn a measure: simulated editors compare first pages side by side"
     with printer.step(title), _without_warnings():
-        measured = learn_measure(store, collection, runs, compared, folder, printer)
+        measured = learn_measure(store, index, collection, runs, compared, folder, printer)
         printer.note(sentences.learned_measure(measured, compared))
         _print_measure_commands(compared.best, folder, printer)
     title = "Aggregate: all four rankers vote (Supervised Kemeny)"
@@ -389,6 +391,11 @@ def _print_measure_commands(best: str, folder: Folder, printer: StepPrinter) -> 
     """Print how the preferences were exported, and how a measure is learned and used."""
     project = ("label", "export", folder.path, "--name", demo_project.PAGES)
     preferences, measure = folder / "preferences.jsonl", folder / "measure.json"
+    printer.command(
+        "label", "setup", "mine-pages", "--tool", "lists", "--index", folder / INDEX, "--queries",
+        folder / "queries.jsonl", "--run", folder.run(BASELINE), "--run", folder.run(best),
+        "--depth", str(K), "--qrels", folder / "answers.qrels",
+    )  # fmt: skip
     printer.command(*project, "--content", "preferences", "-o", preferences)
     printer.command("dcglearn", "learn", preferences, "--K", str(K), "--decreasing", "-o", measure)
     printer.command(

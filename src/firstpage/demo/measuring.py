@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.advisor import DCGComparison
 from firstpage.demo import project as demo_project
 from firstpage.demo.collection import Collection
 from firstpage.demo.labeling import K
-from firstpage.demo.output import Folder, StepPrinter, slug
+from firstpage.demo.output import Folder, StepPrinter
 from firstpage.demo.project import SimulatedEditor
 from firstpage.demo.rankings import (
     MAIN_MEASURE,
     BaselineComparison,
     Runs,
     difference,
-    first_pages,
 )
 from firstpage.measures.compare import Comparison, Difference, compare
 from firstpage.measures.registry import measure
+from firstpage.text.index import Index
 from firstpage.web.analysis.figures import project_study
 from firstpage.web.analysis.measure import learned_measure
 from firstpage.web.exports.make import export
@@ -68,20 +66,17 @@ class MeasureLearningResult:
 
 
 def learn_measure(
-    store: Store, collection: Collection, systems: Runs, compared: BaselineComparison,
-    folder: Folder, printer: StepPrinter,
+    store: Store, index: Index, collection: Collection, systems: Runs,
+    compared: BaselineComparison, folder: Folder, printer: StepPrinter,
 ) -> MeasureLearningResult:  # fmt: skip
     """Let editors compare first pages of the baseline and the best ranking; learn a measure."""
-    shown = {name: systems[name] for name in (compared.baseline, compared.best)}
-    keys = _write_pages(collection, shown, folder)
+    shown = [folder.run(name) for name in (compared.baseline, compared.best)]
     project = demo_project.create_project(
-        store, demo_project.PAGES, "First pages side by side", GUIDELINES,
-        {
-            "queries": folder / "queries.jsonl", "documents": folder / "lists.jsonl",
-            "qrels": folder / "answers.qrels",
-        },
+        store, demo_project.PAGES, "First pages side by side", GUIDELINES, index,
+        folder / "queries.jsonl", runs=shown, qrels=folder / "answers.qrels", depth=K,
         tool="lists", setting={"k": 1},
     )  # fmt: skip
+    keys = demo_project.query_keys(store, project)
     total = demo_project.add_tasks(store, project, demo_project.assign_team(keys, None))
     answers = collection.qrels.to_dict()
     team = {
@@ -110,28 +105,3 @@ def learn_measure(
         utility, fitted.judgments, study.effort["lists"].active / 60, fitted.comparison,
         comparison, max(means, key=lambda name: means[name]),
     )  # fmt: skip
-
-
-def _write_pages(collection: Collection, systems: Runs, folder: Folder) -> list[str]:
-    """Write the distinct first pages of each question in random order; return the questions."""
-    rng = np.random.default_rng(3)
-    titles = {str(document["id"]): document for document in collection.documents}
-    pages = {slug(name): first_pages(run, K) for name, run in systems.items()}
-    rows, keys = [], []
-    for query, _ in collection.queries:
-        distinct: dict[tuple[str, ...], str] = {}
-        for name, of_query in pages.items():
-            if query in of_query:
-                distinct.setdefault(tuple(of_query[query]), name)
-        if len(distinct) < 2:
-            continue  # all systems show the same page
-        keys.append(query)
-        listed = list(distinct.items())
-        for i in rng.permutation(len(listed)):
-            page, name = listed[i]
-            items = [
-                {"id": key, "title": key, "text": str(titles[key]["text"])[:200]} for key in page
-            ]
-            rows.append({"query": query, "document": name, "items": items})
-    folder.write_rows("lists.jsonl", rows)
-    return keys

@@ -16,6 +16,7 @@ from firstpage.data.preferences.utility import Utility
 from firstpage.engine.threads import single_threaded_blas
 from firstpage.labeling.assessors import Assessor, AssessorAnswer, DocumentText, QueryText
 from firstpage.labeling.statistics.effort import SECONDS_PER_JUDGMENT
+from firstpage.text.index import Index
 from firstpage.types import Progress
 from firstpage.web.app import LOCAL
 from firstpage.web.imports import bundle, texts
@@ -135,28 +136,44 @@ def _reduce_syncs(connection: Any, record: object) -> None:
 
 
 def create_project(
-    store: Store, slug: str, title: str, guidelines: str, files: Mapping[str, Path],
-    depth: int | None = None, **options: Any,
+    store: Store, slug: str, title: str, guidelines: str, index: Index, queries: Path, *,
+    runs: Sequence[Path] = (), qrels: Path | None = None, depth: int, tool: str = "pairs",
+    setting: Mapping[str, Any],
 ) -> Project:  # fmt: skip
-    """Create a project as `label setup` does, with three assessors and the reader as lead."""
+    """Create a project as `label setup` does, with three assessors and the reader as lead.
+
+    With the tool `lists` the first pages of the runs are compared; otherwise the candidates of the
+    index are judged.
+    """
     with ExitStack() as stack:
-        sources: dict[str, Any] = {
-            name: File(str(path), stack.enter_context(path.open("rb")))
-            for name, path in files.items()
-        }
-        read = bundle.read(Sources(**sources, depth=depth))
-    setting = projects.setting_of(options.get("setting") or {})
-    with (
-        texts.staged(store, read, (options.get("tool", "pairs"),), setting) as staged,
-        store.write() as tx,
-    ):
+
+        def opened(path: Path) -> File:
+            return File(str(path), stack.enter_context(path.open("rb")))
+
+        sources = Sources(
+            queries=opened(queries), runs=tuple(map(opened, runs)), index=index,
+            qrels=None if qrels is None else opened(qrels), depth=depth, pages=tool == "lists",
+        )  # fmt: skip
+        contents = bundle.read(sources)
+    source = {"index": {"path": str(index.path.resolve()), "fingerprint": index.fingerprint}}
+    checked = projects.setting_of(setting)
+    with texts.staged(store, contents, (tool,), checked) as staged, store.write() as tx:
         you = people.ensure(tx, LOCAL, "You", admin=True)
-        project = projects.create(tx, slug, title, guidelines=guidelines, by=you, **options)
+        project = projects.create(
+            tx, slug, title, guidelines=guidelines, tool=tool, setting=setting, source=source,
+            by=you,
+        )  # fmt: skip
         staged.publish(tx, project, you)
         for login in TEAM:
             person = people.ensure(tx, login, f"{login.title()} (simulated)")
             projects.join(tx, project, person, "assessor", by=you)
         return projects.set_state(tx, project, "open", you)
+
+
+def query_keys(store: Store, project: Project) -> list[str]:
+    """Return the ids of a project's queries."""
+    with store.read() as tx:
+        return [row["key"] for row in of_project(tx, project.id)]
 
 
 def add_tasks(store: Store, project: Project, assessors: Mapping[str, Sequence[str]]) -> int:
