@@ -51,6 +51,7 @@ def test_labels_are_those_of_the_assessors(done: Path) -> None:
     assert found - correct  # assessors err
 
 
+@pytest.mark.filterwarnings("ignore:.*are unjudged")
 def test_figures_match_an_evaluation_of_the_files(done: Path, figures: dict) -> None:
     qrels = fp.read_qrels(done / "answers.qrels")
     systems = figures["comparison"]["systems"]
