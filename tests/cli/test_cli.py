@@ -435,7 +435,7 @@ def test_demo_writes_a_report(run, tmp_path, monkeypatch) -> None:
     assert code == 0
     assert "report.html" in out
     assert "<svg" in (tmp_path / "demo" / "report.html").read_text()
-    assert len(fp.read_qrels(tmp_path / "demo" / "collection.qrels")) == QUESTIONS
+    assert len(fp.read_qrels(tmp_path / "demo" / "answers.qrels")) == QUESTIONS
 
 
 def test_queries_missing_from_a_run_print_one_note(run, files) -> None:

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
-import numpy as np
+from firstpage.data.formats.trec import Qrels
+from firstpage.demo.collection import Collection, stdlib_collection
+from firstpage.text.queries import Queries
 
-from firstpage.data.dataset import Dataset
-from firstpage.demo.collection import FEATURES, Collection, stdlib_collection
-
-QUESTIONS, CANDIDATES = 9, 8
+QUESTIONS = 24
+EVERY = 25  # of the documents that answer none of the questions
 
 
 @cache
 def small_collection() -> Collection:
-    """Return a few questions with all their answers and a few other candidates."""
+    """Return a few questions with all their answers, and a few other documents."""
     full = stdlib_collection()
-    data = full.data
-    assert data.docids is not None
-    rows = []
-    for q in range(QUESTIONS):
-        candidates = np.arange(data.offsets[q], data.offsets[q + 1])
-        order = candidates[np.argsort(-data.y[candidates], kind="stable")]
-        rows += sorted(order[:CANDIDATES].tolist())
-    docids = [str(data.docids[row]) for row in rows]
-    subset = Dataset.from_arrays(
-        np.asarray(data.X)[rows], data.y[rows], data.qid[rows], docids, FEATURES, "in small"
+    queries = Queries(full.queries.ids[:QUESTIONS], full.queries.texts[:QUESTIONS])
+    answers = full.qrels.to_dict()
+    table = {name: answers[name] for name in queries.ids}
+    needed = {document for grades in table.values() for document in grades}
+    documents = tuple(
+        document
+        for number, document in enumerate(full.documents)
+        if document["id"] in needed or number % EVERY == 0
     )
-    texts = {key: full.documents[key] for key in docids}
-    return Collection({q: full.questions[q] for q in subset.queries}, texts, subset)
+    return replace(
+        full, documents=documents, queries=queries, qrels=Qrels.from_dict(table), missing=()
+    )

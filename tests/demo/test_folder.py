@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
 
-from firstpage.demo.output import Folder, slug
+from firstpage.demo.output import Folder, command_line, slug, wrap_command
 from firstpage.errors import DataError
 
 
@@ -54,6 +55,20 @@ def test_unrelated_files_of_the_folder_are_kept(tmp_path: Path) -> None:
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
+def test_a_foreign_index_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "python.index").mkdir()
+    with pytest.raises(DataError, match=r"contains python.index, which is not the demo's"):
+        Folder.prepare(tmp_path)
+
+
+def test_long_commands_are_wrapped() -> None:
+    command = command_line("crossval", "data.npz", *["ListMLE(k=5)"] * 9)
+    lines = wrap_command(command)
+    assert len(lines) > 1
+    assert all(line.endswith(" \\") for line in lines[:-1])
+    assert shlex.split(" ".join(line.rstrip("\\") for line in lines)) == shlex.split(command)
+
+
 def test_slug_is_a_file_name() -> None:
     assert slug("ListMLE(k=5)") == "listmle-k-5"
-    assert slug("language model of text") == "language-model-of-text"
+    assert slug("BM25") == "bm25"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -84,6 +84,25 @@ def test_the_demo_continues_with_the_questions_that_the_reader_judged(
     )
 
 
+class SearchPage:
+    """A replacement of the process that serves the search page."""
+
+    started: ClassVar[list[SearchPage]] = []
+
+    def __init__(self, command: list[str]) -> None:
+        self.command, self.terminated = command, False
+        self.started.append(self)
+
+    def __enter__(self) -> SearchPage:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def terminate(self) -> None:
+        self.terminated = True
+
+
 @pytest.mark.slow
 def test_serve_keeps_the_application_running(small, tmp_path: Path, run, monkeypatch) -> None:
     calls = []
@@ -93,10 +112,20 @@ def test_serve_keeps_the_application_running(small, tmp_path: Path, run, monkeyp
         raise KeyboardInterrupt
 
     monkeypatch.setattr(loop, "serve", serve)
+    monkeypatch.setattr(loop.subprocess, "Popen", SearchPage)
     result = run("demo", "-o", tmp_path, "--serve", "--port", 0)
     assert result.returncode == 0
     assert calls == [(tmp_path, "127.0.0.1", True, True)]
-    assert result.stdout.endswith(f"To start it again: firstpage label serve {tmp_path} --open\n")
+    (page,) = SearchPage.started
+    assert page.terminated
+    model, index = str(tmp_path / "model.json"), str(tmp_path / "python.index")
+    assert page.command[1:7] == ["-m", "firstpage", "serve", model, "--index", index]
+    assert f"To see the labels: firstpage label serve {tmp_path} --open\n" in result.stdout
+    assert result.stdout.rstrip().endswith(" --open")
+
+
+def test_the_search_page_has_the_port_after_the_labeling_application() -> None:
+    assert (loop.search_port(8210), loop.search_port(0)) == (8220, 0)
 
 
 def test_a_port_in_use_is_reported_before_any_work(tmp_path: Path, run) -> None:

@@ -3,57 +3,64 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import firstpage as fp
 from firstpage.demo.labeling import sorting_comparisons
-from firstpage.demo.measuring import held_out_accuracy
 from firstpage.demo.project import (
-    EDITOR_UTILITY,
     TEAM,
     SimulatedAssessor,
     SimulatedEditor,
     assign_team,
     page_utility,
 )
-from firstpage.demo.rankings import combine_rankings, cross_validated_scores, folds
-from firstpage.labeling.assessors import DocumentText
+from firstpage.demo.rankings import RANKERS, combine_rankings, learned_runs, tuned_bm25
+from firstpage.labeling.assessors import DocumentText, QueryText
+from tests.demo.small import small_collection
+
+QUERY = QueryText("q", "a question")
 
 
 @pytest.fixture(scope="module")
 def data() -> fp.Dataset:
-    return fp.Synthetic(queries=18, docs=8, features=4, grades=4).dataset()
+    made = fp.Synthetic(queries=18, docs=8, features=4, grades=4).dataset()
+    return fp.Dataset.from_arrays(
+        made.X, made.y, made.qid, [f"d{row}" for row in range(made.n_docs)]
+    )
 
 
 @pytest.mark.slow
 def test_assessor_errors_have_the_stated_standard_deviation() -> None:
-    relevance = {("q", f"d{i}"): 2.0 * (i % 2) for i in range(4000)}
+    relevance = {"q": {f"d{i}": 2.0 * (i % 2) for i in range(4000)}}
     person = SimulatedAssessor(1, "pairs", relevance)
     errors = []
     for i in range(0, 4000, 2):
-        answer = person.judge("q", DocumentText(f"d{i}", ""), DocumentText(f"d{i + 1}", ""))
+        answer = person.judge(QUERY, DocumentText(f"d{i}", ""), DocumentText(f"d{i + 1}", ""))
         assert (
             answer.outcome
-            == (-1 if person.perceived["q", f"d{i}"] < person.perceived["q", f"d{i + 1}"] else 1)
+            == (
+                -1 if person.perceived[QUERY, f"d{i}"] < person.perceived[QUERY, f"d{i + 1}"] else 1
+            )
             or len(answer.bad) == 2
         )
-        errors += [person.perceived["q", f"d{i}"], person.perceived["q", f"d{i + 1}"] - 2]
+        errors += [person.perceived[QUERY, f"d{i}"], person.perceived[QUERY, f"d{i + 1}"] - 2]
     assert np.std(errors) == pytest.approx(0.5, abs=0.02)
     assert np.mean(errors) == pytest.approx(0.0, abs=0.03)
 
 
 def test_assessors_perceive_a_document_always_alike() -> None:
-    relevance = {("q", key): 1.0 for key in "abc"}
+    relevance = {"q": dict.fromkeys("abc", 1.0)}
     first, second = (SimulatedAssessor(7, "pairs", relevance) for _ in range(2))
-    first.judge("q", DocumentText("a", ""), DocumentText("b", ""))
-    second.judge("q", DocumentText("c", ""), DocumentText("a", ""))  # another order of questions
-    second.judge("q", DocumentText("b", ""), DocumentText("a", ""))
-    assert first.perceived["q", "a"] == second.perceived["q", "a"]
+    first.judge(QUERY, DocumentText("a", ""), DocumentText("b", ""))
+    second.judge(QUERY, DocumentText("c", ""), DocumentText("a", ""))  # another order of questions
+    second.judge(QUERY, DocumentText("b", ""), DocumentText("a", ""))
+    assert first.perceived[QUERY, "a"] == second.perceived[QUERY, "a"]
     other = SimulatedAssessor(8, "pairs", relevance)
-    other.judge("q", DocumentText("a", ""), DocumentText("b", ""))
-    assert other.perceived["q", "a"] != first.perceived["q", "a"]
+    other.judge(QUERY, DocumentText("a", ""), DocumentText("b", ""))
+    assert other.perceived[QUERY, "a"] != first.perceived[QUERY, "a"]
 
 
 def test_mean_time_per_answer_is_the_published_one() -> None:
@@ -61,19 +68,15 @@ def test_mean_time_per_answer_is_the_published_one() -> None:
     assert np.mean([person.seconds() for _ in range(20000)]) == pytest.approx(5.51, rel=0.02)
 
 
+def page(*documents: str) -> DocumentText:
+    return DocumentText("page", "", kind="list", items=[{"id": name} for name in documents])
+
+
 def test_editors_prefer_the_page_of_greater_utility() -> None:
-    grades = {("q", "good"): [3, 0, 0, 0, 0], ("q", "poor"): [0, 0, 0, 0, 1]}
-    editor = SimulatedEditor(1, "lists", grades)
-    outcomes = [
-        editor.judge("q", DocumentText("good", ""), DocumentText("poor", "")).outcome
-        for _ in range(50)
-    ]
-    assert set(outcomes) == {1}
-    same = [
-        editor.judge("q", DocumentText("good", ""), DocumentText("good", "")).outcome
-        for _ in range(200)
-    ]
-    assert set(same) == {-1, 0, 1}
+    editor = SimulatedEditor(1, "lists", {"q": {"best": 3, "helps": 1}})
+    good, poor = page("best", "x", "x", "x", "x"), page("x", "x", "x", "x", "helps")
+    assert {editor.judge(QUERY, good, poor).outcome for _ in range(50)} == {1}
+    assert {editor.judge(QUERY, good, good).outcome for _ in range(200)} == {-1, 0, 1}
     assert page_utility([3, 0, 0, 0, 0]) == 1.0
 
 
@@ -93,46 +96,44 @@ def test_sorting_comparisons_are_the_log_of_the_number_of_orders() -> None:
 
 @pytest.mark.slow
 def test_no_question_is_ranked_by_a_model_trained_on_it(data: fp.Dataset) -> None:
-    from dataclasses import replace
-
-    _, test = next(folds(len(data)))
-    rows = np.concatenate([np.arange(*data.offsets[q : q + 2]) for q in test])
-    y = data.y.copy()
-    y[rows] = 3 - y[rows]
-    changed = replace(data, y=y)
-    scores, other_scores = cross_validated_scores(data), cross_validated_scores(changed)
-    for name in scores:
-        assert np.array_equal(scores[name][rows], other_scores[name][rows]), name
-        assert not np.array_equal(scores[name], other_scores[name]), name
-    combined, other = combine_rankings(scores, data), combine_rankings(scores, changed)
-    assert np.array_equal(combined.scores[rows], other.scores[rows])
-
-
-def test_every_question_is_ranked_once() -> None:
-    splits = list(folds(48))
-    assert sorted(np.concatenate([test for _, test in splits]).tolist()) == list(range(48))
-    assert all(not set(train) & set(test) for train, test in splits)
-
-
-def test_combined_ranking_gives_better_rankers_more_weight(data: fp.Dataset) -> None:
-    good, bad = data.y + 0.0, np.random.default_rng(0).standard_normal(data.n_docs)
-    combined = combine_rankings({"good": good, "bad": bad}, data)
-    assert combined.weights["good"] > combined.weights["bad"]
-    means = [fp.evaluate(s, data, measures="NDCG@5")["NDCG@5"] for s in (combined.scores, bad)]
-    assert means[0] > means[1]
+    folds = fp.split_folds(data, 5, 0)
+    tested = set(folds[0].test.queries)
+    rows = np.isin(data.qid.astype(str), list(tested))
+    changed = replace(data, y=np.where(rows, 3 - data.y, data.y))
+    runs, others = (learned_runs(fp.split_folds(d, 5, 0)) for d in (data, changed))
+    assert list(runs) == list(RANKERS)
+    for name, run in runs.items():
+        before, after = run.to_dict(), others[name].to_dict()
+        assert set(before) == set(data.queries)
+        assert all(before[q] == after[q] for q in tested), name
+        assert before != after, name
 
 
 @pytest.mark.slow
-def test_learned_measure_is_more_accurate_on_held_out_questions() -> None:
-    rng = np.random.default_rng(0)
-    left, right = rng.integers(0, 4, (2, 400, 5))
-    difference = np.array(
-        [page_utility(a) - page_utility(b) for a, b in zip(left, right, strict=True)]
-    )
-    pairs = fp.dcglearn.Preferences.from_grades(
-        left, right, np.sign(np.round(difference, 9)), query=np.arange(400) // 4
-    )
-    accuracy, standard, p = held_out_accuracy(pairs, 5)
-    assert accuracy > 0.93 > standard
-    assert p < 0.05
-    assert EDITOR_UTILITY.n_positions == 5
+def test_no_question_is_ranked_by_a_bm25_tuned_on_it(tmp_path) -> None:
+    collection = small_collection()
+    index = fp.Index.from_documents(collection.documents, tmp_path / "index")
+    candidates = index.candidates(collection.queries, 5)
+    features = fp.TextFeatures(index, "first_stage")
+    with pytest.warns(fp.FirstpageWarning, match="are judged"):
+        data = features.dataset(collection.queries, candidates, collection.qrels)
+    folds = fp.split_folds(data, 5, 0)
+    tested = set(folds[0].test.queries)
+    grades = collection.qrels.to_dict()
+    other = {
+        q: dict.fromkeys(list(grades[q])[-1:], 1.0) if q in tested else grades[q] for q in grades
+    }
+    runs = [
+        tuned_bm25(index, collection.queries, qrels, folds, 5).to_dict()
+        for qrels in (collection.qrels, fp.Qrels.from_dict(other))
+    ]
+    assert all(runs[0][q] == runs[1][q] for q in tested)
+
+
+def test_better_rankers_get_more_weight() -> None:
+    labels = fp.Qrels.from_dict({f"q{i}": {"a": 2, "b": 1, "c": 0} for i in range(5)})
+    good = fp.Run.from_dict({f"q{i}": {"a": 3, "b": 2, "c": 1} for i in range(5)})
+    bad = fp.Run.from_dict({f"q{i}": {"a": 1, "b": 2, "c": 3} for i in range(5)})
+    combined = combine_rankings({"good": good, "bad": bad}, labels)
+    assert combined.weights["good"] > combined.weights["bad"]
+    assert list(combined.run.docids)[:3] == ["a", "b", "c"]

@@ -20,6 +20,8 @@ from firstpage.demo import loop
 from tests.demo import small
 from tests.demo.small import small_collection
 
+# Pages whose blocks begin in an empty folder; README.md and loop.md run the demo first.
+FROM_NOTHING = ("README.md", "loop.md", "texts.md")
 whole_collection = cache(fp.demo.stdlib_collection)
 
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.docs.examples import page_folder, write_examples
+from tests.docs.examples import FROM_NOTHING, page_folder, write_examples
 from tests.docs.pages import NUMBER, Block, Outcome, blocks, outcomes
 
 DIGITS = 3  # of numbers that are printed in full
@@ -49,7 +49,8 @@ def main() -> None:
         page = Path(name).resolve()
         text = page.read_text()
         with TemporaryDirectory() as folder, page_folder(Path(folder)):
-            write_examples(Path(folder))
+            if page.name not in FROM_NOTHING:
+                write_examples(Path(folder))
             for block in blocks(text):
                 text = text.replace(block.source, refreshed(block, list(outcomes(block))), 1)
         page.write_text(text)

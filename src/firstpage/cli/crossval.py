@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,6 +53,11 @@ if TYPE_CHECKING:
 @click.option(
     "--baseline", metavar="NAME", help="Mark significant differences from this ranker or run."
 )
+@click.option(
+    "--write-runs", type=options.FOLDER, metavar="FOLDER",
+    help="Write the test ranking of each ranker to this folder, as a run; `compare` and "
+    "`aggregate` read them.",
+)  # fmt: skip
 @options.pad
 @options.convention
 @click.option(
@@ -65,8 +71,8 @@ def command(
     data: Path, rankers: tuple[str, ...], qrels: Path | None, unjudged: str, confidences: bool,
     settings: tuple[str, ...], measure: str, normalize: str, seed: int, tune: bool, seeds: int,
     tests: tuple[str, ...], top_k: int | None, folds: int | None, runs: tuple[Path, ...],
-    baseline: str | None, pad: bool, convention: str, published: Path | None, as_json: bool,
-    format_: str | None, output: Path | None,
+    baseline: str | None, write_runs: Path | None, pad: bool, convention: str,
+    published: Path | None, as_json: bool, format_: str | None, output: Path | None,
 ) -> None:  # fmt: skip
     """Cross-validate rankers over folds.
 
@@ -135,7 +141,22 @@ def command(
             by_name, fold_list, measures, convention, tune, range(seed, seed + seeds), progress,
             top_k, by_run,
         )  # fmt: skip
+    if write_runs is not None:
+        _write_runs(results, write_runs, data)
     outputs.write_text(_render(results, kind, data.name, published, baseline), output)
+
+
+def _write_runs(results: CrossValidation, folder: Path, data: Path) -> None:
+    """Write the test rankings; the names of the files are those of the rankers in lower case."""
+    from firstpage.data.formats.trec import write_run
+    from firstpage.errors import DataError
+
+    if not results.runs:
+        raise DataError(f"{data}: has no document ids, which --write-runs needs.")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, run in results.runs.items():
+        stem = "-".join(re.findall(r"[a-z0-9.]+", name.lower()))  # ListMLE(k=5): listmle-k-5
+        write_run(run, folder / f"{stem}.run")
 
 
 def _padded_width(folds: Sequence[Fold]) -> int | None:

@@ -16,14 +16,15 @@ from firstpage.cli.shared import with_web
     default=Path("firstpage-demo"), show_default=True, help="Folder for the report and the data."
 )
 @click.option("--judge", is_flag=True, help="Judge a few questions yourself, in your browser.")
-@click.option("--serve", is_flag=True, help="Serve the labeling application with the data.")
+@click.option("--serve", is_flag=True, help="Serve the labeling application and the search page.")
 @options.port(8210, "Port of the application; 0 takes any free port.")
 @with_web
 def command(output: Path, judge: bool, serve: bool, port: int) -> None:
     """Run the full workflow on a search engine for Python's docs.
 
-    Labels, trains, compares, learns a measure, aggregates, and writes a report.  The assessors
-    are simulated, except with --judge.
+    Indexes texts, retrieves candidates, labels them, computes features, trains, compares, learns a
+    measure, aggregates, and ends with a report and a page to search.  It prints the command of
+    every step.  The assessors are simulated, except with --judge.
     """
     from firstpage.demo.loop import run_demo
 

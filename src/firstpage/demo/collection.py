@@ -1,271 +1,262 @@
-"""A small real collection that is part of Python: the standard library's documentation.
+"""A small real collection that is part of Python: the documentation of its standard library.
 
-It has a few thousand short documents, 48 questions with known answers, and LETOR-like features.
-Nothing is downloaded, and a reader can judge the results by eye.
+Its documents are the docstrings of modules, functions, classes and methods, and the topics of
+`help()`.  Its questions have known answers (`questions.py`).  Nothing is downloaded, and a reader
+can judge the results by eye.
 """
 
 from __future__ import annotations
 
 import inspect
-import math
+import os
 import re
+import sys
+import sysconfig
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
+from types import ModuleType
 
-import numpy as np
-
-from firstpage.data.dataset import Dataset
+from firstpage.data.formats.trec import Qrels
 from firstpage.demo.questions import QUESTIONS
-from firstpage.types import Floats
+from firstpage.errors import DataError
+from firstpage.text.queries import Queries
 
 _MODULES = """
-argparse array ast asyncio base64 binascii bisect bz2 calendar cmd code codecs collections
-collections.abc colorsys compileall concurrent.futures configparser contextlib contextvars copy
-cProfile csv ctypes dataclasses datetime decimal difflib dis doctest email email.message
-email.utils enum filecmp fileinput fnmatch fractions ftplib functools gc getopt getpass gettext
-glob graphlib gzip hashlib heapq hmac html html.parser http http.client http.cookies http.server
-imaplib importlib importlib.metadata importlib.util inspect io ipaddress itertools json keyword
-linecache locale logging logging.config logging.handlers lzma mailbox math mimetypes mmap
-multiprocessing.pool netrc numbers operator optparse os os.path pathlib pdb pickle pickletools
-platform plistlib poplib pprint profile pstats py_compile queue quopri random re reprlib sched
-secrets select selectors shelve shlex shutil signal smtplib socket socketserver sqlite3 ssl stat
-statistics string struct subprocess symtable sysconfig tarfile tempfile textwrap threading time
-timeit token tokenize trace traceback tracemalloc types typing unicodedata unittest
-unittest.mock urllib.error urllib.parse urllib.request uuid warnings wave weakref webbrowser
-wsgiref.util xml.dom.minidom xml.etree.ElementTree xml.sax.saxutils xmlrpc.client zipfile zlib
-zoneinfo
+builtins sys abc
+argparse array ast asyncio atexit base64 binascii bisect bz2 calendar cmath cmd code codecs
+collections collections.abc colorsys compileall concurrent.futures configparser contextlib
+contextvars copy cProfile csv ctypes dataclasses datetime decimal difflib dis doctest email
+email.message email.utils enum errno faulthandler filecmp fileinput fnmatch fractions ftplib
+functools gc getopt getpass gettext glob graphlib gzip hashlib heapq hmac html html.parser http
+http.client http.cookies http.server imaplib importlib importlib.metadata importlib.util inspect io
+ipaddress itertools json keyword linecache locale logging logging.config logging.handlers lzma
+mailbox math mimetypes mmap multiprocessing.pool netrc numbers operator optparse os os.path pathlib
+pdb pickle pickletools pkgutil platform plistlib poplib pprint profile pstats py_compile queue
+quopri random re reprlib runpy sched secrets select selectors shelve shlex shutil signal smtplib
+socket socketserver sqlite3 ssl stat statistics string struct subprocess symtable sysconfig tarfile
+tempfile textwrap threading time timeit token tokenize trace traceback tracemalloc types typing
+unicodedata unittest unittest.mock urllib.error urllib.parse urllib.request uuid venv warnings wave
+weakref webbrowser wsgiref.util xml.dom.minidom xml.etree.ElementTree xml.sax.saxutils
+xmlrpc.client zipfile zlib zoneinfo
 """
 MODULES = tuple(_MODULES.split())
+BUILTINS = "builtins"  # its names have no prefix
+TOPICS = "help"  # prefix of the topics of help()
 
-MAX_WORDS = 120  # of a docstring
-CANDIDATES = 40  # documents per question by BM25, before the known answers are added
-_STOPWORDS = """
-a an and are as at be by for from has have how in into is it its of on or that the this to when
-with you your which if not can will all any each their they
-"""
-STOPWORDS = frozenset(_STOPWORDS.split())
-K1, B = 1.2, 0.75  # BM25
-MU, LAMBDA = 120.0, 0.5  # Dirichlet and Jelinek-Mercer smoothing
-FIELDS = ("name", "text")
-PER_FIELD = ("tf", "tfidf", "coverage", "bm25", "lm_dirichlet", "lm_jm", "length")
-FEATURES = (*(f"{m}_{f}" for f in FIELDS for m in PER_FIELD), "depth", "is_class")
+MAX_WORDS = 400  # of a document; the rest is left out
+MIN_WORDS = 2  # shorter docstrings are not documents
+MIN_DOCUMENTS = 3000  # fewer: this Python lacks docstrings
+ANSWER = 2  # lowest grade of a document that answers a question
+
+Document = dict[str, str | int]
 
 
 @dataclass(frozen=True)
 class Collection:
-    """Questions with their candidate documents.
+    """Documents, and questions with the grades of their answers.
 
     Attributes
     ----------
-    questions : dict of str to str
-        The text per question number.
-    documents : dict of str to str
-        The docstring per qualified name.
-    data : Dataset
-        Features and grades of the candidates of each question: 3 is the answer, 2 also answers
-        the question, 1 helps, 0 is not relevant.
+    documents : tuple of dict
+        The documents: `id` (the qualified name), `title`, `words` (of the name), `text` and `level`
+        (0: module or topic, 1: function or class, 2: method).
+    queries : Queries
+        The questions, with ids "1", "2", ..
+    qrels : Qrels
+        The grades of answers: 3 is the answer, 2 also answers the question, 1 helps.
+    missing : tuple of str
+        Answers that this Python does not have.
+    unanswered : tuple of str
+        Questions that are left out, because this Python has none of their answers.
     """
 
-    questions: dict[str, str]
-    documents: dict[str, str]
-    data: Dataset
+    documents: tuple[Document, ...]
+    queries: Queries
+    qrels: Qrels
+    missing: tuple[str, ...] = ()
+    unanswered: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"Collection({len(self.questions)} questions, {len(self.documents)} documents)"
+        return f"Collection({len(self.queries)} questions, {len(self.documents)} documents)"
 
 
 def stdlib_collection() -> Collection:
-    """Build a collection from the docstrings of the running Python's standard library.
+    """Return the documentation of the running Python's standard library, with questions.
 
-    Queries are 48 questions with known answers; their candidates are the best 40 documents by
-    BM25 and the known answers. Features are LETOR-like: term frequencies, tf-idf, BM25 and
-    language models of names and texts. Building it takes about two seconds.
+    An answer that this version of Python does not have is left out, and so is a question without
+    any other answer of at least grade 2.
 
     Returns
     -------
     Collection
-        The questions, the documents and the dataset; the documents depend on the Python version.
+        Documents, questions and grades; they depend slightly on the version of Python.
+
+    Raises
+    ------
+    DataError
+        If Python has no docstrings (``python -OO``).
 
     Examples
     --------
     >>> import firstpage as fp
     >>> collection = fp.demo.stdlib_collection()
-    >>> len(collection.questions), collection.questions["2"]
-    (48, 'read the rows of a csv file')
+    >>> len(collection.queries), collection.queries.texts[10]
+    (263, 'mkdir -p')
     """
-    documents = dict(_documents())
-    index = {
-        "name": _Field({doc: _terms(doc.replace(".", " ")) for doc in documents}),
-        "text": _Field({doc: _terms(text) for doc, text in documents.items()}),
-    }
-    rows: list[list[float]] = []
-    labels: list[float] = []
-    qids: list[str] = []
-    docids: list[str] = []
+    documents = tuple(_documents())
+    if len(documents) < MIN_DOCUMENTS:
+        raise DataError(
+            f"this Python has only {len(documents):,} docstrings, which are the demo's documents; "
+            "run it without -OO and PYTHONOPTIMIZE, with a Python that was built with docstrings."
+        )
+    ids = {str(document["id"]) for document in documents}
+    table: dict[str, dict[str, float]] = {}
+    texts: dict[str, str] = {}
+    missing: set[str] = set()
+    unanswered = []
     for number, (question, answers) in enumerate(QUESTIONS, 1):
-        terms = _terms(question)
-        grade = {doc: g for g, docs in answers.items() for doc in docs if doc in documents}
-        best = sorted(documents, key=lambda d: (-_bm25_both(index, terms, d), d))[:CANDIDATES]
-        # Sorted by name, so that the order of rows is independent of relevance.
-        for doc in sorted({*best, *grade}):
-            rows.append(_features(index, terms, doc))
-            labels.append(grade.get(doc, 0))
-            qids.append(str(number))
-            docids.append(doc)
-    data = Dataset.from_arrays(
-        np.array(rows, np.float32), labels, qids, docids, FEATURES, "Python's documentation"
-    )
-    questions = {str(n): question for n, (question, _) in enumerate(QUESTIONS, 1)}
-    return Collection(questions, documents, data)
+        grades = {name: float(grade) for grade, names in answers.items() for name in names}
+        missing |= grades.keys() - ids
+        present = {name: grade for name, grade in grades.items() if name in ids}
+        if max(present.values(), default=0.0) < ANSWER:
+            unanswered.append(question)
+            continue
+        table[str(number)] = present
+        texts[str(number)] = question
+    queries = Queries.from_mapping(texts)
+    missing_names = tuple(sorted(missing))
+    return Collection(documents, queries, Qrels.from_dict(table), missing_names, tuple(unanswered))
 
 
 # --- documents
 
 
-def _documents() -> Iterator[tuple[str, str]]:
-    """Yield (qualified name, docstring) of public functions, classes and methods."""
+def _documents() -> Iterator[Document]:
+    """Yield the documents of all modules, then the topics of help()."""
     seen: set[int] = set()
     for module_name in MODULES:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                module = import_module(module_name)
-        except ImportError:  # a platform or build may lack one
+        module = _standard_module(module_name)
+        if module is None:
             continue
-        for name, member in _public(module):
-            if not (inspect.isclass(member) or inspect.isroutine(member)) or id(member) in seen:
-                continue
-            defined_in = getattr(member, "__module__", None)
-            if defined_in in MODULES and defined_in != module_name:  # only re-exported here
-                continue
-            seen.add(id(member))
-            if text := _doc(member):
-                yield f"{module_name}.{name}", text
-            if (
-                inspect.isclass(member)
-                and member.__module__.split(".")[0] == module_name.split(".")[0]
-            ):
-                yield from _methods(module_name, name, member, seen)
+        if module_name != BUILTINS:
+            yield from _document(module_name, module, level=0)
+        yield from _members(module_name, module, seen)
+    yield from _topics()
 
 
-def _public(module: object) -> list[tuple[str, object]]:
-    """Return the public members of a module, sorted by name."""
+def _standard_module(name: str) -> ModuleType | None:
+    """Return a module of the standard library; None if this Python lacks it.
+
+    A file of the same name in the current folder, or anywhere else, is neither imported nor read.
+    """
+    folders = [sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib")]
+    path = sys.path
+    sys.path = [p for p in path if _inside(p, folders) or p.endswith(".zip")]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            module = import_module(name)
+    except ImportError:  # a platform or build may lack one
+        return None
+    finally:
+        sys.path = path
+    file = getattr(module, "__file__", None)
+    return module if file is None or _inside(file, folders) else None
+
+
+def _inside(path: str, folders: Iterable[str]) -> bool:
+    """Return whether a path belongs to the standard library, not to installed packages."""
+    real = os.path.realpath(path)
+    inside = any(real.startswith(os.path.realpath(folder)) for folder in folders)
+    return inside and not {"site-packages", "dist-packages"} & set(real.split(os.sep))
+
+
+def _members(module_name: str, module: ModuleType, seen: set[int]) -> Iterator[Document]:
+    """Yield the public functions and classes of a module, and the methods of its classes."""
+    prefix = "" if module_name == BUILTINS else f"{module_name}."
+    for name, member in _public(module):
+        function = getattr(member, "__func__", member)  # random.choice is a method
+        if not (inspect.isclass(member) or inspect.isroutine(member)) or id(function) in seen:
+            continue
+        defined_in = getattr(member, "__module__", None)
+        if module_name == BUILTINS:
+            if defined_in not in (BUILTINS, "io", "_io"):  # what the interactive Python adds: exit
+                continue
+        elif defined_in in MODULES and defined_in != module_name:  # only re-exported here
+            continue
+        seen.add(id(function))
+        yield from _document(prefix + name, member, level=1)
+        if inspect.isclass(member) and _same_package(member, module_name):
+            yield from _methods(prefix + name, member, module_name, seen)
+
+
+def _same_package(cls: type, module_name: str) -> bool:
+    return cls.__module__.split(".")[0].lstrip("_") == module_name.split(".")[0]
+
+
+def _public(module: ModuleType) -> list[tuple[str, object]]:
+    """Return the public members of a module: functions first, aliases last.
+
+    The first name of an object is its document, so that `random.shuffle` is not hidden by
+    `random.Random.shuffle`, nor `OSError` by `EnvironmentError`.
+    """
     names: Iterable[str] = getattr(module, "__all__", None) or dir(module)
-    members = [(n, getattr(module, n, None)) for n in sorted(names) if not n.startswith("_")]
-    return [(n, member) for n, member in members if not inspect.ismodule(member)]
+    members = [(n, getattr(module, n, None)) for n in set(names) if not n.startswith("_")]
+
+    def order(member: tuple[str, object]) -> tuple[bool, bool, str]:
+        name, value = member
+        return name != getattr(value, "__name__", name), inspect.isclass(value), name
+
+    return sorted(((n, m) for n, m in members if not inspect.ismodule(m)), key=order)
 
 
-def _methods(module: str, name: str, cls: type, seen: set[int]) -> Iterator[tuple[str, str]]:
-    """Yield (qualified name, docstring) of a class's own public methods and properties."""
+def _methods(name: str, cls: type, module_name: str, seen: set[int]) -> Iterator[Document]:
+    """Yield a class's own public methods and properties."""
     for key, member in sorted(vars(cls).items()):
         if key.startswith("_"):
             continue
         function = getattr(member, "__func__", member)
         if inspect.isroutine(function) or isinstance(function, property):
-            if id(function) in seen:
+            defined_in = getattr(function, "__module__", None)
+            if id(function) in seen or (defined_in in MODULES and defined_in != module_name):
                 continue
             seen.add(id(function))
-            if text := _doc(function):
-                yield f"{module}.{name}.{key}", text
+            yield from _document(f"{name}.{key}", function, level=2)
 
 
-def _doc(member: object) -> str:
-    """Return the first words of a docstring; "" if it has fewer than three."""
+def _document(name: str, member: object, level: int) -> Iterator[Document]:
+    """Yield the document of a docstring, if it is long enough."""
     raw = getattr(member, "__doc__", None)
-    text = inspect.cleandoc(raw) if isinstance(raw, str) else ""
-    words = text.split()
-    return " ".join(words[:MAX_WORDS]) if len(words) >= 3 else ""
+    text = _shorten(inspect.cleandoc(raw)) if isinstance(raw, str) else ""
+    if len(text.split()) >= MIN_WORDS:
+        yield {"id": name, "title": name, "words": name_words(name), "text": text, "level": level}
 
 
-def _terms(text: str) -> list[str]:
-    """Return stemmed lower-case words without stop words; compound names are split."""
-    spaced = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", text).replace("_", " ")
-    words = re.findall(r"[a-z]+|[0-9]+", spaced.lower())
-    return [_stem(w) for w in words if w not in STOPWORDS]
+def _topics() -> Iterator[Document]:
+    """Yield the topics of help(): the language reference.  A Python may lack them."""
+    try:
+        from pydoc_data.topics import topics
+    except ImportError:
+        return
+    for name, text in sorted(topics.items()):
+        heading, _, body = text.strip().partition("\n")
+        title = heading.strip().replace('"', "")
+        body = body.lstrip("*=- \n")
+        yield {
+            "id": f"{TOPICS}/{name}", "title": title, "words": name_words(name),
+            "text": _shorten(body), "level": 0,
+        }  # fmt: skip
 
 
-def _stem(word: str) -> str:
-    """Return the word without its suffix."""
-    for suffix in ("ing", "ies", "ed", "es", "s", "e"):
-        if word.endswith(suffix) and len(word) - len(suffix) >= 3:
-            return word[: -len(suffix)] + ("y" if suffix == "ies" else "")
-    return word
+def _shorten(text: str) -> str:
+    """Return the first words of a text, with its lines."""
+    ends = [match.end() for match in re.finditer(r"\S+", text)]
+    return text if len(ends) <= MAX_WORDS else text[: ends[MAX_WORDS - 1]] + " .."
 
 
-# --- features
-
-
-class _Field:
-    """A field of all documents: term counts, lengths, document and collection frequencies."""
-
-    def __init__(self, terms: dict[str, list[str]]) -> None:
-        self.counts = {doc: Counter(words) for doc, words in terms.items()}
-        self.lengths = {doc: len(words) for doc, words in terms.items()}
-        self.mean = sum(self.lengths.values()) / len(terms)
-        frequency = Counter(t for counts in self.counts.values() for t in counts)
-        n = len(terms)
-        self.idf = {t: math.log(1 + (n - df + 0.5) / (df + 0.5)) for t, df in frequency.items()}
-        totals: Counter[str] = Counter()
-        for counts in self.counts.values():
-            totals.update(counts)
-        length = sum(totals.values())
-        self.background = {t: c / length for t, c in totals.items()}
-
-    def bm25(self, terms: list[str], doc: str) -> float:
-        """Return the BM25 score of a document."""
-        counts, score = self.counts[doc], 0.0
-        norm = K1 * (1 - B + B * self.lengths[doc] / self.mean)
-        for t in terms:
-            if tf := counts.get(t, 0):
-                score += self.idf[t] * tf * (K1 + 1) / (tf + norm)
-        return score
-
-    def features(self, terms: list[str], doc: str) -> list[float]:
-        """Return the features of `PER_FIELD`."""
-        counts, length = self.counts[doc], self.lengths[doc]
-        tf = [counts.get(t, 0) for t in terms]
-        known = [t for t in terms if t in self.background]
-        dirichlet = sum(
-            math.log((counts.get(t, 0) + MU * self.background[t]) / (length + MU)) for t in known
-        )
-        mercer = sum(
-            math.log(LAMBDA * counts.get(t, 0) / max(length, 1) + (1 - LAMBDA) * self.background[t])
-            for t in known
-        )
-        return [
-            float(sum(tf)),
-            sum(n * self.idf.get(t, 0.0) for t, n in zip(terms, tf, strict=True)),
-            sum(n > 0 for n in tf) / max(len(terms), 1),
-            self.bm25(terms, doc),
-            dirichlet,
-            mercer,
-            float(length),
-        ]
-
-
-def _bm25_both(index: dict[str, _Field], terms: list[str], doc: str) -> float:
-    """Return the sum of the BM25 scores of both fields."""
-    return sum(index[f].bm25(terms, doc) for f in FIELDS)
-
-
-def _features(index: dict[str, _Field], terms: list[str], doc: str) -> list[float]:
-    """Return the features of `FEATURES`."""
-    values = [v for f in FIELDS for v in index[f].features(terms, doc)]
-    last = doc.rsplit(".", 1)[1]
-    return [*values, float(doc.count(".")), float(last[:1].isupper())]
-
-
-def baselines(data: Dataset) -> dict[str, Floats]:
-    """Return the scores of rankings that need no training: single features and a sum of two."""
-    X = np.asarray(data.X, np.float64)
-    column = {name: X[:, i] for i, name in enumerate(FEATURES)}
-    return {
-        "BM25 of name and text": column["bm25_name"] + column["bm25_text"],
-        "BM25 of text": column["bm25_text"],
-        "language model of text": column["lm_dirichlet_text"],
-        "tf-idf of text": column["tfidf_text"],
-        "shortest first": -column["length_text"],
-    }
+def name_words(name: str) -> str:
+    """Return the words of a name: `tempfile.NamedTemporaryFile` has four."""
+    spaced = re.sub(r"([a-z0-9])([A-Z])|([A-Z])(?=[A-Z][a-z])", r"\1\3 \2", name)
+    return " ".join(re.findall(r"[A-Za-z0-9]+", spaced))

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import lgamma, log
 
 import numpy as np
 
-from firstpage.data.dataset import Dataset
+from firstpage.data.formats.trec import Qrels, read_qrels
 from firstpage.demo import project as demo_project
 from firstpage.demo.collection import Collection
 from firstpage.demo.output import Folder, StepPrinter
-from firstpage.demo.project import SimulatedAssessor
+from firstpage.demo.project import Grades, SimulatedAssessor
 from firstpage.labeling.statistics.study import Study
-from firstpage.types import Floats
+from firstpage.text.index import Index
 from firstpage.web.analysis.figures import project_study
 from firstpage.web.analysis.truth import QueryTruth, truths
 from firstpage.web.app import LOCAL
@@ -24,7 +23,9 @@ from firstpage.web.store.connect import Store
 from firstpage.web.store.projects import Project
 
 K = 5  # ranks of the first page
-DOUBLE_EVERY = 6  # every n-th question is judged by two assessors
+DEPTH = 30  # candidates per question: all of them are judged
+STRATEGY = "tournament"
+DOUBLE_EVERY = 10  # every n-th question is judged by two assessors
 READER_QUESTIONS = 2  # questions for the reader
 BOOTSTRAP_ROUNDS = 200  # of the intervals of agreement
 GUIDELINES = (
@@ -39,8 +40,8 @@ class LabelingResult:
 
     Attributes
     ----------
-    data : Dataset
-        The collection with the assessors' labels in place of the correct grades.
+    labels : Qrels
+        The assessors' labels of all candidates.
     judgments : int
         Number of answers.
     per_question : float
@@ -50,7 +51,8 @@ class LabelingResult:
     minutes : float
         Total time in minutes.
     recall : float
-        Mean fraction of the correct answers that were found, among those that fit on a first page.
+        Mean fraction of the correct answers among the candidates that were found, as far as they
+        fit on a first page; questions without such an answer do not count.
     study : Study
         Effort and agreement.
     judged_by_two : int
@@ -59,7 +61,7 @@ class LabelingResult:
         Questions that the reader judged.
     """
 
-    data: Dataset
+    labels: Qrels
     judgments: int
     per_question: float
     sorting_comparisons: float
@@ -80,28 +82,16 @@ class LabelingResult:
         return self.study.effort["pairs"].minutes.mean
 
 
-def write_texts(collection: Collection, folder: Folder) -> None:
-    """Write questions and documents as `label setup` reads them."""
-    data = collection.data
-    queries = [{"query": q, "text": collection.questions[q]} for q in data.queries]
-    documents = [
-        {"query": q, "document": key, "title": key, "text": collection.documents[key]}
-        for q, keys in candidates(data).items()
-        for key in keys
-    ]
-    for name, rows in (("queries.jsonl", queries), ("documents.jsonl", documents)):
-        folder.write(name, "".join(json.dumps(row) + "\n" for row in rows))
-
-
-def create_questions_project(store: Store, folder: Folder, reader_judges: bool) -> Project:
-    """Create the project with all texts; the reader gets a few questions if they judge."""
+def create_questions_project(
+    store: Store, index: Index, folder: Folder, reader_judges: bool
+) -> Project:
+    """Create the project with all candidates; the reader gets a few questions if they judge."""
     project = demo_project.create_project(
-        store, demo_project.QUESTIONS, "Python's documentation", GUIDELINES,
-        {"queries": folder / "queries.jsonl", "documents": folder / "documents.jsonl"},
-        setting={"k": K},
+        store, demo_project.QUESTIONS, "Python's documentation", GUIDELINES, index,
+        folder / "queries.jsonl", depth=DEPTH, setting={"k": K, "strategy": STRATEGY},
     )  # fmt: skip
     if reader_judges:
-        keys = [str(number) for number in range(1, READER_QUESTIONS + 1)]
+        keys = demo_project.query_keys(store, project)[:READER_QUESTIONS]
         demo_project.add_tasks(store, project, dict.fromkeys(keys, (LOCAL,)))
     return project
 
@@ -110,17 +100,13 @@ def label_questions(
     store: Store, project: Project, collection: Collection, folder: Folder, printer: StepPrinter
 ) -> LabelingResult:
     """Let simulated assessors judge the questions that the reader has not; return the labels."""
-    data = collection.data
     by_reader = demo_project.finished_queries(store, project, LOCAL)
-    others = [q for q in data.queries if q not in by_reader]
+    keys = demo_project.query_keys(store, project)
+    others = [key for key in keys if key not in by_reader]
     total = demo_project.add_tasks(store, project, demo_project.assign_team(others, DOUBLE_EVERY))
-    relevance = {
-        (collection.questions[q], key): float(grade)
-        for q, grades in correct_grades(data).items()
-        for key, grade in grades.items()
-    }
+    answers = collection.qrels.to_dict()
     team = {
-        login: SimulatedAssessor(100 + number, "pairs", relevance)
+        login: SimulatedAssessor(100 + number, "pairs", answers)
         for number, login in enumerate(demo_project.TEAM)
     }
     with printer.progress("questions judged") as progress:
@@ -128,42 +114,30 @@ def label_questions(
     with store.read() as tx:
         judged = truths(tx, project)
         study, _ = project_study(tx, project, rounds=BOOTSTRAP_ROUNDS)
-        folder.write("truth.jsonl", "".join(export(tx, project, "truth.jsonl")))
-    return _result(data, judged, study, tuple(q for q in data.queries if q in by_reader))
+        folder.write("labels.qrels", "".join(export(tx, project, "truth.qrels")))
+    labels = read_qrels(folder / "labels.qrels")
+    return _result(labels, judged, answers, study, tuple(q for q in keys if q in by_reader))
 
 
 def _result(
-    data: Dataset, judged: Sequence[QueryTruth], study: Study, reader_questions: tuple[str, ...]
-) -> LabelingResult:
+    labels: Qrels, judged: Sequence[QueryTruth], answers: Grades, study: Study,
+    reader_questions: tuple[str, ...],
+) -> LabelingResult:  # fmt: skip
     effort = study.effort["pairs"]
-    recall = [_recall(truth, correct_grades(data)[truth.query]) for truth in judged]
+    recall = [_recall(truth, answers[truth.query]) for truth in judged]
     return LabelingResult(
-        data=replace(data, y=labels_of(data, judged), source="the assessors' labels"),
+        labels=labels,
         judgments=effort.judgments,
         per_question=effort.per_query.mean,
         sorting_comparisons=float(
             np.mean([sorting_comparisons(len(truth.documents)) for truth in judged])
         ),
         minutes=effort.active / 60,
-        recall=float(np.mean(recall)),
+        recall=float(np.nanmean(recall)),
         study=study,
         judged_by_two=sum(truth.assessors > 1 for truth in judged),
         reader_questions=reader_questions,
     )
-
-
-def labels_of(data: Dataset, judged: Sequence[QueryTruth]) -> Floats:
-    """Return the label per row: k for the best document of a question, k - 1 for the next, ...
-
-    A document called clearly irrelevant gets 0, even if it had to fill a rank.
-    """
-    y = np.zeros(data.n_docs)
-    rows = {q: int(lo) for q, lo in zip(data.queries, data.offsets, strict=False)}
-    for truth in judged:
-        for number, key in enumerate(candidates(data)[truth.query]):
-            label = 0 if key in truth.bad else truth.labels[key]
-            y[rows[truth.query] + number] = label
-    return y
 
 
 def sorting_comparisons(n: int) -> float:
@@ -171,22 +145,9 @@ def sorting_comparisons(n: int) -> float:
     return lgamma(n + 1) / log(2)
 
 
-def candidates(data: Dataset) -> dict[str, list[str]]:
-    """Return the documents of every question, in order."""
-    assert data.docids is not None
-    keys, ends = list(data.docids), data.offsets.tolist()
-    return {q: keys[lo:hi] for q, lo, hi in zip(data.queries, ends, ends[1:], strict=False)}
-
-
-def correct_grades(data: Dataset) -> Mapping[str, Mapping[str, int]]:
-    """Return the grade of every document, by question."""
-    grades, ends = data.y.astype(int).tolist(), data.offsets.tolist()
-    return {
-        q: dict(zip(keys, grades[lo:], strict=False))
-        for (q, keys), lo in zip(candidates(data).items(), ends, strict=False)
-    }
-
-
-def _recall(truth: QueryTruth, grades: Mapping[str, int]) -> float:
-    correct = {key for key, grade in grades.items() if grade > 0}
+def _recall(truth: QueryTruth, grades: Mapping[str, float]) -> float:
+    """Return the fraction of correct answers that were found, NaN if there was none to find."""
+    correct = {key for key, grade in grades.items() if grade > 0} & set(truth.documents)
+    if not correct:
+        return float("nan")
     return len(correct & set(truth.order[:K])) / min(K, len(correct))

@@ -1,40 +1,70 @@
-"""The whole loop: label, train, compare, learn a measure, aggregate, report."""
+"""The whole loop: index, label, train, compare, learn a measure, aggregate, report, search."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from firstpage.data.formats.letor import write_letor
-from firstpage.data.formats.trec import to_run, write_qrels, write_run
+import numpy as np
+
+from firstpage.data.dataset import Dataset
+from firstpage.data.folds import split_folds
+from firstpage.data.formats.registry import write
+from firstpage.data.formats.trec import Run, write_qrels, write_run
+from firstpage.demo import project as demo_project
 from firstpage.demo import sentences
-from firstpage.demo.collection import Collection, baselines, stdlib_collection
+from firstpage.demo.collection import Collection, stdlib_collection
 from firstpage.demo.labeling import (
+    DEPTH,
     READER_QUESTIONS,
+    STRATEGY,
+    K,
     LabelingResult,
     create_questions_project,
     label_questions,
-    write_texts,
 )
 from firstpage.demo.measuring import learn_measure
-from firstpage.demo.output import Folder, ProgressBar, StepPrinter, no_progress, program, slug
+from firstpage.demo.output import (
+    INDEX,
+    RUNS,
+    Folder,
+    ProgressBar,
+    StepPrinter,
+    no_progress,
+    program,
+)
 from firstpage.demo.project import finished_queries, open_store
 from firstpage.demo.rankings import (
+    BASELINE,
     COMBINED,
+    FOLDS,
+    MAIN_MEASURE,
     MEASURES,
+    NORMALIZE,
     RANKERS,
+    SEED,
+    Runs,
     combine_rankings,
     compare_with_baseline,
-    cross_validated_scores,
     fit_ranker,
+    learned_runs,
+    tuned_bm25,
 )
 from firstpage.demo.report import examples_text, render
 from firstpage.demo.sentences import DemoResults
+from firstpage.errors import FirstpageWarning
 from firstpage.measures.compare import compare
 from firstpage.rankers.explain import explain
 from firstpage.report.rankers import explanation_text
 from firstpage.report.results import means_table
-from firstpage.types import Floats
+from firstpage.text.documents import read_documents
+from firstpage.text.features import TextFeatures
+from firstpage.text.index import Index
+from firstpage.text.search import Searcher
 from firstpage.web.app import LOCAL
 from firstpage.web.security import ServeSettings
 from firstpage.web.serve import check_port, serve
@@ -42,7 +72,10 @@ from firstpage.web.store.connect import Store
 from firstpage.web.store.projects import Project
 
 HOST = "127.0.0.1"
+SEARCH_PORT_OFFSET = 10  # from the port of the labeling application
 MAX_FEATURES = 5  # of the model, in the terminal
+MAX_MISSING = 3  # names of missing answers that are printed
+TYPED = "how do i sort a dictionary"  # an example for the search page; not a question of the demo
 
 
 def wait_for_reader(
@@ -68,14 +101,43 @@ def wait_for_reader(
     )
 
 
+def search_port(port: int) -> int:
+    """Return the port of the search page, 0 for any."""
+    return port + SEARCH_PORT_OFFSET if port else 0
+
+
+@contextmanager
+def search_page(folder: Folder, port: int) -> Iterator[None]:
+    """Serve the search page in a process of its own."""
+    words = ["serve", folder / "model.json", "--index", folder / INDEX]
+    options = ["--candidates", DEPTH, "--port", search_port(port), "--host", HOST]
+    command = [sys.executable, "-m", "firstpage", *map(str, (*words, *options))]
+    with subprocess.Popen(command) as process:
+        try:
+            yield
+        finally:
+            process.terminate()
+
+
 def serve_until_stopped(folder: Folder, port: int, printer: StepPrinter) -> None:
-    """Serve the application until Ctrl-C."""
-    printer.print("\nThe labeling application is running with these data; Ctrl-C stops it.")
+    """Serve the search page and the labeling application until Ctrl-C."""
+    printer.print("\nThe search page and the labeling application are running; Ctrl-C stops them.")
     try:
-        serve(folder.path, HOST, port, ServeSettings(single_user=True))
+        with search_page(folder, port):
+            serve(folder.path, HOST, port, ServeSettings(single_user=True))
     except KeyboardInterrupt:
         printer.print("")
-    printer.print(f"Stopped. To start it again: firstpage label serve {folder.path} --open")
+    printer.print("Stopped. To start them again:")
+    _print_servers(folder, printer)
+
+
+def _print_servers(folder: Folder, printer: StepPrinter) -> None:
+    """Print how to open the labeling application and the search page."""
+    printer.print(f"To see the labels: {program()} label serve {folder.path} --open")
+    printer.print(
+        f"To search: {program()} serve {folder / 'model.json'} --index {folder / INDEX} "
+        f"--candidates {DEPTH} --open"
+    )
 
 
 def run_demo(
@@ -84,9 +146,10 @@ def run_demo(
 ) -> Path:  # fmt: skip
     """Run the whole loop on Python's documentation and write a report.
 
-    The loop labels 48 questions with simulated assessors, trains four rankers, compares them with
-    a baseline, learns a measure from simulated editors, and aggregates the four rankings. It takes
-    about a minute and needs the web extra (``firstpage[web]``).
+    The loop indexes the documentation, labels candidates of 263 questions with simulated
+    assessors, trains four rankers, compares them with tuned BM25, learns a measure from simulated
+    editors, and aggregates the four rankings. It takes about a minute and needs the extras web,
+    search and serve (``firstpage[web,search,serve]``).
 
     Parameters
     ----------
@@ -96,9 +159,10 @@ def run_demo(
     judge : bool, default False
         Whether you judge two questions in your browser first.
     serve : bool, default False
-        Whether the labeling application keeps running afterwards, until Ctrl-C.
+        Whether the search page and the labeling application keep running afterwards, until Ctrl-C.
     port : int, default 0
-        Port of the application; 0 takes any free port.
+        Port of the labeling application; the search page has this port plus 10. 0 takes any free
+        ports.
     progress : callable, optional
         Function of a title that returns a context manager whose value is a progress callback
         ``(done, total)`` or None. By default there are no progress bars.
@@ -111,7 +175,8 @@ def run_demo(
     Raises
     ------
     DataError
-        If the folder contains files that are not the demo's, or the port is in use.
+        If the folder contains files that are not the demo's, a port is in use, or Python has no
+        docstrings.
 
     Examples
     --------
@@ -123,89 +188,217 @@ def run_demo(
     printer = StepPrinter(progress)
     if judge or serve:
         check_port(HOST, port)
+    if serve:
+        check_port(HOST, search_port(port))
+    collection = stdlib_collection()
     folder = Folder.prepare(path)
     store = open_store(folder.path)
     try:
-        report = _run_steps(store, folder, printer, judge, serve, port)
+        report = _run_steps(store, folder, collection, printer, judge, serve, port)
     finally:
         store.close()
     printer.print(f"\nDone in {printer.total:.0f} s. Open {report.resolve()}")
     if serve:
         serve_until_stopped(folder, port, printer)
     else:
-        printer.print(f"To see the labels: {program()} label serve {folder.path} --open")
+        _print_servers(folder, printer)
     return report
 
 
 def _run_steps(
-    store: Store, folder: Folder, printer: StepPrinter, judge: bool, serve: bool, port: int
-) -> Path:
+    store: Store, folder: Folder, collection: Collection, printer: StepPrinter, judge: bool,
+    serve: bool, port: int,
+) -> Path:  # fmt: skip
     """Run all steps; return the path of the report."""
-    with printer.step("Read Python's own documentation"):
-        collection = _read_collection(folder, printer)
-    project = create_questions_project(store, folder, judge or serve)
+    with printer.step("Index Python's own documentation, and retrieve candidates"):
+        index, candidates = _retrieve(collection, folder, printer)
+    project = create_questions_project(store, index, folder, judge or serve)
     if judge:
         with printer.step("You judge"):
             wait_for_reader(store, project, folder, port, printer)
     with printer.step("Label: three simulated assessors compare pairs of entries"):
         labels = label_questions(store, project, collection, folder, printer)
-        write_letor(labels.data, folder / "judged.txt")
-        write_qrels(labels.data, folder / "judged.qrels")
         printer.note(sentences.labeling(labels))
-    title = f"Train four rankers on these labels: {', '.join(RANKERS)}"
-    with printer.step(title), printer.progress("models") as progress:
-        rankings = cross_validated_scores(labels.data, progress)
-    results = _evaluate(store, collection, labels, rankings, folder, printer)
-    with printer.step("Write the report"):
-        model = fit_ranker(results.compared.best, labels.data)
-        model.save(folder / "model.json")
+        _print_label_commands(folder, printer)
+    with printer.step("Compute features, and train four rankers on the labels"):
+        data = _features(index, collection, candidates, labels, folder, printer)
+        runs = _rankings(index, collection, data, labels, folder, printer)
+    results = _evaluate(store, index, collection, candidates, labels, runs, folder, printer)
+    with printer.step("Train the best ranker on all questions, and search with it"):
+        best = results.compared.best
+        fit_ranker(best, data).save(folder / "model.json")
         explanation = explain(folder / "model.json")
         printer.note(explanation_text(explanation, MAX_FEATURES))
-        printer.note("\n" + examples_text(results))
+        found = Searcher(index, folder / "model.json", DEPTH).search(TYPED, K)
+        printer.note("\n".join(["", *str(found).splitlines()]))
+        features, model = folder / "features.npz", folder / "model.json"
+        printer.command("train", best, features, "--normalize", NORMALIZE, "-o", model)
+        searched = ("search", folder / INDEX, TYPED, "--model", model)
+        printer.command(*searched, "--candidates", str(DEPTH), "--depth", str(K))
+    with printer.step("Write the report"):
+        printer.note(examples_text(results))
         folder.write_summary(results.to_dict())
         return folder.write("report.html", render(results, explanation))
 
 
-def _read_collection(folder: Folder, printer: StepPrinter) -> Collection:
-    """Build the collection and write its files."""
-    collection = stdlib_collection()
-    data = collection.data
-    write_letor(data, folder / "collection.txt")
-    write_qrels(data, folder / "collection.qrels")
-    write_texts(collection, folder)
+def _retrieve(collection: Collection, folder: Folder, printer: StepPrinter) -> tuple[Index, Run]:
+    """Write the collection, index it and retrieve candidates."""
+    folder.write_rows("documents.jsonl", collection.documents)
+    queries = ({"id": name, "text": text} for name, text in collection.queries)
+    folder.write_rows("queries.jsonl", queries)
+    write_qrels(collection.qrels, folder / "answers.qrels")
+    documents = read_documents(folder / "documents.jsonl")
+    index = Index.from_documents(documents, folder / INDEX, overwrite=True)
+    with _without_warnings():
+        candidates = index.candidates(collection.queries, DEPTH)
+    write_run(candidates, folder / "candidates.run")
+    n = len(collection.queries)
     printer.note(
-        f"{len(collection.documents):,} documents, {len(data)} questions with known answers, "
-        f"{data.n_docs / len(data):.0f} candidates per question, {data.n_features} features"
+        f"{len(collection.documents):,} documents, {n} questions with known answers; the {DEPTH} "
+        f"candidates per question contain {_recall(collection, candidates):.0%} of the answers"
     )
-    return collection
+    unmatched = n - len(candidates.queries)
+    if unmatched:
+        printer.note(f"{unmatched} questions share no word with a document, and have no candidates")
+    if collection.missing or collection.unanswered:
+        missing = collection.missing
+        more = f" and {len(missing) - MAX_MISSING} more" * (len(missing) > MAX_MISSING)
+        printer.note(
+            f"this Python does not have {', '.join(missing[:MAX_MISSING])}{more}; "
+            f"{len(collection.unanswered)} questions without another answer are left out"
+        )
+    printer.command("index", folder / "documents.jsonl", "-o", folder / INDEX, "--overwrite")
+    printer.command(
+        "candidates", folder / INDEX, folder / "queries.jsonl", "--depth", str(DEPTH), "-o",
+        folder / "candidates.run",
+    )  # fmt: skip
+    return index, candidates
+
+
+def _recall(collection: Collection, candidates: Run) -> float:
+    """Return the mean fraction of the answers that are candidates."""
+    retrieved = candidates.to_dict()
+    return float(
+        np.mean([
+            len(grades.keys() & retrieved.get(query, {}).keys()) / len(grades)
+            for query, grades in collection.qrels.to_dict().items()
+        ])
+    )  # fmt: skip
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Ignore warnings about what the printed notes say anyway."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FirstpageWarning)
+        yield
+
+
+def _print_label_commands(folder: Folder, printer: StepPrinter) -> None:
+    """Print how to label the same questions oneself, and how the labels were exported."""
+    printer.command(
+        "label", "setup", "mine", "--index", folder / INDEX, "--queries",
+        folder / "queries.jsonl", "--depth", str(DEPTH), "--k", str(K), "--strategy", STRATEGY,
+    )  # fmt: skip
+    printer.command("label", "serve", "mine", "--open")
+    printer.command(
+        "label", "export", folder.path, "--name", demo_project.QUESTIONS, "-o",
+        folder / "labels.qrels",
+    )  # fmt: skip
+
+
+def _features(
+    index: Index, collection: Collection, candidates: Run, labels: LabelingResult, folder: Folder,
+    printer: StepPrinter,
+) -> Dataset:  # fmt: skip
+    """Compute the features of all candidates."""
+    with _without_warnings():
+        features = TextFeatures(index)
+        data = features.dataset(collection.queries, candidates, labels.labels)
+    write(data, folder / "features.npz")
+    printer.note(f"{data.n_docs:,} candidates with {data.n_features} features")
+    printer.command(
+        "features", folder / INDEX, folder / "queries.jsonl", folder / "candidates.run",
+        "--qrels", folder / "labels.qrels", "-o", folder / "features.npz",
+    )  # fmt: skip
+    return data
+
+
+def _rankings(
+    index: Index, collection: Collection, data: Dataset, labels: LabelingResult, folder: Folder,
+    printer: StepPrinter,
+) -> Runs:  # fmt: skip
+    """Rank all questions by BM25 and by the four rankers, tuned and trained on other questions."""
+    folds = split_folds(data, FOLDS, SEED)
+    with printer.progress("BM25") as progress:
+        baseline = tuned_bm25(index, collection.queries, labels.labels, folds, DEPTH, progress)
+    with printer.progress("models") as progress:
+        runs = {BASELINE: baseline, **learned_runs(folds, progress)}
+    for name, run in runs.items():
+        write_run(run, folder.run(name))
+    tuned = ("--tune", "--qrels", folder / "labels.qrels", "--folds", str(FOLDS))
+    printer.command(
+        "candidates", folder / INDEX, folder / "queries.jsonl", *tuned, "--depth", str(DEPTH),
+        "-o", folder.run(BASELINE),
+    )  # fmt: skip
+    printer.command(
+        "crossval", folder / "features.npz", *RANKERS, "--normalize", NORMALIZE, "--folds",
+        str(FOLDS), "-t", MAIN_MEASURE, "--run", folder.run(BASELINE), "--baseline", "bm25",
+        "--write-runs", folder / RUNS,
+    )  # fmt: skip
+    return runs
 
 
 def _evaluate(
-    store: Store, collection: Collection, labels: LabelingResult, rankings: Mapping[str, Floats],
-    folder: Folder, printer: StepPrinter,
+    store: Store, index: Index, collection: Collection, candidates: Run, labels: LabelingResult,
+    runs: Runs, folder: Folder, printer: StepPrinter,
 ) -> DemoResults:  # fmt: skip
     """Compare the rankings, learn a measure, and aggregate."""
-    data = collection.data
-    untrained = baselines(data)
-    with printer.step("Compare them with the best ranking that needs no training"):
-        compared = compare_with_baseline(untrained, rankings, data)
+    answers, qrels = collection.qrels, ("--qrels", folder / "answers.qrels")
+    with printer.step("Compare the rankings by the correct answers"), _without_warnings():
+        compared = compare_with_baseline(BASELINE, runs, answers)
         printer.note(means_table(compared.comparison).text())
         printer.note(sentences.verdict(compared))
         printer.note(sentences.advice(compared, labels))
-    systems = {compared.baseline: untrained[compared.baseline], **rankings}
-    with printer.step("Learn a measure: simulated editors compare first pages side by side"):
-        measured = learn_measure(store, collection, systems, compared, folder, printer)
+        listed = [word for name in runs for word in ("--run", folder.run(name))]
+        measures = [word for name in MEASURES for word in ("-m", name)]
+        printer.command("compare", *qrels, *listed, "--baseline", "bm25", *measures)
+    title = "Learn a measure: simulated editors compare first pages side by side"
+    with printer.step(title), _without_warnings():
+        measured = learn_measure(store, index, collection, runs, compared, folder, printer)
         printer.note(sentences.learned_measure(measured, compared))
-    with printer.step("Aggregate: all four rankers vote (Supervised Kemeny)"):
-        combined = combine_rankings(rankings, labels.data)
-        pair = {compared.best: rankings[compared.best], COMBINED: combined.scores}
-        against_best = compare(pair, data, measures=MEASURES, baseline=compared.best)
-        all_systems = {**systems, COMBINED: combined.scores}
+        _print_measure_commands(compared.best, folder, printer)
+    title = "Aggregate: all four rankers vote (Supervised Kemeny)"
+    with printer.step(title), _without_warnings():
+        learned = {name: runs[name] for name in RANKERS}
+        combined = combine_rankings(learned, labels.labels)
+        write_run(combined.run, folder.run(COMBINED))
+        pair = {compared.best: runs[compared.best], COMBINED: combined.run}
+        against_best = compare(pair, answers, measures=MEASURES, baseline=compared.best)
         results = DemoResults(
-            collection, labels, all_systems, compared, measured, combined, against_best,
-            printer.seconds,
+            collection, _recall(collection, candidates), labels, {**runs, COMBINED: combined.run},
+            compared, measured, combined, against_best, printer.seconds, printer.commands,
         )  # fmt: skip
         printer.note(sentences.combination(results))
-    for name, scores in {**untrained, **all_systems}.items():
-        write_run(to_run(data, scores, slug(name)), folder.run(name))
+        printer.command(
+            "aggregate", *(folder.run(name) for name in RANKERS), "--qrels",
+            folder / "labels.qrels", "-m", MAIN_MEASURE, "-o", folder.run(COMBINED),
+        )  # fmt: skip
     return results
+
+
+def _print_measure_commands(best: str, folder: Folder, printer: StepPrinter) -> None:
+    """Print how the preferences were exported, and how a measure is learned and used."""
+    project = ("label", "export", folder.path, "--name", demo_project.PAGES)
+    preferences, measure = folder / "preferences.jsonl", folder / "measure.json"
+    printer.command(
+        "label", "setup", "mine-pages", "--tool", "lists", "--index", folder / INDEX, "--queries",
+        folder / "queries.jsonl", "--run", folder.run(BASELINE), "--run", folder.run(best),
+        "--depth", str(K), "--qrels", folder / "answers.qrels",
+    )  # fmt: skip
+    printer.command(*project, "--content", "preferences", "-o", preferences)
+    printer.command("dcglearn", "learn", preferences, "--K", str(K), "--decreasing", "-o", measure)
+    printer.command(
+        "evaluate", "--qrels", folder / "answers.qrels", "--run", folder.run(best), "-m",
+        f"NDCG({measure})@{K}",
+    )  # fmt: skip

@@ -5,14 +5,17 @@ The folder's own files are replaced; files of others are refused or left alone.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 from textwrap import wrap
 from typing import Any
 
@@ -51,11 +54,14 @@ class StepPrinter:
         Number of steps so far.
     seconds : dict of str to float
         Duration per step.
+    commands : dict of str to list of str
+        The commands that do the same, per step.
     """
 
     progress: ProgressBar = no_progress
     steps: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
+    commands: dict[str, list[str]] = field(default_factory=dict)
     _started: float = field(default_factory=time.perf_counter)
 
     @contextmanager
@@ -64,6 +70,7 @@ class StepPrinter:
         self.steps += 1
         started = time.perf_counter()
         self.print(f"\n{self.steps}. {title}")
+        self.commands[title] = []
         yield
         self.seconds[title] = time.perf_counter() - started
         self.print(f"   {self.seconds[title]:.1f} s")
@@ -78,10 +85,34 @@ class StepPrinter:
             for piece in [line] if len(line) <= LINE_WIDTH else wrap(line, LINE_WIDTH):
                 self.print(f"   {piece}".rstrip())
 
+    def command(self, *words: str | Path) -> None:
+        """Print a command of Firstpage that does what the step did."""
+        text = command_line(*words)
+        self.commands[next(reversed(self.commands))].append(text)
+        lines = wrap_command(f"$ {program()} {text.partition(' ')[2]}")
+        self.print("\n".join(f"   {line}" for line in lines))
+
     @property
     def total(self) -> float:
         """Seconds since the start."""
         return time.perf_counter() - self._started
+
+
+def command_line(*words: str | Path) -> str:
+    """Return a command of Firstpage as one types it."""
+    return " ".join(["firstpage", *(quote(str(word)) for word in words)])
+
+
+def wrap_command(text: str) -> list[str]:
+    """Return the lines of a command; all but the last end with a backslash."""
+    lines = [""]
+    for word in re.findall(r"(?:'[^']*'|\"[^\"]*\"|\S)+", text):
+        if lines[-1] and len(lines[-1]) + len(word) > LINE_WIDTH - 3:
+            lines[-1] += " \\"
+            lines.append(" " * 4 + word)
+        else:
+            lines[-1] = f"{lines[-1]} {word}" if lines[-1] else word
+    return lines
 
 
 KIND = JsonFormat("firstpage-demo", 1, "demo summary")
@@ -89,21 +120,19 @@ SUMMARY = "demo.json"
 DATABASE = ("firstpage.db", "firstpage.db-wal", "firstpage.db-shm")
 FILES = {
     "report.html": "this report",
-    "collection.txt": "features of every question and document, with the correct grades (LETOR)",
-    "collection.qrels": "the correct grades (TREC)",
-    "queries.jsonl": "the texts of the questions, for label setup",
-    "documents.jsonl": "the texts of the documents, for label setup",
-    "firstpage.db": "the labeling projects, with every answer",
-    "judged.txt": "the same features, with the assessors' labels (LETOR)",
-    "judged.qrels": "the assessors' labels (TREC)",
-    "truth.jsonl": "the top documents of each question, as the assessors ordered them",
+    "documents.jsonl": "the entries of Python's documentation",
+    "queries.jsonl": "the questions",
+    "answers.qrels": "the correct answers: 3 is the answer, 2 also answers the question, 1 helps",
+    "candidates.run": "the candidates of every question, by BM25",
+    "firstpage.db": "the labeling projects, with every judgment",
+    "labels.qrels": "the assessors' labels: 5 for the best document, 4 for the next, down to 0",
+    "features.npz": "the features of all candidates, with the assessors' labels",
     "model.json": "the best ranker, trained on all questions",
-    "pages.jsonl": "the questions whose first pages editors compared",
-    "lists.jsonl": "these first pages",
-    "preferences.jsonl": "the editors' answers",
-    "measure.json": "the measure learned from these answers",
+    "preferences.jsonl": "the editors' preferences between first pages",
+    "measure.json": "the measure learned from these preferences",
     SUMMARY: "all figures of the report",
 }
+INDEX = "python.index"  # folder of the index
 RUNS = "runs"  # folder of run files
 
 
@@ -126,6 +155,8 @@ class Folder:
             raise DataError(f"{path}: cannot create this folder ({error.strerror}).") from error
         folder = cls(path)
         folder.write_summary({})  # marks the folder as the demo's
+        for old in (path / RUNS).glob("*.run"):
+            old.unlink()
         for name in DATABASE:
             (path / name).unlink(missing_ok=True)
         return folder
@@ -140,15 +171,18 @@ class Folder:
             out.write(text.encode())
         return self / name
 
+    def write_rows(self, name: str, rows: Iterable[Mapping[str, Any]]) -> Path:
+        """Write JSON lines; return their path."""
+        return self.write(name, "".join(json.dumps(row) + "\n" for row in rows))
+
     def run(self, name: str) -> Path:
         """Return the path of a system's run file."""
         return self.path / RUNS / f"{slug(name)}.run"
 
 
 def slug(name: str) -> str:
-    """Return a system's name as a file name."""
-    words = "".join(c if c.isalnum() else " " for c in name.lower()).split()
-    return "-".join(words)
+    """Return a system's name as a file name, as `crossval --write-runs` does."""
+    return "-".join(re.findall(r"[a-z0-9.]+", name.lower()))
 
 
 def _check(path: Path) -> None:
@@ -162,7 +196,7 @@ def _check(path: Path) -> None:
             f"{path}: contains a labeling project that is not the demo's; choose another folder "
             "(-o)."
         )
-    existing = [name for name in (*FILES, RUNS) if (path / name).exists()]
+    existing = [name for name in (*FILES, INDEX, RUNS) if (path / name).exists()]
     if existing:
         raise DataError(
             f"{path}: contains {existing[0]}, which is not the demo's; choose another folder (-o)."

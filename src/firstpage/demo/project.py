@@ -14,8 +14,9 @@ from sqlalchemy import event
 
 from firstpage.data.preferences.utility import Utility
 from firstpage.engine.threads import single_threaded_blas
-from firstpage.labeling.assessors import Assessor, AssessorAnswer, DocumentText
+from firstpage.labeling.assessors import Assessor, AssessorAnswer, DocumentText, QueryText
 from firstpage.labeling.statistics.effort import SECONDS_PER_JUDGMENT
+from firstpage.text.index import Index
 from firstpage.types import Progress
 from firstpage.web.app import LOCAL
 from firstpage.web.imports import bundle, texts
@@ -27,7 +28,7 @@ from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Project
 from firstpage.web.store.texts import of_project
 
-Relevance = Mapping[tuple[str, str], float]  # by (question, document)
+Grades = Mapping[str, Mapping[str, float]]  # by question and document
 ASSESSOR_ERROR_SD = 0.5  # of the perceived relevance; the step between grades is 1
 BAD_THRESHOLD = 0.5  # documents perceived below it are called clearly irrelevant
 TIME_LOG_SD = 0.5  # of the logarithm of the seconds per answer
@@ -61,7 +62,7 @@ class _TimedAssessor:
 class SimulatedAssessor(_TimedAssessor):
     """Perceives the true relevance with a fixed error per document, and so is consistent."""
 
-    relevance: Relevance
+    answers: Grades
     perceived: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def judge(self, query: str, left: DocumentText, right: DocumentText | None) -> AssessorAnswer:
@@ -78,9 +79,8 @@ class SimulatedAssessor(_TimedAssessor):
         if (query, key) not in self.perceived:
             stream = crc32(f"{query}\n{key}".encode())  # independent of earlier questions
             error = np.random.default_rng([self.seed, 1, stream]).standard_normal()
-            self.perceived[query, key] = self.relevance[query, key] + ASSESSOR_ERROR_SD * float(
-                error
-            )
+            relevance = self.answers.get(query_key(query), {}).get(key, 0.0)
+            self.perceived[query, key] = relevance + ASSESSOR_ERROR_SD * float(error)
         return self.perceived[query, key]
 
 
@@ -88,17 +88,25 @@ class SimulatedAssessor(_TimedAssessor):
 class SimulatedEditor(_TimedAssessor):
     """Compares two first pages by `EDITOR_UTILITY`, with an error per answer."""
 
-    grades: Mapping[tuple[str, str], Sequence[int]]  # by (question, page), from the first rank
+    answers: Grades
 
     def judge(self, query: str, left: DocumentText, right: DocumentText | None) -> AssessorAnswer:
         """Return which page is better; 0 if the perceived difference is small."""
         assert right is not None
-        difference = page_utility(self.grades[query, left.key]) - page_utility(
-            self.grades[query, right.key]
-        )
+        difference = self._utility(query, left) - self._utility(query, right)
         perceived = difference + EDITOR_ERROR_SD * float(self.rng.standard_normal())
         outcome = 0 if abs(perceived) < TIE_THRESHOLD else 1 if perceived > 0 else -1
         return AssessorAnswer(outcome, cost={"seconds": self.seconds()})
+
+    def _utility(self, query: str, page: DocumentText) -> float:
+        grades = self.answers.get(query_key(query), {})
+        return page_utility([int(grades.get(str(item["id"]), 0)) for item in page.items])
+
+
+def query_key(query: str) -> str:
+    """Return the id of a query that a project asks about."""
+    assert isinstance(query, QueryText)
+    return query.key
 
 
 def page_utility(grades: Sequence[int]) -> float:
@@ -128,27 +136,44 @@ def _reduce_syncs(connection: Any, record: object) -> None:
 
 
 def create_project(
-    store: Store, slug: str, title: str, guidelines: str, files: Mapping[str, Path], **options: Any
-) -> Project:
-    """Create a project as `label setup` does, with three assessors and the reader as lead."""
+    store: Store, slug: str, title: str, guidelines: str, index: Index, queries: Path, *,
+    runs: Sequence[Path] = (), qrels: Path | None = None, depth: int, tool: str = "pairs",
+    setting: Mapping[str, Any],
+) -> Project:  # fmt: skip
+    """Create a project as `label setup` does, with three assessors and the reader as lead.
+
+    With the tool `lists` the first pages of the runs are compared; otherwise the candidates of the
+    index are judged.
+    """
     with ExitStack() as stack:
-        sources: dict[str, Any] = {
-            name: File(str(path), stack.enter_context(path.open("rb")))
-            for name, path in files.items()
-        }
-        read = bundle.read(Sources(**sources))
-    setting = projects.setting_of(options.get("setting") or {})
-    with (
-        texts.staged(store, read, (options.get("tool", "pairs"),), setting) as staged,
-        store.write() as tx,
-    ):
+
+        def opened(path: Path) -> File:
+            return File(str(path), stack.enter_context(path.open("rb")))
+
+        sources = Sources(
+            queries=opened(queries), runs=tuple(map(opened, runs)), index=index,
+            qrels=None if qrels is None else opened(qrels), depth=depth, pages=tool == "lists",
+        )  # fmt: skip
+        contents = bundle.read(sources)
+    source = {"index": {"path": str(index.path.resolve()), "fingerprint": index.fingerprint}}
+    checked = projects.setting_of(setting)
+    with texts.staged(store, contents, (tool,), checked) as staged, store.write() as tx:
         you = people.ensure(tx, LOCAL, "You", admin=True)
-        project = projects.create(tx, slug, title, guidelines=guidelines, by=you, **options)
+        project = projects.create(
+            tx, slug, title, guidelines=guidelines, tool=tool, setting=setting, source=source,
+            by=you,
+        )  # fmt: skip
         staged.publish(tx, project, you)
         for login in TEAM:
             person = people.ensure(tx, login, f"{login.title()} (simulated)")
             projects.join(tx, project, person, "assessor", by=you)
         return projects.set_state(tx, project, "open", you)
+
+
+def query_keys(store: Store, project: Project) -> list[str]:
+    """Return the ids of a project's queries."""
+    with store.read() as tx:
+        return [row["key"] for row in of_project(tx, project.id)]
 
 
 def add_tasks(store: Store, project: Project, assessors: Mapping[str, Sequence[str]]) -> int:

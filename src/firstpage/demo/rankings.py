@@ -1,12 +1,11 @@
-"""Learned rankings, their aggregation, and the comparison with the best baseline.
+"""Rankings of all questions: tuned BM25, learned rankings and their aggregation; comparisons.
 
-Four rankers are trained by cross-validation, Supervised Kemeny aggregates their rankings, and the
-comparison says whether the best one is significantly better than the baseline.
+Every question is ranked by a model that was trained, and a BM25 that was tuned, without it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, isfinite
 from statistics import NormalDist
@@ -14,92 +13,96 @@ from statistics import NormalDist
 import numpy as np
 
 from firstpage.aggregation.aggregation import aggregate
-from firstpage.aggregation.ballots import Ballots
-from firstpage.aggregation.weights import supervised_weights
 from firstpage.data.dataset import Dataset
-from firstpage.data.groups import query_rows
+from firstpage.data.folds import Fold
+from firstpage.data.formats.trec import Qrels, Run
 from firstpage.measures.compare import Comparison, Difference, compare
-from firstpage.measures.evaluate import evaluate
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.registry import ranker
-from firstpage.types import Floats, Ints, Progress
+from firstpage.rankers.selection.cross_validation import cross_validate
+from firstpage.text.index import Index
+from firstpage.text.queries import Queries
+from firstpage.types import Progress
 
-FOLDS = 6
-RANKERS = ("ListMLE(k=5)", "FocusedNet(k=5)", "RankSVM", "RankBoost")
-NORMALIZE = "minmax"
+FOLDS = 5
+SEED = 0  # of the folds
+RANKERS = ("ListNet", "ListMLE(k=5)", "FocusedNet(k=5)", "RankSVM")
+NORMALIZE = "standard"
+BASELINE = "BM25"
+COMBINED = "aggregate"
+MAIN_MEASURE = "NDCG@5"
+MEASURES = (MAIN_MEASURE, "NDCG@10", "RR", "Recall@5")
+ALPHA = 0.05
+POWER = 0.8  # probability to detect a true difference of the observed size
 
-
-def folds(queries: int) -> Iterator[tuple[Ints, Ints]]:
-    """Yield (training questions, test questions) per fold; each question is tested once."""
-    for test in np.array_split(np.random.default_rng(0).permutation(queries), FOLDS):
-        yield np.setdiff1d(np.arange(queries), test), np.sort(test)
-
-
-def fit_ranker(name: str, judged: Dataset) -> Ranker:
-    """Return the ranker with this name, fitted."""
-    return ranker(name, normalize=NORMALIZE).fit(judged)
-
-
-def cross_validated_scores(judged: Dataset, progress: Progress | None = None) -> dict[str, Floats]:
-    """Return the scores of all documents per ranker, from models trained without their question."""
-    systems: dict[str, Floats] = {}
-    for number, name in enumerate(RANKERS):
-        scores = np.empty(judged.n_docs)
-        for fold, (train, test) in enumerate(folds(len(judged))):
-            model = fit_ranker(name, judged[train])
-            scores[query_rows(judged.offsets, test)] = model.predict(judged[test])
-            if progress is not None:
-                progress(number * FOLDS + fold + 1, FOLDS * len(RANKERS))
-        systems[name] = scores
-    return systems
+Runs = Mapping[str, Run]
 
 
-COMBINED = "all four together"
-WEIGHT_MEASURE = "NDCG@5"
+def tuned_bm25(
+    index: Index, queries: Queries, labels: Qrels, folds: Sequence[Fold], depth: int,
+    progress: Progress | None = None,
+) -> Run:  # fmt: skip
+    """Return the ranking by BM25, tuned for the questions of each fold on those of the others."""
+    table: dict[str, dict[str, float]] = {}
+    for number, fold in enumerate(folds, 1):
+        tested = set(fold.test.queries)
+        known = set(fold.train.queries) | set(fold.valid.queries)
+        scoring, _ = index.tune([q for q in queries if q[0] in known], labels)
+        test = [q for q in queries if q[0] in tested]
+        table |= index.candidates(test, depth, scoring).to_dict()
+        if progress is not None:
+            progress(number, len(folds))
+    return Run.from_dict({name: table[name] for name, _ in queries if name in table}, "bm25")
+
+
+def rankers() -> dict[str, Ranker]:
+    """Return the rankers by name."""
+    return {name: ranker(name, normalize=NORMALIZE) for name in RANKERS}
+
+
+def learned_runs(folds: Sequence[Fold], progress: Progress | None = None) -> dict[str, Run]:
+    """Return the cross-validated ranking of all questions per ranker."""
+    count = 0
+
+    def report(*_: object) -> None:
+        nonlocal count
+        if progress is not None:
+            progress(count, FOLDS * len(RANKERS))
+        count += 1
+
+    return cross_validate(rankers(), folds, MAIN_MEASURE, progress=report).runs
+
+
+def fit_ranker(name: str, data: Dataset) -> Ranker:
+    """Return the ranker with this name, fitted to all questions."""
+    return rankers()[name].fit(data)
 
 
 @dataclass(frozen=True, eq=False)
 class CombinedRanking:
-    """The aggregated ranking, and the mean weight of each ranker's vote."""
+    """The aggregated ranking, and the weight of each ranker's vote."""
 
-    scores: Floats
+    run: Run
     weights: Mapping[str, float]
 
 
-def combine_rankings(systems: Mapping[str, Floats], judged: Dataset) -> CombinedRanking:
-    """Aggregate rankings by Supervised Kemeny, with weights learned on other questions."""
-    scores = np.empty(judged.n_docs)
-    weights = []
-    for train, test in folds(len(judged)):
-        train_rows, test_rows = (query_rows(judged.offsets, fold) for fold in (train, test))
-        learned = supervised_weights(
-            [s[train_rows] for s in systems.values()], judged[train], WEIGHT_MEASURE
-        )
-        votes = [s[test_rows] for s in systems.values()]
-        base = votes[int(np.argmax(learned.weights))]
-        ballots = Ballots.from_scores(votes, judged[test].offsets, base, names=list(systems))
-        scores[test_rows] = aggregate(ballots, "skr", weights=learned).scores
-        weights.append(learned.weights)
-    means = np.mean(weights, axis=0).tolist()
-    return CombinedRanking(scores, dict(zip(systems, means, strict=True)))
-
-
-MAIN_MEASURE = "NDCG@5"
-MEASURES = (MAIN_MEASURE, "ERR", "RR", "Recall@5")
-ALPHA = 0.05
-POWER = 0.8  # probability to detect a true difference of the observed size
+def combine_rankings(runs: Runs, labels: Qrels) -> CombinedRanking:
+    """Aggregate rankings by Supervised Kemeny, with weights learned from the labels."""
+    aggregation = aggregate(list(runs.values()), qrels=labels, measure=MAIN_MEASURE, name=COMBINED)
+    weights = dict(zip(runs, aggregation.weights.tolist(), strict=True))
+    return CombinedRanking(aggregation.run, weights)
 
 
 @dataclass(frozen=True, eq=False)
 class BaselineComparison:
-    """The learned rankings compared with the best ranking that needs no training.
+    """The learned rankings compared with tuned BM25, by the correct answers.
 
     Attributes
     ----------
     comparison : Comparison
         All systems under all measures.
     baseline : str
-        The best ranking that needs no training.
+        The name of the baseline.
     best : str
         The best learned ranking.
     first_correct : mapping of str to int
@@ -136,23 +139,13 @@ class BaselineComparison:
         return ceil(z**2 / effect**2)
 
 
-def best_of(systems: Mapping[str, Floats], data: Dataset) -> str:
-    """Return the best system by the main measure."""
-    means = {
-        name: evaluate(s, data, measures=MAIN_MEASURE)[MAIN_MEASURE] for name, s in systems.items()
-    }
-    return max(means, key=lambda name: means[name])
-
-
-def compare_with_baseline(
-    baselines: Mapping[str, Floats], learned: Mapping[str, Floats], data: Dataset
-) -> BaselineComparison:
-    """Compare learned rankings with the best baseline by the correct grades."""
-    baseline = best_of(baselines, data)
-    systems = {baseline: baselines[baseline], **learned}
-    comparison = compare(systems, data, measures=MEASURES, baseline=baseline)
-    best = best_of(learned, data)
-    counts = {name: first_correct(scores, data) for name, scores in systems.items()}
+def compare_with_baseline(baseline: str, systems: Runs, answers: Qrels) -> BaselineComparison:
+    """Compare all systems with one of them, the baseline, by the correct answers."""
+    comparison = compare(systems, answers, measures=MEASURES, baseline=baseline)
+    means = {e.name: e[MAIN_MEASURE] for e in comparison.evaluations if e.name != baseline}
+    best = max(means, key=lambda name: means[name])
+    grades = answers.to_dict()
+    counts = {name: first_correct(run, grades) for name, run in systems.items()}
     return BaselineComparison(comparison, baseline, best, counts)
 
 
@@ -164,22 +157,24 @@ def difference(comparison: Comparison, measure: str, system: str, against: str) 
     )  # fmt: skip
 
 
-def first_correct(scores: Floats, data: Dataset) -> int:
+def first_pages(run: Run, k: int) -> dict[str, list[str]]:
+    """Return the first k documents of each question."""
+    return {
+        query: sorted(scores, key=lambda document: -scores[document])[:k]
+        for query, scores in run.to_dict().items()
+    }
+
+
+def first_correct(run: Run, answers: Mapping[str, Mapping[str, float]]) -> int:
     """Return the number of questions whose first result is a correct answer."""
-    return sum(int(first_page(scores, data, q, 1)[0][1] > 0) for q in range(len(data)))
+    pages = first_pages(run, 1)
+    return sum(answers.get(q, {}).get(page[0], 0) > 0 for q, page in pages.items() if page)
 
 
-def first_page(scores: Floats, data: Dataset, question: int, k: int) -> list[tuple[str, int]]:
-    """Return the first k results of a question: document and grade."""
-    assert data.docids is not None
-    lo, hi = (int(o) for o in data.offsets[question : question + 2])
-    order = lo + np.argsort(-scores[lo:hi], kind="stable")[:k]
-    return [(str(data.docids[int(row)]), int(data.y[row])) for row in order]
-
-
-def extremes(compared: BaselineComparison) -> tuple[int, int]:
+def extremes(compared: BaselineComparison) -> tuple[str, str]:
     """Return the questions with the largest gain and the largest loss against the baseline."""
     values = compared.comparison.values(MAIN_MEASURE)
     names = compared.comparison.systems
     gain = values[names.index(compared.best)] - values[names.index(compared.baseline)]
-    return int(gain.argmax()), int(gain.argmin())
+    queries = compared.comparison.queries
+    return str(queries[int(np.argmax(gain))]), str(queries[int(np.argmin(gain))])

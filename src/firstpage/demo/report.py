@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from shlex import quote
 
 from firstpage.demo import sentences
-from firstpage.demo.labeling import K
-from firstpage.demo.output import FILES, RUNS, slug
+from firstpage.demo.labeling import DEPTH, K
+from firstpage.demo.output import FILES, INDEX, RUNS
 from firstpage.demo.project import ASSESSOR_ERROR_SD, EDITOR_ERROR_SD
 from firstpage.demo.rankings import (
     FOLDS,
     MAIN_MEASURE,
-    MEASURES,
-    NORMALIZE,
     RANKERS,
-    WEIGHT_MEASURE,
     extremes,
-    first_page,
+    first_pages,
 )
 from firstpage.demo.sentences import DemoResults
 from firstpage.rankers.explain import Explanation
@@ -100,15 +96,25 @@ def _tiles(results: DemoResults) -> str:
 EXAMPLES = ("Improved most", "Got worst")
 
 
+Shown = list[tuple[str, int]]  # documents with their grades
+
+
+def shown_pages(results: DemoResults, query: str) -> dict[str, Shown]:
+    """Return the first pages of the baseline and of the best ranking for a question."""
+    answers = results.collection.qrels.to_dict()[query]
+    pages = {}
+    for name in (results.compared.baseline, results.compared.best):
+        documents = first_pages(results.systems[name], K).get(query, [])
+        pages[name] = [(key, int(answers.get(key, 0))) for key in documents]
+    return pages
+
+
 def _examples(results: DemoResults) -> list[str]:
     sections = []
-    for number, title in zip(extremes(results.compared), EXAMPLES, strict=True):
-        question = results.collection.questions[results.collection.data.queries[number]]
-        sections.append(f"<h3>{title}: <q>{escape(question)}</q></h3>")
-        pages = [
-            _page(name, first_page(results.systems[name], results.collection.data, number, K))
-            for name in (results.compared.baseline, results.compared.best)
-        ]
+    questions = dict(results.collection.queries)
+    for query, title in zip(extremes(results.compared), EXAMPLES, strict=True):
+        sections.append(f"<h3>{title}: <q>{escape(questions[query])}</q></h3>")
+        pages = [_page(name, shown) for name, shown in shown_pages(results, query).items()]
         sections.append(f'<div class="pages">{"".join(pages)}</div>')
     return sections
 
@@ -129,90 +135,30 @@ def _stars(grade: int) -> str:
 
 def examples_text(results: DemoResults) -> str:
     """Return the two example questions for a terminal."""
-    data, lines = results.collection.data, []
-    for number, title in zip(extremes(results.compared), EXAMPLES, strict=True):
-        lines.append(f"{title}: {results.collection.questions[data.queries[number]]!r}")
-        for name in (results.compared.baseline, results.compared.best):
+    questions, lines = dict(results.collection.queries), []
+    for query, title in zip(extremes(results.compared), EXAMPLES, strict=True):
+        lines.append(f"{title}: {questions[query]!r}")
+        for name, shown in shown_pages(results, query).items():
             lines.append(f"  {name}")
-            documents = first_page(results.systems[name], data, number, K)
-            for rank, (key, grade) in enumerate(documents, 1):
+            for rank, (key, grade) in enumerate(shown, 1):
                 lines.append(f"    {rank}. {key:<40} {'★' * grade}".rstrip())
     return "\n".join(lines)
 
 
-Steps = list[tuple[str, list[str]]]  # a title and its commands
-
-
-def demo_commands(baseline: str, best: str) -> Steps:
-    """Return the commands that repeat every step on the demo's own files, in their folder."""
-    runs = [f"{RUNS}/{slug(name)}.run" for name in RANKERS]
-    measures = " ".join(f"-m {m}" for m in MEASURES)
-    systems = " ".join(f"--run {run}" for run in (f"{RUNS}/{slug(baseline)}.run", *runs))
-    return [
-        ("Look at the labeling projects; stop with Ctrl-C", ["firstpage label serve . --open"]),
-        ("Print effort and agreement", ["firstpage label stats . --name questions"]),
-        ("Export the assessors' labels", [
-            "firstpage label export . --name questions -o truth.qrels",
-        ]),
-        ("Train a ranker, explain it, and rank with it", [
-            f"firstpage train {quote(best)} judged.txt --normalize {NORMALIZE} -o mine.json",
-            "firstpage explain mine.json",
-            "firstpage rank mine.json collection.txt -o mine.scores",
-        ]),
-        ("Compare the rankings, with significance tests", [
-            f"firstpage compare --qrels collection.qrels {systems} {measures} "
-            f"--baseline {slug(baseline)} -o compare.html",
-        ]),
-        ("Learn a measure from the editors' answers, and evaluate by it", [
-            f"firstpage dcglearn learn preferences.jsonl --K {K} -o mine-measure.json",
-            f"firstpage evaluate --qrels collection.qrels --run {RUNS}/{slug(best)}.run "
-            f"-m 'NDCG(mine-measure.json)@{K}'",
-        ]),
-        ("Aggregate the four rankings", [
-            f"firstpage aggregate {' '.join(runs)} --qrels judged.qrels -m NDCG@{K} -o mine.run",
-        ]),
-    ]  # fmt: skip
-
-
-def own_commands() -> Steps:
-    """Return the commands for the reader's own data; file names are examples."""
-    return [
-        ("Label: queries and documents are texts, one JSON object per line", [
-            f"firstpage label setup shop --queries queries.jsonl --documents documents.jsonl "
-            f"--k {K} --assessor ada --assessor ben --lead you",
-            "firstpage label serve shop",
-            "firstpage label export shop -o truth.qrels",
-        ]),
-        ("Train on a LETOR file with your features and these labels; choose by cross-validation", [
-            "firstpage convert train.txt letor --folds 5",
-            f"firstpage crossval letor 'ListMLE(k={K})' 'FocusedNet(k={K})' RankSVM RankBoost "
-            f"--normalize {NORMALIZE}",
-            f"firstpage train 'FocusedNet(k={K})' train.txt --normalize {NORMALIZE} -o model.json",
-        ]),
-        ("Rank new data, and compare with your current system", [
-            "firstpage rank model.json test.txt -o ours.scores",
-            "firstpage compare test.txt --scores theirs.scores --scores ours.scores "
-            f"-m NDCG@{K} -o report.html",
-        ]),
-        ("Learn a measure from your editors", [
-            "firstpage label setup pages --tool lists --documents lists.jsonl --assessor ada",
-            "firstpage label export pages --content preferences -o prefs.jsonl",
-            f"firstpage dcglearn learn prefs.jsonl --K {K} -o measure.json",
-        ]),
-    ]  # fmt: skip
-
-
-def commands_html(steps: Steps) -> str:
+def _commands(results: DemoResults) -> list[str]:
     """Return a title and a block of commands per step."""
-    return "".join(
-        paragraph(title + ".") + "".join(f"<pre>{escape(command)}</pre>" for command in commands)
-        for title, commands in steps
-    )
+    blocks = []
+    for title, commands in results.commands.items():
+        if commands:
+            pre = "".join(f"<pre>{escape(command)}</pre>" for command in commands)
+            blocks.append(paragraph(title + ".") + pre)
+    return blocks
 
 
 def files_table() -> Table:
     """Return the table of the files in the folder."""
     rows = [[name, description] for name, description in FILES.items()]
+    rows.append([f"{INDEX}/", "the index of the documents"])
     rows.append([f"{RUNS}/*.run", "the ranking of each system, best first (TREC)"])
     return Table(["file", "content"], rows, left_aligned=2)
 
@@ -228,7 +174,6 @@ def render(results: DemoResults, model: Explanation) -> str:
         f"{len(results.collection.documents):,} entries; all people are simulated"
         + (", except where you judged." if results.labels.reader_questions else ".")
     )
-    baseline, best = results.compared.baseline, results.compared.best
     sections = [
         ("Summary", summary(results)),
         ("1. Labels: what the assessors were asked", _labels(results)),
@@ -236,11 +181,13 @@ def render(results: DemoResults, model: Explanation) -> str:
         ("3. Which ranking is best, and is the difference significant?", _comparison(results)),
         ("4. A measure learned from editors", _measure(results)),
         ("5. All four rankers combined", _combination(results)),
-        ("Next: repeat it with these files", [
-            paragraph("Run these commands in the folder of this report:"),
-            commands_html(demo_commands(baseline, best)),
+        ("The commands of every step", [
+            paragraph(
+                "Run them where you ran the demo. They write the same files again, except that "
+                "the judgments are yours."
+            ),
+            *_commands(results),
         ]),
-        ("Next: use your own data", [commands_html(own_commands())]),
         ("Files in this folder", [files_table().html()]),
         ("Duration of each step", _durations(results)),
     ]  # fmt: skip
@@ -266,9 +213,13 @@ def _rankers(results: DemoResults, model: Explanation) -> list[str]:
     rows = model.ordered()[:MAX_FEATURES]
     return [
         paragraph(
-            "The rankers are trained on the assessors' labels only. Every question is ranked by "
-            f"models that were trained without it ({FOLDS} folds). The rankings are evaluated by "
-            "the correct grades, which are not used in training."
+            f"BM25 retrieves {DEPTH} candidates per question; they contain "
+            f"{results.candidates_recall:.0%} of the correct answers. The rankers order them by "
+            "features of question and document. They are trained on the assessors' labels only; "
+            f"every question is ranked by models that were trained without it ({FOLDS} folds). The "
+            "baseline, BM25, has parameters and weights of fields that were tuned on the same "
+            "labels and folds. All rankings are evaluated by the correct answers, which were used "
+            "neither for training nor for tuning; answers that were not retrieved count as missed."
         ),
         figure(
             draw.bars(rows, model.kind),
@@ -327,8 +278,7 @@ def _combination(results: DemoResults) -> list[str]:
         paragraph(sentences.combination(results)),
         figure(
             draw.bars(weights, "weights"),
-            f"Weight of each ranker's vote: its {WEIGHT_MEASURE} by the assessors' labels, on "
-            "other questions.",
+            f"Weight of each ranker's vote: its {MAIN_MEASURE} by the assessors' labels.",
         ),
         means_table(results.against_best).html(),
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +15,10 @@ from firstpage.demo.rankings import (
     MAIN_MEASURE,
     BaselineComparison,
     CombinedRanking,
+    Runs,
     difference,
 )
 from firstpage.measures.compare import Comparison, Difference
-from firstpage.types import Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,11 +28,13 @@ class DemoResults:
     Attributes
     ----------
     collection : Collection
-        Questions, documents and features.
+        Documents, questions and answers.
+    candidates_recall : float
+        Mean fraction of the correct answers that are candidates.
     labels : LabelingResult
         The assessors' labels.
-    systems : mapping of str to array
-        Scores: the baseline first, then the learned rankings, then their combination.
+    systems : mapping of str to Run
+        The rankings: the baseline first, then the learned rankings, then their combination.
     compared : BaselineComparison
         The learned rankings compared with the baseline.
     measured : MeasureLearningResult
@@ -43,16 +45,20 @@ class DemoResults:
         The combination compared with the best single ranking.
     seconds : mapping of str to float
         Duration per step.
+    commands : mapping of str to list of str
+        The commands that do the same, per step.
     """
 
     collection: Collection
+    candidates_recall: float
     labels: LabelingResult
-    systems: Mapping[str, Floats]
+    systems: Runs
     compared: BaselineComparison
     measured: MeasureLearningResult
     combined: CombinedRanking
     against_best: Comparison
     seconds: Mapping[str, float]
+    commands: Mapping[str, Sequence[str]]
 
     @property
     def combination_gain(self) -> Difference:
@@ -62,7 +68,7 @@ class DemoResults:
     @property
     def questions(self) -> int:
         """The number of questions."""
-        return len(self.collection.data)
+        return len(self.collection.queries)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures of the report."""
@@ -70,6 +76,7 @@ class DemoResults:
         return {
             "questions": self.questions,
             "documents": len(self.collection.documents),
+            "candidates_recall": self.candidates_recall,
             "labels": {
                 "judgments": labels.judgments, "per_question": labels.per_question,
                 "sorting_comparisons": labels.sorting_comparisons, "minutes": labels.minutes,
@@ -84,8 +91,8 @@ class DemoResults:
             "questions_needed": compared.questions_needed,
             "measure": {
                 "judgments": measured.judgments, "minutes": measured.minutes,
-                "accuracy": measured.accuracy, "standard_accuracy": measured.standard_accuracy,
-                "p": measured.p, "gains": measured.utility.gains.tolist(),
+                "held_out": measured.held_out.to_dict(),
+                "gains": measured.utility.gains.tolist(),
                 "discounts": measured.utility.discounts.tolist(),
                 "best": measured.best, "comparison": measured.comparison.to_dict(),
             },
@@ -94,6 +101,7 @@ class DemoResults:
                 "difference_from_best": self.combination_gain.to_dict(),
             },
             "seconds": dict(self.seconds),
+            "commands": dict(self.commands),
         }  # fmt: skip
 
 
@@ -120,11 +128,11 @@ def verdict(compared: BaselineComparison) -> str:
     if d.difference <= 0:
         return (
             f"No: on these {n} questions no learned ranking has better first pages than "
-            f"{d.against}, the best ranking that needs no training."
+            f"{d.against} with tuned parameters."
         )
     claim = (
         f"on these {n} questions the learned ranking {d.system} has better first pages than "
-        f"{d.against}, the best ranking that needs no training"
+        f"{d.against} with tuned parameters"
     )
     if compared.significant:
         return f"Yes: {claim}, and {significance(d)}."
@@ -195,10 +203,9 @@ def learned_measure(measured: MeasureLearningResult, compared: BaselineCompariso
     else:
         conclusion = f"By the learned measure {now}; by {MAIN_MEASURE}, {before}."
     return (
-        f"Editors compared {measured.judgments} pairs of first pages. On held-out questions, and "
-        f"between pages with different grades, the measure learned from their answers agrees with "
-        f"{measured.accuracy:.0%} of their preferences, and standard DCG with "
-        f"{measured.standard_accuracy:.0%}; {_significance(measured.p)}. {conclusion}"
+        f"Editors compared the first pages of {compared.baseline} and {compared.best} for "
+        f"{measured.judgments} questions. A measure was learned from their answers: "
+        f"{measured.held_out} {conclusion}"
     )
 
 
@@ -210,7 +217,7 @@ def combination(results: DemoResults) -> str:
     )
     return (
         "All four rankers vote, each with a weight learned from the assessors' labels. The "
-        f"combined ranking is {relation} the best single one ({d.against}): {difference_text(d)}. "
-        "Votes help where rankers make different errors; these four learned from the same "
-        "labels and features."
+        f"aggregated ranking is {relation} the best single one ({d.against}): "
+        f"{difference_text(d)}. Votes help where rankers make different errors; these four learned "
+        "from the same labels and features."
     )

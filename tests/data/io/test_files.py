@@ -9,12 +9,9 @@ import sys
 import threading
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.demo.collection import CANDIDATES, FEATURES
-from firstpage.demo.questions import QUESTIONS
 from firstpage.errors import DataError
 from tests.patience import PATIENCE
 
@@ -72,32 +69,6 @@ def test_scores_round_trip(tmp_path: Path) -> None:
 
 
 # --- descriptions
-
-
-# --- the embedded collection
-
-
-@pytest.mark.slow
-def test_embedded_collection() -> None:
-    collection = fp.demo.stdlib_collection()
-    assert len(collection.documents) > 2000
-    assert 30 <= len(collection.questions) == len(QUESTIONS) == len(collection.data)
-    assert collection.data.feature_names == FEATURES
-    assert np.isfinite(collection.data.X).all()
-    assert (collection.data.lengths >= CANDIDATES).all()
-    for query in collection.data:
-        assert query.y.max() == 3, collection.questions[query.queries[0]]
-    answers = {name for _, grades in QUESTIONS for names in grades.values() for name in names}
-    assert len(answers - set(collection.documents)) < 0.1 * len(answers)
-    assert "argparse.ArgumentParser" in collection.documents
-    from firstpage.demo.collection import baselines
-
-    systems = baselines(collection.data)
-    scores = {
-        n: fp.evaluate(s, collection.data, measures="NDCG@10")["NDCG@10"]
-        for n, s in systems.items()
-    }
-    assert scores["BM25 of name and text"] > 0.4 > 0.1 > scores["shortest first"]
 
 
 def test_links_and_pipes_are_written_through(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,9 @@ class CrossValidation(Tabular):
         values[name][measure] has one row per seed and one column per test query.
     chosen : dict of list of dict
         The parameters that tuning chose per ranker, fold and seed; empty lists without tuning.
+    runs : dict of str to Run
+        The ranking of all test queries per ranker, with the first seed: each query is ranked by a
+        model that was trained without it.  Empty if the data have no document ids.
 
     Examples
     --------
@@ -67,6 +70,7 @@ class CrossValidation(Tabular):
     query_folds: Floats
     values: dict[str, dict[str, Floats]]
     chosen: dict[str, list[dict[str, Any]]]
+    runs: dict[str, Run] = field(default_factory=dict)
 
     def mean(self, name: str, measure: str) -> float:
         """Return the mean over seeds of the mean over folds, as published tables report it.
@@ -331,6 +335,7 @@ def cross_validate(
     test = _TestData(fold_data, parsed, convention)
     values: dict[str, dict[str, Floats]] = {}
     chosen: dict[str, list[dict[str, Any]]] = {}
+    test_runs: dict[str, Run] = {}
     for name, ranker in named.items():
         chosen[name] = []
         by_seed = []
@@ -344,6 +349,8 @@ def cross_validate(
                     chosen[name].append({"fold": fold.number, "seed": seed, **parameters})
                 scores.append(fitted.predict(fold.test))
             by_seed.append(test.evaluate(scores))
+            if seed == seeds[0] and all(fold.test.docids is not None for fold in fold_data):
+                test_runs[name] = _joined_run(name, fold_data, scores)
         values[name] = {m: np.array([seed_values[m] for seed_values in by_seed]) for m in parsed}
     for name, run in (runs or {}).items():
         chosen[name] = []
@@ -355,7 +362,15 @@ def cross_validate(
         np.concatenate([np.full(len(f.test), float(f.number)) for f in fold_data]),
         values,
         chosen,
+        test_runs,
     )
+
+
+def _joined_run(name: str, folds: Sequence[_FoldData], scores: Sequence[Floats]) -> Run:
+    """Return the ranking of the test queries of all folds."""
+    qid = [q for fold in folds for q in fold.test.qid]
+    docids = [d for fold in folds for d in fold.test.docids or ()]
+    return Run.from_arrays(qid, docids, np.concatenate(scores), name)
 
 
 def run_scores(run: Run, data: Dataset) -> Floats:

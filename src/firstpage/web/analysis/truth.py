@@ -26,13 +26,13 @@ from firstpage.web.store.projects import Project
 class QueryTruth:
     """The ordered top k of one query, or its grades.
 
-    With the tool `grades`, `labels` are the grades: the median of several assessors, and the lower
-    one of two middle grades.  With the other tools they are k for the best document, one less for
-    each next, and 0 for the rest.  `confidence` is, for each rank, the probability that its
-    document belongs there, `set_confidence` that of the top-k set, and `membership` that of every
-    document to be in it; None if unknown.  `judgments` counts answers and `skipped` questions
-    without one; `unjudged` are documents without an answer because of skipped questions: they have
-    no rank, and label 0.
+    With the tool `grades`, `labels` are the grades: the median of several assessors, and the
+    lower one of two middle grades. With the other tools they are k for the best document, one
+    less for each next, and 0 for the rest and for bad documents. `confidence` is, for each
+    rank, the probability that its document belongs there, `set_confidence` that of the top-k
+    set, and `membership` that of every document to be in it; None if unknown. `judgments`
+    counts answers and `skipped` questions without one; `unjudged` are documents without an
+    answer because of skipped questions: they have no rank, and label 0.
     """
 
     query: str
@@ -114,7 +114,8 @@ def _truth(
         labels = dict.fromkeys(keys, 0) | _grades(done)
         tied = _equal_labels(order, labels)
     else:
-        labels = dict.fromkeys(keys, 0) | {key: k - rank for rank, key in enumerate(order[:k])}
+        ranks = {key: k - rank for rank, key in enumerate(order[:k]) if key not in bad}
+        labels = dict.fromkeys(keys, 0) | ranks
     return QueryTruth(
         query, text, tool, keys, k, order, labels, tied, bad, confidence, set_confidence,
         membership, len(done), sum(task.answers for task in done),
