@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     "firstpage convert train.txt train.parquet",
     "firstpage convert test.txt top10.txt --truth top-k --k 10",
     "firstpage convert test.txt letor --folds 5",
-    "firstpage convert features.txt labeled.parquet --qrels test.qrels",
+    "firstpage convert test.txt labeled.parquet --qrels test.qrels",
 )
 @click.argument("source", type=options.FILE)
 @click.argument("target", type=outputs.OutputFile(*outputs.DATA))

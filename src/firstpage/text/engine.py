@@ -41,7 +41,8 @@ def _lockable(folder: Path) -> Iterator[Path]:
     if all(os.access(path, os.W_OK) for path in (folder, *folder.glob("*.lock"))):
         yield folder
         return
-    with tempfile.TemporaryDirectory(prefix="firstpage-") as view:
+    # The engine may still create a lock while the folder is removed.
+    with tempfile.TemporaryDirectory(prefix="firstpage-", ignore_cleanup_errors=True) as view:
         for file in folder.iterdir():
             if file.suffix != ".lock":
                 (Path(view) / file.name).symlink_to(file.resolve())
