@@ -24,8 +24,8 @@ CLICK_BIAS = (
     "import",
     "firstpage import ranklib ranklib.txt --n-features 4 -o model.json",
     "firstpage import quepid quepid.csv -o quepid.qrels",
-    "firstpage import feature-log log.jsonl --qrels quepid.qrels -o data.parquet \\\n"
-    "  --run before.run",
+    "firstpage import feature-log log.jsonl --qrels quepid.qrels \\\n"
+    "  -o logged.parquet --run before.run",
 )
 @click.argument("kind", type=click.Choice(list(OUTPUT_FORMATS), case_sensitive=False))
 @click.argument("file", type=options.FILE)

@@ -70,6 +70,13 @@ class Collection:
         Answers that this Python does not have.
     unanswered : tuple of str
         Questions that are left out, because this Python has none of their answers.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> collection = fp.demo.stdlib_collection()
+    >>> len(collection.queries) > 200, len(collection.documents) > 2000
+    (True, True)
     """
 
     documents: tuple[Document, ...]

@@ -319,7 +319,7 @@ def _features(
     printer.note(f"{data.n_docs:,} candidates with {data.n_features} features")
     printer.command(
         "features", folder / INDEX, folder / "queries.jsonl", folder / "candidates.run",
-        "--qrels", folder / "labels.qrels", "-o", folder / "features.npz",
+        "--qrels", folder / "labels.qrels", "--set", "all", "-o", folder / "features.npz",
     )  # fmt: skip
     return data
 
