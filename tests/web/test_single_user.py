@@ -10,7 +10,7 @@ import pytest
 
 from firstpage.web.app import prepare_single_user
 from firstpage.web.security import ServeSettings
-from firstpage.web.store import projects
+from firstpage.web.store import people, projects
 from tests.web.site import HOST, Site, add_query, jsonl, query
 
 
@@ -61,11 +61,20 @@ def test_a_single_user_judges_existing_projects(site: Site) -> None:
     with site.store.write() as tx:
         project = projects.create(tx, "shop", setting={"k": 2, "strategy": "heap"})
         add_query(tx, project.id, query(0, 4), 0)
-    prepare_single_user(site.store)
-    prepare_single_user(site.store)  # the second start changes nothing
+    assert prepare_single_user(site.store) == []
+    assert prepare_single_user(site.store) == []  # the second start changes nothing
     you = site.client("local")
     work = you.get("/api/v1/projects/shop/work").json()
     assert len(work["tasks"]) == 1
     assert you.judge(work["next"])["done"]
     truth = you.get("/api/v1/projects/shop/consensus").json()["truths"][0]
     assert truth["order"] == ["d0", "d1"]
+
+
+def test_a_project_with_assessors_is_led_by_the_single_user(site: Site) -> None:
+    with site.store.write() as tx:
+        project = projects.create(tx, "team")
+        add_query(tx, project.id, query(0, 4), 0)
+        projects.join(tx, project, people.ensure(tx, "ada"), "assessor", by=None)
+    assert prepare_single_user(site.store) == ["team"]
+    assert site.client("local").get("/api/v1/projects/team/work").json()["tasks"] == []

@@ -70,14 +70,21 @@ def attach(app: FastAPI, store: Store, settings: ServeSettings) -> None:
     app.state.token, app.state.sign_in_pool = settings.token, SignInPool()
 
 
-def prepare_single_user(store: Store) -> None:
-    """Prepare `--open`: the local user leads all projects, and judges those without assessors."""
+def prepare_single_user(store: Store) -> list[str]:
+    """Prepare `--open`: the local user leads all projects, and judges those without assessors.
+
+    Returns the names of projects that have other assessors.
+    """
+    assigned_to_others = []
     with store.write() as tx:
         user = people.ensure(tx, LOCAL, "You", admin=True)
         for project in all_projects(tx):
             others = [p for p in assigning.present_assessors(tx, project) if p != user.id]
-            if not others:
+            if others:
+                assigned_to_others.append(project.slug)
+            else:
                 assigning.assign_to_single_person(tx, project, user)
+    return assigned_to_others
 
 
 def _health(request: Request) -> dict[str, str]:

@@ -60,9 +60,14 @@ def _run(
     address = f"http://{url_host(host)}:{listener.getsockname()[1]}"
     if settings.single_user:
         settings = replace(settings, token=secrets.token_urlsafe(32))
-        prepare_single_user(store)
+        led = prepare_single_user(store)
         url = f"{address}/open?token={settings.token}"
         print(f"Open this address in your browser (once): {url}")
+        for slug in led:
+            print(
+                f"The project {slug!r} has its own assessors: you lead it, and they judge. Serve "
+                "without --open for them, or set up a project without --assessor to judge alone."
+            )
         open_browser(url)
     else:
         print(f"Serving {store.display_url} at {address}")
