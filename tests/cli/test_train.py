@@ -387,3 +387,33 @@ def test_validation_queries_of_the_training_data_are_counted(files: Path, run, s
     fp.write(turned.with_features(turned.X + (turned.X != 0)), "other.txt")  # other features
     result = run("train", "ListNet", "train.txt", "--valid", "other.txt", "-o", "m.json")
     assert "validation queries" not in result.stderr
+
+
+def test_crossval_writes_the_test_rankings(files: Path, run) -> None:
+    result = run(
+        "crossval", "test.txt", "ListNet", "ListMLE(k=5)", "--folds", 3, "--write-runs", "runs"
+    )
+    assert result.returncode == 0, result.stderr
+    assert "wrote 2 runs to runs" in result.stderr
+    test = fp.read_letor("test.txt")
+    for name in ("listnet", "listmle-k-5"):
+        ranked = fp.read_run(f"runs/{name}.run")
+        assert set(ranked.queries) == set(test.queries)  # each by the model of another fold
+        assert len(ranked.docids) == test.n_docs
+
+
+@pytest.mark.parametrize(
+    ("data", "rankers", "message"),
+    [
+        ("plain.txt", ["ListNet"], "has no document ids, which --write-runs needs"),
+        ("test.txt", ["ListMLE(k=5)", "ListMLE(k= 5)"], "two rankers are named listmle-k-5.run"),
+    ],
+)
+def test_runs_that_cannot_be_written_are_refused_before_training(
+    data: str, rankers: list[str], message: str, files: Path, run
+) -> None:
+    lines = Path("test.txt").read_text().splitlines()
+    Path("plain.txt").write_text("\n".join(line.split(" #")[0] for line in lines))
+    result = run("crossval", data, *rankers, "--write-runs", "runs")
+    assert message in result.stderr
+    assert not Path("runs").exists()

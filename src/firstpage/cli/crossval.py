@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from firstpage.cli import options, outputs, shared
 from firstpage.cli.help import documented_command
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from firstpage.data.folds import Fold
     from firstpage.rankers.selection.cross_validation import CrossValidation
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     "--baseline", metavar="NAME", help="Mark significant differences from this ranker or run."
 )
 @click.option(
-    "--write-runs", type=options.FOLDER, metavar="FOLDER",
+    "--write-runs", type=outputs.OutputFile(), metavar="FOLDER",
     help="Write the test ranking of each ranker to this folder, as a run; `compare` and "
     "`aggregate` read them.",
 )  # fmt: skip
@@ -82,7 +83,8 @@ def command(
     deviation between seeds.
     """
     from firstpage.data.folds import read_folds, split_folds
-    from firstpage.data.formats.trec import read_run
+    from firstpage.data.formats.trec import read_run, write_run
+    from firstpage.errors import DataError
     from firstpage.measures.registry import measures as parse
     from firstpage.rankers.selection.cross_validation import DEFAULT_MEASURES, cross_validate
     from firstpage.report.rankers import read_published
@@ -107,6 +109,7 @@ def command(
         raise click.UsageError(
             f"--baseline must be one of the rankers and runs: {', '.join(names)}."
         )
+    run_files = _run_files(by_name) if write_runs is not None else {}
     options.only_with("a DATA file; a folder has its own folds", data.is_file(), "folds")
     options.only_with("a folder of LETOR folds", not data.is_file(), "pad")
     judgments = shared.read_qrels_option(qrels, confidences)
@@ -131,6 +134,8 @@ def command(
                 joined = [shared.measured_queries(each, judgments) for each in joined]
             fold.datasets.update(zip(fold.splits, joined, strict=True))
 
+    if write_runs is not None and any(fold.test.docids is None for fold in fold_list):
+        raise DataError(f"{data}: has no document ids, which --write-runs needs.")
     with shared.status_line("cross-validation") as show:
 
         def progress(name: str, fold: int, fit_seed: int) -> None:
@@ -142,21 +147,22 @@ def command(
             top_k, by_run,
         )  # fmt: skip
     if write_runs is not None:
-        _write_runs(results, write_runs, data)
+        write_runs.mkdir(parents=True, exist_ok=True)
+        for name, file in run_files.items():
+            write_run(results.runs[name], write_runs / file)
+        print(f"wrote {len(run_files)} runs to {write_runs}", file=sys.stderr)
     outputs.write_text(_render(results, kind, data.name, published, baseline), output)
 
 
-def _write_runs(results: CrossValidation, folder: Path, data: Path) -> None:
-    """Write the test rankings; the names of the files are those of the rankers in lower case."""
-    from firstpage.data.formats.trec import write_run
-    from firstpage.errors import DataError
-
-    if not results.runs:
-        raise DataError(f"{data}: has no document ids, which --write-runs needs.")
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, run in results.runs.items():
-        stem = "-".join(re.findall(r"[a-z0-9.]+", name.lower()))  # ListMLE(k=5): listmle-k-5
-        write_run(run, folder / f"{stem}.run")
+def _run_files(rankers: Iterable[str]) -> dict[str, str]:
+    """Return the names of the runs of rankers: listmle-k-5.run for ListMLE(k=5)."""
+    files: dict[str, str] = {}
+    for name in rankers:
+        file = "-".join(re.findall(r"[a-z0-9.]+", name.lower())) + ".run"
+        if file in files.values():
+            raise click.UsageError(f"--write-runs: the runs of two rankers are named {file}.")
+        files[name] = file
+    return files
 
 
 def _padded_width(folds: Sequence[Fold]) -> int | None:
