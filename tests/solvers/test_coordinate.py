@@ -20,13 +20,13 @@ def mean_measure(measure, scores, truth, weights) -> float:
     return float(measure.values(lists, DEFAULT) @ weights / weights.sum())
 
 
-def crossings(scores, slope, truth) -> np.ndarray:
+def crossings(scores, direction, truth) -> np.ndarray:
     """Return all steps at which two documents of a query have equal scores."""
     steps = []
     for lo, hi in zip(truth.offsets[:-1], truth.offsets[1:], strict=True):
         for u, v in combinations(range(lo, hi), 2):
-            if slope[u] != slope[v]:
-                steps.append((scores[v] - scores[u]) / (slope[u] - slope[v]))
+            if direction[u] != direction[v]:
+                steps.append((scores[v] - scores[u]) / (direction[u] - direction[v]))
     return np.unique(steps)
 
 
@@ -36,26 +36,26 @@ def test_line_searches_find_the_best_interval(measure, ties: bool) -> None:
     parsed = fp.measure(measure)
     truth, scores = sample(1)
     rng = np.random.default_rng(2)
-    slope = rng.normal(size=len(scores))
+    direction = rng.normal(size=len(scores))
     if ties:  # also documents that are tied along the whole line
-        scores, slope = np.round(scores), np.round(slope)
+        scores, direction = np.round(scores), np.round(direction)
     weights = np.arange(1.0, len(truth) + 1)
-    lines = MeasuredLines(slope[:, None], truth, parsed, None, weights)
+    lines = MeasuredLines(direction[:, None], truth, parsed, None, weights)
     assert lines.value(scores) == pytest.approx(mean_measure(parsed, scores, truth, weights))
-    steps = crossings(scores, slope, truth)
+    steps = crossings(scores, direction, truth)
     middles = (steps[1:] + steps[:-1]) / 2
     tried = np.concatenate([[steps[0] - 1], middles, [steps[-1] + 1]])
-    best = max(mean_measure(parsed, scores + t * slope, truth, weights) for t in tried)
-    step = lines.best_step(scores, slope)
-    assert mean_measure(parsed, scores + step * slope, truth, weights) == pytest.approx(best)
+    best = max(mean_measure(parsed, scores + t * direction, truth, weights) for t in tried)
+    step = lines.best_step(scores, direction)
+    assert mean_measure(parsed, scores + step * direction, truth, weights) == pytest.approx(best)
 
 
 def test_other_measures_are_searched_on_a_grid() -> None:
     truth, scores = sample(1)
-    slope = np.random.default_rng(2).normal(size=len(scores))
+    direction = np.random.default_rng(2).normal(size=len(scores))
     parsed, weights = fp.measure("Tau"), np.ones(len(truth))
-    lines = MeasuredLines(slope[:, None], truth, parsed, None, weights)
-    step = lines.best_step(scores, slope)
-    assert lines.value(scores + step * slope) >= lines.value(scores)
+    lines = MeasuredLines(direction[:, None], truth, parsed, None, weights)
+    step = lines.best_step(scores, direction)
+    assert lines.value(scores + step * direction) >= lines.value(scores)
     with pytest.raises(fp.DataError, match="Tau has no top-k form; leave k out"):
-        MeasuredLines(slope[:, None], truth, parsed, 3, weights)
+        MeasuredLines(direction[:, None], truth, parsed, 3, weights)

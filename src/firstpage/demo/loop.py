@@ -229,8 +229,8 @@ def _run_steps(
         fit_ranker(best, data).save(folder / "model.json")
         explanation = explain(folder / "model.json")
         printer.note(explanation_text(explanation, MAX_FEATURES))
-        found = Searcher(index, folder / "model.json", DEPTH).search(TYPED, K)
-        printer.note("\n".join(["", *str(found).splitlines()]))
+        page = Searcher(index, folder / "model.json", DEPTH).search(TYPED, K)
+        printer.note("\n".join(["", *str(page).splitlines()]))
         features, model = folder / "features.npz", folder / "model.json"
         printer.command("train", best, features, "--normalize", NORMALIZE, "-o", model)
         searched = ("search", folder / INDEX, TYPED, "--model", model)

@@ -12,13 +12,17 @@ from firstpage.data.truth import Truth
 from firstpage.errors import DataError
 from firstpage.kernels.losses import lambdaloss as kernel
 from firstpage.kernels.losses.plrank import ADDITIVE
-from firstpage.losses.loss import Loss, LossTarget, LossTerm, Traits
-from firstpage.losses.measure_forms import MeasureForm, check_supported, measure_form
-from firstpage.losses.plrank import check_unweighted
+from firstpage.losses.loss import Loss, LossTarget, Traits
+from firstpage.losses.measure_forms import (
+    MeasureTarget,
+    check_supported,
+    check_unweighted,
+    measure_form,
+)
 from firstpage.measures.measure import Measure
 from firstpage.measures.registry import measure as parse_measure
 from firstpage.registry import check_number
-from firstpage.types import BoundKernel, Floats, Ints
+from firstpage.types import BoundKernel, Floats
 
 Variant = Literal["lambdarank", "loss2", "loss2++"]
 VARIANTS: dict[str, int] = {
@@ -108,9 +112,7 @@ class LambdaLoss(Loss):
 
 
 @dataclass(frozen=True, eq=False)
-class _LambdaLossTarget(LossTarget):
-    form: MeasureForm
-    offsets: Ints
+class _LambdaLossTarget(MeasureTarget):
     variant: int
     mu: float
 
@@ -133,17 +135,6 @@ class _LambdaLossTarget(LossTarget):
         self.bind_slice(0, queries, np.zeros(rows), values, np.empty(rows))()
         scale: Floats = 0.5 * values / np.log(2.0)
         return scale
-
-    def terms(self) -> list[LossTerm] | None:
-        return None
-
-    def bind_slice(
-        self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
-    ) -> BoundKernel:
-        return self._bind(lo, hi, scores, values, grad, np.empty(0))
-
-    def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
-        return self._bind(lo, hi, scores, np.empty(hi - lo), np.empty(len(scores)), out)
 
     def _bind(
         self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats, curvature: Floats

@@ -16,7 +16,7 @@ from firstpage.kernels.losses.plrank import (
     true_order_values,
 )
 from firstpage.kernels.measures import graded as gain_kernel
-from firstpage.losses.loss import safe_inverse
+from firstpage.losses.loss import Loss, LossTarget, LossTerm, safe_inverse
 from firstpage.measures.binary import AP, RBP, RR, P, Recall, Success
 from firstpage.measures.graded import DCG, ERR, NDCG, discounts, kERR, kNDCG
 from firstpage.measures.learned import LearnedDCG, LearnedNDCG
@@ -27,7 +27,7 @@ from firstpage.measures.measure import (
     rank_lists,
     resolve_convention,
 )
-from firstpage.types import Floats, Ints
+from firstpage.types import BoundKernel, Floats, Ints
 
 SUPPORTED = (
     NDCG, DCG, P, Recall, RBP, ERR, RR, Success, AP, kNDCG, kERR, LearnedDCG, LearnedNDCG,
@@ -86,7 +86,7 @@ class MeasureForm:
         )  # fmt: skip
         return out
 
-    def spread(self, offsets: Ints) -> Floats:
+    def gain_range(self, offsets: Ints) -> Floats:
         """Return the range of the gains of each query, times its scale; 0 where all orders of the
         documents have the same value."""
         lengths = np.diff(offsets)
@@ -115,6 +115,40 @@ class MeasureForm:
                 steps = steps * np.arange(1, len(steps) + 1)  # the state is at most the rank
         importance: Floats = np.cumsum(steps[::-1])[::-1].copy()
         return importance
+
+
+@dataclass(frozen=True, eq=False)
+class MeasureTarget(LossTarget):
+    """A truth prepared for a loss that reads a measure; the host computes it."""
+
+    form: MeasureForm
+    offsets: Ints
+
+    def terms(self) -> list[LossTerm] | None:
+        return None
+
+    def bind_slice(
+        self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
+    ) -> BoundKernel:
+        return self._bind(lo, hi, scores, values, grad, np.empty(0))
+
+    def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
+        return self._bind(lo, hi, scores, np.empty(hi - lo), np.empty(len(scores)), out)
+
+    def _bind(
+        self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats, curvature: Floats
+    ) -> BoundKernel:
+        """Return a kernel of values, gradient and, unless it is empty, curvature."""
+        raise AssertionError(f"{type(self).__name__} has no kernel")  # every subclass has its own
+
+
+def check_unweighted(loss: Loss, weights: Floats | None) -> None:
+    """Raise an error for weights of documents, which a measure does not have."""
+    if weights is not None and not np.all(weights == 1.0):
+        raise DataError(
+            f"{type(loss).__name__} takes no weights of documents inside a query: a measure counts "
+            "each document once."
+        )
 
 
 def check_supported(measure: Measure, user: str) -> None:

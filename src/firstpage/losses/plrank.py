@@ -8,14 +8,18 @@ from typing import ClassVar
 import numpy as np
 
 from firstpage.data.truth import Truth
-from firstpage.errors import DataError
 from firstpage.kernels.losses import plrank as kernel
-from firstpage.losses.loss import Loss, LossTarget, LossTerm, Traits
-from firstpage.losses.measure_forms import MeasureForm, check_supported, measure_form
+from firstpage.losses.loss import Loss, LossTarget, Traits
+from firstpage.losses.measure_forms import (
+    MeasureTarget,
+    check_supported,
+    check_unweighted,
+    measure_form,
+)
 from firstpage.measures.measure import Measure
 from firstpage.measures.registry import measure as parse_measure
 from firstpage.registry import check_number
-from firstpage.types import BoundKernel, Floats, Ints
+from firstpage.types import BoundKernel, Floats
 
 
 @dataclass(frozen=True)
@@ -85,45 +89,22 @@ class ExpectedMeasure(Loss):
         check_unweighted(self, weights)
         form = measure_form(self.parsed_measure, truth, self.k)
         return _ExpectedMeasureTarget(
-            form, truth.offsets, form.true_values(truth), form.spread(truth.offsets),
+            form, truth.offsets, form.true_values(truth), form.gain_range(truth.offsets),
             form.importance(), int(self.samples), int(self.seed),
         )  # fmt: skip
 
 
-def check_unweighted(loss: Loss, weights: Floats | None) -> None:
-    """Raise an error for weights of documents, which a measure does not have."""
-    if weights is not None and not np.all(weights == 1.0):
-        raise DataError(
-            f"{type(loss).__name__} takes no weights of documents inside a query: a measure counts "
-            "each document once."
-        )
-
-
 @dataclass(frozen=True, eq=False)
-class _ExpectedMeasureTarget(LossTarget):
-    form: MeasureForm
-    offsets: Ints
+class _ExpectedMeasureTarget(MeasureTarget):
     best: Floats  # value of the true order of each query
-    spread: Floats
+    gain_range: Floats
     importance: Floats
     samples: int
     seed: int
 
     def hessian_scale(self) -> Floats:
-        scale: Floats = self.spread * self.importance.sum()
+        scale: Floats = self.gain_range * self.importance.sum()
         return scale
-
-    def terms(self) -> list[LossTerm] | None:
-        return None
-
-    def bind_slice(
-        self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
-    ) -> BoundKernel:
-        return self._bind(lo, hi, scores, values, grad, np.empty(0))
-
-    def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
-        """Bind the curvature of the rankings that `bind_slice` draws at the same evaluation."""
-        return self._bind(lo, hi, scores, np.empty(hi - lo), np.empty(len(scores)), out)
 
     def _bind(
         self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats, curvature: Floats
@@ -136,7 +117,7 @@ class _ExpectedMeasureTarget(LossTarget):
         return kernel.expected_measure.bind(
             scores, form.gains[int(offsets[0]) : int(offsets[-1])], offsets, form.kind,
             form.discount, form.table, form.scale[lo:hi], self.best[lo:hi], self.importance,
-            self.spread[lo:hi], self.samples, self.seed, lo, calls, np.empty(longest),
+            self.gain_range[lo:hi], self.samples, self.seed, lo, calls, np.empty(longest),
             np.empty(depth, np.int64), np.empty(longest, np.int8), logs, means, weights,
             np.empty(depth + 1), center, np.empty(form.columns), values, grad, curvature,
         )  # fmt: skip

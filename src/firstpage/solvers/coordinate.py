@@ -99,12 +99,12 @@ class MeasuredLines:
         mean = float(self._measure.values(lists, DEFAULT) @ self._weights)
         return -mean if self._measure.lower_is_better else mean
 
-    def best_step(self, scores: Floats, slope: Floats) -> float:
+    def best_step(self, scores: Floats, direction: Floats) -> float:
         """Return the step along a line with the greatest value, in the middle of its interval; 0
         where no step is possible."""
         if self._form is None:
-            return self._best_of_grid(scores, slope)
-        steps, changes, first = self._along(scores, slope)
+            return self._best_of_grid(scores, direction)
+        steps, changes, first = self._along(scores, direction)
         if not len(steps):
             return 0.0
         order = np.argsort(steps, kind="stable")
@@ -116,7 +116,7 @@ class MeasuredLines:
         best = int(np.argmax(np.where(good, width, -1.0)))
         return float(left[best] + 0.5 * (right[best] - left[best]))
 
-    def _along(self, scores: Floats, slope: Floats) -> tuple[Floats, Floats, float]:
+    def _along(self, scores: Floats, direction: Floats) -> tuple[Floats, Floats, float]:
         """Return the steps at which the mean changes, the changes, and the mean before them."""
         assert self._form is not None
         form, all_offsets = self._form, self._truth.offsets
@@ -127,8 +127,8 @@ class MeasuredLines:
             a, b = int(all_offsets[lo]), int(all_offsets[hi])
             values = np.empty(hi - lo)
             count = measure_breakpoints(
-                scores[a:b], slope[a:b], form.gains[a:b], all_offsets[lo : hi + 1] - a, form.kind,
-                form.discount, form.table, form.scale[lo:hi] * self._weights[lo:hi],
+                scores[a:b], direction[a:b], form.gains[a:b], all_offsets[lo : hi + 1] - a,
+                form.kind, form.discount, form.table, form.scale[lo:hi] * self._weights[lo:hi],
                 *self._workspace, steps, changes, values,
             )  # fmt: skip
             parts.append((steps[:count].copy(), changes[:count].copy()))
@@ -139,16 +139,16 @@ class MeasuredLines:
             total,
         )
 
-    def _best_of_grid(self, scores: Floats, slope: Floats) -> float:
+    def _best_of_grid(self, scores: Floats, direction: Floats) -> float:
         """Return the best of some steps between crossings of documents with different labels."""
         offsets: Ints = self._truth.offsets
         labels, crossings = self._truth.labels, [np.empty(0)]
         for lo, hi in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
             upper = np.triu_indices(hi - lo, 1)
             u, v = upper[0] + lo, upper[1] + lo
-            moving = (labels[u] != labels[v]) & (slope[u] != slope[v])
+            moving = (labels[u] != labels[v]) & (direction[u] != direction[v])
             u, v = u[moving], v[moving]
-            crossings.append((scores[v] - scores[u]) / (slope[u] - slope[v]))
+            crossings.append((scores[v] - scores[u]) / (direction[u] - direction[v]))
         steps = np.unique(np.concatenate(crossings))
         steps = steps[np.isfinite(steps)]
         if not len(steps):
@@ -156,7 +156,7 @@ class MeasuredLines:
         left, right = _interval_ends(steps)
         middle = left + 0.5 * (right - left)
         tried = middle[np.unique(np.linspace(0, len(middle) - 1, GRID).astype(int))]
-        values = [self.value(scores + step * slope) for step in tried.tolist()]
+        values = [self.value(scores + step * direction) for step in tried.tolist()]
         return float(tried[int(np.argmax(values))])
 
 

@@ -57,16 +57,16 @@ def command(project: str, name: str | None, guidelines: Path | None, **chosen: A
     PROJECT is a folder or a database URL.  k, strategy, refine, seed and rates can change until
     the first answer, since later questions depend on them; the others at any time.
     """
-    given = {key: value for key, value in chosen.items() if value is not None}
+    requested = {key: value for key, value in chosen.items() if value is not None}
     for key in ("title", "strategy"):
-        check_text(f"--{key}", given.get(key, ""))
+        check_text(f"--{key}", requested.get(key, ""))
     changes: dict[str, Any] = {}
-    if "title" in given:
-        changes["title"] = given["title"]
+    if "title" in requested:
+        changes["title"] = requested["title"]
     if guidelines is not None:
         changes["guidelines"] = read_guidelines(guidelines)
     for part, names in (("setting", SETTING), ("options", OPTIONS)):
-        values = {key: given[key] for key in names if key in given}
+        values = {key: requested[key] for key in names if key in requested}
         if values:
             changes[part] = values
     if not changes:
@@ -79,7 +79,7 @@ def command(project: str, name: str | None, guidelines: Path | None, **chosen: A
         from firstpage.web.store import projects, tasks
 
         before = projects.find_project(tx, name)
-        _check_tools(before, given)
+        _check_tools(before, requested)
         changed = projects.change(tx, before, changes, first_lead(tx, before))
         assigned = bool(tasks.of_project(tx, before.id))
     print(_text(changed))
@@ -87,9 +87,9 @@ def command(project: str, name: str | None, guidelines: Path | None, **chosen: A
         note("the queries are assigned as before; `firstpage label add` assigns them again.")
 
 
-def _check_tools(project: Project, given: dict[str, Any]) -> None:
+def _check_tools(project: Project, requested: dict[str, Any]) -> None:
     """Refuse settings that have no effect with the tools of the project."""
-    for key in given:
+    for key in requested:
         tool = OF_TOOL.get(key)
         if tool is not None and tool not in project.tools:
             raise click.UsageError(

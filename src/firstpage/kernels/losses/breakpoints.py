@@ -1,6 +1,6 @@
 """A measure as a function of the step along a line in score space: where it changes, and how.
 
-Document i has the score scores[i] + step * slope[i].  The order of two documents changes at the
+Document i has the score scores[i] + step * direction[i].  The order of two documents changes at the
 step where their scores cross.  Between crossings the order is constant, and so is the measure,
 which has one of the kinds of `plrank`.
 """
@@ -68,7 +68,7 @@ def measure_range(
 @compiled_kernel
 def measure_breakpoints(
     scores: Floats,
-    slope: Floats,
+    direction: Floats,
     gains: Floats,
     offsets: Ints,
     kind: int,
@@ -107,7 +107,7 @@ def measure_breakpoints(
         crossings = 0
         for u in range(n):
             for v in range(u + 1, n):
-                difference = slope[lo + u] - slope[lo + v]
+                difference = direction[lo + u] - direction[lo + v]
                 if difference != 0.0:
                     at = (scores[lo + v] - scores[lo + u]) / difference
                     if np.isfinite(at):
@@ -122,7 +122,7 @@ def measure_breakpoints(
             before = -crossing[sorted_pairs[0]]
             before -= max(1.0, abs(before))
         for i in range(n):
-            key[i] = scores[lo + i] + before * slope[lo + i]
+            key[i] = scores[lo + i] + before * direction[lo + i]
         sort_down(key, key_bits, 0, n, order, words, word_workspace, workspace)
         for r in range(n):
             position[order[r]] = r
@@ -150,7 +150,7 @@ def measure_breakpoints(
                 if here < middle < after:
                     break
             for r in range(max(first - 1, 0), min(last + 2, n)):
-                key[order[r]] = scores[lo + order[r]] + middle * slope[lo + order[r]]
+                key[order[r]] = scores[lo + order[r]] + middle * direction[lo + order[r]]
             for r in range(first + 1, last + 1):
                 i, at_rank = order[r], r
                 while at_rank > first and key[order[at_rank - 1]] < key[i]:
@@ -163,12 +163,12 @@ def measure_breakpoints(
                 first -= 1
                 if first > 0:
                     i = order[first - 1]
-                    key[i] = scores[lo + i] + middle * slope[lo + i]
+                    key[i] = scores[lo + i] + middle * direction[lo + i]
             while last < n - 1 and key[order[last + 1]] == key[order[last]]:
                 last += 1
                 if last < n - 1:
                     i = order[last + 1]
-                    key[i] = scores[lo + i] + middle * slope[lo + i]
+                    key[i] = scores[lo + i] + middle * direction[lo + i]
             if first >= depth:
                 continue
             change = measure_range(

@@ -151,7 +151,7 @@ def expected_measure(
     scale: Floats,
     best: Floats,
     importance: Floats,
-    spread: Floats,
+    gain_range: Floats,
     samples: int,
     seed: int,
     first_query: int,
@@ -182,7 +182,7 @@ def expected_measure(
     documents above; the gradients of a query then sum to 0.  Rewards of kinds ADDITIVE and TABLE
     are relative to the mean of all documents at that rank, which is a constant.
 
-    The curvature is spread * sum over x <= rank(d) of importance[x] * p * (1 - p); nothing is
+    The curvature is gain_range * sum over x <= rank(d) of importance[x] * p * (1 - p); nothing is
     written where `curvature` is empty.  Query q of the slice has the number first_query + q, and
     each call draws other rankings: randomness depends on seed, number of the call and query alone.
     """
@@ -196,7 +196,7 @@ def expected_measure(
             if curvature.size > 0:
                 curvature[i] = 0.0
         values[q] = 0.0
-        if spread[q] == 0.0:
+        if gain_range[q] == 0.0:
             continue
         depth = min(n, importance.size)
         constant, mean_gain = 0.0, 0.0
@@ -265,4 +265,4 @@ def expected_measure(
         for i in range(lo, lo + n):
             grad[i] *= scale[q] / samples
             if curvature.size > 0:
-                curvature[i] = max(curvature[i], 0.0) * spread[q] / samples
+                curvature[i] = max(curvature[i], 0.0) * gain_range[q] / samples
