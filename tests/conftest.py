@@ -36,6 +36,7 @@ if (
 from firstpage import kernels  # noqa: E402
 from firstpage.engine.threads import available  # noqa: E402
 from firstpage.kernels.compiler import decorators  # noqa: E402
+from tests.cross_compiler import request_kernels  # noqa: E402
 
 settings.register_profile(
     "default",
@@ -53,6 +54,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # Kept between runs, so that kernels are compiled once; never the user's own cache.
     assert config.cache is not None
     os.environ["FIRSTPAGE_CACHE"] = str(config.cache.mkdir("firstpage"))
+    request_kernels()
 
 
 def pytest_collection_finish() -> None:
