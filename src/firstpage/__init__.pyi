@@ -41,7 +41,12 @@ from firstpage.interop.read.feature_log import read_logged_run as read_logged_ru
 from firstpage.interop.read.judgments import read_clicks as read_clicks
 from firstpage.interop.read.judgments import read_quepid as read_quepid
 from firstpage.interop.read.ranklib import read_ranklib as read_ranklib
+from firstpage.losses.levels import LabelLevels as LabelLevels
+from firstpage.losses.levels import label_levels as label_levels
+from firstpage.losses.loss import Loss as Loss
+from firstpage.losses.loss import Traits as Traits
 from firstpage.losses.registry import loss as loss
+from firstpage.losses.registry import register_loss as register_loss
 from firstpage.measures.compare import Comparison as Comparison
 from firstpage.measures.compare import compare as compare
 from firstpage.measures.evaluate import Evaluation as Evaluation
@@ -61,6 +66,7 @@ from firstpage.rankers.fit.progress import Step as Step
 from firstpage.rankers.ranker import Ranker as Ranker
 from firstpage.rankers.registry import load as load
 from firstpage.rankers.registry import ranker as ranker
+from firstpage.rankers.registry import register_ranker as register_ranker
 from firstpage.rankers.selection.cross_validation import CrossValidation as CrossValidation
 from firstpage.rankers.selection.cross_validation import cross_validate as cross_validate
 from firstpage.rankers.selection.tuning import Tuned as Tuned
@@ -68,6 +74,7 @@ from firstpage.rankers.selection.tuning import tune as tune
 from firstpage.rankers.smooth import FocusedNet as FocusedNet
 from firstpage.rankers.smooth import ListMLE as ListMLE
 from firstpage.rankers.smooth import ListNet as ListNet
+from firstpage.rankers.smooth import LossRanker as LossRanker
 from firstpage.rankers.smooth import RankCosine as RankCosine
 from firstpage.rankers.smooth import RankNet as RankNet
 from firstpage.rankers.smooth import Regression as Regression

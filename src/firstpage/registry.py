@@ -1,6 +1,7 @@
 """Parse texts such as `sgd(rate=0.01)` or `trees(count=300)` into objects.
 
-Names ignore case, hyphens, underscores, periods and blanks.
+Names ignore case, hyphens, underscores, periods and blanks.  `module:Name` names an object of any
+module, and is taken literally.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from difflib import get_close_matches
+from importlib import import_module
 from inspect import signature
 from typing import Any, Generic, TypeVar
 
@@ -19,7 +21,8 @@ from firstpage.errors import DataError
 
 Kind = TypeVar("Kind")
 MAX_FLOAT, MAX_INTEGER = 1e300, 2**62  # bounds of the absolute value of a parameter
-CALL = re.compile(r"\s*([^\W\d][\w\-. ]*?)\s*(?:\((.*)\))?\s*", re.DOTALL)
+CALL = re.compile(r"\s*([^\W\d][\w\-.: ]*?)\s*(?:\((.*)\))?\s*", re.DOTALL)
+PACKAGE = __name__.partition(".")[0]
 
 
 class ParameterError(DataError):
@@ -105,6 +108,62 @@ def lookup(name: str, known: Mapping[str, Kind], kind: str) -> Kind:
     raise ParameterError(f"there is no {kind} {name!r}. {hint}")
 
 
+def imported(text: str, kind: str) -> Any:
+    """Return the class or function that `module:Name` names; `kind` is for the error."""
+    module, _, path = (side.strip() for side in text.partition(":"))
+    if not all(part.isidentifier() for part in (*module.split("."), *path.split("."))):
+        raise ParameterError(f"{text!r} names no {kind}; write module:Name.")
+    if (known := _DEFINED.get(f"{module}:{path}")) is not None:
+        return known
+    try:
+        value: Any = import_module(module)
+    except Exception as error:  # whatever the module's own code raises
+        reason = f"{type(error).__name__}: {error}".partition("\n")[0]
+        raise ParameterError(
+            f"{text}: the module {module!r} cannot be imported ({reason}). Is its folder in "
+            "PYTHONPATH?"
+        ) from error
+    for part in path.split("."):
+        value = getattr(value, part, None)
+    if not callable(value):
+        raise ParameterError(f"{text}: the module {module!r} has no {kind} {path!r}.")
+    return value
+
+
+_DEFINED: dict[str, object] = {}  # what was registered, by `module:Name`: it need not be imported
+
+
+def qualified_name(value: Any) -> str:
+    """Return the name by which a class or a function is found again: `module:Name`, or its bare
+    name if it is one of this package."""
+    if str(value.__module__).partition(".")[0] == PACKAGE:
+        return str(value.__name__)
+    return f"{value.__module__}:{value.__qualname__.rpartition('<locals>.')[2]}"
+
+
+def register(value: Any, name: str | None, kind: str, *tables: dict[str, Any]) -> None:
+    """Add a class to tables of classes by name.
+
+    A class may be defined and registered again, as in a notebook; another class of the same name is
+    an error.
+    """
+    listed = value.__name__ if name is None else name
+    if not listed.isidentifier():
+        raise ParameterError(
+            f"{listed!r} cannot be the name of a {kind}; use letters, digits and underscores."
+        )
+    for table in tables:
+        for known, entry in table.items():
+            same = qualified_name(entry) == qualified_name(value)
+            if canonical_name(known) == canonical_name(listed) and not same:
+                raise ParameterError(
+                    f"there is already a {kind} {known!r}; register yours by another name=."
+                )
+    for table in tables:
+        table[listed] = value
+    _DEFINED[qualified_name(value)] = value
+
+
 @dataclass(frozen=True)
 class Registry(Generic[Kind]):
     """Classes by name, and instances from texts.
@@ -124,9 +183,23 @@ class Registry(Generic[Kind]):
     aliases: Mapping[str, str] = field(default_factory=dict)
 
     def find(self, name: str) -> type[Kind]:
-        """Return the class with this name or alias."""
+        """Return the class with this name or alias, or that of `module:Name`."""
+        if ":" in name:
+            found: type[Kind] = imported(name, self.kind)
+            if not isinstance(found, type) or not issubclass(found, self._base):
+                raise ParameterError(
+                    f"{name} is no {self.kind}: it is not a subclass of {self._base.__name__}."
+                )
+            return found
         aliased = {alias: self.entries[entry] for alias, entry in self.aliases.items()}
         return lookup(name, {**self.entries, **aliased}, self.kind)
+
+    @property
+    def _base(self) -> type:
+        """The class that all entries have in common."""
+        shared = set.intersection(*(set(cls.__mro__) for cls in self.entries.values()))
+        first = next(iter(self.entries.values()))
+        return next(cls for cls in first.__mro__ if cls in shared)
 
     def create(
         self, text: str, defaults: Mapping[str, Any] | None = None, **parameters: Any

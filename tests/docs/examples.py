@@ -34,8 +34,13 @@ def page_folder(folder: Path) -> Iterator[None]:
         mock.patch.object(small, "stdlib_collection", whole_collection),
         mock.patch.object(fp.demo, "stdlib_collection", whole_collection),
     ):
-        yield
-    sys.modules.pop("taste", None)  # a file of this folder
+        path = list(sys.path)
+        try:
+            yield
+        finally:
+            sys.path[:] = path
+            for module in ("taste", "my_losses", "my_rankers"):  # files of this folder
+                sys.modules.pop(module, None)
 
 
 def write_examples(folder: Path) -> None:

@@ -141,7 +141,7 @@ def test_own_features(index: Index, run: Run) -> None:
 
 
 OWN_REFUSED = [
-    ("nothing", "'nothing' names no function; write module:function"),
+    ("nothing", "'nothing' names no function; write module:Name"),
     ("no_such_module:f", "the module 'no_such_module' cannot be imported"),
     (f"{OWN}:absent", "has no function 'absent'"),
     (f"{OWN}:NUMBER", "has no function 'NUMBER'"),

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial, wraps
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -309,6 +308,8 @@ def ranker_from_options(
             raise click.UsageError(f"{key} is given twice: by {sources[key]} and by --set {item}.")
         parameters[key], sources[key] = parse_literal(value), f"--set {item}"
     inline = parse_call(name)[1]  # parameters in the name, as in ListMLE(k=10)
+    if any(":" in str(value) for value in (name, *parameters.values())):
+        search_current_folder()
     for key in inline:
         if key in sources:
             raise click.UsageError(f"{key} is given twice: in {name} and by {sources[key]}.")
@@ -338,15 +339,13 @@ def search_current_folder() -> None:
 
 def load_function(text: str, option: str) -> Callable[..., Any]:
     """Return the function named as `module:name`; the current folder is searched first."""
-    module, _, attribute = text.partition(":")
+    from firstpage.registry import imported
+
     search_current_folder()
     try:
-        function: Any = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise DataError(f"{option} {text}: {error}; write module:name.") from error
-    if not callable(function):
-        raise DataError(f"{option} {text}: is not a function; write module:name.")
-    return cast("Callable[..., Any]", function)
+        return cast("Callable[..., Any]", imported(text, "function"))
+    except DataError as error:
+        raise DataError(f"{option}: {error}") from error
 
 
 def check_web_packages() -> None:

@@ -18,20 +18,52 @@ from firstpage.types import Array, Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class LabelLevels:
-    """The levels of equal label of each query; query q has the levels firsts[q]:firsts[q+1].
+    """The levels of equal label of each query, as `label_levels` returns them.
 
-    Ranks are counted inside the query, from 0.
+    Query q has the levels firsts[q]:firsts[q + 1], from the best label to the worst.  Ranks are
+    counted inside the query, from 0.
+
+    Parameters
+    ----------
+    offsets : array of int
+        Query q has the documents offsets[q]:offsets[q + 1].
+    order : array of int
+        The documents from best to worst label, as numbers inside their query.
+    weight : array of float
+        The weights of the documents in that order; one of weight 2 counts as two copies.
+    firsts : array of int
+        The first level of each query, and the number of all levels.
+    end : array of int
+        One past the last rank of each level.
+    total : array of float
+        The summed weight of each level.
+    above : array of float
+        The summed weight of the levels above, in the same query.
+    top_probability : array of float
+        The probability that a document of the level is among the first k, if equal labels are put
+        in random order.
+    is_lowest : array of bool
+        Whether no level below has positive weight: the level is preferred to nothing.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> levels = fp.label_levels(fp.Truth.from_labels([0, 2, 1, 1]), k=2)
+    >>> levels.order.tolist(), levels.end.tolist()
+    ([1, 2, 3, 0], [1, 3, 4])
+    >>> levels.top_probability.tolist()
+    [1.0, 0.5, 0.0]
     """
 
     offsets: Ints
-    order: Array  # documents from best to worst, as numbers inside their query
-    weight: Floats  # in that order; a document of weight 2 counts as two copies
+    order: Array
+    weight: Floats
     firsts: Ints
-    end: Ints  # one past the last rank of each level
-    total: Floats  # summed weight of each level
-    above: Floats  # summed weight of the levels above
-    top_probability: Floats  # that a document of the level is among the first k
-    is_lowest: Array  # whether no level below has positive weight: it is preferred to nothing
+    end: Ints
+    total: Floats
+    above: Floats
+    top_probability: Floats
+    is_lowest: Array
 
     @property
     def sizes(self) -> Ints:
@@ -39,22 +71,65 @@ class LabelLevels:
         return np.diff(self.firsts)
 
     def per_query(self, values: Floats) -> Floats:
-        """Return the sum over the levels of each query."""
+        """Return the sum over the levels of each query.
+
+        Parameters
+        ----------
+        values : array of float
+            One number per level.
+
+        Returns
+        -------
+        array of float
+            One number per query.
+        """
         return query_sums(values, self.firsts)
 
     def per_document(self, values: Floats) -> Floats:
-        """Repeat one number per level for its documents, in the order of the rows."""
+        """Repeat one number per level for its documents, in the order of the rows.
+
+        Parameters
+        ----------
+        values : array of float
+            One number per level.
+
+        Returns
+        -------
+        array of float
+            One number per document.
+        """
         return self.by_row(np.repeat(values, self.widths))
 
     def by_row(self, values: Floats) -> Floats:
-        """Rearrange one number per document from the true order to the order of the rows."""
+        """Rearrange one number per document from the true order to the order of the rows.
+
+        Parameters
+        ----------
+        values : array of float
+            One number per document, from best to worst label.
+
+        Returns
+        -------
+        array of float
+            The same numbers in the order of the rows.
+        """
         out = np.empty(len(self.order))
         out[np.repeat(self.offsets[:-1], np.diff(self.offsets)) + self.order] = values
         return out
 
     def at_starts(self, values: Floats) -> Floats:
-        """Return one number per document, in the order of the rows: that of its level for the first
-        document of the level, 0 for the others."""
+        """Give the number of each level to its first document, and 0 to the others.
+
+        Parameters
+        ----------
+        values : array of float
+            One number per level.
+
+        Returns
+        -------
+        array of float
+            One number per document, in the order of the rows.
+        """
         out = np.zeros(len(self.order))
         out[self._starts()] = values
         return self.by_row(out)
@@ -73,7 +148,28 @@ class LabelLevels:
 
 
 def label_levels(truth: Truth, weights: Floats | None = None, k: int | None = None) -> LabelLevels:
-    """Sort a truth and split it into levels; `weights` are per document, in the order of rows."""
+    """Sort the documents of each query by label, and split them into levels of equal label.
+
+    Parameters
+    ----------
+    truth : Truth
+        The labels.
+    weights : array of float, optional
+        One weight per document, in the order of the rows.
+    k : int, optional
+        The depth of the top, for `top_probability`; None counts every rank.
+
+    Returns
+    -------
+    LabelLevels
+        The levels of all queries.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> fp.label_levels(fp.Truth.from_labels([0, 2, 2])).total.tolist()
+    [2.0, 1.0]
+    """
     order, keys = truth.by_label
     offsets, lengths = truth.offsets, truth.lengths
     change = np.empty(len(keys), bool)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
+from inspect import signature
+from itertools import pairwise
+from typing import Any, Protocol
 
 import numpy as np
 
 from firstpage.data.truth import Truth
-from firstpage.errors import FirstpageError
+from firstpage.errors import DataError, FirstpageError
+from firstpage.registry import qualified_name
 from firstpage.types import Array, BoundKernel, Floats, Ints
 
 
@@ -83,23 +86,32 @@ class IncompatibleComponents(FirstpageError, ValueError):
 class Traits:
     """Properties of a loss that solvers rely on.
 
-    Attributes
+    Parameters
     ----------
-    smooth : bool
+    smooth : bool, default True
         Whether it is differentiable everywhere.
-    convex : bool
+    convex : bool, default True
         Whether it is convex in the scores.
-    quadratic : bool
+    quadratic : bool, default False
         Whether its curvature is the same for all scores.
-    deterministic : bool
+    deterministic : bool, default True
         Whether equal scores have equal values; False where values are estimated from random
         samples, which are others in every evaluation.
+    bounded_hessian : bool, default True
+        Whether `hessian_scale` bounds the norm of the Hessian, from which rounding errors follow.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> fp.loss("PairwiseHinge").traits.smooth
+    False
     """
 
     smooth: bool = True
     convex: bool = True
     quadratic: bool = False
     deterministic: bool = True
+    bounded_hessian: bool = True
 
     def __and__(self, other: Traits) -> Traits:
         """Return the traits of a sum of two losses."""
@@ -108,6 +120,7 @@ class Traits:
             self.convex and other.convex,
             self.quadratic and other.quadratic,
             self.deterministic and other.deterministic,
+            self.bounded_hessian and other.bounded_hessian,
         )
 
 
@@ -163,16 +176,20 @@ class Loss:
     """Base class of all losses.
 
     A loss maps scores and a truth to one value per query; lower is better.  It never sees features.
-    Subclasses are frozen dataclasses that implement `target`.
+    Subclasses are frozen dataclasses.  Those of Firstpage implement `target` with compiled code.
+    For a loss of your own it is enough to implement `value_grad`.
 
     Attributes
     ----------
     traits : Traits
-        What solvers may rely on: whether the loss is smooth, convex, quadratic or deterministic.
+        What solvers may rely on: whether the loss is smooth, convex, quadratic or deterministic.  A
+        loss of your own counts as smooth and not convex, unless it sets ``traits`` itself.
 
     See Also
     --------
     firstpage.loss : Create a loss from its name.
+    firstpage.register_loss : Give a loss of your own a name.
+    firstpage.LossRanker : Minimize any loss.
 
     Examples
     --------
@@ -187,9 +204,17 @@ class Loss:
     [-0.67, -0.17, 0.83]
     """
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        declared = cls.__dict__.get("traits")
+        if cls.target is Loss.target and isinstance(declared, Traits):
+            cls.traits = replace(declared, bounded_hessian=False)  # type: ignore[method-assign, assignment]
+
     @property
     def traits(self) -> Traits:
         """What solvers may rely on; subclasses set it to others where the defaults do not hold."""
+        if type(self).target is Loss.target:
+            return Traits(convex=False, bounded_hessian=False)
         return Traits()
 
     def target(self, truth: Truth, weights: Floats | None = None) -> LossTarget:
@@ -212,7 +237,11 @@ class Loss:
         DataError
             If the loss cannot read this truth or these weights.
         """
-        raise AssertionError(f"{type(self).__name__} has no target")  # every subclass has its own
+        if type(self).value_grad is Loss.value_grad:
+            raise DataError(
+                f"the loss {type(self).__name__} has no method value_grad(self, scores, truth)."
+            )
+        return _PythonTarget(self, truth, weights)
 
     def value_grad(
         self, scores: Floats, truth: Truth, weights: Floats | None = None
@@ -266,6 +295,116 @@ class Loss:
         out = np.empty(len(scores))
         self.target(truth, weights).bind_curvature(0, len(truth), scores, out)()
         return out
+
+
+class _PythonTarget(LossTarget):
+    """A truth for a loss whose `value_grad` is Python: it is called for each slice of queries."""
+
+    def __init__(self, loss: Loss, truth: Truth, weights: Floats | None) -> None:
+        self.loss, self.truth, self.weights = loss, truth, weights
+        takes_weights = "weights" in signature(loss.value_grad).parameters
+        if weights is not None and not takes_weights:
+            raise DataError(
+                f"the loss {loss} takes no document weights; give its value_grad a parameter "
+                "weights, or leave them out."
+            )
+
+    def hessian_scale(self) -> Floats:
+        return np.ones(len(self.truth))
+
+    def terms(self) -> None:
+        return None
+
+    def bind_slice(
+        self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
+    ) -> BoundKernel:
+        arguments = self._arguments(lo, hi)
+
+        def run() -> None:
+            values[:], grad[:] = self._checked(scores, *arguments)
+
+        return run
+
+    def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
+        """Bind the curvature of the loss.
+
+        Where the loss has none, it is the mean absolute gradient of the query.  With the absolute
+        gradient of each document as a lower bound, as trees have it, no step exceeds 1.
+        """
+        arguments = self._arguments(lo, hi)
+        offsets = arguments[0].offsets
+        own = type(self.loss).curvature is not Loss.curvature
+
+        def run() -> None:
+            if own:
+                out[:] = self.loss.curvature(scores, *arguments)
+            else:
+                magnitude = np.abs(self._checked(scores, *arguments)[1])
+                sums = np.add.reduceat(np.append(magnitude, 0.0), offsets[:-1])
+                lengths = np.diff(offsets)
+                out[:] = np.repeat(sums / np.maximum(lengths, 1), lengths)
+
+        return run
+
+    def _arguments(self, lo: int, hi: int) -> tuple[Any, ...]:
+        """Return the truth of some queries, and the weights of their documents if there are any."""
+        ends = self.truth.offsets[lo : hi + 1]
+        rows = slice(int(ends[0]), int(ends[-1]))
+        part = Truth(self.truth.labels[rows], ends - ends[0], self.truth.queries[lo:hi])
+        return (part,) if self.weights is None else (part, self.weights[rows])
+
+    def _checked(self, scores: Floats, truth: Truth, *weights: Floats) -> tuple[Floats, Floats]:
+        """Return what the loss returns: finite numbers, one per query and one per document."""
+        try:
+            values, gradient = self.loss.value_grad(scores.copy(), truth, *weights)
+            results = np.asarray(values, np.float64), np.asarray(gradient, np.float64)
+        except DataError:
+            raise
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}".partition("\n")[0]
+            raise DataError(
+                f"the loss {self.loss} failed ({reason}); value_grad must return one value per "
+                "query and one derivative per document."
+            ) from error
+        for what, array, expected in zip(
+            ("value per query", "derivative per document"), results, (len(truth), len(scores)),
+            strict=True,
+        ):  # fmt: skip
+            if array.shape != (expected,):
+                raise DataError(
+                    f"the loss {self.loss} must return one {what}, {expected} here; got an array "
+                    f"of shape {array.shape}."
+                )
+            if np.isnan(array).any() and not np.isnan(scores).any():
+                raise DataError(f"the loss {self.loss} returned NaN as a {what}.")
+        return results
+
+
+@dataclass(frozen=True)
+class FunctionLoss(Loss):
+    """A Python function of the scores and the labels of one query.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(scores, labels)`` returns the value of one query and its gradient by the scores.
+    """
+
+    function: Callable[[Floats, Floats], tuple[float, Floats]]
+
+    def value_grad(
+        self, scores: Floats, truth: Truth, weights: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        if weights is not None:
+            raise DataError(f"the loss {self} takes no document weights; leave them out.")
+        values, gradient = np.zeros(len(truth)), np.zeros(len(scores))
+        for q, (lo, hi) in enumerate(pairwise(truth.offsets.tolist())):
+            if hi > lo:
+                values[q], gradient[lo:hi] = self.function(scores[lo:hi], truth.labels[lo:hi])
+        return values, gradient
+
+    def __str__(self) -> str:
+        return qualified_name(self.function)
 
 
 def safe_inverse(values: Floats) -> Floats:

@@ -9,7 +9,15 @@ from firstpage.errors import DataError
 from firstpage.rankers.boosted import AdaRank, FocusedBoost, RankBoost
 from firstpage.rankers.direct import CoordinateAscent, LambdaRank, PLRank
 from firstpage.rankers.ranker import Ranker
-from firstpage.rankers.smooth import FocusedNet, ListMLE, ListNet, RankCosine, RankNet, Regression
+from firstpage.rankers.smooth import (
+    FocusedNet,
+    ListMLE,
+    ListNet,
+    LossRanker,
+    RankCosine,
+    RankNet,
+    Regression,
+)
 from firstpage.rankers.svm import SVMMAP, FocusedSVM, RankSVM, TopMargin, TopSlack
 from firstpage.rankers.trees.lambdamart import LambdaMART
 from firstpage.registry import Registry, by_class_name, canonical_name, parse_call
@@ -18,7 +26,7 @@ _ALL: tuple[type[Ranker], ...] = (
     Regression, RankNet, ListNet, ListMLE, RankCosine, FocusedNet,
     RankSVM, SVMMAP, FocusedSVM, TopMargin, TopSlack,
     RankBoost, AdaRank, FocusedBoost, LambdaMART, PLRank, LambdaRank,
-    CoordinateAscent,
+    CoordinateAscent, LossRanker,
 )  # fmt: skip
 METHODS: dict[str, type[Ranker]] = by_class_name(*_ALL)
 # Names that papers give to a ranker with certain parameters.
@@ -32,9 +40,14 @@ DEFAULT_K = 10  # of "top-k .." without k
 def create_ranker(
     text: str, known: Mapping[str, type[Ranker]] = METHODS, **parameters: Any
 ) -> Ranker:
-    """Return the ranker that a text such as `ListMLE(k=10)` or "top-k ListMLE" names."""
+    """Return the ranker that a text such as `ListMLE(k=10)` or "top-k ListMLE" names.
+
+    `module:Name` is a ranker of the user's own.
+    """
     name, in_text = parse_call(text)
     parameters = {**in_text, **parameters}
+    if ":" in name:
+        return Registry("ranker", known).instance(name, parameters)
     base_name = canonical_name(name)
     if base_name.startswith("topk") and base_name not in map(canonical_name, known):
         base_name = base_name.removeprefix("topk")

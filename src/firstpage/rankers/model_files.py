@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, fields, is_dataclass, replace
+from types import FunctionType
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,9 +18,11 @@ from firstpage.data.shards.shards import Shards
 from firstpage.data.transforms import MinMax, Standardize, transform_from_dict
 from firstpage.engine.addresses import open_engine
 from firstpage.errors import DataError
+from firstpage.losses.loss import FunctionLoss
 from firstpage.measures.measure import Measure
 from firstpage.measures.sharded import predict_shards
 from firstpage.rankers.scorings import Stage, scoring_from_dict
+from firstpage.registry import qualified_name
 from firstpage.scorers.scorer import Contributions, JsonObject, Scoring
 from firstpage.types import Array, Floats, Ints
 
@@ -138,7 +141,7 @@ def model_of(ranker: FittedRanker) -> Model:
         name: parameter_to_json(value) for name, value in ranker.get_params(deep=False).items()
     }
     return Model(
-        type(ranker).__name__,
+        qualified_name(type(ranker)),
         parameters,
         ranker.model_,
         getattr(ranker, "transform_", None),
@@ -159,12 +162,16 @@ def parameter_to_json(value: Any) -> Any:
         value = value.tolist()
     if isinstance(value, (list, tuple)):
         return [parameter_to_json(item) for item in value]
+    if isinstance(value, FunctionLoss):
+        value = value.function
+    if isinstance(value, FunctionType):
+        return qualified_name(value)
     if type(value).__name__ == "FrozenEstimator":  # by name, without importing scikit-learn
         value = value.estimator
     if not is_dataclass(value) or isinstance(value, Measure) or hasattr(value, "get_params"):
         return str(value)
     inside = ", ".join(f"{f.name}={getattr(value, f.name)!r}" for f in fields(value) if f.init)
-    return f"{type(value).__name__}({inside})"
+    return f"{qualified_name(type(value))}({inside})"
 
 
 def parse_parameter(value: Any, name: str) -> Any:

@@ -10,6 +10,7 @@ from firstpage.rankers.methods import METHODS, create_ranker
 from firstpage.rankers.model_files import parse_parameter, read_model
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.toprank import TopRank
+from firstpage.registry import ParameterError, register
 
 RANKERS: dict[str, type[Ranker]] = {**METHODS, "TopRank": TopRank}
 
@@ -42,6 +43,45 @@ def ranker(text: str, **parameters: Any) -> Ranker:
     ListMLE(k=5)
     """
     return create_ranker(text, RANKERS, **parameters)
+
+
+def register_ranker(ranker_class: type[Ranker], name: str | None = None) -> type[Ranker]:
+    """Give a ranker of your own a name, by which `fp.ranker` and the commands find it.
+
+    Parameters
+    ----------
+    ranker_class : type
+        A dataclass derived from `fp.Ranker`, or from a ranker such as `fp.LossRanker`.
+    name : str, optional
+        The name; that of the class if None.
+
+    Returns
+    -------
+    type
+        The class, so that this can be used as a decorator.
+
+    Raises
+    ------
+    ParameterError
+        If it is no such class, or if another ranker has the name.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import firstpage as fp
+    >>> @fp.register_ranker
+    ... @dataclass(eq=False, repr=False)
+    ... class LogisticRanker(fp.LossRanker):
+    ...     loss: object = "PairwiseLogistic(average=True)"
+    >>> fp.ranker("LogisticRanker", k=5)
+    LogisticRanker(k=5)
+    """
+    if not isinstance(ranker_class, type) or not issubclass(ranker_class, Ranker):
+        raise ParameterError(
+            f"register_ranker takes a class derived from fp.Ranker; got {ranker_class!r}."
+        )
+    register(ranker_class, name, "ranker", METHODS, RANKERS)
+    return ranker_class
 
 
 def describe_rankers() -> list[tuple[str, str, str]]:
@@ -81,7 +121,15 @@ def load(path: str | os.PathLike[str]) -> Any:
     parameters = {
         key: parse_parameter(value, model.source) for key, value in model.parameters.items()
     }
-    fitted = ranker(model.ranker, **parameters)
+    try:
+        fitted = ranker(model.ranker, **parameters)
+        fitted._check_parameters()
+    except ParameterError as error:
+        raise DataError(
+            f"{model.source}: {error} `firstpage rank` and `serve` do not need it."
+            if ":" in str(error).partition(" ")[0]
+            else f"{model.source}: {error}"
+        ) from None
     fitted._remember_features(model)
     try:
         fitted._set_fitted(model.scoring, model.training, model.transform)

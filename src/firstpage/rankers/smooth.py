@@ -1,10 +1,10 @@
-"""The rankers with smooth losses: Regression, RankNet, ListNet, ListMLE, RankCosine, FocusedNet."""
+"""The rankers with smooth losses, from Regression to FocusedNet; LossRanker takes any loss."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
@@ -13,9 +13,10 @@ from firstpage.engine.threads import single_threaded_blas
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.losses.focused import focused_net
 from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy, SquaredError
-from firstpage.losses.loss import Loss
+from firstpage.losses.loss import FunctionLoss, Loss
 from firstpage.losses.pairwise import PairwiseLogistic
 from firstpage.losses.permutation import PermutationCrossEntropy
+from firstpage.losses.registry import loss as create_loss
 from firstpage.rankers.composed import Composed
 from firstpage.rankers.fit.fit import fit_least_squares
 from firstpage.rankers.fit.request import FitRequest, FitResult
@@ -24,6 +25,10 @@ from firstpage.scorers.linear import MAX_COVARIANCE_FEATURES, LinearScoring
 from firstpage.scorers.registry import scorer
 from firstpage.solvers.registry import solver
 
+FUNCTION = (
+    "the loss {} is a Python function that is called for every query in every pass: slow with many "
+    "queries. A fp.Loss computes all queries of a block at once."
+)
 ONE_PASS = (
     "least squares of linear weights take one pass over the data, which runs on the CPU; device is "
     "not used. Leave it out."
@@ -333,3 +338,54 @@ class Regression(Smooth):
             with single_threaded_blas():
                 return fit_least_squares(request, self.k, self._penalty())
         return super()._learn(replace(request, training=request.training.by_documents()))
+
+
+@dataclass(eq=False, repr=False)
+class LossRanker(Smooth):
+    """Any loss, by name or of your own.
+
+    Minimizes the mean loss per query plus a penalty.  Smooth losses are minimized by L-BFGS, convex
+    hinges by cutting planes, others by Adam.  On trees, a loss of your own that has no `curvature`
+    steps by at most 1 per leaf.
+
+    Parameters
+    ----------
+    k : int, optional
+        The depth `k` of the loss, if it has such a parameter and does not set it.
+    loss : str, Loss or callable, default "PlackettLuce"
+        The loss, as `fp.loss` takes it: a name such as "PairwiseLogistic(average=True)", a
+        registered one, "module:Name", a `fp.Loss`, or a function of the scores and the labels of
+        one query, which returns a value and its gradient.  A function is called for every query in
+        every pass, which is slow.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> X, y, qid = [[1.0], [2.0], [3.0], [2.0], [1.0]], [0, 1, 2, 1, 0], [1, 1, 1, 2, 2]
+    >>> ranker = fp.LossRanker(loss="PairwiseExponential").fit(X, y, qid=qid)
+    >>> ranker.rank([[5.0], [6.0], [7.0]], qid=[3, 3, 3]).tolist()
+    [2, 1, 0]
+    """
+
+    _paper = "any loss"
+    _about = "any loss, by name or of your own"
+
+    _: KW_ONLY
+    loss: Any = "PlackettLuce"
+
+    def _loss(self) -> Loss:
+        created = create_loss(self.loss)
+        own_k = self.k is not None and getattr(created, "k", 0) is None
+        return replace(cast(Any, created), k=self.k) if own_k else created
+
+    def _learn(self, request: FitRequest) -> FitResult:
+        loss = self._loss()
+        if isinstance(loss, FunctionLoss):
+            warnings.warn(FUNCTION.format(loss), FirstpageWarning, stacklevel=4)
+        if self.k is not None and getattr(loss, "k", None) is None:
+            raise DataError(f"the loss {loss} has no parameter k; leave k out.")
+        return super()._learn(request)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._loss()

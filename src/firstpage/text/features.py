@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import importlib
 import os
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -15,6 +14,7 @@ import numpy as np
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.trec import Qrels, Run
 from firstpage.errors import DataError, FirstpageWarning
+from firstpage.registry import imported
 from firstpage.text.embedding import NAMES as EMBEDDING_NAMES
 from firstpage.text.embedding import Embedding
 from firstpage.text.families import FAMILIES, LATENT_RANKS, Candidates
@@ -504,19 +504,7 @@ def _labels(candidates: Run, qrels: Qrels | None) -> Floats:
 
 def _own_feature(text: str) -> tuple[str, OwnFeature]:
     """Return the name and the function of `name=module:function`."""
-    module, _, function = text.rpartition("=")[2].partition(":")
-    if not module or not function:
-        raise DataError(f"{text!r} names no function; write module:function.")
-    try:
-        imported = importlib.import_module(module)
-    except Exception as error:
-        raise DataError(
-            f"{text}: the module {module!r} cannot be imported ({_first_line(error)})."
-        ) from error
-    loaded = getattr(imported, function, None)
-    if not callable(loaded):
-        raise DataError(f"{text}: the module {module!r} has no function {function!r}.")
-    return _own_name(text), loaded
+    return _own_name(text), imported(text.rpartition("=")[2], "function")
 
 
 def _own_name(text: str) -> str:

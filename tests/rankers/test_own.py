@@ -1,0 +1,229 @@
+"""Losses and rankers of a user's own: registered, or named as module:Name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import firstpage as fp
+from firstpage.losses.registry import LOSSES
+from firstpage.rankers.methods import METHODS
+from firstpage.rankers.registry import RANKERS
+from firstpage.registry import _DEFINED, ParameterError
+from firstpage.types import Floats
+from tests.rankers.own_module import LabelSquares, SquaresRanker, label_squares
+
+DATA = fp.Synthetic(queries=12, docs=8, features=4, grades=3, seed=1).dataset()
+OWN = "tests.rankers.own_module"
+REFERENCE = fp.loss("SquaredError", average=False)
+
+
+@pytest.fixture(autouse=True)
+def unregistered() -> Iterator[None]:
+    tables: list[dict[str, Any]] = [LOSSES, METHODS, RANKERS, _DEFINED]
+    before = [dict(table) for table in tables]
+    yield
+    for table, entries in zip(tables, before, strict=True):
+        table.clear()
+        table.update(entries)
+
+
+def scores() -> Floats:
+    return np.random.default_rng(0).normal(size=len(DATA.y))
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [LabelSquares(), label_squares, f"{OWN}:LabelSquares", f"{OWN}:label_squares"],
+    ids=["class", "function", "named class", "named function"],
+)
+def test_value_and_gradient_are_those_of_the_same_loss(loss: Any) -> None:
+    expected = REFERENCE.value_grad(scores(), DATA.truth)
+    for got, want in zip(fp.loss(loss).value_grad(scores(), DATA.truth), expected, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+@pytest.mark.parametrize("loss", [LabelSquares(), f"{OWN}:LabelSquares"], ids=str)
+@pytest.mark.parametrize("scorer", ["linear", "trees(count=5)"])
+def test_a_fit_is_that_of_the_same_loss(loss: Any, scorer: str) -> None:
+    fits = [fp.LossRanker(loss=each, scorer=scorer, l2=0.1).fit(DATA) for each in (loss, REFERENCE)]
+    own, reference = (fit.predict(DATA) for fit in fits)
+    if scorer == "linear":
+        np.testing.assert_allclose(own, reference, atol=1e-4)
+    else:  # the curvature is another one
+        assert np.corrcoef(own, reference)[0, 1] > 0.9
+
+
+def test_blocks_and_threads_do_not_change_the_bits() -> None:
+    weights = [fp.LossRanker(loss=LabelSquares(), threads=n).fit(DATA).coef_ for n in (1, 2)]
+    np.testing.assert_array_equal(*weights)
+
+
+def test_a_function_is_said_to_be_slow() -> None:
+    with pytest.warns(fp.FirstpageWarning, match="is a Python function that is called for every"):
+        fitted = fp.LossRanker(loss=label_squares, l2=0.1).fit(DATA)
+    expected = fp.LossRanker(loss=REFERENCE, l2=0.1).fit(DATA)
+    np.testing.assert_allclose(fitted.coef_, expected.coef_, atol=1e-4)
+
+
+def test_own_losses_have_no_certificate() -> None:
+    @dataclass(frozen=True)
+    class Convex(LabelSquares):
+        traits = fp.Traits(convex=True)
+
+    assert np.isnan(fp.LossRanker(loss=LabelSquares()).fit(DATA).gap_)
+    convex = fp.LossRanker(loss=Convex()).fit(DATA)
+    assert np.isnan(convex.gap_)
+    assert convex.gap_note_ == "gap_ is NaN: the Hessian of the loss has no known bound."
+    assert fp.LossRanker(loss=REFERENCE).fit(DATA).gap_ < 1e-3
+
+
+def test_document_weights() -> None:
+    weight = np.random.default_rng(1).integers(1, 3, len(DATA.y)).astype(float)
+    own, reference = (
+        fp.LossRanker(loss=loss, l2=0.1).fit(DATA, sample_weight=weight).coef_
+        for loss in (LabelSquares(), REFERENCE)
+    )
+    np.testing.assert_allclose(own, reference, atol=1e-4)
+
+    @dataclass(frozen=True)
+    class Unweighted(fp.Loss):
+        def value_grad(self, scores: Floats, truth: fp.Truth) -> Any:  # type: ignore[override]
+            return LabelSquares().value_grad(scores, truth)
+
+    with pytest.raises(fp.DataError, match="takes no document weights"):
+        fp.LossRanker(loss=Unweighted()).fit(DATA, sample_weight=weight)
+
+
+def test_k_goes_to_a_loss_that_has_it() -> None:
+    short, named = fp.LossRanker(k=2).fit(DATA), fp.ListMLE(k=2).fit(DATA)
+    np.testing.assert_array_equal(short.coef_, named.coef_)
+    with pytest.raises(fp.DataError, match="has no parameter k; leave k out"):
+        fp.LossRanker(k=2, loss=LabelSquares()).fit(DATA)
+
+
+# --- registration
+
+
+def test_a_registered_loss_is_found_by_name() -> None:
+    fp.register_loss(LabelSquares, "MySquares")
+    assert fp.loss("my-squares(scale=3)") == LabelSquares(3)
+    assert fp.register_loss(LabelSquares, "MySquares") is LabelSquares  # again: nothing to refuse
+
+
+def test_a_registered_ranker_is_found_by_name() -> None:
+    fp.register_ranker(SquaresRanker)
+    ranker = fp.ranker("squaresranker(l2=0.5)")
+    assert type(ranker) is SquaresRanker
+    assert ranker.get_params()["l2"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: fp.register_loss(LabelSquares, "Cosine"), "there is already a loss 'Cosine'"),
+        (lambda: fp.register_loss(LabelSquares, "co_sine"), "there is already a loss 'Cosine'"),
+        (lambda: fp.register_ranker(SquaresRanker, "ListMLE"), "already a ranker 'ListMLE'"),
+        (lambda: fp.register_ranker(SquaresRanker, "TopRank"), "already a ranker 'TopRank'"),
+        (lambda: fp.register_loss(LabelSquares, "a b"), "'a b' cannot be the name of a loss"),
+        (lambda: fp.register_loss(int), "takes a class derived from fp.Loss"),  # type: ignore[arg-type]
+        (lambda: fp.register_ranker(LabelSquares), "derived from fp.Ranker"),  # type: ignore[arg-type]
+        (lambda: fp.loss(f"{OWN}:Absent"), f"the module '{OWN}' has no loss 'Absent'"),
+        (lambda: fp.loss(f"{OWN}:ABSENT"), f"the module '{OWN}' has no loss 'ABSENT'"),
+        (lambda: fp.loss("no_such_module:X"), "the module 'no_such_module' cannot be imported"),
+        (lambda: fp.loss(":X"), "cannot read ':X'"),
+        (lambda: fp.loss("a/b:X"), "cannot read"),
+        (lambda: fp.loss(f"{OWN}:SquaresRanker"), "is no loss: it is not a subclass of Loss"),
+        (lambda: fp.ranker(f"{OWN}:LabelSquares"), "is no ranker: it is not a subclass of"),
+        (lambda: fp.loss(3), "a loss must be its name"),  # type: ignore[arg-type]
+        (lambda: fp.loss(f"{OWN}:LabelSquares(size=2)"), "has no parameter 'size'"),
+    ],
+)
+def test_refusals(call: Any, message: str) -> None:
+    with pytest.raises(ParameterError, match=re.escape(message)):
+        call()
+
+
+def broken(result: Any) -> fp.Loss:
+    @dataclass(frozen=True)
+    class Broken(fp.Loss):
+        def value_grad(self, scores: Floats, truth: fp.Truth, weights: Any = None) -> Any:
+            return result(len(truth), len(scores))
+
+    return Broken()
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (lambda q, n: 1.0, "failed (TypeError"),
+        (lambda q, n: (np.zeros(q + 1), np.zeros(n)), "must return one value per query, 12 here"),
+        (lambda q, n: (np.zeros(q), np.zeros(3)), "must return one derivative per document, 96"),
+        (lambda q, n: (np.zeros(q), np.full(n, np.nan)), "returned NaN as a derivative"),
+        (lambda q, n: 1 / 0, "failed (ZeroDivisionError: division by zero)"),
+    ],
+)
+def test_a_broken_loss_is_one_line(result: Any, message: str) -> None:
+    with pytest.raises(fp.DataError, match=re.escape(message)) as raised:
+        fp.LossRanker(loss=broken(result)).fit(DATA)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_loss_without_a_value_is_refused() -> None:
+    @dataclass(frozen=True)
+    class Empty(fp.Loss):
+        pass
+
+    with pytest.raises(fp.DataError, match="has no method value_grad"):
+        fp.LossRanker(loss=Empty()).fit(DATA)
+
+
+# --- model files
+
+
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        fp.LossRanker(loss=LabelSquares(2.0)),
+        fp.LossRanker(loss=f"{OWN}:LabelSquares(scale=2.0)"),
+        SquaresRanker(),
+    ],
+    ids=["loss", "text", "ranker"],
+)
+def test_a_model_file_loads_again(ranker: fp.Ranker, tmp_path: Path) -> None:
+    fitted = ranker.fit(DATA)
+    fitted.save(tmp_path / "model.json")
+    loaded = fp.load(tmp_path / "model.json")
+    assert type(loaded) is type(fitted)
+    np.testing.assert_array_equal(loaded.predict(DATA), fitted.predict(DATA))
+    np.testing.assert_array_equal(loaded.fit(DATA).predict(DATA), fitted.predict(DATA))
+
+
+def test_a_registered_local_class_loads_again(tmp_path: Path) -> None:
+    @fp.register_loss
+    @dataclass(frozen=True)
+    class Local(LabelSquares):
+        pass
+
+    fp.LossRanker(loss=Local(3.0)).fit(DATA).save(tmp_path / "model.json")
+    assert fp.load(tmp_path / "model.json")._loss() == Local(3.0)
+
+
+def test_a_missing_module_is_one_line_and_scores_do_not_need_it(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    fitted = fp.LossRanker(loss=LabelSquares(2.0)).fit(DATA)
+    absent = replace(fitted.loss)
+    fitted.loss = f"gone.losses:{absent}"
+    fitted.save(path)
+    with pytest.raises(fp.DataError, match=r"'gone\.losses' cannot be imported") as raised:
+        fp.load(path)
+    assert "`firstpage rank` and `serve` do not need it" in str(raised.value)
+    from firstpage.rankers.model_files import read_model
+
+    np.testing.assert_array_equal(read_model(path).predict(DATA), fitted.predict(DATA))
