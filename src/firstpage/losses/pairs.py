@@ -50,7 +50,7 @@ class _Voted(Loss):
             raise DataError(
                 f"{type(self).__name__} reads votes on pairs, and there are only labels."
             )
-        pairs = truth.pairs
+        pairs = truth.votes
         left, right = pairs.votes_for()
         if weights is not None:
             starts = np.repeat(truth.offsets[:-1], pairs.per_query())

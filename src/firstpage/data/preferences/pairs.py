@@ -317,8 +317,9 @@ class PreferencePairs:
             return None
         return (
             f"{self.source}: {len(missing):,} of {len(self):,} pairs are left out, since {sources} "
-            f"has no such documents: {examples}{' ..' if len(missing) > EXAMPLES else ''}"
-        ).rstrip(".") + "."
+            f"has no such documents: {examples}"
+            f"{'; and others' if len(missing) > EXAMPLES else ''}."
+        )
 
     def _name(self, vote: int) -> str:
         first, second = int(self.preferred[vote]), int(self.other[vote])
@@ -386,14 +387,18 @@ class RowPairs:
         left, right = np.minimum(preferred, other), np.maximum(preferred, other)
         rows = max(int(offsets[-1]), 1)
         codes, pair = np.unique(left * rows + right, return_inverse=True)
-        sums = [
-            np.bincount(pair[which], weight[which], minlength=len(codes))
-            for which in (~tied & (preferred == left), ~tied & (preferred == right), tied)
-        ]
+
+        def summed(which: Bools) -> Floats:
+            sums: Floats = np.bincount(pair[which], weight[which], len(codes)).astype(np.float64)
+            return sums
+
         firsts, seconds = codes // rows, codes % rows
         starts = np.searchsorted(firsts, offsets).astype(np.int64)
         base = np.repeat(offsets[:-1], np.diff(starts))
-        return cls(starts, firsts - base, seconds - base, *sums)
+        return cls(
+            starts, firsts - base, seconds - base, summed(~tied & (preferred == left)),
+            summed(~tied & (preferred == right)), summed(tied),
+        )  # fmt: skip
 
     def __len__(self) -> int:
         """Return the number of pairs."""
@@ -433,9 +438,10 @@ class RowPairs:
             Their pairs.
         """
         rows = np.repeat(queries, self.per_query())
-        columns = (self.left, self.right, self.left_weight, self.right_weight, self.tie_weight)
-        lengths = self.per_query()[queries]
-        return RowPairs(offsets_from_lengths(lengths), *[column[rows] for column in columns])
+        return RowPairs(
+            offsets_from_lengths(self.per_query()[queries]), self.left[rows], self.right[rows],
+            self.left_weight[rows], self.right_weight[rows], self.tie_weight[rows],
+        )  # fmt: skip
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what a model file records about the pairs.
@@ -468,7 +474,7 @@ class PairTruth(Truth):
     Losses of labels read the labels; losses of pairs read the pairs.
     """
 
-    pairs: RowPairs
+    votes: RowPairs
 
     @classmethod
     def of(cls, truth: Truth, pairs: RowPairs) -> PairTruth:

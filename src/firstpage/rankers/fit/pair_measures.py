@@ -61,7 +61,7 @@ class PairMeasure:
 
     def _sums(self, scores: Floats, truth: PairTruth) -> tuple[Floats, Floats]:
         """Return the sum over the votes of each query, and their weight."""
-        scores, pairs = np.ascontiguousarray(scores, np.float64), truth.pairs
+        scores, pairs = np.ascontiguousarray(scores, np.float64), truth.votes
         if self.name == LOG_LOSS:
             return VotedLogistic().value_grad(scores, truth)[0], self.counts(pairs)
         agreed, total = np.empty(len(truth)), np.empty(len(truth))

@@ -9,9 +9,10 @@ from typing import Any
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.preferences.pairs import RowPairs
-from firstpage.errors import FirstpageWarning
+from firstpage.errors import DataError, FirstpageWarning
+from firstpage.measures.measure import Measure
 from firstpage.rankers.fit.checkpoint import Checkpoint
-from firstpage.rankers.fit.pair_measures import AnyMeasure
+from firstpage.rankers.fit.pair_measures import NEEDS_PAIRS, AnyMeasure, PairMeasure
 from firstpage.rankers.fit.progress import (
     DEFAULT_PATIENCE,
     Record,
@@ -47,6 +48,13 @@ class FitRequest:
     memory: Any = None  # of an earlier fit on the same data
     checkpoint: Checkpoint | None = None
     valid_pairs: RowPairs | None = None  # votes on the validation documents
+
+    @property
+    def label_measure(self) -> Measure:
+        """The measure, of rankers that read labels."""
+        if isinstance(self.measure, PairMeasure):
+            raise DataError(NEEDS_PAIRS.format(self.measure))
+        return self.measure
 
     def warn_if_constant(self) -> bool:
         """Warn and return True if no feature differs between documents of a query."""
