@@ -71,9 +71,9 @@ SMALLEST_PERCENT = 1e-4  # an optimality gap below it is reported as this much
 def command(
     ranker: str, train: Path, valid: Path | None, qrels: Path | None, unjudged: str,
     confidences: bool, pairs: Path | None, settings: tuple[str, ...], measure: str,
-    normalize: str, seed: int, tune: bool, tuner: str, grid: tuple[str, ...], trials: int, trials_to: Path | None,
-    threads: int | None, pad: bool, engine: str | None, checkpoint: Path | None, output: Path,
-    as_json: bool,
+    normalize: str, seed: int, tune: bool, tuner: str, grid: tuple[str, ...], trials: int,
+    trials_to: Path | None, threads: int | None, pad: bool, engine: str | None,
+    checkpoint: Path | None, output: Path, as_json: bool,
 ) -> None:  # fmt: skip
     """Train a ranker and write the model.
 
