@@ -16,13 +16,12 @@ import os
 import re
 import sys
 import warnings
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from common import show, versions
 
 import firstpage as fp
+from common import show, versions
 from firstpage.labeling.belief.utilities import bradley_terry
 
 AMOUNTS = [  # fraction of the pairs, votes per pair
@@ -44,7 +43,8 @@ def text_features(text: str, frequency: dict[str, int], documents: int) -> list[
     rarity = [np.log(documents / frequency[w]) for w in words] or [0.0]
     return [
         np.log1p(len(words)), np.log1p(sentences), len(words) / sentences,
-        sum(map(len, words)) / count, len(set(words)) / count, sum(len(w) > 7 for w in words) / count,
+        sum(map(len, words)) / count, len(set(words)) / count,
+        sum(len(w) > 7 for w in words) / count,
         float(np.mean(rarity)), float(np.max(rarity)), sum(c.isupper() for c in text) / letters,
         *(text.count(mark) / count for mark in ",!?\"'("), float("http" in text),
         sum(w in ("i", "my", "me") for w in words) / count,
@@ -151,7 +151,8 @@ def main() -> None:
             difference = mean["pairs"] - mean["order"]
             low, high = interval(difference)
             rows.append([
-                name, f"{fraction:.0%}", str(count), f"{len(votes):,}", f"{mean['pairs'].mean():.4f}",
+                name, f"{fraction:.0%}", str(count), f"{len(votes):,}",
+                f"{mean['pairs'].mean():.4f}",
                 f"{mean['order'].mean():.4f}", f"{difference.mean():+.4f}",
                 f"{low:+.4f} to {high:+.4f}",
             ])  # fmt: skip

@@ -74,8 +74,9 @@ def command(
     data: Path, rankers: tuple[str, ...], qrels: Path | None, unjudged: str, confidences: bool,
     pairs: Path | None, settings: tuple[str, ...], measure: str, normalize: str, seed: int,
     tune: bool, seeds: int, tests: tuple[str, ...], top_k: int | None,
-    folds: int | None, runs: tuple[Path, ...], baseline: str | None, write_runs: Path | None, pad: bool, convention: str,
-    published: Path | None, as_json: bool, format_: str | None, output: Path | None,
+    folds: int | None, runs: tuple[Path, ...], baseline: str | None, write_runs: Path | None,
+    pad: bool, convention: str, published: Path | None, as_json: bool,
+    format_: str | None, output: Path | None,
 ) -> None:  # fmt: skip
     """Cross-validate rankers over folds.
 
