@@ -68,7 +68,7 @@ def command(
     project: str, content: str, format_: str | None, name: str | None, tool: str | None,
     features: str, index: Path | None, letor: Path | None, output: Path,
 ) -> None:  # fmt: skip
-    """Export the ground truth, data to train on, votes on pairs, the log or the report.
+    """Export the truth, data to train on, votes on pairs, the log or the report.
 
     PROJECT is a folder or a database URL.
     """
