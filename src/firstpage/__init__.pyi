@@ -23,6 +23,9 @@ from firstpage.data.formats.trec import write_qrels as write_qrels
 from firstpage.data.formats.trec import write_run as write_run
 from firstpage.data.formats.truth_file import read_truth as read_truth
 from firstpage.data.joins import intersect as intersect
+from firstpage.data.preferences.pair_files import read_pairs as read_pairs
+from firstpage.data.preferences.pair_files import write_pairs as write_pairs
+from firstpage.data.preferences.pairs import PreferencePairs as PreferencePairs
 from firstpage.data.shards.shards import Shards as Shards
 from firstpage.data.shards.shards import read_shards as read_shards
 from firstpage.data.shards.writer import write_shards as write_shards

@@ -45,6 +45,7 @@ label judge labels --assessor ada --function taste:assess
 label export labels -o truth.qrels
 label export labels -o truth.jsonl
 label export labels --content log -o log.csv
+label export labels --content pairs -o pairs.csv
 label backup labels -o labels.db
 label setup pages --tool lists --index shop.index --queries queries.jsonl --run bm25.run --run other.run --k 5 --qrels graded.qrels --assessor ada
 label judge pages --assessor ada --function taste:page
@@ -121,7 +122,11 @@ READ = {
         label backup labels -o labels2.jsonl""",
     "backup of a project": "label restore labels.db restored",
     "log of judgments": "label simulate --votes log.csv --k 2 --runs 2",
-    "votes on pairs": "label simulate --votes votes.csv --k 2 --runs 2",
+    "votes on pairs": """
+        train RankNet data.parquet --pairs pairs.csv -o model8.json
+        crossval data.parquet RankNet --pairs pairs.csv --folds 3
+        label simulate --votes votes.csv --k 2 --runs 2
+        label simulate --votes pairs.csv --k 2 --runs 2""",
     "preferences between lists": """
         dcglearn learn preferences.jsonl --K 5 --rounds 0 -o measure2.json
         dcglearn choose pool.jsonl --prefs preferences.jsonl""",

@@ -39,6 +39,38 @@ def test_texts_only(firstpage: Command, folder: Path) -> None:
     assert "sku-" in results
 
 
+def test_comparisons_of_two_documents(firstpage: Command, folder: Path) -> None:
+    """docs/pairs.md: assessors compare documents, and a ranker is trained on their answers."""
+    firstpage("index products.jsonl -o shop.index")
+    firstpage("candidates shop.index queries.jsonl --depth 12 -o bm25.run")
+    firstpage(
+        "label setup labels --index shop.index --queries queries.jsonl --depth 12 --k 5 "
+        "--assessor ada --assessor ben"
+    )
+    for login in ("ada", "ben"):
+        firstpage(f"label judge labels --assessor {login} --function taste:assess")
+    firstpage("label export labels --content pairs -o votes.csv")
+    votes = fp.read_pairs("votes.csv")
+    assert votes.n_voters > 0
+    assert len(votes.queries) == 30
+    firstpage("features shop.index queries.jsonl bm25.run --set letor -o features.parquet")
+    trained = firstpage("train RankNet features.parquet --pairs votes.csv -o model.json")
+    assert "votes are trained on" in trained
+    assert f"{len(votes)} votes on" in trained.replace(",", "")
+    firstpage("rank model.json features.parquet -o learned.run")
+    firstpage("label export labels -o truth.qrels")
+    assert "NDCG@5" in firstpage("evaluate --qrels truth.qrels --run learned.run -m NDCG@5")
+    truth = fp.read_qrels("truth.qrels")
+    bm25, learned = (
+        fp.evaluate(fp.read_run(f"{name}.run"), truth, measures="NDCG@5").values.mean()
+        for name in ("bm25", "learned")
+    )
+    assert learned > bm25
+    folds = firstpage("crossval features.parquet RankNet RankSVM --pairs votes.csv --folds 3")
+    assert "PairAccuracy" in folds
+    assert "RankSVM" in folds
+
+
 def test_texts_and_graded_judgments(firstpage: Command, folder: Path) -> None:
     """docs/search.md: judgments exist; tuned BM25 is the baseline."""
     firstpage("index products.jsonl -o shop.index")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import firstpage as fp
 from firstpage.web.analysis.records import results
 from firstpage.web.analysis.truth import truths
 from firstpage.web.store import projects
@@ -127,3 +128,26 @@ def test_notes_are_valid_header_values(site: Site) -> None:
     reply = lena.get(f"{API}/export/truth.qrels")
     assert reply.status_code == 200
     assert "everything was skipped" in reply.headers["x-firstpage-note"]
+
+
+def test_pairs_have_the_answers_of_all_assessors_without_skipped_ones(site: Site, tmp_path) -> None:
+    site.project(assessors=("ada", "bob"), queries=1, documents=4)
+    lena = site.client("lena")
+    assert lena.get(f"{API}/export/pairs.csv").text == ""
+    skip_all(site)
+    site.client("bob").judge(site.task("books", "bob"))
+    reply = lena.get(f"{API}/export/pairs.csv")
+    assert "skipped comparisons are left out." in reply.headers["x-firstpage-note"]
+    (tmp_path / "votes.csv").write_text(reply.text)
+    votes = fp.read_pairs(tmp_path / "votes.csv")
+    assert set(votes.voter or ()) == {"bob"}
+    assert len(votes) == lena.get(f"{API}/progress").json()["all"]["judgments"]
+    order = [int(name[1:]) for name in votes.docids]
+    assert all(order[a] < order[b] for a, b in zip(votes.preferred, votes.other, strict=True))
+
+
+def test_pairs_need_the_tool_of_pairs(site: Site) -> None:
+    site.project(tool="grades", documents=4, setting={"k": 3, "strategy": "five-grade"})
+    reply = site.client("lena").get(f"{API}/export/pairs.csv")
+    assert reply.status_code >= 400
+    assert "no judgments of pairs of documents" in reply.text

@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     "firstpage crossval letor ListMLE --tune -t NDCG@1 -t NDCG@10 -o folds.html",
     "firstpage crossval data.parquet ListNet --folds 3 --run candidates.run \\\n"
     "  --baseline candidates",
+    "firstpage crossval data.parquet RankNet RankSVM --pairs votes.csv",
 )
 @click.argument("data", type=options.FILE)
 @click.argument("rankers", nargs=-1, required=True, metavar="RANKERS")
 @options.judgment_options
 @options.confidences
+@options.pairs
 @options.ranker_options
 @click.option("--tune", is_flag=True, help="Choose parameters on the validation data of each fold.")
 @options.integer("--seeds", default=1, help="Fits per fold, with consecutive seeds.")
@@ -70,10 +72,11 @@ if TYPE_CHECKING:
 @options.output(*outputs.REPORTS, help="Write the table to this file.")
 def command(
     data: Path, rankers: tuple[str, ...], qrels: Path | None, unjudged: str, confidences: bool,
-    settings: tuple[str, ...], measure: str, normalize: str, seed: int, tune: bool, seeds: int,
-    tests: tuple[str, ...], top_k: int | None, folds: int | None, runs: tuple[Path, ...],
-    baseline: str | None, write_runs: Path | None, pad: bool, convention: str,
-    published: Path | None, as_json: bool, format_: str | None, output: Path | None,
+    pairs: Path | None, settings: tuple[str, ...], measure: str, normalize: str, seed: int,
+    tune: bool, seeds: int, tests: tuple[str, ...], top_k: int | None,
+    folds: int | None, runs: tuple[Path, ...], baseline: str | None, write_runs: Path | None,
+    pad: bool, convention: str, published: Path | None, as_json: bool,
+    format_: str | None, output: Path | None,
 ) -> None:  # fmt: skip
     """Cross-validate rankers over folds.
 
@@ -86,6 +89,7 @@ def command(
     from firstpage.data.formats.trec import read_run, write_run
     from firstpage.errors import DataError
     from firstpage.measures.registry import measures as parse
+    from firstpage.rankers.fit.pair_measures import PAIR_MEASURES
     from firstpage.rankers.selection.cross_validation import DEFAULT_MEASURES, cross_validate
     from firstpage.report.rankers import read_published
 
@@ -93,7 +97,9 @@ def command(
     if published is not None:
         read_published(published)
     measures = tests or DEFAULT_MEASURES
-    parse(measures)
+    of_labels = [text for text in measures if pairs is None or text not in PAIR_MEASURES]
+    if of_labels:
+        parse(of_labels)
     for name in rankers:
         if rankers.count(name) > 1:
             raise click.UsageError(f"{name} is named twice; name each ranker once.")
@@ -113,8 +119,17 @@ def command(
     options.only_with("a DATA file; a folder has its own folds", data.is_file(), "folds")
     options.only_with("a folder of LETOR folds", not data.is_file(), "pad")
     judgments = shared.read_qrels_option(qrels, confidences)
+    votes = None
+    if pairs is not None:
+        options.only_with("labels, not --pairs", False, "top_k")
+        votes = shared.read_pairs_option(pairs, *by_name.values())
+    labeled = qrels is None and (
+        votes is None
+        or bool(tests and of_labels)
+        or any(ranker._reads_labels() for ranker in by_name.values())
+    )
     if data.is_file():
-        dataset = shared.read_data(data, labeled=qrels is None)
+        dataset = shared.read_data(data, labeled=labeled)
         (dataset,) = shared.join_judgments([dataset], judgments, unjudged)
         if judgments is not None:
             dataset = shared.measured_queries(dataset, judgments)
@@ -144,7 +159,7 @@ def command(
 
         results = cross_validate(
             by_name, fold_list, measures, convention, tune, range(seed, seed + seeds), progress,
-            top_k, by_run,
+            top_k, by_run, votes,
         )  # fmt: skip
     if write_runs is not None:
         write_runs.mkdir(parents=True, exist_ok=True)

@@ -116,9 +116,11 @@ def _convert(kind: str, file: Path, output: Path, n_features: int | None) -> Any
         judgments = read_quepid(file)
         write_qrels(judgments, output)
         return judgments
-    from firstpage.interop.read.judgments import read_clicks, write_pairs
+    from firstpage.data.preferences.pair_files import write_pairs
+    from firstpage.data.preferences.pairs import PreferencePairs
+    from firstpage.interop.read.judgments import read_clicks
 
-    pairs = read_clicks(file)
+    pairs = PreferencePairs.from_arrays(*zip(*read_clicks(file), strict=True))
     write_pairs(pairs, output)
     shared.note(CLICK_BIAS)
     return f"{len(pairs)} pairs"

@@ -163,6 +163,10 @@ judgment_options = combine(
     ),
     unjudged,
 )  # fmt: skip
+pairs = click.option(
+    "--pairs", type=FILE,
+    help="Votes on pairs of documents (CSV, JSON lines, Parquet) to train on instead of labels.",
+)  # fmt: skip
 confidences = click.option(
     "--confidences/--no-confidences", default=True, show_default=True,
     help="With --qrels truth.jsonl: weight the queries by the confidence of their judgments.",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from firstpage.data.dataset import Dataset
     from firstpage.data.formats.trec import Column, Qrels
+    from firstpage.data.preferences.pairs import PreferencePairs
     from firstpage.data.shards.shards import Shards
     from firstpage.measures.measure import Measure
     from firstpage.rankers.ranker import Ranker
@@ -155,6 +156,27 @@ def read_qrels_option(path: Path | None, confidences: bool = False) -> Qrels | N
         reason = "--no-confidences"
     note(f"{path}: the confidences of the judgments are not used here ({reason}).")
     return replace(judgments, query_weights=None)
+
+
+def read_pairs_option(path: Path, *rankers: Ranker) -> PreferencePairs:
+    """Read the votes of --pairs; refuse rankers and measures that do not go with them."""
+    from firstpage.data.preferences.pair_files import read_pairs
+    from firstpage.rankers.fit.pair_measures import (
+        ACCURACY,
+        DEFAULT_MEASURE,
+        LOG_LOSS,
+        pair_measure,
+    )
+
+    for ranker in rankers:
+        ranker._check_pairs()
+        if ranker.measure == DEFAULT_MEASURE and options.on_command_line("measure"):
+            raise click.UsageError(
+                f"--measure {ranker.measure} measures labels; with --pairs, give {ACCURACY} or "
+                f"{LOG_LOSS}."
+            )
+        ranker.set_params(measure=str(pair_measure(ranker.measure)))
+    return read_pairs(path)
 
 
 def join_judgments(

@@ -17,6 +17,7 @@ from firstpage.cli import options, outputs, shared
 from firstpage.cli.help import documented_command
 
 if TYPE_CHECKING:
+    from firstpage.data.preferences.pairs import PreferencePairs
     from firstpage.rankers.fit.progress import Step
     from firstpage.rankers.ranker import Ranker
     from firstpage.rankers.selection.tuning import Tuned
@@ -30,6 +31,7 @@ SMALLEST_PERCENT = 1e-4  # an optimality gap below it is reported as this much
     'firstpage train "ListMLE(k=10)" train.txt --valid vali.txt -o model.json',
     "firstpage train FocusedNet train.txt --valid vali.txt --tune -o model.json",
     "firstpage train ListNet train.txt --qrels test.qrels -o model.json",
+    "firstpage train RankNet train.parquet --pairs votes.csv -o model.json",
 )
 @click.argument("ranker")
 @click.argument("train", type=options.FILE)
@@ -39,6 +41,7 @@ SMALLEST_PERCENT = 1e-4  # an optimality gap below it is reported as this much
 )  # fmt: skip
 @options.judgment_options
 @options.confidences
+@options.pairs
 @options.ranker_options
 @click.option(
     "--tune", is_flag=True, help="Choose parameters on --valid from the grids of the papers."
@@ -67,16 +70,17 @@ SMALLEST_PERCENT = 1e-4  # an optimality gap below it is reported as this much
 @options.as_json
 def command(
     ranker: str, train: Path, valid: Path | None, qrels: Path | None, unjudged: str,
-    confidences: bool, settings: tuple[str, ...], measure: str, normalize: str, seed: int,
-    tune: bool, tuner: str, grid: tuple[str, ...], trials: int, trials_to: Path | None,
-    threads: int | None, pad: bool, engine: str | None, checkpoint: Path | None, output: Path,
-    as_json: bool,
+    confidences: bool, pairs: Path | None, settings: tuple[str, ...], measure: str,
+    normalize: str, seed: int, tune: bool, tuner: str, grid: tuple[str, ...], trials: int,
+    trials_to: Path | None, threads: int | None, pad: bool, engine: str | None,
+    checkpoint: Path | None, output: Path, as_json: bool,
 ) -> None:  # fmt: skip
     """Train a ranker and write the model.
 
     RANKER is a name that `firstpage rankers` lists; it may carry parameters, as in
     "ListMLE(k=10)" or "FocusedNet(k=10, beta=0.4)".  TRAIN is a data file, or a folder that
-    `firstpage shard` wrote.  With --qrels, judgments replace the labels of TRAIN and of --valid.
+    `firstpage shard` wrote.  With --qrels, judgments replace the labels of TRAIN and of --valid;
+    with --pairs, RankNet, RankSVM or FocusedNet is trained on votes on pairs of their documents.
     """
     tuned_search = bool(tune or grid)
     options.only_with("--tune or --grid", tuned_search, "tuner", "trials", "trials_to")
@@ -90,7 +94,10 @@ def command(
     if threads is not None:
         model.set_params(threads=threads)
     judgments = shared.read_qrels_option(qrels, confidences)
-    labeled = qrels is None
+    votes = None if pairs is None else shared.read_pairs_option(pairs, model)
+    labeled = qrels is None and (votes is None or model._reads_labels())
+    if votes is not None and qrels is not None and not model._reads_labels():
+        raise click.UsageError(f"{type(model).__name__} trains on --pairs alone; drop --qrels.")
     data: Any = shared.read_data_or_shards(train, labeled=labeled)
     if isinstance(data, Shards) and tuned_search:
         raise click.UsageError("--tune and --grid need training data in memory, not shards.")
@@ -101,12 +108,14 @@ def command(
         shared.note(f"{valid} is also a file of training data; choices made on it overfit.")
     if pad and valid_data is not None:
         data, valid_data = _padded(data, valid_data)
-    if not isinstance(data, Shards):
+    if votes is not None:
+        _note_pairs(model, votes, data, valid_data)
+    elif not isinstance(data, Shards):
         _note_uninformative_queries(model, data)
     start = time.perf_counter()
     tuned = None
     if tuned_search:
-        tuned = _tune(model, data, valid_data, tuner, grid, trials)
+        tuned = _tune(model, data, valid_data, tuner, grid, trials, votes)
         if diverged := sum(math.isnan(trial.score) for trial in tuned.trials):
             shared.note(f"{diverged} of {len(tuned.trials)} trials diverged; they have no score.")
         model, interrupted = tuned.best, tuned.interrupted
@@ -114,8 +123,9 @@ def command(
         with shared.status_line("training") as show:
             callback = None if show is None else partial(_show_step, show, str(model.measure))
             model.fit(
-                data, valid=valid_data, progress=callback, engine=engine, checkpoint=checkpoint
-            )
+                data, valid=valid_data, progress=callback, engine=engine, checkpoint=checkpoint,
+                pairs=votes,
+            )  # fmt: skip
         interrupted = model.interrupted_
     model.save(output)
     if tuned is not None and trials_to is not None:
@@ -159,6 +169,25 @@ def _note_uninformative_queries(ranker: Ranker, data: Any) -> None:
         )
 
 
+def _note_pairs(ranker: Ranker, votes: PreferencePairs, data: Any, valid: Any) -> None:
+    """Print how many votes are trained on, and what is not used."""
+    from firstpage.data.shards.shards import Shards
+
+    if isinstance(data, Shards):
+        return  # refused by `fit`
+    trained = votes.to_rows(data)
+    validated = None if valid is None else votes.to_rows(valid)[1]
+    text = f"{votes.source}: {int(trained[1].sum()):,} of {len(votes):,} votes are trained on"
+    if validated is not None:
+        text += f", and {int(validated.sum()):,} validate"
+    unvoted = int((trained[0].per_query() == 0).sum())
+    if unvoted:
+        text += f"; {unvoted:,} of {len(data):,} queries of {data.source} have none"
+    if not ranker._reads_labels() and data.y.min() < data.y.max():
+        text += f"; the labels of {data.source} are not used"
+    shared.note(f"{text}.")
+
+
 def _padded(data: Any, valid: Any) -> tuple[Any, Any]:
     """Return both data sets with equally many features; named features stay as they are.
 
@@ -176,8 +205,9 @@ def _padded(data: Any, valid: Any) -> tuple[Any, Any]:
 
 
 def _tune(
-    ranker: Ranker, data: Any, valid: Any, method: str, grid: tuple[str, ...], trials: int
-) -> Tuned:
+    ranker: Ranker, data: Any, valid: Any, method: str, grid: tuple[str, ...], trials: int,
+    votes: PreferencePairs | None,
+) -> Tuned:  # fmt: skip
     """Choose the parameters on validation data; print each trial if on a terminal."""
     from firstpage.rankers.selection.tuning import Trial, tune
     from firstpage.registry import parse_literal, split_arguments
@@ -198,7 +228,7 @@ def _tune(
             parameters = ", ".join(f"{k}={v}" for k, v in trial.parameters.items())
             print(f"{number}/{total}  {parameters}  {trial.score:.4f}", file=sys.stderr, flush=True)
 
-    return tune(ranker, data, valid, search or None, method, trials, print_trial)
+    return tune(ranker, data, valid, search or None, method, trials, print_trial, votes)
 
 
 def _show_step(show: Callable[[str], None], measure: str, step: Step) -> None:
@@ -221,6 +251,12 @@ def _report(ranker: Ranker, seconds: float, output: Path, as_json: bool) -> None
         f"{record['data']['features']} features; {record['iterations']} iterations, "
         f"{seconds:.2f} s{_objective_text(ranker)}"
     )
+    if "pairs" in record:
+        of_pairs = record["pairs"]
+        print(
+            f"  {of_pairs['votes']:,g} votes on {of_pairs['pairs']:,} pairs of "
+            f"{of_pairs['queries']:,} queries"
+        )
     if ranker.best_score_ is not None:
         best = f" (iteration {ranker.best_iteration_})" if ranker.best_iteration_ else ""
         print(f"  {record['measure']} on validation data: {ranker.best_score_:.4f}{best}")

@@ -44,6 +44,10 @@ class Composed(Ranker):
         """Return the loss for boosted trees, which sum over documents."""
         return self._loss()
 
+    def _pair_loss(self) -> Loss:
+        """Return the loss of votes on pairs; rankers that train on them define it."""
+        raise AssertionError(f"{type(self).__name__} has no loss of pairs")
+
     def _penalty(self) -> float:
         """Return l2 of the penalty l2 / 2 * |w|^2, which is added to the mean loss per query."""
         raise AssertionError(f"{type(self).__name__} has no penalty")
@@ -54,13 +58,16 @@ class Composed(Ranker):
 
     def _learn(self, request: FitRequest) -> FitResult:
         scorer, device = scorer_of(self.scorer), self._device()
+        voted = request.training.pairs is not None
         if not scorer.additive:
             scorer = scorer if device is None else replace(scorer, device=device)
-            return fit_scorer(request, self._loss(), scorer, self.solver, self._penalty())
+            loss = self._pair_loss() if voted else self._loss()
+            return fit_scorer(request, loss, scorer, self.solver, self._penalty())
         if device is not None:
             raise DataError("trees grow on the CPU; device= is for linear scorers and networks.")
         options = growth_options(request)
-        growth = request.training.loss_growth(scorer, self._tree_loss(), options)
+        tree_loss = self._pair_loss() if voted else self._tree_loss()
+        growth = request.training.loss_growth(scorer, tree_loss, options)
         return fit_trees(request, scorer, growth)
 
     def _paper_grid(self) -> Grid:
@@ -84,3 +91,11 @@ class Composed(Ranker):
         scorer_of(self.scorer)
         if self.solver != "auto":
             solver_of(self.solver, self.seed)
+
+
+def check_no_k(ranker: Ranker) -> None:
+    """Raise an error if a ranker that trains on pairs has a k: only labels have a top k."""
+    if ranker.k is not None:
+        raise DataError(
+            f"{type(ranker).__name__}(k={ranker.k}) needs labels: pairs have no top k. Leave k out."
+        )

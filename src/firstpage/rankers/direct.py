@@ -201,7 +201,7 @@ class CoordinateAscent(Ranker):
         training = request.training.in_memory(type(self).__name__).positive_queries()
         constant = request.warn_if_constant()
         lines = MeasuredLines(
-            training.data.X, training.truth, request.measure, self.k, training.each_query()
+            training.data.X, training.truth, request.label_measure, self.k, training.each_query()
         )
         search = CoordinateSearch(
             0 if constant else int(self.restarts), int(self.max_iter), float(self.tol), request.seed

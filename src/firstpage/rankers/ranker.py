@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import KW_ONLY, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from sklearn.base import clone
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.groups import sort_groups
+from firstpage.data.preferences.pairs import RowPairs
 from firstpage.data.shards.shards import Shards
 from firstpage.data.transforms import TRANSFORMS, Per
 from firstpage.data.truth import Truth
@@ -24,7 +25,6 @@ from firstpage.engine.engine import Engine
 from firstpage.engine.threads import LocalEngine
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.measures.evaluate import evaluate
-from firstpage.measures.registry import measure as parse_measure
 from firstpage.measures.sharded import predict_shards
 from firstpage.rankers.explain import explain
 from firstpage.rankers.fit.checkpoint import Checkpoint, fit_identity
@@ -35,6 +35,14 @@ from firstpage.rankers.fit.checks import (
     restore_row_order,
 )
 from firstpage.rankers.fit.inputs import ValidatingEstimator
+from firstpage.rankers.fit.pair_measures import (
+    NEEDS_PAIRS,
+    PairMeasure,
+    any_measure,
+    pair_measure,
+    truth_of_pairs,
+)
+from firstpage.rankers.fit.pairs import join_pairs
 from firstpage.rankers.fit.progress import ATTRIBUTES, Record, Step, fitted_attributes
 from firstpage.rankers.fit.request import FitRequest, FitResult
 from firstpage.rankers.fit.training_data import InMemory, TrainingData, Transform, with_weights
@@ -58,6 +66,8 @@ Grid = dict[str, list[Any]]
 OWN_LABELS = (
     "Shards have their own labels and query ids, and no weights; drop y, qid and sample_weight."
 )
+PAIRS_IN_MEMORY = "pairs are joined to data in memory, not to shards; read them with fp.read."
+LABELS_UNUSED = "{} trains on the pairs alone; drop y."
 NORMALIZERS: dict[str, tuple[str, Per]] = {
     "minmax": ("minmax", "query"), "standard": ("standardize", "query"),
     "standardize": ("standardize", "query"), "global minmax": ("minmax", "global"),
@@ -85,7 +95,8 @@ class Ranker(ValidatingEstimator, Tabular):
         training documents, "global minmax" or "global standard".  The scaling becomes a part of
         the model.
     measure : str, default "NDCG@10"
-        The measure of `score` and of validation, such as "AP" or "kERR@5".
+        The measure of `score` and of validation, such as "AP" or "kERR@5".  Fits on pairs are
+        validated by "PairAccuracy", which the default stands for, or by "PairLogLoss".
     patience : int, optional
         With validation data: keep the best iteration, and stop after this many iterations
         without improvement.  None does so, with 50, for gradient descent, networks, trees and
@@ -178,6 +189,16 @@ class Ranker(ValidatingEstimator, Tabular):
         """Return the fitted model; every subclass defines it."""
         raise AssertionError(f"{type(self).__name__} does not learn")
 
+    def _check_pairs(self) -> None:
+        """Raise an error unless the ranker can train on pairs with its parameters."""
+        raise DataError(
+            f"{type(self).__name__} needs labels; RankNet, RankSVM and FocusedNet train on pairs."
+        )
+
+    def _reads_labels(self) -> bool:
+        """Return whether a fit on pairs reads labels too."""
+        return False
+
     def _reuse(self, other: Ranker) -> None:
         """Reuse in the next fit what `other`, fitted on the same data, has computed."""
 
@@ -210,6 +231,7 @@ class Ranker(ValidatingEstimator, Tabular):
         y: Any = None,
         *,
         qid: Any = None,
+        pairs: Any = None,
         sample_weight: Any = None,
         valid: Any = None,
         progress: Callable[[Step], object] | None = None,
@@ -226,6 +248,10 @@ class Ranker(ValidatingEstimator, Tabular):
             One label per row of X, higher is better.
         qid : array of shape (n_docs,), optional
             The query id of each row, in any order.  None takes all rows for one query.
+        pairs : PreferencePairs or array of shape (n_votes, 2) or (n_votes, 3), optional
+            Votes on pairs of documents, which RankNet, RankSVM and FocusedNet train on instead of
+            labels.  PreferencePairs are joined to X and to `valid` by query and document ids; an
+            array has the rows of X that are preferred, the other rows, and optionally weights.
         sample_weight : array, optional
             One weight per query, or one per document; multiplied with the `query_weights` of a
             Dataset.
@@ -260,9 +286,13 @@ class Ranker(ValidatingEstimator, Tabular):
         try:
             self._check_parameters()
             if isinstance(X, Shards):
+                if pairs is not None:
+                    raise DataError(PAIRS_IN_MEMORY)
                 self._check_shards(X, y, qid, sample_weight)
                 with open_engine(engine, self.threads) as shard_engine:
                     self._fit(self._from_shards(X, shard_engine), valid, progress, checkpoint)
+            elif pairs is not None and engine is None:
+                self._fit_pairs(X, y, qid, sample_weight, pairs, valid, progress, checkpoint)
             elif engine is not None:
                 raise DataError("engine requires Shards (fp.read_shards); X is in memory.")
             else:
@@ -272,6 +302,24 @@ class Ranker(ValidatingEstimator, Tabular):
             self.__dict__.update(before)
             raise
         return self
+
+    def _fit_pairs(
+        self, X: object, y: object, qid: Iterable[object] | None, sample_weight: object,
+        pairs: object, valid: object, progress: StepCallback | None, checkpoint: FilePath | None,
+    ) -> None:  # fmt: skip
+        """Train on votes on pairs, and set the fitted attributes."""
+        self._check_pairs()
+        labeled = self._reads_labels()
+        if y is not None and not labeled:
+            raise DataError(LABELS_UNUSED.format(type(self).__name__))
+        data = self._dataset(X, y, qid, reset=True, labeled=labeled)
+        check_has_features(data)
+        checked = None if valid is None else self._validation(valid, labeled=False)
+        training = with_weights(data if labeled else _without_missing_labels(data), sample_weight)
+        training = replace(training.without_empty(), convert=self._truth)
+        own, of_valid = join_pairs(pairs, training.data, checked, stacklevel=5)
+        scaled = self._transformed(training.with_pairs(own, labeled))
+        self._fit(scaled, checked, progress, checkpoint, of_valid)
 
     def _in_memory(
         self, X: object, y: object, qid: Iterable[object] | None, sample_weight: object
@@ -285,6 +333,10 @@ class Ranker(ValidatingEstimator, Tabular):
         training = replace(training.without_empty(), convert=self._truth)
         if self._needs_preferences:
             training = training.without_uninformative()
+        return self._transformed(training)
+
+    def _transformed(self, training: InMemory) -> InMemory:
+        """Return training data with scaled features."""
         transform = self._normalizer()
         if transform is None:
             return training
@@ -314,10 +366,11 @@ class Ranker(ValidatingEstimator, Tabular):
         valid: object,
         progress: StepCallback | None,
         checkpoint: FilePath | None,
+        valid_pairs: RowPairs | None = None,
     ) -> None:
         """Train, and set the fitted attributes; an unfinished fit leaves a checkpoint."""
         with closing(training):
-            request = self._request(training, valid, progress)
+            request = self._request(training, valid, progress, valid_pairs)
             if checkpoint is None:
                 self._store(self._learn(request), training)
                 return
@@ -327,19 +380,24 @@ class Ranker(ValidatingEstimator, Tabular):
                     written.done()
 
     def _request(
-        self, training: TrainingData, valid: object, progress: StepCallback | None
-    ) -> FitRequest:
+        self, training: TrainingData, valid: object, progress: StepCallback | None,
+        valid_pairs: RowPairs | None = None,
+    ) -> FitRequest:  # fmt: skip
         """Return the data and the options of a fit, checked."""
-        checked = None
+        checked, measure = None, any_measure(self.measure)
+        if valid_pairs is not None:
+            measure = pair_measure(self.measure)
+        elif isinstance(measure, PairMeasure) and valid is not None:
+            raise DataError(NEEDS_PAIRS.format(measure))
         if valid is not None:
-            checked = self._validation(valid)
+            checked = self._validation(valid) if valid_pairs is None else cast(Dataset, valid)
             if training.transform is not None:
                 checked = training.transform.apply(checked)
             training.warn_of_overlap(checked)
         return FitRequest(
             training=training,
             valid=checked,
-            measure=parse_measure(self.measure),
+            measure=measure,
             patience=self.patience,
             seed=int(self.seed),
             threads=self.threads,
@@ -347,6 +405,7 @@ class Ranker(ValidatingEstimator, Tabular):
             progress=progress,
             verbose=bool(self.verbose),
             memory=self.__dict__.pop("_inherited", None),
+            valid_pairs=valid_pairs,
         )
 
     def _checkpoint(self, path: FilePath, request: FitRequest) -> Checkpoint:
@@ -357,7 +416,12 @@ class Ranker(ValidatingEstimator, Tabular):
         return Checkpoint(
             path,
             fit_identity(
-                type(self).__name__, parameters, request.training, request.valid, request.start
+                type(self).__name__,
+                parameters,
+                request.training,
+                request.valid,
+                request.start,
+                request.valid_pairs,
             ),
         )
 
@@ -465,7 +529,10 @@ class Ranker(ValidatingEstimator, Tabular):
         order = sort_groups(np.asarray(data.y), data.offsets)[0]
         return order if data.row_order is None else data.row_order[order]
 
-    def score(self, X: Any, y: Any = None, *, qid: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self, X: Any, y: Any = None, *, qid: Any = None, sample_weight: Any = None,
+        pairs: Any = None,
+    ) -> float:  # fmt: skip
         """Return the mean of `measure` over the queries; greater is better.
 
         Parameters
@@ -478,6 +545,9 @@ class Ranker(ValidatingEstimator, Tabular):
             The query id of each row, as in `fit`.
         sample_weight : array, optional
             One weight per query, or one per document.
+        pairs : PreferencePairs, optional
+            Votes on pairs of the documents of a Dataset; the mean is then over these votes, of the
+            measure PairAccuracy or PairLogLoss.
 
         Returns
         -------
@@ -496,8 +566,12 @@ class Ranker(ValidatingEstimator, Tabular):
         >>> fp.Regression().fit(X, y, qid=qid).score(X, y, qid=qid)
         1.0
         """
+        if pairs is not None:
+            return self._score_pairs(X, y, sample_weight, pairs)
+        measure = any_measure(self.measure)
+        if isinstance(measure, PairMeasure):
+            raise DataError(NEEDS_PAIRS.format(measure))
         if isinstance(X, Shards):
-            measure = parse_measure(self.measure)
             values = evaluate(self, X, measures=measure, engine=LocalEngine(self.threads)).values[0]
             mean = float(values.mean())
             return -mean if measure.lower_is_better else mean
@@ -508,10 +582,18 @@ class Ranker(ValidatingEstimator, Tabular):
             rows = len(scores)
             data = group_by_query(np.zeros((rows, 1)), check_labels(y, rows), qid, None)
             scores = scores if data.row_order is None else scores[data.row_order]
-        measure = parse_measure(self.measure)
         values = evaluate(scores, data, measures=measure).values[0]
         weights = with_weights(data, sample_weight).query_weights
         mean = float(np.average(values, weights=weights))
+        return -mean if measure.lower_is_better else mean
+
+    def _score_pairs(self, X: Any, y: object, sample_weight: object, pairs: Any) -> float:
+        """Return the mean of the measure over votes on pairs."""
+        measure = pair_measure(self.measure)
+        if not isinstance(X, Dataset) or y is not None or sample_weight is not None:
+            raise DataError("with pairs, score takes a Dataset, without y and sample_weight.")
+        rows, _ = join_pairs(pairs, X, None, stacklevel=4)
+        mean = measure.mean(self.predict(X), truth_of_pairs(X, rows))
         return -mean if measure.lower_is_better else mean
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -560,7 +642,7 @@ class Ranker(ValidatingEstimator, Tabular):
                 raise DataError(f"{field.name} must be true or false; got {value!r}.")
         if self.ties not in ("share", "random"):
             raise DataError(f"ties must be 'share' or 'random'; got {self.ties!r}.")
-        parse_measure(self.measure)
+        any_measure(self.measure)
 
     def _normalizer(self) -> Transform | None:
         """Return the scaling that `normalize` names, not fitted."""
@@ -608,3 +690,8 @@ class Ranker(ValidatingEstimator, Tabular):
                 "wrote; fit again to get it."
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+def _without_missing_labels(data: Dataset) -> Dataset:
+    """Return data whose labels are all 0 if some are missing: only pairs are read."""
+    return data if np.isfinite(data.y).all() else replace(data, y=np.zeros(data.n_docs))

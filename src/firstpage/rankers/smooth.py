@@ -11,13 +11,14 @@ import numpy as np
 from firstpage.data.truth import Truth
 from firstpage.engine.threads import single_threaded_blas
 from firstpage.errors import DataError, FirstpageWarning
-from firstpage.losses.focused import focused_net
+from firstpage.losses.focused import Scaled, focused_net
 from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy, SquaredError
 from firstpage.losses.loss import FunctionLoss, Loss
+from firstpage.losses.pairs import VotedLogistic
 from firstpage.losses.pairwise import PairwiseLogistic
 from firstpage.losses.permutation import PermutationCrossEntropy
 from firstpage.losses.registry import loss as create_loss
-from firstpage.rankers.composed import Composed
+from firstpage.rankers.composed import Composed, check_no_k
 from firstpage.rankers.fit.fit import fit_least_squares
 from firstpage.rankers.fit.request import FitRequest, FitResult
 from firstpage.registry import check_number
@@ -70,7 +71,8 @@ class RankNet(Smooth):
     """Pairwise logistic loss.
 
     Minimizes the sum over the pairs of a query, u better than v, of log(1 + exp(s_v - s_u)).  With
-    `k`, only pairs whose better document is in the top k count.
+    `k`, only pairs whose better document is in the top k count.  `fit(X, pairs=..)` trains on votes
+    on pairs instead of labels.
 
     Parameters
     ----------
@@ -99,6 +101,12 @@ class RankNet(Smooth):
 
     def _loss(self) -> Loss:
         return PairwiseLogistic(self.k, average=self.average)
+
+    def _check_pairs(self) -> None:
+        check_no_k(self)
+
+    def _pair_loss(self) -> Loss:
+        return VotedLogistic(self.average)
 
 
 @dataclass(eq=False, repr=False)
@@ -248,7 +256,8 @@ class FocusedNet(Smooth):
     """ListNet within the top k, RankNet between the top k and the rest.
 
     Minimizes beta * list loss + (1 - beta) * pair loss.  Both are scaled to 1 for equal scores and
-    to 0 at their infimum.
+    to 0 at their infimum.  With `fit(.., pairs=..)` the pair loss is that of the given votes, each
+    query with its mean; the list loss reads labels, which only beta=0 does without.
 
     Parameters
     ----------
@@ -282,6 +291,19 @@ class FocusedNet(Smooth):
         if self.k is None:
             raise DataError("FocusedNet needs k, the depth of the top that it focuses on.")
         return focused_net(self.k, self.beta)
+
+    def _check_pairs(self) -> None:
+        self._loss()
+        if self.beta == 1:
+            raise DataError("FocusedNet(beta=1) has no pair loss; choose beta below 1.")
+
+    def _reads_labels(self) -> bool:
+        return self.beta > 0
+
+    def _pair_loss(self) -> Loss:
+        assert self.k is not None  # checked by `_check_pairs`
+        voted = Scaled(VotedLogistic(average=True), 1 / float(np.log(2)))
+        return focused_net(self.k, self.beta, pairwise=voted)
 
 
 @dataclass(eq=False, repr=False)

@@ -12,9 +12,10 @@ from firstpage.engine.threads import single_threaded_blas
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.losses.focused import focused_svm
 from firstpage.losses.loss import Loss
+from firstpage.losses.pairs import VotedHinge
 from firstpage.losses.pairwise import PairwiseHinge
 from firstpage.losses.structural import AveragePrecisionHinge, Reference, Search, StructuralHinge
-from firstpage.rankers.composed import Composed
+from firstpage.rankers.composed import Composed, check_no_k
 from firstpage.rankers.fit.fit import fit_scorer
 from firstpage.rankers.fit.request import FitRequest, FitResult
 from firstpage.rankers.ranker import Ranker
@@ -74,6 +75,7 @@ class RankSVM(SVM):
 
     Minimizes |w|^2 / 2 + C * mean over queries of the sum over pairs, u better than v, of
     max(0, 1 - s_u + s_v).  With `k`, only pairs whose better document is in the top k count.
+    `fit(X, pairs=..)` trains on votes on pairs instead of labels.
 
     Parameters
     ----------
@@ -103,6 +105,12 @@ class RankSVM(SVM):
 
     def _loss(self) -> Loss:
         return PairwiseHinge(self.k, average=self.average)
+
+    def _check_pairs(self) -> None:
+        check_no_k(self)
+
+    def _pair_loss(self) -> Loss:
+        return VotedHinge(self.average)
 
 
 @dataclass(eq=False, repr=False)

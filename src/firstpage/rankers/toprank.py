@@ -192,5 +192,5 @@ class TopRank(Ranker):
 def _measured(stage: Stage, data: Dataset, request: FitRequest) -> float:
     """Return the mean of the fit's measure on validation data."""
     scores = stage.predict(data, request.threads)
-    values = evaluate(scores, data, measures=request.measure).values[0]
+    values = evaluate(scores, data, measures=request.label_measure).values[0]
     return float(values.mean())

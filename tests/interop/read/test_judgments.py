@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 import firstpage as fp
-from firstpage.interop.read.judgments import write_pairs
 from firstpage.labeling.simulation.votes import read_votes
 from tests.cli.conftest import run  # noqa: F401
 
@@ -123,7 +122,7 @@ def test_clicks_become_skip_above_pairs(tmp_path: Path, run) -> None:  # noqa: F
     votes = {v.query: v for v in read_votes(tmp_path / "votes.csv")}
     assert votes["q"].documents == ("a", "b", "c")
     assert votes["q"].outcomes == {(0, 1): (-1,), (0, 2): (-1,)}
-    write_pairs(actual, tmp_path / "again.csv")
+    fp.write_pairs(fp.read_pairs(tmp_path / "votes.csv"), tmp_path / "again.csv")
     assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "votes.csv").read_bytes()
 
 

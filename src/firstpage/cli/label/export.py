@@ -22,6 +22,7 @@ FORMATS = {
     "log": ("jsonl", "csv"),
     "report": ("html",),
     "assignment": ("json",),
+    "pairs": ("csv",),
     "pool": ("jsonl",),
     "measure": ("json",),
     "preferences": ("jsonl",),
@@ -33,6 +34,7 @@ ALL_FORMATS = sorted({name for formats in FORMATS.values() for name in formats})
     "export",
     "firstpage label export shop -o truth.qrels",
     "firstpage label export shop --content log -o log.csv",
+    "firstpage label export shop --content pairs -o votes.csv",
 )
 @click.argument("project")
 @click.option(
@@ -66,7 +68,7 @@ def command(
     project: str, content: str, format_: str | None, name: str | None, tool: str | None,
     features: str, index: Path | None, letor: Path | None, output: Path,
 ) -> None:  # fmt: skip
-    """Export the ground truth, data to train on, the log or the report.
+    """Export the truth, data to train on, votes on pairs, the log or the report.
 
     PROJECT is a folder or a database URL.
     """

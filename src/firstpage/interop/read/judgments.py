@@ -16,8 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from firstpage.data.formats.trec import Qrels
-from firstpage.data.ids import encode_text
-from firstpage.data.io.files import suffix_of, write_bytes
+from firstpage.data.io.files import suffix_of
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.interop.read.rows import Json, identifier, json_values, name_of, table_rows
 
@@ -136,19 +135,6 @@ def read_clicks(path: str | os.PathLike[str]) -> list[Pair]:
     if not pairs:
         raise DataError(f"{file}: no click has a skipped document above it.")
     return pairs
-
-
-def write_pairs(pairs: list[Pair], path: str | os.PathLike[str]) -> None:
-    """Write pairs as votes, which `firstpage label simulate --votes` reads."""
-    with write_bytes(Path(path)) as out:
-        out.write(b"topic,arg1,arg2,vote\n")
-        for pair in pairs:
-            out.write(encode_text(",".join([*map(_quoted, pair), "a1"]) + "\n"))
-
-
-def _quoted(text: str) -> str:
-    """Return a CSV field, quoted if necessary."""
-    return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\r\n') else text
 
 
 def _read_json(file: Path) -> Iterator[tuple[str, list[str], set[str]]]:

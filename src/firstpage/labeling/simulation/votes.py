@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from firstpage.data.formats.row_reader import read_file_cells
-from firstpage.errors import DataError, location
+from firstpage.data.preferences.pair_files import read_vote_rows
+from firstpage.errors import DataError
 from firstpage.labeling.belief.utilities import bradley_terry
 from firstpage.labeling.strategies.strategy import Answer, Compare, Question
 from firstpage.types import Floats
 
 Responder = Callable[[Question], Answer]
-COLUMNS = {
-    "query": ("topic", "query", "qid"),
-    "left": ("arg1", "left", "a"),
-    "right": ("arg2", "right", "b"),
-    "outcome": ("vote", "outcome", "label"),
-}
-OUTCOMES = {
-    "a1": 1, "left": 1, "1": 1, "a2": -1, "right": -1, "-1": -1, "2": -1,
-    "equal": 0, "tie": 0, "0": 0,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -130,40 +120,18 @@ def read_votes(path: Path | str) -> list[Votes]:
     (('x', 'y'), {(0, 1): (1, 0)})
     """
     queries: dict[str, dict[tuple[str, str], list[int]]] = defaultdict(lambda: defaultdict(list))
-    for query, left, right, outcome in _rows(read_file_cells(Path(path)), path):
+    for query, left, right, outcome, weight, _ in read_vote_rows(Path(path)):
+        if weight != 1:
+            raise DataError(
+                f"{path}: a vote on {left!r} and {right!r} has weight {weight:g}; simulations "
+                "draw single votes, so that each must have weight 1."
+            )
         if right < left:
             left, right, outcome = right, left, -outcome
         queries[query][left, right].append(outcome)
     if not queries:
         raise DataError(f"{path}: there are no votes.")
     return [_votes(query, pairs) for query, pairs in queries.items()]
-
-
-def _rows(
-    table: Iterator[tuple[int, list[str]]], path: Path | str
-) -> Iterator[tuple[str, str, str, int]]:
-    """Yield (query, left, right, outcome) per row."""
-    columns: list[int] = []
-    _, header = next(table, (1, []))
-    for names in COLUMNS.values():
-        column = next((i for i, name in enumerate(header) if name.strip().lower() in names), None)
-        if column is None:
-            raise DataError(f"{location(path, 1)}: there is no column {' or '.join(names)}.")
-        columns.append(column)
-    for number, row in table:
-        if len(row) <= max(columns):
-            raise DataError(
-                f"{location(path, number)}: the row has {len(row)} fields; the header has more."
-            )
-        query, left, right, vote = (row[c] for c in columns)
-        outcome = OUTCOMES.get(vote.strip().lower())
-        if outcome is None or left == right:
-            problem = "a document against itself" if left == right else f"the vote {vote!r}"
-            raise DataError(
-                f"{location(path, number)}: {problem}; a vote must be a1, a2 or equal, on two "
-                "documents."
-            )
-        yield query, left, right, outcome
 
 
 def _votes(query: str, pairs: Mapping[tuple[str, str], list[int]]) -> Votes:

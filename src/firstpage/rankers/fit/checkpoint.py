@@ -16,6 +16,7 @@ import numpy as np
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.io.json_files import JsonFormat, json_digest, write_json
+from firstpage.data.preferences.pairs import RowPairs
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.rankers.fit.progress import Record, Step, Watcher, versions
 from firstpage.rankers.fit.training_data import TrainingData
@@ -161,10 +162,11 @@ def _reason(error: Exception) -> str:
 
 def fit_identity(
     name: str, parameters: Record, training: TrainingData, valid: Dataset | None,
-    start: Floats | None,
+    start: Floats | None, valid_pairs: RowPairs | None = None,
 ) -> SolverState:  # fmt: skip
     """Return what identifies a fit: a checkpoint must agree with all of it."""
     weights = [w for w in (training.weights, training.query_weights) if w is not None]
+    pairs = [p.fingerprint()["sha256"] for p in (training.pairs, valid_pairs) if p is not None]
     return {
         "version": versions()["firstpage"],
         "ranker": name,
@@ -172,6 +174,7 @@ def fit_identity(
         "data": [
             training.fingerprint()["sha256"],
             *[json_digest({"w": w.tolist()}) for w in weights],
+            *pairs,
         ],
         "warm start": None if start is None else json_digest({"w": np.asarray(start).tolist()}),
         "validation data": None if valid is None else valid.sha256(),

@@ -90,12 +90,12 @@ class ValidatingEstimator(BaseEstimator):  # type: ignore[misc]
         names = None if known is None else known.tolist()
         return match_columns(data, names, self.n_features_in_, f"this {type(self).__name__}")
 
-    def _validation(self, valid: object) -> Dataset:
+    def _validation(self, valid: object, labeled: bool = True) -> Dataset:
         """Return the validation data as a checked Dataset."""
         if isinstance(valid, Dataset):
             if not valid.n_docs:
                 raise DataError("the validation data have no documents.")
-            return self._dataset(valid, None, None, reset=False)
+            return self._dataset(valid, None, None, reset=False, labeled=labeled)
         if not isinstance(valid, (tuple, list)) or not 2 <= len(valid) <= 3:
             raise DataError("valid must be a Dataset, or a tuple (X, y, qid).")
         X, y, qid = (*valid, None)[:3]

@@ -18,7 +18,9 @@ import numpy as np
 
 from firstpage import __version__
 from firstpage.data.dataset import Dataset
-from firstpage.measures.measure import Measure, rank_lists, resolve_convention
+from firstpage.data.preferences.pairs import RowPairs
+from firstpage.measures.measure import rank_lists, resolve_convention
+from firstpage.rankers.fit.pair_measures import AnyMeasure, PairMeasure, truth_of_pairs
 from firstpage.types import Floats
 
 if TYPE_CHECKING:
@@ -71,10 +73,12 @@ class Watcher:
 
     Attributes
     ----------
-    measure : Measure
+    measure : Measure or PairMeasure
         The measure that is recorded on the validation data.
     valid : Dataset or None
         The validation data.
+    valid_pairs : RowPairs or None
+        Votes on pairs of validation documents, where the measure is one of pairs.
     score : callable
         Returns the scores of the validation documents.
     keep_best : bool
@@ -96,7 +100,7 @@ class Watcher:
         The parameters of the last step.
     """
 
-    measure: Measure
+    measure: AnyMeasure
     valid: Dataset | None
     score: Score
     keep_best: bool = False
@@ -107,6 +111,7 @@ class Watcher:
     best: Step | None = None
     best_params: Any = None
     last_params: Any = None
+    valid_pairs: RowPairs | None = None
     _start: float = field(default_factory=time.perf_counter)
 
     def __call__(self, iteration: int, loss: float, params: Floats | int) -> bool:
@@ -134,6 +139,9 @@ class Watcher:
         scores = self.score(params, data.X)
         if scores is None or not np.isfinite(scores).all():
             return None
+        if isinstance(self.measure, PairMeasure):
+            assert self.valid_pairs is not None
+            return self.measure.mean(scores, truth_of_pairs(data, self.valid_pairs))
         lists = rank_lists(scores, data.y, data.offsets, data.queries, default, data.docids)
         return float(self.measure.values(lists, default).mean())
 

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from firstpage.data.dataset import Dataset
-from firstpage.errors import FirstpageWarning
+from firstpage.data.preferences.pairs import RowPairs
+from firstpage.errors import DataError, FirstpageWarning
 from firstpage.measures.measure import Measure
 from firstpage.rankers.fit.checkpoint import Checkpoint
+from firstpage.rankers.fit.pair_measures import NEEDS_PAIRS, AnyMeasure, PairMeasure
 from firstpage.rankers.fit.progress import (
     DEFAULT_PATIENCE,
     Record,
@@ -36,7 +38,7 @@ class FitRequest:
 
     training: TrainingData
     valid: Dataset | None
-    measure: Measure
+    measure: AnyMeasure
     patience: int | None
     seed: int
     threads: int | None
@@ -45,6 +47,14 @@ class FitRequest:
     verbose: bool
     memory: Any = None  # of an earlier fit on the same data
     checkpoint: Checkpoint | None = None
+    valid_pairs: RowPairs | None = None  # votes on the validation documents
+
+    @property
+    def label_measure(self) -> Measure:
+        """The measure, of rankers that read labels."""
+        if isinstance(self.measure, PairMeasure):
+            raise DataError(NEEDS_PAIRS.format(self.measure))
+        return self.measure
 
     def warn_if_constant(self) -> bool:
         """Warn and return True if no feature differs between documents of a query."""
@@ -61,8 +71,9 @@ class FitRequest:
         keep_best = self.valid is not None and (path or self.patience is not None)
         patience = self.patience or DEFAULT_PATIENCE
         return Watcher(
-            self.measure, self.valid, score, keep_best, patience, self.progress, self.verbose
-        )
+            self.measure, self.valid, score, keep_best, patience, self.progress, self.verbose,
+            valid_pairs=self.valid_pairs,
+        )  # fmt: skip
 
     def result(
         self,
@@ -82,6 +93,7 @@ class FitRequest:
         record = {
             "data": self.training.fingerprint(),
             "validation": None if self.valid is None else self.valid.fingerprint(),
+            **self._pair_record(),
             "measure": str(self.measure),
             **fit_record(
                 iterations, value, converged, interrupted, best, watcher.history, gap, gap_note
@@ -90,6 +102,14 @@ class FitRequest:
             "versions": dict(versions()),
         }
         return FitResult(model, record, memory)
+
+    def _pair_record(self) -> Record:
+        """Return the record of the pairs that were trained and validated on, if any."""
+        pairs, valid = self.training.pairs, self.valid_pairs
+        if pairs is None:
+            return {}
+        record = {"pairs": pairs.fingerprint()}
+        return record if valid is None else {**record, "validation_pairs": valid.fingerprint()}
 
 
 @dataclass(frozen=True, eq=False)

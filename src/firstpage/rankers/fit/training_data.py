@@ -11,6 +11,7 @@ import numpy as np
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.groups import offsets_from_lengths
+from firstpage.data.preferences.pairs import PairTruth, RowPairs
 from firstpage.data.transforms import MinMax, Standardize
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
@@ -108,6 +109,11 @@ class TrainingData(Protocol):
         """Weights of queries; None: all equal."""
         ...
 
+    @property
+    def pairs(self) -> RowPairs | None:
+        """Votes on pairs of documents, where these are trained on."""
+        ...
+
     def by_documents(self) -> Self:
         """Return the data with query weights multiplied by the numbers of documents."""
         ...
@@ -184,6 +190,8 @@ class InMemory:
         From the truth of the data to the truth for training.
     transform : MinMax, Standardize or None
         The scaling that was applied.
+    pairs : RowPairs or None
+        Votes on pairs of documents, where these are trained on.
     """
 
     data: Dataset
@@ -191,6 +199,7 @@ class InMemory:
     query_weights: Floats | None = None
     convert: Convert = identity
     transform: Transform | None = None
+    pairs: RowPairs | None = None
 
     @property
     def n_features(self) -> int:
@@ -199,7 +208,8 @@ class InMemory:
     @cached_property
     def truth(self) -> Truth:
         """The truth for training."""
-        return self.convert(self.data.truth)
+        truth = self.convert(self.data.truth)
+        return truth if self.pairs is None else PairTruth.of(truth, self.pairs)
 
     def in_memory(self, ranker_name: str) -> InMemory:
         return self
@@ -262,6 +272,24 @@ class InMemory:
         query_weights = np.where(informative, self.each_query(), 0.0)
         return replace(self, query_weights=query_weights) if query_weights.sum() > 0 else self
 
+    def with_pairs(self, pairs: RowPairs, labeled: bool) -> InMemory:
+        """Return the data with votes on pairs; queries without any have weight 0.
+
+        Where labels are read too, queries with different labels keep their weight.
+        """
+        first = np.repeat(self.data.offsets[:-1], pairs.per_query())
+        weights = self.each_document()
+        copies = weights[first + pairs.left] * weights[first + pairs.right]
+        voted = query_sums(copies, pairs.offsets) > 0
+        if labeled:
+            starts, y = self.data.offsets[:-1], self.data.y
+            voted |= np.maximum.reduceat(y, starts) > np.minimum.reduceat(y, starts)
+        query_weights = np.where(voted, self.each_query(), 0.0)
+        if not query_weights.sum() > 0:
+            raise DataError("all pairs are of queries of weight 0; there is nothing to learn from.")
+        unweighted = voted.all() and self.query_weights is None
+        return replace(self, pairs=pairs, query_weights=None if unweighted else query_weights)
+
     def positive_queries(self) -> InMemory:
         """Return the data without queries of weight 0."""
         query_weights = self.query_weights
@@ -270,8 +298,13 @@ class InMemory:
         positive = query_weights > 0
         rows = np.repeat(positive, self.data.lengths)
         weights = None if self.weights is None else self.weights[rows]
+        pairs = None if self.pairs is None else self.pairs.take(positive)
         return replace(
-            self, data=self.data[positive], weights=weights, query_weights=query_weights[positive]
+            self,
+            data=self.data[positive],
+            weights=weights,
+            query_weights=query_weights[positive],
+            pairs=pairs,
         )
 
     def with_copies(self, ranker_name: str) -> InMemory:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,21 @@ from sklearn.base import clone
 from firstpage.data.dataset import Dataset
 from firstpage.data.folds import Fold
 from firstpage.data.formats.trec import Run
+from firstpage.data.preferences.pairs import PairTruth, PreferencePairs
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.measures.evaluate import evaluate
 from firstpage.measures.measure import Measure
 from firstpage.measures.registry import MeasureLike, measures_by_text
 from firstpage.measures.significance import adjust_p_values, randomization
+from firstpage.rankers.fit.pair_measures import (
+    ACCURACY,
+    LOG_LOSS,
+    NEEDS_PAIRS,
+    PAIR_MEASURES,
+    AnyMeasure,
+    PairMeasure,
+    truth_of_pairs,
+)
 from firstpage.rankers.fit.progress import Record
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.selection.tuning import tune
@@ -26,6 +36,7 @@ from firstpage.tabular import Tabular
 from firstpage.types import Floats
 
 DEFAULT_MEASURES = ("NDCG@1", "NDCG@3", "NDCG@10", "AP")
+DEFAULT_PAIR_MEASURES = (ACCURACY, LOG_LOSS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,6 +281,7 @@ def cross_validate(
     progress: Callable[[str, int, int], object] | None = None,
     top_k: int | None = None,
     runs: Mapping[str, Run] | None = None,
+    pairs: PreferencePairs | None = None,
     **search: Any,
 ) -> CrossValidation:
     """Train on each fold, select on its validation data, and measure on its test data.
@@ -281,7 +293,8 @@ def cross_validate(
     folds : sequence of Fold
         The folds, from `read_folds`.
     measures : str, Measure or sequence of them
-        The measures; by default NDCG@1, NDCG@3, NDCG@10 and AP.
+        The measures; by default NDCG@1, NDCG@3, NDCG@10 and AP, and with pairs PairAccuracy and
+        PairLogLoss.
     convention : str, default "default"
         The evaluation convention.
     tuned : bool, default False
@@ -296,6 +309,9 @@ def cross_validate(
     runs : mapping of str to Run, optional
         Rankings that are measured on the same queries, such as that of a first stage.  A test
         document that a run lacks comes last.
+    pairs : PreferencePairs, optional
+        Votes on pairs of documents, on which rankers are trained, selected and tested instead of
+        labels.  Test queries without votes are left out.
     **search : object
         Options of `tune`.
 
@@ -330,8 +346,12 @@ def cross_validate(
     for name in runs or {}:
         if name in named:
             raise DataError(f"a ranker and a run are both named {name!r}; rename the run.")
-    parsed = measures_by_text(measures)  # measure files are read here, once for all folds
+    parsed = _measures(measures, pairs)  # measure files are read here, once for all folds
     fold_data = [_FoldData.from_fold(fold, top_k) for fold in folds]
+    if pairs is not None:
+        if top_k is not None:
+            raise DataError("top_k reads labels, and pairs replace them; give one of both.")
+        fold_data = _with_pairs(fold_data, pairs)
     test = _TestData(fold_data, parsed, convention)
     values: dict[str, dict[str, Floats]] = {}
     chosen: dict[str, list[dict[str, Any]]] = {}
@@ -407,6 +427,8 @@ class _FoldData:
     train: Dataset
     valid: Dataset | None
     test: Dataset
+    pairs: PreferencePairs | None = None  # of training and validation queries
+    test_truth: PairTruth | None = None
 
     @classmethod
     def from_fold(cls, fold: Fold, k: int | None) -> _FoldData:
@@ -421,24 +443,83 @@ class _FoldData:
         return cls(fold.number, train, valid, test)
 
 
+def _measures(
+    measures: MeasureLike | Sequence[MeasureLike], pairs: PreferencePairs | None
+) -> dict[str, AnyMeasure]:
+    """Return the measures by name; the default ones are of labels, or of pairs if there are any."""
+    if pairs is not None and measures is DEFAULT_MEASURES:
+        measures = DEFAULT_PAIR_MEASURES
+    listed = measures if isinstance(measures, (list, tuple)) else [measures]
+    parsed: dict[str, AnyMeasure] = {}
+    for each in listed:
+        if isinstance(each, str) and each in PAIR_MEASURES:
+            if pairs is None:
+                raise DataError(NEEDS_PAIRS.format(each))
+            parsed[each] = PAIR_MEASURES[each]
+        else:
+            parsed.update(measures_by_text(each))
+    return parsed
+
+
+def _with_pairs(folds: Sequence[_FoldData], pairs: PreferencePairs) -> list[_FoldData]:
+    """Return folds with the votes on their documents, and only test queries that have votes."""
+    matched = np.zeros(len(pairs), bool)
+    datasets = [data for f in folds for data in (f.train, f.valid, f.test) if data is not None]
+    for data in datasets:
+        matched |= pairs.to_rows(data)[1]
+    note = pairs.unmatched(matched, [data.source for data in datasets])
+    if note is not None:
+        warnings.warn(note, FirstpageWarning, stacklevel=3)
+    pairs = pairs[matched]
+    with_votes, unvoted = [], 0
+    for fold in folds:
+        voted = PAIR_MEASURES[ACCURACY].counts(pairs.to_rows(fold.test)[0]) > 0
+        unvoted += int((~voted).sum())
+        test = fold.test[voted]
+        if not len(test):
+            raise DataError(f"{pairs.source}: has no votes on test queries of fold {fold.number}.")
+        used = [data.queries for data in (fold.train, fold.valid) if data is not None]
+        truth = truth_of_pairs(test, pairs.to_rows(test)[0])
+        with_votes.append(replace(fold, test=test, pairs=pairs.of_queries(*used), test_truth=truth))
+    if unvoted:
+        warnings.warn(
+            f"{pairs.source}: {unvoted:,} test queries have no vote for one of two documents; they "
+            "are left out.",
+            FirstpageWarning,
+            stacklevel=3,
+        )
+    return with_votes
+
+
 @dataclass(frozen=True, eq=False)
 class _TestData:
     """The test queries of all folds, and the measures to evaluate on them."""
 
     folds: list[_FoldData]
-    measures: dict[str, Measure]
+    measures: dict[str, AnyMeasure]
     convention: str
 
     def evaluate(self, scores: Sequence[Floats]) -> dict[str, Floats]:
         """Return the values of every query by measure, from the scores of each fold."""
+        of_labels = [m for m in self.measures.values() if isinstance(m, Measure)]
         evaluations = [
-            evaluate(s, fold.test, measures=self.measures.values(), convention=self.convention)
+            evaluate(s, fold.test, measures=of_labels, convention=self.convention)
             for s, fold in zip(scores, self.folds, strict=True)
+            if of_labels
         ]
-        return {
-            text: np.concatenate([e.per_query(str(measure)) for e in evaluations])
-            for text, measure in self.measures.items()
-        }
+        values: dict[str, Floats] = {}
+        for text, measure in self.measures.items():
+            if isinstance(measure, PairMeasure):
+                truths = [fold.test_truth for fold in self.folds]
+                blocks = [
+                    measure.per_query(s, truth)
+                    for s, truth in zip(scores, truths, strict=True)
+                    if truth is not None
+                ]
+            else:
+                blocks = [e.per_query(str(measure)) for e in evaluations]
+            values[text] = np.concatenate(blocks)
+        return values
 
     def evaluate_run(self, run: Run, seeds: int) -> dict[str, Floats]:
         """Return the values of a run, with one row per seed; the rows are equal."""
@@ -454,11 +535,11 @@ def _fit(
     if tuned:
         if fold.valid is None:
             raise DataError(f"fold {fold.number} has no validation data to choose parameters on.")
-        search_result = tune(ranker, fold.train, fold.valid, **search)
+        search_result = tune(ranker, fold.train, fold.valid, **search, pairs=fold.pairs)
         ranker, interrupted = search_result.best, search_result.interrupted
         chosen = {key: str(value) for key, value in search_result.parameters.items()}
     else:
-        ranker.fit(fold.train, valid=fold.valid)
+        ranker.fit(fold.train, valid=fold.valid, pairs=fold.pairs)
         interrupted = ranker.interrupted_
     if interrupted:
         raise KeyboardInterrupt

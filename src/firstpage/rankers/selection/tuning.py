@@ -6,15 +6,17 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
 
 from firstpage.data.dataset import Dataset
+from firstpage.data.preferences.pairs import PreferencePairs
 from firstpage.errors import DataError, missing_dependency
-from firstpage.measures.registry import measure as parse_measure
 from firstpage.rankers.fit.fit import Diverged
+from firstpage.rankers.fit.pair_measures import any_measure, pair_measure
 from firstpage.rankers.ranker import Grid, Ranker
 
 if TYPE_CHECKING:
@@ -126,6 +128,7 @@ def tune(
     method: str = "grid",
     trials: int = DEFAULT_TRIALS,
     progress: Callable[[int, int, Trial], object] | None = None,
+    pairs: Any = None,
 ) -> Tuned:
     """Train one ranker per setting; return the one with the best validation measure.
 
@@ -146,6 +149,9 @@ def tune(
         The number of trials of method="optuna".
     progress : callable, optional
         Called with (number, total, trial) after each trial.
+    pairs : PreferencePairs, optional
+        Votes on pairs of the documents of both datasets, to train and to choose on instead of
+        labels.
 
     Returns
     -------
@@ -172,7 +178,9 @@ def tune(
     if not isinstance(train, Dataset) or not isinstance(valid, Dataset):
         raise DataError("tune takes two Datasets; make them with Dataset.from_arrays(X, y, qid).")
     total = trials if method == "optuna" else int(np.prod([len(v) for v in search.values()]))
-    state = _Search(ranker, train, valid, total, progress)
+    if pairs is not None and not isinstance(pairs, PreferencePairs):
+        raise DataError("tune takes PreferencePairs; read them with fp.read_pairs.")
+    state = _Search(ranker, train, valid, total, progress, pairs)
     interrupted = False
     try:
         if method == "optuna":
@@ -189,7 +197,7 @@ def tune(
         raise state.error
     return Tuned(
         state.best, state.parameters, state.measured(state.score), state.trials,
-        str(ranker.measure), interrupted,
+        str(ranker.measure if pairs is None else state.measure), interrupted,
     )  # fmt: skip
 
 
@@ -197,11 +205,12 @@ class _Search:
     """The state of a search: the trials so far, and the best of them."""
 
     def __init__(
-        self, ranker: Ranker, train: Dataset, valid: Dataset, total: int, progress: Any
-    ) -> None:
+        self, ranker: Ranker, train: Dataset, valid: Dataset, total: int, progress: Any,
+        pairs: Any,
+    ) -> None:  # fmt: skip
         self.ranker, self.train, self.valid = ranker, train, valid
-        self.total, self.progress = total, progress
-        self.lower_is_better = parse_measure(ranker.measure).lower_is_better
+        self.total, self.progress, self.pairs = total, progress, pairs
+        self.measure = (any_measure if pairs is None else pair_measure)(ranker.measure)
         self.trials: list[Trial] = []
         self.best: Ranker | None = None
         self.last: Ranker | None = None
@@ -209,9 +218,17 @@ class _Search:
         self.score = -np.inf
         self.error: Diverged | None = None
 
+    @cached_property
+    def _valid_pairs(self) -> PreferencePairs | None:
+        """The votes on validation documents."""
+        if self.pairs is None:
+            return None
+        matched: PreferencePairs = self.pairs[self.pairs.to_rows(self.valid)[1]]
+        return matched
+
     def measured(self, score: float) -> float:
         """Return the value of the measure from a score, of which greater is better."""
-        return -score if self.lower_is_better else score
+        return -score if self.measure.lower_is_better else score
 
     def attempt(self, parameters: Parameters) -> float:
         """Train with these parameters and return the score; -inf where training diverges."""
@@ -220,13 +237,13 @@ class _Search:
         if self.last is not None:
             candidate._reuse(self.last)
         try:
-            candidate.fit(self.train, valid=self.valid)
+            candidate.fit(self.train, valid=self.valid, pairs=self.pairs)
         except Diverged as error:
             self.error = error
             self.trials.append(Trial(parameters, np.nan, 0, time.perf_counter() - start))
             return -np.inf
         self.last = candidate
-        score = float(candidate.score(self.valid))
+        score = float(candidate.score(self.valid, pairs=self._valid_pairs))
         seconds = time.perf_counter() - start
         self.trials.append(Trial(parameters, self.measured(score), candidate.n_iter_, seconds))
         if self.best is None or score > self.score:

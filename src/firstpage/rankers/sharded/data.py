@@ -100,6 +100,7 @@ class ShardedData:
     jobs: list[ShardJob[Any]] = field(default_factory=list)
     weights: ClassVar[None] = None
     query_weights: ClassVar[None] = None
+    pairs: ClassVar[None] = None
 
     @classmethod
     def from_shards(

@@ -17,6 +17,7 @@ router = APIRouter(tags=["analysis"], prefix="/projects/{slug}", route_class=Adm
 ExportName = Literal[
     "truth.letor", "truth.qrels", "truth.jsonl", "log.jsonl", "log.csv", "report.html",
     "assignment.json", "pool.jsonl", "measure.json", "preferences.jsonl",
+    "pairs.csv",
 ]  # fmt: skip
 ToolName = Literal["pairs", "grades", "lists"]
 TABS = "An id contains a blank, so tabs separate the fields; trec_eval does not read such a file."

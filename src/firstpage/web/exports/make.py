@@ -15,6 +15,7 @@ from sqlalchemy import select
 
 from firstpage.data.formats.trec import Qrels, write_qrels
 from firstpage.data.ids import BLANKS
+from firstpage.data.preferences.pair_files import Vote, csv_lines
 from firstpage.errors import DataError
 from firstpage.report.labeling import study_page
 from firstpage.web.analysis.figures import project_study
@@ -24,6 +25,7 @@ from firstpage.web.analysis.measure import (
     learned_measure,
     list_judgments,
 )
+from firstpage.web.analysis.records import task_judgments
 from firstpage.web.analysis.truth import QueryTruth, truths
 from firstpage.web.store import assigning, projects, texts
 from firstpage.web.store.connect import Tx
@@ -111,6 +113,32 @@ def preferences(tx: Tx, project: Project) -> Iterator[str]:
     for documents in document_judgments(tx, project):
         record = {**asdict(documents), "lists": "documents"}
         yield json.dumps(record, ensure_ascii=False) + "\n"
+
+
+def compared_pairs(tx: Tx, project: Project) -> Iterator[Vote]:
+    """Yield the current comparisons of two documents, by task, also those of unfinished queries.
+
+    Skipped questions, hidden repeats, which would count an opinion twice, and gold questions are
+    left out.
+    """
+    if "pairs" not in project.tools:
+        raise DataError(
+            f"the project {project.slug!r} has no judgments of pairs of documents; its tool is "
+            f"{' and '.join(project.tools)}."
+        )
+    for task in task_judgments(tx, project):
+        if task.tool == "pairs":
+            for judgment, _ in task.judgments:
+                if judgment.kind == "judgment" and judgment.right and not judgment.skipped:
+                    sign = (judgment.outcome > 0) - (judgment.outcome < 0)
+                    yield Vote(task.query, judgment.left, judgment.right, sign, voter=task.assessor)
+
+
+def pairs_csv(tx: Tx, project: Project) -> Iterator[str]:
+    """Yield one vote per line, as `read_pairs` reads it; nothing if nothing was judged."""
+    votes = list(compared_pairs(tx, project))
+    if votes:
+        yield from csv_lines(votes)
 
 
 def truth_letor(truths: Sequence[QueryTruth]) -> Iterator[str]:
@@ -221,5 +249,6 @@ EXPORTS: dict[str, tuple[str, Export]] = {
     "assignment.json": ("application/json", _project(assignment)),
     "pool.jsonl": ("application/x-ndjson", _project(pool_jsonl)),
     "measure.json": ("application/json", _project(measure_json)),
+    "pairs.csv": ("text/csv; charset=utf-8", _project(pairs_csv)),
     "preferences.jsonl": ("application/x-ndjson", _project(preferences)),
 }

@@ -11,6 +11,7 @@ from firstpage.web.analysis.measure import (
     list_judgments,
     skipped_lists,
 )
+from firstpage.web.analysis.records import task_judgments
 from firstpage.web.analysis.truth import NotJudged, QueryTruth, judged_queries
 from firstpage.web.store import texts
 from firstpage.web.store.connect import Tx
@@ -30,6 +31,8 @@ def notes(tx: Tx, project: Project, name: str, tool: str | None = None) -> Itera
             yield _sentence(str(comparison))
     elif name == "preferences.jsonl":
         yield from _preference_notes(tx, project)
+    elif name == "pairs.csv":
+        yield from _pair_notes(tx, project)
 
 
 def truth_notes(
@@ -82,6 +85,22 @@ def _tie_notes(truths: Sequence[QueryTruth]) -> Iterator[str]:
             f"In {count} of {len(truths)} queries, documents that were judged equal get different "
             "labels here; truth.jsonl lists them (tied)."
         )
+
+
+def _pair_notes(tx: Tx, project: Project) -> Iterator[str]:
+    tasks = [task for task in task_judgments(tx, project) if task.tool == "pairs"]
+    skipped = sum(task.skipped for task in tasks)
+    if skipped:
+        yield f"{skipped} skipped comparisons are left out."
+    checks = sum(judgment.kind != "judgment" for task in tasks for judgment, _ in task.judgments)
+    if checks:
+        yield f"{checks} answers to hidden repeats, gold and training questions are left out."
+    flagged = sum(bool(judgment.bad) for task in tasks for judgment, _ in task.judgments)
+    if flagged:
+        yield f"{flagged} comparisons flag a document as bad; only the log (log.csv) tells which."
+    others = [name for name in project.tools if name != "pairs"]
+    if others:
+        yield f"Judgments with the tool {' and '.join(others)} are left out; they are no pairs."
 
 
 def _preference_notes(tx: Tx, project: Project) -> Iterator[str]:

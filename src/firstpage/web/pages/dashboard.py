@@ -33,6 +33,9 @@ EXPORTS = [
     ("report.html", "Study report", "one self-contained page"),
     ("assignment.json", "Assignment", "who judges what"),
 ]
+PAIR_EXPORTS = [
+    ("pairs.csv", "Pairs, CSV", "every comparison with its assessor, to train rankers on"),
+]
 LIST_EXPORTS = [
     (
         "measure.json",
@@ -125,7 +128,8 @@ def comments(request: Request, member: Lead) -> Response:
 
 
 def _exports(project: Project) -> list[tuple[str, str, str]]:
-    return EXPORTS + (LIST_EXPORTS if "lists" in project.tools else [])
+    pairs = PAIR_EXPORTS if "pairs" in project.tools else []
+    return EXPORTS + pairs + (LIST_EXPORTS if "lists" in project.tools else [])
 
 
 def _learning_curves(effort: dict[str, Any]) -> list[tuple[str, Markup]]:

@@ -1,0 +1,159 @@
+"""Losses of given pairs of documents: logistic and hinge, in time proportional to the pairs.
+
+Query q has the pairs pair_offsets[q]:pair_offsets[q + 1], sorted by `left`, as indices of documents
+inside the query.  `left_weight` is the weight of the votes for the left document of a pair,
+`right_weight` that of the votes for the right one; both may be positive.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from firstpage.kernels.compiler.decorators import kernel
+from firstpage.types import Floats, Ints
+
+
+@kernel
+def voted_logistic(
+    scores: Floats,
+    offsets: Ints,
+    pair_offsets: Ints,
+    left: Ints,
+    right: Ints,
+    left_weight: Floats,
+    right_weight: Floats,
+    values: Floats,
+    grad: Floats,
+) -> None:
+    """Write the sum of left_weight * log(1 + exp(-t)) + right_weight * log(1 + exp(t)), where t is
+    the score of the left document minus that of the right one; and its gradient."""
+    base, first = offsets[0], pair_offsets[0]
+    for q in range(offsets.size - 1):
+        lo = offsets[q] - base
+        for i in range(lo, offsets[q + 1] - base):
+            grad[i] = 0.0
+        value = 0.0
+        pair, last = pair_offsets[q] - first, pair_offsets[q + 1] - first
+        while pair < last:
+            u = left[pair]
+            row_value, row_grad = 0.0, 0.0
+            while pair < last and left[pair] == u:
+                v = lo + right[pair]
+                a, b = left_weight[pair], right_weight[pair]
+                t = scores[lo + u] - scores[v]
+                decay = np.exp(-abs(t))
+                near = 1.0 / (1.0 + decay)
+                far = decay * near
+                row_value += (a + b) * np.log1p(decay)
+                if t > 0.0:
+                    row_value += b * t
+                    derivative = b * near - a * far
+                else:
+                    row_value -= a * t
+                    derivative = b * far - a * near
+                row_grad += derivative
+                grad[v] -= derivative
+                pair += 1
+            value += row_value
+            grad[lo + u] += row_grad
+        values[q] = value
+
+
+@kernel
+def voted_logistic_curvature(
+    scores: Floats,
+    offsets: Ints,
+    pair_offsets: Ints,
+    left: Ints,
+    right: Ints,
+    left_weight: Floats,
+    right_weight: Floats,
+    out: Floats,
+) -> None:
+    """Write the second derivatives: p * (1 - p) of every vote, added to both documents."""
+    base, first = offsets[0], pair_offsets[0]
+    for q in range(offsets.size - 1):
+        lo = offsets[q] - base
+        for i in range(lo, offsets[q + 1] - base):
+            out[i] = 0.0
+        for pair in range(pair_offsets[q] - first, pair_offsets[q + 1] - first):
+            u, v = lo + left[pair], lo + right[pair]
+            decay = np.exp(-abs(scores[u] - scores[v]))
+            weight = left_weight[pair] + right_weight[pair]
+            term = weight * decay / ((1.0 + decay) * (1.0 + decay))
+            out[u] += term
+            out[v] += term
+
+
+@kernel
+def voted_hinge(
+    scores: Floats,
+    offsets: Ints,
+    pair_offsets: Ints,
+    left: Ints,
+    right: Ints,
+    left_weight: Floats,
+    right_weight: Floats,
+    values: Floats,
+    grad: Floats,
+) -> None:
+    """Write the sum of left_weight * max(0, 1 - t) + right_weight * max(0, 1 + t), where t is the
+    score of the left document minus that of the right one; and a subgradient."""
+    base, first = offsets[0], pair_offsets[0]
+    for q in range(offsets.size - 1):
+        lo = offsets[q] - base
+        for i in range(lo, offsets[q + 1] - base):
+            grad[i] = 0.0
+        value = 0.0
+        pair, last = pair_offsets[q] - first, pair_offsets[q + 1] - first
+        while pair < last:
+            u = left[pair]
+            row_value, row_grad = 0.0, 0.0
+            while pair < last and left[pair] == u:
+                v = lo + right[pair]
+                t = scores[lo + u] - scores[v]
+                derivative = 0.0
+                if t < 1.0:
+                    row_value += left_weight[pair] * (1.0 - t)
+                    derivative -= left_weight[pair]
+                if t > -1.0:
+                    row_value += right_weight[pair] * (1.0 + t)
+                    derivative += right_weight[pair]
+                row_grad += derivative
+                grad[v] -= derivative
+                pair += 1
+            value += row_value
+            grad[lo + u] += row_grad
+        values[q] = value
+
+
+@kernel
+def voted_agreement(
+    scores: Floats,
+    offsets: Ints,
+    pair_offsets: Ints,
+    left: Ints,
+    right: Ints,
+    left_weight: Floats,
+    right_weight: Floats,
+    agreed: Floats,
+    total: Floats,
+) -> None:
+    """Write the weight of the votes of each query that the scores agree with, and of all of them.
+
+    Equal scores agree with half of the votes on the pair.
+    """
+    for q in range(offsets.size - 1):
+        agreeing, every = 0.0, 0.0
+        for pair in range(pair_offsets[q], pair_offsets[q + 1]):
+            a, b = left_weight[pair], right_weight[pair]
+            s, t = scores[offsets[q] + left[pair]], scores[offsets[q] + right[pair]]
+            every += a + b
+            if s > t:
+                agreeing += a
+            elif s < t:
+                agreeing += b
+            else:
+                agreeing += 0.5 * (a + b)
+        agreed[q] = agreeing
+        total[q] = every
