@@ -7,6 +7,7 @@ import os
 import pkgutil
 import shutil
 import subprocess
+import sys
 import tempfile
 from importlib import import_module
 from importlib.util import find_spec
@@ -21,6 +22,11 @@ for variable, value in {
     "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE",
 }.items():  # fmt: skip
     os.environ.setdefault(variable, value)
+
+# Compiled modules are stored, whatever the caller's setting: otherwise every worker rewrites the
+# assertions of all tests, and every process that a test starts compiles the package.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # Tests write and remove tens of thousands of small files, and databases that wait for the disk:
 # all of it goes to memory, where there is room.
