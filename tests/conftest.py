@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import os
 import pkgutil
@@ -9,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -75,7 +77,8 @@ def pytest_xdist_auto_num_workers() -> int:
 
 MARKED_BY_FIXTURE = {
     "browser": "browser",
-    "machines": "cluster",
+    "cluster": "cluster",
+    "finished": "slow",  # a whole demo
     "postgres_server": "postgres",
     "real_data": "data",
 }
@@ -109,6 +112,31 @@ def interpreted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         for thing in vars(import_module(info.name)).values():
             if isinstance(thing, decorators.Kernel):
                 monkeypatch.setattr(thing, "_versions", {})
+
+
+@pytest.fixture(scope="session")
+def once(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[[str, Callable[[Path], object]], Path]:
+    """Return a function that fills a folder in the first worker that asks, and returns it to all.
+
+    Tests must not change such a folder.
+    """
+    own = tmp_path_factory.getbasetemp()
+    root = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+    def folder(name: str, fill: Callable[[Path], object]) -> Path:
+        target, complete = root / f"once-{name}", root / f"once-{name}.complete"
+        with (root / f"once-{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not complete.exists():
+                shutil.rmtree(target, ignore_errors=True)  # of a worker that failed
+                target.mkdir()
+                fill(target)
+                complete.touch()
+        return target
+
+    return folder
 
 
 def _shared_data() -> Path | None:
