@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -84,8 +84,15 @@ MARKED_BY_FIXTURE = {
 }
 
 
+LONGEST = ("test_kill_server.py", "test_fallback.py", "test_cluster.py", "test_threads.py")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by the fixtures they use; `slow`, `torch` and the rest stand in the tests."""
+    """Mark tests by the fixtures they use; `slow`, `torch` and the rest stand in the tests.
+
+    The longest tests come first, so that at the end no worker waits for one of them.
+    """
+    items.sort(key=lambda item: item.path.name not in LONGEST)
     for item in items:
         for fixture in getattr(item, "fixturenames", ()):
             if marker := MARKED_BY_FIXTURE.get(fixture):
@@ -160,6 +167,17 @@ def real_data(pytestconfig: pytest.Config) -> Path:
         subprocess.run([str(found / "unpack"), str(unpacked)], check=True, capture_output=True)
         (unpacked / "complete").touch()
     return unpacked
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """Yield the URL of a PostgreSQL server; skip the test if PostgreSQL is not installed."""
+    from tests.web import postgres
+
+    if postgres.programs() is None:
+        pytest.skip("PostgreSQL is not installed")
+    with postgres.cluster() as url:
+        yield url
 
 
 def chromium_path() -> str | None:
