@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import os
 import pkgutil
 import shutil
 import subprocess
+import sys
 import tempfile
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +24,11 @@ for variable, value in {
     "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE",
 }.items():  # fmt: skip
     os.environ.setdefault(variable, value)
+
+# Compiled modules are stored, whatever the caller's setting: otherwise every worker rewrites the
+# assertions of all tests, and every process that a test starts compiles the package.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # Tests write and remove tens of thousands of small files, and databases that wait for the disk:
 # all of it goes to memory, where there is room.
@@ -71,14 +79,22 @@ def pytest_xdist_auto_num_workers() -> int:
 
 MARKED_BY_FIXTURE = {
     "browser": "browser",
-    "machines": "cluster",
+    "cluster": "cluster",
+    "finished": "slow",  # a whole demo
     "postgres_server": "postgres",
     "real_data": "data",
 }
 
 
+LONGEST = ("test_kill_server.py", "test_fallback.py", "test_cluster.py", "test_threads.py")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by the fixtures they use; `slow`, `torch` and the rest stand in the tests."""
+    """Mark tests by the fixtures they use; `slow`, `torch` and the rest stand in the tests.
+
+    The longest tests come first, so that at the end no worker waits for one of them.
+    """
+    items.sort(key=lambda item: item.path.name not in LONGEST)
     for item in items:
         for fixture in getattr(item, "fixturenames", ()):
             if marker := MARKED_BY_FIXTURE.get(fixture):
@@ -107,6 +123,31 @@ def interpreted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
                 monkeypatch.setattr(thing, "_versions", {})
 
 
+@pytest.fixture(scope="session")
+def once(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[[str, Callable[[Path], object]], Path]:
+    """Return a function that fills a folder in the first worker that asks, and returns it to all.
+
+    Tests must not change such a folder.
+    """
+    own = tmp_path_factory.getbasetemp()
+    root = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+    def folder(name: str, fill: Callable[[Path], object]) -> Path:
+        target, complete = root / f"once-{name}", root / f"once-{name}.complete"
+        with (root / f"once-{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not complete.exists():
+                shutil.rmtree(target, ignore_errors=True)  # of a worker that failed
+                target.mkdir()
+                fill(target)
+                complete.touch()
+        return target
+
+    return folder
+
+
 def _shared_data() -> Path | None:
     if given := os.environ.get("FIRSTPAGE_DATA"):
         return Path(given)
@@ -128,6 +169,17 @@ def real_data(pytestconfig: pytest.Config) -> Path:
         subprocess.run([str(found / "unpack"), str(unpacked)], check=True, capture_output=True)
         (unpacked / "complete").touch()
     return unpacked
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """Yield the URL of a PostgreSQL server; skip the test if PostgreSQL is not installed."""
+    from tests.web import postgres
+
+    if postgres.programs() is None:
+        pytest.skip("PostgreSQL is not installed")
+    with postgres.cluster() as url:
+        yield url
 
 
 def chromium_path() -> str | None:

@@ -425,19 +425,6 @@ finally:
     assert json.loads(result.stdout)["measures"] == again.means
 
 
-@pytest.mark.slow
-def test_demo_writes_a_report(run, tmp_path, monkeypatch) -> None:
-    from firstpage.demo import loop
-    from tests.demo.small import QUESTIONS, small_collection
-
-    monkeypatch.setattr(loop, "stdlib_collection", small_collection)
-    code, out, _ = run("demo", "-o", tmp_path / "demo")
-    assert code == 0
-    assert "report.html" in out
-    assert "<svg" in (tmp_path / "demo" / "report.html").read_text()
-    assert len(fp.read_qrels(tmp_path / "demo" / "answers.qrels")) == QUESTIONS
-
-
 def test_queries_missing_from_a_run_print_one_note(run, files) -> None:
     text = (files / "good.run").read_text()
     (files / "short.run").write_text("\n".join(x for x in text.splitlines() if x.split()[0] != "7"))

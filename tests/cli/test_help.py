@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
@@ -105,8 +105,10 @@ def test_examples_parse(context: click.Context) -> None:
 
 
 @pytest.mark.slow
-def test_examples_run(tmp_path: Path) -> None:
-    write_examples(tmp_path)
+def test_examples_run(
+    once: Callable[[str, Callable[[Path], object]], Path], tmp_path: Path
+) -> None:
+    shutil.copytree(once("examples", write_examples), tmp_path, dirs_exist_ok=True)
     lines = dict.fromkeys(line for context in contexts() for line in examples(context))
     with page_folder(tmp_path):
         for line in PREPARATION:

@@ -226,6 +226,7 @@ def judge_by_model(run, stub: Stub, *more: object):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("project", "options", "note"),
     [
@@ -255,6 +256,7 @@ def test_conflicting_answers_of_a_model_are_recorded_as_chosen(
     assert (counted in result.stderr) == note.startswith("the pair is skipped")
 
 
+@pytest.mark.slow
 def test_truncated_documents_print_a_note(run, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     setup(run, "--assessor", "robot")
@@ -266,6 +268,7 @@ def test_truncated_documents_print_a_note(run, tmp_path: Path, monkeypatch) -> N
     )
 
 
+@pytest.mark.slow
 def test_unreadable_answers_are_skipped_and_many_stop_the_run(
     run, tmp_path: Path, monkeypatch
 ) -> None:
@@ -451,6 +454,7 @@ def test_log_of_unfinished_queries_is_not_empty(run, tmp_path: Path, monkeypatch
     assert "nothing has been judged yet" not in result.stderr
 
 
+@pytest.mark.slow
 def test_conflicts_tie_needs_a_project_with_ties(run, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     setup(run, "--assessor", "robot")

@@ -113,6 +113,7 @@ def test_documents_that_were_judged_equal_have_equal_labels_in_the_data(
     assert dict(zip(data.docids, data.y, strict=True)) == {"sku 2": 3, "sku 0": 2, "sku 1": 2}
 
 
+@pytest.mark.slow
 def test_documents_and_indexes_that_are_gone_are_reported(run, shop: fp.Index) -> None:
     done(run("label", "setup", "p", "--index", "shop.index", "--queries", "queries.jsonl",
              "--depth", 3, "--k", 2, "--assessor", "ada"))  # fmt: skip
@@ -149,6 +150,7 @@ def test_grades_leave_as_grades(run, shop: fp.Index) -> None:
     assert "judged equal" not in result.stderr
 
 
+@pytest.mark.slow
 def test_a_study_with_two_tools_exports_each(run, shop: fp.Index) -> None:
     rows = [{"query": q, "document": key, "text": "x"} for q in "ab" for key in GRADES]
     jsonl("graded.jsonl", *rows)
@@ -170,6 +172,7 @@ def test_a_study_with_two_tools_exports_each(run, shop: fp.Index) -> None:
             "--tool requires --content truth or data", 2)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_pages_of_runs_give_preferences_for_dcglearn(run, shop: fp.Index) -> None:
     ids = [f"sku {i}" for i in range(9)]
     for name, order in (("before", ids[::-1]), ("after", ids)):

@@ -90,6 +90,7 @@ def test_a_python_without_topics_has_other_documents(monkeypatch: pytest.MonkeyP
     assert "with statement" not in collection.queries.texts or len(collection.unanswered) > 0
 
 
+@pytest.mark.slow
 def test_a_file_with_the_name_of_a_standard_module_is_not_imported(tmp_path: Path) -> None:
     (tmp_path / "trace.py").write_text("raise SystemExit('imported')")
     code = (

@@ -28,6 +28,7 @@ def figures(done: Path) -> dict:
 def test_all_files_are_written(done: Path) -> None:
     for name in FILES:
         assert (done / name).stat().st_size, name
+    assert len(fp.read_qrels(done / "answers.qrels")) == QUESTIONS
     assert {run.name for run in (done / "runs").iterdir()} >= {
         "bm25.run",
         "ranksvm.run",

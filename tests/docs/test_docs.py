@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
@@ -17,10 +18,8 @@ PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 
 
 @pytest.fixture(scope="session")
-def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("docs")
-    write_examples(folder)
-    return folder
+def examples(once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
+    return once("examples", write_examples)
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -126,25 +127,35 @@ def test_one_worker_gives_the_model_of_one_machine(cluster, shards, local_models
     check(cluster, shards, local_models, 1)
 
 
+EVERY_COMMAND = """
+import json, sys
+from firstpage.cli import main
+
+for line in sys.stdin:
+    sys.argv = ["firstpage", *json.loads(line)]
+    try:
+        main()
+    except SystemExit as stop:
+        print(f"exit {stop.code}", file=sys.stderr)
+"""
+
+
 def test_the_command_line_uses_a_cluster(cluster, shards, local_models, tmp_path: Path) -> None:
     cluster.require_workers(1)
     model = tmp_path / "remote.json"
-    for arguments in (
+    commands = (
         ("train", "RankNet(k=5)", shards.folder, "-o", model),
         ("evaluate", shards.folder, "--model", model, "-m", "NDCG@5"),
         ("rank", model, shards.folder, "-o", tmp_path / "scores.txt"),
-    ):
-        command = [
-            sys.executable,
-            "-m",
-            "firstpage",
-            *map(str, arguments),
-            "--engine",
-            cluster.engine,
-        ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        assert "distributed" not in done.stderr  # its log is silenced
+    )
+    lines = [json.dumps([*map(str, words), "--engine", cluster.engine]) for words in commands]
+    done = subprocess.run(
+        [sys.executable, "-c", EVERY_COMMAND], input="\n".join(lines), capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("exit 0\n") == len(commands), done.stderr
+    assert "distributed" not in done.stderr  # its log is silenced
     local_model = local_models["RankNet(k=5)"]
     assert np.array_equal(fp.load(model).predict(DATA), local_model.predict(DATA))
     assert np.loadtxt(tmp_path / "scores.txt") == pytest.approx(local_model.predict(DATA))

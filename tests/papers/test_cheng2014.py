@@ -58,6 +58,7 @@ def test_all_rankers_of_figure_4_have_grids_of_the_same_size() -> None:
     assert set(sizes.values()) == {4}
 
 
+@pytest.mark.slow
 def test_all_rankers_of_figure_4_are_tuned_by_the_target_measure(
     tmp_path: Path, one_parameter_value: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

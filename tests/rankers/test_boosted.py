@@ -74,6 +74,7 @@ class ExplicitBoosting:
         self.start = self.D = np.array(D) / sum(D)
         self.P = np.full(len(queries), 1 / len(queries))
         self.hs = weak_rankers(np.asarray(data.X), kind)
+        self.differences = np.array([[h[u] - h[v] for u, v in self.pairs] for h in self.hs])
         self.E = np.array([[ndcg(h[t], self.y[t], k) for t in self.tops] for h in self.hs])
         self.F, self.chosen = np.zeros(len(self.y)), []
         self.floor = self.measured(self.F) * (edge == "adjusted")
@@ -89,11 +90,8 @@ class ExplicitBoosting:
         return self.beta * lists + (1 - self.beta) * self.weights(F).sum()
 
     def edges(self) -> np.ndarray:
-        pair = [
-            sum(self.D[i] * (h[u] - h[v]) for i, (u, v) in enumerate(self.pairs)) for h in self.hs
-        ]
         lists = (self.E - self.floor) @ self.P / ((1 - self.floor) @ self.P)
-        return self.beta * lists + (1 - self.beta) * np.array(pair)
+        return self.beta * lists + (1 - self.beta) * self.differences @ self.D
 
     def take(self, h: int, step: float) -> None:
         self.chosen.append((h, step))

@@ -172,6 +172,7 @@ def test_trees_learn_from_tied_scores() -> None:
     assert gradient == pytest.approx([-mean, mean / 2, mean / 2])
 
 
+@pytest.mark.slow
 def test_coordinate_ascent_improves_the_measure_with_every_restart() -> None:
     for measure in ("NDCG@5", "Tau", "bpref"):
         one = fp.CoordinateAscent(measure=measure, restarts=0).fit(TRAIN)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -92,14 +93,21 @@ UNFITTED = [
 def test_scikit_learn_estimator_checks_pass(cls) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        results = check_estimator(cls(), on_skip=None, expected_failed_checks=EXPECTED.get(cls))
+        unfitted = cls(rounds=10) if cls in BOOSTED else cls()
+        results = check_estimator(unfitted, on_skip=None, expected_failed_checks=EXPECTED.get(cls))
     assert len(results) > 40
+
+
+@cache
+def fitted(name: str) -> fp.ranker:
+    """Return one of `UNFITTED`, fitted; tests must not change it."""
+    return clone(next(unfitted for unfitted in UNFITTED if str(unfitted) == name)).fit(TRAIN)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("unfitted", UNFITTED, ids=str)
 def test_rankers_improve_on_the_training_data(unfitted) -> None:
-    ranker = clone(unfitted).fit(TRAIN)
+    ranker = fitted(str(unfitted))
     random = np.random.default_rng(0).random(TEST.n_docs)
     ground = fp.evaluate(random, TEST, measures="NDCG@10")["NDCG@10"]
     best = fp.evaluate(RECIPE.true_utility(TEST.X), TEST, measures="NDCG@10")["NDCG@10"]
@@ -109,7 +117,7 @@ def test_rankers_improve_on_the_training_data(unfitted) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("unfitted", UNFITTED, ids=str)
 def test_model_files_give_the_same_scores(unfitted, tmp_path) -> None:
-    ranker = clone(unfitted).fit(TRAIN)
+    ranker = fitted(str(unfitted))
     ranker.save(tmp_path / "m.json")
     again = fp.load(tmp_path / "m.json")
     assert type(again) is type(ranker)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import shutil
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -135,11 +135,12 @@ def body(X: np.ndarray, **options: Any) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def shop(once: Callable[[str, Callable[[Path], object]], Path]) -> tuple[Path, Path]:
     """An index of texts and a model trained on it; tests that change them copy them first."""
     from tests.serving.texts import build
 
-    return build(tmp_path_factory.mktemp("shop"))
+    folder = once("shop", build)
+    return folder / "shop.index", folder / "model.json"
 
 
 @pytest.fixture

@@ -30,6 +30,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     process_server = Server(
         write_model(tmp_path_factory.mktemp("hostile") / "model.json"), "--poll", "0.05",
         "--max-connections", str(MAX_CONNECTIONS), "--max-bytes", "100000",
+        "--max-candidates", "50",
     )  # fmt: skip
     yield process_server
     assert process_server.stop() == 0
@@ -139,6 +140,14 @@ def test_methods_have_the_expected_status(server: Server) -> None:
         )
         assert statuses(out) == [status], (method, path)
         assert method != "HEAD" or out.endswith(b"\r\n\r\n")
+
+
+def test_connection_is_usable_after_a_refused_body(server: Server) -> None:
+    connection = server.connect()
+    status, _, content = post_matrix(connection, np.ones((60, 4)))
+    assert (status, b"--max-candidates" in content) == (413, True)
+    assert post_matrix(connection)[0] == 200
+    connection.close()
 
 
 def test_half_closed_connection_is_answered(server: Server) -> None:

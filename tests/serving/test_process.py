@@ -54,7 +54,7 @@ class Server:
 
 @pytest.fixture
 def server(model: Path) -> Iterator[Server]:
-    process_server = Server(model, "--poll", "0.05", "--max-candidates", "50")
+    process_server = Server(model, "--poll", "0.05")
     yield process_server
     if process_server.process.poll() is None:
         process_server.process.kill()
@@ -154,14 +154,6 @@ def test_sigterm_lets_a_request_finish(server: Server) -> None:
     assert "Traceback" not in server.log.read_text()
 
 
-def test_connection_is_usable_after_a_refused_body(server: Server) -> None:
-    connection = server.connect()
-    status, _, content = post_matrix(connection, np.ones((60, 4)))
-    assert (status, b"--max-candidates" in content) == (413, True)
-    assert post_matrix(connection)[0] == 200
-    connection.close()
-
-
 @pytest.mark.slow
 def test_sighup_reloads_and_sigint_stops(server: Server, model: Path) -> None:
     write_model(model, "stumps")
@@ -183,17 +175,36 @@ def test_missing_package_is_named(
     assert "firstpage[serve]" in str(failure)
 
 
+EVERY_MISTAKE = """
+import sys
+from firstpage.cli import main
+
+for words in (line.split() for line in sys.stdin):
+    sys.argv = ["firstpage", "serve", *words]
+    try:
+        main()
+    except SystemExit as stop:
+        print(f"exit {stop.code}", file=sys.stderr)
+"""
+
+
 @pytest.mark.slow
-def test_startup_errors_are_one_line(tmp_path: Path, server: Server) -> None:
+def test_startup_errors_are_one_line(tmp_path: Path, model: Path) -> None:
     bad = tmp_path / "bad.json"
     bad.write_text("{}")
-    for path, options in ((bad, ()), (tmp_path / "none.json", ()), (tmp_path / "model.json", ("--port", str(server.port)))):  # fmt: skip
+    with socket.socket() as busy:
+        busy.bind(("127.0.0.1", 0))
+        busy.listen()
+        port = busy.getsockname()[1]
         result = subprocess.run(
-            [sys.executable, "-m", "firstpage", "serve", str(path), *options],
-            capture_output=True, text=True, timeout=PATIENCE,
+            [sys.executable, "-c", EVERY_MISTAKE], capture_output=True, text=True, timeout=PATIENCE,
+            input=f"{bad}\n{tmp_path / 'none.json'}\n{model} --port {port}\n",
             env={**os.environ, "PYTHONPATH": str(SOURCE)},
         )  # fmt: skip
-        assert result.returncode == 1
-        last = result.stderr.strip().splitlines()[-1]
+    assert "Traceback" not in result.stderr
+    *reports, rest = result.stderr.split("exit 1\n")
+    assert (len(reports), rest) == (3, "")
+    for report, culprit in zip(reports, ("bad.json", "none.json", str(port)), strict=True):
+        last = report.strip().splitlines()[-1]
         assert last.startswith("firstpage: error: ")
-        assert "Traceback" not in result.stderr
+        assert culprit in last

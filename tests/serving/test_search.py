@@ -250,6 +250,7 @@ def test_hostile_texts_in_answers_are_data(client: TestClient) -> None:
         assert "\u202e" not in result["title"]["text"] + result["snippet"]["text"]
 
 
+@pytest.mark.slow
 def test_threads_do_not_disturb_each_other(shop: Shop) -> None:
     app = application(*shop)
     model = app.model()

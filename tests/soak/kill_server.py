@@ -72,7 +72,7 @@ class Answering(threading.Thread):
             try:
                 reply = client.request(method, path, json=body)
             except httpx.TransportError:
-                time.sleep(0.01)
+                time.sleep(0.1)  # the server needs the processor to start
                 continue
             if reply.status_code == 200:
                 state: dict[str, Any] = reply.json()

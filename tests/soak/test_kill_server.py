@@ -11,13 +11,13 @@ from tests.web import postgres
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_no_judgment_is_lost(kind: str) -> None:
-    if kind == "postgres" and postgres.programs() is None:
-        pytest.skip("PostgreSQL is not installed")
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_no_judgment_is_lost(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    location = str(tmp_path / "project")
+    if kind == "postgresql":
+        location = postgres.new_database(request.getfixturevalue("postgres_server"))
     kills, between = 2, 20
-    with kill_server.database(kind) as folder:
-        report = kill_server.soak(folder, kills, workers=4, minutes=5, between=between)
+    report = kill_server.soak(location, kills, workers=4, minutes=5, between=between)
     assert report["problems"] == []
     assert report["kept"] >= report["acknowledged"] >= kills * between
 

@@ -463,6 +463,7 @@ def test_refused_smart_files(raw: str, message: str, tmp_path: Path) -> None:
     refused(tmp_path / "a.all", raw, message, format="smart")
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.text(st.characters(codec="latin-1", exclude_categories=["Cc"])).map(str.strip).filter(

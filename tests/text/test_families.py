@@ -96,6 +96,7 @@ def assert_features(index: Index, plain: PlainCollection) -> None:
             assert values == pytest.approx(expected[name], rel=2e-6, abs=1e-6), (text, name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COLLECTIONS)
 def test_features(name: str, tmp_path: Path) -> None:
     documents, fields = COLLECTIONS[name]

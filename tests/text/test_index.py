@@ -6,6 +6,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import textwrap
@@ -23,6 +24,7 @@ from firstpage.text import storage
 from firstpage.text.documents import SourceDocument
 from firstpage.text.families import FAMILIES
 from firstpage.text.retrieval import BM25
+from tests.patience import PATIENCE
 
 DOCUMENTS = [
     {"id": "s1", "title": "Red shoes", "text": "Running shoes for women.", "price": 49.5},
@@ -362,14 +364,14 @@ def test_any_changes_equal_a_fresh_index(seed: int, tmp_path: Path) -> None:
 # --- crashes
 
 WRITER = """
-import random, sys, warnings
+import os, random, sys, warnings
 import numpy as np
 import firstpage as fp
 warnings.simplefilter("ignore")
 path, seed = sys.argv[1], int(sys.argv[2])
 rng = random.Random(seed)
 index = fp.Index(path)
-print("ready", flush=True)
+print("ready", os.getpid(), flush=True)
 while True:
     names = [f"d{rng.randrange(60)}" for _ in range(8)]
     live = set(index.forward.row_of)
@@ -386,19 +388,46 @@ while True:
 """
 
 
-def run_killed(path: Path, seed: int, delay: float) -> list[str]:
-    """Return the ids after each change, announced by a writer that is killed after a while."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(path), str(seed)], stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n", "the writer cannot open what the last one left"
-    time.sleep(delay)
-    process.kill()
-    lines = process.stdout.read().splitlines()
-    process.wait()
-    process.stdout.close()
-    return lines
+# Each writer is forked from a process that has imported everything, which takes most of a start.
+FORKS = """
+import os, sys
+import firstpage.text.index
+for line in sys.stdin:
+    sys.argv[1:] = line.split()
+    writer = os.fork()
+    if writer == 0:
+        exec(WRITER, {})
+    os.waitpid(writer, 0)
+    print("killed", flush=True)
+"""
+
+
+class KilledWriters:
+    """Starts writers, and kills each after a while."""
+
+    def __init__(self) -> None:
+        code = f"WRITER = {WRITER!r}\n{FORKS}"
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def run(self, path: Path, seed: int, delay: float) -> list[str]:
+        """Return the ids after each change, announced by a writer that is killed after a while."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{path} {seed}\n")
+        self._process.stdin.flush()
+        ready, _, writer = self._process.stdout.readline().partition(" ")
+        assert ready == "ready", "the writer cannot open what the last one left"
+        time.sleep(delay)
+        os.kill(int(writer), signal.SIGKILL)
+        announced = ""
+        while not announced.endswith("killed\n"):
+            announced += self._process.stdout.readline()
+        return announced.removesuffix("killed\n").splitlines()
+
+    def close(self) -> None:
+        self._process.communicate(timeout=PATIENCE)
 
 
 @pytest.mark.slow
@@ -406,10 +435,10 @@ def test_a_killed_writer_leaves_a_committed_index(tmp_path: Path) -> None:
     path = tmp_path / "i"
     documents = [{"id": f"d{i}", "title": f"red w{i}"} for i in range(30)]
     Index.from_documents(documents, path, latent=4)
-    rng, commits = random.Random(1), 0
+    rng, commits, writers = random.Random(1), 0, KilledWriters()
     for seed in range(22):
         before = str(sorted(Index(path).forward.row_of))
-        announced = [before, *run_killed(path, seed, rng.uniform(0.0, 0.3))]
+        announced = [before, *writers.run(path, seed, rng.uniform(0.0, 0.3))]
         if not announced[-1].endswith("]"):
             announced.pop()
         commits += len(announced) - 1
@@ -420,6 +449,7 @@ def test_a_killed_writer_leaves_a_committed_index(tmp_path: Path) -> None:
         if live:
             fresh = Index.from_documents(live.values(), tmp_path / f"fresh{seed}", latent=0)
             assert state(index) == state(fresh)
+    writers.close()
     assert commits > 10
     index.add([{"id": "last", "title": "a last word"}])
     assert ids(index, "last") == ["last"]

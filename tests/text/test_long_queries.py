@@ -41,6 +41,7 @@ def peak_megabytes(call: Callable[[], object]) -> float:
     return peak / 1e6
 
 
+@pytest.mark.slow
 def test_memory(index: Index) -> None:
     text = " ".join(f"w{i}" for i in range(N_WORDS))
     query = index.forward.query(text)

@@ -47,15 +47,6 @@ def site(tmp_path: Path, fresh: Path) -> Iterator[Site]:
     new_site.close()
 
 
-@pytest.fixture(scope="session")
-def postgres_server() -> Iterator[str]:
-    """Yield the URL of a PostgreSQL server; skip the test if PostgreSQL is not installed."""
-    if postgres.programs() is None:
-        pytest.skip("PostgreSQL is not installed")
-    with postgres.cluster() as url:
-        yield url
-
-
 @pytest.fixture(params=["sqlite", "postgresql"])
 def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Return the location of a new store: a folder, or a PostgreSQL database."""

@@ -112,11 +112,13 @@ class Server:
         while time.monotonic() < end:
             assert self.process.poll() is None, "the server does not start"
             try:
-                httpx.get(f"{self.address}/api/v1/me", timeout=5)
-                return
-            except httpx.TransportError:
-                time.sleep(0.02)
-        raise AssertionError("the server does not answer")
+                with socket.create_connection(("127.0.0.1", self.port)):
+                    break
+            except OSError:
+                time.sleep(0.05)
+        else:
+            raise AssertionError("the server does not start")
+        httpx.get(f"{self.address}/api/v1/me", timeout=patience)
 
     def kill(self) -> None:
         """Kill the server as a power failure would: without warning or cleanup."""

@@ -215,6 +215,7 @@ def test_tasks_of_a_deleted_person_are_reassigned(site: Site, choice: str) -> No
     assert lena.get(f"{API}/progress").json()["all"]["tasks"] == 8
 
 
+@pytest.mark.slow
 def test_removal_is_confirmed_and_reports_reassigned_queries(site: Site) -> None:
     lena = study(site)
     lena.post(f"{API}/assignment")

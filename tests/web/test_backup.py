@@ -102,6 +102,7 @@ def test_backup_during_writes(site: Site, tmp_path: Path) -> None:
         copy.close()
 
 
+@pytest.mark.slow
 def test_restore_into_a_nonempty_store_is_refused(site: Site, tmp_path: Path) -> None:
     site.project()
     back_up(site.store, tmp_path / "copy.jsonl")

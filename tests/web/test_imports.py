@@ -285,6 +285,7 @@ def test_blank_lines_are_counted_too(kind: str, monkeypatch: pytest.MonkeyPatch)
     assert calls <= 1000
 
 
+@pytest.mark.slow
 def test_a_collection_of_blank_lines_is_stopped() -> None:
     for name in ("c.gz", "c.jsonl.gz"):
         bomb = file(name, gzipped(b"<DOC>\n", b"\n" * 50_000_000))
@@ -325,6 +326,7 @@ def test_a_parquet_file_of_nothing_but_rows_is_stopped() -> None:
         read(sources(documents=file("d.parquet", parquet(3_000_000, 1))))
 
 
+@pytest.mark.slow
 def test_a_header_of_many_columns_is_read_fast() -> None:
     header = b",".join(b"c%d" % i for i in range(1_000_000))
     with pytest.raises(
@@ -333,6 +335,7 @@ def test_a_header_of_many_columns_is_read_fast() -> None:
         read(sources(documents=file("d.csv", header + b"\n1,2\n")))
 
 
+@pytest.mark.slow
 def test_unclosed_tags_are_parsed_in_linear_time() -> None:
     block = b"<DOC><DOCNO>A</DOCNO>" + b"<TEXT><TITLE>" * 500_000 + b"</DOC>\n"
     parsed = read(
@@ -478,6 +481,7 @@ def document_rows(count: int, query: str = "q", **columns: Any) -> bytes:
     )
 
 
+@pytest.mark.slow
 def test_documents_per_query_are_limited(site: Site) -> None:
     """Ten thousand documents would take gigabytes of memory, and seconds per answer."""
     lena = site.client("lena")

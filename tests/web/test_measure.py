@@ -202,6 +202,7 @@ def test_other_tools_have_no_measure(site: Site) -> None:
     assert lena.get(f"{API}/export/preferences.jsonl").text == ""
 
 
+@pytest.mark.slow
 def test_a_refit_of_a_thousand_answers() -> None:
     rng = np.random.default_rng(0)
     judgments, lists = [], {}
@@ -321,6 +322,7 @@ def test_ignored_ranks_are_reported(site: Site) -> None:
     assert any("of the positions have no grade and count as the worst grade" in n for n in notes)
 
 
+@pytest.mark.slow
 def test_one_query_has_no_intervals(site: Site) -> None:
     project = lists_project(site, graded_queries(1, lists=4))
     judge(site.client("ada"), site.task("books", "ada"), grades_in(site, project))

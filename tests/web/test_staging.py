@@ -96,6 +96,7 @@ def rows_written(store: Store) -> Iterator[list[int]]:
         event.remove(store.engine, "commit", committed)
 
 
+@pytest.mark.slow
 def test_answers_are_accepted_during_an_import(
     db_site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,6 +201,7 @@ def test_a_failed_import_leaves_nothing(db_site: Site) -> None:
     assert counts(db_site.store) == before
 
 
+@pytest.mark.slow
 def test_shared_images_are_not_deleted(site: Site) -> None:
     project = site.project(queries=0, opened=False)
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import firstpage as fp
 from firstpage.data.formats import letor, letor_reader, letor_writer
+from firstpage.folders import cache_folder
 from tests.patience import PATIENCE
 
 PLAIN = """\
@@ -258,6 +259,8 @@ def test_scikit_learn_reads_equal_data(tmp_path: Path) -> None:
 @pytest.fixture
 def cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(letor, "MIN_CACHED_BYTES", 0)
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "kernels").symlink_to(cache_folder() / "kernels")  # compiled already
     monkeypatch.setenv("FIRSTPAGE_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache" / "data"
 

@@ -165,6 +165,7 @@ def test_unknown_value_of_the_variable_raises_an_error(fresh: pytest.MonkeyPatch
         kernel(doubled)(np.ones(1), np.ones(1))
 
 
+@pytest.mark.slow
 def test_numba_cache_depends_on_every_subroutine_and_constant(fresh: pytest.MonkeyPatch) -> None:
     """Numba's own key covers the function alone, and would load the earlier version."""
     fresh.setenv("FIRSTPAGE_KERNELS", "numba")
