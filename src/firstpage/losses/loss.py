@@ -147,6 +147,24 @@ class LossTarget(Protocol):
         """Return a kernel that writes the second derivative by each score, or an upper bound."""
         ...
 
+    def skip_draws(self, evaluations: int) -> None:
+        """Continue as after this many more evaluations of every slice.
+
+        Only losses that draw at random depend on it.
+        """
+
+    def set_evaluation(self, number: int) -> None:
+        """Set the number of the next evaluation of every slice.
+
+        Only losses that draw at random depend on it.
+        """
+
+    def number_queries(self, first: int) -> None:
+        """Set the number of the first query, where the truth is a shard; before slices are bound.
+
+        Only losses that draw at random depend on it.
+        """
+
     def freeze(self, scores: Floats) -> None:
         """Fix the true ranking to the one of the highest score under these scores.
 

@@ -19,7 +19,7 @@ from firstpage.losses.measure_forms import (
 from firstpage.measures.measure import Measure
 from firstpage.measures.registry import measure as parse_measure
 from firstpage.registry import check_number
-from firstpage.types import BoundKernel, Floats
+from firstpage.types import BoundKernel, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -88,9 +88,11 @@ class ExpectedMeasure(Loss):
     def target(self, truth: Truth, weights: Floats | None = None) -> LossTarget:
         check_unweighted(self, weights)
         form = measure_form(self.parsed_measure, truth, self.k)
+        evaluations = np.zeros(len(truth) + 1, np.int64)
         return _ExpectedMeasureTarget(
             form, truth.offsets, form.true_values(truth), form.gain_range(truth.offsets),
-            form.importance(), int(self.samples), int(self.seed),
+            form.importance(), int(self.samples), int(self.seed), evaluations,
+            np.zeros(1, np.int64),
         )  # fmt: skip
 
 
@@ -101,6 +103,17 @@ class _ExpectedMeasureTarget(MeasureTarget):
     importance: Floats
     samples: int
     seed: int
+    evaluations: Ints  # by the first query of a slice: how often it was evaluated
+    first_query: Ints  # the number of the first query of the truth
+
+    def skip_draws(self, evaluations: int) -> None:
+        self.evaluations[:] += evaluations
+
+    def set_evaluation(self, number: int) -> None:
+        self.evaluations[:] = number
+
+    def number_queries(self, first: int) -> None:
+        self.first_query[:] = first
 
     def hessian_scale(self) -> Floats:
         scale: Floats = self.gain_range * self.importance.sum()
@@ -112,12 +125,14 @@ class _ExpectedMeasureTarget(MeasureTarget):
         form, offsets = self.form, self.offsets[lo : hi + 1]
         longest = max(int(np.diff(offsets).max(initial=0)), 1)
         depth = min(longest, form.depth)
-        calls = np.zeros(1, np.int64)  # the number of evaluations so far
+        # The curvature has rankings of its own count: those of the gradient before it.
+        evaluations = np.zeros(1, np.int64) if curvature.size else self.evaluations[lo : lo + 1]
         logs, means, weights, center = np.empty((4, depth))
         return kernel.expected_measure.bind(
             scores, form.gains[int(offsets[0]) : int(offsets[-1])], offsets, form.kind,
             form.discount, form.table, form.scale[lo:hi], self.best[lo:hi], self.importance,
-            self.gain_range[lo:hi], self.samples, self.seed, lo, calls, np.empty(longest),
+            self.gain_range[lo:hi], self.samples, self.seed, lo + int(self.first_query[0]),
+            evaluations, np.empty(longest),
             np.empty(depth, np.int64), np.empty(longest, np.int8), logs, means, weights,
             np.empty(depth + 1), center, np.empty(form.columns), values, grad, curvature,
         )  # fmt: skip

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from firstpage.errors import DataError
 from firstpage.losses.lambdaloss import LambdaLoss, Variant
 from firstpage.losses.loss import Loss
 from firstpage.losses.measure_forms import check_supported
@@ -21,11 +20,6 @@ from firstpage.scorers.linear import BoundLinear, LinearScoring
 from firstpage.solvers.coordinate import CoordinateSearch, MeasuredLines
 from firstpage.solvers.solver import Resume, SolverResult
 from firstpage.types import Floats
-
-NO_CHECKPOINTS = (
-    "PLRank draws other rankings in every pass, and does not support checkpoints; leave checkpoint "
-    "out."
-)
 
 
 @dataclass(eq=False, repr=False)
@@ -68,7 +62,6 @@ class PLRank(Smooth):
     _about = "expected measure of rankings drawn from a Plackett-Luce model"
     _grid: ClassVar = {"l2": [1e-6, 1e-5, 1e-4, 1e-3, 1e-2]}
     _weights_by_copying: ClassVar = True  # a measure counts each document once
-    _supports_shards: ClassVar = False
 
     k: int | None = 10
     _: KW_ONLY
@@ -77,11 +70,6 @@ class PLRank(Smooth):
 
     def _loss(self) -> Loss:
         return ExpectedMeasure(self.measure, self.k, self.samples, self.seed)
-
-    def _learn(self, request: FitRequest) -> FitResult:
-        if request.checkpoint is not None:
-            raise DataError(NO_CHECKPOINTS)
-        return super()._learn(request)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -133,7 +121,6 @@ class LambdaRank(Smooth):
     _about = "pairwise logistic loss, weighted by the change of a measure"
     _grid: ClassVar = {"l2": [1e-5, 1e-4, 1e-3, 1e-2, 1e-1]}
     _weights_by_copying: ClassVar = True  # a measure counts each document once
-    _supports_shards: ClassVar = False
 
     _: KW_ONLY
     variant: Variant = "lambdarank"
