@@ -35,6 +35,8 @@ class LossTerm:
             sum of weight * (score - label)^2 / 2
         permutations
             cross entropy of the permutations of a few documents
+        measure
+            a loss that reads a measure, as `measure` has it
     columns : mapping of str to array
         One number per document for each name, in the order of the rows.
     factor : array
@@ -46,6 +48,8 @@ class LossTerm:
         The weight of the term in a sum.
     lists : ShortLists or None
         The documents of each query, for permutations.
+    measure : LossTarget or None
+        The target of a loss that reads a measure, with its arrays.
     """
 
     kind: str
@@ -54,6 +58,7 @@ class LossTerm:
     offset: Floats | None = None
     weight: float = 1.0
     lists: ShortLists | None = None
+    measure: LossTarget | None = None
 
     def times(self, weight: float) -> LossTerm:
         """Return the term with its weight multiplied."""

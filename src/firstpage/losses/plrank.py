@@ -89,7 +89,7 @@ class ExpectedMeasure(Loss):
         check_unweighted(self, weights)
         form = measure_form(self.parsed_measure, truth, self.k)
         evaluations = np.zeros(len(truth) + 1, np.int64)
-        return _ExpectedMeasureTarget(
+        return ExpectedMeasureTarget(
             form, truth.offsets, form.true_values(truth), form.gain_range(truth.offsets),
             form.importance(), int(self.samples), int(self.seed), evaluations,
             np.zeros(1, np.int64),
@@ -97,7 +97,9 @@ class ExpectedMeasure(Loss):
 
 
 @dataclass(frozen=True, eq=False)
-class _ExpectedMeasureTarget(MeasureTarget):
+class ExpectedMeasureTarget(MeasureTarget):
+    """A truth prepared for `ExpectedMeasure`."""
+
     best: Floats  # value of the true order of each query
     gain_range: Floats
     importance: Floats
