@@ -105,6 +105,41 @@ def test_invalid_arguments_cause_one_line_errors(fit, message: str, monkeypatch,
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("cls", [fp.PLRank, fp.LambdaRank, fp.CoordinateAscent])
+@pytest.mark.parametrize(
+    ("y", "qid", "measure"),
+    [
+        (np.ones(12), Q, None),
+        (np.zeros(12), Q, "AP"),
+        (Y, np.arange(12), None),  # one document per query
+        (-Y, Q, "P@2"),  # no document is relevant
+    ],
+)
+def test_data_without_preferences_are_reported(cls, y, qid, measure: str | None) -> None:
+    with pytest.warns(fp.FirstpageWarning, match="all scores are equal: no query of the training"):
+        ranker = small(cls, measure=measure).fit(X, y, qid=qid)
+    assert ranker.coef_.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("cls", [fp.PLRank, fp.LambdaRank, fp.CoordinateAscent])
+def test_the_default_measure_is_ndcg_at_k(cls) -> None:
+    assert cls(k=5).fit(X, Y, qid=Q).training_["measure"] == "NDCG@5"
+    assert cls(k=None).fit(X, Y, qid=Q).training_["measure"] == "NDCG@10"
+    named = small(cls, k=3, measure="NDCG@3").fit(TRAIN)
+    assert small(cls, k=3).fit(TRAIN).coef_.tolist() == named.coef_.tolist()
+    tuned = fp.tune(small(cls, k=3), TRAIN, TEST)
+    assert tuned.measure == "NDCG@3"
+
+
+@pytest.mark.parametrize("cls", [fp.PLRank, fp.LambdaRank, fp.CoordinateAscent])
+def test_huge_features_give_a_model_or_one_line(cls, recwarn) -> None:
+    try:
+        assert np.isfinite(small(cls).fit(X * 1e300, Y, qid=Q).coef_).all()
+    except fp.DataError as error:
+        assert "scale the features" in str(error)
+    assert not [w for w in recwarn if issubclass(w.category, RuntimeWarning)]
+
+
 @pytest.mark.filterwarnings("ignore:all scores are equal")
 @pytest.mark.parametrize("cls", [fp.PLRank, fp.LambdaRank, fp.CoordinateAscent])
 def test_degenerate_data_give_a_finite_model(cls) -> None:

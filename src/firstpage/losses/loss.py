@@ -157,18 +157,21 @@ class LossTarget(Protocol):
 
         Only losses that draw at random depend on it.
         """
+        return None
 
     def set_evaluation(self, number: int) -> None:
         """Set the number of the next evaluation of every slice.
 
         Only losses that draw at random depend on it.
         """
+        return None
 
     def number_queries(self, first: int) -> None:
         """Set the number of the first query, where the truth is a shard; before slices are bound.
 
         Only losses that draw at random depend on it.
         """
+        return None
 
     def freeze(self, scores: Floats) -> None:
         """Fix the true ranking to the one of the highest score under these scores.

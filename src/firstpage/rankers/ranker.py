@@ -158,7 +158,7 @@ class Ranker(ValidatingEstimator, Tabular):
     _: KW_ONLY
     ties: Ties = "share"
     normalize: str | None = None
-    measure: str = "NDCG@10"
+    measure: str | None = "NDCG@10"
     patience: int | None = None
     seed: int = 0
     threads: int | None = None
@@ -339,7 +339,7 @@ class Ranker(ValidatingEstimator, Tabular):
         return FitRequest(
             training=training,
             valid=checked,
-            measure=parse_measure(self.measure),
+            measure=parse_measure(self._measure_name()),
             patience=self.patience,
             seed=int(self.seed),
             threads=self.threads,
@@ -497,7 +497,7 @@ class Ranker(ValidatingEstimator, Tabular):
         1.0
         """
         if isinstance(X, Shards):
-            measure = parse_measure(self.measure)
+            measure = parse_measure(self._measure_name())
             values = evaluate(self, X, measures=measure, engine=LocalEngine(self.threads)).values[0]
             mean = float(values.mean())
             return -mean if measure.lower_is_better else mean
@@ -508,7 +508,7 @@ class Ranker(ValidatingEstimator, Tabular):
             rows = len(scores)
             data = group_by_query(np.zeros((rows, 1)), check_labels(y, rows), qid, None)
             scores = scores if data.row_order is None else scores[data.row_order]
-        measure = parse_measure(self.measure)
+        measure = parse_measure(self._measure_name())
         values = evaluate(scores, data, measures=measure).values[0]
         weights = with_weights(data, sample_weight).query_weights
         mean = float(np.average(values, weights=weights))
@@ -560,7 +560,11 @@ class Ranker(ValidatingEstimator, Tabular):
                 raise DataError(f"{field.name} must be true or false; got {value!r}.")
         if self.ties not in ("share", "random"):
             raise DataError(f"ties must be 'share' or 'random'; got {self.ties!r}.")
-        parse_measure(self.measure)
+        parse_measure(self._measure_name())
+
+    def _measure_name(self) -> str:
+        """Return the measure of `score` and of validation; None is NDCG at k, or at 10."""
+        return f"NDCG@{self.k or 10}" if self.measure is None else self.measure
 
     def _normalizer(self) -> Transform | None:
         """Return the scaling that `normalize` names, not fitted."""

@@ -189,7 +189,7 @@ def tune(
         raise state.error
     return Tuned(
         state.best, state.parameters, state.measured(state.score), state.trials,
-        str(ranker.measure), interrupted,
+        str(ranker._measure_name()), interrupted,
     )  # fmt: skip
 
 
@@ -201,7 +201,7 @@ class _Search:
     ) -> None:
         self.ranker, self.train, self.valid = ranker, train, valid
         self.total, self.progress = total, progress
-        self.lower_is_better = parse_measure(ranker.measure).lower_is_better
+        self.lower_is_better = parse_measure(ranker._measure_name()).lower_is_better
         self.trials: list[Trial] = []
         self.best: Ranker | None = None
         self.last: Ranker | None = None

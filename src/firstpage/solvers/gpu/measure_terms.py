@@ -18,7 +18,7 @@ from firstpage.kernels.losses.plrank import ADDITIVE, CASCADE, PRECISION, TABLE,
 from firstpage.losses.lambdaloss import LambdaLossTarget
 from firstpage.losses.loss import LossTerm
 from firstpage.losses.measure_forms import MeasureForm
-from firstpage.losses.plrank import ExpectedMeasureTarget
+from firstpage.losses.plrank import MAX_EXACT, MAX_GAP, ExpectedMeasureTarget
 from firstpage.solvers.gpu.tensors import on, torch
 from firstpage.types import Ints, Words
 
@@ -156,6 +156,7 @@ class ExpectedMeasureOnDevice(MeasureTermOnDevice):
 
     def _compute(self, chunk: Chunk) -> tuple[Tensor, Tensor]:
         t, kind, samples = torch(), self.form.kind, self.target.samples
+        chunk = chunk._replace(scores=_compressed(chunk))
         width = chunk.scores.shape[1]
         depth = min(self.form.depth, width)
         each = (len(chunk.queries), samples, width)
@@ -242,6 +243,17 @@ class ExpectedMeasureOnDevice(MeasureTermOnDevice):
         ranked = sums.gather(3, item_columns[..., None])[..., 0]
         others = sums[:, :, -1].gather(2, column[:, None].expand(rest_p.shape))
         return own, means, center * counted, (ranked, others)
+
+
+def _compressed(chunk: Chunk) -> Tensor:
+    """Return the scores; if some are huge, with the gaps between them reduced to MAX_GAP."""
+    t = torch()
+    if float(t.where(chunk.inside, chunk.scores, 0.0).abs().max()) <= MAX_EXACT:
+        return chunk.scores
+    scores, order = t.sort(chunk.scores, dim=1, descending=True, stable=True)
+    gaps = (scores[:, :-1] - scores[:, 1:]).clamp(max=MAX_GAP)
+    reduced = -t.nn.functional.pad(gaps, (1, 0)).cumsum(1)
+    return t.where(chunk.inside, t.zeros_like(scores).scatter(1, order, reduced), LOW)
 
 
 def _upward_means(p: Tensor, remain: Tensor, gains: Tensor, mean: Tensor) -> Tensor:
@@ -372,8 +384,7 @@ class LambdaLossOnDevice(MeasureTermOnDevice):
         self_ = at[None, :] == at[:reach, None]
         state = t.where(self_, 1.0, 1.0 - gains[:, None]).cumprod(2)  # below rank r, without i
         passed = t.where(at[None, :] >= at[:reach, None], step * state, 0.0)
-        change: Tensor = (passed.cumsum(2) - passed).abs()
-        return change
+        return (passed.cumsum(2) - passed).abs()
 
     def _block_means(self, starts: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
         """Return, by rank and column, the mean weight of the block, and the mean difference of the
