@@ -22,7 +22,8 @@ import firstpage as fp
 from firstpage.losses.listwise import PlackettLuce
 from firstpage.losses.pairwise import PairwiseLogistic
 from firstpage.scorers.linear import Linear
-from firstpage.solvers.gpu.objective import device_objective, torch
+from firstpage.solvers.gpu.objective import device_objective
+from firstpage.solvers.gpu.tensors import torch
 from firstpage.solvers.objective import BlockObjective
 
 QUERIES, ROWS, FEATURES = 31_531, 3_771_125, 136

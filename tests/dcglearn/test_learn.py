@@ -399,6 +399,28 @@ def test_validation_curve_covers_both_forms():
         assert path.accuracy(form) == pytest.approx(accuracy, abs=0.04)
 
 
+@pytest.mark.parametrize("stored", ["memory", "files"])
+def test_unjudged_documents_have_grade_0_where_all_grades_are_above_it(stored, tmp_path, recwarn):
+    left, right = [[2, 1], [1, 2], [2, 2]] * 4, [[2, None], [None, 2], [2]] * 4
+    pairs = fp.dcglearn.Preferences.from_grades(left, right, query=range(12))
+    data = pairs
+    if stored == "files":
+        for part in range(2):
+            half = pairs[np.arange(12) % 2 == part]
+            fp.dcglearn.write_preferences(half, tmp_path / f"{part}.npz")
+        data = tmp_path
+    learner = fp.dcglearn.DCGLearn(2, C=1.0).fit(data)
+    assert learner.grades_ == (0, 1, 2)
+    assert learner.weights_.shape == (2, 3)
+    assert (learner.weights_[:, 1] > 0).all()  # 1 is better than no judgment
+    assert not [w for w in recwarn if "no list has the grade" in str(w.message)]
+    assert fp.dcglearn.DCGLearn(2, L=3, C=1.0).fit(data).grades_ == (0, 1, 2)
+    assert fp.dcglearn.DCGLearn(2, C=1.0, grades=[1, 2]).fit(data).grades_ == (1, 2)
+    # The first position always has a grade.
+    judged = fp.dcglearn.Preferences.from_grades([[2, None]] * 3, [[1, None]] * 3)
+    assert fp.dcglearn.DCGLearn(1, C=1.0).fit(judged).grades_ == (1, 2)
+
+
 def test_failed_fit_keeps_the_previous_one():
     learner = fp.dcglearn.DCGLearn(10, C=1.0).fit(varied(100))
     before = learner.about()

@@ -19,7 +19,14 @@ from tests.dcglearn.reference import random_preferences
 from tests.engine.conftest import DATA
 
 pytest.importorskip("distributed")
-RANKERS = ["RankNet(k=5)", "RankSVM(k=5)", "Regression(normalize=minmax)", "RankBoost(rounds=8)"]
+RANKERS = [
+    "RankNet(k=5)",
+    "RankSVM(k=5)",
+    "Regression(normalize=minmax)",
+    "RankBoost(rounds=8)",
+    "PLRank(k=5, samples=2, solver='gd(rate=1, max_iter=5)')",
+    "LambdaRank(solver='adam(rate=0.05, batch=20, max_iter=5, whiten=true)')",
+]
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +52,7 @@ def test_four_workers_give_the_model_of_one_machine(cluster, shards, local_model
     check(cluster, shards, local_models, 4)
 
 
-@pytest.mark.parametrize("name", ["RankNet(k=5)", "RankSVM(k=5)"])
+@pytest.mark.parametrize("name", [RANKERS[0], RANKERS[1], RANKERS[4]])
 def test_a_killed_worker_changes_nothing(cluster, shards, local_models, name: str) -> None:
     cluster.require_workers(max(2, len(cluster.workers)))
     killed = []

@@ -57,6 +57,27 @@ def test_the_objective_over_shards_is_that_in_memory(exact: fp.Shards, name: str
         assert sharded_gradient == pytest.approx(gradient, rel=1e-10, abs=1e-12 * scale)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "PLRank(k=5, samples=3, solver='adam(rate=0.05, max_iter=3, whiten=true)')",
+        "PLRank(measure=ERR, samples=3, solver='gd(rate=1, max_iter=3)')",
+        "LambdaRank(solver='adam(rate=0.05, max_iter=3, whiten=true)')",
+        "LambdaRank(measure=AP, solver='gd(rate=1, max_iter=3)')",
+        "ListNet(solver='sgd(rate=0.01, max_iter=3, batch=7)')",  # batches span shards
+        "RankSVM(solver='adam(rate=0.01, max_iter=3, batch=1000)')",  # one batch: all shards
+    ],
+)
+def test_descents_over_shards_are_those_in_memory(exact: fp.Shards, name: str) -> None:
+    """Also where rankings are drawn at random, and batches begin and end inside a shard."""
+    in_memory, sharded = fp.ranker(name).fit(EXACT), fp.ranker(name).fit(exact)
+    assert sharded.coef_ == pytest.approx(in_memory.coef_, rel=1e-9, abs=1e-12)
+    assert sharded.objective_ == pytest.approx(in_memory.objective_, rel=1e-10)
+    assert [step.loss for step in sharded.history_] == pytest.approx(
+        [step.loss for step in in_memory.history_], rel=1e-10
+    )
+
+
 FAMILY = [
     "RankNet(k=5)", "ListMLE(k=4, ties=random)", "ListMLE(ties=random)", "ListNet",
     "RankCosine(normalize=standard)", "FocusedNet(k=5)", "Regression", "Regression(k=3, solver='gd(max_iter=40)')",
@@ -211,9 +232,8 @@ def test_operations_that_shards_do_not_support_are_refused(
     for name in ("TopRank", "RankNet(scorer=mlp)"):
         with pytest.raises(DataError, match="in memory, not on shards"):
             fp.ranker(name).fit(shards)
-    for solver in ("sgd", "n-slack"):
-        with pytest.raises(DataError, match="visits single queries"):
-            fp.RankSVM(solver=solver).fit(shards)
+    with pytest.raises(DataError, match="visits single queries"):
+        fp.RankSVM(solver="n-slack").fit(shards)
     with pytest.raises(DataError, match="their own labels and query ids"):
         fp.RankNet().fit(shards, sample_weight=np.ones(80))
     with pytest.raises(DataError, match="engine requires Shards"):

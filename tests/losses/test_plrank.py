@@ -117,6 +117,19 @@ def test_the_curvature_bounds_the_second_derivative(measure: str) -> None:
             assert abs(right - left) / 2e-4 <= 1.02 * curvature[i] + 1e-3
 
 
+@pytest.mark.parametrize("measure", ["NDCG@3", "P@2", "RBP", "ERR", "RR", "AP"])
+def test_the_variance_is_below_that_of_the_policy_gradient(measure: str) -> None:
+    """Of one ranking: value of the ranking times the gradient of its log-probability (REINFORCE)
+    has the same mean; its exact variance is the sum over all rankings."""
+    exact = Enumeration(parse_measure(measure))
+    probability, gradient = exact.probabilities(SCORES)
+    reinforce = exact.values[:, None] * gradient
+    second = (probability[:, None] * reinforce**2).sum()
+    variance = second - (exact.loss(SCORES)[1] ** 2).sum()
+    drawn = estimates(ExpectedMeasure(measure, samples=1), 2000)[:, 1:]
+    assert drawn.var(axis=0).sum() < 0.5 * variance
+
+
 @pytest.mark.parametrize("measure", ["NDCG@3", "ERR"])
 def test_the_variance_falls_with_the_number_of_samples(measure: str) -> None:
     variances = [
@@ -187,7 +200,10 @@ def test_slices_draw_the_rankings_of_the_full_data(measure: str) -> None:
 def test_huge_scores_have_finite_values_and_gradients(measure) -> None:
     truth, scores = sample()
     loss = ExpectedMeasure(measure)
-    for extreme in (np.sign(scores) * 1e4, np.linspace(-1e6, 1e6, len(scores)), scores * 0):
+    for extreme in (
+        np.sign(scores) * 1e4, np.linspace(-1e6, 1e6, len(scores)), scores * 0,
+        np.sign(scores) * 1e300, np.linspace(-1e300, 1e300, len(scores)),
+    ):  # fmt: skip
         values, grad = loss.value_grad(extreme, truth)
         curvature = loss.curvature(extreme, truth)
         assert np.isfinite(values).all()

@@ -85,19 +85,17 @@ def test_fits_are_seeded_and_do_not_depend_on_threads() -> None:
         (lambda: fp.PLRank(k=0).fit(X, Y, qid=Q), "k of PLRank must be an integer"),
         (lambda: fp.PLRank(measure="kNDCG@3").fit(X, Y, qid=Q), "a strict order of the top"),
         (lambda: fp.PLRank(measure="ERR(max=1)").fit(X, Y, qid=Q), "a label 2, above max=1"),
-        (lambda: fp.PLRank().fit(X, Y, qid=Q, checkpoint="c.json"), "does not support checkpoints"),
         (lambda: fp.PLRank().fit(X, Y, qid=Q, sample_weight=np.arange(12) / 2), "be integers"),
         (lambda: fp.LambdaRank(measure="bpref").fit(X, Y, qid=Q), "LambdaRank cannot maximize bp"),
         (lambda: fp.LambdaRank(variant="x").fit(X, Y, qid=Q), "variant must be 'lambdarank'"),
         (lambda: fp.LambdaRank(measure="AP", variant="loss2").fit(X, Y, qid=Q), "gains and disc"),
         (lambda: fp.LambdaRank(mu=-1.0).fit(X, Y, qid=Q), "mu of LambdaRank must be a number"),
         (lambda: fp.LambdaRank(solver="lbfgs").fit(X, Y, qid=Q), "LBFGS needs a smooth loss"),
-        (lambda: fp.LambdaRank().fit(X, Y, qid=Q, checkpoint="c.json"), "Adam does not support ch"),
         (lambda: fp.CoordinateAscent(restarts=-1).fit(X, Y, qid=Q), "restarts of CoordinateAscent"),
         (lambda: fp.CoordinateAscent(tol=-1).fit(X, Y, qid=Q), "tol of CoordinateAscent must be"),
         (lambda: fp.CoordinateAscent(k=2, measure="Tau").fit(X, Y, qid=Q), "leave k out"),
         (lambda: fp.CoordinateAscent(measure="NDCG@x").fit(X, Y, qid=Q), "cut-off must be an int"),
-        (lambda: fp.PLRank(device="cuda").fit(X, Y, qid=Q), "Leave device= out"),
+        (lambda: fp.PLRank(device="moon").fit(X, Y, qid=Q), "device 'moon' cannot be used"),
     ],
 )
 def test_invalid_arguments_cause_one_line_errors(fit, message: str, monkeypatch, tmp_path) -> None:
@@ -105,6 +103,41 @@ def test_invalid_arguments_cause_one_line_errors(fit, message: str, monkeypatch,
     with pytest.raises(FirstpageError, match=message) as caught:
         fit()
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("cls", [fp.PLRank, fp.LambdaRank, fp.CoordinateAscent])
+@pytest.mark.parametrize(
+    ("y", "qid", "measure"),
+    [
+        (np.ones(12), Q, None),
+        (np.zeros(12), Q, "AP"),
+        (Y, np.arange(12), None),  # one document per query
+        (-Y, Q, "P@2"),  # no document is relevant
+    ],
+)
+def test_data_without_preferences_are_reported(cls, y, qid, measure: str | None) -> None:
+    with pytest.warns(fp.FirstpageWarning, match="all scores are equal: no query of the training"):
+        ranker = small(cls, measure=measure).fit(X, y, qid=qid)
+    assert ranker.coef_.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("cls", [fp.PLRank, fp.LambdaRank, fp.CoordinateAscent])
+def test_the_default_measure_is_ndcg_at_k(cls) -> None:
+    assert cls(k=5).fit(X, Y, qid=Q).training_["measure"] == "NDCG@5"
+    assert cls(k=None).fit(X, Y, qid=Q).training_["measure"] == "NDCG@10"
+    named = small(cls, k=3, measure="NDCG@3").fit(TRAIN)
+    assert small(cls, k=3).fit(TRAIN).coef_.tolist() == named.coef_.tolist()
+    tuned = fp.tune(small(cls, k=3), TRAIN, TEST)
+    assert tuned.measure == "NDCG@3"
+
+
+@pytest.mark.parametrize("cls", [fp.PLRank, fp.LambdaRank, fp.CoordinateAscent])
+def test_huge_features_give_a_model_or_one_line(cls, recwarn) -> None:
+    try:
+        assert np.isfinite(small(cls).fit(X * 1e300, Y, qid=Q).coef_).all()
+    except fp.DataError as error:
+        assert "scale the features" in str(error)
+    assert not [w for w in recwarn if issubclass(w.category, RuntimeWarning)]
 
 
 @pytest.mark.filterwarnings("ignore:all scores are equal")

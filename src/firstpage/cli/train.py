@@ -121,7 +121,9 @@ def command(
         model, interrupted = tuned.best, tuned.interrupted
     else:
         with shared.status_line("training") as show:
-            callback = None if show is None else partial(_show_step, show, str(model.measure))
+            callback = (
+                None if show is None else partial(_show_step, show, str(model._measure_name()))
+            )
             model.fit(
                 data, valid=valid_data, progress=callback, engine=engine, checkpoint=checkpoint,
                 pairs=votes,

@@ -80,9 +80,10 @@ class DCGLearn:
         Margin of a preference "much better"; the margin of "better" is 1.
     unjudged : {"worst", "condense", "refuse"}, default "worst"
         Documents without a grade count as the worst grade, are removed from the list, or are an
-        error.
+        error.  The worst grade is 0 where all grades of the data are above 0.
     grades : sequence of int or None, default None
-        All grades in ascending order.  None takes those of the data.
+        All grades in ascending order.  None takes those of the data, and 0 where documents are
+        unjudged and all grades are above 0.
     pooling : float, default 1.0
         How strongly the measure of a segment is shrunk toward that of all pairs, from 0 (not at
         all) to 1.
@@ -244,7 +245,9 @@ class DCGLearn:
         if not len(preferences):
             raise DataError(f"{preferences.source}: there are no pairs to learn from.")
         self.preferences_ = preferences.with_grades(
-            self._resolve_grades(preferences.grades, preferences.source)
+            self._resolve_grades(
+                preferences.grades, preferences.has_unjudged(self.K), preferences.source
+            )
         )
         self.spec_ = self._spec(self.preferences_.grades)
         self.pairs_ = encode(
@@ -270,7 +273,8 @@ class DCGLearn:
             closing(shard_job(files, backend)) as job,
         ):
             surveys, seen = survey_files(job)
-            grades = self._resolve_grades(seen, files.source)
+            unjudged = any(job.map(PreferenceShard.has_unjudged, self.K))
+            grades = self._resolve_grades(seen, unjudged, files.source)
             self.spec_ = self._spec(grades)
             options = ShardOptions(
                 grades, self.K, self.unjudged, tuple(self.spec_.margins.tolist()), self.folds,
@@ -322,12 +326,17 @@ class DCGLearn:
             cone, np.array([1.0, 1.0, self.strong_margin]), self.C_tie, self.threads
         )
 
-    def _resolve_grades(self, seen: tuple[int, ...], source: str) -> tuple[int, ...]:
+    def _resolve_grades(
+        self, seen: tuple[int, ...], unjudged: bool, source: str
+    ) -> tuple[int, ...]:
+        """Return all grades; unjudged documents have grade 0 where all others are above it."""
         if self.grades is not None:
             return tuple(self.grades)
+        below = unjudged and self.unjudged != "refuse" and seen[0] > 0
         if self.L is None:
-            return seen
-        grades = tuple(range(seen[0], seen[0] + self.L))
+            return (0, *seen) if below else seen
+        first = 0 if below and seen[-1] < self.L else seen[0]
+        grades = tuple(range(first, first + self.L))
         if seen[-1] > grades[-1]:
             raise DataError(
                 f"{source}: the grades range from {seen[0]} to {seen[-1]}, which is more than "

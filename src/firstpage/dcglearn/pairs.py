@@ -180,7 +180,8 @@ def _is_integer(value: object, minimum: int) -> bool:
 
 def notes(preferences: Preferences, pairs: Pairs) -> Iterator[str]:
     """Yield what the user should know about the preferences, a sentence each."""
-    yield from missing_grade_notes(preferences.grades, preferences.observed_grades())
+    seen = {*preferences.observed_grades(), *lowest_grade(preferences.grades, pairs)}
+    yield from missing_grade_notes(preferences.grades, seen)
     yield from undetermined_notes((pairs.left == pairs.right).all(axis=0))
     count = float(contradicted(pairs).sum())
     fraction = count / max(1, int((pairs.kind != TIE).sum()))
@@ -189,6 +190,12 @@ def notes(preferences: Preferences, pairs: Pairs) -> Iterator[str]:
             f"{fraction:.0%} of the preferences are contradicted: for the same two lists of grades "
             "the opposite preference was given as well."
         )
+
+
+def lowest_grade(grades: Sequence[int], pairs: Pairs) -> tuple[int, ...]:
+    """Return the worst grade if a document has it, or is unjudged and counts as it; else none."""
+    occurs = bool((pairs.left == 0).any() or (pairs.right == 0).any())
+    return (grades[0],) if occurs else ()
 
 
 def truncation_notes(preferences: Preferences, positions: int) -> Iterator[str]:

@@ -17,7 +17,13 @@ import numpy as np
 
 from firstpage.data.preferences.files import PreferenceFiles, read_preferences
 from firstpage.data.preferences.preferences import Preferences, Unjudged
-from firstpage.dcglearn.pairs import Pairs, encode, missing_grade_notes, undetermined_notes
+from firstpage.dcglearn.pairs import (
+    Pairs,
+    encode,
+    lowest_grade,
+    missing_grade_notes,
+    undetermined_notes,
+)
 from firstpage.dcglearn.sums import KINDS, ActiveSums, InMemoryPairSums
 from firstpage.dcglearn.validation import (
     TIE_TOLERANCE,
@@ -73,12 +79,15 @@ class ShardSummary:
         Positions at which both lists of every pair have the same grade.
     same_grades : bool
         Whether both lists of every pair have the same grades, in any order.
+    lowest : tuple of int
+        The worst grade, if a document has it or is unjudged; else empty.
     """
 
     pairs: int
     ties: int
     never_differs: Bools
     same_grades: bool
+    lowest: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -146,11 +155,16 @@ class PreferenceShard:
             tuple(preferences.observed_grades()), preferences.segment is not None,
         )  # fmt: skip
 
+    def has_unjudged(self, positions: int) -> bool:
+        """Return whether a document at one of the first positions has no grade."""
+        return self._read().has_unjudged(positions)
+
     def summary(self, options: ShardOptions) -> ShardSummary:
         """Return a summary of the encoded pairs."""
         pairs = self._encoded(options)
         never_differs = (pairs.left == pairs.right).all(axis=0)
-        return ShardSummary(len(pairs), pairs.ties, never_differs, pairs.same_grades)
+        lowest = lowest_grade(options.grades, pairs)
+        return ShardSummary(len(pairs), pairs.ties, never_differs, pairs.same_grades, lowest)
 
     def preference_counts(self, options: ShardOptions) -> Array:
         """Return the number of preferences, without ties, per fold."""
@@ -415,7 +429,9 @@ class ShardedProblem:
         return flags
 
     def notes(self) -> Iterator[str]:
-        yield from missing_grade_notes(self.grades, {g for s in self.surveys for g in s.seen})
+        seen = {g for s in self.surveys for g in s.seen}
+        seen |= {g for s in self.summaries for g in s.lowest}
+        yield from missing_grade_notes(self.grades, seen)
         yield from undetermined_notes(self.never_differs)
         if any(s.segments for s in self.surveys):
             yield (

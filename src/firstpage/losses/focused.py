@@ -92,6 +92,18 @@ class _WeightedSum(LossTarget):
             return None
         return [term.times(weight) for weight, terms in weighted for term in terms or ()]
 
+    def skip_draws(self, evaluations: int) -> None:
+        for _, target in self.weighted_targets:
+            target.skip_draws(evaluations)
+
+    def set_evaluation(self, number: int) -> None:
+        for _, target in self.weighted_targets:
+            target.set_evaluation(number)
+
+    def number_queries(self, first: int) -> None:
+        for _, target in self.weighted_targets:
+            target.number_queries(first)
+
     def bind_slice(
         self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
     ) -> BoundKernel:

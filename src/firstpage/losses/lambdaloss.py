@@ -108,16 +108,18 @@ class LambdaLoss(Loss):
                 f"variant={self.variant!r} needs a measure of gains and discounts, such as "
                 f"NDCG@10; {self.measure} is none. Use variant='lambdarank'."
             )
-        return _LambdaLossTarget(form, truth.offsets, VARIANTS[self.variant], float(self.mu))
+        return LambdaLossTarget(form, truth.offsets, VARIANTS[self.variant], float(self.mu))
 
 
 @dataclass(frozen=True, eq=False)
-class _LambdaLossTarget(MeasureTarget):
+class LambdaLossTarget(MeasureTarget):
+    """A truth prepared for `LambdaLoss`."""
+
     variant: int
     mu: float
 
     @cached_property
-    def _doubles(self) -> Floats:
+    def doubles(self) -> Floats:
         """The sums of the cumulative sums of the weights of rank differences; 0 for -1."""
         if self.variant == kernel.LAMBDARANK:
             return np.empty(0)
@@ -148,7 +150,7 @@ class _LambdaLossTarget(MeasureTarget):
         rows = np.empty((min(n, form.depth) if form.columns else 0, form.columns))
         return kernel.lambda_loss.bind(
             scores, scores.view(np.uint64), form.gains[int(offsets[0]) : int(offsets[-1])], offsets,
-            form.kind, self.variant, self.mu, form.discount, form.table, self._doubles,
+            form.kind, self.variant, self.mu, form.discount, form.table, self.doubles,
             form.scale[lo:hi], items, words, word_workspace, workspace, blocks, groups,
             block_groups, np.empty(n + 1), passing, leaving, entering, rows,
             np.empty(form.columns), sums, values, grad, curvature,

@@ -38,6 +38,8 @@ class LossTerm:
             sum of weight * (score - label)^2 / 2
         permutations
             cross entropy of the permutations of a few documents
+        measure
+            a loss that reads a measure, as `measure` has it
     columns : mapping of str to array
         One number per document for each name, in the order of the rows.
     factor : array
@@ -49,6 +51,8 @@ class LossTerm:
         The weight of the term in a sum.
     lists : ShortLists or None
         The documents of each query, for permutations.
+    measure : LossTarget or None
+        The target of a loss that reads a measure, with its arrays.
     """
 
     kind: str
@@ -57,6 +61,7 @@ class LossTerm:
     offset: Floats | None = None
     weight: float = 1.0
     lists: ShortLists | None = None
+    measure: LossTarget | None = None
 
     def times(self, weight: float) -> LossTerm:
         """Return the term with its weight multiplied."""
@@ -159,6 +164,27 @@ class LossTarget(Protocol):
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
         """Return a kernel that writes the second derivative by each score, or an upper bound."""
         ...
+
+    def skip_draws(self, evaluations: int) -> None:
+        """Continue as after this many more evaluations of every slice.
+
+        Only losses that draw at random depend on it.
+        """
+        return None
+
+    def set_evaluation(self, number: int) -> None:
+        """Set the number of the next evaluation of every slice.
+
+        Only losses that draw at random depend on it.
+        """
+        return None
+
+    def number_queries(self, first: int) -> None:
+        """Set the number of the first query, where the truth is a shard; before slices are bound.
+
+        Only losses that draw at random depend on it.
+        """
+        return None
 
     def freeze(self, scores: Floats) -> None:
         """Fix the true ranking to the one of the highest score under these scores.

@@ -119,13 +119,13 @@ class MeasureForm:
 
 @dataclass(frozen=True, eq=False)
 class MeasureTarget(LossTarget):
-    """A truth prepared for a loss that reads a measure; the host computes it."""
+    """A truth prepared for a loss that reads a measure."""
 
     form: MeasureForm
     offsets: Ints
 
     def terms(self) -> list[LossTerm] | None:
-        return None
+        return [LossTerm("measure", {}, self.form.scale, measure=self)]
 
     def bind_slice(
         self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats

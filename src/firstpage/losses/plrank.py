@@ -19,7 +19,10 @@ from firstpage.losses.measure_forms import (
 from firstpage.measures.measure import Measure
 from firstpage.measures.registry import measure as parse_measure
 from firstpage.registry import check_number
-from firstpage.types import BoundKernel, Floats
+from firstpage.types import BoundKernel, Floats, Ints
+
+MAX_EXACT = 2.0**20  # absolute score, up to which differences lose no precision that matters
+MAX_GAP = 1000.0  # between two scores; exp(-MAX_GAP) is 0
 
 
 @dataclass(frozen=True)
@@ -88,19 +91,34 @@ class ExpectedMeasure(Loss):
     def target(self, truth: Truth, weights: Floats | None = None) -> LossTarget:
         check_unweighted(self, weights)
         form = measure_form(self.parsed_measure, truth, self.k)
-        return _ExpectedMeasureTarget(
+        evaluations = np.zeros(len(truth) + 1, np.int64)
+        return ExpectedMeasureTarget(
             form, truth.offsets, form.true_values(truth), form.gain_range(truth.offsets),
-            form.importance(), int(self.samples), int(self.seed),
+            form.importance(), int(self.samples), int(self.seed), evaluations,
+            np.zeros(1, np.int64),
         )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
-class _ExpectedMeasureTarget(MeasureTarget):
+class ExpectedMeasureTarget(MeasureTarget):
+    """A truth prepared for `ExpectedMeasure`."""
+
     best: Floats  # value of the true order of each query
     gain_range: Floats
     importance: Floats
     samples: int
     seed: int
+    evaluations: Ints  # by the first query of a slice: how often it was evaluated
+    first_query: Ints  # the number of the first query of the truth
+
+    def skip_draws(self, evaluations: int) -> None:
+        self.evaluations[:] += evaluations
+
+    def set_evaluation(self, number: int) -> None:
+        self.evaluations[:] = number
+
+    def number_queries(self, first: int) -> None:
+        self.first_query[:] = first
 
     def hessian_scale(self) -> Floats:
         scale: Floats = self.gain_range * self.importance.sum()
@@ -112,12 +130,38 @@ class _ExpectedMeasureTarget(MeasureTarget):
         form, offsets = self.form, self.offsets[lo : hi + 1]
         longest = max(int(np.diff(offsets).max(initial=0)), 1)
         depth = min(longest, form.depth)
-        calls = np.zeros(1, np.int64)  # the number of evaluations so far
+        # The curvature has rankings of its own count: those of the gradient before it.
+        evaluations = np.zeros(1, np.int64) if curvature.size else self.evaluations[lo : lo + 1]
+        compressed = np.empty_like(scores)
         logs, means, weights, center = np.empty((4, depth))
-        return kernel.expected_measure.bind(
-            scores, form.gains[int(offsets[0]) : int(offsets[-1])], offsets, form.kind,
+        run = kernel.expected_measure.bind(
+            compressed, form.gains[int(offsets[0]) : int(offsets[-1])], offsets, form.kind,
             form.discount, form.table, form.scale[lo:hi], self.best[lo:hi], self.importance,
-            self.gain_range[lo:hi], self.samples, self.seed, lo, calls, np.empty(longest),
+            self.gain_range[lo:hi], self.samples, self.seed, lo + int(self.first_query[0]),
+            evaluations, np.empty(longest),
             np.empty(depth, np.int64), np.empty(longest, np.int8), logs, means, weights,
             np.empty(depth + 1), center, np.empty(form.columns), values, grad, curvature,
         )  # fmt: skip
+
+        def evaluate() -> None:
+            compressed[:] = scores
+            if len(scores) and max(float(scores.max()), -float(scores.min())) > MAX_EXACT:
+                _compress(compressed, offsets - offsets[0])
+            run()
+
+        return evaluate
+
+
+def _compress(scores: Floats, offsets: Ints) -> None:
+    """Change the scores of queries with huge ones: reduce the gaps between them to MAX_GAP.
+
+    Rankings depend on differences only, and exp(-MAX_GAP) is 0 as well.  In sums with huge scores,
+    noise and logarithms of counts would be lost to rounding.
+    """
+    for lo, hi in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+        own = scores[lo:hi]
+        if hi > lo and np.abs(own).max() > MAX_EXACT:
+            order = np.argsort(-own, kind="stable")
+            with np.errstate(over="ignore"):
+                gaps = np.minimum(-np.diff(own[order]), MAX_GAP)
+            own[order] = -np.concatenate([[0.0], np.cumsum(gaps)])

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from firstpage.errors import DataError
+from firstpage.errors import FirstpageWarning
 from firstpage.losses.lambdaloss import LambdaLoss, Variant
 from firstpage.losses.loss import Loss
 from firstpage.losses.measure_forms import check_supported
 from firstpage.losses.plrank import ExpectedMeasure
 from firstpage.measures.registry import measure as parse_measure
-from firstpage.rankers.fit.request import FitRequest, FitResult
+from firstpage.rankers.fit.request import NOTHING_LEARNED, FitRequest, FitResult
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.smooth import Smooth
 from firstpage.registry import check_number
@@ -21,11 +22,6 @@ from firstpage.scorers.linear import BoundLinear, LinearScoring
 from firstpage.solvers.coordinate import CoordinateSearch, MeasuredLines
 from firstpage.solvers.solver import Resume, SolverResult
 from firstpage.types import Floats
-
-NO_CHECKPOINTS = (
-    "PLRank draws other rankings in every pass, and does not support checkpoints; leave checkpoint "
-    "out."
-)
 
 
 @dataclass(eq=False, repr=False)
@@ -41,9 +37,10 @@ class PLRank(Smooth):
     ----------
     k : int, default 10
         Count only the top k positions of `measure`.  None counts all that it reads.
-    measure : str, default "NDCG@10"
+    measure : str, optional
         The measure that is maximized, and that of `score` and of validation: NDCG, DCG, P, Recall,
         RBP, ERR, RR, Success, AP, kNDCG, kERR, or a measure file as in "NDCG(measure.json)@5".
+        None is NDCG@k, or NDCG@10 without k.
     samples : int, default 20
         The number of rankings that are drawn per query and pass.
     l2 : float, default 0.0001
@@ -68,24 +65,19 @@ class PLRank(Smooth):
     _about = "expected measure of rankings drawn from a Plackett-Luce model"
     _grid: ClassVar = {"l2": [1e-6, 1e-5, 1e-4, 1e-3, 1e-2]}
     _weights_by_copying: ClassVar = True  # a measure counts each document once
-    _supports_shards: ClassVar = False
 
     k: int | None = 10
     _: KW_ONLY
+    measure: str | None = None
     samples: int = 20
     l2: float = 0.0001
 
     def _loss(self) -> Loss:
-        return ExpectedMeasure(self.measure, self.k, self.samples, self.seed)
-
-    def _learn(self, request: FitRequest) -> FitResult:
-        if request.checkpoint is not None:
-            raise DataError(NO_CHECKPOINTS)
-        return super()._learn(request)
+        return ExpectedMeasure(self._measure_name(), self.k, self.samples, self.seed)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_supported(parse_measure(self.measure), type(self).__name__)
+        check_supported(parse_measure(self._measure_name()), type(self).__name__)
         check_number(self, "samples", 1, integer=True)
 
 
@@ -103,9 +95,10 @@ class LambdaRank(Smooth):
     ----------
     k : int, optional
         Count only the top k positions of `measure`.  None counts all that it reads.
-    measure : str, default "NDCG@10"
+    measure : str, optional
         The measure that is maximized, and that of `score` and of validation: NDCG, DCG, P, Recall,
         RBP, ERR, RR, Success, AP, kNDCG, kERR, or a measure file as in "NDCG(measure.json)@5".
+        None is NDCG@k, or NDCG@10 without k.
     variant : {"lambdarank", "loss2", "loss2++"}, default "lambdarank"
         "lambdarank" weights a pair by the change of the measure; "loss2" by the difference of
         gains and the number of positions between both documents, which bounds NDCG; "loss2++" by
@@ -133,19 +126,19 @@ class LambdaRank(Smooth):
     _about = "pairwise logistic loss, weighted by the change of a measure"
     _grid: ClassVar = {"l2": [1e-5, 1e-4, 1e-3, 1e-2, 1e-1]}
     _weights_by_copying: ClassVar = True  # a measure counts each document once
-    _supports_shards: ClassVar = False
 
     _: KW_ONLY
+    measure: str | None = None
     variant: Variant = "lambdarank"
     mu: float = 10.0
     l2: float = 0.001
 
     def _loss(self) -> Loss:
-        return LambdaLoss(self.measure, self.k, self.variant, self.mu)
+        return LambdaLoss(self._measure_name(), self.k, self.variant, self.mu)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_supported(parse_measure(self.measure), type(self).__name__)
+        check_supported(parse_measure(self._measure_name()), type(self).__name__)
         check_number(self, "mu", 0)
         self._loss()
 
@@ -163,9 +156,10 @@ class CoordinateAscent(Ranker):
     ----------
     k : int, optional
         Count only the top k positions of `measure`.  None counts all that it reads.
-    measure : str, default "NDCG@10"
+    measure : str, optional
         The measure that is maximized, and that of `score` and of validation.  Searches are exact
-        for NDCG, DCG, P, Recall, RBP, ERR, RR, Success, AP, kNDCG, kERR and measure files.
+        for NDCG, DCG, P, Recall, RBP, ERR, RR, Success, AP, kNDCG, kERR and measure files.  None is
+        NDCG@k, or NDCG@10 without k.
     restarts : int, default 2
         The number of searches from random weights, after the one from equal weights.
     max_iter : int, default 25
@@ -193,6 +187,7 @@ class CoordinateAscent(Ranker):
     _weights_by_copying: ClassVar = True  # a measure counts each document once
 
     _: KW_ONLY
+    measure: str | None = None
     restarts: int = 2
     max_iter: int = 25
     tol: float = 0.001
@@ -208,6 +203,10 @@ class CoordinateAscent(Ranker):
         )
         watcher = request.watcher(lambda params, X: BoundLinear(X).predict(params, X), path=True)
         start = _equal_weights(lines) if request.start is None else np.asarray(request.start)
+        if not constant and not lines.informative:
+            warnings.warn(NOTHING_LEARNED, FirstpageWarning, stacklevel=4)
+        if constant or not lines.informative:
+            start = np.zeros(lines.size)
         interrupted = False
         try:
             if request.checkpoint is None:
@@ -237,6 +236,16 @@ class CoordinateAscent(Ranker):
 
 def _equal_weights(lines: MeasuredLines) -> Floats:
     """Return the weights at which all features have the same influence, of sum 1."""
-    deviations = np.array([lines.column(feature).std() for feature in range(lines.size)])
+    deviations = np.array([_deviation(lines.column(feature)) for feature in range(lines.size)])
     weights: Floats = np.divide(1.0, deviations, out=np.zeros(lines.size), where=deviations > 0)
     return weights / (weights.sum() or 1.0)
+
+
+def _deviation(values: Floats) -> float:
+    """Return the standard deviation, also where squares overflow."""
+    with np.errstate(over="ignore"):
+        deviation = float(values.std())
+    if np.isfinite(deviation):
+        return deviation
+    largest = float(np.abs(values).max())
+    return float((values / largest).std()) * largest

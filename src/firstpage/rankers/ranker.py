@@ -169,7 +169,7 @@ class Ranker(ValidatingEstimator, Tabular):
     _: KW_ONLY
     ties: Ties = "share"
     normalize: str | None = None
-    measure: str = "NDCG@10"
+    measure: str | None = "NDCG@10"
     patience: int | None = None
     seed: int = 0
     threads: int | None = None
@@ -384,9 +384,9 @@ class Ranker(ValidatingEstimator, Tabular):
         valid_pairs: RowPairs | None = None,
     ) -> FitRequest:  # fmt: skip
         """Return the data and the options of a fit, checked."""
-        checked, measure = None, any_measure(self.measure)
+        checked, measure = None, any_measure(self._measure_name())
         if valid_pairs is not None:
-            measure = pair_measure(self.measure)
+            measure = pair_measure(self._measure_name())
         elif isinstance(measure, PairMeasure) and valid is not None:
             raise DataError(NEEDS_PAIRS.format(measure))
         if valid is not None:
@@ -568,7 +568,7 @@ class Ranker(ValidatingEstimator, Tabular):
         """
         if pairs is not None:
             return self._score_pairs(X, y, sample_weight, pairs)
-        measure = any_measure(self.measure)
+        measure = any_measure(self._measure_name())
         if isinstance(measure, PairMeasure):
             raise DataError(NEEDS_PAIRS.format(measure))
         if isinstance(X, Shards):
@@ -589,7 +589,7 @@ class Ranker(ValidatingEstimator, Tabular):
 
     def _score_pairs(self, X: Any, y: object, sample_weight: object, pairs: Any) -> float:
         """Return the mean of the measure over votes on pairs."""
-        measure = pair_measure(self.measure)
+        measure = pair_measure(self._measure_name())
         if not isinstance(X, Dataset) or y is not None or sample_weight is not None:
             raise DataError("with pairs, score takes a Dataset, without y and sample_weight.")
         rows, _ = join_pairs(pairs, X, None, stacklevel=4)
@@ -642,7 +642,11 @@ class Ranker(ValidatingEstimator, Tabular):
                 raise DataError(f"{field.name} must be true or false; got {value!r}.")
         if self.ties not in ("share", "random"):
             raise DataError(f"ties must be 'share' or 'random'; got {self.ties!r}.")
-        any_measure(self.measure)
+        any_measure(self._measure_name())
+
+    def _measure_name(self) -> str:
+        """Return the measure of `score` and of validation; None is NDCG at k, or at 10."""
+        return f"NDCG@{self.k or 10}" if self.measure is None else self.measure
 
     def _normalizer(self) -> Transform | None:
         """Return the scaling that `normalize` names, not fitted."""

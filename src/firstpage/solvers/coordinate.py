@@ -77,6 +77,18 @@ class MeasuredLines:
             workspace, key, key.view(np.uint64), order, position, state, means, parts,
         )  # fmt: skip
 
+    @property
+    def informative(self) -> bool:
+        """Whether the measure of some query depends on the order of its documents."""
+        if self._form is not None:
+            return bool(self._form.gain_range(self._truth.offsets).any())
+        filled = np.diff(self._truth.offsets) > 0
+        starts, labels = self._truth.offsets[:-1][filled], self._truth.labels
+        if not len(starts):
+            return False
+        high, low = np.maximum.reduceat(labels, starts), np.minimum.reduceat(labels, starts)
+        return bool((high > low).any())
+
     def column(self, feature: int) -> Floats:
         """Return one feature of all documents."""
         if isinstance(self._X, np.ndarray):

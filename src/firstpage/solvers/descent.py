@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,6 +16,7 @@ from firstpage.solvers.solver import (
     ProgressCallback,
     Resume,
     SolverResult,
+    SolverState,
     never_stop,
 )
 from firstpage.types import Floats
@@ -75,6 +75,7 @@ class GradientDescent:
         `resume` says how many iterations are already done.
         """
         params = np.array(start, np.float64)
+        objective.skip_draws(resume.iterations)
         before, gradient = objective(params)
         remaining = self.max_iter - resume.iterations
         for iteration in range(1, remaining + 1):
@@ -91,10 +92,6 @@ class GradientDescent:
         return SolverResult(params, before, remaining, "all iterations done", False)
 
 
-UpdateRule = Callable[[Floats, Floats, int], Floats]
-"""(parameters, gradient, epoch) -> new parameters."""
-
-
 class StochasticDescent:
     """Base class of solvers that update the parameters after every batch of queries.
 
@@ -109,7 +106,7 @@ class StochasticDescent:
     linear: ClassVar[bool] = False
     selects_iteration: ClassVar[bool] = True
     whiten: bool = False  # whether it works in the coordinates of L-BFGS
-    resumable: ClassVar[bool] = False
+    resumable: ClassVar[bool] = True
     tol: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
@@ -118,8 +115,12 @@ class StochasticDescent:
         check_number(self, "batch", 1, integer=True)
         check_number(self, "seed", 0, integer=True)
 
-    def _update_rule(self, size: int) -> UpdateRule:
-        """Return the update of this number of parameters, with its own state."""
+    def _start(self, size: int) -> SolverState:
+        """Return the state of the update rule for this number of parameters, before any update."""
+        return {}
+
+    def _update(self, state: SolverState, params: Floats, gradient: Floats, epoch: int) -> Floats:
+        """Return the new parameters, and change the state."""
         raise NotImplementedError
 
     def minimize(
@@ -131,25 +132,35 @@ class StochasticDescent:
     ) -> SolverResult:
         """Minimize the objective from `start`; see `Solver.minimize`.
 
-        `resume` is not used: the solver cannot be resumed.
+        The state is that after the last complete epoch.
         """
-        update = self._update_rule(len(start))
         T = Coordinates(objective.preconditioner() if self.whiten else None, len(start))
-        u = np.array(T.from_params(start), np.float64)
         rng = np.random.default_rng(self.seed)
-        value = np.inf
-        for epoch in range(1, self.max_iter + 1):
-            value = 0.0
-            for block in rng.permutation(len(objective.bounds)).tolist():
-                loss, gradient = objective.block(block, T.to_params(u))
-                u = update(u, T.gradient_from_params(gradient), epoch)
-                value += loss / len(objective.bounds)
-            params = T.to_params(u)
+        blocks = len(objective.bounds)
+        fresh = {"epoch": 0, "value": np.inf, "u": np.array(T.from_params(start), np.float64)}
+        state: SolverState = dict(resume.state or {**fresh, **self._start(len(start))})
+        complete = [dict(state)]
+        if resume.report_state is not None:
+            resume.report_state(lambda: complete[0])
+        for _ in range(int(state["epoch"])):
+            rng.permutation(blocks)
+        objective.skip_draws(int(state["epoch"]))
+        while state["epoch"] < self.max_iter:
+            epoch, value = int(state["epoch"]) + 1, 0.0
+            for block in rng.permutation(blocks).tolist():
+                loss, gradient = objective.block(block, T.to_params(state["u"]))
+                gradient = T.gradient_from_params(gradient)
+                state["u"] = self._update(state, state["u"], gradient, epoch)
+                value += loss / blocks
+            state.update(epoch=epoch, value=value)
+            complete[0] = dict(state)
+            params, done = T.to_params(state["u"]), epoch - resume.iterations
             if not np.isfinite(value):
-                return SolverResult(params, value, epoch, "diverged: lower the rate", False)
-            if progress(epoch, value, params):
-                return SolverResult(params, value, epoch, "stopped early", False)
-        return SolverResult(params, value, self.max_iter, "all epochs done", False)
+                return SolverResult(params, value, done, "diverged: lower the rate", False)
+            if progress(done, value, params):
+                return SolverResult(params, value, done, "stopped early", False)
+        params, done = T.to_params(state["u"]), int(state["epoch"]) - resume.iterations
+        return SolverResult(params, float(state["value"]), done, "all epochs done", False)
 
 
 @dataclass(frozen=True)
@@ -197,11 +208,8 @@ class SGD(StochasticDescent):
         super().__post_init__()
         check_number(self, "decay", 0)
 
-    def _update_rule(self, size: int) -> UpdateRule:
-        def update(params: Floats, gradient: Floats, epoch: int) -> Floats:
-            return params - self.rate / (1 + self.decay * (epoch - 1)) * gradient
-
-        return update
+    def _update(self, state: SolverState, params: Floats, gradient: Floats, epoch: int) -> Floats:
+        return params - self.rate / (1 + self.decay * (epoch - 1)) * gradient
 
 
 @dataclass(frozen=True)
@@ -241,17 +249,14 @@ class Adam(StochasticDescent):
     whiten: bool = False
     rate_grid: ClassVar[tuple[float, ...]] = ()
 
-    def _update_rule(self, size: int) -> UpdateRule:
-        mean, square = np.zeros(size), np.zeros(size)
-        steps = 0
+    def _start(self, size: int) -> SolverState:
+        return {"steps": 0, "mean": np.zeros(size), "square": np.zeros(size)}
 
-        def update(params: Floats, gradient: Floats, epoch: int) -> Floats:
-            nonlocal steps, mean, square
-            steps += 1
-            mean = mean + 0.1 * (gradient - mean)
-            square = square + 0.001 * (gradient * gradient - square)
-            deviation = np.sqrt(square / (1 - 0.999**steps)) + 1e-8
-            updated: Floats = params - self.rate * mean / (1 - 0.9**steps) / deviation
-            return updated
-
-        return update
+    def _update(self, state: SolverState, params: Floats, gradient: Floats, epoch: int) -> Floats:
+        steps = int(state["steps"]) + 1
+        mean = state["mean"] + 0.1 * (gradient - state["mean"])
+        square = state["square"] + 0.001 * (gradient * gradient - state["square"])
+        state.update(steps=steps, mean=mean, square=square)
+        deviation = np.sqrt(square / (1 - 0.999**steps)) + 1e-8
+        updated: Floats = params - self.rate * mean / (1 - 0.9**steps) / deviation
+        return updated

@@ -32,7 +32,8 @@ SINGLE_THREAD_BYTES = 1 << 22  # of features, below which threads cost more than
 class BlockObjective:
     """sum over queries of weight * loss / sum of weights + l2 / 2 * |params|^2.
 
-    `total` is the sum of all weights, where these queries are only some of them.
+    `total` is the sum of all weights, where these queries are only some of them, the first of which
+    has the number `first_query`.
     """
 
     def __init__(
@@ -47,18 +48,20 @@ class BlockObjective:
         threads: int | None = None,
         batch: int | None = None,
         total: float | None = None,
+        first_query: int = 0,
     ) -> None:
         self.scorer, self.l2 = scorer, l2
         self.offsets, self._weights = truth.offsets, weights
         unscaled = np.ones(len(truth)) if query_weights is None else query_weights
         self.query_weights: Floats = unscaled / (unscaled.sum() if total is None else total)
         self._values = np.empty(len(truth))
-        self.bounds = _blocks(truth.offsets, row_bytes, scorer.size, batch)
+        self.bounds = _blocks(truth.offsets, row_bytes, scorer.size, batch, first_query)
         # Batches are evaluated one at a time, and share one gradient.
         self._gradients = np.zeros((len(self.bounds) if batch is None else 1, scorer.size))
         self._batched, self._row_bytes = batch is not None, row_bytes
         small = int(truth.offsets[-1]) * row_bytes < SINGLE_THREAD_BYTES
         self.target = loss.target(truth, weights)
+        self.target.number_queries(first_query)
         self.threads = 1 if small or not scorer.parallel else resolve(threads)
 
     @cached_property
@@ -197,14 +200,27 @@ class BlockObjective:
 
     def block(self, number: int, params: Floats) -> tuple[float, Floats]:
         """Return an estimate from one block; the mean over the blocks is the objective."""
+        value, gradient = self.block_sum(number, params)
+        times = len(self.bounds)
+        penalty = self.l2 / 2 * float(params @ params)
+        return value * times + penalty, gradient * times + self.l2 * params
+
+    def block_sum(self, number: int, params: Floats) -> tuple[float, Floats]:
+        """Return the weighted sum of the losses of one block, and its gradient in a buffer."""
         self.scorer.load(params)
         for run in self._kernels[number]:
             run()
         lo, hi = self.bounds[number]
-        times = len(self.bounds)
-        value = float((self._values[lo:hi] * self.query_weights[lo:hi]).sum()) * times
-        gradient: Floats = self._gradients[0 if self._batched else number] * times
-        return value + self.l2 / 2 * float(params @ params), gradient + self.l2 * params
+        value = float((self._values[lo:hi] * self.query_weights[lo:hi]).sum())
+        return value, self._gradients[0 if self._batched else number]
+
+    def skip_draws(self, evaluations: int) -> None:
+        """Continue as after this many more evaluations, where the loss draws at random."""
+        self.target.skip_draws(evaluations)
+
+    def set_evaluation(self, number: int) -> None:
+        """Set the number of the next evaluation, where the loss draws at random."""
+        self.target.set_evaluation(number)
 
     def loss_error_bound(self) -> float:
         """Return by how much the mean loss at the last point may exceed the computed value."""
@@ -237,15 +253,20 @@ def _sample(offsets: Ints, rows: int) -> list[tuple[int, int]]:
     return ranges
 
 
-def _blocks(offsets: Ints, row_bytes: int, size: int, batch: int | None) -> list[tuple[int, int]]:
+def _blocks(
+    offsets: Ints, row_bytes: int, size: int, batch: int | None, first_query: int = 0
+) -> list[tuple[int, int]]:
     """Return ranges of queries: of `batch` queries each, or of as many as BLOCK_BYTES hold.
+
+    Batches begin at queries whose number, counted from `first_query`, is a multiple of `batch`.
 
     With many parameters blocks are larger, so that their gradients need at most a tenth of the
     memory of the features.
     """
     count = len(offsets) - 1
     if batch is not None:
-        return [(lo, min(lo + batch, count)) for lo in range(0, count, batch)]
+        starts = range(-(first_query % batch), count, batch)
+        return [(max(lo, 0), min(lo + batch, count)) for lo in starts]
     return query_ranges(offsets, max(1, max(BLOCK_BYTES, 80 * size) // max(row_bytes, 1)))
 
 

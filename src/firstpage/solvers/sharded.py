@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -64,10 +65,26 @@ class ObjectiveShard:
 
     # --- for descents
 
-    def value_gradient(self, params: Floats, frozen: Floats | None) -> tuple[float, Floats]:
-        """Return the mean loss, and its gradient by parameters."""
+    def value_gradient(
+        self, params: Floats, frozen: Floats | None, evaluation: int
+    ) -> tuple[float, Floats]:
+        """Return the mean loss, and its gradient by parameters.
+
+        `evaluation` is its number, on which losses that draw at random depend.
+        """
         self._freeze(frozen)
+        self.objective.set_evaluation(evaluation)
         return self.objective(params)
+
+    def block(self, params: Floats, block: tuple[int, int]) -> tuple[float, Floats]:
+        """Return the sum of the losses of a batch in this shard, and its gradient.
+
+        `block` has the number of the batch in this shard, and that of the evaluation.
+        """
+        number, evaluation = block
+        self.objective.set_evaluation(evaluation)
+        value, gradient = self.objective.block_sum(number, params)
+        return value, gradient.copy()
 
     def evaluate_with_errors(self, params: Floats) -> LossWithErrors:
         return self.objective.evaluate_with_errors(params)
@@ -158,15 +175,24 @@ class ObjectiveShard:
 class ShardedObjective:
     """An objective over shards, with the interface of `BlockObjective`.
 
-    `scorer` is set up on no documents; `counts` has (queries, documents) of every shard.
+    `scorer` is set up on no documents; `counts` has (queries, documents) of every shard.  A
+    batch of queries may span several shards, which compute it at once.
     """
 
     def __init__(
         self, job: ShardJob[ObjectiveShard], scorer: BoundScorer, counts: Sequence[tuple[int, int]],
-        l2: float,
+        l2: float, batch: int | None = None,
     ) -> None:  # fmt: skip
         self.job, self.scorer, self.counts, self.l2 = job, scorer, list(counts), l2
         self.frozen: Floats | None = None  # the parameters whose true rankings are frozen
+        self._ends = np.cumsum([0, *(queries for queries, _ in counts)]).tolist()
+        self._batch = self._ends[-1] if batch is None else batch
+        self.bounds = [
+            (lo, min(lo + self._batch, self._ends[-1]))
+            for lo in range(0, self._ends[-1], self._batch)
+        ]
+        self._batched = batch is not None
+        self._evaluations = [0] * len(self.bounds)  # of each batch so far
 
     @property
     def size(self) -> int:
@@ -178,8 +204,67 @@ class ShardedObjective:
 
     def __call__(self, params: Floats) -> tuple[float, Floats]:
         """Return the value and the gradient over all queries."""
-        value, gradient = self.job.sum(ObjectiveShard.value_gradient, params, self.frozen)
+        if self._batched:
+            blocks = [self.block(number, params) for number in range(len(self.bounds))]
+            mean: Floats = np.mean([gradient for _, gradient in blocks], axis=0)
+            return float(np.mean([value for value, _ in blocks])), mean
+        evaluation = self._evaluations[0] if self._evaluations else 0
+        self.skip_draws(1)
+        value, gradient = self.job.sum(
+            ObjectiveShard.value_gradient, params, self.frozen, evaluation
+        )
         return value + self.l2 / 2 * float(params @ params), gradient + self.l2 * params
+
+    def _sample(self, rows: int) -> list[CurvatureSample]:
+        """Return the samples of a few ranges of queries, of about this many rows in all.
+
+        A range that reaches the end of a shard continues in the next one.
+        """
+        queries, documents = self._ends[-1], sum(documents for _, documents in self.counts)
+        wanted = {0: (0, queries, documents)}
+        if documents > rows and queries > SAMPLE_RANGES:
+            ends = [queries * i // SAMPLE_RANGES for i in range(SAMPLE_RANGES + 1)]
+            wanted = {
+                i: (lo, last, rows // SAMPLE_RANGES) for i, (lo, last) in enumerate(pairwise(ends))
+            }
+        samples: list[list[CurvatureSample]] = [[] for _ in wanted]
+        while wanted:
+            own: list[list[QueryRange]] = [[] for _ in self.counts]
+            numbers: list[list[int]] = [[] for _ in self.counts]
+            for i, (lo, last, count) in wanted.items():
+                shard = int(np.searchsorted(self._ends, lo, side="right")) - 1
+                first, end = self._ends[shard], self._ends[shard + 1]
+                own[shard].append((lo - first, min(last, end) - first, count))
+                numbers[shard].append(i)
+            results = self.job.map_own(ObjectiveShard.sample, [some or None for some in own])
+            sampled = chain.from_iterable(results)
+            for i, sample in zip(chain.from_iterable(numbers), sampled, strict=True):
+                samples[i].append(sample)
+                lo, last, count = wanted.pop(i)
+                lo, count = lo + len(sample[1]), count - int(sample[1].sum())
+                if lo < last and count > 0:
+                    wanted[i] = (lo, last, count)
+        return list(chain.from_iterable(samples))
+
+    def block(self, number: int, params: Floats) -> tuple[float, Floats]:
+        """Return an estimate from one batch; the mean over the batches is the objective."""
+        lo, hi = self.bounds[number]
+        evaluation = self._evaluations[number]
+        self._evaluations[number] += 1
+        own = [
+            (number - first // self._batch, evaluation) if first < hi and last > lo else None
+            for first, last in pairwise(self._ends)
+        ]
+        sums = self.job.map_own(ObjectiveShard.block, own, params)
+        value, gradient = sums[0]
+        for more_value, more_gradient in sums[1:]:
+            value, gradient = value + more_value, gradient + more_gradient
+        times = len(self.bounds)
+        penalty = self.l2 / 2 * float(params @ params)
+        return value * times + penalty, gradient * times + self.l2 * params
+
+    def skip_draws(self, evaluations: int) -> None:
+        self._evaluations = [number + evaluations for number in self._evaluations]
 
     def evaluate_with_errors(self, params: Floats) -> LossWithErrors:
         return self.job.sum(ObjectiveShard.evaluate_with_errors, params)
@@ -192,35 +277,17 @@ class ShardedObjective:
         return self.job.max(ObjectiveShard.score_range, params)
 
     def preconditioner(self) -> Floats | None:
-        """Return the preconditioner, from about the sample of queries of `BlockObjective`."""
+        """Return the preconditioner, from the sample of queries of `BlockObjective`."""
         if self.size > MAX_COVARIANCE_FEATURES:
             rows = sum(rows for _, rows in self.counts)
             return inverse_scales(self.job.sum(ObjectiveShard.squares), rows, self.l2)
-        ranges = _sample_ranges(self.counts, SAMPLE_ROWS * self.size)
-        per_shard = self.job.map_own(ObjectiveShard.sample, [some or None for some in ranges])
-        samples = [sample for shard_samples in per_shard for sample in shard_samples]
+        samples = self._sample(SAMPLE_ROWS * self.size)
         total = sum(weight for *_, weight in samples)
         curvatures = np.concatenate([curvature for _, _, curvature, _ in samples]) / total
         lengths = np.concatenate([lengths for _, lengths, _, _ in samples])
         ends = offsets_from_lengths(lengths)
         bound = BoundLinear(concat_features([rows for rows, *_ in samples]))
         return bound.preconditioner([ends], curvatures, self.l2)
-
-
-def _sample_ranges(counts: Sequence[tuple[int, int]], rows: int) -> list[list[QueryRange]]:
-    """Return the ranges of queries to sample in each shard."""
-    queries, documents = (sum(c) for c in zip(*counts, strict=True))
-    if documents <= rows or queries <= SAMPLE_RANGES:
-        return [[(0, n, documents)] if n else [] for n, _ in counts]
-    ends = np.cumsum([n for n, _ in counts])
-    ranges: list[list[QueryRange]] = [[] for _ in counts]
-    for i in range(SAMPLE_RANGES):
-        lo, last = queries * i // SAMPLE_RANGES, queries * (i + 1) // SAMPLE_RANGES
-        shard = int(np.searchsorted(ends, lo, side="right"))
-        first = int(ends[shard]) - counts[shard][0]
-        in_shard = (lo - first, min(last - first, counts[shard][0]), rows // SAMPLE_RANGES)
-        ranges[shard].append(in_shard)
-    return ranges
 
 
 @dataclass(frozen=True, eq=False)

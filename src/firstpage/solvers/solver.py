@@ -58,6 +58,10 @@ class Objective(Protocol):
         """Return coordinates in which the Hessian is about the identity (see `Coordinates`)."""
         ...
 
+    def skip_draws(self, evaluations: int) -> None:
+        """Continue as after this many more evaluations, where the loss draws at random."""
+        ...
+
 
 class BatchObjective(Objective, Protocol):
     """An objective that can be estimated from a block of queries."""

@@ -18,7 +18,7 @@ from firstpage.data.formats.row_reader import (
     read_rows,
     separator_of,
 )
-from firstpage.errors import DataError
+from firstpage.errors import DataError, FirstpageError
 from firstpage.interop.read.judgments import read_quepid
 from firstpage.labeling.simulation.votes import read_votes
 
@@ -54,6 +54,24 @@ def test_tables_with_any_separator(separator: str, name: str, tmp_path: Path) ->
 )
 def test_separator_is_detected_from_the_first_line(name: str, line: str, separator: str) -> None:
     assert separator_of(name, line) == separator
+
+
+@pytest.mark.parametrize(
+    "row", ['{"query": "a", "query": "b"}', '{"query": "a", "list": [{"x": 1, "y": 2, "x": 3}]}']
+)
+def test_a_repeated_key_of_a_json_object_is_refused(row: str, tmp_path: Path) -> None:
+    """Otherwise only the last value would count."""
+    key = "query" if "list" not in row else "x"
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"query": "a"}\n' + row + "\n")
+    with pytest.raises(DataError, match=rf"a.jsonl:2: the key '{key}' occurs twice in one JSON"):
+        list(read_file_rows(path))
+    path = tmp_path / "measure.json"
+    path.write_text(row)
+    with pytest.raises(
+        FirstpageError, match=rf"measure.json: the key '{key}' occurs twice in one JSON"
+    ):
+        fp.measure(f"DCG({path})")
 
 
 def test_error_names_the_first_line_of_its_row() -> None:

@@ -110,7 +110,10 @@ def test_work_is_split_between_queries() -> None:
     [
         (fp.ListMLE(device="cuda:99"), "device 'cuda:99' cannot be used"),
         (fp.ListMLE(device="tpu"), "device 'tpu' cannot be used"),
-        (fp.ListMLE(device="cuda", solver="sgd"), "by 'lbfgs' or 'gd', not by SGD"),
+        (
+            fp.ListMLE(device="cuda", solver="cutting plane"),
+            "by 'lbfgs' or a descent, not by CuttingPlane",
+        ),
         (fp.ListMLE(device="cuda", scorer="trees"), "trees grow on the CPU"),
     ],
     ids=str,

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from firstpage.data.io.files import open_bytes, suffix_of
+from firstpage.data.io.json_files import RepeatedKey, unique_keys
 from firstpage.errors import DataError, location, missing_dependency
 
 LocatedRow = tuple[str, Mapping[str, Any]]  # location (file:line), values by column
@@ -133,7 +134,9 @@ def read_json_rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iterato
             continue
         where = location(name, number)
         try:
-            row = json.loads(line)
+            row = json.loads(line, object_pairs_hook=unique_keys)
+        except RepeatedKey as error:
+            raise DataError(f"{where}: {error}") from None
         except (ValueError, RecursionError) as error:
             raise DataError(f"{where}: the line is not valid JSON ({error}).") from error
         if not isinstance(row, dict):

@@ -17,6 +17,21 @@ from firstpage.data.io.files import read_all, write_bytes
 from firstpage.errors import DataError
 
 
+class RepeatedKey(DataError):
+    """A JSON object has a key twice."""
+
+
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object, as `object_pairs_hook` of `json.loads`; refuse a key that is repeated,
+    of which only the last value would count."""
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        keys = [key for key, _ in pairs]
+        repeated = next(key for n, key in enumerate(keys) if key in keys[:n])
+        raise RepeatedKey(f"the key {repeated!r} occurs twice in one JSON object.")
+    return row
+
+
 @dataclass(frozen=True)
 class JsonFormat:
     """A JSON file format.
@@ -61,7 +76,9 @@ class JsonFormat:
 
     def _parsed(self, name: str) -> Any:
         try:
-            return json.loads(read_all(Path(name)))
+            return json.loads(read_all(Path(name)), object_pairs_hook=unique_keys)
+        except RepeatedKey as error:
+            raise DataError(f"{name}: {error}") from None
         except DataError:
             raise
         except (ValueError, RecursionError) as error:

@@ -217,6 +217,21 @@ class Preferences:
             if (self.left == level).any() or (self.right == level).any()
         ]
 
+    def has_unjudged(self, n_positions: int) -> bool:
+        """Return whether a document at one of the first positions has no grade.
+
+        Parameters
+        ----------
+        n_positions : int
+            The number of positions.
+
+        Returns
+        -------
+        bool
+            True also where a list ends before another one.
+        """
+        return any((side[:, :n_positions] == UNKNOWN).any() for side in (self.left, self.right))
+
     def with_grades(self, grades: Sequence[int]) -> Preferences:
         """Return the same pairs over another set of grades.
 

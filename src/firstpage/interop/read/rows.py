@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from firstpage.data.formats.row_reader import NO_LIMITS, read_file_cells, read_json_rows
 from firstpage.data.io.files import read_all
+from firstpage.data.io.json_files import RepeatedKey, unique_keys
 from firstpage.errors import DataError, location
 
 Json: TypeAlias = object
@@ -54,7 +55,9 @@ def json_values(path: Path) -> Iterator[tuple[str, Json]]:
     """Yield (file:line, value): the single value of a JSON file, or the object of each line."""
     data = read_all(path)
     try:
-        value = json.loads(data)
+        value = json.loads(data, object_pairs_hook=unique_keys)
+    except RepeatedKey as error:
+        raise DataError(f"{path}: {error}") from None
     except (ValueError, RecursionError):
         yield from read_json_rows(str(path), io.BytesIO(data), NO_LIMITS)
     else:

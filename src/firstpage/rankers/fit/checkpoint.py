@@ -124,7 +124,7 @@ class Checkpoint:
         memory: object,
     ) -> SolverResult:  # fmt: skip
         """Continue with a solver from the stored state; store its state after every iteration."""
-        if solver.batch is not None:
+        if solver.batch is not None and not solver.resumable:
             raise DataError(f"{type(solver).__name__} does not support checkpoints.")
         state, solver_state, done = self.state, dict[str, Callable[[], SolverState]](), 0
         if state is not None:
@@ -134,12 +134,15 @@ class Checkpoint:
                 watcher.best_params = state["best_params"]
 
         def watch(iteration: int, value: float, params: Floats) -> bool:
-            stop = watcher(done + iteration, value, params)
-            best = None if watcher.best is None else list(vars(watcher.best).values())
-            current = {"iterations": done + iteration, "params": params.copy(), "best": best,
-                       "best_params": watcher.best_params}  # fmt: skip
-            if np.isfinite(params).all() and not stop:
-                self.store(lambda: {**current, **{k: get() for k, get in solver_state.items()}})
+            stop = False
+            try:
+                stop = watcher(done + iteration, value, params)
+            finally:  # an interrupted step is complete, too
+                best = None if watcher.best is None else list(vars(watcher.best).values())
+                current = {"iterations": done + iteration, "params": params.copy(), "best": best,
+                           "best_params": watcher.best_params}  # fmt: skip
+                if np.isfinite(params).all() and not stop:
+                    self.store(lambda: {**current, **{k: get() for k, get in solver_state.items()}})
             return stop
 
         stored = state["solver"] if state is not None and solver.resumable else None

@@ -172,10 +172,13 @@ def _start(request: FitRequest, loss: Loss, bound: BoundScorer, objective: Objec
         # Such losses (cosine) are undefined at 0, but have a descent direction there.
         T = Coordinates(objective.preconditioner(), bound.size)
         direction = T.gradient_from_params(objective(start)[1])
-        if not direction.any():
-            direction = np.random.default_rng(request.seed).normal(size=bound.size)
-        start = T.to_params(-direction / np.linalg.norm(direction))
-    return start
+        if direction.any():
+            return T.to_params(-direction / np.linalg.norm(direction))
+        direction = np.random.default_rng(request.seed).normal(size=bound.size)
+        moved = T.to_params(-direction / np.linalg.norm(direction))
+        if (objective(moved)[1] != objective.l2 * moved).any():
+            return moved
+    return start  # where nothing can be learned, the weights stay 0
 
 
 def fit_least_squares(request: FitRequest, k: int | None, l2: float) -> FitResult:

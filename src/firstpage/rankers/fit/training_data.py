@@ -354,9 +354,9 @@ class InMemory:
         )  # fmt: skip
         if scorer.device == "cpu":
             return host
-        if solver.linear or (solver.batch and scorer.linear):
+        if solver.linear:
             raise DataError(
-                f"on a device, linear scorers are fitted by 'lbfgs' or 'gd', not by "
+                f"on a device, linear scorers are fitted by 'lbfgs' or a descent, not by "
                 f"{type(solver).__name__}. Leave device= out, or choose another solver."
             )
         from firstpage.solvers.gpu.objective import device_objective

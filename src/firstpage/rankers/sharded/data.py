@@ -49,6 +49,7 @@ from firstpage.scorers.trees import Trees
 from firstpage.solvers.boosting.boosting import BoostingState
 from firstpage.solvers.boosting.sharded import ShardedBoostingState
 from firstpage.solvers.boosting.weak_rankers import weak_rankers
+from firstpage.solvers.cutting_plane.n_slack import NSlack
 from firstpage.solvers.least_squares import solve_normal_equations
 from firstpage.solvers.sharded import ShardedObjective
 from firstpage.solvers.solver import AnySolver
@@ -59,9 +60,9 @@ ON_A_CLUSTER = (
     "machine, or with XGBoost, they grow in memory: read the data with fp.read."
 )
 IN_MEMORY = "{} trains on data in memory, not on shards; read them with fp.read, or use {}."
-STOCHASTIC = (
-    "this solver visits single queries, which needs data in memory; over shards, use 'lbfgs', 'gd' "
-    "or 'cutting plane'."
+SINGLE_QUERIES = (
+    "n-slack visits single queries, which needs data in memory; over shards, use 'cutting plane' "
+    "or a descent such as 'gd'."
 )
 S = TypeVar("S", bound=CachedShard)
 
@@ -175,10 +176,11 @@ class ShardedData:
 
     def tasks(self, setup: Callable[[TrainingShard], S]) -> list[TrainingTask[S]]:
         """Return one task per shard, to be sent to a worker."""
+        first_queries = [0, *accumulate(survey.queries for survey in self.surveys)]
         return [
             TrainingTask(
                 self.shards.single(n), self.transform, self.convert, self.drop_uninformative,
-                self.by_length, self.total, setup,
+                self.by_length, self.total, first_queries[n], setup,
             )
             for n in range(len(self.shards))
         ]  # fmt: skip
@@ -216,14 +218,14 @@ class ShardedData:
         self, loss: Loss, scorer: Scorer, bound: BoundScorer, l2: float, solver: AnySolver,
         threads: int | None,
     ) -> ShardedObjective:  # fmt: skip
-        if solver.batch is not None:
-            raise DataError(STOCHASTIC)
+        if isinstance(solver, NSlack):
+            raise DataError(SINGLE_QUERIES)
         if scorer.device != "cpu":
             raise DataError("shards are processed on CPUs; leave device= out, or fit in memory.")
         loss.target(self.no_documents().truth)  # for its warnings, once
         counts = [(s.queries, s.documents) for s in self.surveys]
-        job = self.job(partial(objective_shard, loss=loss, scorer=scorer))
-        return ShardedObjective(job, bound, counts, l2)
+        job = self.job(partial(objective_shard, loss=loss, scorer=scorer, batch=solver.batch))
+        return ShardedObjective(job, bound, counts, l2, solver.batch)
 
     def least_squares(self, k: int | None, l2: float) -> LeastSquares:
         job, params, intercept = self._ridge(k, l2)

@@ -208,6 +208,8 @@ class TrainingTask(Generic[S]):
         Whether queries are weighted by their numbers of documents.
     total : float
         The sum of the query weights over all shards.
+    first_query : int
+        The number of the shard's first query among those of all shards.
     setup : callable
         From the training shard to what works on it.
     """
@@ -218,6 +220,7 @@ class TrainingTask(Generic[S]):
     drop_uninformative: bool
     by_length: bool
     total: float
+    first_query: int
     setup: Callable[[TrainingShard], S]
 
     def open(self, threads: int) -> S:
@@ -225,14 +228,16 @@ class TrainingTask(Generic[S]):
         return self.setup(TrainingShard(self, threads))
 
 
-def objective_shard(shard: TrainingShard, loss: Loss, scorer: Scorer) -> ObjectiveShard:
-    """Return the objective of a loss over a shard."""
+def objective_shard(
+    shard: TrainingShard, loss: Loss, scorer: Scorer, batch: int | None
+) -> ObjectiveShard:
+    """Return the objective of a loss over a shard, in batches of the queries of all shards."""
     X = shard.data.X
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FirstpageWarning)  # `ShardedData.objective` has warned
         objective = BlockObjective(
             loss, scorer.bind(X), shard.truth, row_bytes(X), None, shard.weights, 0.0,
-            shard.threads, None, shard.task.total,
+            shard.threads, batch, shard.task.total, shard.task.first_query,
         )  # fmt: skip
     return ObjectiveShard(objective, shard)
 

@@ -6,17 +6,15 @@ Losses are computed by Triton without padding: one value per query, one derivati
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from functools import cache
-from importlib import import_module
-from types import ModuleType
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from firstpage.data.truth import Truth
-from firstpage.errors import DataError, missing_dependency
 from firstpage.losses.loss import LossTerm, ShortLists
+from firstpage.solvers.gpu.measure_terms import MeasureTermOnDevice, measure_term
+from firstpage.solvers.gpu.tensors import checked, on, torch
 from firstpage.solvers.objective import BlockObjective, query_ranges
 from firstpage.solvers.solver import LossWithErrors, Objective
 from firstpage.types import Array, Bools, Floats, Ints
@@ -39,14 +37,21 @@ def device_objective(host: BlockObjective, truth: Truth, device: str) -> Objecti
 
     `host` is set up on the same data, and does what is not done on the device.
     """
-    bound = host.scorer
-    if not has_kernels(device) or (terms := host.target.terms()) is None:
+    bound, terms = host.scorer, host.target.terms()
+    if terms is None or not _computable(terms, device):
         return HostLossObjective(host, device) if bound.linear else host
     order = truth.by_label[0]
     losses = DeviceLosses(terms, truth.offsets, order, device)
     if bound.linear:
         return LinearObjective(host, losses, order, device)
     return NetworkObjective(host, losses, order)
+
+
+def _computable(terms: Sequence[LossTerm], device: str) -> bool:
+    """Return whether all terms can be computed there; terms of measures need float64 only."""
+    if all(term.measure is not None for term in terms):
+        return not device.startswith("mps")
+    return has_kernels(device)
 
 
 class _DeviceObjective:
@@ -66,6 +71,9 @@ class _DeviceObjective:
 
     def evaluate_with_errors(self, params: Floats) -> LossWithErrors:
         return self.host.evaluate_with_errors(params)
+
+    def skip_draws(self, evaluations: int) -> None:
+        self.host.skip_draws(evaluations)
 
     def _with_penalty(self, value: float, gradient: Tensor, params: Floats) -> tuple[float, Floats]:
         on_host: Floats = gradient.double().cpu().numpy()
@@ -91,6 +99,10 @@ class HostLossObjective(_DeviceObjective):
         grad = on(self.device, (self._grad * self._row_weights).astype(np.float32))
         value = float(self._values @ self.host.query_weights)
         return self._with_penalty(value, self._X.T @ grad, params)
+
+    def block(self, number: int, params: Floats) -> tuple[float, Floats]:
+        """Return an estimate from one block, which is computed on the host."""
+        return self.host.block(number, params)
 
 
 class LinearObjective(_DeviceObjective):
@@ -125,6 +137,17 @@ class LinearObjective(_DeviceObjective):
         self._pass(w)
         value = float(self._values @ self._query_weights)
         return self._with_penalty(value, self._gradients.double().sum(dim=0), params)
+
+    def block(self, number: int, params: Floats) -> tuple[float, Floats]:
+        """Return an estimate from one block; the mean over the blocks is the objective."""
+        lo, hi = self.bounds[number]
+        a, b = int(self.host.offsets[lo]), int(self.host.offsets[hi])
+        X = self._X[a:b]
+        values, grad = self._losses.run(lo, hi, X @ on(self.device, params.astype(np.float32)))
+        gradient = X.T @ (grad * self._row_weights[a:b])
+        times = len(self.bounds)
+        value = times * float(values @ self._query_weights[lo:hi])
+        return self._with_penalty(value, gradient * times, params)
 
     def _pass(self, w: Tensor) -> None:
         """Compute scores, losses and gradients, all on the device and without synchronization."""
@@ -224,9 +247,12 @@ class DeviceLosses:
     def __init__(self, terms: Sequence[LossTerm], offsets: Ints, order: Ints, device: str) -> None:
         self.offsets = offsets
         self._ends = on(device, offsets)
-        self._terms: list[PermutationTermOnDevice | TermOnDevice] = []
+        self._terms: list[PermutationTermOnDevice | TermOnDevice | MeasureTermOnDevice] = []
         self.single_term: TermOnDevice | None = None  # the only term, which a fused pass can take
         for term in terms:
+            if term.measure is not None:
+                self._terms.append(measure_term(term, offsets, order, device))
+                continue
             if term.lists is not None:
                 self._terms.append(PermutationTermOnDevice(term, offsets, order, device))
                 continue
@@ -363,29 +389,6 @@ class PermutationTermOnDevice:
 def _lengths(lists: ShortLists) -> list[int]:
     """Return the different lengths of lists of two or more documents."""
     return [m for m in np.unique(np.diff(lists.firsts)).tolist() if m > 1]
-
-
-@cache
-def torch() -> ModuleType:
-    """Return PyTorch; raise an error that says how to install it if it is missing."""
-    try:
-        return import_module("torch")
-    except ImportError as error:
-        raise missing_dependency("torch", "torch", "fitting on a device") from error
-
-
-def on(device: str, array: Array) -> Tensor:
-    """Return a writable copy of an array as a tensor on the device."""
-    return checked(device, lambda: torch().tensor(array, device=device))
-
-
-def checked(device: str, create: Callable[[], Tensor]) -> Tensor:
-    """Return the created tensor; PyTorch's errors about the device become one line."""
-    try:
-        return create()
-    except (RuntimeError, AssertionError, TypeError) as error:
-        reason = str(error).splitlines()[0]
-        raise DataError(f"device {device!r} cannot be used ({reason}).") from error
 
 
 def has_kernels(device: str) -> bool:
