@@ -34,7 +34,7 @@ from firstpage.data.dataset import concat_datasets
 from firstpage.data.folds import Fold, split_folds
 from firstpage.measures.significance import mean_intervals, p_value
 
-DEFAULT = "trees(forests=5, leaves=15, query_fraction=0.5)"
+DEFAULT = "trees(forests=5, leaves=8, query_fraction=0.5)"
 RATE, MAX_TREES, PATIENCE, THREADS = 0.1, 1000, 50, 1
 Scores = np.ndarray
 System = Callable[[Fold, int], Scores]
@@ -125,12 +125,13 @@ def systems(ablation: bool) -> dict[str, System]:
     named = {"ListNet, default": ours(fp.ListNet(scorer=trees(DEFAULT)))}
     if ablation:
         variants = {
-            "one forest, one tree of all": "trees(leaves=15)",
-            "one forest": "trees(leaves=15, query_fraction=0.5, options={'feature_fraction': 0.5})",
+            "one forest, all features and queries": "trees(leaves=8)",
+            "one forest": "trees(leaves=8, query_fraction=0.5, options={'feature_fraction': 0.5})",
             "all features": DEFAULT.replace(")", ", options={'feature_fraction': 1.0})"),
-            "all queries": "trees(forests=5, leaves=15)",
+            "all queries": "trees(forests=5, leaves=8)",
+            "ten forests": DEFAULT.replace("forests=5", "forests=10"),
             "noise 0.5": DEFAULT.replace(")", ", noise=0.5)"),
-            "31 leaves": DEFAULT.replace("leaves=15", "leaves=31"),
+            "31 leaves": DEFAULT.replace("leaves=8", "leaves=31"),
         }
         named |= {name: ours(fp.ListNet(scorer=trees(text))) for name, text in variants.items()}
         named["LambdaRank"] = ours(fp.LambdaRank(scorer=trees(DEFAULT)))

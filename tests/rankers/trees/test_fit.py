@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import firstpage as fp
 from firstpage.errors import DataError
+from firstpage.rankers.sharded.data import check_trees
 from firstpage.rankers.trees.growth import Gradients, Randomness
+from firstpage.scorers.registry import scorer
 
 RNG = np.random.default_rng(0)
 
@@ -92,13 +96,13 @@ def test_mean_gradient_is_that_of_the_expected_loss(unfitted: fp.ListNet) -> Non
 
 
 def test_noise_is_the_same_for_any_number_of_threads() -> None:
-    scorer = "trees(count=8, leaves=5, min_docs=5, noise=0.5, forests=3, query_fraction=0.7)"
-    fits = [fp.ListNet(scorer=scorer, threads=n).fit(X, Y, qid=QID) for n in (1, 2)]
+    text = "trees(count=8, leaves=5, min_docs=5, noise=0.5, forests=3, query_fraction=0.7)"
+    fits = [fp.ListNet(scorer=text, threads=n).fit(X, Y, qid=QID) for n in (1, 2)]
     texts = [fitted.model_.text.partition("\nparameters:")[0] for fitted in fits]
     assert texts[0] == texts[1]
-    reseeded = fp.ListNet(scorer=scorer, seed=1).fit(X, Y, qid=QID)
+    reseeded = fp.ListNet(scorer=text, seed=1).fit(X, Y, qid=QID)
     assert reseeded.predict(X).tolist() != fits[0].predict(X).tolist()
-    exact = fp.ListNet(scorer=scorer.replace("noise=0.5", "noise=0")).fit(X, Y, qid=QID)
+    exact = fp.ListNet(scorer=text.replace("noise=0.5", "noise=0")).fit(X, Y, qid=QID)
     assert exact.predict(X).tolist() != fits[0].predict(X).tolist()
     assert fits[0].score(X, Y, qid=QID) > 0.9
 
@@ -106,8 +110,8 @@ def test_noise_is_the_same_for_any_number_of_threads() -> None:
 def test_the_best_number_of_trees_is_that_of_the_average() -> None:
     """Validation measures the averaged scores of all forests, and the kept trees have them."""
     data = fp.Dataset.from_arrays(X, Y, QID)
-    scorer = "trees(count=40, leaves=4, min_docs=5, forests=4)"
-    fitted = fp.ListNet(scorer=scorer).fit(data[:20], valid=data[20:])
+    text = "trees(count=40, leaves=4, min_docs=5, forests=4)"
+    fitted = fp.ListNet(scorer=text).fit(data[:20], valid=data[20:])
     assert fitted.score(data[20:]) == pytest.approx(fitted.best_score_)
     assert len(fitted.model_.forest("model").trees) == 4 * fitted.best_iteration_
 
@@ -116,3 +120,11 @@ def test_the_best_number_of_trees_is_that_of_the_average() -> None:
 def test_lambdarank_of_lightgbm_refuses_noise_and_forests(option: str) -> None:
     with pytest.raises(DataError, match=r"one forest, no noise and all queries; .*LambdaRank"):
         fp.LambdaMART(scorer=f"trees({option})").fit(X, Y, qid=QID)
+
+
+@pytest.mark.parametrize("option", ["forests=2", "noise=0.1", "query_fraction=0.5"])
+def test_trees_over_shards_refuse_noise_and_forests(option: str) -> None:
+    cluster = SimpleNamespace(client=object())
+    check_trees(cluster, scorer("trees"))
+    with pytest.raises(DataError, match="over shards, trees have one forest, no noise"):
+        check_trees(cluster, scorer(f"trees({option})"))

@@ -57,13 +57,14 @@ class Randomness:
         if self.query_fraction == 1:
             return np.ones(count)
         uniform = self._uniform(count, call, 1)
-        return (uniform <= max(self.query_fraction, uniform.min(initial=1.0))).astype(np.float64)
+        limit = max(self.query_fraction, float(uniform.min(initial=1.0)))
+        return np.asarray(uniform <= limit, np.float64)
 
     def _uniform(self, count: int, call: int, stream: int) -> Floats:
         """Return numbers above 0 and below 1."""
         start = np.random.SeedSequence([self.seed, call, stream]).generate_state(1, np.uint64)
         words = np.empty(count, np.uint64)
-        random_words(start, np.array([0, count]), words)
+        random_words(start.astype(np.uint64), np.array([0, count]), words)
         return ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
 
 
