@@ -110,6 +110,27 @@ def test_leaves_are_newton_steps(library: str) -> None:
         assert value == pytest.approx(0.5 * np.average(Y[leaf], weights=weights[leaf]), rel=1e-4)
 
 
+def test_forests_are_averaged() -> None:
+    """Without randomness all forests are equal, and so is their average to one of them."""
+    options = {"feature_fraction": 1.0}
+    fits = []
+    for forests in (1, 3):
+        trees = Trees(count=5, leaves=4, min_docs=5, forests=forests, options=options)
+        booster, count = trees.grow(X, squared, None, lambda *_: False, 0, 1)
+        fits.append(trees.scoring(booster, count, 4))
+    assert fits[1].predict(X) == pytest.approx(fits[0].predict(X), rel=1e-6, abs=1e-9)
+    assert len(fits[1].forest("model").trees) == 15
+    assert fits[1].forest("model").scores(X) == pytest.approx(fits[1].predict(X))
+
+
+def test_forests_differ_in_their_features() -> None:
+    assert "feature_fraction" not in Trees().parameters(0, 1)
+    assert Trees(forests=2).parameters(0, 1)["feature_fraction"] == 0.5
+    named = Trees(forests=2, options={"colsample_bytree": 0.8}).parameters(0, 1)
+    assert named["colsample_bytree"] == 0.8
+    assert "feature_fraction" not in named
+
+
 @EACH
 def test_progress_is_called_per_tree_and_can_stop(library: str) -> None:
     calls: list[tuple[int, np.ndarray]] = []
@@ -190,6 +211,11 @@ def test_another_number_of_features_is_refused_in_one_line() -> None:
         ({"rate": 0}, "rate of Trees must be a number above 0"),
         ({"min_docs": 0.5}, "min_docs of Trees must be an integer"),
         ({"options": [1]}, "options of trees must be a dictionary"),
+        ({"noise": -0.1}, "noise of Trees must be a number of at least 0"),
+        ({"query_fraction": 0}, "query_fraction of Trees must be a number above 0"),
+        ({"query_fraction": 1.5}, "query_fraction must be at most 1; got 1.5"),
+        ({"forests": 0}, "forests of Trees must be an integer of at least 1"),
+        ({"forests": 2, "library": "xgboost"}, "forests > 1 need library='lightgbm'"),
     ],
 )
 def test_wrong_parameters_are_refused(options: dict, message: str) -> None:

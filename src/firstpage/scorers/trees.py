@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -39,6 +40,8 @@ SPARSE = (
     "xgboost reads the values that a sparse matrix omits as missing, not as 0; use LightGBM "
     "(library=lightgbm), or convert the data with data.dense() if they fit into memory."
 )
+FEATURE_FRACTION_NAMES = {"feature_fraction", "sub_feature", "colsample_bytree"}  # of LightGBM
+FEATURE_FRACTION = 0.5  # of the features of a tree, where there are several forests
 CHUNK_ROWS = 1 << 16  # that XGBoost scores at a time
 TreeCallback = Callable[[int, Untyped, Floats | None], bool]
 """(number of trees, booster, scores of the validation documents) -> whether to stop."""
@@ -63,6 +66,16 @@ class Trees:
         The library that grows the trees.
     options : dict, optional
         More parameters of the library, by its own names.
+    forests : int, default 1
+        The number of forests that are grown side by side and whose scores are averaged.  Each has
+        `count` trees at most.  With more than one, every tree is restricted to a random half of the
+        features, unless `options` has another "feature_fraction".  LightGBM only.
+    noise : float, default 0.0
+        The standard deviation of normal noise that is added to the scores before the gradient of
+        each tree is computed: trees then minimize the expected loss at scores with such noise.
+    query_fraction : float, default 1.0
+        The probability that a tree learns from a query; above 0, at most 1.  The queries are drawn
+        anew for every tree.
 
     Raises
     ------
@@ -89,6 +102,9 @@ class Trees:
     min_docs: int = 20
     library: str = "lightgbm"
     options: dict[str, Untyped] = field(default_factory=dict)
+    forests: int = 1
+    noise: float = 0.0
+    query_fraction: float = 1.0
     additive: ClassVar[Literal[True]] = True
 
     def __post_init__(self) -> None:
@@ -98,11 +114,24 @@ class Trees:
         check_number(self, "leaves", 2, integer=True)
         check_number(self, "rate", above=0)
         check_number(self, "min_docs", 1, integer=True)
+        check_number(self, "forests", 1, integer=True)
+        check_number(self, "noise", 0)
+        check_number(self, "query_fraction", above=0)
+        if self.query_fraction > 1:
+            raise DataError(f"query_fraction must be at most 1; got {self.query_fraction!r}.")
+        if self.forests > 1 and self.library != "lightgbm":
+            raise DataError(f"forests > 1 need library='lightgbm'; got {self.library!r}.")
         if not isinstance(self.options, dict):
             raise DataError(f"options of trees must be a dictionary; got {self.options!r}.")
 
     def __hash__(self) -> int:
-        return hash((self.count, self.leaves, self.rate, self.library, repr(self.options)))
+        numbers = self.count, self.leaves, self.rate, self.forests, self.noise, self.query_fraction
+        return hash((*numbers, self.library, repr(self.options)))
+
+    @property
+    def randomized(self) -> bool:
+        """Whether gradients are random or there are several forests."""
+        return self.forests > 1 or self.noise > 0 or self.query_fraction < 1
 
     def grow(
         self,
@@ -212,10 +241,16 @@ class LightGBM:
 
     @staticmethod
     def params(trees: Trees, seed: int, threads: int) -> dict[str, Untyped]:
+        several: dict[str, Untyped] = {}
+        if trees.forests > 1:
+            several["num_class"] = trees.forests
+            if not FEATURE_FRACTION_NAMES & trees.options.keys():
+                several["feature_fraction"] = FEATURE_FRACTION
         return {
             "objective": "none", "verbosity": -1, "seed": seed, "num_threads": threads,
             "deterministic": True, "force_row_wise": True, "num_leaves": trees.leaves,
-            "learning_rate": trees.rate, "min_data_in_leaf": trees.min_docs, **trees.options,
+            "learning_rate": trees.rate, "min_data_in_leaf": trees.min_docs,
+            **several, **trees.options,
         }  # fmt: skip
 
     @classmethod
@@ -231,9 +266,23 @@ class LightGBM:
     ) -> tuple[Untyped, int]:
         lightgbm = import_lightgbm()
         params = cls.params(trees, seed, threads)
-        data = lightgbm.Dataset(X, np.zeros(X.shape[0]), params=params, free_raw_data=False)
         step = {"fobj": lambda scores, _: derivatives(np.asarray(scores, np.float64))}
+        if trees.forests > 1:
+            # LightGBM grows the forests as classes.  Its scores are those of a forest divided by
+            # the number of forests, so that their sum is the average.
+            params["learning_rate"] /= trees.forests
+            step = {"fobj": lambda scores, _: cls.forest_derivatives(derivatives, scores)}
+        data = lightgbm.Dataset(X, np.zeros(X.shape[0]), params=params, free_raw_data=False)
         return cls.boost(lightgbm.Booster(params, data), data, valid, trees.count, progress, step)
+
+    @staticmethod
+    def forest_derivatives(derivatives: ScoreDerivatives, scores: Array) -> tuple[Floats, Floats]:
+        """Return the gradients and the curvatures of all forests, a column per forest."""
+        gradients, curvatures = np.empty(scores.shape), np.empty(scores.shape)
+        for forest in range(scores.shape[1]):
+            member = np.asarray(scores[:, forest], np.float64) * scores.shape[1]
+            gradients[:, forest], curvatures[:, forest] = derivatives(member)
+        return gradients, curvatures
 
     @staticmethod
     def boost(
@@ -263,7 +312,10 @@ class LightGBM:
 
     @staticmethod
     def text(booster: Untyped, count: int) -> str:
-        return str(booster.model_to_string(num_iteration=count))
+        text = str(booster.model_to_string(num_iteration=count))
+        for name in ("num_class", "num_tree_per_iteration"):  # the trees of all forests are summed
+            text = re.sub(rf"^{name}=\d+$", f"{name}=1", text, count=1, flags=re.MULTILINE)
+        return text
 
     @staticmethod
     def is_complete(text: str) -> bool:
@@ -406,7 +458,8 @@ def _valid_scores(booster: Untyped) -> Floats:
     captured: list[Floats] = []
 
     def capture(scores: Floats, _: Untyped) -> tuple[str, float, bool]:
-        captured.append(np.array(scores, np.float64))
+        forests = scores.sum(axis=1) if scores.ndim == 2 else scores
+        captured.append(np.array(forests, np.float64))
         return "", 0.0, True
 
     booster.eval_valid(capture)

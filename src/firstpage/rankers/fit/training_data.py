@@ -27,6 +27,7 @@ from firstpage.rankers.trees.growth import (
     LambdaRankGrowth,
     LambdaRankOptions,
     LossGrowth,
+    Randomness,
     identity,
 )
 from firstpage.scorers.linear import LinearScoring
@@ -393,7 +394,8 @@ class InMemory:
         return ranker._begin(pool, ranker._terms(training, pool), scores)
 
     def loss_growth(self, trees: Trees, loss: Loss, options: GrowthOptions) -> Growth:
-        gradients = Gradients(loss, self.truth, self.weights, self.query_weights)
+        randomness = Randomness(trees.noise, trees.query_fraction, options.seed)
+        gradients = Gradients(loss, self.truth, self.weights, self.query_weights, randomness)
         return LossGrowth(trees, self.data.X, gradients, options)
 
     def lambdarank_growth(

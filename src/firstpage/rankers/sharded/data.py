@@ -59,6 +59,10 @@ ON_A_CLUSTER = (
     "over shards, trees are grown by LightGBM on a Dask cluster (engine='dask://..'); on one "
     "machine, or with XGBoost, they grow in memory: read the data with fp.read."
 )
+ONE_FOREST = (
+    "over shards, trees have one forest, no noise and all queries; leave forests, noise and "
+    "query_fraction out, or read the data with fp.read."
+)
 IN_MEMORY = "{} trains on data in memory, not on shards; read them with fp.read, or use {}."
 SINGLE_QUERIES = (
     "n-slack visits single queries, which needs data in memory; over shards, use 'cutting plane' "
@@ -283,3 +287,5 @@ def check_trees(engine: Engine, trees: Trees) -> None:
     """Raise an error unless trees are grown by LightGBM on a cluster."""
     if engine.client is None or trees.library != "lightgbm":
         raise DataError(ON_A_CLUSTER)
+    if trees.randomized:
+        raise DataError(ONE_FOREST)

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from scipy.special import ndtri
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
+from firstpage.kernels.hashing import random_words
 from firstpage.losses.loss import Loss
 from firstpage.rankers.fit.checks import check_labels
 from firstpage.scorers.trees import LightGBM, TreeCallback, Trees, import_lightgbm, library_errors
@@ -26,6 +28,46 @@ LibraryData = Any
 """A LightGBM Dataset, an XGBoost DMatrix, or an array of theirs."""
 
 
+@dataclass(frozen=True)
+class Randomness:
+    """Random numbers of each call of the gradients, the same for any number of threads.
+
+    Attributes
+    ----------
+    noise : float
+        The standard deviation of the noise of a score.
+    query_fraction : float
+        The probability that a query counts.
+    seed : int
+        The seed.
+    """
+
+    noise: float = 0.0
+    query_fraction: float = 1.0
+    seed: int = 0
+
+    def score_noise(self, rows: int, call: int) -> Floats | float:
+        """Return the noise of each score; 0 without noise."""
+        if self.noise == 0:
+            return 0.0
+        return np.asarray(self.noise * ndtri(self._uniform(rows, call, 0)), np.float64)
+
+    def queries(self, count: int, call: int) -> Floats:
+        """Return 1 for each query that counts and 0 for the others; at least one counts."""
+        if self.query_fraction == 1:
+            return np.ones(count)
+        uniform = self._uniform(count, call, 1)
+        limit = max(self.query_fraction, float(uniform.min(initial=1.0)))
+        return np.asarray(uniform <= limit, np.float64)
+
+    def _uniform(self, count: int, call: int, stream: int) -> Floats:
+        """Return numbers above 0 and below 1."""
+        start = np.random.SeedSequence([self.seed, call, stream]).generate_state(1, np.uint64)
+        words = np.empty(count, np.uint64)
+        random_words(start.astype(np.uint64), np.array([0, count]), words)
+        return ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+
+
 class Gradients:
     """The gradient and the curvature of the summed loss with respect to each score.
 
@@ -34,6 +76,10 @@ class Gradients:
     approximation is valid for about one unit: such trees fit noise.  Therefore the curvature is
     never less than the absolute gradient, and no leaf steps further than 1 (times the learning
     rate).  Quadratic losses do not need this.
+
+    With `randomness`, each call adds normal noise to the scores, so that the gradient is an
+    estimate without bias of that of the expected loss at scores with such noise; and it leaves out
+    some of the queries, whose gradients and curvatures are then 0.
     """
 
     def __init__(
@@ -42,6 +88,7 @@ class Gradients:
         truth: Truth,
         weights: Floats | None = None,
         query_weights: Floats | None = None,
+        randomness: Randomness | None = None,
     ) -> None:
         target = loss.target(truth, weights)
         rows = len(truth.labels)
@@ -51,6 +98,7 @@ class Gradients:
         self._row_weights = (
             None if query_weights is None else np.repeat(query_weights, truth.lengths)
         )
+        self._randomness, self._lengths, self._calls = randomness, truth.lengths, 0
         self._quadratic = loss.traits.quadratic
         self._first = target.bind_slice(0, len(truth), self.scores, self.values, self.gradient)
         self._second = target.bind_curvature(0, len(truth), self.scores, self.curvature)
@@ -58,17 +106,25 @@ class Gradients:
     def __call__(self, scores: Floats) -> tuple[Floats, Floats]:
         """Return the gradient and the curvature at these scores, one per document."""
         self.scores[:] = scores
+        row_weights = self._row_weights
+        if self._randomness is not None:
+            self.scores += self._randomness.score_noise(len(scores), self._calls)
+            drawn = np.repeat(
+                self._randomness.queries(len(self._lengths), self._calls), self._lengths
+            )
+            row_weights = drawn if row_weights is None else row_weights * drawn
+            self._calls += 1
         self._first()
         self._second()
         gradient, curvature = self.gradient.copy(), self.curvature.copy()
         if not self._quadratic:
             np.maximum(curvature, np.abs(gradient), out=curvature)
-        if self._row_weights is not None:
-            gradient, curvature = gradient * self._row_weights, curvature * self._row_weights
+        if row_weights is not None:
+            gradient, curvature = gradient * row_weights, curvature * row_weights
         return gradient, curvature
 
     def mean_loss(self) -> float:
-        """Return the mean loss over queries at the last scores."""
+        """Return the mean loss over queries at the last scores, with their noise."""
         return float(self.values @ self.query_weights / self.query_weights.sum())
 
 

@@ -72,6 +72,11 @@ class LambdaMART(Ranker):
         trees = scorer_of(self.scorer)
         if not trees.additive or trees.library != "lightgbm":
             raise DataError("LambdaMART grows trees with LightGBM: scorer='trees(..)'.")
+        if trees.randomized:
+            raise DataError(
+                "LightGBM's lambdarank has one forest, no noise and all queries; leave forests, "
+                "noise and query_fraction out, or use LambdaRank(scorer='trees(..)')."
+            )
         return trees
 
     def _learn(self, request: FitRequest) -> FitResult:
