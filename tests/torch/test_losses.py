@@ -197,13 +197,14 @@ def test_autocast_changes_nothing(case: str) -> None:
 def test_a_second_derivative_is_refused(case: str) -> None:
     scores, labels, mask = example()
     x = scores.requires_grad_()
-    (gradient,) = torch.autograd.grad(module(case)(x, labels, mask), x, create_graph=True)
-    with pytest.raises(RuntimeError, match="once_differentiable"):
-        gradient.sum().backward()
+    loss = module(case)(x, labels, mask)
+    with pytest.raises(fp.DataError, match="first derivatives only"):
+        torch.autograd.grad(loss, x, create_graph=True)
 
 
 @pytest.mark.parametrize("case", FEW)
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # by PyTorch
 def test_compiled_without_graph_breaks(case: str) -> None:
     scores, labels, mask = example()
     loss = module(case)

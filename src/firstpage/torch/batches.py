@@ -209,8 +209,9 @@ class AttachGradient(torch.autograd.Function):
         return values.view_as(values)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, output: Any) -> Any:
+        if torch.is_grad_enabled() and not torch.compiler.is_compiling():  # create_graph=True
+            raise DataError("ranking losses have first derivatives only: omit create_graph=True.")
         gradient, number = ctx.saved_tensors
         factor = output.unsqueeze(-1) if number is None else output[number]
         return gradient * factor, None, None, None
