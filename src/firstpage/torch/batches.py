@@ -201,7 +201,7 @@ def _shape(tensor: Any) -> str:
 
 
 class AttachGradient(torch.autograd.Function):
-    """Values of lists whose gradient by the scores is known already."""
+    """Values of lists, or their sum, whose gradient by the scores is known already."""
 
     @staticmethod
     def forward(ctx: Any, scores: Any, values: Any, gradient: Any, number: Any) -> Any:
@@ -213,5 +213,6 @@ class AttachGradient(torch.autograd.Function):
         if torch.is_grad_enabled() and not torch.compiler.is_compiling():  # create_graph=True
             raise DataError("ranking losses have first derivatives only: omit create_graph=True.")
         gradient, number = ctx.saved_tensors
-        factor = output.unsqueeze(-1) if number is None else output[number]
-        return gradient * factor, None, None, None
+        if output.dim():  # one value per list
+            output = output.unsqueeze(-1) if number is None else output[number]
+        return gradient * output, None, None, None

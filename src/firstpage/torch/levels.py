@@ -53,6 +53,14 @@ def top_probability(top: Top, k: int) -> Tensor:
     return (k - top.above).clamp(max=top.count) / top.count
 
 
+def probabilities(key: Tensor, boundary: Tensor, k: int, dtype: torch.dtype) -> Tensor:
+    """Return the probability of each document to be in the top k; `boundary` is the label there."""
+    above, at_boundary = key > boundary, key == boundary
+    free = k - above.sum(-1, keepdim=True, dtype=dtype)
+    count = at_boundary.sum(-1, keepdim=True, dtype=dtype)
+    return torch.where(above, 1.0, at_boundary * (free / count))
+
+
 def level_bounds(labels: Tensor) -> tuple[Tensor, Tensor]:
     """Return the first and the last position of the level of each of these sorted labels."""
     n = labels.shape[-1]

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from firstpage.torch.backend import torch
 from firstpage.torch.batches import Lists
-from firstpage.torch.levels import top_documents, top_k_labels, top_probability
+from firstpage.torch.levels import probabilities, top_documents, top_k_labels
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 Result = tuple["Tensor", "Tensor"]
+MAX_SELECTED = 16  # documents up to which selecting the top is faster than sorting
 MAX_EXP_RANGE = {torch.float32: 60.0, torch.float64: 600.0}  # of exponentials that can be added
 
 
@@ -39,19 +40,22 @@ def plackett_luce(lists: Lists, k: int | None, average: bool) -> Result:
     dtype, lists = lists.scores.dtype, lists.widened()
     if not lists.key.shape[-1]:
         values, gradient = lists.scores.sum(-1), lists.scores
-    elif k is None or k >= lists.key.shape[-1]:
-        values, gradient = _full_plackett_luce(lists, average)
+    elif k is not None and k <= min(MAX_SELECTED, lists.key.shape[-1]):
+        values, gradient = _selected_plackett_luce(lists, k, average)
     else:
-        values, gradient = _top_plackett_luce(lists, k, average)
+        values, gradient = _sorted_plackett_luce(lists, k, average)
     return values.to(dtype), gradient.to(dtype)
 
 
-def _full_plackett_luce(lists: Lists, average: bool) -> Result:
+def _sorted_plackett_luce(lists: Lists, k: int | None, average: bool) -> Result:
+    """Sort all documents: O(n log n)."""
     z, _ = lists.centered()
     labels, order = lists.key.sort(dim=-1)  # ascending: sums run from the lowest label upward
     lowest = labels[:, :1] if lists.mask is None else lists.lowest
     p = (labels > lowest).to(z.dtype)
     n = labels.shape[-1]
+    if k is not None and k < n:
+        p = p * probabilities(labels, labels[:, -k].unsqueeze(-1), k, z.dtype)
     position = torch.arange(1, n + 1, device=z.device, dtype=z.dtype)
     change = labels[:, 1:] != labels[:, :-1]
     before = torch.zeros_like(z)  # documents of lower labels
@@ -80,59 +84,37 @@ def _full_plackett_luce(lists: Lists, average: bool) -> Result:
     return values, torch.empty_like(gradient).scatter_(-1, order, gradient)
 
 
-def _top_plackett_luce(lists: Lists, k: int, average: bool) -> Result:
-    """Sort only the documents above the boundary; the others enter by one sum."""
+def _selected_plackett_luce(lists: Lists, k: int, average: bool) -> Result:
+    """Select the first k documents, and add what is not above each of them: O(n k).
+
+    The k selected documents stand for the first k ranks: those of the level that crosses rank k
+    are as many as its ranks are.
+    """
     z, _ = lists.centered()
-    top = top_documents(lists.key, k, z.dtype)
-    lowest = lists.lowest
-    narrow = is_narrow(z, lists.mask)
-    # A column per document above the boundary, from the last to the first.
-    labels, index, inside = top.labels.flip(-1), top.index.flip(-1), top.inside.flip(-1)
-    boundary = labels[:, :1]
-    p = (inside & (labels > lowest)).to(z.dtype)
-    position = torch.arange(1, k + 1, device=z.device, dtype=z.dtype)
-    change = labels[:, 1:] != labels[:, :-1]
-    before = torch.zeros_like(p)
-    before[:, 1:] = change * position[:-1]
-    mass = p * (position - before.cummax(-1).values)
-    mass[:, :-1] *= change
-    undecided = (boundary > lowest).to(z.dtype)  # a boundary with documents below it
-    p_boundary = undecided * top_probability(top, k)
-    mass_boundary = undecided * (k - top.above)
+    key, lowest = lists.key, lists.lowest
+    labels = key.topk(k, dim=-1).values
+    p = probabilities(key, labels[:, -1:], k, z.dtype) * (key > lowest)
+    mass = (labels > lowest).to(z.dtype)
     if average:
-        inverse = 1 / (p.sum(-1, keepdim=True) + mass_boundary).clamp(min=1)
+        inverse = 1 / mass.sum(-1, keepdim=True).clamp(min=1)
         p, mass = p * inverse, mass * inverse
-        p_boundary, mass_boundary = p_boundary * inverse, mass_boundary * inverse
-    inner = torch.where(inside, z.gather(-1, index), -math.inf)
-    tiny, least = torch.finfo(z.dtype).tiny, torch.finfo(z.dtype).min
-    below = z.masked_fill(lists.key > boundary, -math.inf)
-    if narrow:
-        e = z.exp()
-        e_inner = inner.exp()
-        rest = below.exp().sum(-1, keepdim=True)
-        total = (e_inner.cumsum(-1) + rest).clamp_(min=tiny)
-        rest = rest.clamp(min=tiny)
-        logs, log_rest = total.log(), rest.log()
-        inverse = (mass / total).flip(-1).cumsum(-1).flip(-1)
-        inverse_rest = inverse[:, :1] + mass_boundary / rest
-        factor = top.spread(inverse.flip(-1), inverse_rest, inverse_rest)
-        gradient = e * factor
+    below = key.unsqueeze(-2) <= labels.unsqueeze(-1)  # documents that compete for each rank
+    if is_narrow(z, lists.mask):
+        e, weight = z.exp(), below.to(z.dtype)
+        total = torch.bmm(weight, e.unsqueeze(-1)).squeeze(-1)
+        if lists.mask is not None:
+            total.clamp_(min=torch.finfo(z.dtype).tiny)
+        logs = total.log()
+        inverse = torch.bmm((mass / total).unsqueeze(-2), weight).squeeze(-2)
+        gradient = e * inverse - p
     else:
-        log_rest = below.logsumexp(-1, keepdim=True)
-        both = torch.cat([log_rest, inner], -1)
-        logs = both.logcumsumexp(-1).clamp(min=least)
-        masses = torch.cat([mass_boundary, mass], -1)
-        inverse = (masses.log() - logs).flip(-1).logcumsumexp(-1).flip(-1)
-        log_rest, logs = logs[:, :1], logs[:, 1:]
-        inverse, inverse_rest = inverse[:, 1:], inverse[:, :1]
-        factor = top.spread(inverse.flip(-1), inverse_rest, inverse_rest)
-        gradient = (z + factor).exp()
-    p_all = top.spread(p.flip(-1), p_boundary, torch.zeros_like(p_boundary))
-    gradient = gradient - p_all
+        least = torch.finfo(z.dtype).min
+        logs = z.unsqueeze(-2).masked_fill(~below, -math.inf).logsumexp(-1).clamp(min=least)
+        inverse = (mass.log() - logs).unsqueeze(-1).masked_fill(~below, -math.inf).logsumexp(-2)
+        gradient = (z + inverse).exp() - p
     if lists.mask is not None:
-        z = z.clamp(min=least)
-    values = (mass * logs).sum(-1) - (p_all * z).sum(-1)
-    return values + (mass_boundary * log_rest).squeeze(-1), gradient
+        z = z.clamp(min=torch.finfo(z.dtype).min)
+    return (mass * logs).sum(-1) - (p * z).sum(-1), gradient
 
 
 def relevance(lists: Lists, k: int | None) -> Tensor:

@@ -65,35 +65,39 @@ class RankingLoss(torch.nn.Module):
             If shapes or types do not fit, there is no list, or a number is not finite.
         """
         batch = read_batch(scores, labels, mask, offsets, self.check)
-        with torch.no_grad(), torch.autocast(scores.device.type, enabled=False):
-            values, gradient = self._formula(batch.lists)
-        if scores.requires_grad and torch.is_grad_enabled():
-            if batch.position is not None:
-                gradient = gradient.flatten()[batch.position]
-            values = AttachGradient.apply(scores.to(values.dtype), values, gradient, batch.number)
-        return self._reduced(values, batch.lists.mask, weights)
+        values, gradient = self._formula(batch.lists)
+        factor = self._factor(values, batch.lists.mask, weights)
+        if factor is not None:
+            values = values * factor
+        if self.reduction != "none":
+            values = values.sum()
+        if not (scores.requires_grad and torch.is_grad_enabled()):
+            return values
+        if factor is not None:
+            gradient = gradient * (factor if factor.dim() == 0 else factor.unsqueeze(-1))
+        if batch.position is not None:
+            gradient = gradient.flatten()[batch.position]
+        number = batch.number if values.dim() else None
+        return AttachGradient.apply(scores.to(values.dtype), values, gradient, number)
 
-    def _reduced(self, values: Tensor, mask: Tensor | None, weights: Tensor | None) -> Tensor:
+    def _factor(self, values: Tensor, mask: Tensor | None, weights: Tensor | None) -> Tensor | None:
+        """Return the factor of every list, or of all, before they are added; None for 1."""
         if weights is not None:
             if not isinstance(weights, torch.Tensor) or weights.shape != values.shape:
                 shape = tuple(weights.shape) if isinstance(weights, torch.Tensor) else "no tensor"
                 raise DataError(
                     f"weights must have one number per list, {len(values)}; got {shape}."
                 )
-            weights = weights.to(values)
-            values = values * weights
-        if self.reduction == "none":
-            return values
-        total = values.sum()
-        if self.reduction == "sum":
-            return total
+            weights = weights.detach().to(values)
+        if self.reduction != "mean":
+            return weights
         if mask is None and weights is None:
-            return total / len(values)
+            return values.new_full((), 1 / len(values))
         counted = torch.ones_like(values) if weights is None else weights
         if mask is not None:
             counted = counted * mask.any(-1)
         count = counted.sum()
-        return total / torch.where(count > 0, count, 1.0)
+        return counted / torch.where(count > 0, count, 1.0)
 
     def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
         """Return one value per list, and the gradient by the scores."""
