@@ -123,12 +123,16 @@ class CrossEncoderLoss(torch.nn.Module):
         lengths = [len(texts) for texts in documents]
         if not sum(lengths):
             raise DataError("the batch is empty: there is no document.")
-        given = [len(values) for values in labels]
-        if given != lengths:
-            at = next((i for i, (n, m) in enumerate(zip(lengths, given, strict=False)) if n != m), 0)
+        if not len(queries) == len(lengths) == len(labels):
             raise DataError(
-                f"query {at} of the batch has {lengths[at]} documents and {given[at]} labels."
+                f"there must be one list of documents and one of labels per query; got "
+                f"{len(queries)} queries, {len(lengths)} and {len(labels)}."
             )
+        for at, (count, values) in enumerate(zip(lengths, labels, strict=True)):
+            if count != len(values):
+                raise DataError(
+                    f"query {at} of the batch has {count} documents and {len(values)} labels."
+                )
         pairs = [
             (query, text)
             for query, texts in zip(queries, documents, strict=True)
