@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import re
 from collections.abc import Iterator
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -18,6 +19,8 @@ ENTRY = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: : .*)?$", re.MULTILINE)
 def public_objects() -> Iterator[tuple[str, Any]]:
     """Yield every public object with the path that leads to it, namespaces included."""
     for name in fp.__all__:
+        if name == "torch" and find_spec("torch") is None:
+            continue
         value = getattr(fp, name)
         if isinstance(value, ModuleType):
             for inner in value.__all__:

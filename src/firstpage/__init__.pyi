@@ -3,6 +3,7 @@ from firstpage import dcglearn as dcglearn
 from firstpage import demo as demo
 from firstpage import labeling as labeling
 from firstpage import papers as papers
+from firstpage import torch as torch
 from firstpage.data.dataset import Dataset as Dataset
 from firstpage.data.describe import describe as describe
 from firstpage.data.folds import Fold as Fold

@@ -1,0 +1,184 @@
+"""Time of forward and backward passes of ranking losses in PyTorch, against other libraries.
+
+    python benchmarks/torch_losses.py [--device cuda] [--lists 32] [--documents 100] [--k 10]
+
+Peers are allRank and sentence-transformers, where they are installed.  Losses of allRank read
+padded scores, as ours do.  Those of sentence-transformers read texts: theirs and ours (through
+`CrossEncoderLoss`) get a model that returns stored scores, so that the loss and the handling of
+lists remain.
+
+Held equal: the same scores and labels (five grades, no padding) in float32, one thread on the CPU.
+All jobs run in turn, round after round; times are medians of the rounds.  Definitions differ:
+allRank breaks ties of labels at random, and its LambdaLoss is a sum over the batch;
+sentence-transformers takes the order of documents as given unless `respect_input_order=False`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from common import peer, show, versions
+
+import firstpage as fp
+
+Job = Callable[[], Any]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--lists", type=int, default=32)
+    parser.add_argument("--documents", type=int, default=100)
+    parser.add_argument("--k", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--threads", type=int, default=1)
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    torch.manual_seed(0)
+    scores = torch.randn(args.lists, args.documents, device=args.device)
+    labels = torch.randint(0, 5, scores.shape, device=args.device).float()
+    print(versions("torch", "allRank", "sentence-transformers"), f"device {args.device}")
+    ours = our_losses(args.k)
+    jobs = {f"firstpage {name}": padded(loss, scores, labels) for name, loss in ours.items()}
+    jobs |= allrank_jobs(scores, labels, args.k)
+    table("padded scores", jobs, args)
+    jobs = sentence_transformers_jobs(scores, labels, ours, args.k)
+    if jobs:
+        table("lists of texts, stored scores", jobs, args)
+
+
+def our_losses(k: int) -> dict[str, Any]:
+    t = fp.torch
+    pairs: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+        "ListMLE": (t.ListMLELoss, {}),
+        "ListNet": (t.ListNetLoss, {}),
+        "RankNet": (t.RankNetLoss, {}),
+        "LambdaLoss": (t.LambdaLoss, {"measure": "NDCG"}),
+        "RankCosine": (t.RankCosineLoss, {}),
+        "SquaredError": (t.SquaredErrorLoss, {}),
+        "PLRank": (t.PLRankLoss, {"measure": "NDCG"}),
+    }
+    losses = {}
+    for name, (loss, options) in pairs.items():
+        losses[name] = loss(**options)
+        losses[f"{name}, k={k}"] = loss(k=k, **options)
+    losses[f"FocusedNet, k={k}"] = t.FocusedNetLoss(k=k)
+    return losses
+
+
+def padded(loss: Callable[..., Any], scores: torch.Tensor, labels: torch.Tensor) -> Job:
+    leaf = scores.clone().requires_grad_()
+
+    def run() -> None:
+        leaf.grad = None
+        loss(leaf, labels).backward()
+
+    return run
+
+
+def allrank_jobs(scores: torch.Tensor, labels: torch.Tensor, k: int) -> dict[str, Job]:
+    losses = peer("allrank.models.losses")
+    if losses is None:
+        return {}
+
+    def with_k(**options: Any) -> Callable[..., Any]:
+        return lambda s, y: losses.lambdaLoss(s, y, **options)
+
+    scheme = "lambdaRank_scheme"
+    functions = {
+        "ListMLE": losses.listMLE,
+        "ListNet": losses.listNet,
+        "RankNet": losses.rankNet,
+        "LambdaLoss": with_k(weighing_scheme=scheme),
+        f"LambdaLoss, k={k}": with_k(weighing_scheme=scheme, k=k),
+    }
+    return {f"allRank {name}": padded(f, scores, labels) for name, f in functions.items()}
+
+
+class StoredScores(torch.nn.Module):
+    """A model in the place of a CrossEncoder, which returns its parameters as scores."""
+
+    num_labels = 1
+
+    def __init__(self, scores: torch.Tensor) -> None:
+        super().__init__()
+        self.scores = torch.nn.Parameter(scores.flatten().clone())
+        self.device = scores.device
+
+    def preprocess(self, pairs: list[Any], **options: Any) -> dict[str, Any]:
+        return {}
+
+    def forward(self, features: dict[str, Any]) -> dict[str, torch.Tensor]:
+        return {"scores": self.scores}
+
+
+def sentence_transformers_jobs(
+    scores: torch.Tensor, labels: torch.Tensor, ours: dict[str, Any], k: int
+) -> dict[str, Job]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        peers = peer("sentence_transformers.cross_encoder.losses")
+    if peers is None:
+        return {}
+    model = StoredScores(scores)
+    inputs = [["q"] * len(scores), [["d"] * scores.shape[1]] * len(scores)]
+    rows = list(labels)
+
+    def job(loss: torch.nn.Module) -> Job:
+        def run() -> None:
+            model.scores.grad = None
+            loss(inputs, rows).backward()
+
+        return run
+
+    scheme = peers.LambdaRankScheme()
+    theirs = {
+        "ListMLE": peers.ListMLELoss(model, mini_batch_size=-1, respect_input_order=False),
+        "ListMLE, order given": peers.ListMLELoss(model, mini_batch_size=-1),
+        "ListNet": peers.ListNetLoss(model, mini_batch_size=-1),
+        "RankNet": peers.RankNetLoss(model, mini_batch_size=-1),
+        "LambdaLoss": peers.LambdaLoss(model, scheme, mini_batch_size=-1),
+        f"LambdaLoss, k={k}": peers.LambdaLoss(model, scheme, k=k, mini_batch_size=-1),
+    }
+    jobs = {
+        f"firstpage {name}": job(fp.torch.CrossEncoderLoss(model, loss, mini_batch_size=-1))
+        for name, loss in ours.items()
+    }
+    return jobs | {f"sentence-transformers {name}": job(loss) for name, loss in theirs.items()}
+
+
+def table(title: str, jobs: dict[str, Job], args: argparse.Namespace) -> None:
+    """Run all jobs in turn and print their times, next to those of the peers."""
+    times: dict[str, list[float]] = {name: [] for name in jobs}
+    wait = torch.cuda.synchronize if args.device.startswith("cuda") else (lambda: None)
+    for round_number in range(args.rounds + 3):
+        for name, job in jobs.items():
+            wait()
+            start = time.perf_counter()
+            job()
+            wait()
+            if round_number >= 3:
+                times[name].append(time.perf_counter() - start)
+    medians = {name: statistics.median(values) for name, values in times.items()}
+    least = {name: min(values) for name, values in times.items()}
+    losses: dict[str, dict[str, str]] = {}
+    for name in jobs:
+        library, _, loss = name.partition(" ")
+        losses.setdefault(loss, {})[library] = f"{1e3 * medians[name]:.3f} ({1e3 * least[name]:.3f})"
+    libraries = list(dict.fromkeys(name.partition(" ")[0] for name in jobs))
+    rows = [[loss, *(found.get(library, "") for library in libraries)] for loss, found in losses.items()]
+    show(
+        f"forward and backward of {args.lists} x {args.documents}, {title}: ms, median (least)",
+        ["loss", *libraries],
+        rows,
+    )
+
+
+if __name__ == "__main__":
+    main()

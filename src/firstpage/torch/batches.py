@@ -1,0 +1,218 @@
+"""Batches of lists: checks, padding, and gradients that a formula computes with its values."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from firstpage.errors import DataError
+from firstpage.torch.backend import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class Lists(NamedTuple):
+    """A padded batch as formulas read it.
+
+    Attributes
+    ----------
+    scores : Tensor of shape (lists, length)
+        Scores, without history; padded ones are finite.
+    key : Tensor of shape (lists, length)
+        Labels, of which padded ones are -inf.
+    mask : Tensor of bool or None
+        Which documents exist; None if all do.
+    """
+
+    scores: Tensor
+    key: Tensor
+    mask: Tensor | None
+
+    @property
+    def labels(self) -> Tensor:
+        """Labels in the type of the scores; padded ones are 0."""
+        labels = self.key if self.mask is None else self.key.masked_fill(~self.mask, 0.0)
+        return labels.to(self.scores.dtype)
+
+    @property
+    def lowest(self) -> Tensor:
+        """The smallest label of each list; inf for a list without documents."""
+        if self.mask is None:
+            return self.key.amin(-1, keepdim=True)
+        return self.key.masked_fill(~self.mask, math.inf).amin(-1, keepdim=True)
+
+    @property
+    def lengths(self) -> Tensor:
+        """The number of documents of each list, in the type of the scores."""
+        if self.mask is None:
+            return self.scores.new_full(self.scores.shape[:1], self.scores.shape[1])
+        return self.mask.sum(-1).to(self.scores.dtype)
+
+    def widened(self) -> Lists:
+        """Return the lists with scores of float64, where the device has them.
+
+        Differences of exponents are rounded otherwise, and shift probabilities by more than 1e-6.
+        """
+        wide = self.scores if self.scores.device.type == "mps" else self.scores.double()
+        return self._replace(scores=wide)
+
+    def centered(self) -> tuple[Tensor, Tensor]:
+        """Return scores minus the greatest one of their list, and that one; padding is -inf."""
+        if self.mask is None:
+            top = self.scores.amax(-1, keepdim=True)
+            return self.scores - top, top
+        scores = self.scores.masked_fill(~self.mask, -math.inf)
+        top = scores.amax(-1, keepdim=True).clamp(min=torch.finfo(scores.dtype).min)
+        return scores - top, top
+
+
+class Batch(NamedTuple):
+    """The lists of a call, and how to return to the shape of its scores."""
+
+    lists: Lists
+    position: Tensor | None  # of each flat score in the padded batch, row by row; None if padded
+    number: Tensor | None  # of the list of each flat score
+
+
+def read_batch(
+    scores: Any, labels: Any, mask: Any = None, offsets: Any = None, check: bool | None = None
+) -> Batch:
+    """Check a batch and return it padded, in the type in which it is computed."""
+    _check_tensors(scores=scores, labels=labels)
+    if not scores.is_floating_point():
+        raise DataError(f"scores must be floating-point numbers; got {scores.dtype}.")
+    if labels.is_complex() or scores.is_complex():
+        raise DataError("scores and labels must be real numbers.")
+    if scores.device != labels.device:
+        raise DataError(f"scores are on {scores.device}, labels on {labels.device}.")
+    if scores.shape != labels.shape:
+        raise DataError(
+            f"scores and labels differ in shape: {_shape(scores)} and {_shape(labels)}."
+        )
+    if offsets is not None:
+        return _read_flat(scores, labels, mask, offsets, check)
+    if scores.dim() != 2:
+        raise DataError(
+            f"scores must have the shape (lists, documents), or one dimension with offsets; "
+            f"got {_shape(scores)}."
+        )
+    if not scores.shape[0]:
+        raise DataError("the batch is empty: there is no list.")
+    if mask is not None:
+        _check_tensors(mask=mask)
+        if mask.shape != scores.shape:
+            raise DataError(
+                f"scores and mask differ in shape: {_shape(scores)} and {_shape(mask)}."
+            )
+        if mask.dtype != torch.bool:
+            raise DataError(f"mask must be bool, True where there is a document; got {mask.dtype}.")
+        if mask.device != scores.device:
+            raise DataError(f"scores are on {scores.device}, the mask on {mask.device}.")
+    if _checked(check, scores):
+        _check_finite(scores, labels, mask)
+    return Batch(_lists(scores, labels, mask), None, None)
+
+
+def _read_flat(scores: Any, labels: Any, mask: Any, offsets: Any, check: bool | None) -> Batch:
+    if mask is not None:
+        raise DataError("pass either mask (padded lists) or offsets (flat scores), not both.")
+    if scores.dim() != 1:
+        raise DataError(f"with offsets, scores must have one dimension; got {_shape(scores)}.")
+    _check_tensors(offsets=offsets)
+    if offsets.dim() != 1 or offsets.is_floating_point() or offsets.dtype == torch.bool:
+        raise DataError("offsets must be integers in one dimension, one more than lists.")
+    if len(offsets) < 2:
+        raise DataError("the batch is empty: there is no list.")
+    offsets = offsets.to(scores.device, torch.int64)
+    lengths = offsets.diff()
+    first, last, shortest, longest = torch.stack(
+        [offsets[0], offsets[-1], lengths.min(), lengths.max()]
+    ).tolist()
+    if first != 0 or last != len(scores) or shortest < 0:
+        raise DataError(
+            f"offsets must ascend from 0 to the number of scores, {len(scores)}; they are from "
+            f"{first} to {last}{', and descend in between' if shortest < 0 else ''}."
+        )
+    if _checked(check, scores):
+        _check_finite(scores, labels, None)
+    rows = torch.arange(longest, device=scores.device)
+    mask = rows < lengths.unsqueeze(-1)
+    number = torch.repeat_interleave(lengths, output_size=len(scores))
+    position = torch.arange(len(scores), device=scores.device) - offsets[number]
+    position = number * longest + position
+
+    def padded(values: Any) -> Any:
+        out = values.new_zeros(len(lengths) * longest)
+        return out.index_copy_(0, position, values).view(len(lengths), longest)
+
+    return Batch(_lists(padded(scores.detach()), padded(labels), mask), position, number)
+
+
+def _lists(scores: Any, labels: Any, mask: Any) -> Lists:
+    """Return a batch in the types in which it is computed: float64 for float64, else float32.
+
+    Labels are not rounded: rounding would tie them.
+    """
+    scores = scores.detach()
+    scores = scores if scores.dtype == torch.float64 else scores.float()
+    labels = labels.detach()
+    if not labels.is_floating_point() and labels.device.type != "mps":
+        labels = labels.double()
+    elif labels.dtype != torch.float64:
+        labels = labels.float()
+    if mask is not None:
+        scores, labels = scores.masked_fill(~mask, 0.0), labels.masked_fill(~mask, -math.inf)
+    return Lists(scores, labels, mask)
+
+
+def _checked(check: bool | None, scores: Any) -> bool:
+    """Return whether numbers are checked: on the CPU by default, as others would have to wait."""
+    if torch.compiler.is_compiling():
+        return False
+    return scores.device.type == "cpu" if check is None else check
+
+
+def _check_finite(scores: Any, labels: Any, mask: Any) -> None:
+    """Raise an error for scores or labels that are not finite, outside the padding."""
+    scores, labels = scores.detach(), labels.detach()
+    if math.isfinite(float(scores.sum())) and math.isfinite(float(labels.sum())):
+        return
+    for name, values in (("score", scores), ("label", labels)):
+        bad = ~torch.isfinite(values)
+        if mask is not None:
+            bad &= mask
+        if bool(bad.any()):
+            where = bad.nonzero()[0].tolist()
+            value = float(values[tuple(where)])
+            at = f"list {where[0]}, document {where[1]}" if len(where) == 2 else f"row {where[0]}"
+            hint = "" if mask is not None else "; hide padding by mask="
+            raise DataError(f"a {name} is {value} ({at}); {name}s must be finite numbers{hint}.")
+
+
+def _check_tensors(**values: Any) -> None:
+    for name, value in values.items():
+        if not isinstance(value, torch.Tensor):
+            raise DataError(f"{name} must be a torch.Tensor; got {type(value).__name__}.")
+
+
+def _shape(tensor: Any) -> str:
+    return str(tuple(tensor.shape))
+
+
+class AttachGradient(torch.autograd.Function):
+    """Values of lists, or their sum, whose gradient by the scores is known already."""
+
+    @staticmethod
+    def forward(ctx: Any, scores: Any, values: Any, gradient: Any, number: Any) -> Any:
+        ctx.save_for_backward(gradient, number)
+        return values.view_as(values)
+
+    @staticmethod
+    def backward(ctx: Any, output: Any) -> Any:
+        if torch.is_grad_enabled() and not torch.compiler.is_compiling():  # create_graph=True
+            raise DataError("ranking losses have first derivatives only: omit create_graph=True.")
+        gradient, number = ctx.saved_tensors
+        if output.dim():  # one value per list
+            output = output.unsqueeze(-1) if number is None else output[number]
+        return gradient * output, None, None, None

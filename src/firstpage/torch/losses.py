@@ -1,0 +1,463 @@
+"""Ranking losses as modules of PyTorch."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from firstpage.errors import DataError
+from firstpage.registry import check_number
+from firstpage.torch import focused, listwise
+from firstpage.torch.backend import torch
+from firstpage.torch.batches import AttachGradient, Lists, read_batch
+from firstpage.torch.pairwise import pairwise_logistic
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Reduction = Literal["none", "mean", "sum"]
+
+
+class RankingLoss(torch.nn.Module):
+    """Base class: reads a batch, computes values and gradients by a formula, and reduces them."""
+
+    def __init__(self, k: int | None, reduction: Reduction, check: bool | None) -> None:
+        super().__init__()
+        self.k, self.reduction, self.check = k, reduction, check
+        if k is not None:
+            check_number(self, "k", 1, integer=True)
+        if reduction not in get_args(Reduction):
+            raise DataError(f"reduction must be 'none', 'mean' or 'sum'; got {reduction!r}.")
+
+    def forward(
+        self,
+        scores: Tensor,
+        labels: Tensor,
+        mask: Tensor | None = None,
+        *,
+        offsets: Tensor | None = None,
+        weights: Tensor | None = None,
+    ) -> Tensor:
+        """Return the loss of a batch of lists.
+
+        Parameters
+        ----------
+        scores : Tensor of shape (lists, documents), or (documents,) with `offsets`
+            Scores of float32, float64, bfloat16 or float16.
+        labels : Tensor of the same shape
+            Labels; larger is better, equal labels are not ordered.
+        mask : Tensor of bool of the same shape, optional
+            Where there is a document; the rest is padding, whose scores and labels may be anything.
+        offsets : Tensor of int of shape (lists + 1,), optional
+            With flat scores: list q has the documents offsets[q]:offsets[q + 1].
+        weights : Tensor of shape (lists,), optional
+            The weight of each list; none is negative.
+
+        Returns
+        -------
+        Tensor
+            One number, or one per list if `reduction` is "none".  It is float64 for scores of
+            float64, and float32 for all others.
+
+        Raises
+        ------
+        DataError
+            If shapes or types do not fit, there is no list, or a number is not finite.
+        """
+        batch = read_batch(scores, labels, mask, offsets, self.check)
+        values, gradient = self._formula(batch.lists)
+        factor = self._factor(values, batch.lists.mask, weights)
+        if factor is not None:
+            values = values * factor
+        if self.reduction != "none":
+            values = values.sum()
+        if not (scores.requires_grad and torch.is_grad_enabled()):
+            return values
+        if factor is not None:
+            gradient = gradient * (factor if factor.dim() == 0 else factor.unsqueeze(-1))
+        if batch.position is not None:
+            gradient = gradient.flatten()[batch.position]
+        number = batch.number if values.dim() else None
+        return AttachGradient.apply(scores.to(values.dtype), values, gradient, number)
+
+    def _factor(self, values: Tensor, mask: Tensor | None, weights: Tensor | None) -> Tensor | None:
+        """Return the factor of every list, or of all, before they are added; None for 1."""
+        if weights is not None:
+            if not isinstance(weights, torch.Tensor) or weights.shape != values.shape:
+                shape = tuple(weights.shape) if isinstance(weights, torch.Tensor) else "no tensor"
+                raise DataError(
+                    f"weights must have one number per list, {len(values)}; got {shape}."
+                )
+            weights = weights.detach().to(values)
+        if self.reduction != "mean":
+            return weights
+        if mask is None and weights is None:
+            return values.new_full((), 1 / len(values))
+        counted = torch.ones_like(values) if weights is None else weights
+        if mask is not None:
+            counted = counted * mask.any(-1)
+        count = counted.sum()
+        return counted / torch.where(count > 0, count, 1.0)
+
+    def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
+        """Return one value per list, and the gradient by the scores."""
+        raise AssertionError(f"{type(self).__name__} has no formula")  # every subclass has its own
+
+    def extra_repr(self) -> str:
+        """Return the parameters, as PyTorch prints them.
+
+        Returns
+        -------
+        str
+            Names and values, separated by commas.
+        """
+        names = [name for name in vars(self) if not name.startswith("_") and name != "training"]
+        return ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
+
+
+class ListMLELoss(RankingLoss):
+    """Negative log-likelihood of the true order under the Plackett-Luce model (ListMLE).
+
+    The document at each rank is chosen among all documents not yet ranked, with a probability
+    proportional to exp(score).  Documents of equal label compete for their ranks together; the
+    lowest label adds nothing.  Nothing is random.  It equals ``fp.loss("PlackettLuce")``.
+
+    Parameters
+    ----------
+    k : int, optional
+        Read only the first k ranks.  Where equal labels cross rank k, each of their documents
+        counts with the probability to be among the first k.
+    average : bool, default False
+        Take the mean over the ranks instead of their sum.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        What is returned: the mean over the lists that have a document (weighted, if there are
+        weights), the sum, or one value per list.
+    check : bool, optional
+        Whether to refuse numbers that are not finite.  By default this is done on the CPU only: on
+        a device it waits for the device.  It is never done in compiled code.
+
+    Raises
+    ------
+    DataError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Xia, Liu, Wang, Zhang and Li (2008), Listwise approach to learning to rank: theory and
+    algorithm.  Xia, Liu and Li (2009), Statistical consistency of top-k ranking.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import firstpage as fp
+    >>> scores = torch.zeros(1, 3, requires_grad=True)
+    >>> loss = fp.torch.ListMLELoss(k=1)(scores, torch.tensor([[2.0, 1.0, 0.0]]))
+    >>> round(float(loss), 3)  # log 3: the first of three documents
+    1.099
+    >>> loss.backward()
+    >>> scores.grad.round(decimals=2).tolist()
+    [[-0.67..., 0.33..., 0.33...]]
+    """
+
+    def __init__(
+        self,
+        k: int | None = None,
+        *,
+        average: bool = False,
+        reduction: Reduction = "mean",
+        check: bool | None = None,
+    ) -> None:
+        super().__init__(k, reduction, check)
+        self.average = bool(average)
+
+    def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
+        return listwise.plackett_luce(lists, self.k, self.average)
+
+
+class ListNetLoss(RankingLoss):
+    """Cross entropy of softmax distributions of labels and scores (ListNet, top-one form).
+
+    Minus the sum over documents of softmax(labels / temperature) * log softmax(scores).  It equals
+    ``fp.loss("SoftmaxCrossEntropy")``.
+
+    Parameters
+    ----------
+    k : int, optional
+        Replace the labels by the top-k labels k, k-1, .., 1, 0, .., 0; the mean over ties.
+    temperature : float, default 1.0
+        The number by which labels are divided; above 0.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        What is returned: the mean over the lists that have a document (weighted, if there are
+        weights), the sum, or one value per list.
+    check : bool, optional
+        Whether to refuse numbers that are not finite.  By default this is done on the CPU only: on
+        a device it waits for the device.  It is never done in compiled code.
+
+    Raises
+    ------
+    DataError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Cao, Qin, Liu, Tsai and Li (2007), Learning to rank: from pairwise approach to listwise
+    approach.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import firstpage as fp
+    >>> loss = fp.torch.ListNetLoss()
+    >>> round(float(loss(torch.zeros(1, 3), torch.tensor([[2.0, 1.0, 0.0]]))), 3)  # log 3
+    1.099
+    """
+
+    def __init__(
+        self,
+        k: int | None = None,
+        *,
+        temperature: float = 1.0,
+        reduction: Reduction = "mean",
+        check: bool | None = None,
+    ) -> None:
+        super().__init__(k, reduction, check)
+        self.temperature = temperature
+        check_number(self, "temperature", above=0)
+
+    def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
+        return listwise.softmax_cross_entropy(lists, self.k, self.temperature)
+
+
+class RankCosineLoss(RankingLoss):
+    """Cosine distance of scores and labels (RankCosine): (1 - cosine(scores, labels)) / 2.
+
+    It equals ``fp.loss("Cosine")``.  Adding a constant to all scores changes it.
+
+    Parameters
+    ----------
+    k : int, optional
+        Replace the labels by the top-k labels k, k-1, .., 1, 0, .., 0; the mean over ties.
+    floor : float, default 1e-6
+        The least length of a vector of scores; shorter ones are divided by this.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        What is returned: the mean over the lists that have a document (weighted, if there are
+        weights), the sum, or one value per list.
+    check : bool, optional
+        Whether to refuse numbers that are not finite.  By default this is done on the CPU only: on
+        a device it waits for the device.  It is never done in compiled code.
+
+    Raises
+    ------
+    DataError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Qin, Zhang, Tsai, Wang, Liu and Li (2008), Query-level loss functions for information retrieval.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import firstpage as fp
+    >>> loss = fp.torch.RankCosineLoss()
+    >>> scores = torch.tensor([[-4.0, -2.0, 0.0]])
+    >>> round(float(loss(scores, torch.tensor([[2.0, 1.0, 0.0]]))), 3)  # the opposite direction
+    1.0
+    """
+
+    def __init__(
+        self,
+        k: int | None = None,
+        *,
+        floor: float = 1e-6,
+        reduction: Reduction = "mean",
+        check: bool | None = None,
+    ) -> None:
+        super().__init__(k, reduction, check)
+        self.floor = floor
+        check_number(self, "floor", above=0)
+
+    def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
+        return listwise.cosine(lists, self.k, self.floor)
+
+
+class SquaredErrorLoss(RankingLoss):
+    """Half the squared difference of score and label, averaged over the documents of a list.
+
+    It equals ``fp.loss("SquaredError")``.
+
+    Parameters
+    ----------
+    k : int, optional
+        Replace the labels by the top-k labels k, k-1, .., 1, 0, .., 0; the mean over ties.
+    average : bool, default True
+        Take the mean over the documents of a list; False takes their sum.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        What is returned: the mean over the lists that have a document (weighted, if there are
+        weights), the sum, or one value per list.
+    check : bool, optional
+        Whether to refuse numbers that are not finite.  By default this is done on the CPU only: on
+        a device it waits for the device.  It is never done in compiled code.
+
+    Raises
+    ------
+    DataError
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import firstpage as fp
+    >>> loss = fp.torch.SquaredErrorLoss(average=False)
+    >>> float(loss(torch.zeros(1, 3), torch.tensor([[2.0, 1.0, 0.0]])))  # (4 + 1) / 2
+    2.5
+    """
+
+    def __init__(
+        self,
+        k: int | None = None,
+        *,
+        average: bool = True,
+        reduction: Reduction = "mean",
+        check: bool | None = None,
+    ) -> None:
+        super().__init__(k, reduction, check)
+        self.average = bool(average)
+
+    def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
+        return listwise.squared_error(lists, self.k, self.average)
+
+
+class RankNetLoss(RankingLoss):
+    """Logistic loss of document pairs (RankNet).
+
+    The sum over pairs, u better than v, of log(1 + exp(s_v - s_u)).  It equals
+    ``fp.loss("PairwiseLogistic")``.  Time and memory are proportional to the documents that can be
+    the better ones of a pair, times all: O(n k) with `k`, O(n^2) without.  Compiled code, and
+    devices for up to four million pairs, take all pairs.
+
+    Parameters
+    ----------
+    k : int, optional
+        Take only pairs whose better document is among the first k.  Where equal labels cross rank
+        k, each of their documents counts with the probability to be among the first k.
+    pairs : {"all", "cross"}, default "all"
+        "all" takes all of these pairs; "cross" only those whose better document is among the first
+        k and whose worse one is not.  Without `k`, cross pairs are those between documents of
+        positive label and the others.
+    average : bool, default False
+        Take the mean over the pairs of a list instead of their sum.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        What is returned: the mean over the lists that have a document (weighted, if there are
+        weights), the sum, or one value per list.
+    check : bool, optional
+        Whether to refuse numbers that are not finite.  By default this is done on the CPU only: on
+        a device it waits for the device.  It is never done in compiled code.
+
+    Raises
+    ------
+    DataError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Burges et al. (2005), Learning to rank using gradient descent.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import firstpage as fp
+    >>> loss = fp.torch.RankNetLoss()
+    >>> round(float(loss(torch.zeros(1, 3), torch.tensor([[2.0, 1.0, 0.0]]))), 3)  # 3 log 2
+    2.079
+    """
+
+    def __init__(
+        self,
+        k: int | None = None,
+        *,
+        pairs: Literal["all", "cross"] = "all",
+        average: bool = False,
+        reduction: Reduction = "mean",
+        check: bool | None = None,
+    ) -> None:
+        super().__init__(k, reduction, check)
+        if pairs not in ("all", "cross"):
+            raise DataError(f"pairs must be 'all' or 'cross'; got {pairs!r}.")
+        self.pairs, self.average = pairs, bool(average)
+
+    def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
+        return pairwise_logistic(lists, self.k, self.pairs == "cross", self.average)
+
+
+class FocusedNetLoss(RankingLoss):
+    """The order inside the top k, and the top k above the rest (FocusedNet).
+
+    beta * cross entropy of the permutations of the top k + (1 - beta) * logistic loss of the pairs
+    of the top k with the rest.  Both are 1 where all scores are equal, and 0 at best.  Where labels
+    are tied inside the top k, or k is above 12, top-one probabilities replace the permutations.  It
+    equals ``fp.loss("Focused")``.
+
+    Parameters
+    ----------
+    k : int, default 10
+        The depth of the top.
+    beta : float, default 0.5
+        The weight of the order inside the top, from 0 to 1.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        What is returned: the mean over the lists that have a document (weighted, if there are
+        weights), the sum, or one value per list.
+    check : bool, optional
+        Whether to refuse numbers that are not finite.  By default this is done on the CPU only: on
+        a device it waits for the device.  It is never done in compiled code.
+
+    Raises
+    ------
+    DataError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Niu, Guo, Lan and Cheng (2012), Top-k learning to rank: labeling, ranking and evaluation.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import firstpage as fp
+    >>> loss = fp.torch.FocusedNetLoss(k=2)
+    >>> round(float(loss(torch.zeros(1, 4), torch.tensor([[2.0, 1.0, 0.0, 0.0]]))), 3)
+    1.0
+    """
+
+    def __init__(
+        self,
+        k: int = 10,
+        *,
+        beta: float = 0.5,
+        reduction: Reduction = "mean",
+        check: bool | None = None,
+    ) -> None:
+        super().__init__(k, reduction, check)
+        check_number(self, "k", 1, integer=True)
+        self.beta = beta
+        check_number(self, "beta", 0)
+        if beta > 1:
+            raise DataError(f"beta must be from 0 to 1; got {beta}.")
+        tables: tuple[Any, ...] = (None, None, None)
+        if beta > 0 and focused.supports_permutations(k):
+            tables = focused.permutation_tables(k)
+        for name, table in zip(("_reach", "_entropy", "_span"), tables, strict=True):
+            self.register_buffer(name, table, persistent=False)
+
+    def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
+        assert self.k is not None
+        values, gradient = lists.scores.new_zeros(()), lists.scores.new_zeros(())
+        if self.beta > 0:
+            tables = None if self._reach is None else (self._reach, self._entropy, self._span)
+            part, part_gradient = focused.top_list(lists, self.k, tables)
+            values, gradient = self.beta * part, self.beta * part_gradient
+        if self.beta < 1:
+            weight = (1 - self.beta) / math.log(2)
+            part, part_gradient = pairwise_logistic(lists, self.k, cross=True, average=True)
+            values, gradient = values + weight * part, gradient + weight * part_gradient
+        return values, gradient
