@@ -96,7 +96,7 @@ def test_top_labels_are_the_greatest_in_descending_order(lists, depth: int) -> N
     sizes = np.minimum(np.diff(offsets), depth)
     best_offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     best = np.empty(int(best_offsets[-1]))
-    top_labels(values, offsets, best_offsets, best)
+    top_labels(values, offsets, np.empty(4, np.int64), best_offsets, best)
     for q, group in enumerate(lists):
         labels = best[best_offsets[q] : best_offsets[q + 1]]
         assert labels.tolist() == sorted(map(float, group), reverse=True)[:depth]

@@ -9,31 +9,89 @@ import numpy as np
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError
 from firstpage.kernels import sorting as kernel
-from firstpage.types import Bools, Floats, Ints, Words
+from firstpage.types import AnyWords, Bools, Floats, Ints, Words
+
+FEW_DOCUMENTS = 1024  # so few are sorted faster by one kernel than by NumPy and two kernels
+LONG_LIST = 1 << 14  # in longer lists, words of 32 bits have too few bits for the cells of scores
 
 
-def _workspace(offsets: Ints) -> tuple[Words, Words, Ints]:
-    size = int(np.diff(offsets).max(initial=0))
+def _workspace(size: int) -> tuple[Words, Words, Ints]:
     return np.empty(size, np.uint64), np.empty(size, np.uint64), np.empty(size, np.int64)
+
+
+def _sorted_words(values: Floats, offsets: Ints, lengths: Ints) -> tuple[AnyWords, Ints]:
+    """Return rows of words in the order of the documents, and where each group's row begins.
+
+    NumPy sorts rows of equal width together; groups are padded to few different widths.
+    """
+    longest = int(lengths.max())
+    if longest == lengths.min():
+        widths, starts = lengths, offsets[:-1]
+        blocks = [[0, len(lengths), longest]]
+    else:
+        step = np.exp2(np.floor(np.log2(np.maximum(lengths, 16))) - 3).astype(np.int64)
+        widths = -(-lengths // step) * step  # at most an eighth is padding, beyond 16 documents
+        by_width = np.argsort(widths, kind="stable")
+        different, counts = np.unique(widths, return_counts=True)
+        starts = np.empty(len(widths), np.int64)
+        starts[by_width] = np.cumsum(widths[by_width]) - widths[by_width]
+        firsts = np.cumsum(different * counts) - different * counts
+        blocks = np.stack([firsts, counts, different], axis=1).tolist()
+    words = np.empty(int(widths.sum()), np.uint64 if longest > LONG_LIST else np.uint32)
+    kernel.pack_cells(values, values.view(np.uint64), offsets, starts, widths, words)
+    for start, count, width in blocks:
+        words[start : start + count * width].reshape(count, width).sort(axis=1)
+    return words, starts
 
 
 def sort_groups(values: Floats, offsets: Ints) -> tuple[Ints, Floats]:
     """Return the rows of each group by descending value (stable), and the sorted values."""
     values = np.ascontiguousarray(values, np.float64)
     order, keys = np.empty(len(values), np.int64), np.empty(len(values))
-    kernel.rank(values, values.view(np.uint64), offsets, *_workspace(offsets), order, keys)
+    lengths = np.diff(offsets)
+    longest = int(lengths.max(initial=0))
+    if len(values) <= FEW_DOCUMENTS:
+        kernel.rank(values, values.view(np.uint64), offsets, *_workspace(longest), order, keys)
+    else:
+        words, starts = _sorted_words(values, offsets, lengths)
+        workspace = np.empty(len(values), np.int64)
+        kernel.unpack_order(values, offsets, starts, words, workspace, order, keys)
     return order, keys
 
 
 def labels_by_score(scores: Floats, labels: Floats, offsets: Ints) -> tuple[Floats, Ints, int]:
     """Return the labels by descending score, tie lengths at each tie's start, and their maximum."""
-    words, other_words, indices = _workspace(offsets)
-    sorted_labels, tie_lengths = np.empty(len(scores)), np.empty(len(scores), np.int64)
-    longest = kernel.rank_labels(
-        scores, scores.view(np.uint64), labels, offsets,
-        np.empty_like(indices), words, other_words, indices, sorted_labels, tie_lengths,
+    ranked, tie_lengths = np.empty(len(scores)), np.empty(len(scores), np.int64)
+    lengths = np.diff(offsets)
+    longest = int(lengths.max(initial=0))
+    items = np.empty(longest, np.int64)
+    if len(scores) <= FEW_DOCUMENTS:
+        longest_tie = kernel.rank_labels(
+            scores, scores.view(np.uint64), labels, offsets, items, *_workspace(longest), ranked,
+            tie_lengths,
+        )  # fmt: skip
+    else:
+        words, starts = _sorted_words(scores, offsets, lengths)
+        longest_tie = kernel.unpack_labels(
+            scores, labels, offsets, starts, words, items, np.empty_like(items), ranked,
+            tie_lengths,
+        )  # fmt: skip
+    return ranked, tie_lengths, longest_tie
+
+
+def top_rows(scores: Floats, offsets: Ints, depth: int) -> tuple[Ints, Ints]:
+    """Return rows, with new offsets, that contain the first `depth` ranks of each group.
+
+    All rows that are tied with one of them are contained too; rows are in file order.
+    """
+    groups = 16 if depth <= 10 else -(-8 * depth // 40) * 8
+    rows, ends = np.empty(len(scores) + 1, np.int64), np.zeros(len(offsets), np.int64)
+    maxima, items = np.empty(groups), np.empty(groups, np.int64)
+    kernel.select_top(
+        scores, offsets, depth, groups, maxima, maxima.view(np.uint64), items, *_workspace(groups),
+        rows, ends[1:],
     )  # fmt: skip
-    return sorted_labels, tie_lengths, longest
+    return rows[: ends[-1]], ends
 
 
 def offsets_from_lengths(lengths: Iterable[int] | Ints | Bools) -> Ints:

@@ -1,10 +1,14 @@
-"""Sort the documents of each query by score: stable, exact, and without branches.
+"""Sort the documents of each query by score: stable and exact.
 
-Sorting dominates the time of an evaluation.  Moving scores and document indices separately costs
-twice, and branches on random scores cannot be predicted.  Therefore the leading bits of a score,
-mapped so that they compare as unsigned integers, and the index of the document in the remaining
-bits form one word; these words are distinct and are merged without branches.  Documents whose
-leading bits are equal are sorted by their full scores afterwards.
+Moving scores and document indices separately costs twice, and branches on random scores cannot be
+predicted.  Therefore leading bits of a score and the index of the document in the remaining bits
+form one word, and words are sorted without branches.  Documents whose leading bits are equal are
+sorted by their full scores afterwards.
+
+Two sorts share this idea.  `pack_cells` makes words for NumPy's `sort`, which uses the vector units
+of the machine: of 32 bits for most lists, which it sorts two to four times faster than those of 64
+bits.  `firstpage.data.groups` calls it for many lists at once.  `sort_down` sorts one list inside a
+kernel, by merging words of 64 bits.
 """
 
 from __future__ import annotations
@@ -12,20 +16,25 @@ from __future__ import annotations
 import numpy as np
 
 from firstpage.kernels.compiler.decorators import kernel, subroutine
-from firstpage.types import Bytes, Floats, Ints, Words
+from firstpage.types import AnyWords, Bytes, Floats, Ints, Words
 
 RUN = 8  # merge sort starts from sorted runs of this length
 ZERO, ONE, SIGN, S63 = np.uint64(0), np.uint64(1), np.uint64(1 << 63), np.uint64(63)
+WORD = np.uint64(64)  # bits
+
+
+@subroutine
+def ordered_bits(u: np.uint64) -> np.uint64:
+    """Return the bits of a score as a word that compares as the score does; -0.0 is 0.0."""
+    u = ZERO if u == SIGN else u
+    return u ^ (SIGN | (ZERO - (u >> S63)))
 
 
 @subroutine
 def pack(bits: Words, lo: int, size: int, mask: np.uint64, words: Words) -> None:
     """Write words that sort like the scores; among equal scores the first document is greatest."""
     for i in range(size):
-        u = bits[lo + i]
-        u = ZERO if u == SIGN else u  # -0.0 is 0.0
-        u = u ^ (SIGN | (ZERO - (u >> S63)))
-        words[i] = (u & ~mask) | (mask - np.uint64(i))
+        words[i] = (ordered_bits(bits[lo + i]) & ~mask) | (mask - np.uint64(i))
 
 
 @subroutine
@@ -198,6 +207,29 @@ def rank(
             keys[i] = scores[order[i]]
 
 
+@subroutine
+def write_ranked(
+    scores: Floats,
+    labels: Floats,
+    lo: int,
+    hi: int,
+    items: Ints,
+    ranked: Floats,
+    block: Ints,
+) -> int:
+    """Write the labels of sorted items and the sizes of ties; return the longest."""
+    longest, start = 1, 0
+    for i in range(hi - lo):
+        ranked[lo + i] = labels[items[i]]
+        block[lo + i] = 1
+    for i in range(1, hi - lo + 1):
+        if i == hi - lo or scores[items[i]] != scores[items[start]]:
+            block[lo + start] = i - start
+            longest = max(longest, i - start)
+            start = i
+    return longest
+
+
 @kernel
 def rank_labels(
     scores: Floats,
@@ -218,18 +250,262 @@ def rank_labels(
     longest = 1
     for q in range(offsets.size - 1):
         lo, hi = offsets[q], offsets[q + 1]
-        may_tie = sort_down(scores, bits, lo, hi, items, words, word_workspace, workspace)
-        for i in range(hi - lo):
-            ranked[lo + i] = labels[items[i]]
-            block[lo + i] = 1
-        if may_tie:
-            start = 0
-            for i in range(1, hi - lo + 1):
-                if i == hi - lo or scores[items[i]] != scores[items[start]]:
-                    block[lo + start] = i - start
-                    longest = max(longest, i - start)
-                    start = i
+        sort_down(scores, bits, lo, hi, items, words, word_workspace, workspace)
+        longest = max(longest, write_ranked(scores, labels, lo, hi, items, ranked, block))
     return longest
+
+
+# --- words that NumPy sorts
+
+
+@subroutine
+def index_bits(size: int) -> int:
+    """Return the number of bits for the indices of `size` documents."""
+    bits: int = np.int64(0)
+    while (np.int64(1) << bits) < size:
+        bits += 1
+    return bits
+
+
+@subroutine
+def cell_scale(scores: Floats, lo: int, size: int, last_cell: float) -> tuple[float, float]:
+    """Return the greatest score and the number of cells per unit; 0 cells if none suit.
+
+    Cells of equal width suit scores whose range is a few standard deviations.
+    """
+    top, top1, low, low1 = -np.inf, -np.inf, np.inf, np.inf
+    total, total1, square, square1 = 0.0, 0.0, 0.0, 0.0
+    for i in range(lo, lo + size - size % 2, 2):  # two independent chains of operations
+        a, b = scores[i], scores[i + 1]
+        top, top1 = (a if a > top else top), (b if b > top1 else top1)
+        low, low1 = (a if a < low else low), (b if b < low1 else low1)
+        total, total1 = total + a, total1 + b
+        square, square1 = square + a * a, square1 + b * b
+    if size % 2:
+        a = scores[lo + size - 1]
+        top, low, total, square = max(top, a), min(low, a), total + a, square + a * a
+    top, low = max(top, top1), min(low, low1)
+    mean = (total + total1) / size
+    variance = max((square + square1) / size - mean * mean, 0.0)
+    span = top - low
+    scale = last_cell / span if span > 0.0 else np.inf
+    if not (span * span < 100.0 * variance and scale < np.inf):
+        scale = 0.0
+    return top, scale
+
+
+@kernel
+def pack_cells(
+    scores: Floats, bits: Words, offsets: Ints, starts: Ints, widths: Ints, words: AnyWords
+) -> None:
+    """Write a row of words per query, which ascend as its scores descend; ties by index.
+
+    The range of a query's scores is divided into cells: of equal width, or, if the scores have long
+    tails, into cells of their ordered bits.  A word holds the number of the cell, counted from the
+    greatest score, and the index of the document.  Scores of one cell may differ: `unpack_order`
+    and `unpack_labels` resolve this.  Query q has the row words[starts[q]:starts[q] + widths[q]],
+    filled up with the greatest word.
+    """
+    for q in range(offsets.size - 1):
+        lo, size, start = offsets[q], offsets[q + 1] - offsets[q], starts[q]
+        index_size = np.uint64(index_bits(size))
+        cell_bits = np.uint64(8 * words.itemsize) - index_size
+        scale, best = 0.0, 0.0
+        if words.itemsize == 4 and size > 0:
+            best, scale = cell_scale(scores, lo, size, float((ONE << cell_bits) - ONE - ONE))
+        if scale > 0.0:
+            for i in range(size):
+                cell = np.int64((best - scores[lo + i]) * scale)
+                words[start + i] = (np.uint64(cell) << index_size) | np.uint64(i)
+        else:
+            top, low = ZERO, ~ZERO
+            for i in range(lo, lo + size):
+                u = ordered_bits(bits[i])
+                top, low = (u if u > top else top), (u if u < low else low)
+            shift = ZERO
+            while shift + cell_bits < WORD and ((top - low) >> shift) >> cell_bits != ZERO:
+                shift += ONE
+            for i in range(size):
+                word = (top - ordered_bits(bits[lo + i])) >> shift
+                words[start + i] = (word << index_size) | np.uint64(i)
+        for i in range(size, widths[q]):
+            words[start + i] = ~ZERO
+
+
+@subroutine
+def sort_few(scores: Floats, items: Ints, lo: int, hi: int, workspace: Ints) -> None:
+    """Sort items[lo:hi] by descending score, stable: by insertion if there are few."""
+    if hi - lo > RUN:
+        ordered = 1
+        for i in range(lo + 1, hi):
+            ordered &= scores[items[i - 1]] >= scores[items[i]]
+        if not ordered:  # a tie is
+            merge_items(scores, items, lo, hi, workspace)
+        return
+    for i in range(lo + 1, hi):
+        item = items[i]
+        j = i - 1
+        while j >= lo and scores[items[j]] < scores[item]:
+            items[j + 1] = items[j]
+            j -= 1
+        items[j + 1] = item
+
+
+@subroutine
+def cell_end(words: AnyWords, at: int, end: int, bits: np.uint64) -> int:
+    """Return the end of the run of words of one cell that begins at `at`."""
+    cell = np.uint64(words[at]) >> bits
+    at += 1
+    while at < end and np.uint64(words[at]) >> bits == cell:
+        at += 1
+    return at
+
+
+@kernel
+def unpack_order(
+    scores: Floats,
+    offsets: Ints,
+    starts: Ints,
+    words: AnyWords,
+    workspace: Ints,
+    order: Ints,
+    keys: Floats,
+) -> None:
+    """Write each query's documents to `order` and their scores to `keys`, from sorted words.
+
+    `workspace` is as long as `order`.
+    """
+    for q in range(offsets.size - 1):
+        lo, hi, start = offsets[q], offsets[q + 1], starts[q]
+        bits = np.uint64(index_bits(hi - lo))
+        mask = (ONE << bits) - ONE
+        shared = 0
+        previous = ~np.uint64(words[start]) if hi > lo else ZERO
+        for i in range(hi - lo):
+            word = np.uint64(words[start + i])
+            row = np.uint64(lo) + (word & mask)
+            order[lo + i] = np.int64(row)
+            keys[lo + i] = scores[row]
+            shared |= (word ^ previous) >> bits == ZERO
+            previous = word
+        i: int = np.int64(0) if shared else hi - lo
+        while i < hi - lo:
+            after = cell_end(words, start + i, start + hi - lo, bits) - start
+            if after - i > 1:
+                sort_few(scores, order, lo + i, lo + after, workspace)
+                for j in range(lo + i, lo + after):
+                    keys[j] = scores[order[j]]
+            i = after
+
+
+@kernel
+def unpack_labels(
+    scores: Floats,
+    labels: Floats,
+    offsets: Ints,
+    starts: Ints,
+    words: AnyWords,
+    items: Ints,
+    workspace: Ints,
+    ranked: Floats,
+    block: Ints,
+) -> int:
+    """Write labels in the order of the scores and the sizes of ties, from sorted words.
+
+    Returns the length of the longest tie; `items` and `workspace` are as long as the longest query.
+    """
+    longest = 1
+    for q in range(offsets.size - 1):
+        lo, hi, start = offsets[q], offsets[q + 1], starts[q]
+        bits = np.uint64(index_bits(hi - lo))
+        mask = (ONE << bits) - ONE
+        shared = 0
+        previous = ~np.uint64(words[start]) if hi > lo else ZERO
+        for i in range(hi - lo):
+            word = np.uint64(words[start + i])
+            ranked[lo + i] = labels[np.uint64(lo) + (word & mask)]
+            block[lo + i] = 1
+            shared |= (word ^ previous) >> bits == ZERO
+            previous = word
+        i: int = np.int64(0) if shared else hi - lo
+        while i < hi - lo:  # equal scores share a cell, so ties are inside of cells
+            after = cell_end(words, start + i, start + hi - lo, bits) - start
+            if after - i > 1:
+                for j in range(i, after):
+                    items[j - i] = lo + np.int64(np.uint64(words[start + j]) & mask)
+                sort_few(scores, items, np.int64(0), after - i, workspace)
+                tie = write_ranked(scores, labels, lo + i, lo + after, items, ranked, block)
+                longest = max(longest, tie)
+            i = after
+    return longest
+
+
+@subroutine
+def kth_of_16(values: Floats, k: int) -> float:
+    """Return the k-th greatest of 16 values, by counting, for each, those that are not less."""
+    best = -np.inf
+    for i in range(16):
+        value = values[i]
+        count = 0
+        for j in range(16):
+            count += 1 if values[j] >= value else 0
+        best = value if count >= k and value > best else best
+    return best
+
+
+@kernel
+def select_top(
+    scores: Floats,
+    offsets: Ints,
+    depth: int,
+    groups: int,
+    maxima: Floats,
+    maxima_bits: Words,
+    items: Ints,
+    words: Words,
+    word_workspace: Words,
+    workspace: Ints,
+    rows: Ints,
+    ends: Ints,
+) -> None:
+    """Write rows that contain the first `depth` ranks of each query, with all of their ties.
+
+    Documents are dealt into `groups` groups.  The depth-th greatest maximum of a group is no
+    greater than the depth-th greatest score, so all documents below it are left out: about a third
+    more than `depth` remain.  Lists of at most twice as many documents are taken whole.  `maxima`,
+    its bits, and the four workspaces have the size `groups`, at least `depth`.  Rows are in file
+    order; those of query q end at ends[q].
+    """
+    at: int = np.int64(0)
+    for q in range(offsets.size - 1):
+        lo, hi = offsets[q], offsets[q + 1]
+        if hi - lo <= 2 * groups:
+            for i in range(lo, hi):
+                rows[at] = i
+                at += 1
+        else:
+            for g in range(groups):
+                maxima[g] = scores[lo + g]
+            i = lo + groups
+            while i + groups <= hi:
+                for g in range(groups):
+                    score, maximum = scores[i + g], maxima[g]
+                    maxima[g] = score if score > maximum else maximum
+                i += groups
+            for g in range(hi - i):
+                maxima[g] = max(maxima[g], scores[i + g])
+            if groups == 16:
+                least = kth_of_16(maxima, depth)
+            else:
+                sort_down(
+                    maxima, maxima_bits, np.int64(0), groups, items, words, word_workspace,
+                    workspace,
+                )  # fmt: skip
+                least = maxima[items[depth - 1]]
+            for i in range(lo, hi):
+                rows[at] = i
+                at += 1 if scores[i] >= least else 0
+        ends[q] = at
 
 
 # --- ties between documents, and the best labels of a query
@@ -341,14 +617,44 @@ def order_ties_by_id(
             i = j
 
 
+@subroutine
+def count_top_grades(
+    labels: Floats, lo: int, hi: int, counts: Ints, best: Floats, start: int, capacity: int
+) -> bool:
+    """Write the greatest labels in descending order; return False unless all are small grades."""
+    for g in range(counts.size):
+        counts[g] = 0
+    greatest = float(counts.size - 1)
+    other = 0
+    for i in range(lo, hi):
+        label = labels[i]
+        inside = (label >= 0.0) & (label <= greatest)
+        grade = np.uint64(label if inside else 0.0)
+        other |= (not inside) | (float(grade) != label)
+        counts[grade] += 1
+    if other:
+        return False
+    at, end = start, start + capacity
+    for g in range(counts.size - 1, -1, -1):
+        for _ in range(min(counts[g], end - at)):
+            best[at] = float(g)
+            at += 1
+    return True
+
+
 @kernel
-def top_labels(labels: Floats, offsets: Ints, best_offsets: Ints, best: Floats) -> None:
+def top_labels(
+    labels: Floats, offsets: Ints, counts: Ints, best_offsets: Ints, best: Floats
+) -> None:
     """Write each query's greatest labels in descending order, as many as `best_offsets` allows.
 
-    Labels are inserted into a short sorted list; most are no greater than its last one.
+    Grades below the size of `counts`, which is workspace, are counted.  Other labels are inserted
+    into a short sorted list; most are no greater than its last one.
     """
     for q in range(offsets.size - 1):
         start, capacity = best_offsets[q], best_offsets[q + 1] - best_offsets[q]
+        if count_top_grades(labels, offsets[q], offsets[q + 1], counts, best, start, capacity):
+            continue
         size, minimum = 0, -np.inf
         for i in range(offsets[q], offsets[q + 1]):
             label = labels[i]

@@ -12,9 +12,12 @@ from firstpage.measures.measure import (
     ALL,
     Convention,
     Measure,
+    Needs,
     RankedLists,
+    first_ranks,
     kernel_cutoff,
     ratio,
+    relevant_ranks,
 )
 from firstpage.types import Floats, Ints
 
@@ -34,9 +37,18 @@ class _Binary(Measure):
     def _level(self, convention: Convention) -> float:
         return float(convention.rel if self.rel is None else self.rel)
 
-    def _hits(self, lists: RankedLists, level: float, cutoffs: Ints) -> Floats:
+    def needs(self, convention: Convention) -> Needs:
+        cutoff = getattr(self, "cutoff", None)
+        return relevant_ranks(self._level(convention)) if cutoff is None else first_ranks(cutoff)
+
+    def _ties(self, lists: RankedLists, convention: Convention) -> tuple[Ints, Ints]:
+        """Return the ties that contain relevant documents, as kernels take them."""
+        cutoff = kernel_cutoff(getattr(self, "cutoff", None))
+        return lists.relevant_ties(self._level(convention), cutoff)
+
+    def _hits(self, lists: RankedLists, convention: Convention, cutoffs: Ints) -> Floats:
         out = np.empty(len(lists))
-        binary.hits(lists.labels, lists.tie_sizes, lists.offsets, level, cutoffs, out)
+        binary.hits_in_ties(*self._ties(lists, convention), cutoffs, out)
         return out
 
 
@@ -71,7 +83,7 @@ class P(_Binary):
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         assert self.cutoff is not None
         cutoffs = _same_cutoff(lists, self.cutoff)
-        return self._hits(lists, self._level(convention), cutoffs) / self.cutoff
+        return self._hits(lists, convention, cutoffs) / self.cutoff
 
 
 @dataclass(frozen=True)
@@ -99,8 +111,13 @@ class Recall(_Binary):
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         level = self._level(convention)
-        hits = self._hits(lists, level, _same_cutoff(lists, self.cutoff))
+        if self.cutoff is None:
+            return ratio(lists.retrieved_counts(level), lists.relevant_counts(level))
+        hits = self._hits(lists, convention, _same_cutoff(lists, self.cutoff))
         return ratio(hits, lists.relevant_counts(level))
+
+    def needs(self, convention: Convention) -> Needs:
+        return Needs() if self.cutoff is None else first_ranks(self.cutoff)
 
 
 @dataclass(frozen=True)
@@ -121,7 +138,7 @@ class Rprec(_Binary):
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         level = self._level(convention)
         relevant = lists.relevant_counts(level)
-        return ratio(self._hits(lists, level, relevant.astype(np.int64)), relevant)
+        return ratio(self._hits(lists, convention, relevant.astype(np.int64)), relevant)
 
 
 @dataclass(frozen=True)
@@ -148,12 +165,10 @@ class AP(_Binary):
     about: ClassVar[str] = "average precision (its mean is MAP)"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
-        level = self._level(convention)
+        relevant = lists.relevant_counts(self._level(convention))
         out = np.empty(len(lists))
-        binary.average_precision(
-            lists.labels, lists.tie_sizes, lists.offsets, level, kernel_cutoff(self.cutoff),
-            lists.relevant_counts(level), out,
-        )  # fmt: skip
+        ties, ends = self._ties(lists, convention)
+        binary.average_precision(ties, ends, kernel_cutoff(self.cutoff), relevant, out)
         return out
 
 
@@ -184,11 +199,15 @@ class RR(_Binary):
     def _first_hit(self, lists: RankedLists, convention: Convention) -> tuple[Floats, Floats]:
         """Return the reciprocal rank and the success of each query."""
         reciprocal, success = np.empty(len(lists)), np.empty(len(lists))
-        binary.first_hit(
-            lists.labels, lists.tie_sizes, lists.offsets, self._level(convention),
-            kernel_cutoff(self.cutoff), reciprocal, success,
-        )  # fmt: skip
+        cutoff = kernel_cutoff(self.cutoff)
+        ties, ends = lists.relevant_ties(self._level(convention), cutoff, first_only=True)
+        binary.first_hit(ties, ends, cutoff, reciprocal, success)
         return reciprocal, success
+
+    def needs(self, convention: Convention) -> Needs:
+        if self.cutoff is None:
+            return Needs(first_levels=frozenset([self._level(convention)]))
+        return first_ranks(self.cutoff)
 
 
 @dataclass(frozen=True)
@@ -242,10 +261,8 @@ class bpref(_Binary):
         level = self._level(convention)
         relevant = lists.relevant_counts(level)
         out = np.empty(len(lists))
-        binary.bpref(
-            lists.labels, lists.tie_sizes, lists.offsets, level, relevant,
-            lists.judged_counts - relevant, out,
-        )  # fmt: skip
+        ties, ends = lists.relevant_ties(level, ALL, judged_only=True)
+        binary.bpref(ties, ends, relevant, lists.judged_counts - relevant, out)
         return out
 
 
@@ -270,10 +287,17 @@ class Judged(Measure):
     about: ClassVar[str] = "fraction of judged documents in the first k ranks"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
-        out = np.empty(len(lists))
-        cutoffs = _same_cutoff(lists, self.cutoff)
-        binary.hits(lists.labels, lists.tie_sizes, lists.offsets, -np.inf, cutoffs, out)
-        return ratio(out, np.minimum(lists.lengths, cutoffs).astype(np.float64))
+        if self.cutoff is None:
+            judged = lists.retrieved_counts(-np.inf)
+        else:
+            cutoffs, judged = _same_cutoff(lists, self.cutoff), np.empty(len(lists))
+            ties, ends = lists.relevant_ties(-np.inf, self.cutoff)
+            binary.hits_in_ties(ties, ends, cutoffs, judged)
+        retrieved = np.minimum(lists.lengths, kernel_cutoff(self.cutoff)).astype(np.float64)
+        return ratio(judged, retrieved)
+
+    def needs(self, convention: Convention) -> Needs:
+        return Needs() if self.cutoff is None else first_ranks(self.cutoff)
 
 
 @dataclass(frozen=True)
@@ -313,6 +337,9 @@ class RBP(_Binary):
         )  # fmt: skip
         return out
 
+    def needs(self, convention: Convention) -> Needs:
+        return first_ranks(self.cutoff)
+
 
 @dataclass(frozen=True)
 class SetP(_Binary):
@@ -334,9 +361,12 @@ class SetP(_Binary):
         self, lists: RankedLists, convention: Convention
     ) -> tuple[Floats, Floats]:
         level = self._level(convention)
-        hits = self._hits(lists, level, np.full(len(lists), ALL, np.int64))
+        hits = lists.retrieved_counts(level)
         precision = ratio(hits, lists.lengths.astype(np.float64))
         return precision, ratio(hits, lists.relevant_counts(level))
+
+    def needs(self, convention: Convention) -> Needs:
+        return Needs()
 
 
 @dataclass(frozen=True)

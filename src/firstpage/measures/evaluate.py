@@ -12,7 +12,14 @@ from firstpage.data.ids import Ids
 from firstpage.data.shards.shards import Shards
 from firstpage.errors import DataError, MeasureError
 from firstpage.measures.inputs import DEFAULT_DEPTH, make_lists
-from firstpage.measures.measure import Convention, Measure, Queries, Ties, resolve_convention
+from firstpage.measures.measure import (
+    Convention,
+    Measure,
+    Queries,
+    Ties,
+    needs_of,
+    resolve_convention,
+)
 from firstpage.measures.registry import MeasureLike, measures_by_text
 from firstpage.measures.sharded import shard_values
 from firstpage.measures.significance import mean_intervals
@@ -248,7 +255,8 @@ def evaluate(
     if engine is not None:
         raise DataError("engine requires Shards (fp.read_shards); the truth is in memory.")
     depth = max((getattr(m, "cutoff", None) or 0 for m in requested.values()), default=0)
-    lists = make_lists(system, truth, resolved, qid, docid, k, name, depth or DEFAULT_DEPTH)
+    needs = needs_of(requested.values(), resolved)
+    lists = make_lists(system, truth, resolved, qid, docid, k, name, depth or DEFAULT_DEPTH, needs)
     if not len(lists):
         raise DataError("there is no query to measure.")
     values = np.array([m.values(lists, resolved) for m in requested.values()])

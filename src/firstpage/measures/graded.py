@@ -14,7 +14,9 @@ from firstpage.measures.measure import (
     AdditiveForm,
     Convention,
     Measure,
+    Needs,
     RankedLists,
+    first_ranks,
     kernel_cutoff,
     ratio,
 )
@@ -81,6 +83,7 @@ class _Discounted(Measure):
 
     def _discount(self, lists: RankedLists, convention: Convention) -> Floats:
         longest = max(int(np.diff(o).max(initial=0)) for o in (lists.offsets, lists.pool_offsets))
+        longest = min(longest, kernel_cutoff(getattr(self, "cutoff", None)))
         return discounts(self.discount or convention.discount, longest)
 
     def _dcg(
@@ -148,6 +151,9 @@ class DCG(_Discounted):
             )
         return self._dcg(lists, convention, np.zeros(len(lists)), kernel_cutoff(self.cutoff))
 
+    def needs(self, convention: Convention) -> Needs:
+        return first_ranks(self.cutoff)
+
 
 @dataclass(frozen=True)
 class NDCG(_Discounted):
@@ -183,11 +189,15 @@ class NDCG(_Discounted):
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         cutoff = kernel_cutoff(self.cutoff)
+        lists.ideal(cutoff)  # sorted once, for the greatest labels too
         dcg = self._dcg(lists, convention, lists.max_labels, cutoff)
         value = ratio(dcg, self._ideal_dcg(lists, convention, lists.max_labels, cutoff))
         if convention.strict_cutoff and self.cutoff is not None:
             value[lists.lengths < self.cutoff] = 0.0
         return value
+
+    def needs(self, convention: Convention) -> Needs:
+        return first_ranks(self.cutoff)
 
     def additive_form(self, lists: RankedLists, convention: Convention) -> AdditiveForm | None:
         if convention.strict_cutoff:
@@ -281,6 +291,9 @@ class ERR(Measure):
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         return err(lists, self.greatest_labels(lists), kernel_cutoff(self.cutoff))
 
+    def needs(self, convention: Convention) -> Needs:
+        return first_ranks(self.cutoff)
+
     def greatest_labels(self, lists: RankedLists) -> Floats:
         """Return the greatest label of the scale of each query.
 
@@ -355,6 +368,7 @@ class _TopK(Measure):
             labels=_relabeled(lists.labels, lists.offsets, best, offsets, relabel, limit),
             pool=_relabeled(lists.pool, lists.pool_offsets, best, offsets, relabel, limit),
             _counts={},
+            _ties={},
             _ideals={},
         )
 

@@ -17,8 +17,8 @@ from firstpage.data.ids import Ids
 from firstpage.data.joins import join_documents, match_queries
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError, FirstpageWarning
-from firstpage.kernels.measures.binary import hits
-from firstpage.measures.measure import Convention, RankedLists, rank_lists
+from firstpage.kernels.measures.binary import hits_in_ties
+from firstpage.measures.measure import EVERYTHING, Convention, Needs, RankedLists, rank_lists
 from firstpage.types import Floats, Ints
 
 MAX_LISTED = 5  # queries that a warning names
@@ -77,7 +77,7 @@ def unjudged_fraction(lists: RankedLists, depth: int) -> float:
     if lists.pool_rows is None or not total:
         return 0.0
     judged = np.empty(len(lists))
-    hits(lists.labels, lists.tie_sizes, lists.offsets, -np.inf, cutoffs, judged)
+    hits_in_ties(*lists.relevant_ties(-np.inf, depth), cutoffs, judged)
     return max(0.0, 1.0 - float(judged.sum()) / total)
 
 
@@ -100,16 +100,18 @@ def make_lists(
     k: int | None = None,
     name: str = "",
     depth: int = DEFAULT_DEPTH,
+    needs: Needs = EVERYTHING,
 ) -> RankedLists:
     """Rank the documents of a system and join them with the truth.
 
     Either scores with labels (arrays, a Dataset or a Truth), or a run with qrels (objects or
     dictionaries).  `k` first converts the labels to a top-k truth, with the convention's seed.  A
     warning, under the run's `name`, reports queries and documents that the run or the judgments
-    lack; documents are checked down to `depth`.
+    lack; documents are checked down to `depth`.  No more is sorted than the measures' `needs`.
     """
+    run_needs = needs | Needs(depth=depth)
     if isinstance(truth, Mapping) and isinstance(system, Mapping) and _are_plain(system, truth):
-        lists, coverage = from_dicts(system, truth, convention, k)
+        lists, coverage = from_dicts(system, truth, convention, k, run_needs)
         _warn_of_gaps(lists, coverage, convention, name or "the run", depth)
         return lists
     if isinstance(truth, Mapping):
@@ -122,7 +124,7 @@ def make_lists(
                 f"{type(system).__name__}. Plain scores go with labels and qid."
             )
         label = name or run.source or run.name or "the run"
-        lists, coverage = from_run(run, truth, convention, k)
+        lists, coverage = from_run(run, truth, convention, k, run_needs)
         _warn_of_gaps(lists, coverage, convention, label, depth)
         return lists
     if isinstance(system, (Mapping, Column)):
@@ -146,10 +148,12 @@ def make_lists(
     if order is not None:
         scores, labels = scores[order], labels[order]
         ids = None if ids is None else ids[order]
-    checked = Truth(labels, offsets, queries)  # rejects missing and infinite labels
+    checked = (
+        truth if isinstance(truth, Truth) else Truth(labels, offsets, queries)
+    )  # rejects missing and infinite labels
     if k is not None:
         checked = checked.top_k(k, convention.seed)
-    return rank_lists(scores, checked.labels, offsets, queries, convention, ids)
+    return rank_lists(scores, checked.labels, offsets, queries, convention, ids, needs=needs)
 
 
 def _column(values: Any, name: str) -> Floats:
@@ -166,7 +170,11 @@ def _column(values: Any, name: str) -> Floats:
 
 
 def from_run(
-    run: Column, qrels: Column, convention: Convention, k: int | None = None
+    run: Column,
+    qrels: Column,
+    convention: Convention,
+    k: int | None = None,
+    needs: Needs = EVERYTHING,
 ) -> tuple[RankedLists, Coverage]:
     """Join a run with judgments by query and document; return the lists and their coverage."""
     partner = match_queries(run.queries, qrels.queries)
@@ -192,13 +200,17 @@ def from_run(
     lists = _joined(
         (run.values[rows], offsets, run.docids[rows]),
         (qrels.values[pool_rows], pool_offsets, qrels.queries[measured]),
-        new_row[judged_rows[rows]], convention, k,
+        new_row[judged_rows[rows]], convention, k, needs,
     )  # fmt: skip
     return lists, coverage
 
 
 def from_dicts(
-    run: Nested, qrels: Nested, convention: Convention, k: int | None = None
+    run: Nested,
+    qrels: Nested,
+    convention: Convention,
+    k: int | None = None,
+    needs: Needs = EVERYTHING,
 ) -> tuple[RankedLists, Coverage]:
     """Join {query: {document: number}} dictionaries; return the lists and their coverage."""
     queries = [q for q in qrels if convention.queries == "judged" or q in run]
@@ -219,7 +231,7 @@ def from_dicts(
     lists = _joined(
         (_column(scores, "scores"), offsets, names),
         (_column(pool, "grades"), pool_offsets, Ids.from_values(queries)),
-        np.array(pool_rows, np.int64), convention, k,
+        np.array(pool_rows, np.int64), convention, k, needs,
     )  # fmt: skip
     missing = [query for query in qrels if query not in run]
     return lists, Coverage(missing, len(qrels), [q for q in run if q not in qrels], len(run))
@@ -240,6 +252,7 @@ def _joined(
     pool_rows: Ints,
     convention: Convention,
     k: int | None,
+    needs: Needs,
 ) -> RankedLists:
     """Rank a run that was joined with judgments.
 
@@ -259,8 +272,9 @@ def _joined(
     ids = None if docids is None else Ids.from_values(docids)
     run_labels = np.append(labels, np.nan)[pool_rows]  # row -1 selects the NaN
     return rank_lists(
-        scores, run_labels, offsets, queries, convention, ids, (labels, pool_offsets, pool_rows)
-    )
+        scores, run_labels, offsets, queries, convention, ids, (labels, pool_offsets, pool_rows),
+        needs,
+    )  # fmt: skip
 
 
 def _select_queries(offsets: Ints, queries: Ints) -> tuple[Ints, Ints]:

@@ -9,19 +9,26 @@ canonical text; it computes one number per query.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 
-from firstpage.data.groups import labels_by_score, offsets_from_lengths, sort_groups
+from firstpage.data.groups import (
+    labels_by_score,
+    offsets_from_lengths,
+    sort_groups,
+    top_rows,
+)
 from firstpage.data.ids import Ids
 from firstpage.data.truth import random_keys
 from firstpage.docstrings import inherit_sections
 from firstpage.errors import DataError, MeasureError
-from firstpage.kernels.measures.binary import count_relevant
+from firstpage.kernels.measures import binary
 from firstpage.kernels.sorting import (
     number_ties,
     order_ties_by_id,
@@ -154,6 +161,65 @@ ALL = np.iinfo(np.int64).max // 4  # a cut-off that includes every document
 MAX_PARTIAL_SORT = 64  # up to this depth the top labels are selected; beyond, all are sorted
 
 
+GRADES = 16  # labels 0 to 15 are counted, not sorted
+MAX_COUNTED = 8  # mean number of relevant documents up to which ranks are counted, not sorted
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a measure reads of a ranking, so that no more than that is sorted.
+
+    `a | b` is what both need.  The default reads no rank at all.
+
+    Attributes
+    ----------
+    depth : int
+        Number of first ranks whose documents are read; `ALL` for the entire list.
+    levels : frozenset of float
+        Smallest relevant labels for which the ranks of all relevant documents are read.
+    first_levels : frozenset of float
+        Smallest relevant labels for which the rank of the first relevant document is read.
+    """
+
+    depth: int = 0
+    levels: frozenset[float] = frozenset()
+    first_levels: frozenset[float] = frozenset()
+
+    def __or__(self, other: Needs) -> Needs:
+        return Needs(
+            max(self.depth, other.depth),
+            self.levels | other.levels,
+            self.first_levels | other.first_levels,
+        )
+
+
+EVERYTHING = Needs(depth=ALL)
+
+
+def first_ranks(cutoff: int | None) -> Needs:
+    """Return the needs of a measure that reads the ranks up to its cut-off, None meaning all."""
+    return Needs(depth=kernel_cutoff(cutoff))
+
+
+def relevant_ranks(level: float) -> Needs:
+    """Return the needs of a measure that reads the ranks of all relevant documents."""
+    return Needs(levels=frozenset([level]))
+
+
+def needs_of(measures: Iterable[Measure], convention: Convention) -> Needs:
+    """Return what measures need together."""
+    return reduce(or_, (m.needs(convention) for m in measures), Needs())
+
+
+@dataclass(frozen=True, eq=False)
+class UnsortedLists:
+    """The retrieved documents of each query in any order: scores, labels and offsets."""
+
+    scores: Floats
+    labels: Floats
+    offsets: Ints
+
+
 @dataclass(frozen=True, eq=False)
 class RankedLists:
     """The ranked documents of each query, with the judged documents to compare them with.
@@ -175,6 +241,11 @@ class RankedLists:
     pool_rows : array of int, optional
         The row of each ranked document in the pool, -1 for unjudged ones.  None: the ranked
         documents are exactly the pool.
+    depth : int, default ALL
+        Number of first ranks that the lists contain, with all documents tied with one of them;
+        `ALL` if they are complete.
+    unsorted : UnsortedLists, optional
+        All retrieved documents, where the lists are not complete.
     """
 
     queries: Ids
@@ -185,7 +256,12 @@ class RankedLists:
     pool_offsets: Ints
     pool: Floats
     pool_rows: Ints | None
+    depth: int = ALL
+    unsorted: UnsortedLists | None = None
     _counts: dict[float, Floats] = field(default_factory=dict, repr=False)
+    _ties: dict[tuple[float, bool, bool, bool], tuple[Ints, Ints]] = field(
+        default_factory=dict, repr=False
+    )
     _ideals: dict[int, tuple[Floats, Ints]] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
@@ -193,14 +269,61 @@ class RankedLists:
 
     @cached_property
     def lengths(self) -> Ints:
-        """The number of ranked documents per query."""
-        return np.diff(self.offsets)
+        """The number of retrieved documents per query."""
+        return np.diff(self.offsets if self.unsorted is None else self.unsorted.offsets)
+
+    def retrieved_counts(self, level: float) -> Floats:
+        """Return the number of retrieved documents with a label of at least `level`, per query."""
+        lists = self if self.unsorted is None else self.unsorted
+        out = np.empty(len(self))
+        binary.count_relevant(lists.labels, lists.offsets, level, out)
+        return out
+
+    def relevant_ties(
+        self, level: float, depth: int, first_only: bool = False, judged_only: bool = False
+    ) -> tuple[Ints, Ints]:
+        """Return the ties that contain relevant documents, and their ends per query.
+
+        `depth` is the number of first ranks that matter.  With `first_only`, only the first such
+        tie of a query is needed; with `judged_only`, unjudged documents are left out.  See
+        `firstpage.kernels.measures.binary`.
+        """
+        judged_only = judged_only and self.pool_rows is not None
+        listed = self.unsorted is None or depth <= self.depth
+        key = (level, listed, first_only and not listed, judged_only)
+        if key not in self._ties:
+            self._ties[key] = self._find_ties(*key)
+        return self._ties[key]
+
+    def _find_ties(
+        self, level: float, listed: bool, first_only: bool, judged_only: bool
+    ) -> tuple[Ints, Ints]:
+        ends = np.empty(len(self), np.int64)
+        if listed:
+            ties = np.empty((len(self.labels), 3), np.int64)
+            binary.ties_in_lists(
+                self.labels, self.tie_sizes, self.offsets, level, int(judged_only), ties, ends
+            )
+            return ties, ends
+        assert self.unsorted is not None
+        scores, labels, offsets = self.unsorted.scores, self.unsorted.labels, self.unsorted.offsets
+        if first_only:
+            ties = np.empty((len(self), 3), np.int64)
+            top_ties = self.relevant_ties(level, self.depth)
+            binary.first_ties(scores, labels, offsets, level, *top_ties, ties, ends)
+        else:
+            ties = np.empty((len(labels), 3), np.int64)
+            workspace = np.empty(int(self.lengths.max(initial=0)) + 1)
+            binary.ties_by_counting(
+                scores, labels, offsets, level, int(judged_only), workspace, ties, ends
+            )
+        return ties, ends
 
     def relevant_counts(self, level: float) -> Floats:
         """Return the number of judged documents with a label of at least `level`, per query."""
         if level not in self._counts:
             out = np.empty(len(self))
-            count_relevant(self.pool, self.pool_offsets, level, out)
+            binary.count_relevant(self.pool, self.pool_offsets, level, out)
             self._counts[level] = out
         return self._counts[level]
 
@@ -212,9 +335,9 @@ class RankedLists:
     @cached_property
     def max_labels(self) -> Floats:
         """The greatest label of each query's pool, at least 0."""
-        labels, offsets = self.ideal(1)
-        maxima = np.zeros(len(self))
-        maxima[np.diff(offsets) > 0] = labels
+        labels, offsets = next(iter(self._ideals.values())) if self._ideals else self.ideal(1)
+        maxima, judged = np.zeros(len(self)), np.diff(offsets) > 0
+        maxima[judged] = labels[offsets[:-1][judged]]
         return np.maximum(maxima, 0.0)
 
     def ideal(self, depth: int) -> tuple[Floats, Ints]:
@@ -230,7 +353,8 @@ class RankedLists:
             return best, self.pool_offsets
         offsets = offsets_from_lengths(np.minimum(np.diff(self.pool_offsets), depth))
         best = np.empty(int(offsets[-1]))
-        top_labels(self.pool, self.pool_offsets, offsets, best)
+        counts = np.empty(GRADES, np.int64)
+        top_labels(self.pool, self.pool_offsets, counts, offsets, best)
         return best, offsets
 
     @cached_property
@@ -239,6 +363,7 @@ class RankedLists:
 
         Judged documents that were not retrieved form one tie at the end of the list.
         """
+        assert self.unsorted is None, "the lists are not complete"
         if self.pool_rows is None:
             return self
         retrieved = np.flatnonzero(self.pool_rows >= 0)
@@ -273,18 +398,23 @@ def rank_lists(
     convention: Convention,
     docids: Ids | None = None,
     pool: tuple[Floats, Ints, Ints] | None = None,
+    needs: Needs = EVERYTHING,
 ) -> RankedLists:
     """Return the documents of each query in descending order of score, ties by the convention.
 
     `labels` may be NaN for unjudged documents; then `pool` holds all judged labels, their offsets,
-    and the row of each document among them (-1: unjudged).
+    and the row of each document among them (-1: unjudged).  No more ranks are sorted than measures
+    with these `needs` read.
     """
     _check_scores(scores, offsets, queries)
     if convention.single:
         with np.errstate(over="ignore"):
             scores = scores.astype(np.float32).astype(np.float64)
-    if convention.ties in ("average", "file") and convention.depth is None and pool is None:
-        return _rank_labels(scores, labels, offsets, queries, convention)
+    if convention.ties in ("average", "file") and convention.depth is None:
+        depth = _depth_to_sort(needs, labels, offsets, convention)
+        if pool is None or depth < ALL:
+            unsorted = UnsortedLists(scores, labels, offsets)
+            return _rank_labels(unsorted, queries, convention, pool, depth)
     order, keys = sort_groups(scores, offsets)
     if convention.ties == "docid":
         if docids is None:
@@ -312,14 +442,48 @@ def rank_lists(
     )
 
 
+def _depth_to_sort(needs: Needs, labels: Floats, offsets: Ints, convention: Convention) -> int:
+    """Return the number of first ranks to sort; `ALL` where that is cheaper, or needed."""
+    lengths = np.diff(offsets)
+    if needs.depth >= lengths.max(initial=0):
+        return ALL
+    if needs.levels or needs.first_levels:
+        if convention.ties != "average":
+            return ALL  # the ranks of relevant documents depend on the order inside ties
+        # Counting compares every relevant document with all documents of its query.
+        mean_length = float(lengths @ lengths) / len(labels)
+        sample = labels[: 1 << 16]
+        for level in needs.levels:
+            if float((sample >= level).mean()) * mean_length > MAX_COUNTED:
+                return ALL
+    return needs.depth
+
+
 def _rank_labels(
-    scores: Floats, labels: Floats, offsets: Ints, queries: Ids, convention: Convention
+    unsorted: UnsortedLists,
+    queries: Ids,
+    convention: Convention,
+    pool: tuple[Floats, Ints, Ints] | None,
+    depth: int,
 ) -> RankedLists:
-    """Rank lists for which labels are enough: no document identity, depth or pool is needed."""
+    """Rank lists for which labels are enough, without the identity of documents."""
+    scores, labels, offsets = unsorted.scores, unsorted.labels, unsorted.offsets
+    pool_labels, pool_offsets, pool_rows = (labels, offsets, None) if pool is None else pool
+    if depth < ALL:
+        rows, offsets = top_rows(scores, offsets, depth) if depth else _no_rows(offsets)
+        scores, labels = scores[rows], labels[rows]
     ordered, tie_sizes, longest = labels_by_score(scores, labels, offsets)
     if convention.ties == "file":
         tie_sizes[:], longest = 1, 1
-    return RankedLists(queries, offsets, ordered, tie_sizes, longest, offsets, labels, None)
+    return RankedLists(
+        queries, offsets, ordered, tie_sizes, longest, pool_offsets, pool_labels, pool_rows, depth,
+        unsorted if depth < ALL else None,
+    )  # fmt: skip
+
+
+def _no_rows(offsets: Ints) -> tuple[Ints, Ints]:
+    """Return no row of any query, and the offsets of that."""
+    return np.empty(0, np.int64), np.zeros_like(offsets)
 
 
 def _truncate(
@@ -336,6 +500,9 @@ def _truncate(
 
 
 def _check_scores(scores: Floats, offsets: Ints, queries: Ids) -> None:
+    with np.errstate(all="ignore"):
+        if not np.isnan(scores.sum()):  # a NaN makes the sum one
+            return
     bad = np.isnan(scores)
     if bad.any():
         row = int(np.argmax(bad))
@@ -445,6 +612,24 @@ class Measure:
             One value per query.
         """
         raise AssertionError(f"{self.name} has no values")  # every subclass overrides this
+
+    def needs(self, convention: Convention) -> Needs:
+        """Return what the measure reads of a ranking: by default everything.
+
+        A measure that reads less declares it, so that `evaluate` sorts no more than that; its
+        `values` then get lists that are complete down to this depth only.
+
+        Parameters
+        ----------
+        convention : Convention
+            Settings that the measure itself does not fix.
+
+        Returns
+        -------
+        Needs
+            Number of first ranks, and levels whose relevant documents must be found.
+        """
+        return EVERYTHING
 
     def additive_form(self, lists: RankedLists, convention: Convention) -> AdditiveForm | None:
         """Return the gains and discounts of the measure, if it is a sum over ranks.

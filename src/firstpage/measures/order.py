@@ -23,7 +23,7 @@ from firstpage.measures.measure import (
     kernel_cutoff,
     ratio,
 )
-from firstpage.types import Floats
+from firstpage.types import Floats, Ints
 
 
 def _concordance(lists: RankedLists) -> tuple[Floats, ...]:
@@ -33,6 +33,11 @@ def _concordance(lists: RankedLists) -> tuple[Floats, ...]:
     out = np.empty(4 * len(lists))
     kernel.concordance(labels, lists.tie_sizes, lists.offsets, np.empty(len(labels)), out)
     return *out.reshape(-1, 4).T, n * (n - 1) / 2
+
+
+def _counters(lists: RankedLists) -> Ints:
+    """Return workspace of kernels: an integer per document of the longest list, and one more."""
+    return np.empty(int(lists.lengths.max(initial=0)) + 1, np.int64)
 
 
 @dataclass(frozen=True)
@@ -126,7 +131,8 @@ class WKT(Measure):
         rank_discounts = discounts(convention.discount, int(judged.lengths.max(initial=0)))
         kernel.weighted_kendall(
             judged.labels, judged.tie_sizes, judged.offsets, best, judged.max_labels,
-            rank_discounts, kernel_cutoff(self.cutoff), value, total,
+            rank_discounts, kernel_cutoff(self.cutoff), np.empty(len(rank_discounts)),
+            _counters(judged), _counters(judged), value, total,
         )  # fmt: skip
         if self.norm:
             return ratio(value, total)
@@ -220,9 +226,10 @@ class _Preferences(Measure):
         """Return the weighted fraction of the decided preferences that are correct."""
         judged = lists.judged_only
         correct, decided = np.empty(len(judged)), np.empty(len(judged))
+        best, _ = judged.ideal(ALL)
         kernel.preferences(
-            judged.labels, judged.tie_sizes, judged.offsets, weight, kernel_cutoff(self.cutoff),
-            correct, decided,
+            judged.labels, judged.tie_sizes, judged.offsets, best, weight,
+            kernel_cutoff(self.cutoff), _counters(judged), _counters(judged), correct, decided,
         )  # fmt: skip
         return ratio(correct, decided)
 
@@ -317,12 +324,13 @@ class RBO(Measure):
         best, offsets = lists.ideal(ALL)
         relevant = best >= level
         relevant_offsets = offsets_from_lengths(relevant)[offsets]
+        longest = int(np.diff(relevant_offsets).max(initial=0))
         size = int(lists.lengths.max(initial=0)) + 2
         log_factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, size)))])
         out = np.empty(len(lists))
         kernel.rank_biased_overlap(
             lists.labels, lists.tie_sizes, lists.offsets, best[relevant],
-            relevant_offsets.astype(np.int64), float(self.p), kernel_cutoff(self.cutoff),
-            log_factorials, out,
+            relevant_offsets, float(self.p), kernel_cutoff(self.cutoff), log_factorials,
+            np.empty(longest + 1, np.int64), np.empty(longest + 1, np.int64), out,
         )  # fmt: skip
         return out

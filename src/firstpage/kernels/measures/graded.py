@@ -28,7 +28,15 @@ def gain_of(label: float, kind: int, max_label: float, table: Floats) -> float:
         return 0.0
     if kind == LINEAR:
         return label
-    return np.exp2(label - max_label) - np.exp2(-max_label)
+    return power_of_2(label - max_label) - power_of_2(-max_label)
+
+
+@subroutine
+def power_of_2(exponent: float) -> float:
+    """Return 2^exponent; small negative integers, the usual ones, need no call of a function."""
+    if -62.0 <= exponent <= 0.0 and exponent == np.floor(exponent):
+        return 1.0 / float(np.int64(1) << np.int64(-exponent))
+    return np.exp2(exponent)
 
 
 @kernel
@@ -47,12 +55,15 @@ def dcg(
     for q in range(offsets.size - 1):
         lo, hi = offsets[q], offsets[q + 1]
         end = min(hi, lo + cutoff)
-        total = 0.0
+        total, last, gain = 0.0, np.nan, 0.0
         i = lo
         while i < end:
             size = tie_sizes[i]
             if size == 1:
-                total += gain_of(labels[i], kind, max_label[q], table) * discount[i - lo]
+                if labels[i] != last:  # neighbors often have the same label
+                    last = labels[i]
+                    gain = gain_of(last, kind, max_label[q], table)
+                total += gain * discount[i - lo]
             else:
                 mean = 0.0
                 for j in range(i, i + size):
@@ -189,7 +200,7 @@ def mean_ndcg(
 @subroutine
 def stop_probability(label: float, max_label: float) -> float:
     """Return the probability that the user is satisfied: (2^label - 1) / 2^max_label."""
-    return np.exp2(label - max_label) - np.exp2(-max_label) if label > 0.0 else 0.0
+    return power_of_2(label - max_label) - power_of_2(-max_label) if label > 0.0 else 0.0
 
 
 @kernel

@@ -94,6 +94,37 @@ def first_not_above(ideal: Floats, lo: int, hi: int, label: float) -> int:
     return lo
 
 
+@subroutine
+def last_of_label(ideal: Floats, lo: int, hi: int, label: float) -> int:
+    """Return the first position in a descending list whose label is below `label`."""
+    while lo < hi:
+        mid = (lo + hi) // 2
+        if ideal[mid] >= label:
+            lo = mid + 1
+        else:
+            hi = mid
+    return lo
+
+
+@subroutine
+def tree_add(tree: Ints, at: int, size: int, amount: int) -> None:
+    """Add to the count at a position 0..size - 1 of a Fenwick tree."""
+    at += 1
+    while at <= size:
+        tree[at] += amount
+        at += at & -at
+
+
+@subroutine
+def tree_sum(tree: Ints, end: int) -> int:
+    """Return the sum of the counts at the positions before `end`."""
+    total = np.int64(0)
+    while end > 0:
+        total += tree[end]
+        end -= end & -end
+    return total
+
+
 @kernel
 def weighted_kendall(
     labels: Floats,
@@ -103,6 +134,9 @@ def weighted_kendall(
     max_label: Floats,
     discount: Floats,
     cutoff: int,
+    weights: Floats,
+    tree: Ints,
+    worse_above: Ints,
     out: Floats,
     total: Floats,
 ) -> None:
@@ -110,39 +144,45 @@ def weighted_kendall(
 
     A tie in the scores counts one half; documents tied in the truth get the mean of the discounts
     of their ranks.  Gains are 2^label - 1, divided by 2^max_label.  `total` receives the sum of
-    gain * discount.
+    gain * discount.  Documents ranked above are counted by label in a Fenwick tree, so the cost is
+    O(n log n); `weights`, `tree` and `worse_above` are workspace, longer than the longest query.
     """
     for q in range(offsets.size - 1):
         lo, hi = offsets[q], offsets[q + 1]
-        end = min(hi, lo + cutoff)
+        n = hi - lo
+        end = min(n, cutoff)
+        first = np.int64(0)
+        while first < n:  # the weight of each label, at its first true rank
+            last, discount_sum = first, 0.0
+            while last < n and ideal[lo + last] == ideal[lo + first]:
+                if last < end:
+                    discount_sum += discount[last]
+                last += 1
+            label = ideal[lo + first]
+            weights[first] = (
+                (np.exp2(label - max_label[q]) - np.exp2(-max_label[q]))
+                * discount_sum
+                / (last - first)
+            )
+            first = last
+        for i in range(n + 1):
+            tree[i] = 0
         value, norm = 0.0, 0.0
         i = lo
         while i < hi:
             after = i + tie_sizes[i]
             for doc in range(i, after):
-                first = first_not_above(ideal, lo, hi, labels[doc])
+                first = first_not_above(ideal, lo, hi, labels[doc]) - lo
+                worse_above[doc - i] = i - lo - tree_sum(tree, first + 1)
+            for doc in range(i, after):
+                tree_add(tree, first_not_above(ideal, lo, hi, labels[doc]) - lo, n, 1)
+            for doc in range(i, after):
+                first = first_not_above(ideal, lo, hi, labels[doc]) - lo
                 if first >= end or not labels[doc] > 0.0:
                     continue
-                last = first  # end of the true ranks of documents of this label
-                discount_sum = 0.0
-                while last < hi and ideal[last] == labels[doc]:
-                    if last < end:
-                        discount_sum += discount[last - lo]
-                    last += 1
-                weight = (
-                    (np.exp2(labels[doc] - max_label[q]) - np.exp2(-max_label[q]))
-                    * discount_sum
-                    / (last - first)
-                )
-                worse = 0.0
-                for other in range(lo, i):
-                    if labels[other] < labels[doc]:
-                        worse += 1.0
-                for other in range(i, after):
-                    if labels[other] < labels[doc]:
-                        worse += 0.5
-                value += weight * worse
-                norm += weight
+                worse = after - lo - tree_sum(tree, first + 1)  # the documents of the tie included
+                value += weights[first] * ((worse + worse_above[doc - i]) / 2.0)
+                norm += weights[first]
             i = after
         out[q] = value
         total[q] = norm
@@ -160,17 +200,16 @@ def exact_match_probability(
         i = lo
         while i < end and probability > 0.0:
             after = i + tie_sizes[i]
-            used = 0  # documents of the required label that earlier ranks took
+            available = 0  # documents of the required label that earlier ranks did not take
             for rank in range(i, min(after, end)):
                 if rank > i and ideal[rank] == ideal[rank - 1]:
-                    used += 1
-                else:
-                    used = 0
-                available = 0
-                for j in range(i, after):
-                    if labels[j] == ideal[rank]:
-                        available += 1
-                probability *= max(available - used, 0) / (after - rank)
+                    available -= 1
+                elif probability > 0.0:
+                    available = 0
+                    for j in range(i, after):
+                        if labels[j] == ideal[rank]:
+                            available += 1
+                probability *= max(available, 0) / (after - rank)
             i = after
         out[q] = probability
 
@@ -180,19 +219,28 @@ def preferences(
     labels: Floats,
     tie_sizes: Ints,
     offsets: Ints,
+    ideal: Floats,
     weight: Floats,
     cutoff: int,
+    tree: Ints,
+    counts: Ints,
     correct: Floats,
     decided: Floats,
 ) -> None:
     """Write the weight of correct preferences, and of all that the first `cutoff` ranks decide.
 
     A pair is decided if one of its documents is in the first `cutoff` ranks; its weight is
-    weight[rank of the upper one].  Both sums are expectations over the orders of ties.
+    weight[rank of the upper one].  Both sums are expectations over the orders of ties.  Documents
+    ranked above are counted by label in a Fenwick tree, so the cost is O(n log n); `tree` and
+    `counts` are workspace, longer than the longest query.
     """
     for q in range(offsets.size - 1):
         lo, hi = offsets[q], offsets[q + 1]
+        n = hi - lo
         end = min(hi, lo + cutoff)
+        for i in range(n + 1):
+            tree[i] = 0
+            counts[i] = 0
         correct_sum, decided_sum = 0.0, 0.0
         i = lo
         while i < end:
@@ -204,17 +252,22 @@ def preferences(
                 if size > 1:
                     lower = after - rank - 1
                     inside += weight[rank - lo] * 2.0 * lower / (size * (size - 1.0))
+            different = size * (size - 1.0) / 2.0  # pairs inside the tie with different labels
             for doc in range(i, after):
-                for other in range(after, hi):
-                    if labels[doc] > labels[other]:
-                        correct_sum += upper
-                        decided_sum += upper
-                    elif labels[doc] < labels[other]:
-                        decided_sum += upper
-                for other in range(doc + 1, after):
-                    if labels[doc] != labels[other]:
-                        correct_sum += inside / 2.0
-                        decided_sum += inside
+                first = first_not_above(ideal, lo, hi, labels[doc]) - lo
+                different -= counts[first]
+                counts[first] += 1
+                tree_add(tree, first, n, 1)
+            for doc in range(i, after):
+                first = first_not_above(ideal, lo, hi, labels[doc]) - lo
+                counts[first] = 0
+                last = last_of_label(ideal, lo, hi, labels[doc]) - lo
+                greater_below = first - tree_sum(tree, first)
+                smaller_below = (n - last) - (after - lo - tree_sum(tree, first + 1))
+                correct_sum += upper * smaller_below
+                decided_sum += upper * (smaller_below + greater_below)
+            correct_sum += inside / 2.0 * different
+            decided_sum += inside * different
             i = after
         correct[q] = correct_sum
         decided[q] = decided_sum
@@ -237,13 +290,33 @@ def expected_min(
     if minimum >= limit:
         return float(limit)
     log_total = log_choose(size, drawn, log_factorials)
+    mean = drawn * successes / size
+    margin = 12.0 * np.sqrt(mean * (1.0 - successes / size)) + 30.0  # beyond, less than 1e-20
     total = 0.0
-    for x in range(minimum, maximum + 1):
+    for x in range(max(minimum, int(mean - margin)), min(maximum, int(mean + margin)) + 1):
         log_ways = log_choose(successes, x, log_factorials) + log_choose(
             size - successes, drawn - x, log_factorials
         )
         total += min(x, limit) * np.exp(log_ways - log_total)
     return total
+
+
+@subroutine
+def move_tie(
+    labels: Floats,
+    start: int,
+    after: int,
+    ideal: Floats,
+    ideal_start: int,
+    size: int,
+    tree: Ints,
+    amount: int,
+) -> None:
+    """Add the relevant documents of a tie to a tree of their labels, or take them out again."""
+    for i in range(start, after):
+        first = first_not_above(ideal, ideal_start, ideal_start + size, labels[i]) - ideal_start
+        if first < size and ideal[ideal_start + first] == labels[i]:
+            tree_add(tree, first, size, amount)
 
 
 @kernel
@@ -256,42 +329,43 @@ def rank_biased_overlap(
     p: float,
     cutoff: int,
     log_factorials: Floats,
+    above: Ints,
+    tied: Ints,
     out: Floats,
 ) -> None:
     """Write the rank-biased overlap with the ideal order, divided by that of the ideal order.
 
     Depth d has weight p^(d-1); it adds the fraction of the first d documents that are in the ideal
     first d.  `ideal` holds the labels of the relevant documents in descending order; ties in it are
-    resolved in favor of the ranking.
+    resolved in favor of the ranking.  `above` and `tied` count, by label, the relevant documents
+    above the tie that contains rank d and inside of it, in Fenwick trees; they are workspace,
+    longer than the longest ideal list.
     """
     for q in range(offsets.size - 1):
         lo, hi = offsets[q], offsets[q + 1]
         ideal_start, size = ideal_offsets[q], ideal_offsets[q + 1] - ideal_offsets[q]
         depth = min(max(hi - lo, size), cutoff)
         overlap, ideal_overlap, weight = 0.0, 0.0, 1.0
+        for i in range(size + 1):
+            above[i], tied[i] = 0, 0
         start, after = lo, lo  # the run of tied scores that contains rank d
         for d in range(1, depth + 1):
             if lo + d > after and after < hi:
+                move_tie(labels, start, after, ideal, ideal_start, size, tied, -1)
+                move_tie(labels, start, after, ideal, ideal_start, size, above, 1)
                 start = after
                 after = start + tie_sizes[start]
+                move_tie(labels, start, after, ideal, ideal_start, size, tied, 1)
             in_ideal = min(d, size)
             if size > 0:
                 limit_label = ideal[ideal_start + in_ideal - 1]
-                capacity = in_ideal - (
-                    first_not_above(ideal, ideal_start, ideal_start + size, limit_label)
-                    - ideal_start
-                )
-                above_limit, at_limit, tie_above, tie_limit = 0, 0, 0, 0
-                for i in range(lo, start):
-                    if labels[i] > limit_label:
-                        above_limit += 1
-                    elif labels[i] == limit_label:
-                        at_limit += 1
-                for i in range(start, after):
-                    if labels[i] > limit_label:
-                        tie_above += 1
-                    elif labels[i] == limit_label:
-                        tie_limit += 1
+                first = first_not_above(ideal, ideal_start, ideal_start + size, limit_label)
+                first -= ideal_start
+                capacity = in_ideal - first
+                above_limit = tree_sum(above, first)
+                at_limit = tree_sum(above, first + 1) - above_limit
+                tie_above = tree_sum(tied, first)
+                tie_limit = tree_sum(tied, first + 1) - tie_above
                 drawn = min(d, hi - lo) - (start - lo)
                 shared = float(above_limit)
                 if after > start:

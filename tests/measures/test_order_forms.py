@@ -1,0 +1,96 @@
+"""Measures of order in O(n log n), against the sums over all pairs that define them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import firstpage as fp
+
+
+def pairs_weighted_kendall(scores: np.ndarray, labels: np.ndarray, cutoff: int) -> float:
+    ideal = -np.sort(-labels)
+    total = 0.0
+    for doc, label in enumerate(labels):
+        ranks = np.flatnonzero(ideal == label)
+        weight = np.sum(1 / np.log2(ranks[ranks < cutoff] + 2)) / len(ranks)
+        worse = labels < label
+        above = np.sum(worse & (scores > scores[doc])) + np.sum(worse & (scores == scores[doc])) / 2
+        total += (2.0**label - 1) * weight * above if label > 0 else 0.0
+    return total
+
+
+def pairs_ppref(scores: np.ndarray, labels: np.ndarray, cutoff: int, weighted: bool) -> float:
+    """Return the expectation over orders of ties, by the ranks that tied documents share."""
+    correct = decided = 0.0
+    order = np.argsort(-scores, kind="stable")
+    s, y = scores[order], labels[order]
+    weight = 1 / np.log2(np.arange(len(s)) + 2) if weighted else np.ones(len(s))
+    weight[cutoff:] = 0.0
+    for a in range(len(s)):
+        for b in range(a + 1, len(s)):
+            if y[a] == y[b]:
+                continue
+            tie = np.flatnonzero(s == s[a])
+            if s[a] == s[b]:
+                below = len(tie) - 1 - np.arange(len(tie))
+                pair = np.sum(weight[tie] * below) * 2 / (len(tie) * (len(tie) - 1))
+                decided += pair
+                correct += pair / 2
+            else:
+                decided += weight[tie].mean()
+                correct += weight[tie].mean() * (y[a] > y[b])
+    return correct / decided if decided else 0.0
+
+
+CASES = [(n, levels, ties) for n in (1, 2, 9, 40) for levels in (1, 2, 5, 50) for ties in (1, 4, 0)]
+
+
+@pytest.mark.parametrize(("n", "levels", "ties"), CASES)
+@pytest.mark.parametrize("cutoff", [1, 5, 100])
+def test_wkt_and_ppref_are_sums_over_pairs(n: int, levels: int, ties: int, cutoff: int) -> None:
+    rng = np.random.default_rng([n, levels, ties])
+    labels = rng.integers(0, levels, n).astype(float)
+    labels[labels > 9] /= 7  # labels that are no integers
+    scores = rng.integers(0, max(n // ties, 1), n).astype(float) if ties else rng.normal(size=n)
+    values = fp.evaluate(
+        scores, labels, qid=[1] * n,
+        measures=[f"WKT@{cutoff}", f"ppref@{cutoff}", f"nwppref@{cutoff}"],
+    ).values[:, 0]  # fmt: skip
+    assert values[0] == pytest.approx(pairs_weighted_kendall(scores, labels, cutoff), rel=1e-12)
+    assert values[1] == pytest.approx(pairs_ppref(scores, labels, cutoff, False), rel=1e-12)
+    assert values[2] == pytest.approx(pairs_ppref(scores, labels, cutoff, True), rel=1e-12)
+
+
+def rbo_of_order(labels: np.ndarray, p: float) -> float:
+    """Return the overlap of a ranking without ties, truth ties in its favor."""
+    ideal = -np.sort(-labels[labels >= 1])
+    overlap = best = 0.0
+    for d in range(1, len(labels) + 1):
+        size = min(d, len(ideal))
+        limit = ideal[size - 1]
+        room = size - np.sum(ideal > limit)
+        head = labels[:d]
+        shared = np.sum(head > limit) + min(np.sum(head == limit), room)
+        overlap += p ** (d - 1) * shared / d
+        best += p ** (d - 1) * size / d
+    return overlap / best
+
+
+@pytest.mark.parametrize("p", [0.5, 0.9, 0.99])
+def test_rbo_sums_the_overlap_of_every_depth(p: float) -> None:
+    rng = np.random.default_rng(1)
+    for levels in (2, 4, 100):
+        labels = np.append(rng.integers(0, levels, 60), 1).astype(float)
+        value = fp.evaluate(-np.arange(61.0), labels, qid=[1] * 61, measures=f"RBO(p={p})")
+        assert value.means[f"RBO(p={p})"] == pytest.approx(rbo_of_order(labels, p), rel=1e-12)
+
+
+def test_rbo_of_ties_is_the_mean_over_orders() -> None:
+    rng = np.random.default_rng(2)
+    labels = rng.integers(0, 3, 30).astype(float)
+    labels[0] = 2
+    scores = rng.integers(0, 4, 30).astype(float)
+    exact = fp.evaluate(scores, labels, qid=[1] * 30, measures="RBO")["RBO"]
+    drawn = [rbo_of_order(labels[np.lexsort((rng.random(30), -scores))], 0.9) for _ in range(4000)]
+    assert exact == pytest.approx(np.mean(drawn), abs=4 * np.std(drawn) / np.sqrt(4000))
