@@ -186,7 +186,7 @@ def test_infinite_numbers_survive_a_round_trip() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["ListNet(scorer='trees(count=3)')", "TopRank", "RankNet(solver='sgd(max_iter=2)')"]
+    "name", ["ListNet(scorer='trees(count=3)')", "RankNet(solver='sgd(max_iter=2)')"]
 )
 def test_rankers_without_checkpoints_refuse_one(tmp_path: Path, name: str) -> None:
     with pytest.raises(DataError, match=r"does not support checkpoints|do not support checkpoints"):

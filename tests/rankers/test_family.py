@@ -84,6 +84,7 @@ UNFITTED = [
     fp.TopMargin(solver="adam(rate=0.01, max_iter=20)"),
     fp.TopRank(),
     fp.TopRank(k=5, depth=10, voters=["RankNet", "ListMLE"], credit="paper"),
+    fp.TopRank(voters=["Regression", "ListNet"], credit="paper", same_depth=True, k_agg=3),
 ]
 
 

@@ -102,6 +102,7 @@ def weighted_kendall(
     ideal: Floats,
     max_label: Floats,
     discount: Floats,
+    unit_gains: int,
     cutoff: int,
     out: Floats,
     total: Floats,
@@ -109,8 +110,8 @@ def weighted_kendall(
     """Write WKT: the sum over true ranks j <= cutoff of gain * discount * (worse ones above).
 
     A tie in the scores counts one half; documents tied in the truth get the mean of the discounts
-    of their ranks.  Gains are 2^label - 1, divided by 2^max_label.  `total` receives the sum of
-    gain * discount.
+    of their ranks.  Gains are 2^label - 1, divided by 2^max_label; 1 if `unit_gains` is 1.  `total`
+    receives the sum of gain * discount.
     """
     for q in range(offsets.size - 1):
         lo, hi = offsets[q], offsets[q + 1]
@@ -121,7 +122,7 @@ def weighted_kendall(
             after = i + tie_sizes[i]
             for doc in range(i, after):
                 first = first_not_above(ideal, lo, hi, labels[doc])
-                if first >= end or not labels[doc] > 0.0:
+                if first >= end or (unit_gains == 0 and not labels[doc] > 0.0):
                     continue
                 last = first  # end of the true ranks of documents of this label
                 discount_sum = 0.0
@@ -129,11 +130,10 @@ def weighted_kendall(
                     if last < end:
                         discount_sum += discount[last - lo]
                     last += 1
-                weight = (
-                    (np.exp2(labels[doc] - max_label[q]) - np.exp2(-max_label[q]))
-                    * discount_sum
-                    / (last - first)
-                )
+                gain = 1.0
+                if unit_gains == 0:
+                    gain = np.exp2(labels[doc] - max_label[q]) - np.exp2(-max_label[q])
+                weight = gain * discount_sum / (last - first)
                 worse = 0.0
                 for other in range(lo, i):
                     if labels[other] < labels[doc]:
