@@ -99,8 +99,6 @@ class TopRank(Ranker):
             raise DataError("TopRank cannot continue an earlier fit: warm_start must be false.")
         if self.k_agg is not None:
             check_number(self, "k_agg", 1, integer=True)
-        if not isinstance(self.same_depth, bool):
-            raise DataError(f"same_depth must be True or False; got {self.same_depth!r}.")
         SupervisedKemeny(credit=self.credit)
         if not isinstance(self.voters, Sequence) or not self.voters:
             raise DataError(f"voters must be a list of rankers; got {self.voters!r}.")
