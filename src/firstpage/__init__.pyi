@@ -20,8 +20,8 @@ from firstpage.data.formats.trec import Qrels as Qrels
 from firstpage.data.formats.trec import Run as Run
 from firstpage.data.formats.trec import read_qrels as read_qrels
 from firstpage.data.formats.trec import read_run as read_run
-from firstpage.data.formats.trec import write_qrels as write_qrels
-from firstpage.data.formats.trec import write_run as write_run
+from firstpage.data.formats.trec_writer import write_qrels as write_qrels
+from firstpage.data.formats.trec_writer import write_run as write_run
 from firstpage.data.formats.truth_file import read_truth as read_truth
 from firstpage.data.joins import intersect as intersect
 from firstpage.data.preferences.pair_files import read_pairs as read_pairs

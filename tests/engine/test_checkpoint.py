@@ -200,9 +200,7 @@ def test_infinite_numbers_survive_a_round_trip() -> None:
     assert np.array_equal(resumed["w"], state["w"])
 
 
-@pytest.mark.parametrize(
-    "name", ["ListNet(scorer='trees(count=3)')", "TopRank", "RankSVM(solver='n-slack')"]
-)
+@pytest.mark.parametrize("name", ["ListNet(scorer='trees(count=3)')", "RankSVM(solver='n-slack')"])
 def test_rankers_without_checkpoints_refuse_one(tmp_path: Path, name: str) -> None:
     with pytest.raises(DataError, match=r"does not support checkpoints|do not support checkpoints"):
         fp.ranker(name).fit(DATA, checkpoint=tmp_path / "fit.ckpt")

@@ -43,10 +43,12 @@ def pairs(y, k, w, which):
             yield u, v, inside[u] * lower * w[u] * w[v]
 
 
-def pairwise(s, y, w, phi, k=None, which="all", average=False):
+def pairwise(s, y, w, phi, k=None, which="all", average=False, label_margin=False):
     weighted = list(pairs(y, k, w, which))
     total = sum(weight for *_, weight in weighted)
-    value = sum(weight * phi(s[u] - s[v]) for u, v, weight in weighted if weight)
+    labels = top_labels(y, k, w)
+    margin = {(u, v): labels[u] - labels[v] if label_margin else 1.0 for u, v, _ in weighted}
+    value = sum(weight * phi(margin[u, v] * (s[u] - s[v])) for u, v, weight in weighted if weight)
     return value / total if average and total else value
 
 

@@ -53,6 +53,21 @@ FAMILY: list[tuple[Loss, Reference]] = [
     (PairwiseHinge(average=True), _hinge(average=True)),
     (PairwiseHinge(k=3), _hinge(k=3)),
     (PairwiseHinge(k=3, pairs="cross"), _hinge(k=3, which="cross")),
+    (PairwiseHinge(label_margin=True), _hinge(label_margin=True)),
+    (
+        PairwiseHinge(k=3, average=True, label_margin=True),
+        _hinge(k=3, average=True, label_margin=True),
+    ),
+    (
+        PairwiseHinge(k=3, pairs="cross", label_margin=True),
+        _hinge(k=3, which="cross", label_margin=True),
+    ),
+    (PairwiseHinge(pairs="cross", label_margin=True), _hinge(which="cross", label_margin=True)),
+    (PairwiseExponential(label_margin=True), _exp(label_margin=True)),
+    (
+        PairwiseExponential(k=3, pairs="cross", average=True, label_margin=True),
+        _exp(k=3, which="cross", average=True, label_margin=True),
+    ),
     (PairwiseExponential(), _exp()),
     (PairwiseExponential(k=2, average=True), _exp(k=2, average=True)),
     (PairwiseExponential(k=2, pairs="cross"), _exp(k=2, which="cross")),

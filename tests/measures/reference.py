@@ -102,7 +102,7 @@ def pair_accuracy(ranked: Sequence[float]) -> float:
     return sum(a > b for a, b in pairs) / len(pairs) if pairs else 0.0
 
 
-def wkt(ranked: Sequence[float], k: int) -> float:
+def wkt(ranked: Sequence[float], k: int, weights: Sequence[float] | None = None) -> float:
     """Return the mean over all orders of the truth that break its ties."""
     n = len(ranked)
     indices = sorted(range(n), key=lambda i: -ranked[i])
@@ -113,7 +113,8 @@ def wkt(ranked: Sequence[float], k: int) -> float:
         value = 0.0
         for j, doc in enumerate(truth[:k], 1):
             above = sum(ranked[other] < ranked[doc] for other in range(doc))
-            value += gain(ranked[doc]) * discount(j) * above
+            weight = gain(ranked[doc]) * discount(j) if weights is None else weights[j - 1]
+            value += weight * above
         values.append(value)
     return sum(values) / len(values)
 

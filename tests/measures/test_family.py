@@ -54,6 +54,10 @@ CASES: dict[str, Callable[[list[float], list[float]], float]] = {
     "PairAccuracy": lambda r, p: ref.pair_accuracy(r),
     "WKT@2": lambda r, p: ref.wkt(r, 2),
     "WKT": lambda r, p: ref.wkt(r, 99),
+    "WKT(weights=[3, 0.5])@2": lambda r, p: ref.wkt(r, 2, [3, 0.5]),
+    "WKT(weights=[1, 4, 2, 0, 3, 1, 1, 1, 1, 1])": lambda r, p: ref.wkt(
+        r, 99, [1, 4, 2, 0, 3, 1, 1, 1, 1, 1]
+    ),
     "TopK01@2": lambda r, p: ref.top_mismatch(r, 2),
     "Perm01": lambda r, p: ref.top_mismatch(r, 99),
     "RBO": lambda r, p: ref.rbo(r, p, 0.9, 99),

@@ -5,8 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import firstpage as fp
+from firstpage.errors import MeasureError
 from firstpage.measures.binary import AP, P
 from firstpage.measures.graded import ERR, NDCG, kNDCG
+from firstpage.measures.order import WKT
 from firstpage.measures.registry import MEASURES
 
 
@@ -125,3 +127,46 @@ def test_keys_are_the_texts_that_were_typed() -> None:
 
 def test_huge_cutoff_includes_all_documents() -> None:
     assert fp.evaluate([1], [1], qid=[1], measures="NDCG@99999999999999999999").values[0, 0] == 1
+
+
+def test_weights_of_wkt_come_from_a_list_or_from_a_file(tmp_path) -> None:
+    scores, labels, qid = [4, 3, 2, 1], [0, -1, 2, 1], [1] * 4
+    expected = 5 * 2 + 2 * 2 + 1 * 0  # true ranks: label 2, label 1, label 0, label -1
+    file = tmp_path / "w.txt"
+    for contents in ("5\n2\n1\n7\n", "[5, 2, 1, 7]", "5 2, 1 7"):
+        file.write_text(contents)
+        parsed = fp.measure(f"WKT(weights={file})")
+        assert str(parsed) == "WKT(weights=[5, 2, 1, 7])"
+        assert fp.evaluate(scores, labels, qid=qid, measures=parsed).values[0].mean() == expected
+    file.write_text("1 1 1 1")  # the file is read at every call
+    assert str(fp.measure(f"WKT(weights={file})")) == "WKT(weights=[1, 1, 1, 1])"
+    assert fp.measure(
+        "WKT",
+    ) == WKT(weights=None)
+    assert WKT(weights=[5, 2]).weights == (5.0, 2.0)
+    normed = WKT(weights=[5, 2, 1, 7], norm=True, cutoff=3)
+    result = fp.evaluate(scores, labels, qid=qid, measures=normed)
+    assert result.values[0].mean() == pytest.approx(expected / 8)
+    assert fp.measure(str(normed)) == normed
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("WKT(weights=[1, -2])", "at least 0; that of rank 2 is -2"),
+        ("WKT(weights=[nan, 1])", "that of rank 1 is nan"),
+        ("WKT(weights=[1, inf])", "that of rank 2 is inf"),
+        ("WKT(weights=[0, 0])", "must have a positive number"),
+        ("WKT(weights=[1, x])", "not a list of numbers"),
+        ("WKT(weights=[1, 2])@3", "needs a weight for each of 3 true ranks; weights has 2"),
+        ("WKT(weights=missing.txt)", r"missing.txt: the weights of WKT cannot be read \(No such"),
+    ],
+)
+def test_invalid_weights_of_wkt_are_refused(text: str, message: str) -> None:
+    with pytest.raises(MeasureError, match=message):
+        fp.measure(text)
+
+
+def test_too_few_weights_for_a_query_are_refused() -> None:
+    with pytest.raises(MeasureError, match="2 weights, and a query has 3 judged documents; give"):
+        fp.evaluate([3, 2, 1], [0, 1, 2], qid=[1] * 3, measures="WKT(weights=[1, 2])")

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import os
+import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from firstpage.errors import FirstpageWarning
+from firstpage.papers.study import run
 from firstpage.papers.study.claims import greater
-from firstpage.papers.study.study import Cells, Claim, Experiment, PaperEntry, PaperStudy, Plot
+from firstpage.papers.study.study import (
+    Cells,
+    Claim,
+    Experiment,
+    PaperEntry,
+    PaperProtocol,
+    PaperStudy,
+    Plot,
+    RunPlan,
+)
 
 
 def coin(rng: np.random.Generator, bias: float, log: str = "") -> list[dict]:
@@ -103,3 +115,25 @@ def folders(rng: np.random.Generator, folder: str, optional_folder: str | None) 
             "value": 1.0,
         }
     ]
+
+
+def slow_coin(rng: np.random.Generator, log: str) -> list[dict]:
+    """Return one row, after a while, and log the call."""
+    time.sleep(0.2)
+    with Path(log).open("a") as out:
+        out.write("x\n")
+    return [{"coin": "ours", "throws": 1, "value": float(rng.random())}]
+
+
+def run_slowly(cache: str, log: str, runs: int) -> None:
+    """Run a study with a slow experiment, to be killed."""
+    run.cache_folder = lambda: Path(cache)
+    slow = entry(Experiment(slow_coin, {"log": log}), claims=no_claims)
+    run.run_study(study(slow), [slow], RunPlan(seeds=runs))
+
+
+def full_entry() -> PaperEntry:
+    """Return an entry whose experiment is thinned."""
+    thin, full = Experiment(coin, {"bias": 0.1}), Experiment(coin, {"bias": 0.3})
+    protocol = PaperProtocol([full], "All of it.", "all coins.")
+    return replace(entry(thin), thinned="One coin of three.", paper_protocol=protocol)

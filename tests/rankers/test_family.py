@@ -76,6 +76,9 @@ UNFITTED = [
     fp.RankSVM(average=True, C=100.0),
     fp.RankSVM(k=5, ties="random", normalize="minmax"),
     fp.RankSVM(solver="n-slack"),
+    fp.RankSVM(label_margin=True),
+    fp.RankBoost(k=5, rounds=20, label_margin=True),
+    fp.ListMLE(k=5, ties="resample", solver="sgd(rate=0.01, max_iter=20)"),
     fp.RankSVM(solver="sgd(rate=0.001, max_iter=20)"),
     fp.RankSVM(scorer="trees(count=20, leaves=7)"),
     fp.FocusedSVM(k=5, list_loss="ndcg"),
@@ -85,6 +88,7 @@ UNFITTED = [
     fp.TopMargin(solver="adam(rate=0.01, max_iter=20)"),
     fp.TopRank(),
     fp.TopRank(k=5, depth=10, voters=["RankNet", "ListMLE"], credit="paper"),
+    fp.TopRank(voters=["Regression", "ListNet"], credit="paper", same_depth=True, k_agg=3),
 ]
 
 

@@ -79,6 +79,9 @@ def test_toprank_and_its_voters_are_parsed_from_text(tmp_path) -> None:
         ({"weights": [1.0, -1.0, 0.0]}, "weight 2"),
         ({"depth": 0}, "depth of TopRank"),
         ({"credit": "all"}, "credit"),
+        ({"k_agg": 0}, "k_agg of TopRank"),
+        ({"k_agg": 2.5}, "k_agg of TopRank"),
+        ({"same_depth": "yes"}, "same_depth must be true or false"),
     ],
 )
 def test_invalid_parameters_of_toprank_are_rejected(wrong, message) -> None:
@@ -147,3 +150,69 @@ def test_frozen_components_are_stored_by_name(tmp_path) -> None:
     assert again.voters == ["RankNet(k=5)", "RankNet", "RankNet"]
     assert len(again.training_["voters"]) == 3
     assert clone(again).fit(TRAIN).predict(TEST).tolist() == ranker.predict(TEST).tolist()
+
+
+@pytest.mark.parametrize("k_agg", [None, 2, 50])
+def test_the_printed_toprank_has_one_depth_for_all_queries(tmp_path, k_agg: int | None) -> None:
+    """A plain reference of Algorithm 2, with t the length of the shortest training list."""
+    first, voters = fp.Regression().fit(TRAIN), [fp.ListNet().fit(TRAIN), fp.RankNet().fit(TRAIN)]
+    weights = [0.7, 0.3]
+    ranker = fp.TopRank(
+        first=first, voters=voters, weights=weights, credit="paper", same_depth=True, k_agg=k_agg
+    ).fit(TRAIN)
+    t = int(TRAIN.lengths.min())
+    assert ranker.model_.depth == t
+    assert t < TEST.lengths.max()
+    base, votes = first.predict(TEST), [voter.predict(TEST) for voter in voters]
+    expected = np.empty(TEST.n_docs)
+    for lo, hi in zip(TEST.offsets[:-1], TEST.offsets[1:], strict=True):
+        order = lo + np.argsort(-base[lo:hi], kind="stable")
+        candidates = order[:t].tolist()
+        k = -(-len(candidates) // 2) if k_agg is None else min(k_agg, len(candidates))
+        credit = {(a, b): 0.0 for a in candidates for b in candidates}
+        for weight, scores in zip(weights, votes, strict=True):
+            ranked = sorted(candidates, key=lambda d, s=scores: -s[d])[:k]
+            for i, a in enumerate(ranked):
+                for b in ranked[i + 1 :]:
+                    credit[a, b] += weight
+        final = [*_quick_sort(candidates, credit), *order[t:].tolist()]
+        expected[final] = np.arange(hi - lo, 0, -1)
+    assert ranker.predict(TEST).tolist() == expected.tolist()
+    one = slice(TEST.offsets[3], TEST.offsets[4])  # the depth does not depend on other queries
+    assert ranker.predict(TEST[3:4]).tolist() == expected[one].tolist()
+    ranker.save(tmp_path / "m.json")
+    assert fp.load(tmp_path / "m.json").predict(TEST).tolist() == expected.tolist()
+
+
+def _quick_sort(items: list[int], credit: dict[tuple[int, int], float]) -> list[int]:
+    if not items:
+        return []
+    pivot, *others = items
+    left = [x for x in others if credit[x, pivot] - credit[pivot, x] > 1e-12]
+    right = [x for x in others if x not in left]
+    return [*_quick_sort(left, credit), pivot, *_quick_sort(right, credit)]
+
+
+def test_an_interrupted_fit_continues_with_its_fitted_components(tmp_path, monkeypatch) -> None:
+    def ranker() -> fp.TopRank:
+        return fp.TopRank(first="Regression", voters=["RankNet", "ListNet"], k_agg=4)
+
+    expected = ranker().fit(TRAIN, valid=VALID)
+    path, fit, fitted = tmp_path / "fit.ckpt", fp.ListNet.fit, list[str]()
+
+    def interrupted(self, *args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fp.ListNet, "fit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ranker().fit(TRAIN, valid=VALID, checkpoint=path)
+    assert path.exists()
+    monkeypatch.setattr(fp.ListNet, "fit", fit)
+    for cls in (fp.Regression, fp.RankNet):
+        monkeypatch.setattr(cls, "fit", lambda self, *a, **k: fitted.append(str(self)))
+    with pytest.warns(fp.FirstpageWarning, match="after 2 iterations"):
+        resumed = ranker().fit(TRAIN, valid=VALID, checkpoint=path)
+    assert fitted == []
+    assert not path.exists()
+    assert resumed.predict(TEST).tolist() == expected.predict(TEST).tolist()
+    assert resumed.training_["voters"] == expected.training_["voters"]

@@ -41,7 +41,9 @@ def stumps() -> StumpsScoring:
 def cascade() -> Cascade:
     scaled = Stage("scaled", linear(), fp.MinMax())
     voters = (scaled, Stage("stumps", stumps()), Stage("network", NETWORK))
-    return Cascade(Stage("first", linear()), voters, np.array([0.5, 0.25, 0.25]), 3, "extended", 4)
+    return Cascade(
+        Stage("first", linear()), voters, np.array([0.5, 0.25, 0.25]), 3, "extended", 2, 4
+    )
 
 
 SCORINGS: dict[str, Callable[[], Scoring]] = {

@@ -196,7 +196,7 @@ def _aggregate_scores(data: Dataset, settings: dict[str, Any]) -> Aggregation:
 
 def _write(aggregation: Aggregation, output: Path, data: Dataset | None) -> None:
     from firstpage.data.formats.letor import write_scores
-    from firstpage.data.formats.trec import write_run
+    from firstpage.data.formats.trec_writer import write_run
 
     if data is None:
         write_run(aggregation.run, output)

@@ -86,7 +86,8 @@ def command(
     deviation between seeds.
     """
     from firstpage.data.folds import read_folds, split_folds
-    from firstpage.data.formats.trec import read_run, write_run
+    from firstpage.data.formats.trec import read_run
+    from firstpage.data.formats.trec_writer import write_run
     from firstpage.errors import DataError
     from firstpage.measures.registry import measures as parse
     from firstpage.rankers.fit.pair_measures import PAIR_MEASURES

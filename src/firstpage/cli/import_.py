@@ -77,7 +77,7 @@ def command(
         written = _convert(kind, file, output, n_features)
     print(f"wrote {written} to {output}", file=sys.stderr)
     if run is not None:
-        from firstpage.data.formats.trec import write_run
+        from firstpage.data.formats.trec_writer import write_run
         from firstpage.interop.read.feature_log import read_logged_run
 
         ranking = read_logged_run(file)
@@ -110,7 +110,7 @@ def _convert(kind: str, file: Path, output: Path, n_features: int | None) -> Any
         write_json(model.to_dict(), output)
         return f"{model.training['imported']} with {model.n_features} features"
     if kind == "quepid":
-        from firstpage.data.formats.trec import write_qrels
+        from firstpage.data.formats.trec_writer import write_qrels
         from firstpage.interop.read.judgments import read_quepid
 
         judgments = read_quepid(file)

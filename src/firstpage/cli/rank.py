@@ -39,7 +39,8 @@ def command(
     """
     from firstpage.data.formats.letor import write_scores
     from firstpage.data.formats.registry import SUFFIXES
-    from firstpage.data.formats.trec import to_run, write_run
+    from firstpage.data.formats.trec import to_run
+    from firstpage.data.formats.trec_writer import write_run
     from firstpage.data.io.files import suffix_of
     from firstpage.data.shards.shards import Shards
     from firstpage.errors import DataError

@@ -98,7 +98,7 @@ def candidates_command(
     Searches INDEX for the texts of QUERIES, scores the best documents by BM25 over weighted fields
     and writes a run, which `features`, `evaluate` and `label setup` read.
     """
-    from firstpage.data.formats.trec import write_run
+    from firstpage.data.formats.trec_writer import write_run
     from firstpage.text.index import Index
 
     if tune != (qrels is not None):

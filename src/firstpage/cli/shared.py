@@ -59,7 +59,11 @@ def progress_bar(description: str, *columns: ProgressColumn) -> Iterator[Progres
     from rich.console import Console
     from rich.progress import Progress as Bar
 
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+    # The remaining time follows from all steps so far, since a step may take minutes.
+    day = 86400.0
+    with Bar(
+        *columns, console=Console(stderr=True), transient=True, speed_estimate_period=day
+    ) as bar:
         task = bar.add_task(description)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 

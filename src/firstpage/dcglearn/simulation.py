@@ -198,9 +198,10 @@ def simulate(
 
 
 def fit_learner(
-    truth: Utility, train: Preferences, valid: Preferences, threads: int | None = None
+    truth: Utility, train: Preferences, valid: Preferences | None, threads: int | None = None
 ) -> DCGLearn:
-    """Fit DCGLearn with the positions and grades of the truth, and C by validation pairs."""
+    """Fit DCGLearn with the positions and grades of the truth, and C by validation pairs; without
+    these, C by cross-validation."""
     learner = DCGLearn(truth.n_positions, grades=truth.grades, threads=threads)
     return learner.fit(train, valid=valid)
 

@@ -14,7 +14,8 @@ import numpy as np
 from firstpage.data.dataset import Dataset
 from firstpage.data.folds import split_folds
 from firstpage.data.formats.registry import write
-from firstpage.data.formats.trec import Run, write_qrels, write_run
+from firstpage.data.formats.trec import Run
+from firstpage.data.formats.trec_writer import write_qrels, write_run
 from firstpage.demo import project as demo_project
 from firstpage.demo import sentences
 from firstpage.demo.collection import Collection, stdlib_collection

@@ -286,7 +286,7 @@ class Scaled(Loss):
         return _WeightedSum([(self.factor, self.loss.target(truth, weights))])
 
 
-def focused_svm(k: int, beta: float, list_loss: str = "ap") -> Focused:
+def focused_svm(k: int, beta: float, list_loss: str = "ap", label_margin: bool = False) -> Focused:
     """Return the loss of FocusedSVM: hinges of the order inside the top k, and of its pairs with
     the rest.
 
@@ -301,7 +301,8 @@ def focused_svm(k: int, beta: float, list_loss: str = "ap") -> Focused:
         listwise = StructuralHinge(k=k, within=True, reference="mean")
     else:
         raise DataError(f"list_loss must be 'ap' or 'ndcg'; got {list_loss!r}.")
-    return Focused(listwise, PairwiseHinge(k=k, pairs="cross", average=True), beta)
+    pairwise = PairwiseHinge(k=k, pairs="cross", average=True, label_margin=label_margin)
+    return Focused(listwise, pairwise, beta)
 
 
 def focused_net(

@@ -131,16 +131,17 @@ class LabelLevels:
             One number per document, in the order of the rows.
         """
         out = np.zeros(len(self.order))
-        out[self._starts()] = values
+        out[self.starts] = values
         return self.by_row(out)
 
     @property
     def widths(self) -> Ints:
         """The number of documents per level."""
-        return np.diff(self._starts(), append=len(self.order))
+        return np.diff(self.starts, append=len(self.order))
 
-    def _starts(self) -> Ints:
-        """Return the first row of every level, in sorted order."""
+    @property
+    def starts(self) -> Ints:
+        """The first row of every level, in sorted order."""
         start = np.concatenate([[0], self.end[:-1]])
         start[self.firsts[:-1][self.sizes > 0]] = 0
         rows: Ints = np.repeat(self.offsets[:-1], self.sizes) + start
@@ -211,8 +212,12 @@ def query_sums(values: Floats, offsets: Ints) -> Floats:
 
 def top_k_labels(levels: LabelLevels, k: int) -> Floats:
     """Return the top-k label of every document: k + 1 - rank, at least 0; the mean over ties."""
+    return levels.per_document(level_labels(levels, k))
+
+
+def level_labels(levels: LabelLevels, k: int) -> Floats:
+    """Return the top-k label of every level: the mean over its documents."""
     remaining = np.maximum(k - levels.above, 0.0)
     after = np.maximum(k - levels.above - levels.total, 0.0)
     sums = (remaining * (remaining + 1) - after * (after + 1)) / 2
-    mean = np.divide(sums, levels.total, out=np.zeros_like(sums), where=levels.total > 0)
-    return levels.per_document(mean)
+    return np.divide(sums, levels.total, out=np.zeros_like(sums), where=levels.total > 0)

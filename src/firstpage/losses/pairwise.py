@@ -11,9 +11,9 @@ import numpy as np
 from firstpage.data.truth import Truth
 from firstpage.docstrings import inherit_sections
 from firstpage.errors import DataError
-from firstpage.kernels.losses import hinge
+from firstpage.kernels.losses import hinge, label_margin
 from firstpage.kernels.losses import pairwise as kernel
-from firstpage.losses.levels import LabelLevels, label_levels
+from firstpage.losses.levels import LabelLevels, label_levels, level_labels
 from firstpage.losses.loss import (
     Loss,
     LossTarget,
@@ -57,14 +57,17 @@ class _Pairwise(Loss):
             raise DataError(f"pairs must be 'all' or 'cross'; got {self.pairs!r}.")
 
     def _weighted_levels(
-        self, truth: Truth, weights: Floats | None
+        self, truth: Truth, weights: Floats | None, keep_levels: bool = False
     ) -> tuple[LabelLevels, Floats, Floats, Floats]:
         """Return the levels, the weights of their documents as the better and as the worse one of a
-        pair, and the summed weight of the pairs per query."""
+        pair, and the summed weight of the pairs per query.
+
+        Cross pairs may need only two levels; `keep_levels` returns those of the truth.
+        """
         k = self.k
         levels = label_levels(truth, weights, k)
         certain = k is None or np.isin(levels.top_probability, (0.0, 1.0)).all()
-        if self.pairs == "cross" and certain:
+        if self.pairs == "cross" and certain and not keep_levels:
             # No tie crosses rank k: two levels describe all pairs, for which the kernel is fast.
             inside = (
                 truth.labels > 0 if k is None else levels.per_document(levels.top_probability) > 0
@@ -74,6 +77,9 @@ class _Pairwise(Loss):
             k = None
         upper = levels.top_probability
         lower = np.ones_like(upper) if self.pairs == "all" or k is None else 1.0 - upper
+        if self.pairs == "cross" and k is None and keep_levels:
+            upper = (_truth_labels(levels, truth) > 0).astype(np.float64)
+            lower = 1.0 - upper
         # Pairs of a query: the weight of each level times the summed weight of the levels below it.
         cumulative = np.concatenate([[0.0], np.cumsum(lower * levels.total)])
         below = np.repeat(cumulative[levels.firsts[1:]], levels.sizes) - cumulative[1:]
@@ -116,7 +122,38 @@ class PairwiseLogistic(_Pairwise):
 
 
 @dataclass(frozen=True)
-class PairwiseExponential(_Pairwise):
+class _LabelMargin(_Pairwise):
+    """Base class of the pairwise losses that may multiply score differences by label differences.
+
+    Parameters
+    ----------
+    label_margin : bool, default False
+        Multiply s_u - s_v by y_u - y_v, the difference of the labels (with `k`: of the labels k,
+        k-1, .., 1 of the top k and 0 of the others), as printed for FocusedSVM and FocusedBoost.
+        The better a document, the smaller the difference of scores that it demands.  All pairs are
+        enumerated.
+
+    References
+    ----------
+    Niu, Guo, Lan and Cheng (2012), section 3.2.2.
+    """
+
+    label_margin: bool = False
+
+    def _margin_target(self, truth: Truth, weights: Floats | None, hinge: bool) -> LossTarget:
+        levels, upper, lower, count = self._weighted_levels(truth, weights, keep_levels=True)
+        labels = _truth_labels(levels, truth) if self.k is None else level_labels(levels, self.k)
+        return _LabelMarginTarget(levels, upper, lower, count, labels, hinge)
+
+
+def _truth_labels(levels: LabelLevels, truth: Truth) -> Floats:
+    """Return the label of every level."""
+    labels: Floats = truth.by_label[1][levels.starts]
+    return labels
+
+
+@dataclass(frozen=True)
+class PairwiseExponential(_LabelMargin):
     """Exponential loss of document pairs, the loss of RankBoost.
 
     The sum over pairs, u better than v, of exp(s_v - s_u).  It factorizes, so that the time per
@@ -143,11 +180,13 @@ class PairwiseExponential(_Pairwise):
     """
 
     def target(self, truth: Truth, weights: Floats | None = None) -> LossTarget:
+        if self.label_margin:
+            return self._margin_target(truth, weights, hinge=False)
         return _ExponentialTarget(*self._weighted_levels(truth, weights))
 
 
 @dataclass(frozen=True)
-class PairwiseHinge(_Pairwise):
+class PairwiseHinge(_LabelMargin):
     """Hinge loss of document pairs, the loss of RankSVM.
 
     The sum over pairs, u better than v, of max(0, 1 - s_u + s_v).  The time per query is
@@ -176,6 +215,8 @@ class PairwiseHinge(_Pairwise):
     traits: ClassVar[Traits] = Traits(smooth=False)
 
     def target(self, truth: Truth, weights: Floats | None = None) -> LossTarget:
+        if self.label_margin:
+            return self._margin_target(truth, weights, hinge=True)
         return _HingeTarget(*self._weighted_levels(truth, weights))
 
 
@@ -251,6 +292,39 @@ class _ExponentialTarget(_PairwiseTarget):
         return kernel.pairwise_exponential.bind(
             scores, *self._kernel_inputs(lo, hi), z, logs, values, grad, curvature
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _LabelMarginTarget(_PairwiseTarget):
+    labels: Floats  # one per level
+    hinge: bool  # else exponential
+
+    def hessian_scale(self) -> Floats:
+        """Return the scale with the largest squared margin of each query."""
+        firsts, filled = self.levels.firsts, self.levels.sizes > 0
+        margins = np.zeros(len(filled))
+        ends = firsts[1:][filled] - 1
+        margins[filled] = self.labels[firsts[:-1][filled]] - self.labels[ends]
+        return 0.5 * self.pairs * margins**2
+
+    def bind_slice(
+        self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
+    ) -> BoundKernel:
+        return self._bind(lo, hi, scores, values, grad, np.empty(0))
+
+    def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
+        if self.hinge:
+            return zero_curvature(out)
+        return self._bind(lo, hi, scores, np.empty(hi - lo), np.empty(len(scores)), out)
+
+    def _bind(
+        self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats, curvature: Floats
+    ) -> BoundKernel:
+        workspace = [np.empty(self._longest(lo, hi)) for _ in range(4)]
+        return label_margin.label_margin_loss.bind(
+            scores, *self._kernel_inputs(lo, hi), self.labels, int(self.hinge), *workspace, values,
+            grad, curvature,
+        )  # fmt: skip
 
 
 class _HingeTarget(_PairwiseTarget):

@@ -6,8 +6,11 @@ end of the list.  Documents of equal label have no preferred order.
 
 from __future__ import annotations
 
+import math
+import os
 from dataclasses import dataclass
-from typing import ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -94,19 +97,25 @@ class WKT(Measure):
     """Weighted Kendall's tau distance: worse documents ranked above each of the true top k.
 
     WKT@k = sum over true ranks j <= k of (2^label_j - 1) / log2(1 + j) times the number of
-    documents of a lower label that rank above document j.  Lower is better.
+    documents of a lower label that rank above document j.  Lower is better.  With `weights`,
+    weight j of these takes the place of (2^label_j - 1) / log2(1 + j).  Documents of equal label
+    share the weights of their true ranks.
 
     Parameters
     ----------
     norm : bool, default False
         Whether to divide by the sum of the weights, so that 1 - NDCG@k <= WKT(norm=true)@k.
+    weights : sequence of float or str, optional
+        The weight of each true rank, at least as many as the cut-off, or else as the longest query
+        has judged documents; or a text file with these numbers, which is read at once.
     cutoff : int, optional
         Number of true ranks k; None takes all.
 
     Raises
     ------
     MeasureError
-        If the value overflows, for labels above 1000 without `norm`.
+        If the value overflows, for labels above 1000 without `norm`; if a weight is not a number of
+        at least 0, if all are 0, or if there are too few.
 
     References
     ----------
@@ -117,31 +126,93 @@ class WKT(Measure):
     >>> import firstpage as fp
     >>> fp.evaluate([2, 1], [0, 1], qid=[1, 1], measures="WKT")["WKT"]
     1.0
+    >>> measure = fp.measure("WKT(weights=[3, 1])")
+    >>> fp.evaluate([2, 1], [0, 1], qid=[1, 1], measures=measure)[str(measure)]
+    3.0
     """
 
     norm: bool = False
+    weights: tuple[float, ...] | str | None = None
     cutoff: int | None = None
     lower_is_better: ClassVar[bool] = True
     about: ClassVar[str] = "weighted Kendall's tau distance (Lan et al. 2013, eq. 12)"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.weights is None:
+            return
+        weights = rank_weights(self.weights)
+        object.__setattr__(self, "weights", weights)
+        if self.cutoff is not None and len(weights) < self.cutoff:
+            raise MeasureError(
+                f"WKT@{self.cutoff} needs a weight for each of {self.cutoff} true ranks; weights "
+                f"has {len(weights)}."
+            )
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         judged = lists.judged_only
         value, total = np.empty(len(judged)), np.empty(len(judged))
         best, _ = judged.ideal(ALL)
-        rank_discounts = discounts(convention.discount, int(judged.lengths.max(initial=0)))
+        longest = int(judged.lengths.max(initial=0))
+        if self.weights is None:
+            rank_factors = discounts(convention.discount, longest)
+        else:
+            rank_factors = self._rank_factors(longest)
         kernel.weighted_kendall(
             judged.labels, judged.tie_sizes, judged.offsets, best, judged.max_labels,
-            rank_discounts, kernel_cutoff(self.cutoff), np.empty(len(rank_discounts)),
-            _counters(judged), _counters(judged), value, total,
+            rank_factors, int(self.weights is not None), kernel_cutoff(self.cutoff),
+            np.empty(len(rank_factors)), _counters(judged), _counters(judged), value, total,
         )  # fmt: skip
         if self.norm:
             return ratio(value, total)
+        if self.weights is not None:
+            return value
         if judged.max_labels.max(initial=0.0) > 1000:
             raise MeasureError(
                 f"{self} overflows for labels up to {judged.max_labels.max():g}; use "
                 "WKT(norm=true), which divides by the sum of the weights."
             )
         return value * np.exp2(judged.max_labels)
+
+    def _rank_factors(self, longest: int) -> Floats:
+        """Return the own weights of the true ranks of lists of up to `longest` documents."""
+        weights = np.array(self.weights, np.float64)
+        if self.cutoff is None and len(weights) < longest:
+            raise MeasureError(
+                f"WKT has {len(weights)} weights, and a query has {longest} judged documents; give "
+                f"more weights, or a cut-off, as in WKT(weights=..)@{len(weights)}."
+            )
+        factors = np.zeros(max(longest, 1))
+        factors[: len(weights)] = weights[: len(factors)]
+        return factors
+
+
+def rank_weights(weights: Any) -> tuple[float, ...]:
+    """Return the weights of true ranks, from numbers or from a text file with numbers."""
+    source = "weights of WKT"
+    if isinstance(weights, (str, os.PathLike)):
+        source = f"{os.fspath(weights)}: weights of WKT"
+        try:
+            text = Path(weights).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not a text file"
+            raise MeasureError(
+                f"{os.fspath(weights)}: the weights of WKT cannot be read ({reason}); write "
+                "numbers, as in WKT(weights=[3, 2, 1]), or name a file with them."
+            ) from None
+        weights = text.strip().strip("[]").replace(",", " ").split()
+    try:
+        numbers = tuple(float(weight) for weight in weights)
+    except (TypeError, ValueError):
+        raise MeasureError(f"{source} must be numbers; got {weights!r:.60}.") from None
+    for rank, number in enumerate(numbers, 1):
+        if not 0.0 <= number < math.inf:
+            raise MeasureError(
+                f"{source} must be finite and at least 0; that of rank {rank} is {number:g}."
+            )
+    if not any(numbers):
+        raise MeasureError(f"{source} must have a positive number; got {list(numbers)}.")
+    return numbers
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,7 @@ ALIASES = {
     "setrecall": "SetR", "setprecision": "SetP", "kappandcg": "kNDCG", "kappaerr": "kERR",
     "kendall": "Tau", "kendalltau": "Tau", "compat": "RBO", "compatibility": "RBO",
 }  # fmt: skip
+FILE_PARAMETER = "weights="  # may name a file, which is read at every call: it may have changed
 TREC_CUT = re.compile(r"(ndcg_cut|map_cut|p|recall|success)[_.](\d+)", re.IGNORECASE)
 TREC_NAMES = {
     "ndcg_cut": "NDCG",
@@ -108,7 +109,9 @@ def measure(text: MeasureLike, of: Utility | str | os.PathLike[str] | None = Non
     if not isinstance(text, str):
         raise MeasureError(f"a measure must be a string such as NDCG@10; got {text!r}.")
     learned = _learned(text, of)
-    return _parsed(text) if learned is None else learned
+    if learned is not None:
+        return learned
+    return _parsed.__wrapped__(text) if FILE_PARAMETER in text else _parsed(text)
 
 
 def _learned(text: str, of: Utility | str | os.PathLike[str] | None) -> Measure | None:

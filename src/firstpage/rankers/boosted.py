@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from firstpage.engine.engine import Engine
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.losses.listwise import relevance
 from firstpage.losses.pairwise import PairSelection, PairwiseExponential
@@ -111,6 +112,10 @@ class RankBoost(Boosting):
         With `k`: "cross" restricts the pairs to those between the top k and the rest.
     tol : float, default 0.0
         Stop when a round decreases the loss by less than this fraction.
+    label_margin : bool, default False
+        Multiply s_u - s_v by y_u - y_v, the difference of the labels, as printed for FocusedBoost.
+        With `k`, labels are k, k-1, .., 1 for the top k positions and 0 for the others.  The
+        largest difference is scaled to 1, which changes the scale of the scores alone.
 
     References
     ----------
@@ -135,9 +140,17 @@ class RankBoost(Boosting):
     _: KW_ONLY
     pairs: PairSelection = "all"
     tol: float = 0.0
+    label_margin: bool = False
 
     def _terms(self, training: InMemory, pool: WeakRankerPool) -> WeightedTerms:
-        return [(1.0, pair_term(training, self.k, self.pairs))]
+        return [(1.0, pair_term(training, self.k, self.pairs, self.label_margin))]
+
+    def _check_engine(self, engine: Engine) -> None:
+        super()._check_engine(engine)
+        if self.label_margin and self.k is None:
+            raise DataError(
+                "label_margin=True scales by the largest label, which no shard knows alone; give k."
+            )
 
     def _rules(self) -> BoostingRules:
         return replace(super()._rules(), tol=float(self.tol))
@@ -219,6 +232,9 @@ class FocusedBoost(Boosting):
         "printed" uses NDCG@k itself, as in the paper.  It is far above 0 for a random order, so
         the steps are too long for the pairs.  "adjusted" uses NDCG@k adjusted for chance, which is
         0 for equal scores and 1 for the best order.
+    label_margin : bool, default False
+        Multiply the score difference of a pair by the label k, k-1, .., 1 of its document in the
+        top k, divided by k, as printed but for the divisor, which changes only the scale.
 
     References
     ----------
@@ -242,6 +258,7 @@ class FocusedBoost(Boosting):
     beta: float = 0.5
     _: KW_ONLY
     edge: Edge = "printed"
+    label_margin: bool = False
 
     def _terms(self, training: InMemory, pool: WeakRankerPool) -> WeightedTerms:
         terms: list[tuple[float, BoostingTerm]] = []
@@ -250,7 +267,7 @@ class FocusedBoost(Boosting):
             within_top = list_term(training, pool, measure, self.k, "top", adjusted)
             terms.append((self.beta, within_top))
         if self.beta < 1:
-            terms.append((1 - self.beta, pair_term(training, self.k, "cross")))
+            terms.append((1 - self.beta, pair_term(training, self.k, "cross", self.label_margin)))
         return terms
 
     def _check_parameters(self) -> None:
@@ -280,10 +297,17 @@ def list_term(
     return ListTerm(query_measure, pool, training.each_query(), adjusted)
 
 
-def pair_term(training: InMemory, k: int | None, pairs: PairSelection) -> PairTerm:
-    """Return the term of the pairwise exponential loss."""
-    loss = PairwiseExponential(k, pairs, average=True)
-    return PairTerm(loss, training.truth, training.weights, training.each_query())
+def pair_term(
+    training: InMemory, k: int | None, pairs: PairSelection, label_margin: bool = False
+) -> PairTerm:
+    """Return the term of the pairwise exponential loss; margins are at most 1, as edges must be."""
+    loss = PairwiseExponential(k, pairs, average=True, label_margin=label_margin)
+    scale = 1.0
+    if label_margin:
+        labels = training.truth.labels
+        largest = k if k is not None else float(np.ptp(labels)) if len(labels) else 0.0
+        scale = 1.0 / (largest or 1.0)
+    return PairTerm(loss, training.truth, training.weights, training.each_query(), scale)
 
 
 def _resume(checkpoint: Checkpoint | None) -> BoostingResult:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from firstpage.engine.engine import Engine
 from firstpage.errors import DataError
 from firstpage.losses.loss import Loss
+from firstpage.losses.resampled import ResampledTies
 from firstpage.rankers.fit.fit import fit_scorer, fit_trees, growth_options
 from firstpage.rankers.fit.request import FitRequest, FitResult
 from firstpage.rankers.ranker import Grid, Ranker
@@ -31,6 +32,7 @@ class Composed(Ranker):
     """
 
     _supports_shards: ClassVar[bool] = True
+    _orders_all: ClassVar[bool] = False  # whether it learns from a full order without k
 
     _: KW_ONLY
     scorer: Any = "linear"
@@ -48,6 +50,27 @@ class Composed(Ranker):
         """Return the loss of votes on pairs; rankers that train on them define it."""
         raise AssertionError(f"{type(self).__name__} has no loss of pairs")
 
+    def _training_loss(self) -> Loss:
+        """Return the loss; with ties="resample", equal labels are ordered anew in every epoch."""
+        loss = self._loss()
+        return ResampledTies(loss, self.k, self.seed) if self.ties == "resample" else loss
+
+    def _check_resampling(self) -> None:
+        if self.solver == "auto" or solver_of(self.solver, self.seed).batch is None:
+            raise DataError(
+                "ties='resample' draws new orders in every epoch, which needs a stochastic solver; "
+                "set solver='sgd' or solver='adam', or ties='random'."
+            )
+        if scorer_of(self.scorer).additive or self._device() not in (None, "cpu"):
+            raise DataError(
+                "ties='resample' needs linear scores or a network, trained on the CPU; use "
+                "ties='random'."
+            )
+        if self.k is None and not self._orders_all:
+            raise DataError(
+                f"ties='resample' orders equal labels of the top k; give {type(self).__name__} k."
+            )
+
     def _penalty(self) -> float:
         """Return l2 of the penalty l2 / 2 * |w|^2, which is added to the mean loss per query."""
         raise AssertionError(f"{type(self).__name__} has no penalty")
@@ -61,7 +84,7 @@ class Composed(Ranker):
         voted = request.training.pairs is not None
         if not scorer.additive:
             scorer = scorer if device is None else replace(scorer, device=device)
-            loss = self._pair_loss() if voted else self._loss()
+            loss = self._pair_loss() if voted else self._training_loss()
             return fit_scorer(request, loss, scorer, self.solver, self._penalty())
         if device is not None:
             raise DataError("trees grow on the CPU; device= is for linear scorers and networks.")
@@ -82,6 +105,8 @@ class Composed(Ranker):
         return TreeObjective(type(self).__name__, self._tree_loss(), self._truth)
 
     def _check_engine(self, engine: Engine) -> None:
+        if self.ties == "resample":
+            raise DataError("ties='resample' needs the data in memory; use ties='random'.")
         scorer = scorer_of(self.scorer)
         if scorer.additive:
             check_trees(engine, scorer)

@@ -58,7 +58,7 @@ from firstpage.types import Floats, Ints
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-Ties = Literal["share", "random"]
+Ties = Literal["share", "random", "resample"]
 StepCallback = Callable[[Step], object]
 FilePath = str | os.PathLike[str]
 Grid = dict[str, list[Any]]
@@ -87,9 +87,10 @@ class Ranker(ValidatingEstimator, Tabular):
     ----------
     k : int, optional
         Train for the top k positions only.  None trains for the complete order.
-    ties : {"share", "random"}, default "share"
+    ties : {"share", "random", "resample"}, default "share"
         How equal labels are treated at the cut-off k: they share the positions, or a random
-        order that depends on `seed` breaks the ties.
+        order that depends on `seed` breaks the ties.  "resample" draws another order in every
+        epoch of a stochastic solver, solver="sgd" or "adam".
     normalize : str, optional
         Scale the features per query, "minmax" or "standard", or with the statistics of all
         training documents, "global minmax" or "global standard".  The scaling becomes a part of
@@ -216,6 +217,13 @@ class Ranker(ValidatingEstimator, Tabular):
     def _truth(self, truth: Truth) -> Truth:
         """Return the truth to train on: with ties="random", equal labels in a random order."""
         return truth.top_k(self.k, self.seed) if self.ties == "random" and self.k else truth
+
+    def _check_resampling(self) -> None:
+        """Raise an error unless the ranker can draw new orders of equal labels in every epoch."""
+        raise DataError(
+            f"ties='resample' needs the epochs of a stochastic solver, and {type(self).__name__} "
+            "has none; use ties='random'."
+        )
 
     def _frame_columns(self) -> dict[str, Any]:
         """Return the features and their importances."""
@@ -640,8 +648,10 @@ class Ranker(ValidatingEstimator, Tabular):
             value = getattr(self, field.name)
             if field.type == "bool" and not isinstance(value, (bool, np.bool_)):
                 raise DataError(f"{field.name} must be true or false; got {value!r}.")
-        if self.ties not in ("share", "random"):
-            raise DataError(f"ties must be 'share' or 'random'; got {self.ties!r}.")
+        if self.ties not in ("share", "random", "resample"):
+            raise DataError(f"ties must be 'share', 'random' or 'resample'; got {self.ties!r}.")
+        if self.ties == "resample":
+            self._check_resampling()
         any_measure(self._measure_name())
 
     def _measure_name(self) -> str:

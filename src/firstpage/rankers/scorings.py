@@ -82,6 +82,8 @@ class Cascade(ScoringBase):
         The number of candidates per query.
     credit : {"paper", "extended"}
         The variant of Supervised Kemeny.
+    k_agg : int or None
+        The number of first positions of a voter's list that give credit; None: half of them.
     n_features : int
         The number of features.
     """
@@ -91,6 +93,7 @@ class Cascade(ScoringBase):
     weights: Floats
     depth: int
     credit: Literal["paper", "extended"]
+    k_agg: int | None
     n_features: int
     by_query: ClassVar[bool] = True
     export_kinds: ClassVar[tuple[str, ...]] = ()
@@ -117,7 +120,7 @@ class Cascade(ScoringBase):
         base = self.first.predict(data, threads)
         votes = np.stack([voter.predict(data, threads) for voter in self.voters])
         ballots = Ballots.from_scores(votes, data.offsets, base, depth=self.depth)
-        method = SupervisedKemeny(credit=self.credit)
+        method = SupervisedKemeny(credit=self.credit, k_agg=self.k_agg)
         return aggregate(ballots, method, weights=self.weights.tolist()).scores
 
     def explain(self) -> Importances:
@@ -141,6 +144,7 @@ class Cascade(ScoringBase):
             "weights": self.weights.tolist(),
             "depth": self.depth,
             "credit": self.credit,
+            "k_agg": self.k_agg,
             "n_features": self.n_features,
         }
 
@@ -155,10 +159,12 @@ class Cascade(ScoringBase):
             raise DataError("the weights of a cascade must be finite and at least 0")
         if any(stage.scoring.n_features != size for stage in (first, *voters)):
             raise DataError("the stages of a cascade have different numbers of features")
-        depth = stored["depth"]
+        depth, k_agg = stored["depth"], stored["k_agg"]
         if type(depth) is not int or depth < 1 or stored["credit"] not in ("paper", "extended"):
             raise DataError("the depth or the credit of the cascade is invalid")
-        return cls(first, voters, weights, depth, stored["credit"], size)
+        if k_agg is not None and (type(k_agg) is not int or k_agg < 1):
+            raise DataError("k_agg of the cascade is invalid")
+        return cls(first, voters, weights, depth, stored["credit"], k_agg, size)
 
 
 def _unlabeled(X: Features, offsets: Ints | None) -> Dataset:

@@ -116,7 +116,8 @@ class ListMLE(Smooth):
     Minimizes the sum over positions i of log(sum over j >= i of exp(s_j)) - s_i, where s_j is the
     score of the document at position j of the true order.  With `k`, only the top k positions
     count: top-k ListMLE.  With ties="share", documents with equal labels share their positions;
-    with ties="random" they are put into a random order, as in the papers.
+    with ties="random" they are put into a random order, as in the papers, and with
+    ties="resample" into another one in every epoch of solver="sgd" or "adam".
 
     Parameters
     ----------
@@ -139,6 +140,7 @@ class ListMLE(Smooth):
 
     _paper = "Xia et al., ICML 2008; top-k: Xia, Liu and Li, NIPS 2009"
     _about = "likelihood of the true order; with k, of its top k positions"
+    _orders_all: ClassVar = True
 
     _: KW_ONLY
     average: bool = False

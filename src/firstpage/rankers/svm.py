@@ -81,6 +81,9 @@ class RankSVM(SVM):
     ----------
     average : bool, default False
         Take the mean over a query's pairs instead of the sum.
+    label_margin : bool, default False
+        Multiply s_u - s_v by y_u - y_v, the difference of the labels, as printed for FocusedSVM.
+        With `k`, labels are k, k-1, .., 1 for the top k positions and 0 for the others.
 
     References
     ----------
@@ -102,9 +105,10 @@ class RankSVM(SVM):
 
     _: KW_ONLY
     average: bool = False
+    label_margin: bool = False
 
     def _loss(self) -> Loss:
-        return PairwiseHinge(self.k, average=self.average)
+        return PairwiseHinge(self.k, average=self.average, label_margin=self.label_margin)
 
     def _check_pairs(self) -> None:
         check_no_k(self)
@@ -166,6 +170,9 @@ class FocusedSVM(SVM):
     list_loss : {"ap", "ndcg"}, default "ap"
         The list loss: the mean of the average precision hinges over the cut-offs of the top k, or
         a hinge of NDCG within the top k.
+    label_margin : bool, default False
+        Multiply the score difference of a pair by the label k, k-1, .., 1 of its document in the
+        top k, as printed.  It demands the smallest differences for the best documents.
     C : float, default 100.0
         The weight of the loss relative to the penalty |w|^2 / 2.
 
@@ -195,12 +202,13 @@ class FocusedSVM(SVM):
     beta: float = 0.5
     _: KW_ONLY
     list_loss: Literal["ap", "ndcg"] = "ap"
+    label_margin: bool = False
     C: float = 100.0
 
     def _loss(self) -> Loss:
         if self.k is None:
             raise DataError("FocusedSVM needs k, the depth of the top that it focuses on.")
-        return focused_svm(self.k, self.beta, self.list_loss)
+        return focused_svm(self.k, self.beta, self.list_loss, self.label_margin)
 
 
 @dataclass(eq=False, repr=False)

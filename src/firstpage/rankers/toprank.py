@@ -16,6 +16,7 @@ from firstpage.aggregation.weights import normalize_weights
 from firstpage.data.dataset import Dataset
 from firstpage.errors import DataError
 from firstpage.measures.evaluate import evaluate
+from firstpage.rankers.fit.checkpoint import Checkpoint
 from firstpage.rankers.fit.progress import Step
 from firstpage.rankers.fit.request import FitRequest, FitResult
 from firstpage.rankers.methods import create_ranker
@@ -51,8 +52,14 @@ class TopRank(Ranker):
         The weights of the voters: their `measure` on the validation data (equal without
         validation data), equal weights, or numbers.
     credit : {"extended", "paper"}, default "extended"
-        "extended": a document in the first half of a list beats all documents below it; "paper":
-        only those within that half, as printed.
+        "extended": a document at the first `k_agg` positions of a list beats all documents below
+        it; "paper": only those within these positions, as printed.
+    same_depth : bool, default False
+        Use one depth for all queries, as printed: at most the number of documents of the shortest
+        training query.
+    k_agg : int, optional
+        The number of first positions of a voter's list that give credit; by default half of the
+        candidates, rounded up.
 
     References
     ----------
@@ -80,6 +87,8 @@ class TopRank(Ranker):
     depth: int = 100
     weights: Any = "auto"
     credit: Literal["paper", "extended"] = "extended"
+    same_depth: bool = False
+    k_agg: int | None = None
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -88,6 +97,8 @@ class TopRank(Ranker):
             raise DataError(f"depth must be at most {MAX_CANDIDATES}; got {self.depth}.")
         if self.warm_start:
             raise DataError("TopRank cannot continue an earlier fit: warm_start must be false.")
+        if self.k_agg is not None:
+            check_number(self, "k_agg", 1, integer=True)
         SupervisedKemeny(credit=self.credit)
         if not isinstance(self.voters, Sequence) or not self.voters:
             raise DataError(f"voters must be a list of rankers; got {self.voters!r}.")
@@ -123,8 +134,6 @@ class TopRank(Ranker):
         return ranker
 
     def _learn(self, request: FitRequest) -> FitResult:
-        if request.checkpoint is not None:
-            raise DataError("TopRank does not support checkpoints; leave checkpoint out.")
         if request.valid is not None and self.weights == "auto" and request.measure.lower_is_better:
             raise DataError(
                 f"{request.measure} is better when lower, so it cannot weight the voters; choose "
@@ -132,8 +141,12 @@ class TopRank(Ranker):
             )
         start, components, steps = time.perf_counter(), (self.first, *self._voters()), []
         stages: list[Stage] = []
+        stored = _stored_stages(request.checkpoint)
         for number, component in enumerate(components, 1):
-            stages.append(self._stage(component, request))
+            known = stored[number - 1] if number <= len(stored) else None
+            stages.append(self._stage(component, request, known))
+            if request.checkpoint is not None and number > len(stored):
+                _store_stages(request.checkpoint, stages)
             value = None if request.valid is None else _measured(stages[-1], request.valid, request)
             step = Step(number, float("nan"), value, False, time.perf_counter() - start)
             steps.append(step)
@@ -141,7 +154,10 @@ class TopRank(Ranker):
                 break  # with the voters so far
         weights = self._weights([step.measure for step in steps[1:]])
         n_features = request.training.n_features
-        model = Cascade(stages[0], tuple(stages[1:]), weights, self.depth, self.credit, n_features)
+        model = Cascade(
+            stages[0], tuple(stages[1:]), weights, self._depth(request), self.credit, self.k_agg,
+            n_features,
+        )  # fmt: skip
         watcher = request.watcher(lambda params, X: None, path=False)
         watcher.history = steps
         if request.valid is not None:
@@ -155,11 +171,23 @@ class TopRank(Ranker):
         ]
         return result
 
-    def _stage(self, component: Component, request: FitRequest) -> Stage:
-        """Return a component as a stage of the model; fit it unless it is fitted."""
+    def _depth(self, request: FitRequest) -> int:
+        """Return the number of candidates per query."""
+        if not self.same_depth:
+            return self.depth
+        lengths = request.training.in_memory("TopRank").data.lengths
+        return min(self.depth, int(lengths[lengths > 0].min(initial=self.depth)))
+
+    def _stage(self, component: Component, request: FitRequest, known: Stage | None) -> Stage:
+        """Return a component as a stage of the model; fit it unless it is fitted.
+
+        `known` is the stage that an earlier, unfinished fit has stored.
+        """
         training = request.training.in_memory("TopRank")
         ranker = self._ranker(component)
         if not hasattr(ranker, "model_"):
+            if known is not None:
+                return known
             ranker = clone(ranker)
             ranker.fit(training.data, sample_weight=training.query_weights, valid=request.valid)
             if ranker.interrupted_:
@@ -187,6 +215,20 @@ class TopRank(Ranker):
         if self.weights == "equal" or len(known) < len(measured):
             return normalize_weights(None, len(measured))
         return normalize_weights(known, len(measured))
+
+
+def _stored_stages(checkpoint: Checkpoint | None) -> list[Stage]:
+    """Return the stages that an unfinished fit has stored; none without a checkpoint."""
+    if checkpoint is None or checkpoint.state is None:
+        return []
+    return [Stage.from_dict(stage) for stage in checkpoint.state["stages"]]
+
+
+def _store_stages(checkpoint: Checkpoint, stages: Sequence[Stage]) -> None:
+    """Write the stages that are fitted: each of them may have taken long."""
+    stored = [stage.to_dict() for stage in stages]
+    checkpoint.store(lambda: {"iterations": len(stored), "stages": stored})
+    checkpoint.write()
 
 
 def _measured(stage: Stage, data: Dataset, request: FitRequest) -> float:

@@ -98,7 +98,7 @@ def command(
 
 def _write(tx: Tx, project: Project, name: str, tool: str | None, output: Path) -> bool:
     """Write a text; return whether it is not empty."""
-    from firstpage.data.formats.trec import write_qrels
+    from firstpage.data.formats.trec_writer import write_qrels
     from firstpage.data.ids import encode_text
     from firstpage.data.io.files import write_bytes
     from firstpage.web.analysis.truth import truths

@@ -10,7 +10,8 @@ from typing import Any
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.letor import read_letor, write_letor
 from firstpage.data.formats.tables import read_npz, read_table, write_npz, write_table
-from firstpage.data.formats.trec import Qrels, Run, read_qrels, read_run, write_qrels, write_run
+from firstpage.data.formats.trec import Qrels, Run, read_qrels, read_run
+from firstpage.data.formats.trec_writer import write_qrels, write_run
 from firstpage.data.formats.truth_file import read_truth
 from firstpage.data.io.files import check_readable, open_bytes, suffix_of
 from firstpage.errors import DataError, FirstpageWarning

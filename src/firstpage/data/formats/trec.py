@@ -3,9 +3,7 @@
 Files are read at once into columns; uploads are read line by line, with limits.  Both accept the
 same lines and raise the same errors.
 
-Fields are separated by blanks.  A line with exactly one tab between its fields (3 in qrels, 5 in
-runs) is split at the tabs instead, so ids may contain blanks.  Such files are written where an id
-contains a blank; trec_eval does not read them.
+`trec_tabs` has the rule by which blanks or tabs separate the fields, `trec_writer` the writers.
 """
 
 from __future__ import annotations
@@ -23,23 +21,21 @@ import numpy as np
 from firstpage.data.dataset import INTERLEAVED, Dataset
 from firstpage.data.formats.classic_qrels import as_trec
 from firstpage.data.formats.row_reader import ByteStream, ReadLimits, read_lines
+from firstpage.data.formats.trec_tabs import hide_blanks, split_fields
 from firstpage.data.groups import (
     check_offsets,
     check_query_weights,
-    duplicate_rows,
     group_rows,
     offsets_from_lengths,
     query_rows,
 )
-from firstpage.data.ids import BLANKS, Ids, check_identifier, encode_text
-from firstpage.data.io.files import read_all, write_bytes
+from firstpage.data.ids import Ids
+from firstpage.data.io.files import read_all
 from firstpage.errors import DataError, FirstpageWarning, location
-from firstpage.kernels.formatting import find_separator
 from firstpage.kernels.parsing import trec as kernel
 from firstpage.kernels.parsing.numbers import fallback_number, powers
 from firstpage.types import Bytes, Floats, Ints
 
-TAB, LINE_FEED = 9, 10
 ColumnType = TypeVar("ColumnType", bound="Column")
 
 
@@ -270,18 +266,6 @@ class Qrels(Column):
         check_query_weights(self.query_weights, len(self), self.source or "judgments")
 
     def select_queries(self, queries: Ints) -> Self:
-        """Return the queries of these numbers, in this order.
-
-        Parameters
-        ----------
-        queries : ndarray of int
-            The indices of the queries.
-
-        Returns
-        -------
-        Qrels or Run
-            An object of this class.
-        """
         weights = self.query_weights
         selected = super(Qrels, replace(self, query_weights=None)).select_queries(queries)
         return replace(selected, query_weights=None if weights is None else weights[queries])
@@ -419,45 +403,13 @@ def read_uploaded_rows(
         yield location(name, number), words[0].decode(), words[2].decode(), value
 
 
-def split_fields(line: bytes, kind: type[Column]) -> list[bytes]:
-    """Return the fields of a line, split at its tabs if it has one between any two fields."""
-    if line.count(b"\t") != len(kind.fields) - 1:
-        return line.split()
-    return [field for field in map(bytes.strip, line.split(b"\t")) if field]
-
-
-def _hide_blanks(text: Bytes, kind: type[Column]) -> Bytes:
-    """Return the text with placeholders for the blanks inside fields that tabs separate.
-
-    Blanks then separate all fields, as the kernel expects.  The length of the text does not change.
-    """
-    tabs = np.flatnonzero(text == TAB)
-    blank = (text == 32) | ((text >= 11) & (text <= 13))
-    line_feeds = np.flatnonzero(text == LINE_FEED)
-    tabs_per_line = np.diff(np.searchsorted(tabs, line_feeds), prepend=0)
-    tabbed = tabs_per_line == len(kind.fields) - 1
-    blank &= np.repeat(tabbed, np.diff(line_feeds, prepend=-1))
-    edges = np.flatnonzero(np.diff(blank.view(np.int8), prepend=0, append=0))
-    starts, ends = edges[::2], edges[1::2]  # of runs of blanks; a line feed ends the text
-    around = np.stack([text[starts - 1], text[ends]])
-    inside = ((around != TAB) & (around != LINE_FEED)).all(axis=0)
-    if not inside.any():
-        return text
-    change = np.zeros(len(text), np.int8)
-    change[starts[inside]], change[ends[inside]] = 1, -1
-    hidden = text.copy()
-    positions = np.flatnonzero(np.cumsum(change, dtype=np.int8))
-    hidden[positions] = text[positions] % 8 + 1  # distinct, and neither blanks nor line feeds
-    return hidden
-
-
 def _read(cls: type[ColumnType], path: Path) -> ColumnType:
     """Return the column of a TREC file."""
     raw = read_all(path)
     if cls is Qrels:
         raw = as_trec(raw, str(path))
     original = np.frombuffer(raw if raw.endswith(b"\n") else raw + b"\n", np.uint8)
-    text = _hide_blanks(original, cls) if b"\t" in raw else original
+    text = hide_blanks(original, cls) if b"\t" in raw else original
     n_lines = int(np.count_nonzero(text == 10))
     query, starts, ends, values = (np.empty(n_lines, t) for t in "qqqd")
     ranks = np.empty(n_lines, np.int64)
@@ -587,142 +539,6 @@ def _too_many_fields(kind: type[Column], where: str) -> DataError:
 def _not_a_number(kind: type[Column], where: str, word: bytes) -> DataError:
     shown = word[:60].decode("utf-8", "replace")
     return DataError(f"{where}: the {kind.value_name} must be a number; got {shown!r}.")
-
-
-# --- writing
-
-
-def write_qrels(qrels: Qrels | Dataset, path: str | os.PathLike[str]) -> None:
-    """Write judgments: lines of `query 0 document grade`.
-
-    Fields are separated by blanks, or by tabs if an id contains a blank; a warning says that
-    trec_eval does not read such a file.
-
-    Parameters
-    ----------
-    qrels : Qrels or Dataset
-        The judgments, or a dataset whose labels are judgments; documents without ids are named
-        `query-position`, with a warning.
-    path : path
-        The file; the suffix selects the compression, `-` is standard output.
-
-    Raises
-    ------
-    DataError
-        If an id is empty or contains a tab or a line end, or a document occurs twice in a query.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> import firstpage as fp
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = os.path.join(folder, "test.qrels")
-    ...     fp.write_qrels(fp.Qrels.from_dict({"q1": {"a": 2}}), path)
-    ...     len(fp.read_qrels(path))
-    1
-    """
-    table = qrels if isinstance(qrels, Column) else to_qrels(qrels)
-    with write_bytes(Path(path)) as out:
-        for text in qrels_text(table, path):
-            out.write(encode_text(text))
-
-
-def qrels_text(table: Column, target: str | os.PathLike[str]) -> Iterator[str]:
-    """Yield the lines of each query of judgments; `target` is what messages call the file."""
-    separator = _field_separator(table, target)
-    ends = table.offsets.tolist()
-    for query, lo, hi in zip(table.queries, ends, ends[1:], strict=False):
-        rows = zip(table.docids[slice(lo, hi)], table.values[lo:hi].tolist(), strict=True)
-        lines = (separator.join((query, "0", doc, _grade_text(v))) + "\n" for doc, v in rows)
-        yield "".join(lines)
-
-
-def write_run(run: Run, path: str | os.PathLike[str]) -> None:
-    """Write a run: lines of `query Q0 document rank score tag`, best score first.
-
-    Documents of equal score are written by descending id, trec_eval's order.  Fields are separated
-    by blanks, or by tabs if an id contains a blank; a warning says that trec_eval does not read
-    such a file.
-
-    Parameters
-    ----------
-    run : Run
-        The run.
-    path : path
-        The file; the suffix selects the compression, `-` is standard output.
-
-    Raises
-    ------
-    DataError
-        If an id is empty or contains a tab or a line end, the tag contains a blank, or a document
-        occurs twice in a query.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> import firstpage as fp
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = os.path.join(folder, "bm25.run")
-    ...     fp.write_run(fp.Run.from_dict({"q1": {"a": 2.5}}, name="bm25"), path)
-    ...     fp.read_run(path).name
-    'bm25'
-    """
-    ends = run.offsets.tolist()
-    tag = run.name or "firstpage"
-    separator = _field_separator(run, path)
-    check_identifier(tag, "tag", "a TREC file")
-    with write_bytes(Path(path)) as out:
-        for query, lo, hi in zip(run.queries, ends, ends[1:], strict=False):
-            rows = zip(run.values[lo:hi].tolist(), run.docids[slice(lo, hi)], strict=True)
-            lines = (
-                separator.join((query, "Q0", doc, str(rank), repr(score), tag)) + "\n"
-                for rank, (score, doc) in enumerate(sorted(rows, reverse=True), 1)
-            )
-            out.write(encode_text("".join(lines)))
-
-
-def _field_separator(table: Column, target: str | os.PathLike[str]) -> str:
-    """Return a blank, or a tab if an id contains a blank, with a warning.
-
-    Raises an error for what a TREC file cannot represent: repeated documents, and ids that would
-    not be read back unchanged.
-    """
-    duplicates = duplicate_rows(
-        table.docids.hashes, table.offsets, np.ones(len(table.values), bool)
-    )
-    if len(duplicates):
-        row = int(duplicates[0])
-        query = table.queries[int(np.searchsorted(table.offsets, row, side="right")) - 1]
-        raise DataError(
-            f"{table.source or table.name}: document {table.docids[row]!r} occurs twice in query "
-            f"{query!r}, which a TREC file does not allow; drop one."
-        )
-    example = ""
-    for names, kind in ((table.queries, "query id"), (table.docids, "document id")):
-        filled = bool((names.ends > names.starts).all())
-        if filled and find_separator(names.data, names.starts, names.ends, TAB) < 0:
-            continue
-        for name in names:
-            if not name or name != name.strip(BLANKS) or any(c in "\t\n\r" for c in name):
-                raise DataError(
-                    f"the {kind} {name!r} cannot be written to a TREC file (it is empty, or has a "
-                    "tab, a line end or a blank at its start or end)."
-                )
-            if not example and any(c in BLANKS for c in name):
-                example = f"the {kind} {name!r}"
-    if not example:
-        return " "
-    warnings.warn(
-        f"{os.fspath(target)}: {example} contains a blank, so the fields are separated by tabs; "
-        "trec_eval does not read such a file.",
-        FirstpageWarning,
-        stacklevel=4,
-    )
-    return "\t"
-
-
-def _grade_text(value: float) -> str:
-    return str(int(value)) if value.is_integer() else repr(value)
 
 
 def to_qrels(data: Dataset) -> Qrels:

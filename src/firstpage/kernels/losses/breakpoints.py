@@ -65,6 +65,86 @@ def measure_range(
     return change
 
 
+@subroutine
+def find_crossings(
+    scores: Floats, direction: Floats, lo: int, n: int, crossing: Floats, pairs: Ints
+) -> int:
+    """Write the negated step at which each pair of documents crosses, and the pair.
+
+    Returns how many pairs cross at a finite step.
+    """
+    crossings = 0
+    for u in range(n):
+        for v in range(u + 1, n):
+            difference = direction[lo + u] - direction[lo + v]
+            if difference != 0.0:
+                at = (scores[lo + v] - scores[lo + u]) / difference
+                if np.isfinite(at):
+                    crossing[crossings] = -at
+                    pairs[crossings] = u * n + v
+                    crossings += 1
+    return crossings
+
+
+@subroutine
+def scan_crossings(
+    scores: Floats, direction: Floats, gains: Floats, lo: int, n: int, depth: int, kind: int,
+    discount: Floats, table: Floats, weight: float, crossings: int, crossing: Floats, pairs: Ints,
+    sorted_pairs: Ints, key: Floats, order: Ints, position: Ints, state: Floats, means: Floats,
+    parts: Floats, count: int, steps: Floats, changes: Floats,
+) -> int:  # fmt: skip
+    """Write the steps of one query at which its measure changes, from position `count` on.
+
+    `gains` are those of the query, and `order` is its order before the first crossing.  Returns
+    the position after the last step.
+    """
+    e = 0
+    while e < crossings:
+        first, last = n, 0
+        step = -crossing[sorted_pairs[e]]
+        middle = step
+        while e < crossings:  # all up to a step after which there is a number in between
+            pair = pairs[sorted_pairs[e]]
+            for r in (position[pair // n], position[pair % n]):
+                first, last = min(first, r), max(last, r)
+            here = -crossing[sorted_pairs[e]]
+            e += 1
+            after = -crossing[sorted_pairs[e]] if e < crossings else here + max(1.0, abs(here))
+            middle = here + 0.5 * (after - here)
+            if here < middle < after:
+                break
+        for r in range(max(first - 1, 0), min(last + 2, n)):
+            key[order[r]] = scores[lo + order[r]] + middle * direction[lo + order[r]]
+        for r in range(first + 1, last + 1):
+            i, at_rank = order[r], r
+            while at_rank > first and key[order[at_rank - 1]] < key[i]:
+                order[at_rank] = order[at_rank - 1]
+                at_rank -= 1
+            order[at_rank] = i
+        for r in range(first, last + 1):
+            position[order[r]] = r
+        while first > 0 and key[order[first - 1]] == key[order[first]]:  # ties extend the range
+            first -= 1
+            if first > 0:
+                i = order[first - 1]
+                key[i] = scores[lo + i] + middle * direction[lo + i]
+        while last < n - 1 and key[order[last + 1]] == key[order[last]]:
+            last += 1
+            if last < n - 1:
+                i = order[last + 1]
+                key[i] = scores[lo + i] + middle * direction[lo + i]
+        if first >= depth:
+            continue
+        change = measure_range(
+            gains, order, key, first, last + 1, depth, kind, discount, table, state, means, parts
+        )
+        if abs(change) > ROUNDING_EPS:
+            steps[count] = step
+            changes[count] = weight * change
+            count += 1
+    return count
+
+
 @compiled_kernel
 def measure_breakpoints(
     scores: Floats,
@@ -104,16 +184,7 @@ def measure_breakpoints(
     depth = table.shape[0] if kind == TABLE else discount.size
     for q in range(offsets.size - 1):
         lo, n = offsets[q], offsets[q + 1] - offsets[q]
-        crossings = 0
-        for u in range(n):
-            for v in range(u + 1, n):
-                difference = direction[lo + u] - direction[lo + v]
-                if difference != 0.0:
-                    at = (scores[lo + v] - scores[lo + u]) / difference
-                    if np.isfinite(at):
-                        crossing[crossings] = -at
-                        pairs[crossings] = u * n + v
-                        crossings += 1
+        crossings = find_crossings(scores, direction, lo, n, crossing, pairs)
         sort_down(
             crossing, crossing_bits, 0, crossings, sorted_pairs, words, word_workspace, workspace
         )
@@ -132,50 +203,9 @@ def measure_breakpoints(
         first_values[q] = weight[q] * measure_range(
             own, order, key, 0, n, depth, kind, discount, table, state, means, parts
         )
-        e = 0
-        while e < crossings:
-            first, last = n, 0
-            step = -crossing[sorted_pairs[e]]
-            middle = step
-            while (
-                e < crossings
-            ):  # all crossings up to a step after which there is a number in between
-                pair = pairs[sorted_pairs[e]]
-                for r in (position[pair // n], position[pair % n]):
-                    first, last = min(first, r), max(last, r)
-                here = -crossing[sorted_pairs[e]]
-                e += 1
-                after = -crossing[sorted_pairs[e]] if e < crossings else here + max(1.0, abs(here))
-                middle = here + 0.5 * (after - here)
-                if here < middle < after:
-                    break
-            for r in range(max(first - 1, 0), min(last + 2, n)):
-                key[order[r]] = scores[lo + order[r]] + middle * direction[lo + order[r]]
-            for r in range(first + 1, last + 1):
-                i, at_rank = order[r], r
-                while at_rank > first and key[order[at_rank - 1]] < key[i]:
-                    order[at_rank] = order[at_rank - 1]
-                    at_rank -= 1
-                order[at_rank] = i
-            for r in range(first, last + 1):
-                position[order[r]] = r
-            while first > 0 and key[order[first - 1]] == key[order[first]]:
-                first -= 1
-                if first > 0:
-                    i = order[first - 1]
-                    key[i] = scores[lo + i] + middle * direction[lo + i]
-            while last < n - 1 and key[order[last + 1]] == key[order[last]]:
-                last += 1
-                if last < n - 1:
-                    i = order[last + 1]
-                    key[i] = scores[lo + i] + middle * direction[lo + i]
-            if first >= depth:
-                continue
-            change = measure_range(
-                own, order, key, first, last + 1, depth, kind, discount, table, state, means, parts
-            )
-            if abs(change) > ROUNDING_EPS:
-                steps[count] = step
-                changes[count] = weight[q] * change
-                count += 1
+        count = scan_crossings(
+            scores, direction, own, lo, n, depth, kind, discount, table, weight[q], crossings,
+            crossing, pairs, sorted_pairs, key, order, position, state, means, parts, count, steps,
+            changes,
+        )  # fmt: skip
     return count

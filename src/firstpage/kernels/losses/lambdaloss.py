@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from firstpage.kernels.compiler.decorators import kernel, subroutine
-from firstpage.kernels.losses.plrank import CASCADE, PRECISION, TABLE
+from firstpage.kernels.losses.plrank import ADDITIVE, CASCADE, PRECISION, TABLE
 from firstpage.kernels.sorting import merge_items, sort_down
 from firstpage.types import Floats, Ints, Words
 
@@ -116,6 +116,178 @@ def rank_difference_sum(doubles: Floats, a: int, a_last: int, b: int, b_last: in
     return outer - (doubles[b - a] - doubles[b - 1 - a_last])
 
 
+@subroutine
+def state_below(
+    kind: int, state: float, gains: Floats, items: Ints, groups: Ints, first: int, last: int,
+    without: int,
+) -> float:  # fmt: skip
+    """Return the state below the groups first:last; one document of `without` is left out."""
+    for h in range(first, last):
+        part = groups[h + 1] - groups[h] - (1 if h == without else 0)
+        if kind == PRECISION:
+            state += part * gains[items[groups[h]]]
+        elif kind == CASCADE:
+            state *= (1.0 - gains[items[groups[h]]]) ** part
+    return state
+
+
+@subroutine
+def mean_table_row(table: Floats, b: int, start: int, m: int, rows: Floats) -> None:
+    """Write the mean row of the table over the ranks of a block of m, which begins at `start`."""
+    for c in range(table.shape[1]):
+        total = 0.0
+        for r in range(start, min(start + m, table.shape[0])):
+            total += table[r, c]
+        rows[b, c] = total / m
+
+
+@subroutine
+def block_sums(
+    kind: int, discount: Floats, gains: Floats, items: Ints, groups: Ints, b: int, start: int,
+    m: int, first: int, last: int, half: int, means: Floats, passing: Floats, leaving: Floats,
+    entering: Floats,
+) -> None:  # fmt: skip
+    """Write the parts of w that depend on one block alone, and on each of its groups.
+
+    `passing` (per block), `leaving` and `entering` (per group) hold the parts of w: those of ranks
+    between both documents, and in their own blocks; the second half of each is the part that does
+    not depend on the state above.
+    """
+    depth = discount.size
+    size = min(m, depth - start)
+    mean = state_means(kind, gains, items, groups, first, last, -1, -1, size, means)
+    passing[b], passing[half + b] = 0.0, 0.0
+    for p in range(1, size + 1):
+        step = discount_step(discount, start + p)
+        passing[b] += step * means[p]
+        passing[half + b] += step * p * mean if kind == PRECISION else 0.0
+    for g in range(first, last):
+        size = min(m - 1, depth - start)
+        mean = state_means(kind, gains, items, groups, first, last, g, -1, size, means)
+        leaving[g], leaving[half + g] = 0.0, 0.0
+        entering[g], entering[half + g] = 0.0, 0.0
+        for p in range(min(m, depth - start)):
+            step = (p + 1) * discount_step(discount, start + p + 1) / m
+            leaving[g] += step * means[p]
+            leaving[half + g] += step * p * mean if kind == PRECISION else 0.0
+        for p in range(1, size + 1):
+            step = (m - p) * discount_step(discount, start + p) / m
+            entering[g] += step * means[p]
+            entering[half + g] += step * p * mean if kind == PRECISION else 0.0
+
+
+@subroutine
+def add_pairs_within(
+    kind: int, variant: int, mu: float, discount: Floats, doubles: Floats, gains: Floats,
+    items: Ints, groups: Ints, g: int, first: int, last: int, start: int, m: int, counted: int,
+    above: float, half: int, inner_row: Floats, means: Floats, sums: Floats, value: float,
+) -> float:  # fmt: skip
+    """Add the pairs of group g with the groups below it in its block; return the value with them.
+
+    `counted` is the last rank of the block that counts, `above` the state above the block.
+    """
+    gain, copies = gains[items[groups[g]]], groups[g + 1] - groups[g]
+    for h in range(g + 1, last):
+        other, other_copies = gains[items[groups[h]]], groups[h + 1] - groups[h]
+        weight = 0.0
+        if kind == TABLE:
+            weight = abs(inner_row[int(gain)] - inner_row[int(other)])
+        else:
+            if variant != LOSS2:
+                size = min(m - 2, discount.size - start)
+                mean = state_means(kind, gains, items, groups, first, last, g, h, size, means)
+                weight = abs(within_block(kind, discount, start, m, above, mean, means))
+            if variant != LAMBDARANK:
+                total = doubles[m] - doubles[m - (counted - start + 1)]
+                difference = total / (0.5 * m * (m - 1))
+                weight += difference if variant == LOSS2 else mu * difference
+            weight *= gain - other
+        value += weight * copies * other_copies * np.log(2.0)
+        sums[g] -= 0.5 * weight * other_copies
+        sums[h] += 0.5 * weight * copies
+        sums[half + g] += 0.25 * weight * other_copies
+        sums[half + h] += 0.25 * weight * copies
+    return value
+
+
+@subroutine
+def add_pairs_below(
+    kind: int, variant: int, mu: float, scores: Floats, doubles: Floats, gains: Floats, items: Ints,
+    blocks: Ints, groups: Ints, block_groups: Ints, b: int, g: int, count: int, reach: int,
+    counted: int, above: float, half: int, passing: Floats, leaving: Floats, entering: Floats,
+    rows: Floats, sums: Floats, value: float,
+) -> float:  # fmt: skip
+    """Add the pairs of group g of block b with all blocks below; return the value with them.
+
+    `counted` is the last rank of block b that counts, `above` the state above the block; blocks
+    from `reach` on begin at ranks that do not count.
+    """
+    start, m = blocks[b], blocks[b + 1] - blocks[b]
+    s = scores[items[start]]
+    gain, copies = gains[items[groups[g]]], groups[g + 1] - groups[g]
+    # The state above the next block, without the document of this one.
+    state = state_below(kind, above, gains, items, groups, block_groups[b], block_groups[b + 1], g)
+    passed = 0.0
+    if kind != TABLE:
+        passed = above * leaving[g] + leaving[half + g]
+    for t in range(b + 1, count):
+        x = s - scores[items[blocks[t]]]
+        small = np.exp(-x)
+        softplus, upper = np.log1p(small), small / (1.0 + small)
+        bend = upper * (1.0 - upper)
+        difference = 0.0
+        if variant != LAMBDARANK:
+            size = m * (blocks[t + 1] - blocks[t])
+            total = rank_difference_sum(doubles, start, counted, blocks[t], blocks[t + 1] - 1)
+            difference = total / size
+        for h in range(block_groups[t], block_groups[t + 1]):
+            other, other_copies = gains[items[groups[h]]], groups[h + 1] - groups[h]
+            if other == gain:
+                continue
+            weight = 0.0
+            if kind == TABLE:
+                u, v = int(gain), int(other)
+                weight = rows[b, u] - rows[b, v]
+                weight = abs(weight - (rows[t, u] - rows[t, v] if t < reach else 0.0))
+            else:
+                if variant != LOSS2:
+                    weight = passed
+                    if t < reach:
+                        weight += state * entering[h] + entering[half + h]
+                    weight = abs(weight)
+                if variant != LAMBDARANK:
+                    weight += difference if variant == LOSS2 else mu * difference
+                weight *= abs(gain - other)
+            # The derivative of the loss: of the better document -p, of the other p.
+            p = upper if gain > other else upper - 1.0
+            loss = softplus if gain > other else x + softplus
+            value += weight * loss * copies * other_copies
+            sums[g] -= weight * p * other_copies
+            sums[h] += weight * p * copies
+            sums[half + g] += weight * bend * other_copies
+            sums[half + h] += weight * bend * copies
+        if t < reach and kind != TABLE:
+            passed += state * passing[t] + passing[half + t]
+            if kind != ADDITIVE:
+                state = state_below(
+                    kind, state, gains, items, groups, block_groups[t], block_groups[t + 1], -1
+                )
+    return value
+
+
+@subroutine
+def write_query(
+    items: Ints, groups: Ints, count: int, half: int, scale: float, sums: Floats, grad: Floats,
+    curvature: Floats,
+) -> None:  # fmt: skip
+    """Write the gradient and the curvature of the documents of `count` groups."""
+    for g in range(count):
+        for r in range(groups[g], groups[g + 1]):
+            grad[items[r]] = scale * sums[g]
+            if curvature.size > 0:
+                curvature[items[r]] = scale * sums[half + g]
+
+
 @kernel
 def lambda_loss(
     scores: Floats,
@@ -151,9 +323,7 @@ def lambda_loss(
     curvature, which is not written where `curvature` is empty.
 
     The better document of a pair is that of the greater gain.  Pairs of which neither document can
-    be at a rank that counts are left out.  `passing` (per block), `leaving` and `entering` (per
-    group) hold the parts of w: those of ranks between both documents, and in their own blocks; the
-    second half of each is the part that does not depend on the state above.
+    be at a rank that counts are left out.
     """
     base = offsets[0]
     depth = table.shape[0] if kind == TABLE else discount.size
@@ -173,50 +343,23 @@ def lambda_loss(
         )
         for g in range(block_groups[count]):
             sums[g], sums[half + g] = 0.0, 0.0
-
-        # --- what depends on one block or group alone
         reach = 0  # blocks that begin at a rank that counts
         while reach < count and blocks[reach] < depth:
-            reach += 1
-        for b in range(reach):
-            start, m = blocks[b], blocks[b + 1] - blocks[b]
-            first, last = block_groups[b], block_groups[b + 1]
+            start, m = blocks[reach], blocks[reach + 1] - blocks[reach]
             if kind == TABLE:
-                for c in range(table.shape[1]):
-                    total = 0.0
-                    for r in range(start, min(start + m, depth)):
-                        total += table[r, c]
-                    rows[b, c] = total / m
-                continue
-            size = min(m, depth - start)
-            mean = state_means(kind, gains, items, groups, first, last, -1, -1, size, means)
-            passing[b], passing[half + b] = 0.0, 0.0
-            for p in range(1, size + 1):
-                step = discount_step(discount, start + p)
-                passing[b] += step * means[p]
-                passing[half + b] += step * p * mean if kind == PRECISION else 0.0
-            for g in range(first, last):
-                size = min(m - 1, depth - start)
-                mean = state_means(kind, gains, items, groups, first, last, g, -1, size, means)
-                leaving[g], leaving[half + g] = 0.0, 0.0
-                entering[g], entering[half + g] = 0.0, 0.0
-                for p in range(min(m, depth - start)):
-                    step = (p + 1) * discount_step(discount, start + p + 1) / m
-                    leaving[g] += step * means[p]
-                    leaving[half + g] += step * p * mean if kind == PRECISION else 0.0
-                for p in range(1, size + 1):
-                    step = (m - p) * discount_step(discount, start + p) / m
-                    entering[g] += step * means[p]
-                    entering[half + g] += step * p * mean if kind == PRECISION else 0.0
-
-        # --- pairs
+                mean_table_row(table, reach, start, m, rows)
+            else:
+                block_sums(
+                    kind, discount, gains, items, groups, reach, start, m, block_groups[reach],
+                    block_groups[reach + 1], half, means, passing, leaving, entering,
+                )  # fmt: skip
+            reach += 1
         value, above = 0.0, 1.0
         for b in range(reach):
             start, m = blocks[b], blocks[b + 1] - blocks[b]
             first, last = block_groups[b], block_groups[b + 1]
             if kind == CASCADE and above == 0.0:
                 break
-            s = scores[items[start]]
             counted = min(start + m, depth) - 1  # the last rank of the block that counts
             if kind == TABLE and m > 1:
                 for c in range(table.shape[1]):
@@ -225,97 +368,16 @@ def lambda_loss(
                         total += (m - 1 - 2 * (r - start)) * table[r, c]
                     inner_row[c] = total / (0.5 * m * (m - 1))
             for g in range(first, last):
-                gain, copies = gains[items[groups[g]]], groups[g + 1] - groups[g]
-                for h in range(g + 1, last):
-                    other, other_copies = gains[items[groups[h]]], groups[h + 1] - groups[h]
-                    weight = 0.0
-                    if kind == TABLE:
-                        weight = abs(inner_row[int(gain)] - inner_row[int(other)])
-                    else:
-                        if variant != LOSS2:
-                            size = min(m - 2, depth - start)
-                            mean = state_means(
-                                kind, gains, items, groups, first, last, g, h, size, means
-                            )
-                            weight = abs(within_block(kind, discount, start, m, above, mean, means))
-                        if variant != LAMBDARANK:
-                            total = doubles[m] - doubles[m - (counted - start + 1)]
-                            difference = total / (0.5 * m * (m - 1))
-                            weight += difference if variant == LOSS2 else mu * difference
-                        weight *= gain - other
-                    value += weight * copies * other_copies * np.log(2.0)
-                    sums[g] -= 0.5 * weight * other_copies
-                    sums[h] += 0.5 * weight * copies
-                    sums[half + g] += 0.25 * weight * other_copies
-                    sums[half + h] += 0.25 * weight * copies
-                # The state above the next block, without the document of this one.
-                state = above
-                for h in range(first, last):
-                    part = groups[h + 1] - groups[h] - (1 if h == g else 0)
-                    if kind == PRECISION:
-                        state += part * gains[items[groups[h]]]
-                    elif kind == CASCADE:
-                        state *= (1.0 - gains[items[groups[h]]]) ** part
-                passed = 0.0
-                if kind != TABLE:
-                    passed = above * leaving[g] + leaving[half + g]
-                for t in range(b + 1, count):
-                    x = s - scores[items[blocks[t]]]
-                    small = np.exp(-x)
-                    softplus, upper = np.log1p(small), small / (1.0 + small)
-                    bend = upper * (1.0 - upper)
-                    difference = 0.0
-                    if variant != LAMBDARANK:
-                        size = m * (blocks[t + 1] - blocks[t])
-                        difference = (
-                            rank_difference_sum(
-                                doubles, start, counted, blocks[t], blocks[t + 1] - 1
-                            )
-                            / size
-                        )
-                    for h in range(block_groups[t], block_groups[t + 1]):
-                        other, other_copies = gains[items[groups[h]]], groups[h + 1] - groups[h]
-                        if other == gain:
-                            continue
-                        weight = 0.0
-                        if kind == TABLE:
-                            u, v = int(gain), int(other)
-                            weight = rows[b, u] - rows[b, v]
-                            weight = abs(weight - (rows[t, u] - rows[t, v] if t < reach else 0.0))
-                        else:
-                            if variant != LOSS2:
-                                weight = passed
-                                if t < reach:
-                                    weight += state * entering[h] + entering[half + h]
-                                weight = abs(weight)
-                            if variant != LAMBDARANK:
-                                weight += difference if variant == LOSS2 else mu * difference
-                            weight *= abs(gain - other)
-                        # The derivative of the loss: of the better document -p, of the other p.
-                        p = upper if gain > other else upper - 1.0
-                        loss = softplus if gain > other else x + softplus
-                        value += weight * loss * copies * other_copies
-                        sums[g] -= weight * p * other_copies
-                        sums[h] += weight * p * copies
-                        sums[half + g] += weight * bend * other_copies
-                        sums[half + h] += weight * bend * copies
-                    if t < reach and kind != TABLE:
-                        passed += state * passing[t] + passing[half + t]
-                        for h in range(block_groups[t], block_groups[t + 1]):
-                            part = groups[h + 1] - groups[h]
-                            if kind == PRECISION:
-                                state += part * gains[items[groups[h]]]
-                            elif kind == CASCADE:
-                                state *= (1.0 - gains[items[groups[h]]]) ** part
-            for h in range(first, last):
-                part = groups[h + 1] - groups[h]
-                if kind == PRECISION:
-                    above += part * gains[items[groups[h]]]
-                elif kind == CASCADE:
-                    above *= (1.0 - gains[items[groups[h]]]) ** part
+                if g + 1 < last:
+                    value = add_pairs_within(
+                        kind, variant, mu, discount, doubles, gains, items, groups, g, first, last,
+                        start, m, counted, above, half, inner_row, means, sums, value,
+                    )  # fmt: skip
+                value = add_pairs_below(
+                    kind, variant, mu, scores, doubles, gains, items, blocks, groups, block_groups,
+                    b, g, count, reach, counted, above, half, passing, leaving, entering, rows,
+                    sums, value,
+                )  # fmt: skip
+            above = state_below(kind, above, gains, items, groups, first, last, -1)
         values[q] = scale[q] * value
-        for g in range(block_groups[count]):
-            for r in range(groups[g], groups[g + 1]):
-                grad[items[r]] = scale[q] * sums[g]
-                if curvature.size > 0:
-                    curvature[items[r]] = scale[q] * sums[half + g]
+        write_query(items, groups, block_groups[count], half, scale[q], sums, grad, curvature)

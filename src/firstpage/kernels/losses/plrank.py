@@ -140,6 +140,95 @@ def remaining_sums(
             means[x] = weighted / total
 
 
+@subroutine
+def rank_centers(
+    gains: Floats, lo: int, n: int, depth: int, kind: int, discount: Floats, table: Floats,
+    center: Floats,
+) -> float:  # fmt: skip
+    """Write the mean reward of all documents at each rank; return their mean gain.
+
+    Both are 0 for kinds whose rewards depend on the documents above.
+    """
+    mean_gain = 0.0
+    if kind == ADDITIVE:
+        for i in range(lo, lo + n):
+            mean_gain += gains[i] / n
+    for x in range(depth):
+        center[x] = 0.0
+        if kind == TABLE:
+            for i in range(lo, lo + n):
+                center[x] += table[x, int(gains[i])] / n
+        elif kind == ADDITIVE:
+            center[x] = mean_gain * discount[x]
+    return mean_gain
+
+
+@subroutine
+def rewards_to_go(
+    gains: Floats, lo: int, depth: int, kind: int, discount: Floats, table: Floats, items: Ints,
+    mean_gain: float, center: Floats, means: Floats, weights: Floats, togo: Floats, total: float,
+) -> float:  # fmt: skip
+    """Write the reward from each rank on of a ranking, and turn `means` into expected rewards.
+
+    Returns `total` plus the expected rewards of all ranks.
+    """
+    state = 1.0
+    for x in range(depth):
+        gain = gains[lo + items[x]]
+        if kind == TABLE:
+            togo[x] = table[x, int(gain)] - center[x]
+            means[x] -= center[x]
+        else:
+            weights[x] = discount[x] * state
+            togo[x] = (gain - mean_gain) * weights[x]
+            means[x] = (means[x] - mean_gain) * weights[x]
+            state = next_state(kind, state, gain)
+        total += means[x]
+    togo[depth] = 0.0
+    for x in range(depth - 1, -1, -1):
+        togo[x] += togo[x + 1]
+    return total
+
+
+@subroutine
+def add_ranking_gradient(
+    scores: Floats, gains: Floats, lo: int, n: int, depth: int, kind: int, table: Floats,
+    importance: Floats, items: Ints, ranked: Array, mean_gain: float, center: Floats,
+    logs: Floats, means: Floats, weights: Floats, togo: Floats, direct: Floats, grad: Floats,
+    curvature: Floats,
+) -> None:  # fmt: skip
+    """Add the gradient and the curvature of one ranking."""
+    # Sums over ranks of togo / S, weight / S and importance / S, as multiples of
+    # exp(-logs[x]), which grows with x.
+    risk, one, fisher, fisher_square = 0.0, 0.0, 0.0, 0.0
+    for c in range(direct.size):
+        direct[c] = 0.0
+    for x in range(depth):
+        shrink = np.exp(logs[x] - logs[x - 1]) if x > 0 else 0.0
+        risk = risk * shrink + means[x] + togo[x + 1]
+        fisher = fisher * shrink + importance[x]
+        fisher_square = fisher_square * shrink * shrink + importance[x]
+        if kind == TABLE:
+            for c in range(direct.size):
+                direct[c] = direct[c] * shrink + table[x, c] - center[x]
+        else:
+            one = one * shrink + weights[x]
+        i = lo + items[x]
+        p = np.exp(scores[i] - logs[x])
+        gain = direct[int(gains[i])] if kind == TABLE else (gains[i] - mean_gain) * one
+        grad[i] -= togo[x + 1] + p * (gain - risk)
+        if curvature.size > 0:
+            curvature[i] += p * fisher - p * p * fisher_square
+    for j in range(n):
+        if ranked[j] == 0:
+            i = lo + j
+            p = np.exp(scores[i] - logs[depth - 1])
+            gain = direct[int(gains[i])] if kind == TABLE else (gains[i] - mean_gain) * one
+            grad[i] -= p * (gain - risk)
+            if curvature.size > 0:
+                curvature[i] += p * fisher - p * p * fisher_square
+
+
 @kernel
 def expected_measure(
     scores: Floats,
@@ -199,17 +288,9 @@ def expected_measure(
         if gain_range[q] == 0.0:
             continue
         depth = min(n, importance.size)
-        constant, mean_gain = 0.0, 0.0
-        if kind == ADDITIVE:
-            for i in range(lo, lo + n):
-                mean_gain += gains[i] / n
+        mean_gain = rank_centers(gains, lo, n, depth, kind, discount, table, center)
+        constant = 0.0
         for x in range(depth):
-            center[x] = 0.0
-            if kind == TABLE:
-                for i in range(lo, lo + n):
-                    center[x] += table[x, int(gains[i])] / n
-            elif kind == ADDITIVE:
-                center[x] = mean_gain * discount[x]
             constant += center[x]
         total = 0.0
         key = mix(call + np.uint64(first_query + q))
@@ -217,50 +298,14 @@ def expected_measure(
             key = mix(key + STEP)
             draw_ranking(scores, lo, n, depth, key, arrival, items)
             remaining_sums(scores, gains, lo, n, depth, items, table, ranked, direct, logs, means)
-            state = 1.0
-            for x in range(depth):
-                gain = gains[lo + items[x]]
-                if kind == TABLE:
-                    togo[x] = table[x, int(gain)] - center[x]
-                    means[x] -= center[x]
-                else:
-                    weights[x] = discount[x] * state
-                    togo[x] = (gain - mean_gain) * weights[x]
-                    means[x] = (means[x] - mean_gain) * weights[x]
-                    state = next_state(kind, state, gain)
-                total += means[x]
-            togo[depth] = 0.0
-            for x in range(depth - 1, -1, -1):
-                togo[x] += togo[x + 1]
-            # Sums over ranks of togo / S, weight / S and importance / S, as multiples of
-            # exp(-logs[x]), which grows with x.
-            risk, one, fisher, fisher_square = 0.0, 0.0, 0.0, 0.0
-            for c in range(direct.size):
-                direct[c] = 0.0
-            for x in range(depth):
-                shrink = np.exp(logs[x] - logs[x - 1]) if x > 0 else 0.0
-                risk = risk * shrink + means[x] + togo[x + 1]
-                fisher = fisher * shrink + importance[x]
-                fisher_square = fisher_square * shrink * shrink + importance[x]
-                if kind == TABLE:
-                    for c in range(direct.size):
-                        direct[c] = direct[c] * shrink + table[x, c] - center[x]
-                else:
-                    one = one * shrink + weights[x]
-                i = lo + items[x]
-                p = np.exp(scores[i] - logs[x])
-                gain = direct[int(gains[i])] if kind == TABLE else (gains[i] - mean_gain) * one
-                grad[i] -= togo[x + 1] + p * (gain - risk)
-                if curvature.size > 0:
-                    curvature[i] += p * fisher - p * p * fisher_square
-            for j in range(n):
-                if ranked[j] == 0:
-                    i = lo + j
-                    p = np.exp(scores[i] - logs[depth - 1])
-                    gain = direct[int(gains[i])] if kind == TABLE else (gains[i] - mean_gain) * one
-                    grad[i] -= p * (gain - risk)
-                    if curvature.size > 0:
-                        curvature[i] += p * fisher - p * p * fisher_square
+            total = rewards_to_go(
+                gains, lo, depth, kind, discount, table, items, mean_gain, center, means, weights,
+                togo, total,
+            )  # fmt: skip
+            add_ranking_gradient(
+                scores, gains, lo, n, depth, kind, table, importance, items, ranked, mean_gain,
+                center, logs, means, weights, togo, direct, grad, curvature,
+            )  # fmt: skip
         values[q] = best[q] - scale[q] * (total / samples + constant)
         for i in range(lo, lo + n):
             grad[i] *= scale[q] / samples

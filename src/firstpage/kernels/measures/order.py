@@ -133,6 +133,7 @@ def weighted_kendall(
     ideal: Floats,
     max_label: Floats,
     discount: Floats,
+    unit_gains: int,
     cutoff: int,
     weights: Floats,
     tree: Ints,
@@ -143,9 +144,10 @@ def weighted_kendall(
     """Write WKT: the sum over true ranks j <= cutoff of gain * discount * (worse ones above).
 
     A tie in the scores counts one half; documents tied in the truth get the mean of the discounts
-    of their ranks.  Gains are 2^label - 1, divided by 2^max_label.  `total` receives the sum of
-    gain * discount.  Documents ranked above are counted by label in a Fenwick tree, so the cost is
-    O(n log n); `weights`, `tree` and `worse_above` are workspace, longer than the longest query.
+    of their ranks.  Gains are 2^label - 1, divided by 2^max_label; 1 if `unit_gains` is 1.  `total`
+    receives the sum of gain * discount.  Documents ranked above are counted by label in a Fenwick
+    tree, so the cost is O(n log n); `weights`, `tree` and `worse_above` are workspace, longer than
+    the longest query.
     """
     for q in range(offsets.size - 1):
         lo, hi = offsets[q], offsets[q + 1]
@@ -158,12 +160,10 @@ def weighted_kendall(
                 if last < end:
                     discount_sum += discount[last]
                 last += 1
-            label = ideal[lo + first]
-            weights[first] = (
-                (np.exp2(label - max_label[q]) - np.exp2(-max_label[q]))
-                * discount_sum
-                / (last - first)
-            )
+            gain = 1.0
+            if unit_gains == 0:
+                gain = np.exp2(ideal[lo + first] - max_label[q]) - np.exp2(-max_label[q])
+            weights[first] = gain * discount_sum / (last - first)
             first = last
         for i in range(n + 1):
             tree[i] = 0
@@ -178,7 +178,7 @@ def weighted_kendall(
                 tree_add(tree, first_not_above(ideal, lo, hi, labels[doc]) - lo, n, 1)
             for doc in range(i, after):
                 first = first_not_above(ideal, lo, hi, labels[doc]) - lo
-                if first >= end or not labels[doc] > 0.0:
+                if first >= end or (unit_gains == 0 and not labels[doc] > 0.0):
                     continue
                 worse = after - lo - tree_sum(tree, first + 1)  # the documents of the tie included
                 value += weights[first] * ((worse + worse_above[doc - i]) / 2.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from firstpage.papers.niu2012.learned import (
     FIXED_BETA,
     LETOR_TRUTH,
     PENALTIES,
+    PRINTED_COSTS,
+    PRINTED_ROUNDS,
+    PRINTED_SOLVERS,
     RANKERS,
     SIMULATED_STUDY,
     WEAK_RANKERS,
@@ -31,6 +35,7 @@ from firstpage.papers.study.study import (
     ClaimVerdict,
     Experiment,
     PaperEntry,
+    PaperProtocol,
     Row,
     TableLayout,
 )
@@ -75,6 +80,24 @@ HELD_EQUAL = (
     f"{PROTOCOL} Not equal: beta of focused rankers is tuned as well, over 21 values, as in the "
     f"paper, except in the rows with beta = {FIXED_BETA:g}."
 )
+THINNED = (
+    f"C has {len(COSTS)} values instead of 17. The penalty of the nets and of ListMLE is tuned "
+    f"over {len(PENALTIES)} values at the optimum, instead of up to 500 iterations of "
+    "gradient descent. Boosted rankers have up to 300 rounds instead of 500."
+)
+PAPER_TUNING_NOTE = TUNING_NOTE.replace(
+    "the penalty of the nets and of ListMLE (instead of the number of iterations), and",
+    "the rate and the number of up to 500 iterations of gradient descent of the nets and of "
+    "ListMLE (without a penalty), and",
+)
+PAPER_PROTOCOL = PROTOCOL[: PROTOCOL.index(" Rankers of a family")] + (
+    f" Rankers of a family have the same grid: {len(PRINTED_COSTS)} values of C from "
+    f"{PRINTED_COSTS[0]:g} to {PRINTED_COSTS[-1]:g} for the three SVMs, and {len(PRINTED_SOLVERS)} "
+    "rates with up to 500 iterations of gradient descent for the nets and ListMLE. The three "
+    f"boosted rankers have one kind of weak rankers, at most {PRINTED_ROUNDS} rounds, and the same "
+    "stopping rules. The paper prints no values; these are those of its authors in 2013."
+)
+PAPER_HELD_EQUAL = HELD_EQUAL.replace(PROTOCOL, PAPER_PROTOCOL)
 LETOR_HELD_EQUAL = (
     "queries, folds, features, weak rankers and the evaluation tool. Not equal: LETOR tuned its "
     "own parameters."
@@ -85,16 +108,17 @@ FIXED_BETA_EQUAL = (
 )
 
 
-def letor_experiments() -> list[Experiment]:
+def letor_experiments(**options: Any) -> list[Experiment]:
     """Return the experiments of Table 4, by fold, so that each fold is read once.
 
+    `options` are those of the paper's protocol, `printed=True`; else there are none.
     A run has one truth for all folds and rankers.  On grades, only the order of ties that top-k
     rankers learn from is random: one run.
     """
     return [
         Experiment(
             learned.evaluate_on_letor,
-            {"model": model, "truth": truth, "fold": fold, "betas": ALL_BETAS},
+            {"model": model, "truth": truth, "fold": fold, "betas": ALL_BETAS, **options},
             "truth",
             runs,
             1,
@@ -108,12 +132,12 @@ def letor_experiments() -> list[Experiment]:
     ]
 
 
-def orders_experiments() -> list[Experiment]:
+def orders_experiments(**options: Any) -> list[Experiment]:
     """Return experiments of boosted rankers on top-k labels; the first runs are Table 4's."""
     return [
         Experiment(
             learned.evaluate_on_letor,
-            {"model": model, "truth": "top-k", "fold": fold, "betas": ALL_BETAS},
+            {"model": model, "truth": "top-k", "fold": fold, "betas": ALL_BETAS, **options},
             "truth",
             RANDOM_ORDERS[weak],
             1,
@@ -127,13 +151,13 @@ def orders_experiments() -> list[Experiment]:
     ]
 
 
-def ohsumed_experiments() -> list[Experiment]:
+def ohsumed_experiments(**options: Any) -> list[Experiment]:
     """Return experiments on OHSUMED with top-k labels; its features are not normalized."""
     return [
         Experiment(
             learned.evaluate_on_letor,
             {"model": model, "truth": "top-k", "fold": fold, "betas": ALL_BETAS,
-             "normalize": "minmax"},
+             "normalize": "minmax", **options},
             "truth", 2, 1, "ohsumed",
         )
         for fold in FOLDS
@@ -141,11 +165,11 @@ def ohsumed_experiments() -> list[Experiment]:
     ]  # fmt: skip
 
 
-def study_experiments() -> list[Experiment]:
+def study_experiments(**options: Any) -> list[Experiment]:
     return [
         Experiment(
             learned.evaluate_on_user_study,
-            {"model": model, "truth": truth, "betas": ALL_BETAS},
+            {"model": model, "truth": truth, "betas": ALL_BETAS, **options},
             "study",
             4,
             1,
@@ -155,8 +179,15 @@ def study_experiments() -> list[Experiment]:
     ]
 
 
+def _full(entry: PaperEntry, experiments: list[Experiment]) -> PaperEntry:
+    """Return an entry of this module with the paper's protocol."""
+    note = entry.note.replace(TUNING_NOTE, PAPER_TUNING_NOTE)
+    full = PaperProtocol(experiments, note, PAPER_HELD_EQUAL)
+    return replace(entry, thinned=THINNED, paper_protocol=full)
+
+
 def table4() -> PaperEntry:
-    return PaperEntry(
+    entry = PaperEntry(
         "table4",
         "Ten rankers on MQ2007 (or MQ2008), graded and top-k",
         "Focused rankers are comparable with ordinary ones on grades, and better than both of "
@@ -174,10 +205,11 @@ def table4() -> PaperEntry:
         layouts=_layouts(),
         held_equal=HELD_EQUAL,
     )
+    return _full(entry, letor_experiments(printed=True))
 
 
 def table4_orders() -> PaperEntry:
-    return PaperEntry(
+    entry = PaperEntry(
         "table4-orders", "Boosted rankers of Table 4 over more random orders of equal grades",
         "FocusedBoost is better than both of its parents on top-k labels.",
         orders_experiments(), _random_order_claims, row_filter=_without_beta,
@@ -186,10 +218,11 @@ def table4_orders() -> PaperEntry:
         "orders. The differences per order are given with each claim. " + TUNING_NOTE,
         layouts=_layouts()[2:], held_equal=HELD_EQUAL,
     )  # fmt: skip
+    return _full(entry, orders_experiments(printed=True))
 
 
 def table4_ohsumed() -> PaperEntry:
-    return PaperEntry(
+    entry = PaperEntry(
         "table4-ohsumed", "The same rankers on OHSUMED, top-k labels",
         "OHSUMED is not used.",
         ohsumed_experiments(), _ohsumed_claims, row_filter=_without_beta,
@@ -197,10 +230,11 @@ def table4_ohsumed() -> PaperEntry:
         "scaled within queries. " + TUNING_NOTE,
         layouts=_layouts()[2:], held_equal=HELD_EQUAL,
     )  # fmt: skip
+    return _full(entry, ohsumed_experiments(printed=True))
 
 
 def table5() -> PaperEntry:
-    return PaperEntry(
+    entry = PaperEntry(
         "table5",
         "Ten rankers on the user study's TD2003 (simulated)",
         "As on MQ2007: comparable on grades, better than both parents on top-k labels.",
@@ -214,6 +248,7 @@ def table5() -> PaperEntry:
         layouts=_layouts()[:1] + _layouts()[2:],
         held_equal=HELD_EQUAL,
     )
+    return _full(entry, study_experiments(printed=True))
 
 
 def _paper_values(data: str) -> list[tuple[dict[str, str], float]]:

@@ -38,6 +38,7 @@ from firstpage.papers.study.study import Row
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.registry import ranker
 from firstpage.rankers.selection.tuning import tune
+from firstpage.solvers.descent import RATES
 from firstpage.types import Floats
 
 MQ2007_ALONE = "MQ2007 without -list"
@@ -157,6 +158,12 @@ LETOR_TRUTH = "graded, LETOR's tool"
 CURVE_MEASURES = {"graded": ("NDCG@5", "NDCG@10", "ERR"), "top-k": ("kNDCG@5", "kNDCG@10", "kERR")}
 COSTS = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0)
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+# The paper prints no grids; these are those of its authors in Lan et al. (2013), section 4.1.
+PRINTED_COSTS = (
+    1e-5, 1e-4, 1e-3, 1e-2, *(round(0.1 * i, 1) for i in range(1, 11)), 10.0, 100.0, 1000.0,
+)  # fmt: skip
+PRINTED_SOLVERS = tuple(f"gd(rate={rate:g}, max_iter=500)" for rate in RATES)
+PRINTED_ROUNDS = 500
 WEAK_RANKERS = ("features", "stumps")
 ALL_BETAS = [round(0.05 * i, 2) for i in range(21)]  # as in the paper
 FIXED_BETA = 0.5  # of focused rankers without tuning of beta
@@ -186,6 +193,15 @@ class RankerSpec:
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     top_k: bool = False
     focused: bool = False
+
+    def full_protocol(self) -> tuple[dict[str, Any], Mapping[str, Sequence[Any]]]:
+        """Return the parameters and the grid of the paper's protocol: all values of C, or the rate
+        and the iteration of gradient descent without a penalty, or 500 rounds."""
+        if "C" in self.grid:
+            return {}, {"C": PRINTED_COSTS}
+        if "l2" in self.grid:
+            return {"l2": 0.0}, {"solver": PRINTED_SOLVERS}
+        return {"rounds": PRINTED_ROUNDS}, {}
 
     def create(self, truth: str, seed: int, **params: Any) -> Ranker:
         """Return the unfitted ranker."""
@@ -233,30 +249,30 @@ def ten_rankers(weak: str) -> list[str]:
 
 def evaluate_on_letor(
     rng: np.random.Generator, model: str, truth: str, fold: int, betas: list[float], folder: str,
-    optional_folder: str | None = None, normalize: str | None = None,
+    optional_folder: str | None = None, normalize: str | None = None, printed: bool = False,
 ) -> list[Row]:  # fmt: skip
-    """Return the rows of one ranker on one fold."""
+    """Return the rows of one ranker on one fold; `printed` selects the paper's protocol."""
     seed = draw_seed(rng)
     split = letor_split(folder, optional_folder, fold, seed)
-    return _rows(
-        [split], model, truth, betas, seed, dataset_name(folder, optional_folder), normalize
-    )
+    data = dataset_name(folder, optional_folder)
+    return _rows([split], model, truth, betas, seed, data, normalize, printed)
 
 
 def evaluate_on_user_study(
-    rng: np.random.Generator, model: str, truth: str, betas: list[float]
+    rng: np.random.Generator, model: str, truth: str, betas: list[float], printed: bool = False
 ) -> list[Row]:
     """Return the rows of one ranker on a simulated user study; each run has its own study."""
     folds = user_study_folds(rng)
-    return _rows(folds, model, truth, betas, draw_seed(rng), SIMULATED_STUDY)
+    return _rows(folds, model, truth, betas, draw_seed(rng), SIMULATED_STUDY, printed=printed)
 
 
 def _rows(
     folds: Sequence[FoldSplit], model: str, truth: str, betas: list[float], seed: int, data: str,
-    normalize: str | None = None,
+    normalize: str | None = None, printed: bool = False,
 ) -> list[Row]:  # fmt: skip
     """Return the rows of the tuned ranker and, for focused rankers, of every beta."""
     spec = RANKERS[model]
+    extra, grid = spec.full_protocol() if printed else ({}, spec.grid)
     tuned_values: list[Values] = []
     values_by_beta: dict[float, list[Values]] = {}
     for split in folds:
@@ -264,8 +280,8 @@ def _rows(
         best = -np.inf
         for beta in betas if spec.focused else [None]:
             params = {} if beta is None else {"beta": beta}
-            candidate = spec.create(truth, seed, normalize=normalize, **params)
-            tuned = tune(candidate, train, valid, grid=spec.grid or {"seed": [seed]})
+            candidate = spec.create(truth, seed, normalize=normalize, **params, **extra)
+            tuned = tune(candidate, train, valid, grid=grid or {"seed": [seed]})
             values = query_values(tuned.best, split.test, truth)
             if beta is not None:
                 values_by_beta.setdefault(beta, []).append(values)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from firstpage.papers.niu2012 import comparison, edges
@@ -22,6 +25,7 @@ from firstpage.papers.study.study import (
     ClaimVerdict,
     Experiment,
     PaperEntry,
+    PaperProtocol,
     PaperStudy,
     Plot,
 )
@@ -31,30 +35,45 @@ SMALL_VARIATION = 0.1
 MEASURES = [(truth, m) for truth, measures in CURVE_MEASURES.items() for m in measures]
 
 
+FIGURE_NOTE = (
+    "C and the penalty are tuned on validation data for each beta. 'Variation' is read as "
+    "(maximum - minimum) / mean. A maximum is tested on queries that did not choose it: each "
+    "half of the queries chooses the beta for the other half. FocusedBoost is shown with both "
+    "kinds of weak rankers."
+)
+
+
 def figure1() -> PaperEntry:
-    return _figure("figure1", "Effect of beta on MQ2007 (or MQ2008)", letor_experiments())
+    return _figure("figure1", "Effect of beta on MQ2007 (or MQ2008)", letor_experiments)
 
 
 def figure2() -> PaperEntry:
     return _figure("figure2", "Effect of beta on the user study's TD2003 (simulated)",
-                   study_experiments())  # fmt: skip
+                   study_experiments)  # fmt: skip
 
 
-def _figure(name: str, title: str, experiments: list[Experiment]) -> PaperEntry:
+def _figure(name: str, title: str, make: Callable[..., list[Experiment]]) -> PaperEntry:
+    def focused(**options: Any) -> list[Experiment]:
+        return [e for e in make(**options) if e.params["model"] in FAMILIES]
+
     return PaperEntry(
         name, title,
         "As beta grows from 0 to 1, measures first grow to a maximum and then fall; the variation "
         "is small (2.7 % of the mean for the most varied curve of MQ2007, 6.2 % of TD2003).",
-        [experiment for experiment in experiments if experiment.params["model"] in FAMILIES],
+        focused(),
         _claims,
         [(model, Plot("measure", "beta", model)) for model in FAMILIES],
         row_filter=lambda row: "beta" in row,
-        note="C and the penalty are tuned on validation data for each beta. 'Variation' is read as "
-        "(maximum - minimum) / mean. A maximum is tested on queries that did not choose it: each "
-        "half of the queries chooses the beta for the other half. FocusedBoost is shown with both "
-        "kinds of weak rankers.",
+        note=FIGURE_NOTE,
         held_equal="for all values of beta: queries, folds, truths, weak rankers, rounds, stopping "
         "rules, and the grid of C or of the penalty, which is tuned on validation data.",
+        thinned=comparison.THINNED,
+        paper_protocol=PaperProtocol(
+            focused(printed=True),
+            FIGURE_NOTE.replace("C and the penalty", "C, or rate and iteration of descent,"),
+            "for all values of beta: queries, folds, truths, weak rankers, rounds, stopping rules, "
+            "and the grid of C or of the rate, which is tuned on validation data.",
+        ),
     )  # fmt: skip
 
 

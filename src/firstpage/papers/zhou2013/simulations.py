@@ -46,9 +46,12 @@ NATURAL_LOG_SCALE = 1 / np.log(2)  # discounts are 1/log2 here, and 1/log in the
 DIFFERENCE = "DCG difference"
 
 
-def fit_dcglearn(truth: Utility, train: Preferences, valid: Preferences) -> DCGLearn:
-    """Return DCGLearn with C tuned on validation pairs, in one thread: runs are parallel."""
-    return fit_learner(truth, train, valid, threads=1)
+def fit_dcglearn(
+    truth: Utility, train: Preferences, valid: Preferences, cross_validated: bool = False
+) -> DCGLearn:
+    """Return DCGLearn with C tuned on validation pairs, or by cross-validation on the training
+    pairs; in one thread, as runs are parallel."""
+    return fit_learner(truth, train, None if cross_validated else valid, threads=1)
 
 
 def gain_agreement(rng: np.random.Generator, edges: list[float]) -> list[Row]:
@@ -67,14 +70,16 @@ def gain_agreement(rng: np.random.Generator, edges: list[float]) -> list[Row]:
     return rows
 
 
-def learning_curve(rng: np.random.Generator, data: int, sizes: list[int]) -> list[Row]:
+def learning_curve(
+    rng: np.random.Generator, data: int, sizes: list[int], cross_validated: bool = False
+) -> list[Row]:
     """Return the rows of Figures 2, 3, 6: accuracy and similarity by number of pairs."""
     simulator, other_simulator = zhou_simulator(data), zhou_simulator(3 - data)
     pool, valid, test = (simulator.pairs(n, rng) for n in (max(sizes), VALID_PAIRS, TEST_PAIRS))
     other_accuracy = utility_accuracy(other_simulator.truth, test)
     rows: list[Row] = []
     for m in sizes:
-        learner = fit_dcglearn(simulator.truth, pool[:m], valid)
+        learner = fit_dcglearn(simulator.truth, pool[:m], valid, cross_validated)
         rows += [
             _row("DCGLearn", data, m, "accuracy", learner.score(test)),
             _row("Other", data, m, "accuracy", other_accuracy),
@@ -94,12 +99,16 @@ def _row(method: str, data: int, pairs: int, measure: str, value: float) -> Row:
 
 
 def accuracy_by_difference(
-    rng: np.random.Generator, data: int, pairs: int, edges: list[float]
+    rng: np.random.Generator,
+    data: int,
+    pairs: int,
+    edges: list[float],
+    cross_validated: bool = False,
 ) -> list[Row]:
     """Return the rows of Figures 4, 5: accuracy by the difference of the test pair."""
     simulator, other_simulator = zhou_simulator(data), zhou_simulator(3 - data)
     train, valid, test = (simulator.pairs(n, rng) for n in (pairs, VALID_PAIRS, BINNED_PAIRS))
-    learner = fit_dcglearn(simulator.truth, train, valid)
+    learner = fit_dcglearn(simulator.truth, train, valid, cross_validated)
     return binned_accuracies(
         simulator.truth,
         {"DCGLearn": learner.weights_, "Other": other_simulator.truth.weights},
@@ -176,7 +185,11 @@ def accuracy_with_regraded_documents(
 
 
 def learning_from_optimal_rankings(
-    rng: np.random.Generator, data: int, sizes: list[int], other_list: bool
+    rng: np.random.Generator,
+    data: int,
+    sizes: list[int],
+    other_list: bool,
+    cross_validated: bool = False,
 ) -> list[Row]:
     """Return the rows of Figures 9, 10: one side of each training pair is the optimal order."""
     simulator = zhou_simulator(data)
@@ -184,18 +197,24 @@ def learning_from_optimal_rankings(
     train, valid = (simulator.optimal_pairs(n, rng, grades) for n in (max(sizes), VALID_PAIRS))
     test = simulator.pairs(TEST_PAIRS, rng)
     name = f"optimal rankings, Data {data}"
-    accuracies = {m: fit_dcglearn(simulator.truth, train[:m], valid).score(test) for m in sizes}
+    accuracies = {
+        m: fit_dcglearn(simulator.truth, train[:m], valid, cross_validated).score(test)
+        for m in sizes
+    }
     return [{"method": name, "pairs": m, "value": value} for m, value in accuracies.items()]
 
 
 def learning_from_random_rankings(
-    rng: np.random.Generator, data: int, sizes: list[int]
+    rng: np.random.Generator, data: int, sizes: list[int], cross_validated: bool = False
 ) -> list[Row]:
     """Return the rows of Figure 10 for pairs of random orders."""
     simulator: PreferenceSimulator = zhou_simulator(data)
     train, valid, test = (simulator.pairs(n, rng) for n in (max(sizes), VALID_PAIRS, TEST_PAIRS))
     name = f"random rankings, Data {data}"
-    accuracies = {m: fit_dcglearn(simulator.truth, train[:m], valid).score(test) for m in sizes}
+    accuracies = {
+        m: fit_dcglearn(simulator.truth, train[:m], valid, cross_validated).score(test)
+        for m in sizes
+    }
     return [{"method": name, "pairs": m, "value": value} for m, value in accuracies.items()]
 
 
@@ -280,7 +299,11 @@ def cross_validation_folds(
 
 
 def web_learning_curve(
-    rng: np.random.Generator, name: str, sizes: list[int], folder: str
+    rng: np.random.Generator,
+    name: str,
+    sizes: list[int],
+    folder: str,
+    cross_validated: bool = False,
 ) -> list[Row]:
     """Return the rows of Figure 11: accuracy and similarity by number of pairs."""
     fold_values: dict[tuple[str, int, str], list[float]] = {}
@@ -290,7 +313,7 @@ def web_learning_curve(
         test_pairs = test.pairs(WEB_TEST, rng)
         other_accuracy = utility_accuracy(zhou_simulator(1).truth, test_pairs)
         for m in sizes:
-            learner = fit_dcglearn(truth, pool[:m], valid)
+            learner = fit_dcglearn(truth, pool[:m], valid, cross_validated)
             weight_similarity = similarity(truth.weights, learner.weights_)
             for method, measure, value in (
                 ("DCGLearn", "accuracy", learner.score(test_pairs)),
@@ -305,13 +328,21 @@ def web_learning_curve(
 
 
 def web_accuracy_by_difference(
-    rng: np.random.Generator, name: str, pairs: int, edges: list[float], folder: str
+    rng: np.random.Generator,
+    name: str,
+    pairs: int,
+    edges: list[float],
+    folder: str,
+    cross_validated: bool = False,
 ) -> list[Row]:
     """Return the rows of Figures 12, 13: accuracy by the difference of the test pair."""
     fold_values: dict[tuple[str, float], list[float]] = {}
     for train, test in cross_validation_folds(read_query_grades(folder, name), rng):
         learner = fit_dcglearn(
-            zhou_simulator(2).truth, train.pairs(pairs, rng), train.pairs(VALID_PAIRS, rng)
+            zhou_simulator(2).truth,
+            train.pairs(pairs, rng),
+            train.pairs(VALID_PAIRS, rng),
+            cross_validated,
         )
         weights = {"DCGLearn": learner.weights_, "Other": zhou_simulator(1).truth.weights}
         for row in binned_accuracies(

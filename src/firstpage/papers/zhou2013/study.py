@@ -6,13 +6,22 @@ These are side-by-side judgments of simulated editors, and active learning.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from firstpage.papers.study.claims import all_hold, greater, no_greater, within
-from firstpage.papers.study.study import Cells, Claim, Experiment, PaperEntry, PaperStudy, Plot
+from firstpage.papers.study.study import (
+    Cells,
+    Claim,
+    Experiment,
+    PaperEntry,
+    PaperProtocol,
+    PaperStudy,
+    Plot,
+)
 from firstpage.papers.zhou2013 import known_measure, news
 from firstpage.papers.zhou2013.known_measure import SAMPLE_NOTE, WEB_DATASETS
 from firstpage.papers.zhou2013.news import COUNTS
@@ -263,6 +272,20 @@ POOL_EQUAL = (
     "time; the committee, and all strategies with editors, choose 10."
 )
 BATCH = {"random": 1, "simple-margin": 5, "diverse": 5, "committee": 10}
+THINNED = (
+    "strategies choose several pairs at a time (SimpleMargin 5, news 10), instead of one pair "
+    "after every answer."
+)
+
+
+def one_at_a_time(entry: PaperEntry, note: str) -> PaperEntry:
+    """Return an entry with the paper's protocol: the measure is learned anew after each answer."""
+    experiments = [replace(e, params={**e.params, "batch": 1}) for e in entry.experiments]
+    equal = (
+        "in each run: the first 20 pairs, the pool, the test pairs and C (100; for editors .1). "
+        "All strategies choose one pair at a time, and are compared on the runs that both have."
+    )
+    return replace(entry, thinned=THINNED, paper_protocol=PaperProtocol(experiments, note, equal))
 
 
 def simulated_figure(number: int, data: int) -> PaperEntry:
@@ -420,7 +443,15 @@ def _figure23_claims(cells: Cells) -> list[Claim]:
     ]
 
 
-ACTIVE_ENTRIES = (simulated_figure(21, 1), simulated_figure(22, 2), figure23())
+ONE_PAIR_NOTE = (
+    "All strategies start from the same 20 pairs, and choose one pair at a time. diverse and "
+    "committee are ours."
+)
+ACTIVE_ENTRIES = (
+    one_at_a_time(simulated_figure(21, 1), ONE_PAIR_NOTE),
+    one_at_a_time(simulated_figure(22, 2), ONE_PAIR_NOTE),
+    one_at_a_time(figure23(), f"Strategies choose one pair at a time. {figure23().note}"),
+)
 
 
 ENTRIES = (

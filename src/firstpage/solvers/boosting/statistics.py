@@ -63,15 +63,17 @@ class PairTerm:
     """Pairs (u, v), u better than v, weighted by exp(F(v) - F(u)): RankBoost.
 
     The weights sum to 1 over the pairs of all queries.  They factorize, so that no pair is ever
-    enumerated: the potential of a document is minus the gradient of the exponential loss.
+    enumerated: the potential of a document is minus the gradient of the exponential loss.  Scores
+    are multiplied by `scale`, so that edges are at most 1 where the loss has margins.
     """
 
     name: ClassVar = "pair"
     nbytes: ClassVar = 0
 
     def __init__(
-        self, loss: Loss, truth: Truth, weights: Floats | None, query_weights: Floats
-    ) -> None:
+        self, loss: Loss, truth: Truth, weights: Floats | None, query_weights: Floats,
+        scale: float = 1.0,
+    ) -> None:  # fmt: skip
         rows = len(truth.labels)
         self._scores, self._values, self._grad = (
             np.zeros(rows),
@@ -81,6 +83,7 @@ class PairTerm:
         self._run = loss.target(truth, weights).bind_slice(
             0, len(truth), self._scores, self._values, self._grad
         )
+        self._scale = scale
         self._query_weights = query_weights
         self._row_weights = np.repeat(query_weights, truth.lengths)
         self._run()
@@ -89,8 +92,7 @@ class PairTerm:
         self.loss = 0.0
 
     def update(self, scores: Floats) -> None:
-        self._scores[:] = scores
-        self._run()
+        self._evaluate(scores)
         total = float(self._query_weights @ self._values)
         self.loss = total / self._pairs if self._pairs > 0 else 0.0
         if 0 < total < np.inf:
@@ -99,12 +101,18 @@ class PairTerm:
         else:
             self.potential[:] = 0.0
 
+    def _evaluate(self, scores: Floats) -> None:
+        """Write the loss of every query, and its gradient by the scores."""
+        np.multiply(scores, self._scale, out=self._scores)
+        self._run()
+        if self._scale != 1.0:
+            self._grad *= self._scale
+
     def edges(self, pool: WeakRankerPool) -> Floats:
         return np.multiply.outer(np.array(pool.signs, np.float64), pool.edges(self.potential))
 
     def loss_sums(self, scores: Floats) -> Floats:
-        self._scores[:] = scores
-        self._run()
+        self._evaluate(scores)
         return np.array([float(self._query_weights @ self._values), self._pairs])
 
     def edge_sums(self, pool: WeakRankerPool, learned: bool) -> Floats:

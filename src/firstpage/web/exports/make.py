@@ -13,7 +13,8 @@ from typing import Any
 
 from sqlalchemy import select
 
-from firstpage.data.formats.trec import Qrels, write_qrels
+from firstpage.data.formats.trec import Qrels
+from firstpage.data.formats.trec_writer import write_qrels
 from firstpage.data.ids import BLANKS
 from firstpage.data.preferences.pair_files import Vote, csv_lines
 from firstpage.errors import DataError
