@@ -287,13 +287,8 @@ class ExportModel:
 def _check_scores(forest: Forest, scoring: Scoring, source: str) -> None:
     """Compare trees with the model at and between thresholds: some options are not exported."""
     rng = np.random.default_rng(0)
-    X = rng.normal(0, 3, (200, scoring.n_features)).astype(np.float32)
-    for feature in forest.used_features():
-        known = forest.thresholds(feature)
-        known = known[np.abs(known) < 3e38].astype(np.float32)
-        if len(known):
-            rows = rng.random(len(X)) < 0.7
-            X[rows, feature] = rng.choice(known, int(rows.sum()))
+    X = forest.probes(200, scoring.n_features, rng).astype(np.float32)
+    X[rng.random(X.shape) < 0.1] = np.nan
     wrong = np.abs(forest.scores(X) - scoring.predict(X)) > TOLERANCE * (
         forest.leaf_magnitudes(X) + 1e-300
     )
