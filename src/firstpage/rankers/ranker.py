@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from firstpage.data.dataset import Dataset
 from firstpage.data.groups import sort_groups
 from firstpage.data.shards.shards import Shards
-from firstpage.data.transforms import TRANSFORMS, Per
+from firstpage.data.transforms import TRANSFORMS, Impute, Per, Transform, check_impute
 from firstpage.data.truth import Truth
 from firstpage.docstrings import inherit_sections
 from firstpage.engine.addresses import open_engine
@@ -29,6 +29,7 @@ from firstpage.measures.sharded import predict_shards
 from firstpage.rankers.explain import explain
 from firstpage.rankers.fit.checkpoint import Checkpoint, fit_identity
 from firstpage.rankers.fit.checks import (
+    check_categories,
     check_has_features,
     check_labels,
     group_by_query,
@@ -37,7 +38,7 @@ from firstpage.rankers.fit.checks import (
 from firstpage.rankers.fit.inputs import ValidatingEstimator
 from firstpage.rankers.fit.progress import ATTRIBUTES, Record, Step, fitted_attributes
 from firstpage.rankers.fit.request import FitRequest, FitResult
-from firstpage.rankers.fit.training_data import InMemory, TrainingData, Transform, with_weights
+from firstpage.rankers.fit.training_data import InMemory, TrainingData, with_weights
 from firstpage.rankers.model_files import parameter_to_json, save
 from firstpage.rankers.scorings import Stage, scores_of
 from firstpage.rankers.sharded.data import IN_MEMORY, ShardedData
@@ -83,7 +84,11 @@ class Ranker(ValidatingEstimator, Tabular):
     normalize : str, optional
         Scale the features per query, "minmax" or "standard", or with the statistics of all
         training documents, "global minmax" or "global standard".  The scaling becomes a part of
-        the model.
+        the model.  Statistics ignore missing values, which stay missing.
+    impute : {"median", "mean", "zero"} or float, optional
+        Fill missing features (NaN) with a statistic of the training documents, 0 or a number,
+        before they are scaled; it becomes a part of the model.  None accepts missing features
+        with trees only.
     measure : str, default "NDCG@10"
         The measure of `score` and of validation, such as "AP" or "kERR@5".
     patience : int, optional
@@ -110,12 +115,14 @@ class Ranker(ValidatingEstimator, Tabular):
         The intercept; only of linear models.
     params_ : ndarray or None
         The parameters that `warm_start` starts from; None where the model has no such vector.
-    transform_ : MinMax or Standardize
-        The scaling of the features; only with `normalize`.
+    transform_ : MinMax, Standardize or Impute
+        The scaling and the imputation of the features; only with `normalize` or `impute`.
     n_features_in_ : int
         The number of features seen in `fit`.
     feature_names_in_ : ndarray of str
         The names of the features; only where the training data have names.
+    categories_ : dict of int to tuple of str
+        The categories of each column that holds categories; only where there are any.
     n_iter_ : int
         The number of iterations.
     objective_ : float
@@ -158,6 +165,7 @@ class Ranker(ValidatingEstimator, Tabular):
     _: KW_ONLY
     ties: Ties = "share"
     normalize: str | None = None
+    impute: str | float | None = None
     measure: str = "NDCG@10"
     patience: int | None = None
     seed: int = 0
@@ -285,7 +293,7 @@ class Ranker(ValidatingEstimator, Tabular):
         training = replace(training.without_empty(), convert=self._truth)
         if self._needs_preferences:
             training = training.without_uninformative()
-        transform = self._normalizer()
+        transform = self._transform()
         if transform is None:
             return training
         return training.transformed(transform.fit(training.data))
@@ -302,11 +310,14 @@ class Ranker(ValidatingEstimator, Tabular):
         """Return shards as training data, after one pass over them."""
         self._remember_features(shards)
         self._check_engine(engine)
-        transform = self._normalizer()
+        check_categories(shards, self._reads_categories(), type(self).__name__)
+        transform = self._transform()
         if transform is not None:
             transform = transform.fit(shards)
         convert = clone(self)._truth
-        return ShardedData.from_shards(shards, engine, transform, convert, self._needs_preferences)
+        return ShardedData.from_shards(
+            shards, engine, transform, convert, self._needs_preferences, self._reads_missing()
+        )
 
     def _fit(
         self,
@@ -382,7 +393,8 @@ class Ranker(ValidatingEstimator, Tabular):
         Raises
         ------
         DataError
-            If the features are not those of the model, or are not finite.
+            If the features are not those of the model, are infinite, or are missing and the
+            model cannot read that.
 
         Examples
         --------
@@ -544,6 +556,7 @@ class Ranker(ValidatingEstimator, Tabular):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self._reads_missing()
         return tags
 
     # --- helpers
@@ -561,13 +574,25 @@ class Ranker(ValidatingEstimator, Tabular):
         if self.ties not in ("share", "random"):
             raise DataError(f"ties must be 'share' or 'random'; got {self.ties!r}.")
         parse_measure(self.measure)
+        if self.impute is not None:
+            check_impute(self.impute)
 
-    def _normalizer(self) -> Transform | None:
-        """Return the scaling that `normalize` names, not fitted."""
+    def _transform(self) -> Transform | None:
+        """Return the scaling of `normalize` and the imputation of `impute`, not fitted."""
         if self.normalize in (None, "none"):
-            return None
+            return None if self.impute is None else Impute(impute=self.impute)
         name, per = lookup(str(self.normalize), NORMALIZERS, "normalization")
-        return TRANSFORMS[name](per)  # type: ignore[return-value]
+        return TRANSFORMS[name](per, impute=self.impute)  # type: ignore[return-value]
+
+    def _grows_trees(self) -> bool:
+        """Return whether the scorer is trees, which read missing values and categories."""
+        return False
+
+    def _reads_missing(self) -> bool:
+        return self.impute is not None or self._grows_trees()
+
+    def _reads_categories(self) -> bool:
+        return self._grows_trees()
 
     def _scaled(self, data: Dataset) -> Dataset:
         """Return the data with features scaled as in training."""

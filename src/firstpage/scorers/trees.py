@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -112,6 +112,7 @@ class Trees:
         progress: TreeCallback,
         seed: int,
         threads: int,
+        categorical: Sequence[int] = (),
     ) -> tuple[Untyped, int]:
         """Grow the trees.
 
@@ -130,6 +131,8 @@ class Trees:
             The seed of the library.
         threads : int
             The number of threads.
+        categorical : sequence of int
+            The columns that hold categories.
 
         Returns
         -------
@@ -147,7 +150,7 @@ class Trees:
         """
         library = LIBRARIES[self.library]
         with library_errors(self.library):
-            return library.grow(self, X, derivatives, valid, progress, seed, threads)
+            return library.grow(self, X, derivatives, valid, progress, seed, threads, categorical)
 
     def parameters(self, seed: int, threads: int) -> dict[str, Untyped]:
         """Return the parameters by the names of the library.
@@ -228,10 +231,14 @@ class LightGBM:
         progress: TreeCallback,
         seed: int,
         threads: int,
+        categorical: Sequence[int] = (),
     ) -> tuple[Untyped, int]:
         lightgbm = import_lightgbm()
         params = cls.params(trees, seed, threads)
-        data = lightgbm.Dataset(X, np.zeros(X.shape[0]), params=params, free_raw_data=False)
+        data = lightgbm.Dataset(
+            X, np.zeros(X.shape[0]), params=params, free_raw_data=False,
+            categorical_feature=list(categorical) or "auto",
+        )  # fmt: skip
         step = {"fobj": lambda scores, _: derivatives(np.asarray(scores, np.float64))}
         return cls.boost(lightgbm.Booster(params, data), data, valid, trees.count, progress, step)
 
@@ -326,12 +333,14 @@ class XGBoost:
         progress: TreeCallback,
         seed: int,
         threads: int,
+        categorical: Sequence[int] = (),
     ) -> tuple[Untyped, int]:
         xgboost = import_xgboost()
         if not isinstance(X, np.ndarray) or not isinstance(valid, np.ndarray | None):
             raise DataError(SPARSE)
-        data = xgboost.DMatrix(X, np.zeros(X.shape[0]), nthread=threads)
-        valid_data = None if valid is None else xgboost.DMatrix(valid, nthread=threads)
+        kinds = cls.matrix_options(X.shape[1], categorical, threads)
+        data = xgboost.DMatrix(X, np.zeros(X.shape[0]), **kinds)
+        valid_data = None if valid is None else xgboost.DMatrix(valid, **kinds)
         params = cls.params(trees, seed, threads)
         booster = xgboost.Booster(params, [data] if valid_data is None else [data, valid_data])
         for tree in range(trees.count):
@@ -345,6 +354,16 @@ class XGBoost:
             if progress(tree + 1, booster, scores):
                 return booster, tree + 1
         return booster, trees.count
+
+    @staticmethod
+    def matrix_options(
+        n_features: int, categorical: Sequence[int], threads: int
+    ) -> dict[str, Untyped]:
+        """Return the options of data, with the columns that hold categories."""
+        if not categorical:
+            return {"nthread": threads}
+        kinds = ["c" if column in categorical else "q" for column in range(n_features)]
+        return {"nthread": threads, "feature_types": kinds, "enable_categorical": True}
 
     @staticmethod
     def splits(booster: Untyped) -> bool:
@@ -452,6 +471,10 @@ class TreesScoring(ScoringBase):
     def __repr__(self) -> str:
         size = len(self.text)
         return f"TreesScoring({self.library}, {self.n_features} features, {size:,} characters)"
+
+    @property
+    def reads_missing(self) -> bool:
+        return True
 
     @property
     def export_kinds(self) -> tuple[str, ...]:

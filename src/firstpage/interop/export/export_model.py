@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from firstpage.data.io.files import read_all
-from firstpage.data.transforms import MinMax, Standardize
+from firstpage.data.transforms import Transform
 from firstpage.errors import DataError, location
 from firstpage.interop.export.float32 import forest32, unscaled
 from firstpage.rankers.model_files import Model
@@ -176,7 +176,7 @@ class ExportModel:
         The features.
     scoring : Scoring
         The scoring function.
-    transform : MinMax, Standardize or None
+    transform : MinMax, Standardize, Impute or None
         The scaling of the features.
     ranker : str
         The name of the ranker.
@@ -189,7 +189,7 @@ class ExportModel:
     name: str
     features: ExportFeatures
     scoring: Scoring
-    transform: MinMax | Standardize | None
+    transform: Transform | None
     ranker: str
     source: str
     dtype: str = "float32"
@@ -321,9 +321,7 @@ class ExportFiles:
     fixed: bool = False
 
 
-def select_stage(
-    model: Model, stage: str | None
-) -> tuple[Scoring, MinMax | Standardize | None, str]:
+def select_stage(model: Model, stage: str | None) -> tuple[Scoring, Transform | None, str]:
     """Return scoring, transform and ranker of a model, or of a stage of a cascade."""
     stages = model.scoring.stages
     if not stages:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 
+from firstpage.data.categories import Categories
 from firstpage.data.dataset import Dataset
 from firstpage.data.groups import offsets_from_lengths
-from firstpage.data.transforms import MinMax, Standardize
+from firstpage.data.transforms import Transform
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
 from firstpage.losses.levels import query_sums
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from firstpage.data.dataset import Features
 
 MAX_COPIES = 1000  # per document on average
-Transform = MinMax | Standardize
 Convert = Callable[[Truth], Truth]
 """From the truth of the data to the truth for training."""
 Chosen = Sequence[tuple[int, float]]
@@ -91,6 +91,11 @@ class TrainingData(Protocol):
     @property
     def n_features(self) -> int:
         """The number of features."""
+        ...
+
+    @property
+    def categories(self) -> Categories:
+        """The categories of each column that holds categories."""
         ...
 
     @property
@@ -195,6 +200,10 @@ class InMemory:
     @property
     def n_features(self) -> int:
         return self.data.n_features
+
+    @property
+    def categories(self) -> Categories:
+        return self.data.categories
 
     @cached_property
     def truth(self) -> Truth:
@@ -303,6 +312,7 @@ class InMemory:
             offsets=new_offsets[data.offsets],
             docids=None if data.docids is None else data.docids[rows],
             row_order=None,
+            positions=None if data.positions is None else data.positions[rows],
         )
         return replace(self, data=copied, weights=None)
 

@@ -74,6 +74,9 @@ class LambdaMART(Ranker):
             raise DataError("LambdaMART grows trees with LightGBM: scorer='trees(..)'.")
         return trees
 
+    def _grows_trees(self) -> bool:
+        return True
+
     def _learn(self, request: FitRequest) -> FitResult:
         trees = self._trees()
         gains = gains_of(self.gain)
