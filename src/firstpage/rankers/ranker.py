@@ -59,6 +59,7 @@ Grid = dict[str, list[Any]]
 OWN_LABELS = (
     "Shards have their own labels and query ids, and no weights; drop y, qid and sample_weight."
 )
+NO_POSITIONS = "{} does not use the positions of documents; LambdaMART does."
 NORMALIZERS: dict[str, tuple[str, Per]] = {
     "minmax": ("minmax", "query"), "standard": ("standardize", "query"),
     "standardize": ("standardize", "query"), "global minmax": ("minmax", "global"),
@@ -160,6 +161,7 @@ class Ranker(ValidatingEstimator, Tabular):
     _scores_by_query: ClassVar[bool] = False  # a score depends on the query's other documents
     _weights_by_copying: ClassVar[bool] = False  # documents can only be weighted by copying them
     _supports_shards: ClassVar[bool] = False
+    _uses_positions: ClassVar[bool] = False  # corrects for the positions of the training data
 
     k: int | None = None
     _: KW_ONLY
@@ -287,6 +289,8 @@ class Ranker(ValidatingEstimator, Tabular):
         """Return the arguments of `fit` as training data, checked, weighted and scaled."""
         data = self._dataset(X, y, qid, reset=True)
         check_has_features(data)
+        if data.positions is not None and not self._uses_positions:
+            warnings.warn(NO_POSITIONS.format(type(self).__name__), FirstpageWarning, stacklevel=3)
         training = with_weights(data, sample_weight)
         if self._weights_by_copying:
             training = training.with_copies(type(self).__name__)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -304,7 +305,7 @@ def _with_zeros_moved(tree: Tree, moved: Ints) -> Tree:
 
     Each of these splits becomes a chain of three, which share their children.
     """
-    columns = {
+    columns: dict[str, list[Any]] = {
         name: list(getattr(tree, name))
         for name in ("feature", "threshold", "left", "right", "value", "missing_left", "subset")
     }
@@ -326,7 +327,8 @@ def _with_zeros_moved(tree: Tree, moved: Ints) -> Tree:
                 else:
                     column.append(item)
         size += 2
-    return replace(tree, **{name: np.array(column) for name, column in columns.items()})
+    arrays: dict[str, Any] = {name: np.array(column) for name, column in columns.items()}
+    return replace(tree, **arrays)
 
 
 def _children(numbers: Ints, inner: int) -> Ints:
@@ -359,7 +361,8 @@ def xgboost_forest(text: str, source: str) -> Forest:
         value = np.where(leaf, number.astype(np.float64), 0.0)
         default_left = np.array(tree["default_left"], bool)
         categorical = np.array(tree.get("split_type", np.zeros(len(leaf))), bool) & ~leaf
-        subset, subsets = np.full(len(leaf), -1), []
+        subset = np.full(len(leaf), -1)
+        subsets: list[Ints] = []
         for node, start, size in zip(
             tree.get("categories_nodes", []), tree.get("categories_segments", []),
             tree.get("categories_sizes", []), strict=True,

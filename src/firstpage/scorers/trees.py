@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -342,18 +343,30 @@ class XGBoost:
         data = xgboost.DMatrix(X, np.zeros(X.shape[0]), **kinds)
         valid_data = None if valid is None else xgboost.DMatrix(valid, **kinds)
         params = cls.params(trees, seed, threads)
-        booster = xgboost.Booster(params, [data] if valid_data is None else [data, valid_data])
-        for tree in range(trees.count):
-            booster.update(
-                data, tree, fobj=lambda scores, _: derivatives(scores.astype(np.float64))
-            )
+        step = {"fobj": lambda scores, _: derivatives(scores.astype(np.float64))}
+        return cls.boost(params, data, valid_data, trees.count, progress, step)
+
+    @staticmethod
+    def boost(
+        params: dict[str, Untyped],
+        data: Untyped,
+        valid_data: Untyped,
+        count: int,
+        progress: TreeCallback,
+        step: Mapping[str, Untyped] = MappingProxyType({}),
+    ) -> tuple[Untyped, int]:
+        """Grow tree by tree, with a call of `progress` after each."""
+        matrices = [data] if valid_data is None else [data, valid_data]
+        booster = import_xgboost().Booster(params, matrices)
+        for tree in range(count):
+            booster.update(data, tree, **step)
             scores = None
             if valid_data is not None:
                 margins = booster.predict(valid_data, output_margin=True)
                 scores = np.asarray(margins, np.float64)
             if progress(tree + 1, booster, scores):
                 return booster, tree + 1
-        return booster, trees.count
+        return booster, count
 
     @staticmethod
     def matrix_options(

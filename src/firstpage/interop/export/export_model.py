@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from firstpage.data.categories import Categories
 from firstpage.data.io.files import read_all
 from firstpage.data.transforms import Transform
 from firstpage.errors import DataError, location
@@ -184,6 +185,10 @@ class ExportModel:
         Where the model comes from, for messages.
     dtype : {"float32", "float64"}
         The type of the input, where the target lets it be chosen.
+    categories : mapping of int to tuple of str
+        The categories of each column that holds categories; the target gets their indices.
+    trained_on_missing : bool
+        Whether the training data had missing values.
     """
 
     name: str
@@ -193,6 +198,25 @@ class ExportModel:
     ranker: str
     source: str
     dtype: str = "float32"
+    categories: Categories = field(default_factory=dict)
+    trained_on_missing: bool = False
+
+    @property
+    def accepts_missing(self) -> bool:
+        """Whether the model scores documents with missing values."""
+        return self.scoring.reads_missing or self.fill is not None
+
+    @property
+    def needs_missing(self) -> bool:
+        """Whether a missing value must not be replaced by 0."""
+        if self.fill is not None:
+            return bool(self.fill.any())
+        return self.trained_on_missing and self.scoring.reads_missing
+
+    @property
+    def fill(self) -> Floats | None:
+        """The values that replace missing ones before scaling."""
+        return None if self.transform is None else self.transform.fill
 
     @property
     def kind(self) -> str:

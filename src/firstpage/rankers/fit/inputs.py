@@ -57,7 +57,7 @@ class ValidatingEstimator(BaseEstimator):  # type: ignore[misc]
         """Raise an error for features that the ranker cannot read."""
         check_categories(data, self._reads_categories(), type(self).__name__)
         check_finite(data, self._reads_missing())
-        if fitting:
+        if fitting and self._reads_categories():  # trees; `impute` refuses or fills
             warn_of_empty_features(data)
 
     def _dataset(

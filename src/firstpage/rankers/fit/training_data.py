@@ -29,6 +29,7 @@ from firstpage.rankers.trees.growth import (
     LossGrowth,
     identity,
 )
+from firstpage.rankers.trees.xgboost_rank import XGBoostRankGrowth
 from firstpage.scorers.linear import LinearScoring
 from firstpage.scorers.scorer import BoundScorer
 from firstpage.scorers.trees import Trees
@@ -377,6 +378,10 @@ class InMemory:
         self, trees: Trees, rank: LambdaRankOptions, options: GrowthOptions
     ) -> Growth:
         rank.check(self.data.y, self.data.lengths)
+        if trees.library == "xgboost":
+            if self.weights is not None:
+                raise DataError("XGBoost's rank:ndcg takes weights of queries, not of documents.")
+            return XGBoostRankGrowth(trees, self.data, self.query_weights, rank, options)
         unweighted = self.weights is None and self.query_weights is None
         weights = None if unweighted else self.row_weights()
         return LambdaRankGrowth(trees, self.data, weights, rank, options)
