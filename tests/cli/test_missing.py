@@ -36,7 +36,7 @@ CATEGORICAL = ("--categorical", "brand", "--categorical", "shop")
 
 def test_train_rank_evaluate_and_describe(tables: Path, run) -> None:
     result = run("describe", "train.csv", *CATEGORICAL)
-    assert "features with missing values (documents): brand (" in result.stdout
+    assert "features with missing values (NaN), and in how many documents: brand (" in result.stdout
     assert "2 features of categories: brand (3), shop (3)" in result.stdout
     described = json.loads(run("describe", "train.csv", *CATEGORICAL, "--json").stdout)
     assert described["categories"] == {"brand": 3, "shop": 3}

@@ -86,7 +86,7 @@ def test_unknown_categories_are_missing_and_the_answer_says_so(color_client) -> 
 @pytest.mark.parametrize(
     ("features", "message"),
     [
-        ([1, 2, "x", "red"], "feature 'clicks' is 'x', not a number"),
+        ([1, 2, "x", "red"], "candidate 0: feature 'clicks' is 'x', not a number"),
         ([1, 2, 3, 1.5], "feature 'color' is 1.5; give a category"),
         ([1, 2, 3, True], "feature 'color' is True; give a category"),
         ([1, 2, 3], "has 3 features, but the model has 4"),

@@ -135,7 +135,8 @@ class Description:
         if self.missing_values:
             shown = [f"{name} ({count:,})" for name, count in self.missing_values.items()]
             notes.append(
-                f"{len(shown)} features with missing values (documents): {_shortened(shown)}"
+                f"{len(shown)} features with missing values (NaN), and in how many documents: "
+                f"{_shortened(shown)}"
             )
         if self.categories:
             shown = [f"{name} ({count:,})" for name, count in self.categories.items()]

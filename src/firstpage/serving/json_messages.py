@@ -332,7 +332,7 @@ def _matrix(
         if raw.categories or not _NUMBER_TYPES.issuperset(map(type, row)):
             try:
                 row = _numbers(row, raw, unknown)
-            except Refusal as error:
+            except ValueError as error:
                 raise refusal(str(error)) from None
         rows.append(row)
     try:
@@ -344,19 +344,19 @@ def _matrix(
 
 
 def _numbers(row: Sequence[Any], raw: RawRequest, unknown: Counter[int]) -> list[float]:
-    """Return a row with nulls as NaN and categories as their codes."""
+    """Return a row with nulls as NaN and categories as their codes; raise ValueError otherwise."""
     numbers: list[float] = []
     for column, value in enumerate(row):
         name = repr(raw.names[column])
         if value is None:
             if not raw.missing:
-                raise Refusal(f": feature {name} is null, and this model needs a number")
+                raise ValueError(f": feature {name} is null, and this model needs a number")
             numbers.append(math.nan)
         elif column in raw.categories:
             whole = isinstance(value, float) and value == value // 1
             text = str(int(value)) if whole else value if isinstance(value, str) else str(value)
             if not whole and type(value) not in (str, int):
-                raise Refusal(
+                raise ValueError(
                     f": feature {name} is {short(value)}; give a category, a string or an integer"
                 )
             code = raw.categories[column].get(text)
@@ -365,5 +365,5 @@ def _numbers(row: Sequence[Any], raw: RawRequest, unknown: Counter[int]) -> list
         elif type(value) in _NUMBER_TYPES:
             numbers.append(value)
         else:
-            raise Refusal(f": feature {name} is {short(value)}, not a number")
+            raise ValueError(f": feature {name} is {short(value)}, not a number")
     return numbers
