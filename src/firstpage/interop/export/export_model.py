@@ -312,7 +312,8 @@ def _check_scores(forest: Forest, scoring: Scoring, source: str) -> None:
     """Compare trees with the model at and between thresholds: some options are not exported."""
     rng = np.random.default_rng(0)
     X = forest.probes(200, scoring.n_features, rng).astype(np.float32)
-    X[rng.random(X.shape) < 0.1] = np.nan
+    if scoring.reads_missing:
+        X[rng.random(X.shape) < 0.1] = np.nan
     wrong = np.abs(forest.scores(X) - scoring.predict(X)) > TOLERANCE * (
         forest.leaf_magnitudes(X) + 1e-300
     )
