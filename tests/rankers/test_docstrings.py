@@ -72,7 +72,7 @@ def test_fitted_attributes_are_documented_and_exist() -> None:
     assert set(ATTRIBUTES) < set(documented)
     ranker = fp.Regression(normalize="global minmax").fit(X, y, qid=qid)
     fitted = {name for name in vars(ranker) if name.endswith("_") and not name.startswith("_")}
-    assert fitted | {"feature_names_in_"} == set(documented)
+    assert fitted | {"feature_names_in_", "categories_"} == set(documented)
 
 
 def test_text_of_the_subclass_wins_and_order_is_that_of_the_signature() -> None:

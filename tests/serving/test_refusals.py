@@ -48,13 +48,13 @@ def fewer() -> dict:
 JSON = {
     "a feature is missing": (lacking("clicks"), "candidate 'd2' lacks the feature 'clicks'"),
     "too few": (fewer(), "candidate 'd' has 3 features, but the model has 4"),
-    "null": (changed(1, age=None), "feature 'age' is None, not a number"),
+    "null": (changed(1, age=None), "candidate 'd1': feature 'age' is null, and this model needs"),
     "text in a list": (
         {"candidates": [{"features": [1, 2, 3, 4]}, {"features": [1, 2, 3, "4"]}]},
-        "candidate 1: feature 'age' is not a number.",
+        "candidate 1: feature 'age' is '4', not a number.",
     ),
     "text beyond the list": (
-        {"candidates": [{"features": [1, 2, 3, 4, 5, "6"]}]}, "candidate 0: feature 5 is not a number.",
+        {"candidates": [{"features": [1, 2, 3, 4, 5, "6"]}]}, "candidate 0 has 6 features, but the model has 4.",
     ),
     "text": (changed(1, age="7"), "feature 'age' is '7', not a number"),
     "too large": (changed(1, age=1e999), "is not valid JSON"),  # Python writes Infinity

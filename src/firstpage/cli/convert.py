@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     help="Format of TARGET, as in --from (not truth).",
 )
 @options.judgment_options
+@options.categorical
 @click.option(
     "--truth", type=click.Choice(["graded", "full-order", "top-k", "binary"]),
     show_default="as it is", help="Kind of ground truth to which the labels are converted.",
@@ -65,7 +66,8 @@ if TYPE_CHECKING:
 @options.seed
 def command(
     source: Path, target: Path, from_: str | None, to: str | None, qrels: Path | None,
-    unjudged: str, truth: str | None, k: int, min_grade: float | None, rel: float,
+    unjudged: str, categorical: tuple[str, ...], truth: str | None, k: int,
+    min_grade: float | None, rel: float,
     normalize: str | None, scores: Path | None, dtype: str, folds: int | None, seed: int,
 ) -> None:  # fmt: skip
     """Convert data files, qrels and runs.
@@ -90,7 +92,8 @@ def command(
         outputs.check_suffix(target, (to.lower(),), "TARGET")
     has_features = kind not in ("qrels", "run", "npz", "truth")
     options.only_with("a file of features other than npz", has_features, "dtype")
-    read_options = {"dtype": dtype} if has_features else {}
+    read_options: dict[str, Any] = {"dtype": dtype} if has_features else {}
+    read_options |= shared.feature_options(categorical)
     judgments = shared.read_qrels_option(qrels)
     labeled = scores is None and judgments is None
     with shared.reading_progress(source) as progress:

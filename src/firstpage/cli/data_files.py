@@ -25,10 +25,12 @@ from firstpage.errors import FirstpageError
     help="Format of the files: letor, qrels, run, parquet, csv, arrow, npz or truth.",
 )  # fmt: skip
 @options.judgment_options
+@options.categorical
 @options.as_json
 def describe_command(
-    files: tuple[Path, ...], format_: str | None, qrels: Path | None, unjudged: str, as_json: bool
-) -> None:
+    files: tuple[Path, ...], format_: str | None, qrels: Path | None, unjudged: str,
+    categorical: tuple[str, ...], as_json: bool,
+) -> None:  # fmt: skip
     """Summarize data files, qrels or runs.
 
     Shows the numbers of queries, documents and labels, the lengths of lists, and features that
@@ -42,7 +44,8 @@ def describe_command(
     collections = []
     for file in files:
         with shared.reading_progress(file) as progress:
-            collections.append(read(file, format_, progress, judgments is None))
+            options_ = shared.feature_options(categorical)
+            collections.append(read(file, format_, progress, judgments is None, **options_))
         if judgments is not None and not isinstance(collections[-1], Dataset):
             raise FirstpageError(f"{file}: has no features, so --qrels cannot be joined to it.")
     collections = shared.join_judgments(collections, judgments, unjudged)

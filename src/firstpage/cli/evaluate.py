@@ -106,7 +106,6 @@ def _model_system(truth: Any, pad: bool, path: Path) -> Any:
     """Return the model itself for shards, which it scores in place; else its scores."""
     from firstpage.data.dataset import Dataset
     from firstpage.data.shards.shards import Shards
-    from firstpage.rankers.fit.checks import check_finite
     from firstpage.rankers.model_files import read_model
 
     model = read_model(path)
@@ -114,5 +113,4 @@ def _model_system(truth: Any, pad: bool, path: Path) -> Any:
         return model.stage_for(truth, pad)
     if not isinstance(truth, Dataset):
         raise click.UsageError("--model requires a data file, whose documents it scores.")
-    check_finite(truth)
     return model.predict(truth, pad=pad)

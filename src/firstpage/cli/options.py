@@ -222,3 +222,9 @@ report_options = combine(
         help="Write the values of each query to this file (.csv, .tsv or .json).",
     ),
 )  # fmt: skip
+
+
+categorical = click.option(
+    "--categorical", multiple=True, metavar="NAME",
+    help="A feature that holds categories, by name or number; may be repeated.",
+)  # fmt: skip

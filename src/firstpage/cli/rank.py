@@ -44,7 +44,7 @@ def command(
     from firstpage.data.io.files import suffix_of
     from firstpage.data.shards.shards import Shards
     from firstpage.errors import DataError
-    from firstpage.rankers.fit.checks import check_finite, restore_row_order
+    from firstpage.rankers.fit.checks import restore_row_order
     from firstpage.rankers.model_files import read_model
 
     trec = trec or SUFFIXES.get(suffix_of(output)[0]) == "run"
@@ -58,7 +58,6 @@ def command(
         write_scores(scoring_model.predict(documents, engine, pad), output)
         return
     options.only_with(options.SHARD_FOLDER, False, "engine")
-    check_finite(documents)
     scores = scoring_model.predict(documents, pad=pad)
     if trec:
         if documents.docids is None:

@@ -120,10 +120,19 @@ def read_data_or_shards(path: Path, **read_options: Any) -> Dataset | Shards:
 
     if not is_shard_folder(path):
         return read_data(path, **read_options)
+    for name in ("categorical", "position"):
+        if read_options.get(name):
+            raise click.UsageError(f"--{name} needs data in memory; {path} is a folder of shards.")
     shards = read_shards(path)
     if not shards.shards[0].sizes:  # plain data files, not written by `firstpage shard`
         note_files(path, [shard.name for shard in shards.shards])
     return shards
+
+
+def feature_options(categorical: Sequence[str] = (), position: str | None = None) -> dict[str, Any]:
+    """Return the options of `read` about features that were given."""
+    given = {"categorical": list(categorical), "position": position}
+    return {name: value for name, value in given.items() if value}
 
 
 def note_files(folder: Path, names: Sequence[str]) -> None:

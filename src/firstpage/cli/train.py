@@ -40,6 +40,11 @@ SMALLEST_PERCENT = 1e-4  # an optimality gap below it is reported as this much
     help="Validation data, which choose the number of iterations and the parameters.",
 )  # fmt: skip
 @options.judgment_options
+@options.categorical
+@click.option(
+    "--position", metavar="COLUMN",
+    help="Column of a table with the positions at which documents were shown (LambdaMART).",
+)  # fmt: skip
 @options.confidences
 @options.pairs
 @options.ranker_options
@@ -70,10 +75,10 @@ SMALLEST_PERCENT = 1e-4  # an optimality gap below it is reported as this much
 @options.as_json
 def command(
     ranker: str, train: Path, valid: Path | None, qrels: Path | None, unjudged: str,
-    confidences: bool, pairs: Path | None, settings: tuple[str, ...], measure: str,
-    normalize: str, seed: int, tune: bool, tuner: str, grid: tuple[str, ...], trials: int,
-    trials_to: Path | None, threads: int | None, pad: bool, engine: str | None,
-    checkpoint: Path | None, output: Path, as_json: bool,
+    categorical: tuple[str, ...], position: str | None, confidences: bool, pairs: Path | None,
+    settings: tuple[str, ...], measure: str, normalize: str, seed: int, tune: bool, tuner: str,
+    grid: tuple[str, ...], trials: int, trials_to: Path | None, threads: int | None, pad: bool,
+    engine: str | None, checkpoint: Path | None, output: Path, as_json: bool,
 ) -> None:  # fmt: skip
     """Train a ranker and write the model.
 
@@ -98,11 +103,12 @@ def command(
     labeled = qrels is None and (votes is None or model._reads_labels())
     if votes is not None and qrels is not None and not model._reads_labels():
         raise click.UsageError(f"{type(model).__name__} trains on --pairs alone; drop --qrels.")
-    data: Any = shared.read_data_or_shards(train, labeled=labeled)
+    read_options = shared.feature_options(categorical, position)
+    data: Any = shared.read_data_or_shards(train, labeled=labeled, **read_options)
     if isinstance(data, Shards) and tuned_search:
         raise click.UsageError("--tune and --grid need training data in memory, not shards.")
     options.only_with(options.SHARD_FOLDER, isinstance(data, Shards), "engine")
-    valid_data = None if valid is None else shared.read_data(valid, labeled=labeled)
+    valid_data = None if valid is None else shared.read_data(valid, labeled=labeled, **read_options)
     data, valid_data = shared.join_judgments([data, valid_data], judgments, unjudged)
     if valid is not None and isinstance(data, Shards) and valid.resolve().parent == train.resolve():
         shared.note(f"{valid} is also a file of training data; choices made on it overfit.")

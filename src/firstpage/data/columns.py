@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from firstpage.data.categories import Categories, recoded, warn_of_unknown
 from firstpage.data.dataset import Dataset, pad_features
 from firstpage.data.shards.shards import Shards
 from firstpage.errors import DataError, FirstpageWarning
@@ -36,11 +37,17 @@ class ColumnMatch:
         The resulting number of columns; zeros are appended on the right.
     names : tuple of str or None
         The resulting feature names.
+    categories : mapping
+        The categories of the model's features; others in the data are treated as missing.
+    target : str
+        What messages call the model.
     """
 
     columns: Ints | None
     width: int
     names: tuple[str, ...] | None
+    categories: Categories = field(default_factory=dict)
+    target: str = "the model"
 
     def apply(self, data: Dataset) -> Dataset:
         """Return the data with these columns; the same object if nothing changes."""
@@ -48,14 +55,28 @@ class ColumnMatch:
             X: Any = data.X
             dense = isinstance(X, np.ndarray)
             X = np.take(X, self.columns, axis=1) if dense else X[:, self.columns]
-            return data.with_features(X, self.names)
-        if data.n_features == self.width:
-            return data
-        return data.with_features(pad_features(data.X, self.width), self.names)
+            held = {
+                new: data.categories[old]
+                for new, old in enumerate(self.columns.tolist())
+                if old in data.categories
+            }
+            data = replace(data.with_features(X, self.names), categories=held)
+        elif data.n_features != self.width:
+            held = dict(data.categories)
+            data = data.with_features(pad_features(data.X, self.width), self.names)
+            data = replace(data, categories=held)
+        matched, unknown = recoded(data, self.categories)
+        warn_of_unknown(matched, unknown, self.target)
+        return matched
 
 
 def match_columns(
-    data: Dataset | Shards, names: Sequence[str] | None, count: int, target: str, pad: bool = False
+    data: Dataset | Shards,
+    names: Sequence[str] | None,
+    count: int,
+    target: str,
+    pad: bool = False,
+    categories: Categories | None = None,
 ) -> ColumnMatch:
     """Return which columns of the data are the features of a model; raise if they do not fit.
 
@@ -71,7 +92,17 @@ def match_columns(
         What messages call the model.
     pad : bool, default False
         Treat features that unnamed data lack at the end as 0.
+    categories : mapping, optional
+        The categories of the model's features; by default those of the data.
     """
+    known = data.categories if categories is None else categories
+    match = _match(data, names, count, target, pad)
+    return replace(match, categories=known, target=target)
+
+
+def _match(
+    data: Dataset | Shards, names: Sequence[str] | None, count: int, target: str, pad: bool
+) -> ColumnMatch:
     if names is not None and data.feature_names is not None:
         return _match_names(data.feature_names, tuple(names), data.source, target)
     if data.n_features < count and pad and data.feature_names is None:
@@ -79,12 +110,12 @@ def match_columns(
             f"{data.source}: has {data.n_features} of the {count} features of {target}; the others "
             "are treated as 0 (pad).",
             FirstpageWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     elif data.n_features != count:
         raise DataError(_width_message(data, count, target))
     elif (names is None) != (data.feature_names is None):
-        warnings.warn(_order_message(data, target), FirstpageWarning, stacklevel=4)
+        warnings.warn(_order_message(data, target), FirstpageWarning, stacklevel=5)
     return ColumnMatch(None, count, data.feature_names)
 
 
@@ -114,7 +145,7 @@ def _match_names(
         warnings.warn(
             f"{source}: {target} does not use {_feature_list(extra)}; ignored.",
             FirstpageWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
     return ColumnMatch(np.array([numbers[name] for name in names], np.int64), len(names), names)
 

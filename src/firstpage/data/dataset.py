@@ -11,6 +11,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from firstpage.data.categories import (
+    as_positions,
+    check_categories,
+    decoded,
+    encode_columns,
+    find_feature,
+    merged_categories,
+    recoded,
+)
 from firstpage.data.groups import (
     check_offsets,
     check_query_weights,
@@ -70,6 +79,12 @@ class Dataset(Tabular):
     query_weights : ndarray of shape (n_queries,), optional
         The weight of each query in training, such as the confidence of its judgments.  Measures
         do not use it, and files do not store it.
+    categories : mapping of int to tuple of str, optional
+        The categories of each column (counted from 0) that holds categories instead of numbers.
+        `X` then contains their indices, and NaN where the category is missing.
+    positions : ndarray of shape (n_docs,), optional
+        The position at which each document was shown when its label was clicked; `LambdaMART`
+        corrects for it.  Files do not store it.
 
     Attributes
     ----------
@@ -79,6 +94,8 @@ class Dataset(Tabular):
         The number of features.
     is_sparse : bool
         Whether the features are a CSR array.
+    n_missing : int
+        The number of missing features (NaN).
     lengths : ndarray of shape (n_queries,)
         The number of documents of each query.
     qid : ndarray of shape (n_docs,)
@@ -113,6 +130,8 @@ class Dataset(Tabular):
     row_order: Ints | None = field(default=None, repr=False)
     recipe: Mapping[str, Any] | None = field(default=None, repr=False)
     query_weights: Floats | None = field(default=None, repr=False)
+    categories: Mapping[int, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    positions: Ints | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         rows = self.X.shape[0]
@@ -131,6 +150,10 @@ class Dataset(Tabular):
                 f"{self.source}: {self.n_features} features need as many distinct names; got "
                 f"{len(names)}."
             )
+        if self.categories:
+            check_categories(self)
+        if self.positions is not None and len(self.positions) != rows:
+            raise DataError(f"{self.source}: {len(self.positions)} positions for {rows} documents.")
         for name in ("X", "y", "offsets"):  # views: the caller's arrays stay writable
             object.__setattr__(self, name, _read_only(getattr(self, name)))
 
@@ -216,6 +239,13 @@ class Dataset(Tabular):
         """Whether the features are a CSR array."""
         return not isinstance(self.X, np.ndarray)
 
+    @cached_property
+    def n_missing(self) -> int:
+        """The number of missing features (NaN)."""
+        X: Any = self.X if isinstance(self.X, np.ndarray) else self.X.data.reshape(-1, 1)
+        blocks = range(0, len(X), 1 << 16)
+        return sum(int(np.isnan(X[lo : lo + (1 << 16)]).sum()) for lo in blocks)
+
     @property
     def lengths(self) -> Ints:
         """The number of documents of each query."""
@@ -272,6 +302,7 @@ class Dataset(Tabular):
             "documents": self.n_docs,
             "features": self.n_features,
             "sha256": self.sha256(),
+            **({"missing": missing} if (missing := self.n_missing) else {}),
             **({} if self.recipe is None else {"recipe": dict(self.recipe)}),
         }
 
@@ -292,7 +323,12 @@ class Dataset(Tabular):
             raise DataError(f"a feature cannot be named {', '.join(sorted(reserved))} in a table.")
         X = np.asarray(self.dense().X)
         names = self.feature_names or [f"f{i + 1}" for i in range(self.n_features)]
-        return columns | {name: np.ascontiguousarray(X[:, i]) for i, name in enumerate(names)}
+        return columns | {
+            name: decoded(X[:, i], self.categories[i])
+            if i in self.categories
+            else np.ascontiguousarray(X[:, i])
+            for i, name in enumerate(names)
+        }
 
     def _summary_table(self) -> Table:
         """Return the numbers of queries, documents and features."""
@@ -342,6 +378,7 @@ class Dataset(Tabular):
             docids=None if self.docids is None else self.docids[lo:hi],
             row_order=None,
             query_weights=None if self.query_weights is None else self.query_weights[start:stop],
+            positions=None if self.positions is None else self.positions[lo:hi],
         )
 
     def _take(self, queries: Ints) -> Dataset:
@@ -356,6 +393,7 @@ class Dataset(Tabular):
             docids=None if self.docids is None else self.docids[rows],
             row_order=None,
             query_weights=None if self.query_weights is None else self.query_weights[queries],
+            positions=None if self.positions is None else self.positions[rows],
         )
 
     def query(self, name: object) -> Dataset:
@@ -484,7 +522,57 @@ class Dataset(Tabular):
         """
         names = None if feature_names is None else tuple(feature_names)
         recipe = self.recipe if names == self.feature_names else None
-        return replace(self, X=_as_features(X, self.source), feature_names=names, recipe=recipe)
+        features = _as_features(X, self.source)
+        return replace(self, X=features, feature_names=names, recipe=recipe, categories={})
+
+    def with_categories(self, *features: str | int) -> Dataset:
+        """Return the data with some numeric columns read as categories.
+
+        Parameters
+        ----------
+        *features : str or int
+            The columns: names of features, or numbers that count from 1 as in LETOR files.  Their
+            values must be integers, or NaN where the category is missing.
+
+        Returns
+        -------
+        Dataset
+            A dataset whose `categories` has these columns.
+
+        Raises
+        ------
+        DataError
+            If there is no such column, or it has other numbers or too many categories.
+
+        Examples
+        --------
+        >>> import firstpage as fp
+        >>> data = fp.Dataset.from_arrays([[7.0, 0.1], [3.0, 0.2]], [0, 1], ["q", "q"])
+        >>> dict(data.with_categories(1).categories)
+        {0: ('3', '7')}
+        """
+        columns = [find_feature(self, feature) for feature in features]
+        return encode_columns(self, [c for c in columns if c not in self.categories])
+
+    def with_positions(self, positions: Any) -> Dataset:
+        """Return the data with the positions at which documents were shown.
+
+        Parameters
+        ----------
+        positions : array_like of int of shape (n_docs,)
+            One position per document, in the order of the rows.
+
+        Returns
+        -------
+        Dataset
+            A dataset that shares the features.
+
+        Raises
+        ------
+        DataError
+            If a position is not an integer, or there is not one per document.
+        """
+        return replace(self, positions=as_positions(positions, self.source))
 
     def dense(self) -> Dataset:
         """Return the same documents with a dense feature array.
@@ -544,6 +632,8 @@ def concat_datasets(blocks: Sequence[Dataset]) -> Dataset:
     """
     if len(blocks) == 1:
         return blocks[0]
+    categories = merged_categories(blocks)
+    blocks = [recoded(block, categories)[0] for block in blocks]
     first = blocks[0]
     X = concat_features([pad_features(b.X, max(c.n_features for c in blocks)) for b in blocks])
     y = np.concatenate([b.y for b in blocks])
@@ -567,9 +657,15 @@ def concat_datasets(blocks: Sequence[Dataset]) -> Dataset:
             docids = None if docids is None else docids[order]
     offsets = offsets_from_lengths(lengths)
     recipe = first.recipe if all(b.recipe == first.recipe for b in blocks) else None
-    if any(b.query_weights is not None for b in blocks):
-        raise DataError(f"{first.source}: datasets with weights of queries cannot be concatenated.")
-    return Dataset(X, y, offsets, queries, docids, first.feature_names, first.source, recipe=recipe)
+    if any(b.query_weights is not None or b.positions is not None for b in blocks):
+        raise DataError(
+            f"{first.source}: datasets with weights of queries or positions of documents cannot be "
+            "concatenated."
+        )
+    return Dataset(
+        X, y, offsets, queries, docids, first.feature_names, first.source, recipe=recipe,
+        categories=first.categories,
+    )  # fmt: skip
 
 
 def concat_features(blocks: Sequence[Any]) -> Any:

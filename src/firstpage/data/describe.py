@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,10 @@ class Description:
         Features with missing or infinite values.
     constant_in_every_query : tuple of int
         Features that vary between queries only, and so cannot rank.
+    missing_values : dict of str to int
+        The number of documents that lack a feature, by its name or number, where there are any.
+    categories : dict of str to int
+        The number of categories, by feature that holds categories.
     repeated_ids : int
         Document ids that repeat an earlier one of their query.
     repeated_rows : int
@@ -82,6 +87,8 @@ class Description:
     nan_features: tuple[int, ...] = ()
     infinite_features: tuple[int, ...] = ()
     constant_in_every_query: tuple[int, ...] = ()
+    missing_values: dict[str, int] = field(default_factory=dict)
+    categories: dict[str, int] = field(default_factory=dict)
     repeated_ids: int = 0
     repeated_rows: int = 0
 
@@ -121,12 +128,19 @@ class Description:
         for name, numbers in (
             ("constant over all documents", self.constant_features),
             ("constant inside every query (they cannot rank)", self.constant_in_every_query),
-            ("with missing values (NaN)", self.nan_features),
             ("with infinite values", self.infinite_features),
         ):
             if numbers:
-                shown = ", ".join(map(str, numbers[:12])) + (", .." if len(numbers) > 12 else "")
-                notes.append(f"{len(numbers)} features {name}: {shown}")
+                notes.append(f"{len(numbers)} features {name}: {_shortened(numbers)}")
+        if self.missing_values:
+            shown = [f"{name} ({count:,})" for name, count in self.missing_values.items()]
+            notes.append(
+                f"{len(shown)} features with missing values (NaN), and in how many documents: "
+                f"{_shortened(shown)}"
+            )
+        if self.categories:
+            shown = [f"{name} ({count:,})" for name, count in self.categories.items()]
+            notes.append(f"{len(shown)} features of categories: {_shortened(shown)}")
         if self.repeated_ids:
             notes.append(f"{self.repeated_ids} document ids occur more than once in their query")
         if self.repeated_rows:
@@ -134,6 +148,11 @@ class Description:
                 f"{self.repeated_rows} documents repeat the features of another in their query"
             )
         return notes
+
+
+def _shortened(items: Sequence[object]) -> str:
+    """Return at most twelve items as text."""
+    return ", ".join(map(str, items[:12])) + (", .." if len(items) > 12 else "")
 
 
 def _bars(rows: list[tuple[str, int]]) -> list[str]:
@@ -228,12 +247,18 @@ def _features(data: Dataset) -> dict[str, Any]:
     """Return the statistics of the features."""
     X = data.X
     statistics: dict[str, Any] = {"features": data.n_features, "dtype": str(X.dtype)}
+    names = data.feature_names or tuple(str(i + 1) for i in range(data.n_features))
+    statistics["categories"] = {names[c]: len(n) for c, n in sorted(data.categories.items())}
     if not isinstance(X, np.ndarray):
         statistics["density"] = X.nnz / max(1, X.shape[0] * X.shape[1])
-        statistics["nan_features"] = _numbers(np.bincount(X.indices[np.isnan(X.data)]) > 0)
+        missing = np.bincount(X.indices[np.isnan(X.data)], minlength=data.n_features)
+        statistics["nan_features"] = _numbers(missing > 0)
+        statistics["missing_values"] = _counts(names, missing)
         statistics["infinite_features"] = _numbers(np.bincount(X.indices[np.isinf(X.data)]) > 0)
         return statistics
-    low, high, nan, inf = _column_ranges(X)
+    low, high, missing, inf = _column_ranges(X)
+    nan = missing > 0
+    statistics["missing_values"] = _counts(names, missing)
     statistics["constant_features"] = _numbers((low == high) & ~nan)
     statistics["nan_features"], statistics["infinite_features"] = _numbers(nan), _numbers(inf)
     varies = np.zeros(data.n_features, bool)
@@ -252,14 +277,19 @@ def _features(data: Dataset) -> dict[str, Any]:
     return statistics
 
 
-def _column_ranges(X: Array) -> tuple[Array, Array, Bools, Bools]:
-    """Return the minimum and maximum of each column, and whether NaN or infinity occurs."""
+def _counts(names: Sequence[str], counts: Ints) -> dict[str, int]:
+    """Return the counts above 0 by name."""
+    return {name: n for name, n in zip(names, counts.tolist(), strict=True) if n}
+
+
+def _column_ranges(X: Array) -> tuple[Array, Array, Ints, Bools]:
+    """Return minimum, maximum and count of NaN of each column, and whether infinity occurs."""
     d = X.shape[1]
     low, high = np.full(d, np.inf), np.full(d, -np.inf)
-    nan, inf = np.zeros(d, bool), np.zeros(d, bool)
+    nan, inf = np.zeros(d, np.int64), np.zeros(d, bool)
     for start in range(0, len(X), 1 << 14):
         rows = X[start : start + (1 << 14)]
-        nan |= np.isnan(rows).any(axis=0)
+        nan += np.isnan(rows).sum(axis=0)
         inf |= np.isinf(rows).any(axis=0)
         low, high = np.fmin(low, np.fmin.reduce(rows)), np.fmax(high, np.fmax.reduce(rows))
     return low, high, nan, inf

@@ -1,8 +1,9 @@
-"""Feature scaling that can be stored with a model: per query or over all documents.
+"""Feature scaling and imputation that can be stored with a model.
 
 A transform is an immutable value: `MinMax()` scales each query by itself and needs no fitting;
 `MinMax(per="global").fit(train)` stores the range of the training data.  `to_dict` and
-`transform_from_dict` carry it through a JSON model file.
+`transform_from_dict` carry it through a JSON model file.  Missing values (NaN) are ignored by the
+statistics and stay missing; with `impute`, they are filled before anything is scaled.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 
+from firstpage.data.categories import feature_name, listed_features
 from firstpage.data.dataset import Dataset
 from firstpage.errors import DataError
 from firstpage.registry import lookup
@@ -20,6 +22,21 @@ from firstpage.types import Array, Floats, Ints
 
 BLOCK_ROWS = 1 << 16  # rows per step of fitting and scaling, for data larger than memory
 Per = Literal["query", "global"]
+MEDIAN_BYTES = 1 << 28  # of the columns whose medians are computed at once
+NO_VALUES = (
+    "{} has no values in the training data, so impute={!r} cannot fill it; drop the feature, or "
+    "use impute='zero' or a number."
+)
+
+
+def check_impute(value: object) -> None:
+    """Raise an error for an invalid `impute`."""
+    if isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, np.bool_)):
+        if np.isfinite(value):
+            return
+    elif value in ("median", "mean", "zero"):
+        return
+    raise DataError(f"impute must be 'median', 'mean', 'zero' or a number; got {value!r}.")
 
 
 class DatasetSequence(Protocol):
@@ -32,16 +49,20 @@ class DatasetSequence(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class _Scaling:
-    """Base of the transforms: (value - shift) / scale per column; NaN stays NaN."""
+    """Base of the transforms: (value - shift) / scale per column; NaN is filled or stays NaN."""
 
     per: Per = "query"
     shift: Floats | None = None
     scale: Floats | None = None
+    impute: str | float | None = None
+    fill: Floats | None = None
     name: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         if self.per not in ("query", "global"):
             raise DataError(f"per must be 'query' or 'global'; got {self.per!r}.")
+        if self.impute is not None:
+            check_impute(self.impute)
 
     def __repr__(self) -> str:
         fitted = "" if self.shift is None else f", fitted to {len(self.shift)} features"
@@ -58,18 +79,24 @@ class _Scaling:
         Returns
         -------
         transform
-            A fitted copy; this object itself if it scales per query, which needs no statistics.
+            A fitted copy; this object itself if it scales per query and does not impute, which
+            needs no statistics.
 
         Raises
         ------
         DataError
             If the features are sparse.
         """
-        if self.per == "query":
-            return self
         datasets: DatasetSequence = [data] if isinstance(data, Dataset) else data
-        shift, scale = self._global_statistics(lambda: _blocks(datasets, self.name))
-        return replace(self, shift=shift, scale=_nonzero(scale))
+        fitted = self
+        if self.impute is not None:
+            fitted = replace(self, fill=_fill_values(datasets, self.impute))
+        if self.per == "query":
+            return fitted
+        blocks = lambda: _blocks(datasets, self.name, fitted.fill)  # noqa: E731
+        shift, scale = self._global_statistics(blocks)
+        shift = np.where(np.isnan(shift), 0.0, shift)  # of a feature without values
+        return replace(fitted, shift=shift, scale=_nonzero(scale))
 
     def apply(self, data: Dataset, out: Array | None = None) -> Dataset:
         """Return the data with scaled features.
@@ -92,6 +119,12 @@ class _Scaling:
             If the transform must be fitted first, was fitted to another number of features, or
             the features are sparse.
         """
+        if data.categories:
+            names = listed_features(data, data.categories)
+            raise DataError(
+                f"{data.source}: {names} holds categories, which {self.name} cannot change; leave "
+                "normalize and impute out: trees need neither."
+            )
         return data.with_features(
             self.transform(_dense_features(data, self.name), data.offsets, out), data.feature_names
         )
@@ -119,6 +152,9 @@ class _Scaling:
             If the transform must be fitted first, or was fitted to another number of features.
         """
         out = np.empty(X.shape, X.dtype) if out is None else out
+        if self.impute is not None and (self.fill is None or len(self.fill) != X.shape[1]):
+            fitted = 0 if self.fill is None else len(self.fill)
+            raise DataError(f"impute was fitted to {fitted} features; the data have {X.shape[1]}.")
         if self.per == "global":
             if self.shift is None or self.scale is None:
                 raise DataError(
@@ -130,11 +166,12 @@ class _Scaling:
                     f"{X.shape[1]}."
                 )
             for lo in range(0, len(X), BLOCK_ROWS):
-                out[lo : lo + BLOCK_ROWS] = (X[lo : lo + BLOCK_ROWS] - self.shift) / self.scale
+                rows = _filled(X[lo : lo + BLOCK_ROWS], self.fill)
+                out[lo : lo + BLOCK_ROWS] = (rows - self.shift) / self.scale
             return out
         for lo, hi in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
             if hi > lo:
-                rows = X[lo:hi].astype(np.float64)
+                rows = _filled(X[lo:hi].astype(np.float64), self.fill)
                 shift, scale = self._statistics(rows)
                 out[lo:hi] = (rows - shift) / _nonzero(scale)
         return out
@@ -150,6 +187,8 @@ class _Scaling:
         stored: dict[str, Any] = {"transform": self.name, "per": self.per}
         if self.shift is not None and self.scale is not None:
             stored |= {"shift": self.shift.tolist(), "scale": self.scale.tolist()}
+        if self.impute is not None and self.fill is not None:
+            stored |= {"impute": self.impute, "fill": self.fill.tolist()}
         return stored
 
     def __eq__(self, other: object) -> bool:
@@ -175,11 +214,15 @@ class MinMax(_Scaling):
         Scale each query by its own statistics, or all documents by those of the training data.
     shift, scale : ndarray of shape (n_features,), optional
         Statistics of a fitted global transform; `fit` sets them.
+    impute : {"median", "mean", "zero"} or float, optional
+        Fill missing values before scaling; None leaves them missing.
+    fill : ndarray of shape (n_features,), optional
+        The values that fill; `fit` sets them.
 
     Raises
     ------
     DataError
-        If `per` is neither.
+        If `per` or `impute` is invalid.
 
     Examples
     --------
@@ -214,11 +257,15 @@ class Standardize(_Scaling):
         Scale each query by its own statistics, or all documents by those of the training data.
     shift, scale : ndarray of shape (n_features,), optional
         Statistics of a fitted global transform; `fit` sets them.
+    impute : {"median", "mean", "zero"} or float, optional
+        Fill missing values before scaling; None leaves them missing.
+    fill : ndarray of shape (n_features,), optional
+        The values that fill; `fit` sets them.
 
     Raises
     ------
     DataError
-        If `per` is neither.
+        If `per` or `impute` is invalid.
 
     Examples
     --------
@@ -248,18 +295,85 @@ class Standardize(_Scaling):
         return mean, np.sqrt(squares / count)
 
 
-def _blocks(datasets: DatasetSequence, name: str) -> Iterator[Floats]:
-    """Yield all rows in blocks, in float64."""
+@dataclass(frozen=True, eq=False)
+class Impute(_Scaling):
+    """Fill missing values, and scale nothing.
+
+    Parameters
+    ----------
+    impute : {"median", "mean", "zero"} or float, default "median"
+        What fills a missing value: a statistic of the feature over the training documents that
+        have it, 0, or a number.
+    fill : ndarray of shape (n_features,), optional
+        The values that fill; `fit` sets them.
+    """
+
+    per: Per = "global"
+    impute: str | float | None = "median"
+    name: ClassVar[str] = "impute"
+
+    def _global_statistics(self, blocks: Callable[[], Iterator[Floats]]) -> tuple[Floats, Floats]:
+        width = next(iter(blocks())).shape[1]
+        return np.zeros(width), np.ones(width)
+
+
+def _blocks(datasets: DatasetSequence, name: str, fill: Floats | None = None) -> Iterator[Floats]:
+    """Yield all rows in blocks, in float64, with missing values filled."""
     for number in range(len(datasets)):
         X = _dense_features(datasets[number], name)
         for lo in range(0, max(len(X), 1), BLOCK_ROWS):
-            yield X[lo : lo + BLOCK_ROWS].astype(np.float64)
+            yield _filled(X[lo : lo + BLOCK_ROWS].astype(np.float64), fill)
 
 
-TRANSFORMS: dict[str, type[_Scaling]] = {"minmax": MinMax, "standardize": Standardize}
+def _filled(rows: Array, fill: Floats | None) -> Array:
+    return rows if fill is None else np.where(np.isnan(rows), fill, rows)
 
 
-def transform_from_dict(stored: dict[str, Any]) -> MinMax | Standardize:
+def _fill_values(datasets: DatasetSequence, impute: str | float) -> Floats:
+    """Return the value that fills each feature."""
+    first = datasets[0]
+    _dense_features(first, "impute")
+    width = first.n_features
+    if not isinstance(impute, str):
+        return np.full(width, float(impute))
+    if impute == "zero":
+        return np.zeros(width)
+    if impute == "mean":
+        count, total = np.zeros(width), np.zeros(width)
+        for rows in _blocks(datasets, "impute"):
+            count += np.count_nonzero(~np.isnan(rows), axis=0)
+            total += np.nansum(rows, axis=0)
+        fill = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    else:
+        fill = _medians(datasets, width)
+    if np.isnan(fill).any():
+        column = int(np.argmax(np.isnan(fill)))
+        where = f"{first.source}: {feature_name(first, column)}"
+        raise DataError(NO_VALUES.format(where, impute))
+    return fill
+
+
+def _medians(datasets: DatasetSequence, width: int) -> Floats:
+    """Return the median of the known values of each feature, some columns at a time."""
+    documents = sum(datasets[number].n_docs for number in range(len(datasets)))
+    step = max(1, MEDIAN_BYTES // (8 * max(documents, 1)))
+    fill = np.full(width, np.nan)
+    for lo in range(0, width, step):
+        columns = np.concatenate([rows[:, lo : lo + step] for rows in _blocks(datasets, "impute")])
+        for at in range(columns.shape[1]):
+            known = columns[:, at][~np.isnan(columns[:, at])]
+            if len(known):
+                fill[lo + at] = np.median(known)
+    return fill
+
+
+TRANSFORMS: dict[str, type[_Scaling]] = {
+    "minmax": MinMax, "standardize": Standardize, "impute": Impute,
+}  # fmt: skip
+Transform = MinMax | Standardize | Impute
+
+
+def transform_from_dict(stored: dict[str, Any]) -> Transform:
     """Return the transform that `to_dict` wrote.
 
     Parameters
@@ -269,7 +383,7 @@ def transform_from_dict(stored: dict[str, Any]) -> MinMax | Standardize:
 
     Returns
     -------
-    MinMax or Standardize
+    MinMax, Standardize or Impute
         An equal transform.
 
     Raises
@@ -284,9 +398,12 @@ def transform_from_dict(stored: dict[str, Any]) -> MinMax | Standardize:
     """
     cls = lookup(str(stored.get("transform")), TRANSFORMS, "transform")
     statistics = {
-        key: np.array(stored[key], np.float64) for key in ("shift", "scale") if key in stored
+        key: np.array(stored[key], np.float64)
+        for key in ("shift", "scale", "fill")
+        if key in stored
     }
-    return cls(per=stored.get("per", "query"), **statistics)  # type: ignore[return-value]
+    impute = stored.get("impute")
+    return cls(per=stored.get("per", "query"), impute=impute, **statistics)  # type: ignore[return-value]
 
 
 def _quiet(reduce: Any, rows: Floats) -> Floats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from firstpage.kernels.compiler.decorators import kernel, subroutine, vector_kernel
-from firstpage.types import Array, Bytes, Floats, Ints
+from firstpage.types import Array, Bytes, Floats, Ints, Words
 
 # --- linear models: scores X w and the vector-Jacobian product X' g, over the rows of some queries.
 #
@@ -361,4 +361,43 @@ def forest_scores(
             a = root
             for _ in range(depth):
                 a = child[2 * a + np.int64(X[i, feature[a]] > threshold[a])]
+            out[i] += value[a]
+
+
+@subroutine
+def goes_right(
+    x: float, node: int, threshold: Floats, missing_right: Bytes, subset: Ints, starts: Ints,
+    bits: Words,
+) -> int:  # fmt: skip
+    """Return 1 if a node sends x to its second child, else 0.
+
+    NaN goes as `missing_right` says.  Node i with subset[i] = s >= 0 splits by categories: those
+    whose bits are set in bits[starts[s]:starts[s + 1]] go to the first child.
+    """
+    if x != x:
+        return np.int64(missing_right[node])
+    s = subset[node]
+    if s < 0:
+        return np.int64(x > threshold[node])
+    if x <= -1.0 or x >= 2147483648.0:
+        return 1
+    code = np.int64(x)
+    word = starts[s] + (code >> 6)
+    if word >= starts[s + 1]:
+        return 1
+    return 1 - np.int64((bits[word] >> np.uint64(code & 63)) & np.uint64(1))
+
+
+@kernel
+def forest_scores_missing(
+    X: Array, feature: Ints, threshold: Floats, child: Ints, value: Array, roots: Ints,
+    depths: Ints, missing_right: Bytes, subset: Ints, starts: Ints, bits: Words, out: Array,
+) -> None:  # fmt: skip
+    """Add the leaf value of every tree to `out`; features may be NaN or categories."""
+    for t in range(len(roots)):
+        for i in range(X.shape[0]):
+            a = roots[t]
+            for _ in range(depths[t]):
+                x = np.float64(X[i, feature[a]])
+                a = child[2 * a + goes_right(x, a, threshold, missing_right, subset, starts, bits)]
             out[i] += value[a]

@@ -79,6 +79,9 @@ class Composed(Ranker):
         """Return the device to fit on; None leaves it to the scorer."""
         return None
 
+    def _grows_trees(self) -> bool:
+        return scorer_of(self.scorer).additive
+
     def _learn(self, request: FitRequest) -> FitResult:
         scorer, device = scorer_of(self.scorer), self._device()
         voted = request.training.pairs is not None

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from types import FunctionType
 from typing import Any, Protocol
 
 import numpy as np
 
+from firstpage.data.categories import Categories
 from firstpage.data.columns import match_columns
 from firstpage.data.dataset import Dataset
 from firstpage.data.io.json_files import JsonFormat, json_digest, write_json
 from firstpage.data.preferences.utility import MEASURE_FORMAT as MEASURE
 from firstpage.data.preferences.utility import Utility
 from firstpage.data.shards.shards import Shards
-from firstpage.data.transforms import MinMax, Standardize, transform_from_dict
+from firstpage.data.transforms import Transform, transform_from_dict
 from firstpage.engine.addresses import open_engine
 from firstpage.errors import DataError
 from firstpage.losses.loss import FunctionLoss
@@ -47,7 +48,7 @@ class Model:
         Its parameters.
     scoring : Scoring
         The fitted scoring function.
-    transform : MinMax, Standardize or None
+    transform : MinMax, Standardize, Impute or None
         The scaling of the features.
     feature_names : tuple of str or None
         The names of the features, if known.
@@ -55,15 +56,23 @@ class Model:
         The training record.
     source : str
         Where the model comes from, for messages.
+    categories : mapping of int to tuple of str
+        The categories of each column that holds categories.
     """
 
     ranker: str
     parameters: JsonObject
     scoring: Scoring
-    transform: MinMax | Standardize | None
+    transform: Transform | None
     feature_names: tuple[str, ...] | None
     training: JsonObject
     source: str = "model"
+    categories: Categories = field(default_factory=dict)
+
+    @property
+    def reads_missing(self) -> bool:
+        """Whether features may be missing (NaN)."""
+        return Stage(self.ranker, self.scoring, self.transform).reads_missing
 
     @property
     def n_features(self) -> int:
@@ -75,7 +84,9 @@ class Model:
 
     def stage_for(self, data: Dataset | Shards, pad: bool = False) -> Stage:
         """Return the scorer of these data, with their columns matched to the model's features."""
-        columns = match_columns(data, self.feature_names, self.n_features, self.source, pad)
+        columns = match_columns(
+            data, self.feature_names, self.n_features, self.source, pad, self.categories
+        )
         return Stage(self.ranker, self.scoring, self.transform, columns)
 
     def predict(self, data: Dataset | Shards, engine: Any = None, pad: bool = False) -> Floats:
@@ -111,12 +122,14 @@ class Model:
 
     def to_dict(self) -> JsonObject:
         """Return the contents of the model file, with format, version and checksum."""
+        categories = {str(column): list(names) for column, names in self.categories.items()}
         contents = {
             "ranker": self.ranker,
             "parameters": self.parameters,
             "features": {
                 "count": self.n_features,
                 "names": None if self.feature_names is None else list(self.feature_names),
+                **({"categories": categories} if categories else {}),
             },
             "normalize": None if self.transform is None else self.transform.to_dict(),
             "scorer": self.scoring.to_dict(),
@@ -147,6 +160,7 @@ def model_of(ranker: FittedRanker) -> Model:
         getattr(ranker, "transform_", None),
         None if names is None else tuple(str(n) for n in names),
         ranker.training_,
+        categories=getattr(ranker, "categories_", {}),
     )
 
 
@@ -214,6 +228,12 @@ def _model(contents: JsonObject, source: str) -> Model:
         len(names) != features["count"] or not all(isinstance(n, str) for n in names)
     ):
         raise DataError("the names of the features are not one string per feature")
+    categories = {int(c): tuple(n) for c, n in features.get("categories", {}).items()}
+    if not all(
+        0 <= column < features["count"] and all(isinstance(n, str) for n in known)
+        for column, known in categories.items()
+    ):
+        raise DataError("the categories of a feature are not strings")
     normalize = contents["normalize"]
     return Model(
         contents["ranker"],
@@ -223,4 +243,5 @@ def _model(contents: JsonObject, source: str) -> Model:
         None if names is None else tuple(names),
         contents["training"],
         source,
+        categories,
     )

@@ -17,7 +17,7 @@ from firstpage.data.dataset import Dataset
 from firstpage.data.groups import sort_groups
 from firstpage.data.preferences.pairs import RowPairs
 from firstpage.data.shards.shards import Shards
-from firstpage.data.transforms import TRANSFORMS, Per
+from firstpage.data.transforms import TRANSFORMS, Impute, Per, Transform, check_impute
 from firstpage.data.truth import Truth
 from firstpage.docstrings import inherit_sections
 from firstpage.engine.addresses import open_engine
@@ -29,6 +29,7 @@ from firstpage.measures.sharded import predict_shards
 from firstpage.rankers.explain import explain
 from firstpage.rankers.fit.checkpoint import Checkpoint, fit_identity
 from firstpage.rankers.fit.checks import (
+    check_categories,
     check_has_features,
     check_labels,
     group_by_query,
@@ -45,7 +46,7 @@ from firstpage.rankers.fit.pair_measures import (
 from firstpage.rankers.fit.pairs import join_pairs
 from firstpage.rankers.fit.progress import ATTRIBUTES, Record, Step, fitted_attributes
 from firstpage.rankers.fit.request import FitRequest, FitResult
-from firstpage.rankers.fit.training_data import InMemory, TrainingData, Transform, with_weights
+from firstpage.rankers.fit.training_data import InMemory, TrainingData, with_weights
 from firstpage.rankers.model_files import parameter_to_json, save
 from firstpage.rankers.scorings import Stage, scores_of
 from firstpage.rankers.sharded.data import IN_MEMORY, ShardedData
@@ -68,6 +69,7 @@ OWN_LABELS = (
 )
 PAIRS_IN_MEMORY = "pairs are joined to data in memory, not to shards; read them with fp.read."
 LABELS_UNUSED = "{} trains on the pairs alone; drop y."
+NO_POSITIONS = "{} does not use the positions of documents; LambdaMART does."
 NORMALIZERS: dict[str, tuple[str, Per]] = {
     "minmax": ("minmax", "query"), "standard": ("standardize", "query"),
     "standardize": ("standardize", "query"), "global minmax": ("minmax", "global"),
@@ -94,7 +96,11 @@ class Ranker(ValidatingEstimator, Tabular):
     normalize : str, optional
         Scale the features per query, "minmax" or "standard", or with the statistics of all
         training documents, "global minmax" or "global standard".  The scaling becomes a part of
-        the model.
+        the model.  Statistics ignore missing values, which stay missing.
+    impute : {"median", "mean", "zero"} or float, optional
+        Fill missing features (NaN) with a statistic of the training documents, 0 or a number,
+        before they are scaled; it becomes a part of the model.  None accepts missing features
+        with trees only.
     measure : str, default "NDCG@10"
         The measure of `score` and of validation, such as "AP" or "kERR@5".  Fits on pairs are
         validated by "PairAccuracy", which the default stands for, or by "PairLogLoss".
@@ -122,12 +128,14 @@ class Ranker(ValidatingEstimator, Tabular):
         The intercept; only of linear models.
     params_ : ndarray or None
         The parameters that `warm_start` starts from; None where the model has no such vector.
-    transform_ : MinMax or Standardize
-        The scaling of the features; only with `normalize`.
+    transform_ : MinMax, Standardize or Impute
+        The scaling and the imputation of the features; only with `normalize` or `impute`.
     n_features_in_ : int
         The number of features seen in `fit`.
     feature_names_in_ : ndarray of str
         The names of the features; only where the training data have names.
+    categories_ : dict of int to tuple of str
+        The categories of each column that holds categories; only where there are any.
     n_iter_ : int
         The number of iterations.
     objective_ : float
@@ -165,11 +173,13 @@ class Ranker(ValidatingEstimator, Tabular):
     _scores_by_query: ClassVar[bool] = False  # a score depends on the query's other documents
     _weights_by_copying: ClassVar[bool] = False  # documents can only be weighted by copying them
     _supports_shards: ClassVar[bool] = False
+    _uses_positions: ClassVar[bool] = False  # corrects for the positions of the training data
 
     k: int | None = None
     _: KW_ONLY
     ties: Ties = "share"
     normalize: str | None = None
+    impute: str | float | None = None
     measure: str | None = "NDCG@10"
     patience: int | None = None
     seed: int = 0
@@ -335,6 +345,8 @@ class Ranker(ValidatingEstimator, Tabular):
         """Return the arguments of `fit` as training data, checked, weighted and scaled."""
         data = self._dataset(X, y, qid, reset=True)
         check_has_features(data)
+        if data.positions is not None and not self._uses_positions:
+            warnings.warn(NO_POSITIONS.format(type(self).__name__), FirstpageWarning, stacklevel=3)
         training = with_weights(data, sample_weight)
         if self._weights_by_copying:
             training = training.with_copies(type(self).__name__)
@@ -345,7 +357,7 @@ class Ranker(ValidatingEstimator, Tabular):
 
     def _transformed(self, training: InMemory) -> InMemory:
         """Return training data with scaled features."""
-        transform = self._normalizer()
+        transform = self._transform()
         if transform is None:
             return training
         return training.transformed(transform.fit(training.data))
@@ -362,11 +374,14 @@ class Ranker(ValidatingEstimator, Tabular):
         """Return shards as training data, after one pass over them."""
         self._remember_features(shards)
         self._check_engine(engine)
-        transform = self._normalizer()
+        check_categories(shards, self._reads_categories(), type(self).__name__)
+        transform = self._transform()
         if transform is not None:
             transform = transform.fit(shards)
         convert = clone(self)._truth
-        return ShardedData.from_shards(shards, engine, transform, convert, self._needs_preferences)
+        return ShardedData.from_shards(
+            shards, engine, transform, convert, self._needs_preferences, self._reads_missing()
+        )
 
     def _fit(
         self,
@@ -454,7 +469,8 @@ class Ranker(ValidatingEstimator, Tabular):
         Raises
         ------
         DataError
-            If the features are not those of the model, or are not finite.
+            If the features are not those of the model, are infinite, or are missing and the
+            model cannot read that.
 
         Examples
         --------
@@ -634,6 +650,7 @@ class Ranker(ValidatingEstimator, Tabular):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self._reads_missing()
         return tags
 
     # --- helpers
@@ -652,18 +669,30 @@ class Ranker(ValidatingEstimator, Tabular):
             raise DataError(f"ties must be 'share', 'random' or 'resample'; got {self.ties!r}.")
         if self.ties == "resample":
             self._check_resampling()
+        if self.impute is not None:
+            check_impute(self.impute)
         any_measure(self._measure_name())
 
     def _measure_name(self) -> str:
         """Return the measure of `score` and of validation; None is NDCG at k, or at 10."""
         return f"NDCG@{self.k or 10}" if self.measure is None else self.measure
 
-    def _normalizer(self) -> Transform | None:
-        """Return the scaling that `normalize` names, not fitted."""
+    def _transform(self) -> Transform | None:
+        """Return the scaling of `normalize` and the imputation of `impute`, not fitted."""
         if self.normalize in (None, "none"):
-            return None
+            return None if self.impute is None else Impute(impute=self.impute)
         name, per = lookup(str(self.normalize), NORMALIZERS, "normalization")
-        return TRANSFORMS[name](per)  # type: ignore[return-value]
+        return TRANSFORMS[name](per, impute=self.impute)  # type: ignore[return-value]
+
+    def _grows_trees(self) -> bool:
+        """Return whether the scorer is trees, which read missing values and categories."""
+        return False
+
+    def _reads_missing(self) -> bool:
+        return self.impute is not None or self._grows_trees()
+
+    def _reads_categories(self) -> bool:
+        return self._grows_trees()
 
     def _scaled(self, data: Dataset) -> Dataset:
         """Return the data with features scaled as in training."""

@@ -14,8 +14,9 @@ from firstpage.aggregation.methods import SupervisedKemeny
 from firstpage.data.columns import ColumnMatch
 from firstpage.data.dataset import Dataset
 from firstpage.data.ids import Ids
-from firstpage.data.transforms import MinMax, Standardize, transform_from_dict
+from firstpage.data.transforms import Transform, transform_from_dict
 from firstpage.errors import DataError
+from firstpage.rankers.fit.checks import check_finite
 from firstpage.scorers.registry import SCORINGS
 from firstpage.scorers.scorer import Contributions, Importances, JsonObject, Scoring, ScoringBase
 from firstpage.types import Array, Floats, Ints
@@ -36,16 +37,23 @@ class Stage:
 
     name: str
     scoring: Scoring
-    transform: MinMax | Standardize | None = None
+    transform: Transform | None = None
     columns: ColumnMatch | None = None  # of the data to score; None: unchanged
 
     def stage_for(self, data: Dataset | Shards) -> Stage:
         """Return the stage itself, whose columns are matched already."""
         return self
 
+    @property
+    def reads_missing(self) -> bool:
+        """Whether features may be missing (NaN)."""
+        fills = self.transform is not None and self.transform.impute is not None
+        return fills or self.scoring.reads_missing
+
     def predict(self, data: Dataset, threads: int | None = None) -> Floats:
         """Return one score per document."""
         data = data if self.columns is None else self.columns.apply(data)
+        check_finite(data, self.reads_missing)
         data = self.transform.apply(data) if self.transform else data
         return scores_of(self.scoring, data, threads)
 
@@ -109,6 +117,10 @@ class Cascade(ScoringBase):
         """The stages by name: "first", "voter 1", .."""
         voters = {f"voter {i}": voter for i, voter in enumerate(self.voters, 1)}
         return {"first": self.first, **voters}
+
+    @property
+    def reads_missing(self) -> bool:
+        return all(stage.reads_missing for stage in (self.first, *self.voters))
 
     def predict(
         self, X: Features, threads: int | None = None, offsets: Ints | None = None

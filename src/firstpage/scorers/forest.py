@@ -7,11 +7,12 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from firstpage.errors import DataError
-from firstpage.types import Array, Floats, Ints
+from firstpage.types import Array, Bools, Floats, Ints
 
 Node = tuple[int, float, int, int, float]
 """(feature, threshold, left, right, value); the feature of a leaf is -1."""
@@ -19,13 +20,27 @@ ZERO = float(np.float32(1e-35))  # LightGBM reads values of at most this magnitu
 DECISION_TYPE = 2  # LightGBM's code for a numerical split, missing values to the left
 ZERO_FIELDS = ("split_gain", "internal_value", "internal_weight", "internal_count")
 MAX_TREE_DEPTH = 300  # files are written and read recursively
+MAX_CODE = float(2**31)  # from which on a number is no category
+MISSING_ZERO, MISSING_NAN = 1, 2  # LightGBM's codes of what a split reads as missing
 
 
 @dataclass(frozen=True, eq=False)
 class Tree:
     """Nodes of a decision tree; the root is node 0.
 
-    A document whose feature is <= threshold goes to the left; the feature of a leaf is -1.
+    A document whose feature is <= threshold goes to the left; the feature of a leaf is -1.  Nodes
+    may share children.
+
+    Attributes
+    ----------
+    feature, threshold, left, right, value : ndarray
+        One entry per node.
+    missing_left : ndarray of bool
+        Whether NaN goes to the left; by default where 0 goes, as in trees that saw no NaN.
+    subset : ndarray of int
+        The index in `subsets` of a split on categories, else -1.
+    subsets : tuple of ndarray
+        The categories that go to the left, as ascending integers; all other numbers go right.
     """
 
     feature: Ints
@@ -33,6 +48,15 @@ class Tree:
     left: Ints
     right: Ints
     value: Floats
+    missing_left: Bools = None  # type: ignore[assignment]
+    subset: Ints = None  # type: ignore[assignment]
+    subsets: tuple[Ints, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.missing_left is None:
+            object.__setattr__(self, "missing_left", self.threshold >= 0)
+        if self.subset is None:
+            object.__setattr__(self, "subset", np.full(len(self.feature), -1))
 
     @classmethod
     def from_nodes(cls, nodes: Iterable[Node]) -> Tree:
@@ -46,6 +70,26 @@ class Tree:
         """Create a tree without a split."""
         return cls.from_nodes([(-1, 0.0, -1, -1, value)])
 
+    @cached_property
+    def _members(self) -> Bools:
+        """Whether a category, the column, is in a subset, the row; the last column is False."""
+        width = max((int(subset[-1]) + 1 for subset in self.subsets if len(subset)), default=0)
+        members = np.zeros((len(self.subsets), width + 1), bool)
+        for row, subset in zip(members, self.subsets, strict=True):
+            row[subset] = True
+        return members
+
+    def goes_left(self, node: Ints, x: Floats) -> Bools:
+        """Return whether these nodes send these values to the left."""
+        left: Bools = np.where(np.isnan(x), self.missing_left[node], x <= self.threshold[node])
+        splits_categories = (self.subset[node] >= 0) & ~np.isnan(x)
+        if splits_categories.any():
+            x, subset = x[splits_categories], self.subset[node[splits_categories]]
+            last = self._members.shape[1] - 1
+            code = np.where((x > -1) & (x < MAX_CODE), x, last).astype(np.int64)  # toward 0
+            left[splits_categories] = self._members[subset, np.minimum(code, last)]
+        return left
+
     def leaves(self, X: Array) -> Ints:
         """Return the leaf that each row reaches, as the number of its node."""
         at = np.zeros(len(X), np.int64)
@@ -53,7 +97,7 @@ class Tree:
         while len(rows):
             rows = rows[self.feature[at[rows]] >= 0]
             node = at[rows]
-            goes_left = X[rows, self.feature[node]] <= self.threshold[node]
+            goes_left = self.goes_left(node, X[rows, self.feature[node]])
             at[rows] = np.where(goes_left, self.left[node], self.right[node])
         return at
 
@@ -61,26 +105,40 @@ class Tree:
         """Return the number of splits on the longest path from the root to a leaf."""
         depth, nodes = 0, np.zeros(1, np.int64)
         while len(nodes := nodes[self.feature[nodes] >= 0]):
-            depth, nodes = depth + 1, np.concatenate([self.left[nodes], self.right[nodes]])
+            children = np.concatenate([self.left[nodes], self.right[nodes]])
+            depth, nodes = depth + 1, np.unique(children)
         return depth
 
-    def pruned(self) -> Tree:
-        """Return the tree without splits that send all numbers to one side."""
-        nodes: list[Node] = []
+    def pruned(self, missing: bool) -> Tree:
+        """Return the tree without splits that send all numbers to one side.
+
+        With `missing`, NaN counts as a number.
+        """
+        order: list[int] = []
+        number: dict[int, int] = {}
+        children: list[tuple[int, int]] = []
 
         def add(at: int) -> int:
             while self.feature[at] >= 0 and np.isinf(self.threshold[at]):
-                at = int(self.left[at] if self.threshold[at] > 0 else self.right[at])
-            number = len(nodes)
-            nodes.append((-1, 0.0, -1, -1, float(self.value[at])))
-            if self.feature[at] >= 0:
-                left, right = add(int(self.left[at])), add(int(self.right[at]))
-                split = int(self.feature[at]), float(self.threshold[at])
-                nodes[number] = (*split, left, right, 0.0)
-            return number
+                left = bool(self.threshold[at] > 0)
+                if missing and left != self.missing_left[at]:
+                    break
+                at = int(self.left[at] if left else self.right[at])
+            if at not in number:
+                index = number[at] = len(order)
+                order.append(at)
+                children.append((-1, -1))
+                if self.feature[at] >= 0:
+                    children[index] = add(int(self.left[at])), add(int(self.right[at]))
+            return number[at]
 
         add(0)
-        return Tree.from_nodes(nodes)
+        left, right = np.array(children, np.int64).T
+        return replace(
+            self, feature=self.feature[order], threshold=self.threshold[order], left=left,
+            right=right, value=self.value[order], missing_left=self.missing_left[order],
+            subset=self.subset[order],
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,15 +152,20 @@ class Forest:
     single : bool
         Single precision: features are rounded to float32 and leaves are summed in float32, as
         XGBoost does.
+    missing : bool
+        Whether the training data had missing values of a feature that is split on.
     """
 
     trees: tuple[Tree, ...]
     single: bool = False
+    missing: bool = False
 
     @classmethod
-    def from_trees(cls, trees: Sequence[Tree], single: bool = False) -> Forest:
+    def from_trees(
+        cls, trees: Sequence[Tree], single: bool = False, missing: bool = False
+    ) -> Forest:
         """Create a forest; without trees, one whose scores are all 0."""
-        return cls(tuple(trees) or (Tree.leaf(0.0),), single)
+        return cls(tuple(trees) or (Tree.leaf(0.0),), single, missing)
 
     def scores(self, X: Array) -> Floats:
         """Return one score per row."""
@@ -122,13 +185,25 @@ class Forest:
 
     @cached_property
     def _splits(self) -> dict[int, Floats]:
-        """The distinct thresholds by feature."""
+        """The distinct thresholds by feature; none of features that hold categories."""
         feature = np.concatenate([tree.feature for tree in self.trees])
         threshold = np.concatenate([tree.threshold for tree in self.trees])
-        order = np.argsort(feature, kind="stable")
-        features, starts = np.unique(feature[order], return_index=True)
-        groups = np.split(threshold[order], starts[1:])
-        return {int(f): np.unique(g) for f, g in zip(features, groups, strict=True) if f >= 0}
+        numerical = np.concatenate([tree.subset for tree in self.trees]) < 0
+        return {
+            f: np.unique(threshold[(feature == f) & numerical])
+            for f in np.unique(feature).tolist()
+            if f >= 0
+        }
+
+    @cached_property
+    def categories(self) -> dict[int, Ints]:
+        """The categories in splits, by feature that is split by categories."""
+        codes: dict[int, list[Ints]] = {}
+        for tree in self.trees:
+            for node in np.flatnonzero(tree.subset >= 0).tolist():
+                subset = tree.subsets[tree.subset[node]]
+                codes.setdefault(int(tree.feature[node]), []).append(subset)
+        return {feature: np.unique(np.concatenate(known)) for feature, known in codes.items()}
 
     def used_features(self) -> list[int]:
         """Return the features that are split on."""
@@ -143,19 +218,33 @@ class Forest:
         all numbers to one side are removed."""
         trees = []
         for tree in self.trees:
-            split = tree.feature >= 0
+            split = (tree.feature >= 0) & (tree.subset < 0)
             threshold = tree.threshold.copy()
             if split.any():
                 threshold[split] = change(tree.feature[split], tree.threshold[split])
-            trees.append(replace(tree, threshold=threshold).pruned())
+            trees.append(replace(tree, threshold=threshold).pruned(self.missing))
         return replace(self, trees=tuple(trees))
+
+    def probes(self, rows: int, n_features: int, rng: np.random.Generator) -> Floats:
+        """Return random rows with values at and around thresholds, categories and NaN."""
+        X = rng.normal(0, 3, (rows, n_features))
+        for feature in self.used_features():
+            known = self.thresholds(feature)
+            known = known[np.abs(known) < 3e38]
+            if feature in self.categories:
+                codes = self.categories[feature]
+                X[:, feature] = rng.integers(-1, int(codes.max(initial=0)) + 3, rows)
+            elif len(known):
+                drawn = rng.choice(known, rows)
+                X[:, feature] = drawn + rng.choice([0, 0, 1, -1, 0.5, -0.5], rows) * np.abs(drawn)
+        return X
 
 
 def lightgbm_forest(text: str, source: str) -> Forest:
     """Parse LightGBM's text format; `source` names the model in errors."""
     head, *blocks = re.split(r"^Tree=\d+\n", text.partition("\nend of trees")[0], flags=re.M)
     factor = 1 / max(len(blocks), 1) if "\naverage_output\n" in head else 1.0
-    trees = []
+    trees, missing = [], False
     for block in blocks:
         fields = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
         value = np.array(fields["leaf_value"].split(), np.float64) * factor
@@ -166,26 +255,80 @@ def lightgbm_forest(text: str, source: str) -> Forest:
             trees.append(Tree.leaf(float(value[0])))
             continue
         kind = np.array(fields["decision_type"].split(), np.int64)
-        if (kind & 1).any() or ((kind >> 2) & 3 == 1).any():
-            raise DataError(
-                f"{source} has splits on categories, or reads zeros as missing values; only "
-                "numerical splits can be exported (or the unchanged trees, to 'lightgbm')."
-            )
-        threshold = _normalize_zeros(np.array(fields["threshold"].split(), np.float64))
-        inner, leaves = len(feature), len(value)
-        left, right = (
-            _children(np.array(fields[f"{side}_child"].split(), np.int64), inner)
-            for side in ("left", "right")
-        )
-        zeros, no_child = np.zeros(leaves), np.full(leaves, -1)
-        trees.append(
-            Tree(
-                np.concatenate([feature, no_child]), np.concatenate([threshold, zeros]),
-                np.concatenate([left, no_child]), np.concatenate([right, no_child]),
-                np.concatenate([np.zeros(inner), value]),
-            )
-        )  # fmt: skip
-    return Forest.from_trees(trees)
+        missing |= bool(((kind & 1 == 0) & (kind >> 2 & 3 == MISSING_NAN)).any())
+        trees.append(_lightgbm_tree(fields, feature, kind, value))
+    return Forest.from_trees(trees, missing=missing)
+
+
+def _lightgbm_tree(fields: dict[str, str], feature: Ints, kind: Ints, value: Floats) -> Tree:
+    """Return a tree with at least one split from the fields of LightGBM's text."""
+    threshold = np.array(fields["threshold"].split(), np.float64)
+    categorical = kind & 1 == 1
+    subset = np.full(len(feature), -1)
+    subset[categorical] = threshold[categorical].astype(np.int64)
+    threshold = np.where(categorical, 0.0, _normalize_zeros(threshold))
+    reads = np.where(categorical, 0, kind >> 2 & 3)
+    default_left = kind & 2 > 0
+    missing_left = np.where(reads == 0, threshold >= 0, default_left) & ~categorical
+    inner, leaves = len(feature), len(value)
+    left, right = (
+        _children(np.array(fields[f"{side}_child"].split(), np.int64), inner)
+        for side in ("left", "right")
+    )
+    zeros, no_child = np.zeros(leaves), np.full(leaves, -1)
+    tree = Tree(
+        np.concatenate([feature, no_child]), np.concatenate([threshold, zeros]),
+        np.concatenate([left, no_child]), np.concatenate([right, no_child]),
+        np.concatenate([np.zeros(inner), value]), np.concatenate([missing_left, zeros > 0]),
+        np.concatenate([subset, no_child]), _subsets(fields),
+    )  # fmt: skip
+    # Zeros read as missing go to the default side.  Most thresholds send them there anyway.
+    moved = np.flatnonzero((reads == MISSING_ZERO) & ((threshold >= 0) != default_left))
+    return _with_zeros_moved(tree, moved) if len(moved) else tree
+
+
+def _subsets(fields: dict[str, str]) -> tuple[Ints, ...]:
+    """Return the categories of each bitset of LightGBM, of 32 bits per word."""
+    if int(fields.get("num_cat", "0")) == 0:
+        return ()
+    ends = np.array(fields["cat_boundaries"].split(), np.int64)
+    words = np.array(fields["cat_threshold"].split(), np.uint32)
+    bits = np.unpackbits(words.view(np.uint8), bitorder="little")  # little-endian machines
+    return tuple(
+        np.flatnonzero(bits[32 * lo : 32 * hi])
+        for lo, hi in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)
+    )
+
+
+def _with_zeros_moved(tree: Tree, moved: Ints) -> Tree:
+    """Return the tree in which some splits send 0 and NaN to the side that `missing_left` names.
+
+    Each of these splits becomes a chain of three, which share their children.
+    """
+    columns: dict[str, list[Any]] = {
+        name: list(getattr(tree, name))
+        for name in ("feature", "threshold", "left", "right", "value", "missing_left", "subset")
+    }
+    below, size = float(np.nextafter(-ZERO, -np.inf)), len(tree.feature)
+    for node in moved.tolist():
+        feature, threshold = int(tree.feature[node]), float(tree.threshold[node])
+        left, right = int(tree.left[node]), int(tree.right[node])
+        zero_left = bool(tree.missing_left[node])
+        if zero_left:  # threshold < 0: left up to it, then right, left for 0, right
+            chain = [(threshold, left, size), (below, right, size + 1), (ZERO, left, right)]
+        else:  # threshold > 0: left below 0, right for 0, then left up to the threshold
+            chain = [(below, left, size), (ZERO, right, size + 1), (threshold, left, right)]
+        for step, (cut, at_most, above) in enumerate(chain):
+            last_zero = (step == 2) if zero_left else (step == 1)
+            entry = (feature, cut, at_most, above, 0.0, last_zero, -1)
+            for (_, column), item in zip(columns.items(), entry, strict=True):
+                if step == 0:
+                    column[node] = item
+                else:
+                    column.append(item)
+        size += 2
+    arrays: dict[str, Any] = {name: np.array(column) for name, column in columns.items()}
+    return replace(tree, **arrays)
 
 
 def _children(numbers: Ints, inner: int) -> Ints:
@@ -209,8 +352,6 @@ def xgboost_forest(text: str, source: str) -> Forest:
     base = float(str(learner["learner_model_param"]["base_score"]).strip("[]"))
     trees = [] if base == 0 else [Tree.leaf(base)]
     for tree in booster["model"]["trees"]:
-        if any(tree.get("split_type", [])):
-            raise DataError(f"{source} has splits on categories, which cannot be exported.")
         left, right = (np.array(tree[f"{s}_children"], np.int64) for s in ("left", "right"))
         number = np.array(tree["split_conditions"], np.float32)
         leaf = left < 0
@@ -218,7 +359,24 @@ def xgboost_forest(text: str, source: str) -> Forest:
         below = np.nextafter(number, np.float32(-np.inf)).astype(np.float64)
         feature = np.where(leaf, -1, np.array(tree["split_indices"], np.int64))
         value = np.where(leaf, number.astype(np.float64), 0.0)
-        trees.append(Tree(feature, np.where(leaf, 0.0, below), left, right, value))
+        default_left = np.array(tree["default_left"], bool)
+        categorical = np.array(tree.get("split_type", np.zeros(len(leaf))), bool) & ~leaf
+        subset = np.full(len(leaf), -1)
+        subsets: list[Ints] = []
+        for node, start, size in zip(
+            tree.get("categories_nodes", []), tree.get("categories_segments", []),
+            tree.get("categories_sizes", []), strict=True,
+        ):  # fmt: skip
+            subset[node] = len(subsets)
+            subsets.append(np.unique(np.array(tree["categories"][start : start + size], np.int64)))
+        trees.append(
+            Tree(
+                feature, np.where(leaf | categorical, 0.0, below),
+                # XGBoost sends the categories of a split to the right
+                np.where(categorical, right, left), np.where(categorical, left, right),
+                value, np.where(categorical, ~default_left, default_left), subset, tuple(subsets),
+            )
+        )  # fmt: skip
     return Forest.from_trees(trees, single=True)
 
 

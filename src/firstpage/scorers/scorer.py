@@ -10,7 +10,7 @@ from firstpage.types import Array, BoundKernel, Floats, Ints
 
 if TYPE_CHECKING:
     from firstpage.data.dataset import Features
-    from firstpage.data.transforms import MinMax, Standardize
+    from firstpage.data.transforms import Transform
     from firstpage.scorers.forest import Forest
 
 Slices = list[Ints]
@@ -137,7 +137,7 @@ class StageView(Protocol):
     def scoring(self) -> Scoring: ...
 
     @property
-    def transform(self) -> MinMax | Standardize | None: ...
+    def transform(self) -> Transform | None: ...
 
 
 class Scoring(Protocol):
@@ -162,10 +162,15 @@ class Scoring(Protocol):
         The parameters from which a fit can be resumed; None where it cannot.
     stages : mapping of str to StageView
         The models of a cascade by name.
+    reads_missing : bool
+        Whether features may be missing (NaN).
     """
 
     @property
     def n_features(self) -> int: ...
+
+    @property
+    def reads_missing(self) -> bool: ...
 
     @property
     def by_query(self) -> bool: ...
@@ -234,6 +239,10 @@ class ScoringBase:
     """Defaults of the optional properties: no coefficients, network, library model or stages."""
 
     by_query: ClassVar[bool] = False
+
+    @property
+    def reads_missing(self) -> bool:
+        return False
 
     @property
     def coefficients(self) -> tuple[Floats, float] | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -141,6 +142,7 @@ class Trees:
         progress: TreeCallback,
         seed: int,
         threads: int,
+        categorical: Sequence[int] = (),
     ) -> tuple[Untyped, int]:
         """Grow the trees.
 
@@ -159,6 +161,8 @@ class Trees:
             The seed of the library.
         threads : int
             The number of threads.
+        categorical : sequence of int
+            The columns that hold categories.
 
         Returns
         -------
@@ -176,7 +180,7 @@ class Trees:
         """
         library = LIBRARIES[self.library]
         with library_errors(self.library):
-            return library.grow(self, X, derivatives, valid, progress, seed, threads)
+            return library.grow(self, X, derivatives, valid, progress, seed, threads, categorical)
 
     def parameters(self, seed: int, threads: int) -> dict[str, Untyped]:
         """Return the parameters by the names of the library.
@@ -263,6 +267,7 @@ class LightGBM:
         progress: TreeCallback,
         seed: int,
         threads: int,
+        categorical: Sequence[int] = (),
     ) -> tuple[Untyped, int]:
         lightgbm = import_lightgbm()
         params = cls.params(trees, seed, threads)
@@ -272,7 +277,10 @@ class LightGBM:
             # the number of forests, so that their sum is the average.
             params["learning_rate"] /= trees.forests
             step = {"fobj": lambda scores, _: cls.forest_derivatives(derivatives, scores)}
-        data = lightgbm.Dataset(X, np.zeros(X.shape[0]), params=params, free_raw_data=False)
+        data = lightgbm.Dataset(
+            X, np.zeros(X.shape[0]), params=params, free_raw_data=False,
+            categorical_feature=list(categorical) or "auto",
+        )  # fmt: skip
         return cls.boost(lightgbm.Booster(params, data), data, valid, trees.count, progress, step)
 
     @staticmethod
@@ -378,25 +386,49 @@ class XGBoost:
         progress: TreeCallback,
         seed: int,
         threads: int,
+        categorical: Sequence[int] = (),
     ) -> tuple[Untyped, int]:
         xgboost = import_xgboost()
         if not isinstance(X, np.ndarray) or not isinstance(valid, np.ndarray | None):
             raise DataError(SPARSE)
-        data = xgboost.DMatrix(X, np.zeros(X.shape[0]), nthread=threads)
-        valid_data = None if valid is None else xgboost.DMatrix(valid, nthread=threads)
+        kinds = cls.matrix_options(X.shape[1], categorical, threads)
+        data = xgboost.DMatrix(X, np.zeros(X.shape[0]), **kinds)
+        valid_data = None if valid is None else xgboost.DMatrix(valid, **kinds)
         params = cls.params(trees, seed, threads)
-        booster = xgboost.Booster(params, [data] if valid_data is None else [data, valid_data])
-        for tree in range(trees.count):
-            booster.update(
-                data, tree, fobj=lambda scores, _: derivatives(scores.astype(np.float64))
-            )
+        step = {"fobj": lambda scores, _: derivatives(scores.astype(np.float64))}
+        return cls.boost(params, data, valid_data, trees.count, progress, step)
+
+    @staticmethod
+    def boost(
+        params: dict[str, Untyped],
+        data: Untyped,
+        valid_data: Untyped,
+        count: int,
+        progress: TreeCallback,
+        step: Mapping[str, Untyped] = MappingProxyType({}),
+    ) -> tuple[Untyped, int]:
+        """Grow tree by tree, with a call of `progress` after each."""
+        matrices = [data] if valid_data is None else [data, valid_data]
+        booster = import_xgboost().Booster(params, matrices)
+        for tree in range(count):
+            booster.update(data, tree, **step)
             scores = None
             if valid_data is not None:
                 margins = booster.predict(valid_data, output_margin=True)
                 scores = np.asarray(margins, np.float64)
             if progress(tree + 1, booster, scores):
                 return booster, tree + 1
-        return booster, trees.count
+        return booster, count
+
+    @staticmethod
+    def matrix_options(
+        n_features: int, categorical: Sequence[int], threads: int
+    ) -> dict[str, Untyped]:
+        """Return the options of data, with the columns that hold categories."""
+        if not categorical:
+            return {"nthread": threads}
+        kinds = ["c" if column in categorical else "q" for column in range(n_features)]
+        return {"nthread": threads, "feature_types": kinds, "enable_categorical": True}
 
     @staticmethod
     def splits(booster: Untyped) -> bool:
@@ -505,6 +537,10 @@ class TreesScoring(ScoringBase):
     def __repr__(self) -> str:
         size = len(self.text)
         return f"TreesScoring({self.library}, {self.n_features} features, {size:,} characters)"
+
+    @property
+    def reads_missing(self) -> bool:
+        return True
 
     @property
     def export_kinds(self) -> tuple[str, ...]:

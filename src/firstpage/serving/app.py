@@ -242,7 +242,10 @@ class RankEndpoint:
     async def _rank(self, media_type: str, body: bytes, params: dict[str, str]) -> Response:
         """Rank in the event loop if that is quick, else in a thread."""
         serving, model = self.serving, self.serving.model()
-        raw = RawRequest(media_type, body, params, self.batch, model.names, serving.limits)
+        raw = RawRequest(
+            media_type, body, params, self.batch, model.names, serving.limits,
+            model.model.reads_missing, model.category_codes,
+        )  # fmt: skip
         answer = None
         if len(body) < MAX_INLINE_BYTES and model.quick:
             with suppress(TooSlow):

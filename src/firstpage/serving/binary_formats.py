@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.serving.limits import Limits, Refusal
-from firstpage.serving.rank_request import RankRequest, RawRequest, short
+from firstpage.serving.rank_request import RankRequest, RawRequest, short, unknown_notes
 from firstpage.types import Array, Floats, Ints
 
 NPY, ARROW = "application/x-npy", "application/vnd.apache.arrow.stream"
@@ -32,6 +32,9 @@ def has_arrow() -> bool:
 
 def read_npy(raw: RawRequest) -> RankRequest:
     """Return one query, or the queries whose numbers of rows ?lengths=100,50 gives."""
+    if raw.categories:
+        name = raw.names[next(iter(raw.categories))]
+        raise Refusal(f"the model reads categories ({name!r}); send JSON or Arrow.")
     X = _npy_matrix(raw.body, len(raw.names))
     if not raw.batch:
         raw.limits.check_candidates(len(X), "the matrix")
@@ -119,8 +122,10 @@ def read_arrow(raw: RawRequest) -> RankRequest:
     for number, length in enumerate(lengths):
         where = "the table" if queries is None else f"query {short(queries[number])}"
         raw.limits.check_candidates(length, where)
-    X = _arrow_matrix(table, raw.names)
-    return RankRequest(X, offsets_from_lengths(lengths), ids, queries, **raw.options)
+    unknown: dict[int, int] = {}
+    X = _arrow_matrix(table, raw, unknown)
+    notes = unknown_notes(unknown, raw.names)
+    return RankRequest(X, offsets_from_lengths(lengths), ids, queries, **raw.options, notes=notes)
 
 
 def write_arrow(request: RankRequest, scores: Floats, ranks: Ints) -> bytes:
@@ -135,6 +140,8 @@ def write_arrow(request: RankRequest, scores: Floats, ranks: Ints) -> bytes:
     if request.ids is not None:
         columns["id"] = _column(request.ids)
     table = pa.table({**columns, "score": scores, "rank": ranks})
+    if request.notes:
+        table = table.replace_schema_metadata({"notes": "; ".join(request.notes)})
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as out:
         out.write_table(table)
@@ -231,11 +238,15 @@ def _query_lengths(labels: list[Any]) -> tuple[list[Any], list[int]]:
     return queries, lengths
 
 
-def _arrow_matrix(table: Any, names: tuple[str, ...]) -> Array:
+def _arrow_matrix(table: Any, raw: RawRequest, unknown: dict[int, int]) -> Array:
+    """Return the features in the order of the model; count unknown categories by column."""
     import pyarrow.types as arrow_types
 
+    names = raw.names
     columns = set(table.column_names)
     if "features" in columns and "features" not in names:
+        if raw.categories:
+            raise Refusal("the model reads categories; send a column per feature.")
         column = table.column("features").combine_chunks()
         if not arrow_types.is_fixed_size_list(column.type) or column.type.list_size != len(names):
             raise Refusal(
@@ -243,20 +254,45 @@ def _arrow_matrix(table: Any, names: tuple[str, ...]) -> Array:
             )
         if column.null_count:
             raise Refusal("the column 'features' has nulls.")
-        return _numbers(column.flatten(), "features").reshape(-1, len(names))
+        return _numbers(column.flatten(), "features", raw.missing).reshape(-1, len(names))
     missing = [name for name in names if name not in columns]
     if missing:
         raise Refusal(f"the table lacks the feature {short(missing[0])}.")
-    return np.ascontiguousarray(
-        np.column_stack([_numbers(table.column(name), name) for name in names])
-    )
+    arrays = []
+    for number, name in enumerate(names):
+        if number in raw.categories:
+            codes = _codes(table, name, raw.categories[number])
+            nulls = table.column(name).null_count
+            if codes is None:
+                raise Refusal(f"the column {short(name)} must contain strings or integers.")
+            unknown[number] = int(np.isnan(codes).sum()) - nulls
+            arrays.append(codes)
+        else:
+            arrays.append(_numbers(table.column(name), name, raw.missing))
+    return np.ascontiguousarray(np.column_stack(arrays))
 
 
-def _numbers(column: Any, name: str) -> Array:
+def _codes(table: Any, name: str, known: Mapping[str, float]) -> Array | None:
+    """Return the codes of a column of categories; None for a column of another type."""
     import pyarrow.types as arrow_types
 
-    kind = column.type
-    if column.null_count or not (arrow_types.is_floating(kind) or arrow_types.is_integer(kind)):
-        raise Refusal(f"the column {short(name)} must contain numbers, and no nulls.")
-    values: Array = column.to_numpy()
+    kind = table.column(name).type
+    if not (
+        arrow_types.is_string(kind)
+        or arrow_types.is_large_string(kind)
+        or arrow_types.is_integer(kind)
+    ):
+        return None
+    values = table.column(name).to_pylist()
+    return np.array([np.nan if v is None else known.get(str(v), np.nan) for v in values])
+
+
+def _numbers(column: Any, name: str, missing: bool) -> Array:
+    import pyarrow.types as arrow_types
+
+    kind, refused = column.type, column.null_count and not missing
+    if refused or not (arrow_types.is_floating(kind) or arrow_types.is_integer(kind)):
+        nulls = "" if missing else ", and no nulls"
+        raise Refusal(f"the column {short(name)} must contain numbers{nulls}.")
+    values: Array = column.to_numpy(zero_copy_only=False)
     return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)

@@ -8,10 +8,10 @@ import numpy as np
 
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.errors import DataError
-from firstpage.kernels.scoring import forest_scores
+from firstpage.kernels.scoring import forest_scores, forest_scores_missing
 from firstpage.scorers.forest import Forest
 from firstpage.scorers.scorer import Scoring
-from firstpage.types import Array, Floats, Ints
+from firstpage.types import Array, Bytes, Floats, Ints, Words
 
 MAX_DEPTH = 40  # of a tree; the kernel walks every row to this depth, which deep trees make slow
 N_PROBES = 256  # rows on which the kernel is compared with the library
@@ -19,7 +19,7 @@ N_PROBES = 256  # rows on which the kernel is compared with the library
 
 @dataclass(frozen=True, eq=False)
 class FlatForest:
-    """A forest as flat arrays; the features must be finite."""
+    """A forest as flat arrays; features may be missing (NaN) or categories."""
 
     feature: Ints
     threshold: Floats
@@ -28,6 +28,10 @@ class FlatForest:
     roots: Ints
     depths: Ints
     single: bool
+    missing_right: Bytes
+    subset: Ints
+    starts: Ints
+    bits: Words
 
     @property
     def steps(self) -> int:
@@ -40,10 +44,12 @@ class FlatForest:
             with np.errstate(over="ignore"):  # a value beyond float32 is above every threshold
                 rows = np.ascontiguousarray(X, np.float32)
         out = np.zeros(len(X), self.value.dtype)
-        forest_scores(
-            rows, self.feature, self.threshold, self.child, self.value, self.roots, self.depths,
-            out,
-        )  # fmt: skip
+        nodes = self.feature, self.threshold, self.child, self.value, self.roots, self.depths
+        if len(self.bits) or np.isnan(rows).any():
+            special = self.missing_right, self.subset, self.starts, self.bits
+            forest_scores_missing(rows, *nodes, *special, out)
+        else:
+            forest_scores(rows, *nodes, out)
         return out.astype(np.float64)
 
 
@@ -59,9 +65,11 @@ def flat_forest(scoring: Scoring) -> FlatForest | None:
     flat = _flatten(forest, depths)
     rng = np.random.default_rng(0)
     for dtype in (np.float32, np.float64):
-        X = _probes(forest, scoring.n_features, rng).astype(dtype)
-        if not np.array_equal(flat.predict(X), scoring.predict(X)):
-            return None
+        X = forest.probes(N_PROBES, scoring.n_features, rng).astype(dtype)
+        some_missing = np.where(rng.random(X.shape) < 0.2, dtype(np.nan), X)
+        for rows in (X, some_missing):
+            if not np.array_equal(flat.predict(rows), scoring.predict(rows)):
+                return None
     return flat
 
 
@@ -72,22 +80,22 @@ def _flatten(forest: Forest, depths: list[int]) -> FlatForest:
         np.concatenate([getattr(tree, name) for tree in forest.trees])
         for name in ("feature", "threshold", "left", "right", "value")
     )
+    missing_left, subset = (
+        np.concatenate([getattr(tree, name) for tree in forest.trees])
+        for name in ("missing_left", "subset")
+    )
     is_leaf, node, root = feature < 0, np.arange(len(feature)), np.repeat(roots, sizes)
     children = [np.where(is_leaf, node, child + root) for child in (left, right)]
+    subsets = [codes for tree in forest.trees for codes in tree.subsets]
+    firsts = offsets_from_lengths([len(tree.subsets) for tree in forest.trees])[:-1]
+    starts = offsets_from_lengths([int(codes.max(initial=-1)) // 64 + 1 for codes in subsets])
+    bits = np.zeros(64 * int(starts[-1]), np.uint8)
+    for start, codes in zip(starts.tolist(), subsets, strict=False):
+        bits[64 * start + codes] = 1
     return FlatForest(
         np.where(is_leaf, 0, feature), threshold, np.column_stack(children).ravel(),
         value.astype(np.float32 if forest.single else np.float64), roots,
-        np.array(depths, np.int64), forest.single,
+        np.array(depths, np.int64), forest.single, (~missing_left).astype(np.uint8),
+        np.where(subset < 0, -1, subset + np.repeat(firsts, sizes)), starts,
+        np.packbits(bits, bitorder="little").view(np.uint64),
     )  # fmt: skip
-
-
-def _probes(forest: Forest, width: int, rng: np.random.Generator) -> Floats:
-    """Return random rows with values at thresholds and on both sides of them."""
-    X = rng.normal(0, 3, (N_PROBES, width))
-    for feature in forest.used_features():
-        thresholds = forest.thresholds(feature)
-        thresholds = thresholds[np.abs(thresholds) < 3e38]
-        if len(thresholds):
-            drawn = rng.choice(thresholds, N_PROBES)
-            X[:, feature] = drawn + rng.choice([0, 0, 1, -1, 0.5, -0.5], N_PROBES) * np.abs(drawn)
-    return X

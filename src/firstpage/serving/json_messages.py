@@ -5,6 +5,7 @@ Requests are validated against these types, and /openapi.json is generated from 
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -28,13 +29,20 @@ Top = Annotated[
     int, Meta(ge=1, description="Number of candidates per query in the answer; default: all.")
 ]
 Digest = Annotated[str, Meta(description="SHA-256 digest of the model file.")]
+Notes = Annotated[
+    list[str] | UnsetType, Meta(description="Categories that the model was not trained on.")
+]
 Explained = Annotated[str | UnsetType, Meta(description="Meaning of `part` in explanations.")]
 
 
 class Candidate(Struct, forbid_unknown_fields=True, gc=False):
-    """A candidate: its features by name, or as a list in the order of the model."""
+    """A candidate: its features by name, or as a list in the order of the model.
 
-    features: dict[str, Any] | list[float | bool]
+    A feature is a number; null where it is missing, if the model accepts that (GET /model); a
+    string or an integer where it is a category.
+    """
+
+    features: dict[str, Any] | list[float | bool | str | None]
     id: Id | None = None
 
 
@@ -65,7 +73,7 @@ class ScoreTerm(Struct, kw_only=True):
 
     feature: str | UnsetType = UNSET
     voter: str | UnsetType = UNSET
-    value: float | UnsetType = UNSET
+    value: float | str | UnsetType | None = UNSET
     part: float
 
 
@@ -85,6 +93,7 @@ class QueryAnswer(Struct, kw_only=True):
     order: Annotated[list[Id], Meta(description="Ids, or positions (the first is 0), best first.")]
     scores: Annotated[list[float], Meta(description="In the order of `order`.")]
     explanations: list[ScoreExplanation] | UnsetType = UNSET
+    notes: Notes = UNSET
 
 
 class BatchAnswer(Struct, kw_only=True):
@@ -92,6 +101,7 @@ class BatchAnswer(Struct, kw_only=True):
 
     model: Digest
     explained: Explained = UNSET
+    notes: Notes = UNSET
     answers: list[QueryAnswer]
 
 
@@ -219,6 +229,7 @@ def read_json(raw: RawRequest) -> RankRequest:
     blocks: list[Floats] = []
     ids: list[Any] = []
     has_ids = False
+    unknown: Counter[int] = Counter()
     for number, query in enumerate(queries):
         label = number if query.query is None else query.query
         where = f"query {short(label)}" if raw.batch else "the query"
@@ -227,7 +238,7 @@ def read_json(raw: RawRequest) -> RankRequest:
         has_ids |= query_ids is not None
         labels = query_ids or list(range(len(query.candidates)))
         ids += labels
-        blocks.append(_matrix(query.candidates, labels, raw.names, where))
+        blocks.append(_matrix(query.candidates, labels, raw, where, unknown))
     return RankRequest(
         blocks[0] if len(blocks) == 1 else np.concatenate(blocks),
         offsets_from_lengths([len(X) for X in blocks]),
@@ -235,6 +246,7 @@ def read_json(raw: RawRequest) -> RankRequest:
         [query.query for query in queries],
         rank_request.DEFAULT_TERMS if message.explain is True else message.explain or 0,
         message.top,
+        rank_request.unknown_notes(unknown, raw.names),
     )
 
 
@@ -295,9 +307,11 @@ def _ids(candidates: list[Candidate], where: str) -> list[Any] | None:
 
 
 def _matrix(
-    candidates: list[Candidate], ids: Sequence[Any], names: tuple[str, ...], where: str
-) -> Floats:
-    """Return the features in the order of the model."""
+    candidates: list[Candidate], ids: Sequence[Any], raw: RawRequest, where: str,
+    unknown: Counter[int],
+) -> Floats:  # fmt: skip
+    """Return the features in the order of the model; count unknown categories by column."""
+    names = raw.names
     select = itemgetter(*names) if len(names) > 1 else lambda features: (features[names[0]],)
     rows: list[Sequence[float]] = []
 
@@ -309,15 +323,17 @@ def _matrix(
         if isinstance(features, list):
             if len(features) != len(names):
                 raise refusal(f" has {len(features)} features, but the model has {len(names)}")
-            rows.append(features)
-            continue
-        try:
-            row = select(features)
-        except KeyError as error:
-            raise refusal(f" lacks the feature {short(error.args[0])}") from None
-        if not _NUMBER_TYPES.issuperset(map(type, row)):
-            column = next(i for i, value in enumerate(row) if type(value) not in _NUMBER_TYPES)
-            raise refusal(f": feature {names[column]!r} is {short(row[column])}, not a number")
+            row: Sequence[Any] = features
+        else:
+            try:
+                row = select(features)
+            except KeyError as error:
+                raise refusal(f" lacks the feature {short(error.args[0])}") from None
+        if raw.categories or not _NUMBER_TYPES.issuperset(map(type, row)):
+            try:
+                row = _numbers(row, raw, unknown)
+            except ValueError as error:
+                raise refusal(str(error)) from None
         rows.append(row)
     try:
         return np.array(rows, np.float64)
@@ -325,3 +341,29 @@ def _matrix(
         raise Refusal(
             f"{where}: a feature is too large; the limit of float64 is 1.8e308."
         ) from None
+
+
+def _numbers(row: Sequence[Any], raw: RawRequest, unknown: Counter[int]) -> list[float]:
+    """Return a row with nulls as NaN and categories as their codes; raise ValueError otherwise."""
+    numbers: list[float] = []
+    for column, value in enumerate(row):
+        name = repr(raw.names[column])
+        if value is None:
+            if not raw.missing:
+                raise ValueError(f": feature {name} is null, and this model needs a number")
+            numbers.append(math.nan)
+        elif column in raw.categories:
+            whole = isinstance(value, float) and value == value // 1
+            text = str(int(value)) if whole else value if isinstance(value, str) else str(value)
+            if not whole and type(value) not in (str, int):
+                raise ValueError(
+                    f": feature {name} is {short(value)}; give a category, a string or an integer"
+                )
+            code = raw.categories[column].get(text)
+            unknown[column] += code is None
+            numbers.append(math.nan if code is None else code)
+        elif type(value) in _NUMBER_TYPES:
+            numbers.append(value)
+        else:
+            raise ValueError(f": feature {name} is {short(value)}, not a number")
+    return numbers

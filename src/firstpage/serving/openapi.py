@@ -84,7 +84,14 @@ def _schemas(model: ServedModel | None, limits: Limits, depth: int | None) -> Js
     }
     if model is not None:
         names = list(dict.fromkeys(model.names))
-        by_name |= {"required": names, "properties": dict.fromkeys(names, number)}
+        number = {"type": ["number", "null"]} if model.model.reads_missing else number
+        category = {"type": ["string", "integer", "null"]}
+        properties = {
+            name: category if column in model.category_codes else number
+            for column, name in enumerate(model.names)
+        }
+        by_name |= {"required": names, "properties": properties}
+        in_order["items"] = {"anyOf": [number, category]} if model.category_codes else number
         in_order |= {"minItems": len(model.names), "maxItems": len(model.names)}
     schemas["Features"] = {"anyOf": [by_name, in_order]}
     schemas["Candidate"]["properties"]["features"] = _ref("Features")

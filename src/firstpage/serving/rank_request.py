@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from reprlib import Repr
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,10 +28,14 @@ _SHORT = Repr()  # bounds the length and the depth of what a client sends
 _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 2, 60, 60
 
 
+CategoryCodes = Mapping[int, Mapping[str, float]]
+
+
 class RawRequest(NamedTuple):
     """A request as it arrives, and what is needed to decode it.
 
-    `params` are those of the query string; `names` are the features of the model.
+    `params` are those of the query string; `names` are the features of the model.  `missing` says
+    whether features may be null; `categories` has the codes of categories by column.
     """
 
     media_type: str
@@ -39,6 +44,8 @@ class RawRequest(NamedTuple):
     batch: bool
     names: tuple[str, ...]
     limits: Limits
+    missing: bool = False
+    categories: CategoryCodes = MappingProxyType({})
 
     @property
     def options(self) -> dict[str, Any]:
@@ -70,6 +77,8 @@ class RankRequest:
         Number of features per explanation in the answer; 0: no explanations.
     top : int or None
         Number of candidates per query in the answer; None: all.
+    notes : tuple of str
+        What the answer says about the features that were sent.
     """
 
     X: Array
@@ -78,6 +87,7 @@ class RankRequest:
     queries: Sequence[Any] | None = None
     explain: int = 0
     top: int | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def bounds(self) -> list[tuple[int, int]]:
@@ -91,9 +101,9 @@ class RankRequest:
         top = len(self.X) if self.top is None else min(self.top, len(self.X))
         return int(np.minimum(lengths, top).sum())
 
-    def check_finite(self, names: Sequence[str]) -> None:
-        """Refuse a feature that is not finite, and name it."""
-        finite = np.isfinite(self.X)
+    def check_finite(self, names: Sequence[str], missing: bool) -> None:
+        """Refuse a feature that is infinite, or NaN unless it may be missing, and name it."""
+        finite = ~np.isinf(self.X) if missing else np.isfinite(self.X)
         if finite.all():
             return
         row, column = np.argwhere(~finite)[0].tolist()
@@ -107,6 +117,15 @@ class RankRequest:
             f"{where}: feature {names[column]!r} is {self.X[row, column]}; every feature must be a "
             "finite number."
         )
+
+
+def unknown_notes(unknown: Mapping[int, int], names: Sequence[str]) -> tuple[str, ...]:
+    """Return a line per feature with categories that the model was not trained on."""
+    return tuple(
+        f"{names[column]!r}: {count} values are unknown to the model, and treated as missing"
+        for column, count in unknown.items()
+        if count
+    )
 
 
 def _is_count(text: str) -> bool:

@@ -17,7 +17,7 @@ from firstpage.serving.binary_formats import ARROW, NPY
 from firstpage.serving.limits import Refusal
 from firstpage.serving.rank_request import RankRequest, RawRequest, unknown_field
 from firstpage.serving.served_model import ServedModel
-from firstpage.types import Floats, Ints
+from firstpage.types import Array, Floats, Ints
 
 JSON = "application/json"
 READERS = {JSON: messages.read_json, NPY: binary.read_npy, ARROW: binary.read_arrow}
@@ -64,7 +64,7 @@ def rank(model: ServedModel, raw: RawRequest, inline: bool = False) -> EncodedAn
     slow = len(request.X) > MAX_INLINE_ROWS or terms > MAX_INLINE_TERMS
     if inline and (slow or (terms and model.trees is not None)):
         raise TooSlow
-    request.check_finite(model.names)
+    request.check_finite(model.names, model.model.reads_missing)
     try:
         scores = model.scores(request.X, request.offsets)
     except DataError as error:
@@ -118,6 +118,7 @@ def _json_answer(model: ServedModel, request: RankRequest, scores: Floats, batch
     order, ids, answers = sort_groups(scores, request.offsets)[0], request.ids, []
     top_rows = [order[lo:hi][: request.top] for lo, hi in request.bounds]
     explained: str | UnsetType = UNSET
+    notes = list(request.notes) or UNSET
     if request.explain:
         explained, explanations = explain_scores(model, request, np.concatenate(top_rows))
     start = 0
@@ -133,10 +134,27 @@ def _json_answer(model: ServedModel, request: RankRequest, scores: Floats, batch
         )
         start = stop
     if batch:
-        answer = messages.BatchAnswer(model=model.digest, explained=explained, answers=answers)
+        answer = messages.BatchAnswer(
+            model=model.digest, explained=explained, notes=notes, answers=answers
+        )
         return encode(answer)
-    answers[0].model, answers[0].explained = model.digest, explained
+    answers[0].model, answers[0].explained, answers[0].notes = model.digest, explained, notes
     return encode(answers[0])
+
+
+def _feature_values(
+    model: ServedModel, X: Array, rows: Ints, columns: Ints
+) -> list[list[float | str | None]]:
+    """Return the features of the explained terms as they were sent: null, a number, a category."""
+    values: list[list[float | str | None]] = X[rows[:, None], columns].tolist()
+    for row, numbers in zip(values, columns.tolist(), strict=True):
+        for at, column in enumerate(numbers):
+            value = row[at]
+            if value != value:
+                row[at] = None
+            elif column in model.model.categories:
+                row[at] = model.model.categories[column][int(value)]  # type: ignore[arg-type]
+    return values
 
 
 def explain_scores(
@@ -153,7 +171,7 @@ def explain_scores(
     largest = np.argsort(-magnitudes, axis=1, kind="stable")[:, : request.explain]
     weights = np.take_along_axis(contributions.values, largest, axis=1).tolist()
     by_feature = names is model.names
-    values = request.X[rows[:, None], largest].tolist() if by_feature else weights
+    values = _feature_values(model, request.X, rows, largest) if by_feature else weights
     bases = contributions.base
     base = [UNSET] * len(rows) if bases is None else bases.tolist()
     explanations = []

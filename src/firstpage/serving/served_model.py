@@ -21,6 +21,7 @@ from firstpage.rankers.model_files import Model, read_model
 from firstpage.scorers.scorer import Contributions
 from firstpage.serving.forests import FlatForest, flat_forest
 from firstpage.serving.json_messages import IndexSummary, ModelDescription
+from firstpage.serving.rank_request import CategoryCodes
 from firstpage.serving.served_index import ServedIndex
 from firstpage.types import Array, Floats, Ints
 
@@ -43,6 +44,14 @@ class ServedModel:
     def names(self) -> tuple[str, ...]:
         """Names of the features; numbers, if the model has no names."""
         return self.model.feature_names or tuple(str(i + 1) for i in range(self.model.n_features))
+
+    @cached_property
+    def category_codes(self) -> CategoryCodes:
+        """The code of each category, by column that holds categories."""
+        return {
+            column: {name: float(code) for code, name in enumerate(known)}
+            for column, known in self.model.categories.items()
+        }
 
     @cached_property
     def by_query(self) -> bool:
@@ -84,11 +93,17 @@ class ServedModel:
     def description(self) -> ModelDescription:
         """Return the answer to GET /model."""
         model = self.model
+        categories = {self.names[c]: list(known) for c, known in model.categories.items()}
         return ModelDescription(
             ranker=model.ranker,
             digest=self.digest,
             parameters=model.parameters,
-            features={"count": model.n_features, "names": self.names},
+            features={
+                "count": model.n_features,
+                "names": self.names,
+                "missing": model.reads_missing,
+                **({"categories": categories} if categories else {}),
+            },
             normalize=None if model.transform is None else model.transform.to_dict(),
             by_query=self.by_query,
             training={k: v for k, v in model.training.items() if k != "curve"},

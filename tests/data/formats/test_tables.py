@@ -62,7 +62,7 @@ def test_column_names_can_be_set(tmp_path: Path) -> None:
         ({"label": [1], "a": [2]}, "no column looks like the query id"),
         ({"label": [1], "qid": [None]}, "row 1 has no query id"),
         ({"label": [None], "qid": [1]}, "row 1 has no label"),
-        ({"label": [1], "qid": [1], "a": ["x"]}, "column 'a' must be numeric"),
+        ({"label": [1, 0], "qid": [1, 1], "a": ["x", "2"]}, "column 'a' must be numeric"),
     ],
 )
 def test_invalid_tables_are_refused(tmp_path: Path, columns, message: str) -> None:
@@ -125,7 +125,7 @@ def test_csv_matches_a_plain_loop(tmp_path: Path, separator: str) -> None:
     ("text", "message"),
     [
         ("label,qid,a,a\n1,1,2,3\n", "two columns are named 'a'"),
-        ("label;qid;a\n1;1;x\n", "column 'a' must be numeric"),
+        ("label;qid;a\n1;1;x\n0;1;2\n", "column 'a' must be numeric"),
         ("label,qid,a\n1,1,2,3\n", "cannot be read as a table"),
         ("", "cannot be read as a table"),
         ("label,qid,a\n", "contains no documents"),

@@ -196,10 +196,7 @@ def test_errors_for_cascades_name_their_stages() -> None:
 
 @pytest.mark.slow
 def test_unsupported_tree_options_are_rejected(data: fp.Dataset) -> None:
-    """Options such as zero_as_missing change how trees score, and are not exported wrongly."""
-    zero = fp.LambdaMART(scorer=_trees(zero_as_missing=True)).fit(data)
-    with pytest.raises(fp.DataError, match="only numerical splits"):
-        fp.export(zero, "solr")
+    """Options such as linear_tree change how trees score, and are not exported wrongly."""
     dart = fp.ListMLE(scorer=_trees("xgboost", booster="dart", rate_drop=0.5)).fit(data)
     with pytest.raises(fp.DataError, match="is not a sum of trees"):
         fp.export(dart, "vespa")
@@ -216,6 +213,15 @@ def test_unsupported_tree_options_are_rejected(data: fp.Dataset) -> None:
         <= TOLERANCE
     )
     assert model_of(based).scoring.library == "xgboost"
+
+
+@pytest.mark.parametrize("target", ["solr", "elasticsearch", "ranklib", "vespa"])
+def test_zeros_read_as_missing_are_exported(data: fp.Dataset, target: str) -> None:
+    X = np.where(np.random.default_rng(0).random(data.X.shape) < 0.3, 0, data.X)
+    sparse = data.with_features(X.astype(np.float32), data.feature_names)
+    zero = fp.LambdaMART(scorer=_trees(zero_as_missing=True)).fit(sparse)
+    files = fp.export(zero, target).files
+    assert np.allclose(ENGINES[target](files, NAMES, sparse.X), zero.predict(sparse), rtol=1e-5)
 
 
 def _trees(library: str = "lightgbm", **options: object):

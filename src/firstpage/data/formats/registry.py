@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from firstpage.data.categories import without_codes
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.letor import read_letor, write_letor
 from firstpage.data.formats.tables import read_npz, read_table, write_npz, write_table
@@ -103,8 +104,9 @@ def read(
     labeled : bool, default True
         If False, tables and npz files need no labels, and the data can only be ranked.
     **options
-        Keyword arguments of `read_letor`; of tables: `label`, `qid`, `docid` (names of columns)
-        and `dtype`.
+        Keyword arguments of `read_letor`; of tables: `label`, `qid`, `docid`, `position` (names of
+        columns) and `dtype`.  `categorical` lists the features that hold categories, by name or
+        by number (from 1).
 
     Returns
     -------
@@ -127,17 +129,22 @@ def read(
     6
     """
     kind = _known_format(format) if format else format_of(path)
-    if kind == "letor":
-        return read_letor(path, progress=progress, **options)
+    if kind in ("letor", "npz"):
+        categorical = options.pop("categorical", ())
+        if options.pop("position", None) is not None:
+            raise DataError(f"{path}: position= needs a table with named columns, not {kind}.")
+        data = read_npz(path, labeled) if kind == "npz" else None
+        data = read_letor(path, progress=progress, **options) if data is None else data
+        return data.with_categories(*categorical)
+    if kind not in ("qrels", "run", "truth"):
+        return read_table(path, kind=kind, labeled=labeled, **options)
+    if any(options.get(name) for name in ("categorical", "position")):
+        raise DataError(f"{path}: contains {kind} lines, which have no features.")
     if kind == "qrels":
         return read_qrels(path)
     if kind == "run":
         return read_run(path)
-    if kind == "truth":
-        return read_truth(path)
-    if kind == "npz":
-        return read_npz(path, labeled)
-    return read_table(path, kind=kind, labeled=labeled, **options)
+    return read_truth(path)
 
 
 def read_judgments(path: str | os.PathLike[str], confidences: bool = True) -> Qrels:
@@ -227,8 +234,14 @@ def write(
             FirstpageWarning,
             stacklevel=2,
         )
+    if data.positions is not None:
+        warnings.warn(
+            f"{os.fspath(path)}: {kind} files do not store the positions of documents.",
+            FirstpageWarning,
+            stacklevel=2,
+        )
     if kind == "letor":
-        return write_letor(data, path)
+        return write_letor(without_codes(data, os.fspath(path)), path)
     if kind == "npz":
         return write_npz(data, path)
     return write_table(data, path, kind)

@@ -3,8 +3,9 @@
 CSV may be separated by commas, semicolons or tabs; the first line decides.
 
 Columns: a label (`label`, `relevance`, `grade`, `target`, `y`), a query id (`qid`, `query_id`,
-`query`), optionally a document id (`docid`, `doc_id`, `document`); every other numeric column is a
-feature.
+`query`), optionally a document id (`docid`, `doc_id`, `document`); every other column is a feature.
+Empty cells and nulls of features are missing values (NaN).  Columns of a categorical type, and
+columns of text, hold categories.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import io
 import json
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,13 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from firstpage.data.categories import (
+    category_text,
+    check_count,
+    codes_of,
+    integer_codes,
+    text_codes,
+)
 from firstpage.data.dataset import Dataset, data_warnings, warn_about
 from firstpage.data.formats.row_reader import separator_of
 from firstpage.data.io.files import (
@@ -41,6 +49,7 @@ HEADER_BYTES = 1 << 20  # read to find the first line of a CSV file
 RECIPE = "firstpage-recipe"  # the key of the recipe of the features in Parquet metadata
 NPZ_ARRAYS = (
     "X", "data", "indices", "indptr", "shape", "y", "qid", "docid", "feature_names", "recipe",
+    "categories",
 )  # fmt: skip
 
 
@@ -61,6 +70,8 @@ def read_table(
     dtype: str = "float32",
     kind: str | None = None,
     labeled: bool = True,
+    categorical: Sequence[str] = (),
+    position: str | None = None,
 ) -> Dataset:
     """Read a Parquet, CSV (TSV) or Arrow file.
 
@@ -77,6 +88,10 @@ def read_table(
     labeled : bool, default True
         If False, the label column may be missing; labels are then NaN, and the data can only be
         ranked.
+    categorical : sequence of str, optional
+        Columns of integers or text that hold categories.
+    position : str, optional
+        The column of the positions at which documents were shown, which is then no feature.
 
     Returns
     -------
@@ -100,7 +115,10 @@ def read_table(
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         raise DataError(f"{file}: cannot be read as a table ({_first_line(error)}).") from error
     columns = {"label": label, "qid": qid, "docid": docid}
-    data = from_frame(frame, str(file), **columns, dtype=dtype, labeled=labeled)
+    data = from_frame(
+        frame, str(file), **columns, dtype=dtype, labeled=labeled, categorical=categorical,
+        position=position,
+    )  # fmt: skip
     if format == "parquet":
         metadata = pl.read_parquet_metadata(source)
         data = replace(data, recipe=_stored_recipe(metadata.get(RECIPE), file))
@@ -114,6 +132,14 @@ def _stored_recipe(text: str | None, file: Path) -> Any:
         return None if text is None else json.loads(text)
     except ValueError as error:
         raise DataError(f"{file}: damaged: its recipe of the features is not JSON.") from error
+
+
+def _stored_categories(text: str, file: Path) -> dict[int, tuple[str, ...]]:
+    """Return the categories that a file stores as JSON."""
+    try:
+        return {int(c): tuple(map(str, names)) for c, names in json.loads(text).items()}
+    except (ValueError, AttributeError, TypeError) as error:
+        raise DataError(f"{file}: damaged: its categories are not valid.") from error
 
 
 def csv_header(file: Path, source: Any) -> tuple[list[str], str]:
@@ -151,6 +177,8 @@ def from_frame(
     docid: str | None = None,
     dtype: str = "float32",
     labeled: bool = True,
+    categorical: Sequence[str] = (),
+    position: str | None = None,
 ) -> Dataset:
     """Return the dataset of a polars or pandas frame or an Arrow table; options of `read_table`."""
     columns = list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
@@ -158,7 +186,14 @@ def from_frame(
     y = _find(columns, label, LABEL_COLUMNS, "label", source, optional=not labeled)
     q = _find(columns, qid, QUERY_COLUMNS, "query id", source)
     d = _find(columns, docid, DOCUMENT_COLUMNS, "document id", source, optional=True)
-    features = [c for c in columns if c not in (y, q, d)]
+    if position is not None:
+        _find(columns, position, (), "position", source)
+    features = [c for c in columns if c not in (y, q, d, position)]
+    for name in categorical:
+        if name not in features:
+            raise DataError(
+                f"{source}: there is no feature {name!r} (there are {_some(features)})."
+            )
     special = (*LABEL_COLUMNS, *QUERY_COLUMNS, *DOCUMENT_COLUMNS)
     suspicious = [str(c) for c in features if str(c).lower() in special]
     if suspicious:
@@ -169,10 +204,14 @@ def from_frame(
             FirstpageWarning,
             stacklevel=3,
         )
-    arrays = []
-    for name in features:
-        array = _numbers(frame, name, source)
-        arrays.append(array.astype(dtype))
+    arrays, categories = [], {}
+    for number, name in enumerate(features):
+        encoded = _category_codes(frame, name, source, name in categorical)
+        if encoded is None:
+            arrays.append(_numbers(frame, name, source).astype(dtype))
+        else:
+            categories[number] = encoded[0]
+            arrays.append(encoded[1].astype(dtype))
     rows = len(frame)
     if not rows:
         raise DataError(f"{source}: contains no documents.")
@@ -185,7 +224,101 @@ def from_frame(
     labels = np.full(rows, np.nan) if y is None else _numbers(frame, y, source)
     if labeled and np.isnan(labels).any():
         raise DataError(f"{source}: row {int(np.argmax(np.isnan(labels))) + 1} has no label.")
-    return Dataset.from_arrays(X, labels, names, ids, [str(f) for f in features], source)
+    data = Dataset.from_arrays(X, labels, names, ids, [str(f) for f in features], source)
+    data = replace(data, categories=categories)
+    if position is None:
+        return data
+    return data.with_positions(data.to_row_order(_numbers(frame, position, source)))
+
+
+def encode_frame(
+    frame: Any, source: str, named: Container[int] = ()
+) -> tuple[Any, dict[int, tuple[str, ...]]]:
+    """Return a polars or pandas frame with codes for its categories, and the categories by column.
+
+    Anything else is returned unchanged.  The `named` columns are known to hold categories.
+    """
+    categories: dict[int, tuple[str, ...]] = {}
+    if not (hasattr(frame, "columns") and hasattr(frame, "dtypes") and hasattr(frame, "shape")):
+        return frame, categories
+    encoded = frame
+    for number, name in enumerate(frame.columns):
+        encoded_column = _category_codes(frame, name, source, number in named)
+        if encoded_column is None:
+            continue
+        categories[number], codes = encoded_column
+        if hasattr(frame, "with_columns"):
+            encoded = encoded.with_columns(_polars("A frame").Series(name, codes))
+        else:
+            encoded = encoded.copy(deep=False) if encoded is frame else encoded
+            encoded[name] = codes
+    return encoded, categories
+
+
+def _category_codes(
+    frame: Any, name: str, source: str, named: bool
+) -> tuple[tuple[str, ...], Any] | None:
+    """Return the categories of a column and their codes; None for a column of numbers.
+
+    `named` columns hold categories whatever their type.
+    """
+    column = frame[name]
+    if getattr(column, "ndim", 1) != 1:
+        return None
+    kind = str(getattr(column, "dtype", getattr(column, "type", ""))).lower()
+    declared = kind.startswith(("category", "categorical", "enum", "dictionary"))
+    text = kind.startswith(("str", "object", "large_string", "utf8"))
+    if not (declared or text or named):
+        return None
+    where = f"{source}: column {name!r}"
+    if not declared and not text:
+        values, codes = integer_codes(_numbers(frame, name, source), where)
+        return tuple(map(category_text, values)), codes
+    values = [None if v is None or v != v else v for v in _values(frame, name)]
+    if not declared and not any(isinstance(v, str) for v in values):
+        return None if not named else text_codes(values, where)  # numbers stored as objects
+    if declared and hasattr(column, "cat") and hasattr(column.cat, "categories"):  # pandas
+        names = tuple(map(str, column.cat.categories))
+        check_count(len(names), where)
+        return names, codes_of(values, names)
+    if kind.startswith("enum"):
+        names = tuple(column.dtype.categories)
+        check_count(len(names), where)
+        return names, codes_of(values, names)
+    if text and not named:
+        _check_text(values, where)
+    names, codes = text_codes(values, where)
+    if text and not named:
+        warnings.warn(
+            f"{where} is text, and read as a categorical feature of {len(names)} categories; name "
+            f"it (categorical=[{str(name)!r}], --categorical) or drop it.",
+            FirstpageWarning,
+            stacklevel=4,
+        )
+    return names, codes
+
+
+def _check_text(values: Sequence[Any], where: str) -> None:
+    """Refuse a column with numbers among text: likely mistakes, not categories."""
+    for other in values:
+        try:
+            float(other)
+        except (TypeError, ValueError):
+            continue
+        text = next(str(v) for v in values if isinstance(v, str) and not _is_number(v))
+        raise DataError(
+            f"{where} must be numeric to be a feature or label: it has {text!r} among numbers. "
+            "Leave a missing value empty; name the column if it holds categories (categorical=, "
+            "--categorical)."
+        )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _find(
@@ -246,6 +379,8 @@ def write_table(data: Dataset, path: str | os.PathLike[str], kind: str | None = 
     file = Path(path)
     _polars("Creating a table")
     frame = data.to_polars()
+    if _table_format(file, kind) != "csv":
+        frame = _with_enums(frame, data)
     with write_bytes(file) as out:
         if _table_format(file, kind) == "parquet":
             metadata = None if data.recipe is None else {RECIPE: json.dumps(data.recipe)}
@@ -254,6 +389,16 @@ def write_table(data: Dataset, path: str | os.PathLike[str], kind: str | None = 
             frame.write_csv(out)
         else:
             frame.write_ipc(out)
+
+
+def _with_enums(frame: Any, data: Dataset) -> Any:
+    """Return a frame whose categorical columns know all categories, in their order."""
+    pl = _polars("Creating a table")
+    first = len(frame.columns) - data.n_features
+    return frame.with_columns(
+        pl.col(frame.columns[first + column]).cast(pl.Enum(names))
+        for column, names in data.categories.items()
+    )
 
 
 # --- npz
@@ -298,6 +443,8 @@ def read_npz(path: str | os.PathLike[str], labeled: bool = True) -> Dataset:
     data = Dataset.from_arrays(X, arrays["y"], arrays["qid"], arrays.get("docid"), names, str(file))
     if "recipe" in arrays:
         data = replace(data, recipe=_stored_recipe(str(arrays["recipe"]), file))
+    if "categories" in arrays:
+        data = replace(data, categories=_stored_categories(str(arrays["categories"]), file))
     warn_about(str(file), data_warnings(data))
     return data
 
@@ -316,5 +463,7 @@ def write_npz(data: Dataset, path: str | os.PathLike[str]) -> None:
         arrays["feature_names"] = np.array(data.feature_names, str)
     if data.recipe is not None:
         arrays["recipe"] = np.array(json.dumps(data.recipe))
+    if data.categories:
+        arrays["categories"] = np.array(json.dumps({str(c): n for c, n in data.categories.items()}))
     with write_bytes(Path(path)) as out:
         np.savez(out, **arrays)

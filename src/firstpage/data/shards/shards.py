@@ -12,7 +12,7 @@ import mmap
 import os
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from firstpage.data.categories import merged_categories, recoded
 from firstpage.data.dataset import Dataset
 from firstpage.data.folds import SPLIT_NAMES
 from firstpage.data.formats.letor import dataset_from_arrays
@@ -75,6 +76,8 @@ class Shards:
         The smallest and the largest label.
     zero_based : bool, default False
         Whether features of LETOR files count from 0.
+    categories : mapping of int to tuple of str, optional
+        The categories of each column that holds categories.
 
     Attributes
     ----------
@@ -104,6 +107,7 @@ class Shards:
     feature_names: tuple[str, ...] | None
     labels: tuple[float, float]
     zero_based: bool = False
+    categories: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         """Return the number of shards."""
@@ -183,7 +187,10 @@ class Shards:
         arrays = {name: map_array(path / f"{name}.npy", n) for name, n in shard.sizes.items()}
         maps = [a._mmap for a in arrays.values() if isinstance(a, np.memmap) and a.size]  # type: ignore[attr-defined]
         try:
-            data = replace(dataset_from_arrays(arrays, str(path)), feature_names=self.feature_names)
+            data = replace(
+                dataset_from_arrays(arrays, str(path)), feature_names=self.feature_names,
+                categories=self.categories,
+            )  # fmt: skip
         except (ValueError, TypeError, IndexError):
             raise DataError(f"{path}: its arrays are inconsistent: {DAMAGED}") from None
         if (data.n_features, str(data.X.dtype)) != (self.n_features, self.dtype):
@@ -197,7 +204,7 @@ class Shards:
         if _format_by_suffix(path) == "letor":
             options |= {"sparse": self.is_sparse, "n_features": self.n_features}
             options["zero_based"] = self.zero_based
-        return _read_dataset(path, **options)
+        return recoded(_read_dataset(path, **options), self.categories)[0]
 
     @cached_property
     def sha256(self) -> str:
@@ -337,6 +344,7 @@ def _read_table(folder: Path) -> Shards:
         folder, tuple(Shard(**entry) for entry in stored["shards"]), int(stored["features"]),
         str(stored["dtype"]), bool(stored["sparse"]), None if names is None else tuple(names),
         (float(low), float(high)),
+        categories={int(c): tuple(n) for c, n in stored.get("categories", {}).items()},
     )  # fmt: skip
 
 
@@ -364,6 +372,7 @@ def _scan_files(folder: Path, files: list[Path], zero_based: bool) -> Shards:
     widths: dict[str, int] = {}
     width, low, high = 0, np.inf, -np.inf
     unique_queries = UniqueQueries("file")
+    blocks: list[Dataset] = []  # without documents, for their categories
     for number, path in enumerate(files):
         options = {"zero_based": zero_based} if _format_by_suffix(path) == "letor" else {}
         data = _read_dataset(path, **options)
@@ -373,12 +382,16 @@ def _scan_files(folder: Path, files: list[Path], zero_based: bool) -> Shards:
         if number and data.feature_names != names:
             raise DataError(f"{path}: its features are not those of {files[0].name}.")
         names, sparse = data.feature_names, sparse or data.is_sparse
+        blocks.append(data[:0])
         width = max(width, data.n_features)
         low, high = min(low, float(data.y.min())), max(high, float(data.y.max()))
         shards.append(Shard(path.name, data.n_docs, len(data), data.sha256(with_names=True)))
         widths[path.name] = data.n_features
     warn_about_widths(str(folder), widths)
-    return Shards(folder, tuple(shards), width, dtype, sparse, names, (low, high), zero_based)
+    return Shards(
+        folder, tuple(shards), width, dtype, sparse, names, (low, high), zero_based,
+        merged_categories(blocks),
+    )  # fmt: skip
 
 
 def warn_about_widths(source: str, widths: dict[str, int]) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from firstpage.data.categories import merged_categories, recoded
 from firstpage.data.dataset import Dataset, concat_datasets, pad_features
 from firstpage.data.formats.letor import dataset_to_arrays
 from firstpage.data.formats.letor_reader import LetorReader
@@ -218,12 +219,17 @@ class _Writer:
         """Write a shard."""
         if self.first is None:
             self.first = replace(data[:0], docids=None)
+        categories = merged_categories([self.first, data])
+        self.first = replace(self.first, categories=categories)
+        data = recoded(data, categories)[0]
         if data.feature_names != self.first.feature_names or data.X.dtype != self.first.X.dtype:
             raise DataError(
                 f"{data.source}: its features or their type differ from those of earlier data."
             )
         if data.query_weights is not None:
             raise DataError(f"{data.source}: shards do not store the weights of queries.")
+        if data.positions is not None:
+            raise DataError(f"{data.source}: shards do not store the positions of documents.")
         if not np.isfinite(data.y).all():
             raise DataError(f"{data.source}: a label is not a finite number.")
         if data.is_sparse != self.first.is_sparse:
@@ -264,6 +270,8 @@ class _Writer:
             "feature_names": self.first.feature_names,
             "labels": [self.low, self.high],
         }
+        if self.first.categories:
+            content["categories"] = {str(c): list(n) for c, n in self.first.categories.items()}
         for number, shard_width in enumerate(self.widths):
             if shard_width < width:  # text omits zeros: the last features came late
                 self._widen(number, width)

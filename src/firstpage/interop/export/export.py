@@ -134,6 +134,10 @@ class ExportTarget:
         documents, or scaling per query, for which it must see a query's documents together.
     typed : bool
         Whether the type of its input can be chosen.
+    missing : bool
+        Whether it distinguishes missing values from 0.
+    categories : bool
+        Whether it accepts features that hold categories.
     """
 
     program: str
@@ -142,6 +146,8 @@ class ExportTarget:
     kinds: tuple[str, ...] = ("linear", "trees")
     scaling: Scaling = "global"
     typed: bool = False
+    missing: bool = False
+    categories: bool = False
 
     @property
     def models(self) -> str:
@@ -177,19 +183,49 @@ TARGETS: dict[str, ExportTarget] = {
     "ranklib": ExportTarget("RankLib", elastic.export_ranklib, "a model file of RankLib"),
     "vespa": ExportTarget("Vespa", vespa.export, "a rank profile with the score as an expression"),
     "vespa-onnx": ExportTarget(
-        "Vespa", vespa.export_onnx, "a rank profile and an ONNX model", ALL_KINDS, typed=True
+        "Vespa",
+        vespa.export_onnx,
+        "a rank profile and an ONNX model",
+        ALL_KINDS,
+        typed=True,
+        missing=True,
     ),
     "onnx": ExportTarget(
-        "ONNX", runtimes.export_onnx, "a graph, scaling included", ALL_KINDS, "query", typed=True
+        "ONNX",
+        runtimes.export_onnx,
+        "a graph, scaling included",
+        ALL_KINDS,
+        "query",
+        typed=True,
+        missing=True,
+        categories=True,
     ),
     "numpy": ExportTarget(
-        "NumPy", runtimes.export_numpy, "one Python file that needs NumPy alone", ALL_KINDS, "query"
+        "NumPy",
+        runtimes.export_numpy,
+        "one Python file that needs NumPy alone",
+        ALL_KINDS,
+        "query",
+        missing=True,
+        categories=True,
     ),
     "lightgbm": ExportTarget(
-        "LightGBM", runtimes.export_library, "LightGBM's model file", ("lightgbm",), "none"
+        "LightGBM",
+        runtimes.export_library,
+        "LightGBM's model file",
+        ("lightgbm",),
+        "none",
+        missing=True,
+        categories=True,
     ),
     "xgboost": ExportTarget(
-        "XGBoost", runtimes.export_library, "XGBoost's model file", ("xgboost",), "none"
+        "XGBoost",
+        runtimes.export_library,
+        "XGBoost's model file",
+        ("xgboost",),
+        "none",
+        missing=True,
+        categories=True,
     ),
 }
 
@@ -199,18 +235,36 @@ def check_accepted(exported: ExportModel, target: str) -> None:
     program = TARGETS[target]
     if not program.accepts_kind(exported):
         raise DataError(f"{exported.source} {_other_kind(exported, target)}")
+    if exported.categories and not program.categories:
+        raise DataError(
+            f"{exported.source} reads categories, which {program.program} does not have; export to "
+            f"{_able('categories')}, or train without them."
+        )
+    if exported.needs_missing and not program.missing:
+        advice = "train with impute='zero'" if exported.fill is not None else "train without them"
+        raise DataError(
+            f"{exported.source} was trained on missing values, which {program.program} reads as 0; "
+            f"export to {_able('missing')}, or {advice}."
+        )
     if program.accepts_scaling(exported):
         return
     if program.scaling == "none":
         raise DataError(
-            f"{exported.source} scales features, and a file of {program.program} cannot; export to "
-            "onnx or numpy, or train without normalize."
+            f"{exported.source} scales features or fills missing ones, and a file of "
+            f"{program.program} cannot; export to onnx or numpy, or train without normalize and "
+            "impute."
         )
     raise DataError(
         f"{exported.source} scales features per query, and {program.program} sees one document at "
         "a time; export to onnx or numpy, or train without normalize (or with "
         "normalize='global minmax' or 'global standard')."
     )
+
+
+def _able(ability: str) -> str:
+    """Return the targets with an ability."""
+    names = [name for name, target in TARGETS.items() if getattr(target, ability)]
+    return ", ".join(names[:-1]) + f" or {names[-1]}"
 
 
 def _other_kind(exported: ExportModel, target: str) -> str:
@@ -355,8 +409,9 @@ def export(
     scoring, transform, ranker = select_stage(source_model, stage)
     named = export_features(features, source_model.feature_names, source_model.n_features)
     exported = ExportModel(
-        _export_name(name, ranker), named, scoring, transform, ranker, source_model.source, dtype
-    )
+        _export_name(name, ranker), named, scoring, transform, ranker, source_model.source, dtype,
+        source_model.categories, bool(source_model.training.get("data", {}).get("missing")),
+    )  # fmt: skip
     exported.check()
     check_accepted(exported, target)
     built = TARGETS[target].build(exported)
@@ -397,11 +452,18 @@ def _readme(exported: ExportModel, target: str, built: ExportFiles) -> str:
     if exported.transform is not None:
         over = "per query" if exported.transform.per == "query" else "over all documents"
         scaled = f"scaled by the model ({exported.transform.name}, {over})"
+    if exported.transform is not None and exported.transform.name == "impute":
+        scaled = "not scaled"
+    missing = ""
+    if exported.accepts_missing and TARGETS[target].missing:
+        missing = " Missing values are NaN" + (
+            "." if exported.fill is None else ", which the model fills."
+        )
     lines = [
         f"# {exported.name}: a ranker for {target}",
         "",
         f"Exported by Firstpage from a {exported.kind} model ({exported.ranker}). "
-        f"Features are {scaled}.",
+        f"Features are {scaled}.{missing}",
         "",
         built.usage,
         "",
@@ -410,4 +472,10 @@ def _readme(exported: ExportModel, target: str, built: ExportFiles) -> str:
         *(f"{i}. `{name!r}`" for i, name in enumerate(exported.features.names, 1)),
         "",
     ]
+    if exported.categories:
+        lines += ["A category is given as its index, counted from 0; unknown ones as NaN:", ""]
+        for column, names in exported.categories.items():
+            listed = json.dumps(list(names), ensure_ascii=False)
+            lines.append(f"- `{exported.features.names[column]!r}`: `{listed}`")
+        lines.append("")
     return "\n".join(lines)

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
+from firstpage.data.categories import Categories
 from firstpage.data.io.files import read_all
-from firstpage.data.transforms import MinMax, Standardize
+from firstpage.data.transforms import Transform
 from firstpage.errors import DataError, location
 from firstpage.interop.export.float32 import forest32, unscaled
 from firstpage.rankers.model_files import Model
@@ -176,7 +177,7 @@ class ExportModel:
         The features.
     scoring : Scoring
         The scoring function.
-    transform : MinMax, Standardize or None
+    transform : MinMax, Standardize, Impute or None
         The scaling of the features.
     ranker : str
         The name of the ranker.
@@ -184,15 +185,38 @@ class ExportModel:
         Where the model comes from, for messages.
     dtype : {"float32", "float64"}
         The type of the input, where the target lets it be chosen.
+    categories : mapping of int to tuple of str
+        The categories of each column that holds categories; the target gets their indices.
+    trained_on_missing : bool
+        Whether the training data had missing values.
     """
 
     name: str
     features: ExportFeatures
     scoring: Scoring
-    transform: MinMax | Standardize | None
+    transform: Transform | None
     ranker: str
     source: str
     dtype: str = "float32"
+    categories: Categories = field(default_factory=dict)
+    trained_on_missing: bool = False
+
+    @property
+    def accepts_missing(self) -> bool:
+        """Whether the model scores documents with missing values."""
+        return self.scoring.reads_missing or self.fill is not None
+
+    @property
+    def needs_missing(self) -> bool:
+        """Whether a missing value must not be replaced by 0."""
+        if self.fill is not None:
+            return bool(self.fill.any())
+        return self.trained_on_missing and self.scoring.reads_missing
+
+    @property
+    def fill(self) -> Floats | None:
+        """The values that replace missing ones before scaling."""
+        return None if self.transform is None else self.transform.fill
 
     @property
     def kind(self) -> str:
@@ -287,13 +311,9 @@ class ExportModel:
 def _check_scores(forest: Forest, scoring: Scoring, source: str) -> None:
     """Compare trees with the model at and between thresholds: some options are not exported."""
     rng = np.random.default_rng(0)
-    X = rng.normal(0, 3, (200, scoring.n_features)).astype(np.float32)
-    for feature in forest.used_features():
-        known = forest.thresholds(feature)
-        known = known[np.abs(known) < 3e38].astype(np.float32)
-        if len(known):
-            rows = rng.random(len(X)) < 0.7
-            X[rows, feature] = rng.choice(known, int(rows.sum()))
+    X = forest.probes(200, scoring.n_features, rng).astype(np.float32)
+    if scoring.reads_missing:
+        X[rng.random(X.shape) < 0.1] = np.nan
     wrong = np.abs(forest.scores(X) - scoring.predict(X)) > TOLERANCE * (
         forest.leaf_magnitudes(X) + 1e-300
     )
@@ -326,9 +346,7 @@ class ExportFiles:
     fixed: bool = False
 
 
-def select_stage(
-    model: Model, stage: str | None
-) -> tuple[Scoring, MinMax | Standardize | None, str]:
+def select_stage(model: Model, stage: str | None) -> tuple[Scoring, Transform | None, str]:
     """Return scoring, transform and ranker of a model, or of a stage of a cascade."""
     stages = model.scoring.stages
     if not stages:

@@ -18,7 +18,7 @@ from firstpage.data.groups import offsets_from_lengths
 from firstpage.errors import DataError, missing_dependency
 from firstpage.interop.export.export_model import ExportFiles, ExportModel
 from firstpage.interop.export.float32 import check_leaves
-from firstpage.scorers.forest import Forest
+from firstpage.scorers.forest import Forest, Tree
 from firstpage.scorers.scorer import JsonObject
 from firstpage.types import Array
 
@@ -43,8 +43,18 @@ def export_library(exported: ExportModel) -> ExportFiles:
     file = f"model.{SUFFIX[model.library]}"
     columns = json.dumps(list(exported.features.names), indent=1).encode() + b"\n"
     contents = {file: model.text.encode(), "columns.json": columns}
+    if exported.categories:
+        contents["categories.json"] = (
+            json.dumps(category_lists(exported), indent=1).encode() + b"\n"
+        )
     usage = f"In Python: `{CALL[model.library]}`. `columns.json` names the columns of X, in order."
     return ExportFiles(file, contents, usage)
+
+
+def category_lists(exported: ExportModel) -> dict[str, list[str]]:
+    """Return the categories by the name of the feature, in the order of their indices."""
+    names = exported.features.names
+    return {names[column]: list(known) for column, known in exported.categories.items()}
 
 
 USAGE_NUMPY = """\
@@ -72,6 +82,9 @@ def _safe(text: str) -> str:
 def _model_dict(exported: ExportModel) -> JsonObject:
     """Return the model as JSON."""
     model: JsonObject = {"features": list(exported.features.names), "kind": exported.kind}
+    model["missing"] = exported.accepts_missing
+    if exported.categories:
+        model["categories"] = category_lists(exported)
     if exported.transform is not None:
         model["scaling"] = exported.transform.to_dict()
     if exported.kind == "linear":
@@ -95,9 +108,17 @@ def forest_arrays(forest: Forest) -> JsonObject:
         "left": [tree.left + root for tree, root in zip(trees, roots, strict=True)],
         "right": [tree.right + root for tree, root in zip(trees, roots, strict=True)],
         "value": [tree.value for tree in trees],
+        "missing_left": [tree.missing_left.astype(int) for tree in trees],
     }
+    firsts = offsets_from_lengths([len(tree.subsets) for tree in trees])[:-1].tolist()
+    if forest.categories:
+        columns["subset"] = [
+            np.where(tree.subset < 0, -1, tree.subset + first)
+            for tree, first in zip(trees, firsts, strict=True)
+        ]
     arrays = {name: np.concatenate(column).tolist() for name, column in columns.items()}
-    return {"roots": roots, "single": forest.single, **arrays}
+    subsets = [codes.tolist() for tree in trees for codes in tree.subsets]
+    return {"roots": roots, "single": forest.single, "subsets": subsets, **arrays}
 
 
 Untyped: TypeAlias = Any
@@ -110,7 +131,7 @@ per row:
     session = onnxruntime.InferenceSession('model.onnx')
     scores = session.run(['scores'], {'features': X})[0]
 
-The names of the columns are in the metadata of the model (`features`). Numbers must be finite."""
+The names of the columns are in the metadata of the model (`features`)."""
 OPSET, TREES_OPSET, FORMAT = 17, 3, 8  # for ONNX Runtime 1.14 and later
 
 
@@ -172,7 +193,10 @@ class _Graph:
         model = helper.make_model(graph, opset_imports=opsets, producer_name="firstpage")
         model.ir_version = FORMAT
         names = json.dumps(list(exported.features.names))
-        helper.set_model_props(model, {"features": names, "ranker": exported.ranker})
+        about = {"features": names, "ranker": exported.ranker}
+        if exported.categories:
+            about["categories"] = json.dumps(category_lists(exported))
+        helper.set_model_props(model, about)
         self.onnx.checker.check_model(model)
         return model
 
@@ -181,9 +205,15 @@ def _scaled(graph: _Graph, features: str, exported: ExportModel) -> str:
     """Add the scaling of training, rounded to the type of the input; return its output."""
     transform = exported.transform
     assert transform is not None
+    if exported.fill is not None:
+        missing = graph.node("IsNaN", [features])
+        features = graph.node("Where", [missing, graph.constant(exported.fill), features])
+    may_be_missing = exported.fill is None and exported.accepts_missing
     if transform.per == "global":
         shift, scale = map(graph.constant, exported.scaling())
         centered = graph.node("Sub", [features, shift])
+    elif may_be_missing:
+        return _rounded(graph, _scaled_known(graph, features, transform.name))
     elif transform.name == "minmax":
         shift = graph.node("ReduceMin", [features], axes=[0], keepdims=1)
         high = graph.node("ReduceMax", [features], axes=[0], keepdims=1)
@@ -195,7 +225,35 @@ def _scaled(graph: _Graph, features: str, exported: ExportModel) -> str:
         square = graph.node("Mul", [centered, centered])
         deviation = graph.node("Sqrt", [graph.node("ReduceMean", [square], axes=[0], keepdims=1)])
         scale = _nonzero(graph, deviation)
-    scaled = graph.node("Div", [centered, scale])
+    return _rounded(graph, graph.node("Div", [centered, scale]))
+
+
+def _scaled_known(graph: _Graph, features: str, method: str) -> str:
+    """Return features scaled per query by the statistics of those that are not missing."""
+    missing = graph.node("IsNaN", [features])
+
+    def replaced(values: str, number: float) -> str:
+        return graph.node("Where", [missing, graph.constant(number), values])
+
+    if method == "minmax":
+        shift = graph.node("ReduceMin", [replaced(features, np.inf)], axes=[0], keepdims=1)
+        high = graph.node("ReduceMax", [replaced(features, -np.inf)], axes=[0], keepdims=1)
+        centered = graph.node("Sub", [features, shift])
+        return graph.node("Div", [centered, _nonzero(graph, graph.node("Sub", [high, shift]))])
+    axis = graph.constant([0], np.int64)
+    one, zero = graph.constant(1.0), graph.constant(0.0)
+    known = graph.node("Where", [missing, zero, one])
+    count = graph.node("ReduceSum", [known, axis], keepdims=1)
+    count = graph.node("Max", [count, one])
+    total = graph.node("ReduceSum", [replaced(features, 0.0), axis], keepdims=1)
+    centered = graph.node("Sub", [features, graph.node("Div", [total, count])])
+    square = replaced(graph.node("Mul", [centered, centered]), 0.0)
+    variance = graph.node("Div", [graph.node("ReduceSum", [square, axis], keepdims=1), count])
+    return graph.node("Div", [centered, _nonzero(graph, graph.node("Sqrt", [variance]))])
+
+
+def _rounded(graph: _Graph, scaled: str) -> str:
+    """Return scaled features, rounded to the type of the input."""
     if graph.single:
         scaled = graph.node("Cast", [scaled], to=graph.float)
         scaled = graph.node("Cast", [scaled], to=graph.double)
@@ -245,6 +303,36 @@ def _summed(graph: _Graph, trees: str, forest: Forest) -> str:
     return graph.node("Gather", [sums, graph.constant([len(forest.trees) - 1], np.int64)], axis=1)
 
 
+def _equality_chains(tree: Tree) -> tuple[Tree, list[str]]:
+    """Return a tree and the modes of its nodes, where splits on categories compare with one each.
+
+    ONNX has no test of membership, so the split becomes a chain of nodes with the same child.
+    """
+    leaf = tree.feature < 0
+    modes: list[str] = np.where(leaf, "LEAF", "BRANCH_LEQ").tolist()
+    if not tree.subsets:
+        return tree, modes
+    columns = {
+        name: getattr(tree, name).tolist()
+        for name in ("feature", "threshold", "left", "right", "value", "missing_left")
+    }
+    for node in np.flatnonzero(tree.subset >= 0).tolist():
+        codes = tree.subsets[tree.subset[node]].tolist() or [-1]
+        right, at = columns["right"][node], node
+        for position, code in enumerate(codes):
+            columns["threshold"][at], modes[at] = float(code), "BRANCH_EQ"
+            if position + 1 == len(codes):
+                columns["right"][at] = right
+                break
+            columns["right"][at] = len(modes)
+            at = len(modes)
+            modes.append("BRANCH_EQ")
+            entry = (int(tree.feature[node]), 0.0, int(tree.left[node]), -1, 0.0, False)
+            for column, value in zip(columns.values(), entry, strict=True):
+                column.append(value)
+    return Tree(**{name: np.array(column) for name, column in columns.items()}), modes
+
+
 def _forest(graph: _Graph, features: str, forest: Forest) -> str:
     """Return the sum of all trees; one column per tree where leaves are summed in float32."""
     helper, double = graph.onnx.helper, graph.double
@@ -252,16 +340,21 @@ def _forest(graph: _Graph, features: str, forest: Forest) -> str:
         n: [] for n in (
             "nodes_treeids", "nodes_nodeids", "nodes_featureids", "nodes_modes",
             "nodes_truenodeids", "nodes_falsenodeids", "target_treeids", "target_nodeids",
+            "nodes_missing_value_tracks_true",
         )
     }  # fmt: skip
     values, weights = [], []
-    for number, tree in enumerate(forest.trees):
+    for number, original in enumerate(forest.trees):
+        tree, modes = _equality_chains(original)
         leaf = tree.feature < 0
         size = len(leaf)
         columns["nodes_treeids"] += [number] * size
         columns["nodes_nodeids"] += range(size)
         columns["nodes_featureids"] += np.where(leaf, 0, tree.feature).tolist()
-        columns["nodes_modes"] += np.where(leaf, "LEAF", "BRANCH_LEQ").tolist()
+        columns["nodes_modes"] += modes
+        columns["nodes_missing_value_tracks_true"] += (
+            (tree.missing_left & ~leaf).astype(int).tolist()
+        )
         columns["nodes_truenodeids"] += np.where(leaf, 0, tree.left).tolist()
         columns["nodes_falsenodeids"] += np.where(leaf, 0, tree.right).tolist()
         columns["target_treeids"] += [number] * int(leaf.sum())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from firstpage.data.categories import listed_features
 from firstpage.data.dataset import Dataset
 from firstpage.data.groups import group_rows
 from firstpage.data.ids import Ids
@@ -87,15 +88,28 @@ def check_has_features(data: Dataset | Shards) -> None:
         )
 
 
-def check_finite(data: Dataset) -> None:
-    """Raise an error for missing and infinite features that names the first one."""
+IMPUTE = (
+    "Trees accept missing values (scorer='trees'); other rankers fill them: impute='median', "
+    "'mean', 'zero' or a number (--set impute=median)."
+)
+CATEGORIES = (
+    "{}: {} holds categories, and {} reads numbers only; use trees (scorer='trees'), or drop the "
+    "feature."
+)
+
+
+def check_finite(data: Dataset, missing: bool = False) -> None:
+    """Raise an error for infinite features, and unless `missing` for NaN; it names the first."""
     if isinstance(data.X, np.ndarray):
         if not data.X.size or zero_if_finite(data.X.reshape(-1)) == 0.0:
             return
-        row, column = (int(i[0]) for i in np.nonzero(~np.isfinite(data.X)))
+        bad = np.isinf(data.X) if missing else ~np.isfinite(data.X)
+        if not bad.any():
+            return
+        row, column = (int(i[0]) for i in np.nonzero(bad))
         value = data.X[row, column]
     else:
-        bad = ~np.isfinite(data.X.data)
+        bad = np.isinf(data.X.data) if missing else ~np.isfinite(data.X.data)
         if not bad.any():
             return
         entry = int(np.argmax(bad))
@@ -106,8 +120,32 @@ def check_finite(data: Dataset) -> None:
     original = row if data.row_order is None else int(data.row_order[row])
     raise DataError(
         f"{data.source} contains NaN or inf: {name} of row {original + 1} (query {query!r}) is "
-        f"{value}. Fill or drop such values first."
+        f"{value}. {IMPUTE if np.isnan(value) else 'Fill or drop such values first.'}"
     )
+
+
+def check_categories(data: Dataset | Shards, accepted: bool, target: str) -> None:
+    """Raise an error for categorical features, unless they are accepted."""
+    if data.categories and not accepted:
+        raise DataError(
+            CATEGORIES.format(data.source, listed_features(data, data.categories), target)
+        )
+
+
+def warn_of_empty_features(data: Dataset) -> None:
+    """Warn about features that are missing in all documents, from which nothing is learned."""
+    X = data.X
+    if not isinstance(X, np.ndarray) or not data.n_docs or not np.isnan(X[0]).any():
+        return
+    empty = np.flatnonzero(np.isnan(X[0]))
+    empty = empty[np.isnan(X[:, empty]).all(axis=0)]
+    if len(empty):
+        warnings.warn(
+            f"{data.source}: {listed_features(data, empty.tolist())} is missing in all documents; "
+            "nothing can be learned from it.",
+            FirstpageWarning,
+            stacklevel=5,
+        )
 
 
 def warn_of_overlap(train: Dataset, valid: Dataset) -> None:
@@ -148,7 +186,9 @@ def _same_features(first: Dataset, second: Dataset) -> bool:
     b: Any = second.X
     if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray):
         return a.shape == b.shape and not (a != b).sum()
-    return np.array_equal(a, b) or np.array_equal(_sorted_rows(a), _sorted_rows(b))
+    if np.array_equal(a, b, equal_nan=True):
+        return True
+    return np.array_equal(_sorted_rows(a), _sorted_rows(b), equal_nan=True)
 
 
 def _sorted_rows(X: Array) -> Array:
@@ -160,6 +200,8 @@ def varies(data: Dataset) -> bool:
     for lo in range(0, data.n_docs - 1, CHUNK):
         rows: Any = data.X[lo : lo + CHUNK + 1]
         differs = rows[1:] != rows[:-1]
+        if isinstance(rows, np.ndarray):  # two missing values are equal
+            differs &= ~(np.isnan(rows[1:]) & np.isnan(rows[:-1]))
         changed = differs.any(axis=1) if isinstance(rows, np.ndarray) else np.diff(differs.indptr)
         rows_changed = lo + 1 + np.flatnonzero(changed)
         starts = data.offsets[np.searchsorted(data.offsets, rows_changed)]

@@ -200,7 +200,8 @@ def fit_least_squares(request: FitRequest, k: int | None, l2: float) -> FitResul
 def growth_options(request: FitRequest) -> GrowthOptions:
     """Return the options of growing trees."""
     valid = None if request.valid is None else request.valid.X
-    return GrowthOptions(valid, request.seed, resolve(request.threads))
+    categorical = tuple(request.training.categories)
+    return GrowthOptions(valid, request.seed, resolve(request.threads), categorical)
 
 
 def fit_trees(request: FitRequest, trees: Trees, growth: Growth) -> FitResult:

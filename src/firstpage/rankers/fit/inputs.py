@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from firstpage.data.categories import Categories, recoded, warn_of_unknown
 from firstpage.data.columns import ColumnMatch, match_columns
 from firstpage.data.dataset import Dataset
+from firstpage.data.formats.tables import encode_frame
 from firstpage.data.shards.shards import Shards
 from firstpage.errors import DataError, FirstpageWarning
-from firstpage.rankers.fit.checks import check_finite, check_labels, group_by_query
+from firstpage.rankers.fit.checks import (
+    check_categories,
+    check_finite,
+    check_labels,
+    group_by_query,
+    warn_of_empty_features,
+)
 
 QID_WARNING_ROWS = 1000  # above which a missing qid causes a warning
 
@@ -26,12 +35,30 @@ class HasFeatures(Protocol):
     def n_features(self) -> int: ...
     @property
     def feature_names(self) -> tuple[str, ...] | None: ...
+    @property
+    def categories(self) -> Categories: ...
 
 
 class ValidatingEstimator(BaseEstimator):  # type: ignore[misc]
     """An estimator that validates its input and remembers the features of the training data."""
 
     n_features_in_: int
+    categories_: Categories
+
+    def _reads_missing(self) -> bool:
+        """Return whether features may be missing (NaN)."""
+        return False
+
+    def _reads_categories(self) -> bool:
+        """Return whether features may be categories."""
+        return False
+
+    def _check_features(self, data: Dataset, fitting: bool) -> None:
+        """Raise an error for features that the ranker cannot read."""
+        check_categories(data, self._reads_categories(), type(self).__name__)
+        check_finite(data, self._reads_missing())
+        if fitting and self._reads_categories():  # trees; `impute` refuses or fills
+            warn_of_empty_features(data)
 
     def _dataset(
         self, X: object, y: object, qid: Iterable[object] | None, reset: bool, labeled: bool = True
@@ -49,13 +76,15 @@ class ValidatingEstimator(BaseEstimator):  # type: ignore[misc]
             if reset:
                 self._remember_features(X)
             data = X if reset else self._columns(X).apply(X)
-            check_finite(data)
+            self._check_features(data, reset)
             return data
         if y is None and labeled:
             raise ValueError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y "
                 "is None."
             )
+        known = () if reset else getattr(self, "categories_", ())
+        X, categories = encode_frame(X, "X", known)
         checked = validate_data(
             self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], order="C",
             ensure_all_finite=False, ensure_min_features=0,
@@ -72,8 +101,13 @@ class ValidatingEstimator(BaseEstimator):  # type: ignore[misc]
                 FirstpageWarning,
                 stacklevel=3,
             )
-        data = group_by_query(checked, labels, qid, names)
-        check_finite(data)
+        data = replace(group_by_query(checked, labels, qid, names), categories=categories)
+        if reset:
+            self._remember_categories(data)
+        else:
+            data, unknown = recoded(data, getattr(self, "categories_", {}))
+            warn_of_unknown(data, unknown, f"this {type(self).__name__}")
+        self._check_features(data, reset)
         return data
 
     def _remember_features(self, data: HasFeatures) -> None:
@@ -83,12 +117,20 @@ class ValidatingEstimator(BaseEstimator):  # type: ignore[misc]
             self.feature_names_in_ = np.array(data.feature_names, object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+        self._remember_categories(data)
+
+    def _remember_categories(self, data: HasFeatures) -> None:
+        """Store the categories of the features, if any."""
+        self.__dict__.pop("categories_", None)
+        if data.categories:
+            self.categories_ = dict(data.categories)
 
     def _columns(self, data: Dataset | Shards) -> ColumnMatch:
         """Match the columns of the data to the features of training, or raise an error."""
         known = getattr(self, "feature_names_in_", None)
         names = None if known is None else known.tolist()
-        return match_columns(data, names, self.n_features_in_, f"this {type(self).__name__}")
+        target, known_categories = f"this {type(self).__name__}", getattr(self, "categories_", {})
+        return match_columns(data, names, self.n_features_in_, target, categories=known_categories)
 
     def _validation(self, valid: object, labeled: bool = True) -> Dataset:
         """Return the validation data as a checked Dataset."""

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 
+from firstpage.data.categories import Categories
 from firstpage.data.dataset import Dataset
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.preferences.pairs import PairTruth, RowPairs
-from firstpage.data.transforms import MinMax, Standardize
+from firstpage.data.transforms import Transform
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
 from firstpage.losses.levels import query_sums
@@ -30,6 +31,7 @@ from firstpage.rankers.trees.growth import (
     Randomness,
     identity,
 )
+from firstpage.rankers.trees.xgboost_rank import XGBoostRankGrowth
 from firstpage.scorers.linear import LinearScoring
 from firstpage.scorers.scorer import BoundScorer
 from firstpage.scorers.trees import Trees
@@ -46,7 +48,6 @@ if TYPE_CHECKING:
     from firstpage.data.dataset import Features
 
 MAX_COPIES = 1000  # per document on average
-Transform = MinMax | Standardize
 Convert = Callable[[Truth], Truth]
 """From the truth of the data to the truth for training."""
 Chosen = Sequence[tuple[int, float]]
@@ -93,6 +94,11 @@ class TrainingData(Protocol):
     @property
     def n_features(self) -> int:
         """The number of features."""
+        ...
+
+    @property
+    def categories(self) -> Categories:
+        """The categories of each column that holds categories."""
         ...
 
     @property
@@ -205,6 +211,10 @@ class InMemory:
     @property
     def n_features(self) -> int:
         return self.data.n_features
+
+    @property
+    def categories(self) -> Categories:
+        return self.data.categories
 
     @cached_property
     def truth(self) -> Truth:
@@ -337,6 +347,7 @@ class InMemory:
             offsets=new_offsets[data.offsets],
             docids=None if data.docids is None else data.docids[rows],
             row_order=None,
+            positions=None if data.positions is None else data.positions[rows],
         )
         return replace(self, data=copied, weights=None)
 
@@ -402,6 +413,10 @@ class InMemory:
         self, trees: Trees, rank: LambdaRankOptions, options: GrowthOptions
     ) -> Growth:
         rank.check(self.data.y, self.data.lengths)
+        if trees.library == "xgboost":
+            if self.weights is not None:
+                raise DataError("XGBoost's rank:ndcg takes weights of queries, not of documents.")
+            return XGBoostRankGrowth(trees, self.data, self.query_weights, rank, options)
         unweighted = self.weights is None and self.query_weights is None
         weights = None if unweighted else self.row_weights()
         return LambdaRankGrowth(trees, self.data, weights, rank, options)

@@ -10,9 +10,11 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from firstpage.data.categories import Categories
 from firstpage.data.dataset import Dataset
 from firstpage.data.ids import Ids
 from firstpage.data.shards.shards import Shards
+from firstpage.data.transforms import Transform
 from firstpage.engine.engine import CachedShard, Engine, ShardJob
 from firstpage.errors import DataError
 from firstpage.losses.loss import Loss
@@ -26,7 +28,6 @@ from firstpage.rankers.fit.training_data import (
     InMemory,
     LeastSquares,
     Scorer,
-    Transform,
 )
 from firstpage.rankers.sharded.shard import (
     ShardSurvey,
@@ -110,15 +111,16 @@ class ShardedData:
     @classmethod
     def from_shards(
         cls, shards: Shards, engine: Engine, transform: Transform | None, convert: Convert,
-        needs_preferences: bool,
+        needs_preferences: bool, missing: bool = False,
     ) -> ShardedData:  # fmt: skip
         """Read all shards once and return them as training data.
 
-        With `needs_preferences`, queries with equal labels have weight 0.
+        With `needs_preferences`, queries with equal labels have weight 0; with `missing`, features
+        may be NaN.
         """
         job = engine.job([StoredTask(shards.single(n)) for n in range(len(shards))])
         try:
-            surveys = tuple(job.map(survey))
+            surveys = tuple(job.map(survey, missing))
         finally:
             job.close()
         if not sum(s.documents for s in surveys):
@@ -134,6 +136,10 @@ class ShardedData:
     @property
     def n_features(self) -> int:
         return self.shards.n_features
+
+    @property
+    def categories(self) -> Categories:
+        return self.shards.categories
 
     @property
     def total(self) -> float:
@@ -158,7 +164,8 @@ class ShardedData:
         return any(survey.varies for survey in self.surveys)
 
     def fingerprint(self) -> Record:
-        return self.shards.fingerprint()
+        missing = sum(survey.missing for survey in self.surveys)
+        return {**self.shards.fingerprint(), **({"missing": missing} if missing else {})}
 
     def warn_of_overlap(self, valid: Dataset) -> None:
         """Warn if validation queries are in a shard; features are compared where ids are equal."""

@@ -222,6 +222,7 @@ class ClusterGrowth:
             ranker.fit(
                 columns.features(), columns.column("labels"), group=columns.column("lengths"),
                 sample_weight=weight,
+                categorical_feature=list(self.training.shards.categories) or "auto",
             )  # fmt: skip
         return ranker.booster_
 

@@ -16,6 +16,7 @@ from firstpage.data.dataset import Dataset
 from firstpage.data.ids import Ids
 from firstpage.data.joins import match_queries
 from firstpage.data.shards.shards import Shards
+from firstpage.data.transforms import Transform
 from firstpage.data.truth import Truth
 from firstpage.engine.engine import CachedShard
 from firstpage.errors import DataError, FirstpageWarning
@@ -28,7 +29,6 @@ from firstpage.rankers.fit.training_data import (
     Convert,
     InMemory,
     Scorer,
-    Transform,
     row_bytes,
 )
 from firstpage.scorers.linear import LinearScoring
@@ -110,6 +110,8 @@ class ShardSurvey:
         The numbers of queries with different labels, and of their documents.
     varies : bool
         Whether any feature differs between two documents of a query.
+    missing : int
+        The number of missing features.
     """
 
     queries: int
@@ -117,15 +119,19 @@ class ShardSurvey:
     informative: int
     informative_documents: int
     varies: bool
+    missing: int
 
 
-def survey(shard: StoredShard) -> ShardSurvey:
-    """Return the counts of a shard; raise an error if its features are not finite."""
-    check_finite(shard.data)
+def survey(shard: StoredShard, missing: bool) -> ShardSurvey:
+    """Return the counts of a shard; raise an error if features are not finite, or not `missing`."""
+    check_finite(shard.data, missing)
     data = InMemory(shard.data).without_empty().data
     informative = informative_queries(data)
     documents = int(data.lengths[informative].sum())
-    return ShardSurvey(len(data), data.n_docs, int(informative.sum()), documents, varies(data))
+    return ShardSurvey(
+        len(data), data.n_docs, int(informative.sum()), documents, varies(data),
+        data.n_missing if missing else 0,
+    )  # fmt: skip
 
 
 def queries_in_shard(shard: StoredShard, queries: Ids) -> Ints:

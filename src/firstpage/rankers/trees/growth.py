@@ -227,11 +227,13 @@ LibraryParameters = dict[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class GrowthOptions:
-    """Options of growing trees; `valid` are the features of the validation documents."""
+    """Options of growing trees; `valid` are the features of the validation documents, and
+    `categorical` are the columns that hold categories."""
 
     valid: Features | None
     seed: int
     threads: int
+    categorical: tuple[int, ...] = ()
 
 
 class Growth(Protocol):
@@ -259,8 +261,9 @@ class LossGrowth:
         """Return the booster and its number of trees."""
         options = self.options
         return self.trees.grow(
-            self.X, self.gradients, options.valid, grown, options.seed, options.threads
-        )
+            self.X, self.gradients, options.valid, grown, options.seed, options.threads,
+            options.categorical,
+        )  # fmt: skip
 
     def loss(self) -> float:
         """Return the mean training loss after the last tree."""
@@ -329,7 +332,8 @@ class LambdaRankGrowth:
         }
         full = lightgbm.Dataset(
             data.X, data.y.astype(int), group=data.lengths, weight=self.weight, params=params,
-            free_raw_data=False,
+            free_raw_data=False, position=data.positions,
+            categorical_feature=list(options.categorical) or "auto",
         )  # fmt: skip
         with library_errors("lightgbm"):
             booster = lightgbm.Booster(params, full)

@@ -1,17 +1,22 @@
-"""LightGBM's LambdaMART as a ranker, for comparison."""
+"""LambdaMART of LightGBM and of XGBoost as a ranker, for comparison."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from firstpage.data.categories import as_positions
+from firstpage.data.dataset import Dataset
 from firstpage.data.preferences.utility import MeasureSource, Utility
+from firstpage.data.shards.shards import Shards
 from firstpage.engine.engine import Engine
 from firstpage.errors import DataError
 from firstpage.rankers.fit.fit import fit_trees, growth_options
+from firstpage.rankers.fit.progress import Step
 from firstpage.rankers.fit.request import FitRequest, FitResult
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.sharded.data import check_trees
@@ -24,15 +29,20 @@ MAX_GRADE = 10_000  # the largest label with a gain
 
 @dataclass(eq=False, repr=False)
 class LambdaMART(Ranker):
-    """Boosted trees with LightGBM's lambdarank objective.
+    """Boosted trees with the objective lambdarank of LightGBM, or rank:ndcg of XGBoost.
 
-    `k` is the truncation level (LightGBM's default, 30, if None).  Labels must be integers from 0
-    to 30, and lists have at most 10,000 documents: limits of LightGBM.
+    `k` is the truncation level (the default of the library, 30 or 32, if None).  Labels must be
+    integers from 0 to 30, and lists have at most 10,000 documents: limits of LightGBM.
+
+    Clicks depend on the position at which a document was shown.  With positions (`position` of
+    `fit`, or `Dataset.with_positions`), the position bias is estimated together with the trees:
+    by `position` of LightGBM, or by `lambdarank_unbiased` of XGBoost.  Scores do not depend on
+    positions.
 
     Parameters
     ----------
     scorer : str or Trees, default "trees"
-        Trees of LightGBM, with parameters as in "trees(count=300, rate=0.05)".
+        Trees, with parameters as in "trees(count=300, rate=0.05)" or "trees(library=xgboost)".
     gain : list of float, Utility or path, optional
         The gains of the labels 0, 1, ..: numbers, a Utility, or a measure file such as
         "measure.json", whose gains are used.  None stands for 2^label - 1.
@@ -52,8 +62,9 @@ class LambdaMART(Ranker):
     """
 
     _paper = "Burges, MSR-TR-2010-82; LightGBM"
-    _about = "LightGBM's lambdarank, for comparison"
+    _about = "lambdarank of LightGBM or XGBoost, for comparison"
     _supports_shards: ClassVar[bool] = True
+    _uses_positions: ClassVar[bool] = True
     _grid: ClassVar = {"scorer": [Trees(rate=rate) for rate in (0.03, 0.1)]}
 
     _: KW_ONLY
@@ -68,10 +79,12 @@ class LambdaMART(Ranker):
         check_trees(engine, self._trees())
 
     def _trees(self) -> Trees:
-        """Return the scorer, which must be trees of LightGBM."""
+        """Return the scorer, which must be trees."""
         trees = scorer_of(self.scorer)
-        if not trees.additive or trees.library != "lightgbm":
-            raise DataError("LambdaMART grows trees with LightGBM: scorer='trees(..)'.")
+        if not trees.additive:
+            raise DataError("LambdaMART grows trees: scorer='trees(..)'.")
+        if trees.library != "lightgbm" and self.gain is not None:
+            raise DataError("gain is an option of LightGBM; XGBoost's gains are 2^label - 1.")
         if trees.randomized:
             raise DataError(
                 "LightGBM's lambdarank has one forest, no noise and all queries; leave forests, "
@@ -79,10 +92,84 @@ class LambdaMART(Ranker):
             )
         return trees
 
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        pairs: Any = None,
+        sample_weight: Any = None,
+        valid: Any = None,
+        progress: Callable[[Step], object] | None = None,
+        engine: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        position: Any = None,
+    ) -> Self:
+        """Train on a Dataset, on arrays, or on Shards.
+
+        Parameters
+        ----------
+        X : Dataset, Shards, array, sparse matrix or data frame
+            The training data.  A Dataset and Shards have labels and query ids of their own.
+        y : array of shape (n_docs,), optional
+            One label per row of X, higher is better.
+        qid : array of shape (n_docs,), optional
+            The query id of each row, in any order.  None takes all rows for one query.
+        pairs : PreferencePairs, optional
+            Refused: LambdaMART trains on labels.
+        sample_weight : array, optional
+            One weight per query, or one per document.
+        valid : Dataset or tuple (X, y, qid), optional
+            Validation data.
+        progress : callable, optional
+            Called with a `Step` after every tree; training stops where it returns True.
+        engine : str or Client, optional
+            For Shards, where to compute: "dask://host:port" or a Dask client.
+        checkpoint : path, optional
+            Refused: trees have no checkpoints.
+        position : array of int of shape (n_docs,), optional
+            The position at which each document was shown, such as 1, 2, ..; a Dataset may have
+            its own.
+
+        Returns
+        -------
+        LambdaMART
+            The ranker itself, fitted.
+
+        Raises
+        ------
+        DataError
+            If a parameter or the data are invalid.  An earlier fit is kept.
+        """
+        if position is not None and isinstance(X, (Dataset, Shards)):
+            raise DataError("a Dataset has positions of its own: data.with_positions(..).")
+        self._position = position
+        try:
+            return super().fit(
+                X, y, qid=qid, pairs=pairs, sample_weight=sample_weight, valid=valid,
+                progress=progress, engine=engine, checkpoint=checkpoint,
+            )  # fmt: skip
+        finally:
+            del self._position
+
+    def _dataset(
+        self, X: object, y: object, qid: Iterable[object] | None, reset: bool, labeled: bool = True
+    ) -> Dataset:
+        data = super()._dataset(X, y, qid, reset, labeled)
+        position = self.__dict__.get("_position")
+        if not reset or position is None:
+            return data
+        return data.with_positions(data.to_row_order(as_positions(position, "position")))
+
+    def _grows_trees(self) -> bool:
+        return True
+
     def _learn(self, request: FitRequest) -> FitResult:
         trees = self._trees()
         gains = gains_of(self.gain)
-        rank = LambdaRankOptions(self.k or 30, None if gains is None else tuple(gains))
+        default = 30 if trees.library == "lightgbm" else 32
+        rank = LambdaRankOptions(self.k or default, None if gains is None else tuple(gains))
         growth = request.training.lambdarank_growth(trees, rank, growth_options(request))
         result = fit_trees(request, trees, growth)
         if gains is not None:
