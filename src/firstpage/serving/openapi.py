@@ -72,7 +72,7 @@ def _schemas(model: ServedModel | None, limits: Limits, depth: int | None) -> Js
         fields = schemas["SearchMessage"]["properties"]
         fields["q"] |= {"minLength": 1, "maxLength": limits.text}
         fields["depth"]["maximum"] = depth
-    number = {"type": "number"}
+    number: Json = {"type": "number"}
     by_name: Json = {
         "type": "object",
         "description": "Values by feature name; other names are ignored.",
@@ -85,7 +85,7 @@ def _schemas(model: ServedModel | None, limits: Limits, depth: int | None) -> Js
     if model is not None:
         names = list(dict.fromkeys(model.names))
         number = {"type": ["number", "null"]} if model.model.reads_missing else number
-        category = {"type": ["string", "integer", "null"]}
+        category: Json = {"type": ["string", "integer", "null"]}
         properties = {
             name: category if column in model.category_codes else number
             for column, name in enumerate(model.names)

@@ -272,8 +272,8 @@ def _category_codes(
         return None
     where = f"{source}: column {name!r}"
     if not declared and not text:
-        values, codes = integer_codes(_numbers(frame, name, source), where)
-        return tuple(map(category_text, values)), codes
+        numbers, codes = integer_codes(_numbers(frame, name, source), where)
+        return tuple(map(category_text, numbers)), codes
     values = [None if v is None or v != v else v for v in _values(frame, name)]
     if not declared and not any(isinstance(v, str) for v in values):
         return None if not named else text_codes(values, where)  # numbers stored as objects

@@ -330,7 +330,8 @@ def _equality_chains(tree: Tree) -> tuple[Tree, list[str]]:
             entry = (int(tree.feature[node]), 0.0, int(tree.left[node]), -1, 0.0, False)
             for column, value in zip(columns.values(), entry, strict=True):
                 column.append(value)
-    return Tree(**{name: np.array(column) for name, column in columns.items()}), modes
+    arrays: Any = {name: np.array(column) for name, column in columns.items()}
+    return Tree(**arrays), modes
 
 
 def _forest(graph: _Graph, features: str, forest: Forest) -> str:
