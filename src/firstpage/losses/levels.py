@@ -124,4 +124,5 @@ def level_labels(levels: LabelLevels, k: int) -> Floats:
     remaining = np.maximum(k - levels.above, 0.0)
     after = np.maximum(k - levels.above - levels.total, 0.0)
     sums = (remaining * (remaining + 1) - after * (after + 1)) / 2
-    return np.divide(sums, levels.total, out=np.zeros_like(sums), where=levels.total > 0)
+    means: Floats = np.divide(sums, levels.total, out=np.zeros_like(sums), where=levels.total > 0)
+    return means

@@ -371,10 +371,10 @@ def web_accuracy_with_noise(
                 fold_values.setdefault((f"{m} pairs", fraction), []).append(
                     learner.score(test_pairs)
                 )
-            reversed_sets = [
+            reversed_train, reversed_valid = (
                 reverse_pairs(train.pairs(n, rng), fraction, rng) for n in (max(sizes), VALID_PAIRS)
-            ]
-            learner = fit_dcglearn(zhou_simulator(2).truth, *reversed_sets)
+            )
+            learner = fit_dcglearn(zhou_simulator(2).truth, reversed_train, reversed_valid)
             label = f"{max(sizes)} pairs, some reversed"
             fold_values.setdefault((label, fraction), []).append(learner.score(test_pairs))
     return [
