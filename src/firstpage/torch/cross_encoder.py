@@ -134,9 +134,7 @@ class CrossEncoderLoss(torch.nn.Module):
                     f"query {at} of the batch has {count} documents and {len(values)} labels."
                 )
         pairs = [
-            (query, text)
-            for query, texts in zip(queries, documents, strict=True)
-            for text in texts
+            (query, text) for query, texts in zip(queries, documents, strict=True) for text in texts
         ]
         size = self.mini_batch_size or len(queries)
         size = size if size > 0 else len(pairs)
