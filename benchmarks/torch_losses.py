@@ -23,9 +23,9 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from common import peer, show, versions
 
 import firstpage as fp
+from common import peer, show, versions
 
 Job = Callable[[], Any]
 
@@ -170,9 +170,13 @@ def table(title: str, jobs: dict[str, Job], args: argparse.Namespace) -> None:
     losses: dict[str, dict[str, str]] = {}
     for name in jobs:
         library, _, loss = name.partition(" ")
-        losses.setdefault(loss, {})[library] = f"{1e3 * medians[name]:.3f} ({1e3 * least[name]:.3f})"
+        losses.setdefault(loss, {})[library] = (
+            f"{1e3 * medians[name]:.3f} ({1e3 * least[name]:.3f})"
+        )
     libraries = list(dict.fromkeys(name.partition(" ")[0] for name in jobs))
-    rows = [[loss, *(found.get(library, "") for library in libraries)] for loss, found in losses.items()]
+    rows = [
+        [loss, *(found.get(library, "") for library in libraries)] for loss, found in losses.items()
+    ]
     show(
         f"forward and backward of {args.lists} x {args.documents}, {title}: ms, median (least)",
         ["loss", *libraries],

@@ -70,7 +70,7 @@ def test_lists_of_equal_length_and_an_activation() -> None:
 
 def test_mistakes() -> None:
     model = Stored([0.0])
-    with pytest.raises(fp.DataError, match="loss must be a loss of firstpage.torch"):
+    with pytest.raises(fp.DataError, match="loss must be a loss of"):
         fp.torch.CrossEncoderLoss(model, torch.nn.MSELoss())
     with pytest.raises(fp.DataError, match="a trainer needs one number"):
         fp.torch.CrossEncoderLoss(model, fp.torch.ListMLELoss(reduction="none"))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from firstpage.data.ids import Ids
-from firstpage.errors import DataError
+from firstpage.errors import DataError, MeasureError
+from firstpage.measures.graded import ERR
 from firstpage.measures.measure import Convention, rank_lists, resolve_convention
 from firstpage.measures.registry import MeasureLike
 from firstpage.measures.registry import measure as parse_measure
@@ -44,7 +45,8 @@ class RankingMeasure(torch.nn.Module):
     Raises
     ------
     MeasureError
-        If the measure or the convention is unknown.
+        If the measure or the convention is unknown, or the measure depends on all lists at once:
+        ERR needs `max`, its greatest label.
 
     Examples
     --------
@@ -62,6 +64,16 @@ class RankingMeasure(torch.nn.Module):
         super().__init__()
         self.measure = parse_measure(measure)
         self.convention = resolve_convention(convention)
+        if self.convention.ties == "docid":
+            raise MeasureError(
+                "ties by document id need document ids, and lists of scores have none: choose the "
+                "convention 'default' or 'letor'."
+            )
+        if isinstance(self.measure, ERR) and self.measure.max is None:
+            raise MeasureError(
+                f"{self.measure} depends on the greatest label of all lists, which is not known in "
+                "a batch: name it, as in ERR(max=4)@10."
+            )
         self.register_buffer("total", torch.zeros((), dtype=torch.float64), persistent=False)
         self.register_buffer("count", torch.zeros((), dtype=torch.int64), persistent=False)
 

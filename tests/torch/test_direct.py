@@ -1,0 +1,144 @@
+"""LambdaLoss and PL-Rank in PyTorch against the CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import firstpage as fp
+from firstpage.data.ids import Ids
+from firstpage.data.truth import Truth
+from tests.torch.test_losses import assert_close, batches, example
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+MEASURES = [
+    "NDCG@3", "NDCG", "DCG@4", "P@3", "Recall@3", "RBP", "NDCG(gain=linear)@5",
+    "NDCG(discount=letor)@2",
+]  # fmt: skip
+MASK64 = (1 << 64) - 1
+STEP = 0x9E3779B97F4A7C15
+
+
+def truth_of(labels: np.ndarray, mask: np.ndarray) -> Truth:
+    offsets = np.concatenate([[0], np.cumsum(mask.sum(1))])
+    return Truth(labels[mask].astype(float), offsets, Ids.from_values(list(range(len(mask)))))
+
+
+def small(batch: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the batch with labels up to 20: gains of DCG are powers of 2."""
+    scores, labels, mask = batch
+    return scores, np.minimum(labels, 20), mask
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("variant", ["lambdarank", "loss2", "loss2++"])
+@settings(max_examples=15)
+@given(batch=batches(), k=st.sampled_from([None, 1, 2, 30]))
+def test_lambda_loss_equals_that_of_the_cpu(
+    variant: Any, measure: str, batch: Any, k: int | None
+) -> None:
+    scores, labels, mask = small(batch)
+    loss = fp.loss("LambdaLoss", measure=measure, k=k, variant=variant)
+    values, flat = loss.value_grad(scores[mask].astype(float), truth_of(labels, mask))
+    module = fp.torch.LambdaLoss(k, measure=measure, variant=variant, reduction="none")
+    x = torch.tensor(np.where(mask, scores, np.nan), requires_grad=True)
+    out = module(x, torch.tensor(labels), torch.tensor(mask))
+    out.sum().backward()
+    assert_close(out, values, 1e-6)
+    assert_close(x.grad[torch.tensor(mask)], flat, 1e-6)
+    assert not x.grad[torch.tensor(~mask)].any()
+
+
+def mixed(state: int) -> int:
+    z = state & MASK64
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & MASK64
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB & MASK64
+    return z ^ (z >> 31)
+
+
+def noise_of_the_cpu(mask: np.ndarray, samples: int) -> np.ndarray:
+    """Return the uniform numbers that the first evaluation of the CPU draws with seed 0."""
+    uniforms = np.full((len(mask), samples, mask.shape[1]), 0.5)
+    call = mixed(mixed(STEP))
+    for q, row in enumerate(mask):
+        key = mixed(call + q)
+        for sample in range(samples):
+            key = mixed(key + STEP)
+            state = key
+            for i in np.flatnonzero(row):
+                state += STEP
+                uniforms[q, sample, i] = ((mixed(state) >> 11) + 0.5) * 2.0**-53
+    return uniforms
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@settings(max_examples=15)
+@given(batch=batches(), k=st.sampled_from([None, 1, 2, 30]))
+def test_pl_rank_equals_that_of_the_cpu_for_the_same_noise(
+    measure: str, batch: Any, k: int | None
+) -> None:
+    scores, labels, mask = small(batch)
+    scores = np.clip(scores, -250, 250)
+    loss = fp.loss("ExpectedMeasure", measure=measure, k=k, samples=3)
+    values, flat = loss.value_grad(scores[mask].astype(float), truth_of(labels, mask))
+    module = fp.torch.PLRankLoss(k, measure=measure, samples=3, reduction="none")
+    module._uniforms = lambda lists: torch.tensor(noise_of_the_cpu(mask, 3))
+    x = torch.tensor(np.where(mask, scores, np.nan), requires_grad=True)
+    out = module(x, torch.tensor(labels), torch.tensor(mask))
+    out.sum().backward()
+    assert_close(out, values, 1e-6)
+    assert_close(x.grad[torch.tensor(mask)], flat, 1e-6)
+    assert not x.grad[torch.tensor(~mask)].any()
+
+
+def test_pl_rank_is_repeated_by_the_seed_of_pytorch_alone() -> None:
+    scores, labels, mask = example()
+    loss = fp.torch.PLRankLoss(samples=2)
+    torch.manual_seed(3)
+    first, second = loss(scores, labels, mask), loss(scores, labels, mask)
+    torch.manual_seed(3)
+    assert loss(scores, labels, mask) == first
+    assert first != second
+
+
+@pytest.mark.parametrize("name", ["LambdaLoss", "PLRankLoss"])
+def test_other_measures_are_refused(name: str) -> None:
+    with pytest.raises(fp.DataError, match="takes measures of gains and discounts"):
+        getattr(fp.torch, name)(measure="ERR@10")
+    with pytest.raises(fp.MeasureError):
+        getattr(fp.torch, name)(measure="NDGC@10")
+
+
+def test_parameters() -> None:
+    with pytest.raises(fp.DataError, match="variant must be"):
+        fp.torch.LambdaLoss(variant="loss3")
+    with pytest.raises(fp.FirstpageError, match="mu of LambdaLoss"):
+        fp.torch.LambdaLoss(mu=-1)
+    with pytest.raises(fp.FirstpageError, match="samples of PLRankLoss"):
+        fp.torch.PLRankLoss(samples=0)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # by PyTorch
+@pytest.mark.parametrize("k", [None, 2])
+@pytest.mark.parametrize("name", ["LambdaLoss", "PLRankLoss"])
+def test_compiled_without_graph_breaks(name: str, k: int | None) -> None:
+    scores, labels, mask = example()
+    loss = getattr(fp.torch, name)(k)
+    x, y = scores.clone().requires_grad_(), scores.clone().requires_grad_()
+    torch.compiler.reset()
+    compiled = torch.compile(loss, fullgraph=True, backend="aot_eager")
+    torch.manual_seed(0)
+    actual = compiled(x, labels, mask)
+    torch.manual_seed(0)
+    expected = loss(y, labels, mask)
+    actual.backward()
+    expected.backward()
+    torch.testing.assert_close(actual, expected, rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(x.grad, y.grad, rtol=1e-6, atol=1e-6)

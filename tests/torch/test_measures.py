@@ -1,0 +1,106 @@
+"""Measures in training loops against `fp.evaluate`."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import firstpage as fp
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+
+def batch(seed: int) -> tuple[Any, Any, Any]:
+    rng = np.random.default_rng(seed)
+    scores = torch.tensor(rng.normal(size=(4, 12)).round(1))
+    labels = torch.tensor(rng.integers(0, 4, (4, 12)))
+    mask = torch.tensor(rng.random((4, 12)) < 0.7)
+    if seed == 1:
+        mask[2] = False  # a list without documents is not counted
+    return scores, labels, mask
+
+
+def expected(measure: str, convention: str = "default") -> float:
+    scores, labels, qid = [], [], []
+    for seed in range(3):
+        s, y, m = batch(seed)
+        for q in range(4):
+            scores += s[q][m[q]].tolist()
+            labels += y[q][m[q]].tolist()
+            qid += [f"{seed} {q}"] * int(m[q].sum())
+    return fp.evaluate(scores, labels, qid=qid, measures=measure, convention=convention)[measure]
+
+
+@pytest.mark.parametrize("measure", ["NDCG@3", "AP", "RR", "P@5", "ERR(max=3)@5", "RBP"])
+@pytest.mark.parametrize("convention", ["default", "letor"])
+def test_means_equal_those_of_evaluate(measure: str, convention: str) -> None:
+    metric = fp.torch.RankingMeasure(measure, convention=convention)
+    for _ in range(2):
+        for seed in range(3):
+            metric.update(*batch(seed))
+        assert float(metric.compute()) == pytest.approx(expected(measure, convention), abs=1e-12)
+        metric.reset()
+
+
+def test_forward_returns_the_mean_of_the_batch_and_adds_it() -> None:
+    metric, alone = fp.torch.RankingMeasure("NDCG@3"), fp.torch.RankingMeasure("NDCG@3")
+    for seed in range(3):
+        alone.reset()
+        alone.update(*batch(seed))
+        assert metric(*batch(seed)) == alone.compute()
+    assert float(metric.compute()) == pytest.approx(expected("NDCG@3"), abs=1e-12)
+    assert int(metric.count) == 11
+
+
+def test_flat_scores() -> None:
+    scores, labels, mask = batch(1)
+    offsets = torch.cat([torch.zeros(1, dtype=torch.int64), mask.sum(1).cumsum(0)])
+    flat, padded = fp.torch.RankingMeasure("AP"), fp.torch.RankingMeasure("AP")
+    flat.update(scores[mask], labels[mask], offsets=offsets)
+    padded.update(scores, labels, mask)
+    assert flat.compute() == padded.compute()
+
+
+def test_mistakes() -> None:
+    metric = fp.torch.RankingMeasure("AP")
+    with pytest.raises(fp.DataError, match="AP has no value yet"):
+        metric.compute()
+    with pytest.raises(fp.DataError, match="differ in shape"):
+        metric.update(torch.zeros(2, 3), torch.zeros(3, 2))
+    with pytest.raises(fp.DataError, match="a score is nan"):
+        metric.update(torch.full((1, 2), float("nan")), torch.zeros(1, 2))
+    with pytest.raises(fp.MeasureError):
+        fp.torch.RankingMeasure("NDGC@10")
+    with pytest.raises(fp.MeasureError, match="depends on the greatest label of all lists"):
+        fp.torch.RankingMeasure("ERR@10")
+    with pytest.raises(fp.MeasureError, match="ties by document id"):
+        fp.torch.RankingMeasure("AP", convention="trec")
+    assert repr(metric) == "RankingMeasure('AP', convention='default')"
+
+
+def worker(rank: int, folder: str) -> None:
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{folder}/init", rank=rank, world_size=2
+    )
+    metric = fp.torch.RankingMeasure("NDCG@3")
+    for seed in range(rank, 3, 2):
+        metric.update(*batch(seed))
+    Path(folder, str(rank)).write_text(repr(float(metric.compute())))
+    torch.distributed.destroy_process_group()
+
+
+@pytest.mark.slow
+def test_processes_add_their_sums(tmp_path: Path) -> None:
+    if not torch.distributed.is_gloo_available():
+        pytest.skip("gloo is not available")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.multiprocessing.spawn(worker, (str(tmp_path),), nprocs=2)
+    for rank in ("0", "1"):
+        value = float((tmp_path / rank).read_text())
+        assert value == pytest.approx(expected("NDCG@3"), abs=1e-12)
