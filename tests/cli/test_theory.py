@@ -77,7 +77,7 @@ def test_user_defined_loss_is_checked(run, tmp_path: Path, monkeypatch) -> None:
     code, out, _ = run("theory", "--loss", "my_theory_loss:phi", "--n", 3, "--samples", 5)
     assert code == 0
     assert out.startswith("my_theory_loss:phi: not")
-    for name, message in (("five", "is not a function"), ("six", "no attribute 'six'")):
+    for name, message in (("five", "has no function 'five'"), ("six", "has no function 'six'")):
         code, _, err = run("theory", "--loss", f"my_theory_loss:{name}")
         assert code == 1
         assert err.count("\n") == 1

@@ -60,6 +60,13 @@ def write_examples(folder: Path) -> None:
     fp.write_run(to_run(data, good, "ours"), folder / "ours.run")
     fp.write_run(to_run(data, other, "bm25"), folder / "bm25.run")
     fp.dcglearn.Utility.from_dcg("exp", range(3), 10).save(folder / "measure.json")
+    better, worse = data[:9].truth.pairs()
+    queries = [data.queries[int(q)] for q in np.searchsorted(data.offsets, better, "right") - 1]
+    docids = fp.read(folder / "train.txt").docids
+    votes = fp.PreferencePairs.from_arrays(
+        queries, [docids[int(i)] for i in better], [docids[int(i)] for i in worse]
+    )
+    fp.write_pairs(votes, folder / "pairs.csv")
     for_labeling(folder)
     for_search(folder)
     for_dcglearn(folder)

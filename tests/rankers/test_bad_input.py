@@ -38,7 +38,7 @@ def bad(value: float) -> np.ndarray:
         (lambda: fp.ListNet(k=0).fit(X, Y, qid=Q), "k of ListNet must be an integer of at least 1"),
         (lambda: fp.ListNet(k=2.5).fit(X, Y, qid=Q), "k of ListNet must be an integer"),
         (lambda: fp.ListNet(l2=-1).fit(X, Y, qid=Q), "l2 of ListNet must be a number of at least 0"),
-        (lambda: fp.ListNet(ties="no").fit(X, Y, qid=Q), "'share' or 'random'"),
+        (lambda: fp.ListNet(ties="no").fit(X, Y, qid=Q), "'share', 'random' or 'resample'"),
         (lambda: fp.ListNet(form="x").fit(X, Y, qid=Q), "'top-one' or 'permutation'"),
         (lambda: fp.ListNet(measure="NDCG@x").fit(X, Y, qid=Q), "cut-off must be an integer"),
         (lambda: fp.ListNet(normalize="max").fit(X, Y, qid=Q), "no normalization 'max'"),

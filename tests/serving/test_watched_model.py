@@ -33,7 +33,11 @@ def test_health_and_model_describe_the_model(client, model: Path) -> None:
     health = client.get("/health").json()
     assert (health["status"], health["model"], health["digest"]) == ("ok", "ListMLE", digest)
     description = client.get("/model").json()
-    assert description["features"] == {"count": 4, "names": ["bm25", "pagerank", "clicks", "age"]}
+    assert description["features"] == {
+        "count": 4,
+        "names": ["bm25", "pagerank", "clicks", "age"],
+        "missing": False,
+    }
     assert description["by_query"] is False
     assert "curve" not in description["training"]
     assert description["training"]["iterations"] > 0

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     "firstpage crossval letor ListMLE --tune -t NDCG@1 -t NDCG@10 -o folds.html",
     "firstpage crossval data.parquet ListNet --folds 3 --run candidates.run \\\n"
     "  --baseline candidates",
-    "firstpage crossval data.parquet RankNet RankSVM --pairs votes.csv",
+    "firstpage crossval train.parquet RankNet RankSVM --pairs pairs.csv",
 )
 @click.argument("data", type=options.FILE)
 @click.argument("rankers", nargs=-1, required=True, metavar="RANKERS")

@@ -31,7 +31,7 @@ SMALLEST_PERCENT = 1e-4  # an optimality gap below it is reported as this much
     'firstpage train "ListMLE(k=10)" train.txt --valid vali.txt -o model.json',
     "firstpage train FocusedNet train.txt --valid vali.txt --tune -o model.json",
     "firstpage train ListNet train.txt --qrels test.qrels -o model.json",
-    "firstpage train RankNet train.parquet --pairs votes.csv -o model.json",
+    "firstpage train RankNet train.parquet --pairs pairs.csv -o model.json",
 )
 @click.argument("ranker")
 @click.argument("train", type=options.FILE)

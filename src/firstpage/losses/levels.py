@@ -65,6 +65,12 @@ class LabelLevels:
     top_probability: Floats
     is_lowest: Array
 
+    def __repr__(self) -> str:
+        return (
+            f"LabelLevels({len(self.offsets) - 1} queries, {len(self.total)} levels, "
+            f"{len(self.order)} documents)"
+        )
+
     @property
     def sizes(self) -> Ints:
         """The number of levels per query."""

@@ -382,6 +382,11 @@ class LossRanker(Smooth):
         one query, which returns a value and its gradient.  A function is called for every query in
         every pass, which is slow.
 
+    References
+    ----------
+    Liu, "Learning to rank for information retrieval", Foundations and Trends in Information
+    Retrieval 3(3), 2009: a survey of losses.
+
     Examples
     --------
     >>> import firstpage as fp

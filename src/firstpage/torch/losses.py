@@ -153,7 +153,7 @@ class ListMLELoss(RankingLoss):
     >>> import firstpage as fp
     >>> scores = torch.zeros(1, 3, requires_grad=True)
     >>> loss = fp.torch.ListMLELoss(k=1)(scores, torch.tensor([[2.0, 1.0, 0.0]]))
-    >>> round(float(loss), 3)  # log 3: the first of three documents
+    >>> round(loss.item(), 3)  # log 3: the first of three documents
     1.099
     >>> loss.backward()
     >>> scores.grad.round(decimals=2).tolist()

@@ -212,6 +212,9 @@ class Column:
         Qrels or Run
             An object of this class.
         """
+        return self._selected(queries)
+
+    def _selected(self, queries: Ints) -> Self:
         rows = query_rows(self.offsets, queries)
         return replace(
             self,
@@ -265,9 +268,9 @@ class Qrels(Column):
         super().__post_init__()
         check_query_weights(self.query_weights, len(self), self.source or "judgments")
 
-    def select_queries(self, queries: Ints) -> Self:
+    def _selected(self, queries: Ints) -> Self:
         weights = self.query_weights
-        selected = super(Qrels, replace(self, query_weights=None)).select_queries(queries)
+        selected = super(Qrels, replace(self, query_weights=None))._selected(queries)
         return replace(selected, query_weights=None if weights is None else weights[queries])
 
     @property
