@@ -7,14 +7,13 @@ from collections.abc import Iterable
 from typing import Protocol
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
 
 from firstpage.data.columns import ColumnMatch, match_columns
 from firstpage.data.dataset import Dataset
 from firstpage.data.shards.shards import Shards
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.rankers.fit.checks import check_finite, check_labels, group_by_query
+from firstpage.rankers.fit.estimator import LazyEstimator, adopt_sklearn
 
 QID_WARNING_ROWS = 1000  # above which a missing qid causes a warning
 
@@ -28,7 +27,7 @@ class HasFeatures(Protocol):
     def feature_names(self) -> tuple[str, ...] | None: ...
 
 
-class ValidatingEstimator(BaseEstimator):  # type: ignore[misc]
+class ValidatingEstimator(LazyEstimator):
     """An estimator that validates its input and remembers the features of the training data."""
 
     n_features_in_: int
@@ -56,6 +55,8 @@ class ValidatingEstimator(BaseEstimator):  # type: ignore[misc]
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y "
                 "is None."
             )
+        from sklearn.utils.validation import validate_data
+
         checked = validate_data(
             self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], order="C",
             ensure_all_finite=False, ensure_min_features=0,
@@ -100,3 +101,6 @@ class ValidatingEstimator(BaseEstimator):  # type: ignore[misc]
             raise DataError("valid must be a Dataset, or a tuple (X, y, qid).")
         X, y, qid = (*valid, None)[:3]
         return self._dataset(X, y, qid, reset=False)
+
+
+adopt_sklearn()

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import clone
 
 from firstpage.data.dataset import Dataset
 from firstpage.errors import DataError, missing_dependency
 from firstpage.measures.registry import measure as parse_measure
+from firstpage.rankers.fit.estimator import clone
 from firstpage.rankers.fit.fit import Diverged
 from firstpage.rankers.ranker import Grid, Ranker
 
