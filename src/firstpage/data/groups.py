@@ -37,7 +37,10 @@ def _sorted_words(values: Floats, offsets: Ints, lengths: Ints) -> tuple[AnyWord
         starts[by_width] = np.cumsum(widths[by_width]) - widths[by_width]
         firsts = np.cumsum(different * counts) - different * counts
         blocks = np.stack([firsts, counts, different], axis=1).tolist()
-    words = np.empty(int(widths.sum()), np.uint64 if longest > LONG_LIST else np.uint32)
+    size = int(widths.sum())
+    words: AnyWords = np.empty(size, np.uint32)
+    if longest > LONG_LIST:
+        words = np.empty(size, np.uint64)
     kernel.pack_cells(values, values.view(np.uint64), offsets, starts, widths, words)
     for start, count, width in blocks:
         words[start : start + count * width].reshape(count, width).sort(axis=1)

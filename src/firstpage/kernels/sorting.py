@@ -388,14 +388,14 @@ def unpack_order(
             keys[lo + i] = scores[row]
             shared |= (word ^ previous) >> bits == ZERO
             previous = word
-        i: int = np.int64(0) if shared else hi - lo
-        while i < hi - lo:
-            after = cell_end(words, start + i, start + hi - lo, bits) - start
-            if after - i > 1:
-                sort_few(scores, order, lo + i, lo + after, workspace)
-                for j in range(lo + i, lo + after):
+        at: int = np.int64(0) if shared else hi - lo
+        while at < hi - lo:
+            after = cell_end(words, start + at, start + hi - lo, bits) - start
+            if after - at > 1:
+                sort_few(scores, order, lo + at, lo + after, workspace)
+                for j in range(lo + at, lo + after):
                     keys[j] = scores[order[j]]
-            i = after
+            at = after
 
 
 @kernel
@@ -427,16 +427,16 @@ def unpack_labels(
             block[lo + i] = 1
             shared |= (word ^ previous) >> bits == ZERO
             previous = word
-        i: int = np.int64(0) if shared else hi - lo
-        while i < hi - lo:  # equal scores share a cell, so ties are inside of cells
-            after = cell_end(words, start + i, start + hi - lo, bits) - start
-            if after - i > 1:
-                for j in range(i, after):
-                    items[j - i] = lo + np.int64(np.uint64(words[start + j]) & mask)
-                sort_few(scores, items, np.int64(0), after - i, workspace)
-                tie = write_ranked(scores, labels, lo + i, lo + after, items, ranked, block)
+        at: int = np.int64(0) if shared else hi - lo
+        while at < hi - lo:  # equal scores share a cell, so ties are inside of cells
+            after = cell_end(words, start + at, start + hi - lo, bits) - start
+            if after - at > 1:
+                for j in range(at, after):
+                    items[j - at] = lo + np.int64(np.uint64(words[start + j]) & mask)
+                sort_few(scores, items, np.int64(0), after - at, workspace)
+                tie = write_ranked(scores, labels, lo + at, lo + after, items, ranked, block)
                 longest = max(longest, tie)
-            i = after
+            at = after
     return longest
 
 

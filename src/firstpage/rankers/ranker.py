@@ -10,8 +10,6 @@ from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.groups import sort_groups
@@ -35,6 +33,7 @@ from firstpage.rankers.fit.checks import (
     group_by_query,
     restore_row_order,
 )
+from firstpage.rankers.fit.estimator import LazyEstimator, check_is_fitted, clone
 from firstpage.rankers.fit.inputs import ValidatingEstimator
 from firstpage.rankers.fit.pair_measures import (
     NEEDS_PAIRS,
@@ -237,7 +236,7 @@ class Ranker(ValidatingEstimator, Tabular):
 
     def _frame_columns(self) -> dict[str, Any]:
         """Return the features and their importances."""
-        check_is_fitted(self, "model_")
+        check_is_fitted(self)
         explanation = explain(self)
         return {"feature": list(explanation.names), "importance": explanation.values}
 
@@ -479,7 +478,7 @@ class Ranker(ValidatingEstimator, Tabular):
         >>> ranker.predict([[5.0], [4.0]]).round(3).tolist()
         [4.0, 3.0]
         """
-        check_is_fitted(self, "model_")
+        check_is_fitted(self)
         if isinstance(X, Shards):
             with open_engine(engine, self.threads) as shard_engine:
                 return predict_shards(self.stage_for(X), X, shard_engine)
@@ -513,7 +512,7 @@ class Ranker(ValidatingEstimator, Tabular):
         DataError
             If the features of the data are not those of the model.
         """
-        check_is_fitted(self, "model_")
+        check_is_fitted(self)
         transform = getattr(self, "transform_", None)
         return Stage(type(self).__name__, self.model_, transform, self._columns(data))
 
@@ -643,7 +642,7 @@ class Ranker(ValidatingEstimator, Tabular):
         ...     fp.load(f"{folder}/model.json").n_features_in_
         1
         """
-        check_is_fitted(self, "model_")
+        check_is_fitted(self)
         save(self, path)
 
     def __sklearn_tags__(self) -> Tags:
@@ -732,6 +731,8 @@ class Ranker(ValidatingEstimator, Tabular):
                 f"{name} is not in the model file, which an older Firstpage or another program "
                 "wrote; fit again to get it."
             )
+        if isinstance(self, LazyEstimator):  # until scikit-learn is imported
+            return super().__getattr__(name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 

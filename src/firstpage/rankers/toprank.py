@@ -8,15 +8,13 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from sklearn.base import clone
-from sklearn.frozen import FrozenEstimator
-
 from firstpage.aggregation.methods import SupervisedKemeny
 from firstpage.aggregation.weights import normalize_weights
 from firstpage.data.dataset import Dataset
 from firstpage.errors import DataError
 from firstpage.measures.evaluate import evaluate
 from firstpage.rankers.fit.checkpoint import Checkpoint
+from firstpage.rankers.fit.estimator import clone
 from firstpage.rankers.fit.progress import Step
 from firstpage.rankers.fit.request import FitRequest, FitResult
 from firstpage.rankers.methods import create_ranker
@@ -118,8 +116,8 @@ class TopRank(Ranker):
 
     def _ranker(self, component: Component) -> Ranker:
         """Return a component as a ranker, made from its name where it is a string."""
-        if isinstance(component, FrozenEstimator):
-            component = component.estimator
+        if type(component).__name__ == "FrozenEstimator":
+            component = component.estimator  # type: ignore[union-attr]
         if not isinstance(component, str):
             if not isinstance(component, Ranker) or isinstance(component, TopRank):
                 raise DataError(

@@ -8,8 +8,6 @@ from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
 
 from firstpage.data.categories import Categories, recoded, warn_of_unknown
 from firstpage.data.columns import ColumnMatch, match_columns
@@ -24,6 +22,7 @@ from firstpage.rankers.fit.checks import (
     group_by_query,
     warn_of_empty_features,
 )
+from firstpage.rankers.fit.estimator import LazyEstimator, adopt_sklearn
 
 QID_WARNING_ROWS = 1000  # above which a missing qid causes a warning
 
@@ -39,7 +38,7 @@ class HasFeatures(Protocol):
     def categories(self) -> Categories: ...
 
 
-class ValidatingEstimator(BaseEstimator):  # type: ignore[misc]
+class ValidatingEstimator(LazyEstimator):
     """An estimator that validates its input and remembers the features of the training data."""
 
     n_features_in_: int
@@ -83,6 +82,8 @@ class ValidatingEstimator(BaseEstimator):  # type: ignore[misc]
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y "
                 "is None."
             )
+        from sklearn.utils.validation import validate_data
+
         known = () if reset else getattr(self, "categories_", ())
         X, categories = encode_frame(X, "X", known)
         checked = validate_data(
@@ -142,3 +143,6 @@ class ValidatingEstimator(BaseEstimator):  # type: ignore[misc]
             raise DataError("valid must be a Dataset, or a tuple (X, y, qid).")
         X, y, qid = (*valid, None)[:3]
         return self._dataset(X, y, qid, reset=False)
+
+
+adopt_sklearn()

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.folds import Fold
@@ -19,6 +18,7 @@ from firstpage.measures.evaluate import evaluate
 from firstpage.measures.measure import Measure
 from firstpage.measures.registry import MeasureLike, measures_by_text
 from firstpage.measures.significance import adjust_p_values, randomization
+from firstpage.rankers.fit.estimator import clone
 from firstpage.rankers.fit.pair_measures import (
     ACCURACY,
     LOG_LOSS,

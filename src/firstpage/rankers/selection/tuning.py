@@ -10,11 +10,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import clone
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.preferences.pairs import PreferencePairs
 from firstpage.errors import DataError, missing_dependency
+from firstpage.rankers.fit.estimator import clone
 from firstpage.rankers.fit.fit import Diverged
 from firstpage.rankers.fit.pair_measures import any_measure, pair_measure
 from firstpage.rankers.ranker import Grid, Ranker

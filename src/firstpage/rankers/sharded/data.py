@@ -256,7 +256,7 @@ class ShardedData:
         self, ranker: BoostingRanker, start: Floats | None, chosen: Chosen, threads: int | None
     ) -> BoostingState:
         """Return the state of boosting; takes two passes, for the weak rankers and the setup."""
-        from sklearn.base import clone
+        from firstpage.rankers.fit.estimator import clone
 
         unfitted: BoostingRanker = clone(ranker)
         kind, counts = weak_rankers(unfitted.weak), self._documents()
