@@ -65,6 +65,7 @@ def list_gains(measure: Measure, lists: Lists) -> Tensor:
         best = gains.topk(cutoff, dim=-1).values
         ideal = (best * table[:cutoff]).sum(-1, keepdim=True)
         return torch.where(ideal > 0, gains / torch.where(ideal > 0, ideal, 1.0), 0.0)
+    assert isinstance(measure, (P, Recall, RBP))
     level = measure._level(DEFAULT)
     gains = (lists.key >= level).to(labels.dtype)
     if type(measure) is Recall:
@@ -89,33 +90,30 @@ def lambda_loss(
     key = scores if lists.mask is None else scores.masked_fill(~lists.mask, -math.inf)
     ranked, order = key.sort(dim=-1, descending=True)
     first, last = level_bounds(ranked)
-    gain = gains.gather(-1, order)
-    z = scores.gather(-1, order)
     exists = None if lists.mask is None else lists.mask.gather(-1, order)
     rows = _ranks_that_count(first, depth)
     # Pairs of a document that can be at a rank that counts, and one that is ranked below it.
-    below = torch.ones(rows, n, dtype=torch.bool, device=z.device).triu(1)
+    gain, z = gains.gather(-1, order).to(dtype), scores.gather(-1, order).to(dtype)
     difference = gain[:, :rows].unsqueeze(-1) - gain.unsqueeze(-2)
-    weight = difference.abs() * below
-    if exists is not None:
-        weight = weight * exists.unsqueeze(-2)
-    block = _Blocks(first, last, rows, depth)
+    block = _Blocks(first, last, rows, depth, _has_ties(first, last, exists))
     factor = None
     if variant != "loss2":
-        factor = _discount_changes(block, table, depth)
+        factor = _discount_changes(block, table, depth, dtype)
     if variant != "lambdarank":
-        changes = _rank_difference_changes(block, table)
+        changes = _rank_difference_changes(block, table).to(dtype)
         factor = changes if factor is None else factor + mu * changes
-    weight = weight * factor
-    better = difference.sign()
+    weight = difference.abs() * factor
+    weight *= torch.ones(rows, n, dtype=dtype, device=z.device).triu(1)
+    if exists is not None:
+        weight *= exists.unsqueeze(-2)
+    better = difference.sign_()
     x = (z.unsqueeze(-2) - z[:, :rows].unsqueeze(-1)).mul_(better)
     small = x.abs().neg_().exp_()
-    slope = torch.where(x > 0, 1.0, small).div_(1 + small).mul_(weight).mul_(better)
+    derivative = torch.where(x > 0, 1.0, small).div_(1 + small).mul_(weight).mul_(better)
     loss = small.log1p_().add_(x.clamp_(min=0)).mul_(weight)
-    gradient = slope.sum(-2)
-    gradient[:, :rows] -= slope.sum(-1)
-    out = torch.zeros_like(z).scatter(-1, order, gradient)
-    return loss.sum((-1, -2)).to(dtype), out.to(dtype)
+    gradient = derivative.sum(-2)
+    gradient[:, :rows] -= derivative.sum(-1)
+    return loss.sum((-1, -2)), torch.zeros_like(z).scatter(-1, order, gradient)
 
 
 MAX_RANGE = 600.0  # of scores of PL-Rank: documents this far below the best are as far below it
@@ -176,14 +174,22 @@ def _suffix_sums(values: Tensor) -> Tensor:
 class _Blocks:
     """Ranks of the documents of equal score: of the upper document of a pair, and of the lower."""
 
-    def __init__(self, first: Tensor, last: Tensor, rows: int, depth: int) -> None:
+    def __init__(self, first: Tensor, last: Tensor, rows: int, depth: int, ties: bool) -> None:
         self.first, self.last = first, last
         self.upper_first = first[:, :rows].unsqueeze(-1)
         self.upper_last = last[:, :rows].unsqueeze(-1)
         self.lower_first, self.lower_last = first.unsqueeze(-2), last.unsqueeze(-2)
         self.rows, self.depth = rows, depth
-        self.same = self.upper_first == self.lower_first
+        self.same = self.upper_first == self.lower_first if ties else None
         self.counts = self.upper_first < depth  # whether the upper one can be at a counted rank
+
+
+def _has_ties(first: Tensor, last: Tensor, exists: Tensor | None) -> bool:
+    """Return whether documents have equal scores; True where a device would have to wait."""
+    if torch.compiler.is_compiling() or first.device.type != "cpu":
+        return True
+    tied = first != last
+    return bool((tied if exists is None else tied & exists).any())
 
 
 def _ranks_that_count(first: Tensor, depth: int) -> int:
@@ -194,7 +200,7 @@ def _ranks_that_count(first: Tensor, depth: int) -> int:
     return int((first < depth).sum(-1).max())
 
 
-def _discount_changes(block: _Blocks, table: Tensor, depth: int) -> Tensor:
+def _discount_changes(block: _Blocks, table: Tensor, depth: int, dtype: torch.dtype) -> Tensor:
     """Return the mean absolute change of the discount if two documents exchange their ranks."""
     rank = torch.arange(block.first.shape[-1], dtype=table.dtype, device=table.device)
     discount = table[:-1] * (rank < depth)
@@ -205,10 +211,13 @@ def _discount_changes(block: _Blocks, table: Tensor, depth: int) -> Tensor:
     total, moment = sums[last + 1] - sums[first], moments[last + 1] - moments[first]
     size = (last - first + 1).to(table.dtype)
     mean = total / size
-    inner = ((size - 1 + 2 * first) * total - 2 * moment) / (0.5 * size * (size - 1)).clamp(min=1)
     rows = block.rows
-    apart = (mean[:, :rows].unsqueeze(-1) - mean.unsqueeze(-2)).abs()
-    return torch.where(block.same, inner[:, :rows].abs().unsqueeze(-1), apart)
+    mean = mean.to(dtype)
+    apart = (mean[:, :rows].unsqueeze(-1) - mean.unsqueeze(-2)).abs_()
+    if block.same is None:
+        return apart
+    inner = ((size - 1 + 2 * first) * total - 2 * moment) / (0.5 * size * (size - 1)).clamp(min=1)
+    return torch.where(block.same, inner[:, :rows].abs().to(dtype).unsqueeze(-1), apart)
 
 
 def _rank_difference_changes(block: _Blocks, table: Tensor) -> Tensor:
@@ -224,6 +233,8 @@ def _rank_difference_changes(block: _Blocks, table: Tensor) -> Tensor:
 
     total = at(b1 - a + 1) - at(b1 - counted) - (at(b0 - a) - at(b0 - 1 - counted))
     apart = total / (size * (b1 - b0 + 1))
+    if block.same is None:
+        return apart * block.counts
     whole = block.upper_last - a + 1
     inner = (at(whole) - at(whole - (counted - a + 1))) / (0.5 * size * (size - 1)).clamp(min=1)
     return torch.where(block.same, inner, apart) * block.counts

@@ -101,11 +101,11 @@ def _selected_plackett_luce(lists: Lists, k: int, average: bool) -> Result:
     below = key.unsqueeze(-2) <= labels.unsqueeze(-1)  # documents that compete for each rank
     if is_narrow(z, lists.mask):
         e, weight = z.exp(), below.to(z.dtype)
-        total = torch.bmm(weight, e.unsqueeze(-1)).squeeze(-1)
+        total = (weight * e.unsqueeze(-2)).sum(-1)
         if lists.mask is not None:
             total.clamp_(min=torch.finfo(z.dtype).tiny)
         logs = total.log()
-        inverse = torch.bmm((mass / total).unsqueeze(-2), weight).squeeze(-2)
+        inverse = (weight * (mass / total).unsqueeze(-1)).sum(-2)
         gradient = e * inverse - p
     else:
         least = torch.finfo(z.dtype).min
