@@ -18,6 +18,7 @@ from firstpage.errors import DataError
 
 if TYPE_CHECKING:
     from firstpage.papers.study.run import Reproduction
+    from firstpage.papers.study.study import Protocol
 
 
 @documented_command(
@@ -37,6 +38,11 @@ if TYPE_CHECKING:
 @options.integer(
     "--seeds", show_default="set by the entry, mostly 20", help="Number of repetitions."
 )
+@click.option(
+    "--protocol", type=click.Choice(["quick", "paper"]), default="quick", show_default=True,
+    help="Thin some grids, as each entry says, or use the printed grids, rates and iterations in "
+    "full.",
+)  # fmt: skip
 @click.option("--fast", is_flag=True, help="Run fewer repetitions, for a first look.")
 @click.option("--recompute", is_flag=True, help="Also repeat runs that are cached.")
 @options.seed
@@ -48,15 +54,16 @@ if TYPE_CHECKING:
 )
 def command(
     targets: tuple[str, ...], listing: bool, data: Path | None, jobs: int | None,
-    seeds: int | None, fast: bool, recompute: bool, seed: int, as_json: bool, format_: str | None,
-    output: Path | None, html: Path | None,
+    seeds: int | None, protocol: Protocol, fast: bool, recompute: bool, seed: int, as_json: bool,
+    format_: str | None, output: Path | None, html: Path | None,
 ) -> None:  # fmt: skip
     """Reproduce tables and figures of papers.
 
     PAPERS are one or more of `xia2009` (a paper), `zhou2013/figure7` (one entry of it) or `all`.
     The report has our numbers with their standard errors, the paper's numbers next to them, and
     whether each claim of the paper holds.  Finished runs are cached: an interrupted command
-    resumes when it is called again.
+    resumes when it is called again.  `--protocol paper` computes one run first, and says how long
+    the others will take.
     """
     from firstpage.papers.study.registry import data_folder
     from firstpage.papers.study.run import reproduce
@@ -73,6 +80,7 @@ def command(
         reproductions = reproduce(
             *targets, data=data, seeds=seeds, fast=fast, seed=seed,
             jobs=jobs or _available_cores(), recompute=recompute, progress=progress,
+            protocol=protocol, announce=shared.note,
         )  # fmt: skip
     outputs.write_text(_render(reproductions, kind), output)
     if html is not None:

@@ -45,6 +45,7 @@ SCALINGS = ("TopMargin", "TopSlack")
 VOTERS = ("Regression", "RankSVM", "ListNet")
 # Values of the tuned parameter: as many for every ranker.
 COSTS, PENALTIES = (0.001, 0.1, 10.0, 1000.0), (1e-4, 1e-3, 1e-2, 1e-1)
+PRINTED_COSTS = tuple(10.0**i for i in range(-5, 6))
 GRIDS: Mapping[str, Mapping[str, Sequence[float]]] = {
     **{name: {"C": COSTS} for name in (*SCALINGS, "RankSVM")},
     **{name: {"l2": PENALTIES} for name in ("Regression", "ListNet", "ListMLE")},
@@ -97,12 +98,18 @@ VARIANTS = {
 
 
 def evaluate_rankers(
-    rng: np.random.Generator, data: str, target: str, fold: int, folder: str
-) -> list[Row]:
-    """Return the rows of all rankers of Figures 2 to 4 and of variants of TopRank, on one fold."""
+    rng: np.random.Generator, data: str, target: str, fold: int, folder: str,
+    costs: Sequence[float] = COSTS,
+) -> list[Row]:  # fmt: skip
+    """Return the rows of all rankers of Figures 2 to 4 and of variants of TopRank, on one fold.
+
+    `costs` are the values of C to choose from.
+    """
     split, objective = load_fold(folder, fold), TARGETS[target]
-    structured = {name: _tune(name, objective, split, delta=objective.delta) for name in SCALINGS}
-    voters = [_tune(name, objective, split) for name in VOTERS]
+    structured = {
+        name: _tune(name, objective, split, costs, delta=objective.delta) for name in SCALINGS
+    }
+    voters = [_tune(name, objective, split, costs) for name in VOTERS]
     rows = [
         row
         for name, ranker in (*structured.items(), *zip(VOTERS, voters, strict=True))
@@ -168,11 +175,14 @@ def toprank_scores(
     return aggregate(ballots, method, weights=voter_weights).scores
 
 
-def _tune(name: str, objective: TrainingTarget, split: Fold, **params: Any) -> Any:
+def _tune(
+    name: str, objective: TrainingTarget, split: Fold, costs: Sequence[float] = COSTS, **params: Any
+) -> Any:
+    grid = {"C": costs} if "C" in GRIDS[name] else GRIDS[name]
     ranker = create_ranker(
         name, measure=objective.tuning_measure, normalize="minmax", threads=1, **params
     )
-    return tune(ranker, split.train, split.valid, grid=GRIDS[name]).best
+    return tune(ranker, split.train, split.valid, grid=grid).best
 
 
 def _fit(name: str, split: Fold, **params: Any) -> Any:

@@ -39,6 +39,12 @@ ROUNDS = 300
 EXTRA_PARAMETERS: Mapping[str, Mapping[str, Any]] = {
     "RankBoost": {"rounds": ROUNDS, "patience": ROUNDS}
 }
+# Section 4.1: at most 500 rounds, a tolerance to stop by, and gradient descent without a penalty.
+PRINTED_PARAMETERS: Mapping[str, Mapping[str, Any]] = {
+    "RankBoost": {"rounds": 500, "patience": 500},
+    "RankNet": {"l2": 0.0},
+    "ListMLE": {"l2": 0.0},
+}
 Depth = int | str  # k, or FULL
 ParameterGrid = Mapping[str, Sequence[Any]]
 Values = dict[str, Floats]  # by measure: one value per query
@@ -46,7 +52,7 @@ Values = dict[str, Floats]  # by measure: one value per query
 
 def evaluate_on_ordered_lists(
     rng: np.random.Generator, data: str, model: str, ks: Sequence[Depth],
-    grid: ParameterGrid, fold: int, folder: str,
+    grid: ParameterGrid, fold: int, folder: str, printed: bool = False,
 ) -> list[Row]:  # fmt: skip
     """Return the rows of Figures 1 and 2 for one fold; labels are full orders, larger is better."""
     train, valid, test = _ordered_fold(folder, fold, 0)
@@ -54,14 +60,15 @@ def evaluate_on_ordered_lists(
         row
         for k in ks
         for row in measure_rows(
-            query_values(fit_top_k(model, k, grid, train, valid), test), _labels(data, model, k)
+            query_values(fit_top_k(model, k, grid, train, valid, printed=printed), test),
+            _labels(data, model, k),
         )
     ]
 
 
 def evaluate_on_graded_lists(
     rng: np.random.Generator, data: str, model: str, ks: Sequence[Depth],
-    grid: ParameterGrid, normalize: str | None, fold: int, folder: str,
+    grid: ParameterGrid, normalize: str | None, fold: int, folder: str, printed: bool = False,
 ) -> list[Row]:  # fmt: skip
     """Return the rows of one fold of graded data with equal grades in a random order.
 
@@ -70,7 +77,7 @@ def evaluate_on_graded_lists(
     train, valid, test = _ordered_fold(folder, fold, draw_seed(rng))
     rows = list[Row]()
     for k in ks:
-        ranker = fit_top_k(model, k, grid, train, valid, normalize)
+        ranker = fit_top_k(model, k, grid, train, valid, normalize, printed)
         values = query_values(ranker, test)
         values["NDCG@10, grades"] = query_values(ranker, load_fold(folder, fold).test)["NDCG@10"]
         rows += measure_rows(values, _labels(data, model, k))
@@ -79,13 +86,15 @@ def evaluate_on_graded_lists(
 
 def fit_top_k(
     model: str, k: Depth, grid: ParameterGrid, train: Dataset, valid: Dataset,
-    normalize: str | None = None,
+    normalize: str | None = None, printed: bool = False,
 ) -> Ranker:  # fmt: skip
-    """Return a ranker fitted to the top-k truth, with parameters tuned on validation data."""
+    """Return a ranker fitted to the top-k truth, with parameters tuned on validation data.
+
+    With `printed`, rankers have the printed numbers of rounds and no penalty.
+    """
     depth = None if k == FULL else k
-    ranker = create_ranker(
-        model, k=depth, normalize=normalize, threads=1, **EXTRA_PARAMETERS.get(model, {})
-    )
+    extra = (PRINTED_PARAMETERS if printed else EXTRA_PARAMETERS).get(model, {})
+    ranker = create_ranker(model, k=depth, normalize=normalize, threads=1, **extra)
     if grid:
         return tune(ranker, train, valid, grid).best
     return ranker.fit(train, valid=valid)
@@ -123,6 +132,7 @@ def evaluate_on_synthetic_lists(
     n: int,
     ks: Sequence[Depth],
     grids: Mapping[str, ParameterGrid],
+    printed: bool = False,
 ) -> list[Row]:
     """Return the means over test queries; every run has its own lists.
 
@@ -132,7 +142,9 @@ def evaluate_on_synthetic_lists(
     rows = list[Row]()
     for model, grid in grids.items():
         for k in ks:
-            measured = query_values(fit_top_k(model, k, grid, train, valid), test)
+            measured = query_values(
+                fit_top_k(model, k, grid, train, valid, printed=printed), test
+            )
             rows += [
                 {"data": f"synthetic, n = {n}", "model": model, "k": k, "measure": m,
                  "value": float(values.mean())}

@@ -9,7 +9,16 @@ from firstpage.papers.lan2013 import lists
 from firstpage.papers.lan2013.lists import FULL, MEASURES, Depth
 from firstpage.papers.study import letor_protocol
 from firstpage.papers.study.claims import all_hold, equivalent, greater, no_greater
-from firstpage.papers.study.study import Cells, Claim, Experiment, PaperEntry, PaperStudy, Plot
+from firstpage.papers.study.study import (
+    Cells,
+    Claim,
+    Experiment,
+    PaperEntry,
+    PaperProtocol,
+    PaperStudy,
+    Plot,
+)
+from firstpage.solvers.descent import RATES
 from firstpage.types import Floats
 
 SUFFICIENT_K = {
@@ -189,6 +198,33 @@ SYNTHETIC_GRIDS: Grids = {
     "ListMLE": {"l2": [1e-2, 10.0]},
     "RankBoost": {},
 }
+PRINTED_RATES: lists.ParameterGrid = {
+    "solver": [f"gd(rate={rate:g}, max_iter=500)" for rate in RATES]
+}
+PRINTED_GRIDS: Grids = {
+    "RankSVM": {
+        "C": [1e-5, 1e-4, 1e-3, 1e-2, *(round(0.1 * i, 1) for i in range(1, 11)), 10.0, 100.0, 1e3]
+    },
+    "RankNet": PRINTED_RATES,
+    "ListMLE": PRINTED_RATES,
+    "RankBoost": {"tol": [1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6]},
+}
+THINNED = (
+    "C has 3 (simulated lists: 2) of the 17 printed values. RankNet and ListMLE are minimized to "
+    "the optimum with as many penalties, instead of 500 iterations with five rates. RankBoost has "
+    "the best number of up to 300 rounds, instead of six tolerances and up to 500 rounds."
+)
+PAPER_NOTE = (
+    "As printed, for each k on validation data by NDCG@10 of the full order: C of RankSVM over 17 "
+    "values from 1e-5 to 1000, the rate of gradient descent of RankNet and ListMLE over 1e-5, 1e-4 "
+    ".. 1e-1 with up to 500 iterations (the best one by validation data, no penalty), and the "
+    "tolerance of RankBoost over 1e-1 .. 1e-6 with up to 500 rounds."
+)
+PAPER_HELD_EQUAL = (
+    "for all k of a ranker: training, validation and test queries, the order of equal labels, the "
+    "printed grid, and the measure for tuning. Not equal: the loss of a smaller k has fewer terms, "
+    "so that the same rate makes smaller steps. Rankers are not compared with each other."
+)
 TUNING_NOTE = (
     "Penalties are tuned for each k on validation data by NDCG@10 of the full order, over two or "
     "three values. The paper tunes learning rates, and C over 17 values. RankBoost uses the best "
@@ -213,23 +249,31 @@ def figure_entry(
     number: int, data: str, statement: str, claims: Callable[[Cells], list[Claim]]
 ) -> PaperEntry:
     """Return Figure 1 or 2, with an experiment per fold, ranker and k: the lists are long."""
-    experiments = [
-        Experiment(
-            lists.evaluate_on_ordered_lists,
-            {"data": data, "model": model, "ks": [k], "grid": GRIDS[model], "fold": fold},
-            f"fold {fold}", dataset=data.lower(), randomized=False,
-        )
-        for fold in letor_protocol.FOLDS for model in MODELS for k in DEPTHS
-    ]  # fmt: skip
+
+    def experiments(grids: Grids, **options: Any) -> list[Experiment]:
+        return [
+            Experiment(
+                lists.evaluate_on_ordered_lists,
+                {"data": data, "model": model, "ks": [k], "grid": grids[model], "fold": fold,
+                 **options},
+                f"fold {fold}", dataset=data.lower(), randomized=False,
+            )
+            for fold in letor_protocol.FOLDS for model in MODELS for k in DEPTHS
+        ]  # fmt: skip
+
     return PaperEntry(
         f"figure{number}",
         f"NDCG of the full order by k, {data}",
         statement,
-        experiments,
+        experiments(GRIDS),
         claims,
         _plots(MEASURES),
         note=TUNING_NOTE,
         held_equal=HELD_EQUAL,
+        thinned=THINNED,
+        paper_protocol=PaperProtocol(
+            experiments(PRINTED_GRIDS, printed=True), PAPER_NOTE, PAPER_HELD_EQUAL
+        ),
     )
 
 
@@ -237,56 +281,73 @@ def synthetic_entry(
     tail: lists.TailKind, title: str, statement: str, *claim_functions: ClaimFunction
 ) -> PaperEntry:
     """Return NDCG by k on simulated lists with one kind of tail."""
-    # Results above the tail are the same for all kinds of tails, and computed once.
-    experiments = [
-        Experiment(
-            lists.evaluate_on_synthetic_lists,
-            {"tail": kind, "n": LIST_LENGTH, "ks": list(ks), "grids": SYNTHETIC_GRIDS},
-            "lists",
-            10,
-            3,
-        )
-        for kind, ks in (("clean", TOP_DEPTHS), (tail, TAIL_DEPTHS))
-    ]
+
+    def experiments(grids: Grids, **options: Any) -> list[Experiment]:
+        # Results above the tail are the same for all kinds of tails, and computed once.
+        return [
+            Experiment(
+                lists.evaluate_on_synthetic_lists,
+                {"tail": kind, "n": LIST_LENGTH, "ks": list(ks), "grids": grids, **options},
+                "lists",
+                10,
+                3,
+            )
+            for kind, ks in (("clean", TOP_DEPTHS), (tail, TAIL_DEPTHS))
+        ]
+
+    simulated = (
+        f"SIMULATED: {LIST_LENGTH} documents per list, 46 features, {lists.SPLIT_SIZES[0]} "
+        "training queries per run. The first 15 % of a list are in the order of a linear utility "
+        "with as much noise as signal. Tests are over runs, each with its own lists. "
+    )
     return PaperEntry(
         f"synthetic-{tail}",
         f"NDCG of the full order by k, simulated lists {title}",
         statement,
-        experiments,
+        experiments(SYNTHETIC_GRIDS),
         all_claims(*claim_functions),
         _plots(MEASURES),
-        note=f"SIMULATED: {LIST_LENGTH} documents per list, 46 features, {lists.SPLIT_SIZES[0]} "
-        "training queries per run. The first 15 % of a list are in the order of a linear utility "
-        "with as much noise as signal. Tests are over runs, each with its own lists. "
-        + TUNING_NOTE,
+        note=simulated + TUNING_NOTE,
         held_equal=HELD_EQUAL,
+        thinned=THINNED,
+        paper_protocol=PaperProtocol(
+            experiments(PRINTED_GRIDS, printed=True), simulated + PAPER_NOTE, PAPER_HELD_EQUAL
+        ),
     )
 
 
 def graded_entry(data: str, normalize: str | None) -> PaperEntry:
     """Return NDCG by k on full orders drawn from grades."""
-    experiments = [
-        Experiment(
-            lists.evaluate_on_graded_lists,
-            {"data": data, "model": model, "ks": list(GRADED_DEPTHS), "grid": GRIDS[model],
-             "normalize": normalize, "fold": fold},
-            f"fold {fold}", 5, 1, data.lower(),
-        )
-        for fold in letor_protocol.FOLDS for model in MODELS
-    ]  # fmt: skip
+
+    def experiments(grids: Grids, **options: Any) -> list[Experiment]:
+        return [
+            Experiment(
+                lists.evaluate_on_graded_lists,
+                {"data": data, "model": model, "ks": list(GRADED_DEPTHS), "grid": grids[model],
+                 "normalize": normalize, "fold": fold, **options},
+                f"fold {fold}", 5, 1, data.lower(),
+            )
+            for fold in letor_protocol.FOLDS for model in MODELS
+        ]  # fmt: skip
+
+    orders = (
+        "Equal grades are put in a random order, a new one in every run, in training, "
+        "validation and test data. Most of that order is unpredictable, so that NDCG against it is "
+        "low. The last measure is NDCG of the grades. "
+    )
     return PaperEntry(
         f"grades-{data.lower()}", f"NDCG by k of full orders drawn from grades, {data}",
-        STATEMENT + "; the paper did not use these data.", experiments,
+        STATEMENT + "; the paper did not use these data.", experiments(GRIDS),
         all_claims(
             rises, stable(100), sufficient,
             sufficient_by("NDCG@10, grades"), full_order_below_top_1,
             drops(10, FULL, MODELS, source="ours"),
         ),
         _plots((*MEASURES, "NDCG@10, grades")),
-        note="Equal grades are put in a random order, a new one in every run, in training, "
-        "validation and test data. Most of that order is unpredictable, so that NDCG against it is "
-        "low. The last measure is NDCG of the grades. " + TUNING_NOTE,
-        held_equal=HELD_EQUAL,
+        note=orders + TUNING_NOTE, held_equal=HELD_EQUAL, thinned=THINNED,
+        paper_protocol=PaperProtocol(
+            experiments(PRINTED_GRIDS, printed=True), orders + PAPER_NOTE, PAPER_HELD_EQUAL
+        ),
     )  # fmt: skip
 
 

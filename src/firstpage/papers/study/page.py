@@ -14,7 +14,15 @@ from typing import Any
 
 from firstpage import __version__
 from firstpage.papers.study.run import Reproduction, code_digest, library_versions
-from firstpage.papers.study.study import Cell, Claim, ClaimVerdict, EntryResult, Plot, TableLayout
+from firstpage.papers.study.study import (
+    Cell,
+    Claim,
+    ClaimVerdict,
+    EntryResult,
+    Plot,
+    Protocol,
+    TableLayout,
+)
 from firstpage.report.draw import curves, intervals
 from firstpage.report.page import anchor, figure, page, paragraph
 from firstpage.table import Table
@@ -166,6 +174,8 @@ def _entry_text(result: EntryResult) -> list[str]:
     lines.append(f"  held equal: {result.entry.held_equal}")
     if result.entry.note and not result.missing:
         lines.append(f"  note: {result.entry.note}")
+    if result.entry.thinned:
+        lines.append(f"  thinned: {result.entry.thinned}")
     return [*lines, ""]
 
 
@@ -179,6 +189,8 @@ def markdown(reproductions: Sequence[Reproduction], command: str) -> str:
             lines += [f"## {entry.name}: {entry.title}", "", f"The paper: {entry.statement}", ""]
             if entry.note:
                 lines += [entry.note, ""]
+            if entry.thinned:
+                lines += [f"Thinned: {entry.thinned}", ""]
             for table in tables(result):
                 lines += [table.markdown(), ""]
             lines += [claims_table(result).markdown(), "", f"Held equal: {entry.held_equal}", ""]
@@ -236,6 +248,8 @@ def _entry_html(result: EntryResult) -> list[str]:
         blocks.append(f"<details><summary>Numbers</summary>{numbers}</details>")
     if entry.note:
         blocks.append(f'<p class="note">{escape(entry.note)}</p>')
+    if entry.thinned:
+        blocks.append(f'<p class="note">Thinned: {escape(entry.thinned)}</p>')
     return blocks
 
 
@@ -294,6 +308,12 @@ def _verdict_table(reproductions: Sequence[Reproduction]) -> str:
     return table
 
 
+PROTOCOL_TEXTS: dict[Protocol, str] = {
+    "quick": "quick; entries say what is thinned",
+    "paper": "paper: the printed grids, rates and numbers of iterations in full",
+}
+
+
 def provenance(reproductions: Sequence[Reproduction], command: str) -> list[tuple[str, str]]:
     """Return command, options, data, code and versions behind the numbers."""
     plan = reproductions[0].plan
@@ -302,6 +322,7 @@ def provenance(reproductions: Sequence[Reproduction], command: str) -> list[tupl
     code = ", ".join(f"{r.study.name} {code_digest(r.study.modules)}.." for r in reproductions)
     return [
         ("command", command),
+        ("protocol", PROTOCOL_TEXTS[plan.protocol]),
         ("runs", runs + (", fast" if plan.fast else "")),
         ("seed", f"{plan.seed}; runs 0, 1, .. of every random stream"),
         *((f"data {name}", f"sha256 {digest}..") for name, digest in digests.items()),

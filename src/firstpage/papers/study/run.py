@@ -20,7 +20,7 @@ import threading
 import time
 import warnings
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
@@ -29,7 +29,7 @@ from importlib import import_module
 from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -50,6 +50,7 @@ from firstpage.papers.study.study import (
     Experiment,
     PaperEntry,
     PaperStudy,
+    Protocol,
     Row,
     RunPlan,
     collect_cells,
@@ -197,7 +198,7 @@ class Reproduction:
         -------
         dict
             Keys "study", "cells" and "claims" (lists of dicts with the name of their "entry"),
-            "seed", "fast", "data_digests", "versions" and "notes".
+            "seed", "fast", "protocol", "thinned" (by entry), "data_digests", "versions" and "notes".
         """
         return {
             "study": self.study.name,
@@ -209,6 +210,8 @@ class Reproduction:
             ],
             "seed": self.plan.seed,
             "fast": self.plan.fast,
+            "protocol": self.plan.protocol,
+            "thinned": {r.entry.name: r.entry.thinned for r in self.results if r.entry.thinned},
             "data_digests": self.data_digests,
             "versions": library_versions(),
             "notes": list(self.notes),
@@ -228,7 +231,12 @@ def merge_reproductions(reproductions: Sequence[Reproduction]) -> dict[str, Any]
         ]
         for key in ("cells", "claims")
     }
-    options = {key: records[0][key] for key in ("seed", "fast", "versions")}
+    options = {key: records[0][key] for key in ("seed", "fast", "protocol", "versions")}
+    options["thinned"] = {
+        f"{record['study']}/{entry}": text
+        for record in records
+        for entry, text in record["thinned"].items()
+    }
     digests = {
         name: digest for record in records for name, digest in record["data_digests"].items()
     }
@@ -245,6 +253,8 @@ def reproduce(
     jobs: int | None = None,
     recompute: bool = False,
     progress: Progress | None = None,
+    protocol: Protocol = "quick",
+    announce: Callable[[str], object] | None = None,
 ) -> list[Reproduction]:
     """Recompute tables and figures of papers, and test the claims about them.
 
@@ -272,6 +282,12 @@ def reproduce(
         Also repeat runs that are cached.
     progress : callable, optional
         Called with the number of finished runs and the number of all runs.
+    protocol : {"quick", "paper"}, default "quick"
+        "quick" thins the grids of some papers, as each entry says; "paper" uses the printed grids,
+        rates and numbers of iterations in full, which takes much longer.
+    announce : callable, optional
+        With protocol="paper", called with one line before the runs start: how long they will take,
+        by the time of one of them.
 
     Returns
     -------
@@ -281,8 +297,8 @@ def reproduce(
     Raises
     ------
     ParameterError
-        If no target is given, if a paper or an entry is unknown, or if `seeds` or `jobs` is
-        less than 1.
+        If no target is given, if a paper, an entry or a protocol is unknown, or if `seeds` or
+        `jobs` is less than 1.
     DataError
         If `data` is not a folder, or if a single entry is selected and its data are missing.
 
@@ -304,6 +320,8 @@ def reproduce(
     for name, value in (("seeds", seeds), ("jobs", jobs)):
         if value is not None and value < 1:
             raise ParameterError(f"{name} must be an integer of at least 1; got {value}.")
+    if protocol not in get_args(Protocol):
+        raise ParameterError(f"protocol must be 'quick' or 'paper'; got {protocol!r}.")
     base = data_folder(data)
     if base is not None and not base.is_dir():
         raise DataError(f"{base}: no such folder; data must be a folder with data sets.")
@@ -311,9 +329,11 @@ def reproduce(
     entries = [entry for _, study_entries in selected for entry in study_entries]
     if len(entries) == 1 and (missing := missing_data(entries[0].datasets, base)):
         raise DataError(f"{entries[0].name} {missing}.")
-    plan = RunPlan(seeds, fast, seed, base, jobs or 1, recompute)
+    plan = RunPlan(seeds, fast, seed, base, jobs or 1, recompute, protocol)
     scheduled = [_schedule(study, study_entries, plan) for study, study_entries in selected]
     total = sum(len(schedule.unique_tasks) for schedule in scheduled)
+    if protocol == "paper" and announce is not None and not recompute:
+        announce(estimate_cost(scheduled, plan.jobs))
     reproductions = list[Reproduction]()
     finished = 0
     for schedule in scheduled:
@@ -325,6 +345,41 @@ def reproduce(
         reproductions.append(_run_schedule(schedule, report))
         finished += len(schedule.unique_tasks)
     return reproductions
+
+
+def estimate_cost(scheduled: Sequence[_Schedule], jobs: int) -> str:
+    """Compute and cache the first run that is not cached; return what all others will cost.
+
+    The time of one run is multiplied by the number of runs: an order of magnitude.
+    """
+    remaining = list[tuple[RunCache, RunTask]]()
+    total = 0
+    for schedule in scheduled:
+        tasks = schedule.unique_tasks
+        cache = open_run_cache(schedule.study.name, schedule.study.modules)
+        records = _cached_records(tasks, cache)
+        total += len(tasks)
+        remaining += [(cache, task) for key, task in tasks.items() if key not in records]
+    if not remaining:
+        return f"all {total} runs are cached."
+    (cache, task), start = remaining[0], time.perf_counter()
+    cache.save(task.key, execute_run(task))
+    seconds = time.perf_counter() - start
+    rest = len(remaining) - 1
+    return (
+        f"{len(remaining)} of {total} runs are to be computed; the first took {seconds:.1f} s, so "
+        f"the others will take about {format_duration(seconds * rest / min(jobs, max(rest, 1)))} "
+        f"with {jobs} process{'es' * (jobs != 1)}. Finished runs are cached: stop at any time, and "
+        "run the same command to continue."
+    )
+
+
+def format_duration(seconds: float) -> str:
+    """Return a duration as text, in the unit of its size."""
+    for unit, size in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.0f} seconds"
 
 
 def run_study(
@@ -360,6 +415,7 @@ class _Schedule:
 
 
 def _schedule(study: PaperStudy, entries: Sequence[PaperEntry], plan: RunPlan) -> _Schedule:
+    entries = [entry.with_protocol(plan.protocol) for entry in entries]
     missing = {entry.name: missing_data(entry.datasets, plan.data) for entry in entries}
     computable = [entry for entry in entries if not missing[entry.name]]
     folders = _dataset_folders(computable, plan)

@@ -61,6 +61,7 @@ STREAM_NAMES = {
     "zhou2013.simulations:web_learning_curve": "zhou2013.web:learning",
 }
 ClaimVerdict = Literal["holds", "does not hold", "inconclusive"]
+Protocol = Literal["quick", "paper"]
 LabelKey = tuple[tuple[str, Any], ...]
 
 
@@ -132,6 +133,8 @@ class RunPlan:
         Number of processes.
     recompute : bool
         Also repeat runs that are cached.
+    protocol : {"quick", "paper"}
+        Run the thinned experiments of each entry, or those with everything that the paper prints.
     """
 
     seeds: int | None = None
@@ -140,6 +143,7 @@ class RunPlan:
     data: Path | None = None
     jobs: int = 1
     recompute: bool = False
+    protocol: Protocol = "quick"
 
     def n_runs(self, experiment: Experiment) -> int:
         """Return the number of runs of an experiment."""
@@ -297,6 +301,23 @@ class TableLayout:
 
 
 @dataclass(frozen=True)
+class PaperProtocol:
+    """The experiments of an entry with the grids, rates and iterations that the paper prints.
+
+    Attributes
+    ----------
+    experiments : sequence of Experiment
+        Everything that is computed.
+    note, held_equal : str
+        As those of the entry; empty: the same text.
+    """
+
+    experiments: Sequence[Experiment]
+    note: str = ""
+    held_equal: str = ""
+
+
+@dataclass(frozen=True)
 class PaperEntry:
     """A table or a figure of a paper.
 
@@ -322,6 +343,10 @@ class PaperEntry:
         Tables, selected as `plots` are; without one, tables follow the plots.
     held_equal : str
         What is the same for everything that the claims compare, and what is not.
+    thinned : str
+        What the experiments leave out of the paper's protocol; empty: nothing.
+    paper_protocol : PaperProtocol or None
+        The experiments without that; None: the same experiments.
     """
 
     name: str
@@ -336,6 +361,18 @@ class PaperEntry:
     layouts: Sequence[tuple[str, TableLayout]] = ()
     _: KW_ONLY
     held_equal: str
+    thinned: str = ""
+    paper_protocol: PaperProtocol | None = None
+
+    def with_protocol(self, protocol: Protocol) -> PaperEntry:
+        """Return the entry whose experiments follow this protocol."""
+        full = self.paper_protocol
+        if protocol == "quick" or full is None:
+            return self
+        return replace(
+            self, experiments=full.experiments, note=full.note or self.note,
+            held_equal=full.held_equal or self.held_equal, thinned="", paper_protocol=None,
+        )  # fmt: skip
 
     def evaluate_claims(self, cells: Cells) -> list[Claim]:
         """Return the claims about these cells, each with what was held equal."""
