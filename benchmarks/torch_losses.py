@@ -5,7 +5,7 @@
 Peers are allRank and sentence-transformers, where they are installed.  Losses of allRank read
 padded scores, as ours do.  Those of sentence-transformers read texts: theirs and ours (through
 `CrossEncoderLoss`) get a model that returns stored scores, so that the loss and the handling of
-lists remain.
+lists remain.  allRank imports torchvision and pkg_resources, which its losses do not use.
 
 Held equal: the same scores and labels (five grades, no padding) in float32, one thread on the CPU.
 All jobs run in turn, round after round; times are medians of the rounds.  Definitions differ:

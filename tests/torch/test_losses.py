@@ -223,3 +223,21 @@ def test_modules_print_their_parameters_and_have_no_state() -> None:
     assert repr(loss) == "FocusedNetLoss(k=5, reduction='mean', check=None, beta=0.25)"
     assert loss.state_dict() == {}
     assert fp.torch.ListMLELoss().to(torch.float64).state_dict() == {}
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("case", FEW)
+def test_values_and_gradients_on_a_gpu(case: str) -> None:
+    generator = torch.Generator().manual_seed(0)
+    scores = torch.randn(8, 20, generator=generator)
+    labels = torch.randint(0, 4, (8, 20), generator=generator).float()
+    mask = torch.rand(8, 20, generator=generator) < 0.8
+    results = []
+    for device in ("cpu", "cuda"):
+        leaf = scores.to(device).requires_grad_()
+        value = module(case)(leaf, labels.to(device), mask.to(device))
+        value.backward()
+        results.append((value.detach().cpu(), leaf.grad.cpu()))
+    (value, gradient), (gpu_value, gpu_gradient) = results
+    torch.testing.assert_close(gpu_value, value, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(gpu_gradient, gradient, rtol=1e-5, atol=1e-6)

@@ -82,7 +82,7 @@ def _permutations(
     dtype = lists.scores.dtype
     columns = exists.shape[-1]
     count = exists.sum(-1) * strict  # documents of the permutations
-    reach, entropy, span = (table.to(dtype)[count] for table in tables)
+    reach, entropy, span = (table.to(count.device, dtype)[count] for table in tables)
     reach = reach[:, : 1 << columns]
     factor = torch.where(span > 0, 1 / span.clamp(min=MIN_SPAN[dtype]), 0.0)
     raw = lists.scores.gather(-1, top.index).masked_fill(~exists, -math.inf)
