@@ -234,7 +234,7 @@ def test_values_and_gradients_on_a_gpu(case: str) -> None:
     mask = torch.rand(8, 20, generator=generator) < 0.8
     results = []
     for device in ("cpu", "cuda"):
-        leaf = scores.to(device).requires_grad_()
+        leaf = scores.detach().clone().to(device).requires_grad_()
         value = module(case)(leaf, labels.to(device), mask.to(device))
         value.backward()
         results.append((value.detach().cpu(), leaf.grad.cpu()))
