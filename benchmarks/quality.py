@@ -47,7 +47,7 @@ def ours(ranker: fp.Ranker) -> System:
     def scores(fold: Fold, seed: int) -> Scores:
         from sklearn.base import clone
 
-        unfitted = clone(ranker).set_params(seed=seed, threads=THREADS, patience=PATIENCE)
+        unfitted = clone(ranker).set_params(seed=seed, threads=THREADS)  # patience: 50 trees
         return unfitted.fit(fold.train, valid=fold.valid).predict(fold.test)
 
     return scores

@@ -116,6 +116,14 @@ def test_the_best_number_of_trees_is_that_of_the_average() -> None:
     assert len(fitted.model_.forest("model").trees) == 4 * fitted.best_iteration_
 
 
+@pytest.mark.parametrize(("forests", "iterations"), [(1, 50), (4, 13), (60, 1)])
+def test_the_default_patience_counts_trees(forests: int, iterations: int) -> None:
+    equal = fp.Dataset.from_arrays(-X, np.zeros(len(X)), QID)  # no ranking of it is better
+    text = f"trees(count=100, leaves=4, min_docs=5, forests={forests})"
+    fitted = fp.ListNet(scorer=text).fit(X, Y, qid=QID, valid=equal)
+    assert fitted.n_iter_ == 1 + iterations
+
+
 @pytest.mark.parametrize("option", ["forests=2", "noise=0.1", "query_fraction=0.5"])
 def test_lambdarank_of_lightgbm_refuses_noise_and_forests(option: str) -> None:
     with pytest.raises(DataError, match=r"one forest, no noise and all queries; .*LambdaRank"):

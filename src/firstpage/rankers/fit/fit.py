@@ -211,7 +211,9 @@ def fit_trees(request: FitRequest, trees: Trees, growth: Growth) -> FitResult:
     constant = request.warn_if_constant()
     boosters: list[Booster] = []
     scores: list[Floats | None] = []
-    watcher = request.watcher(lambda params, X: scores[0], path=True)
+    watcher = request.watcher(
+        lambda params, X: scores[0], path=True, trees_per_iteration=trees.forests
+    )
 
     def grown(number: int, booster: Booster, valid: Floats | None) -> bool:
         boosters[:], scores[:] = [booster], [valid]

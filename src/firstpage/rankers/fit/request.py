@@ -63,13 +63,14 @@ class FitRequest:
             warnings.warn(NOTHING_LEARNED, FirstpageWarning, stacklevel=5)
         return constant
 
-    def watcher(self, score: Score, path: bool) -> Watcher:
+    def watcher(self, score: Score, path: bool, trees_per_iteration: int = 1) -> Watcher:
         """Return the watcher, to be called after each iteration.
 
-        With `path`, the best iteration is kept even without `patience`.
+        With `path`, the best iteration is kept even without `patience`.  The default patience
+        counts trees, of which an iteration may grow several.
         """
         keep_best = self.valid is not None and (path or self.patience is not None)
-        patience = self.patience or DEFAULT_PATIENCE
+        patience = self.patience or -(-DEFAULT_PATIENCE // trees_per_iteration)
         return Watcher(
             self.measure, self.valid, score, keep_best, patience, self.progress, self.verbose,
             valid_pairs=self.valid_pairs,
