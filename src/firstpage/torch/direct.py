@@ -66,7 +66,6 @@ def list_gains(measure: Measure, lists: Lists) -> Tensor:
         ideal = (best * table[:cutoff]).sum(-1, keepdim=True)
         return torch.where(ideal > 0, gains / torch.where(ideal > 0, ideal, 1.0), 0.0)
     assert isinstance(measure, (P, Recall, RBP))
-    assert isinstance(measure, (P, Recall, RBP))
     level = measure._level(DEFAULT)
     gains = (lists.key >= level).to(labels.dtype)
     if type(measure) is Recall:
