@@ -15,6 +15,11 @@ from tests.docs.examples import FROM_NOTHING, page_folder, write_examples
 from tests.docs.pages import ROOT, blocks, outcomes, unknown_options
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+NEED_TORCH = ("torch.md",)
+RUN_PAGES = [
+    pytest.param(page, marks=pytest.mark.torch if page.name in NEED_TORCH else (), id=page.name)
+    for page in PAGES
+]
 
 
 @pytest.fixture(scope="session")
@@ -23,7 +28,7 @@ def examples(once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", RUN_PAGES)
 def test_blocks_do_what_the_page_shows(page: Path, examples: Path, tmp_path: Path) -> None:
     if page.name not in FROM_NOTHING:
         shutil.copytree(examples, tmp_path, dirs_exist_ok=True)
