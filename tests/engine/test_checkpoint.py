@@ -73,7 +73,10 @@ def test_an_interrupted_fit_resumes(name: str, where: str, shards, tmp_path: Pat
     [
         "ListNet(solver='gd(max_iter=20, rate=5)')",
         "PLRank(samples=2, solver='adam(rate=0.3, max_iter=20, whiten=true)')",
-        "ListNet(scorer='mlp(hidden=3)', solver='adam(rate=0.1, max_iter=20)')",
+        pytest.param(
+            "ListNet(scorer='mlp(hidden=3)', solver='adam(rate=0.1, max_iter=20)')",
+            marks=pytest.mark.torch,
+        ),
     ],
 )
 def test_the_best_iteration_is_restored(tmp_path: Path, name: str) -> None:

@@ -150,10 +150,17 @@ def test_impute_fills_before_anything_is_scaled(
     assert (
         fp.load(tmp_path / "model.json").predict(train).tolist() == ranker.predict(train).tolist()
     )
-    network = fp.ListNet(scorer="mlp(hidden=4)", impute=impute, normalize=normalize)
-    assert np.isfinite(network.fit(train).predict(train)).all()
     stumps = fp.RankBoost(impute=impute, normalize=normalize).fit(train)
     assert np.isfinite(stumps.predict(train)).all()
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("impute", ["median", -2.5])
+@pytest.mark.parametrize("normalize", [None, "minmax", "global standard"])
+def test_networks_take_imputed_values(impute: str | float, normalize: str | None) -> None:
+    train = numbers_only(data())
+    network = fp.ListNet(scorer="mlp(hidden=4)", impute=impute, normalize=normalize)
+    assert np.isfinite(network.fit(train).predict(train)).all()
 
 
 def test_impute_over_shards(tmp_path: Path) -> None:
@@ -353,7 +360,9 @@ def test_exported_trees_score_missing_values(library: str, normalize: str | None
     assert "model.json" in fp.export(complete, "solr").files
 
 
-@pytest.mark.parametrize("scorer", ["linear", "mlp(hidden=4)"])
+@pytest.mark.parametrize(
+    "scorer", ["linear", pytest.param("mlp(hidden=4)", marks=pytest.mark.torch)]
+)
 @pytest.mark.parametrize("normalize", [None, "minmax", "global standard"])
 def test_exports_fill_missing_values(scorer: str, normalize: str | None) -> None:
     runtime = pytest.importorskip("onnxruntime")
