@@ -21,7 +21,7 @@ from firstpage.losses.registry import loss as create_loss
 from firstpage.rankers.composed import Composed, check_no_k
 from firstpage.rankers.fit.fit import fit_least_squares
 from firstpage.rankers.fit.request import FitRequest, FitResult
-from firstpage.registry import check_number
+from firstpage.registry import check_number, parameter_names
 from firstpage.scorers.linear import MAX_COVARIANCE_FEATURES, LinearScoring
 from firstpage.scorers.registry import scorer
 from firstpage.solvers.registry import solver
@@ -403,16 +403,17 @@ class LossRanker(Smooth):
     loss: Any = "PlackettLuce"
 
     def _loss(self) -> Loss:
-        created = create_loss(self.loss)
-        own_k = self.k is not None and getattr(created, "k", 0) is None
-        return replace(cast(Any, created), k=self.k) if own_k else created
+        created: Any = create_loss(self.loss)
+        if self.k is None:
+            return cast(Loss, created)
+        if "k" not in parameter_names(type(created)):
+            raise DataError(f"the loss {created} has no parameter k; leave k out.")
+        return cast(Loss, replace(created, k=self.k) if created.k is None else created)
 
     def _learn(self, request: FitRequest) -> FitResult:
         loss = self._loss()
         if isinstance(loss, FunctionLoss):
             warnings.warn(FUNCTION.format(loss), FirstpageWarning, stacklevel=4)
-        if self.k is not None and getattr(loss, "k", None) is None:
-            raise DataError(f"the loss {loss} has no parameter k; leave k out.")
         return super()._learn(request)
 
     def _check_parameters(self) -> None:
