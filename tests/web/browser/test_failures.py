@@ -19,6 +19,12 @@ def open_judging_page(live: Live) -> tuple[Page, int]:
     return page, task
 
 
+def go_offline(page: Page) -> None:
+    """Take a page offline, and wait until it knows: on a busy machine a key may come first."""
+    page.context.set_offline(True)
+    page.wait_for_function("() => !navigator.onLine")
+
+
 def leave_offline(page: Page) -> None:
     """Close a page that is offline, which sends nothing more: leaving it may take it online first."""
     page.evaluate("() => { window.fetch = () => new Promise(() => {}); }")
@@ -150,7 +156,7 @@ def test_a_double_click_answers_once(live: Live) -> None:
 
 def test_network_failures_lose_no_answer(live: Live) -> None:
     page, task = open_judging_page(live)
-    page.context.set_offline(True)
+    go_offline(page)
     page.keyboard.press("ArrowLeft")
     expect(page.locator("#status")).to_have_text("Not saved yet")
     expect(page.locator("#notice")).to_contain_text("Your answer is saved")
@@ -185,7 +191,7 @@ def test_a_document_that_failed_to_load_is_requested_again(live: Live) -> None:
 def test_an_outdated_stored_answer_is_dropped_with_a_message(live: Live) -> None:
     """The question was answered elsewhere in the meantime."""
     page, task = open_judging_page(live)
-    page.context.set_offline(True)
+    go_offline(page)
     page.keyboard.press("ArrowLeft")
     expect(page.locator("#status")).to_have_text("Not saved yet")
     leave_offline(page)
@@ -218,7 +224,7 @@ def test_a_lost_response_does_not_record_an_answer_twice(live: Live) -> None:
 
 def test_an_unsent_answer_of_a_closed_tab_is_sent_later(live: Live) -> None:
     page, task = open_judging_page(live)
-    page.context.set_offline(True)
+    go_offline(page)
     page.keyboard.press("ArrowRight")
     expect(page.locator("#status")).to_have_text("Not saved yet")
     leave_offline(page)
@@ -231,7 +237,7 @@ def test_an_unsent_answer_of_a_closed_tab_is_sent_later(live: Live) -> None:
 
 def test_a_refused_answer_of_a_closed_tab_is_reported_on_any_page(live: Live) -> None:
     page, task = open_judging_page(live)
-    page.context.set_offline(True)
+    go_offline(page)
     page.keyboard.press("ArrowRight")
     expect(page.locator("#status")).to_have_text("Not saved yet")
     leave_offline(page)

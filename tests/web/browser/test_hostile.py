@@ -84,7 +84,7 @@ def open_hostile_task(live: Live, attacker_url: str) -> tuple[int, Page]:
     for name in ("send", "out", "link", "plain", "self", "js"):
         element = frame.locator(f"#{name}")
         if element.count():
-            element.click(timeout=2000)
+            element.click()
     page.wait_for_timeout(400)
     return task, page
 
