@@ -131,8 +131,8 @@ def read_data_or_shards(path: Path, **read_options: Any) -> Dataset | Shards:
 
 def feature_options(categorical: Sequence[str] = (), position: str | None = None) -> dict[str, Any]:
     """Return the options of `read` about features that were given."""
-    given = {"categorical": list(categorical), "position": position}
-    return {name: value for name, value in given.items() if value}
+    values = {"categorical": list(categorical), "position": position}
+    return {name: value for name, value in values.items() if value}
 
 
 def note_files(folder: Path, names: Sequence[str]) -> None:
