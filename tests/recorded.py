@@ -32,7 +32,7 @@ from tests.dcglearn.reference import random_preferences
 from tests.interop.export.conftest import RANKERS as EXPORTED
 from tests.interop.export.conftest import ranker as exported
 from tests.labeling.reference import by_merit, play
-from tests.measures.test_family import CASES as MEASURES
+from tests.measures.test_family import CASES as MEASURE_CASES
 from tests.rankers.test_family import TEST, TRAIN, UNFITTED
 from tests.serving.conftest import RANKERS as SERVED
 from tests.serving.conftest import body, clients, dataset, write_model
@@ -48,6 +48,10 @@ def fits() -> Iterator[Entry]:
         for name in FITTED:
             if (value := getattr(fitted, name, None)) is not None:
                 yield f"fit/{ranker}/{name}", value
+
+
+# Weights for the short lists of the tests do not reach the end of the longer ones recorded here.
+MEASURES = [text for text in MEASURE_CASES if not text.startswith("WKT(weights") or "@" in text]
 
 
 def measures() -> Iterator[Entry]:
