@@ -1,11 +1,13 @@
 """Latency of the labeling server under load: simulated assessors over real HTTP, on loopback.
 
     python benchmarks/label.py                     # 50 assessors, a minute, both databases
-    python benchmarks/label.py --assessors 200 --minutes 5
+    python benchmarks/label.py --assessors 200 --minutes 5 --workers 2
 
-Each assessor answers every two seconds (50 documents, k = 10).  The clients run in a process of
-their own.  At the end, every acknowledged answer must be in the log exactly once, and every log
-must replay.
+Each assessor answers every two seconds (50 documents, k = 10), by the requests that the judging
+page makes in Chromium, which tests/web/browser/test_judging.py counts: one per answer, whose reply
+has the next question and those of its documents that the page does not have yet.  The clients run
+in a process of their own.  At the end, every acknowledged answer must be in the log exactly once,
+and every log must replay.
 
 Held equal: both databases have the same assessors, tasks, schedule and machine.
 """
@@ -84,22 +86,26 @@ class LoadTest:
         due = time.perf_counter() + rng.uniform(0, PAUSE)
         for task in worker["tasks"]:
             await asyncio.sleep(max(0.0, due - time.perf_counter()))
-            state = await self.timed(connection, self.opens, "GET", f"/api/v1/tasks/{task}")
+            path, known = f"/api/v1/tasks/{task}?contents=true", set()
+            state = await self.timed(connection, self.opens, "GET", path)
             while state is not None and state["question"] is not None:
                 due = max(due + PAUSE, time.perf_counter())
                 if due > end:
                     return
                 await asyncio.sleep(due - time.perf_counter())
-                state = await self.answer(connection, state)
+                state = await self.answer(connection, state, known)
 
-    async def answer(self, connection: Connection, state: dict[str, Any]) -> dict[str, Any] | None:
+    async def answer(
+        self, connection: Connection, state: dict[str, Any], known: set[int]
+    ) -> dict[str, Any] | None:
         """Answer a question; return the next state of the task, or None after an error."""
+        known.update(int(url.rpartition("/")[2]) for url in state["documents"] or ())
         question, key = state["question"], uuid4().hex
         left, right = question["left"]["key"], question["right"]["key"]
         body = {
             "seq": state["seq"], "key": key, "left": left, "right": right,
             "outcome": 1 if left < right else -1,
-            "spans": [{"kind": "active", "ms": 1900}],
+            "spans": [{"kind": "active", "ms": 1900}], "known": sorted(known),
         }  # fmt: skip
         path = f"/api/v1/tasks/{state['task']}/answers"
         next_state = await self.timed(connection, self.answers, "POST", path, body)
@@ -135,29 +141,42 @@ def client() -> None:
     )  # fmt: skip
 
 
-def measure(where: str, assessors: int, minutes: float, strategy: str) -> dict[str, Any]:
+def cpu_seconds(process: int) -> float:
+    """Return the CPU time that a process and its children have used so far."""
+    import psutil
+
+    parent = psutil.Process(process)
+    times = [p.cpu_times() for p in (parent, *parent.children(recursive=True))]
+    return sum(t.user + t.system for t in times)
+
+
+def measure(
+    where: str, assessors: int, minutes: float, strategy: str, workers: int
+) -> dict[str, Any]:
     """Return the results of one run on one database."""
     from tests.web.load import Server, Tally, prepare, verify_store
 
     queries = int(minutes * 60 / PAUSE / 60) + 3  # a query takes at least 60 answers
-    workers = prepare(where, assessors, queries, strategy=strategy)
-    server = Server(where)
+    clients = prepare(where, assessors, queries, strategy=strategy)
+    server = Server(where, options=("--workers", str(workers)) if workers > 1 else ())
     server.start()
-    warmup = workers[0].client(server.address)
-    warmup.get(f"/api/v1/tasks/{workers[0].tasks[0]}")  # loads the strategy
+    warmup = clients[0].client(server.address)
+    warmup.get(f"/api/v1/tasks/{clients[0].tasks[0]}")  # loads the strategy
     settings = {
-        "seconds": minutes * 60, "port": server.port, "workers": [asdict(w) for w in workers],
+        "seconds": minutes * 60, "port": server.port, "workers": [asdict(c) for c in clients],
     }  # fmt: skip
+    before = cpu_seconds(server.process.pid)
     try:
         completed = subprocess.run(
             [sys.executable, __file__, "--client"], input=json.dumps(settings).encode(),
             stdout=subprocess.PIPE, check=True, timeout=minutes * 60 + 120,
         )  # fmt: skip
+        spent = cpu_seconds(server.process.pid) - before
     finally:
         server.stop()
     results = json.loads(completed.stdout)
     tally = Tally([tuple(a) for a in results["acknowledged"]], results["errors"])
-    return {**results, **verify_store(where, tally), "seconds": minutes * 60}
+    return {**results, **verify_store(where, tally), "seconds": minutes * 60, "cpu": spent}
 
 
 @contextmanager
@@ -182,8 +201,8 @@ def table_row(kind: str, results: dict[str, Any]) -> list[str]:
     percentiles = [times[min(last, int(len(times) * quantile))] for quantile in (0.5, 0.95, 0.99)]
     return [
         kind, str(len(times)), f"{len(times) / results['seconds']:.1f}", *map(seconds, percentiles),
-        seconds(times[-1]), str(len(results["errors"])), str(results["kept"]),
-        str(len(results["problems"])),
+        seconds(times[-1]), seconds(results["cpu"] / len(times)), str(len(results["errors"])),
+        str(results["kept"]), str(len(results["problems"])),
     ]  # fmt: skip
 
 
@@ -191,6 +210,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--assessors", type=int, default=50)
     parser.add_argument("--minutes", type=float, default=1.0)
+    parser.add_argument("--workers", type=int, default=1, help="server processes")
     parser.add_argument("--strategy", default=None)
     parser.add_argument("--database", choices=["sqlite", "postgres", "both"], default="both")
     parser.add_argument("--client", action="store_true", help=argparse.SUPPRESS)
@@ -207,14 +227,14 @@ def main() -> None:
             if where is None:
                 print("PostgreSQL is not installed, and not measured.")
                 continue
-            results = measure(where, options.assessors, options.minutes, strategy)
+            results = measure(where, options.assessors, options.minutes, strategy, options.workers)
         rows.append(table_row(kind, results))
         problems += [f"{kind}: {p}" for p in results["problems"]]
-    head = ["database", "answers", "per second", "p50", "p95", "p99", "maximum", "errors", "stored",
-            "lost or duplicated"]  # fmt: skip
+    head = ["database", "answers", "per second", "p50", "p95", "p99", "maximum",
+            "server CPU per answer", "errors", "stored", "lost or duplicated"]  # fmt: skip
     title = (
         f"{options.assessors} assessors, an answer every {PAUSE:.0f} s, {options.minutes:g} min, "
-        f"{strategy}"
+        f"{strategy}, {options.workers} server process{'es' if options.workers > 1 else ''}"
     )
     show(title, head, rows, versions("fastapi", "sqlalchemy", "uvicorn"))
     for problem in problems[:20]:

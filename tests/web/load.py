@@ -86,6 +86,7 @@ class Server:
 
     location: str
     port: int = 0
+    options: tuple[str, ...] = ()
     process: subprocess.Popen[bytes] | None = None
     starts: int = 0
 
@@ -101,7 +102,15 @@ class Server:
 
     def start(self, patience: float = 60.0) -> None:
         """Start the server, and wait until it answers."""
-        command = [sys.executable, "-m", "firstpage", "label", "serve", self.location]
+        command = [
+            sys.executable,
+            "-m",
+            "firstpage",
+            "label",
+            "serve",
+            self.location,
+            *self.options,
+        ]
         path = os.pathsep.join([str(SOURCE), os.environ.get("PYTHONPATH", "")])
         self.process = subprocess.Popen(
             [*command, "--port", str(self.port)], stdout=subprocess.DEVNULL,

@@ -1,52 +1,26 @@
-"""Documents in separate frames.  They are untrusted: they must not run code or send requests.
-
-The content security policy allows no scripts, no forms and no requests except for stored images;
-links and other loads that the policy does not cover are removed.
-"""
+"""Routes of documents: pages of their own, their images, and the empty frame for their content."""
 
 from __future__ import annotations
-
-import re
-from html import escape
-from typing import Any
 
 from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import HTMLResponse
 from sqlalchemy import RowMapping
 
 from firstpage.web.api.bodies import Id
-from firstpage.web.sanitize import plain_text, sanitize_document, too_complex
+from firstpage.web.document_html import EMPTY_PAGE, EMPTY_URL, HEADERS, page_of
 from firstpage.web.security import CurrentPerson, store_of
 from firstpage.web.store import projects, tasks, texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.people import Person
 
-POLICY = (
-    "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; "
-    "sandbox allow-same-origin; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
-)
-HEADERS = {
-    "content-security-policy": POLICY,
-    "cache-control": "no-store",  # so that the browser keeps nothing after signing out
-    "x-frame-options": "SAMEORIGIN",
-}
-STYLE = (  # HTML keeps its own style; other kinds use the colors of the pages
-    ":root{color-scheme:light dark}body{overflow-wrap:anywhere}img{max-width:100%;height:auto}"
-    ".html body{font:1rem/1.5 system-ui,sans-serif;margin:1rem}"
-    ".own body{font:1.05rem/1.6 -apple-system,'Segoe UI',Roboto,'Noto Sans','Liberation Sans',"
-    "system-ui,sans-serif;margin:1.1rem 1.3rem;max-width:68ch;"
-    "background:light-dark(#fffdfa,#1c2226);color:light-dark(#1e2428,#e9e6df)}"
-    ".own h1{font-size:1.3rem;line-height:1.3;margin:0 0 .8rem}"
-    ".own p{margin:0 0 1em}.own p img{border-radius:.5rem;max-height:60vh}"
-    ".own dl{display:grid;grid-template-columns:auto 1fr;gap:.35rem 1.2rem;margin:1rem 0}"
-    ".own dt{color:light-dark(#56606a,#a9b1b8)}.own dd{margin:0}"
-    ".own ol{padding-inline-start:1.6rem}.own li{margin-block-end:.9rem}"
-    ".own li::marker{color:light-dark(#56606a,#a9b1b8)}"
-)
-TOO_COMPLEX = (
-    "<p><em>This page is too large or too deeply nested to show; this is its text.</em></p>"
-)
+CACHED = {**HEADERS, "cache-control": "private, max-age=31536000, immutable"}
 router = APIRouter(include_in_schema=False)
+
+
+@router.get(EMPTY_URL)
+async def empty_frame() -> HTMLResponse:
+    """Return the page into which the judging page puts documents."""
+    return HTMLResponse(EMPTY_PAGE, headers=CACHED)
 
 
 @router.get("/documents/{document}")
@@ -54,7 +28,7 @@ def frame(request: Request, document: Id, person: CurrentPerson) -> HTMLResponse
     """Return a document as a page of its own."""
     with store_of(request).read() as tx:
         row = _allowed(tx, document, person)
-    return HTMLResponse(_page(row), headers=HEADERS)
+    return HTMLResponse(page_of(row), headers=HEADERS)
 
 
 @router.get("/documents/{document}/image")
@@ -81,54 +55,3 @@ def _allowed(tx: Tx, document: int, person: Person) -> RowMapping:
         ):
             return row
     raise HTTPException(404, "There is no such document.")
-
-
-def _page(row: RowMapping) -> str:
-    title = escape(row["title"] or row["key"])
-    style = "html" if row["kind"] == "html" else "own"
-    return (
-        f'<!doctype html><html dir="auto" class="{style}"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{title}</title><style>{STYLE}</style></head><body>{_body(row)}</body></html>"
-    )
-
-
-def _body(row: RowMapping) -> str:
-    heading = f"<h1>{escape(row['title'])}</h1>" if row["title"] else ""
-    body = row["body"]
-    if row["kind"] == "html":
-        return (
-            heading + TOO_COMPLEX + _paragraphs(plain_text(body))
-            if too_complex(body)
-            else sanitize_document(body)
-        )
-    image = (
-        f'<p><img src="/documents/{row["id"]}/image" alt="{escape(row["title"])}"></p>'
-        if row["image"] else ""
-    )  # fmt: skip
-    fields = row["fields"] if isinstance(row["fields"], dict) else {}
-    if row["kind"] == "list":
-        return heading + _items(fields.get("items") or [])
-    pairs = "".join(
-        f"<dt>{escape(str(k))}</dt><dd>{escape(str(v))}</dd>" for k, v in fields.items()
-    )
-    return heading + image + _paragraphs(body) + (f"<dl>{pairs}</dl>" if pairs else "")
-
-
-def _items(items: list[Any]) -> str:
-    """Return the items of a list as an ordered list in HTML."""
-    rows = []
-    for item in items:
-        fields = item if isinstance(item, dict) else {"title": item}
-        lines = [f"<strong>{escape(str(fields.get('title', '')))}</strong>"]
-        lines += [escape(str(fields[name])) for name in ("url", "text") if fields.get(name)]
-        rows.append(f"<li>{'<br>'.join(lines)}</li>")
-    return f"<ol>{''.join(rows)}</ol>"
-
-
-def _paragraphs(text: str) -> str:
-    """Return the paragraphs of a text as HTML, each in its own direction, with line breaks."""
-    paragraphs = [p for p in re.split(r"\n\s*\n", text) if p.strip()]
-    return "".join(
-        f'<p dir="auto">{escape(p.strip(chr(10))).replace(chr(10), "<br>")}</p>' for p in paragraphs
-    )

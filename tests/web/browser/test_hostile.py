@@ -11,7 +11,7 @@ from unittest.mock import patch
 import pytest
 from playwright.sync_api import Page, expect
 
-from firstpage.web import frames
+from firstpage.web import document_html
 from firstpage.web.store.texts import DocumentRecord, QueryRecord
 from tests.web.browser.actions import answer, ready
 from tests.web.browser.live import Live
@@ -96,7 +96,7 @@ def test_hostile_documents_have_no_effect(
     """The sandbox and the policy of the frame suffice even without the sanitizer."""
     attacker_url, calls = attacker
     with (
-        nullcontext() if cleaning else patch.object(frames, "sanitize_document", lambda text: text)
+        nullcontext() if cleaning else patch.object(document_html, "sanitize_document", lambda text: text)
     ):
         task, page = open_hostile_task(live, attacker_url)
         expect(page.get_by_role("heading", name="hostile")).to_be_visible()

@@ -64,26 +64,22 @@ def test_a_document_that_stays_is_not_reloaded(live: Live) -> None:
     assert unchanged, "no document stayed, so the test checked nothing"
 
 
-def test_next_documents_are_preloaded(live: Live) -> None:
+def test_an_answer_takes_one_request(live: Live) -> None:
+    """The reply has the next question with its documents, each of which is sent once."""
     live.project(queries=1, documents=8)
-    task = live.task("books", "ada")
-    page = live.open(f"/tasks/{task}")
+    page = live.open(f"/tasks/{live.task('books', 'ada')}")
     ready(page)
-    for _ in range(3):
-        coming = page.request.get(f"{live.url}/api/v1/tasks/{task}/prefetch").json()["documents"]
-        assert coming
-        page.wait_for_function(
-            "urls => urls.every(u => document.querySelectorAll(`iframe[src='${u}']`).length === 2)",
-            arg=coming,
-        )
-        page.evaluate(
-            "Promise.all([...document.querySelectorAll('iframe')].map(f => f.ready))"
-            ".then(() => document.querySelectorAll('iframe').forEach(f => { f.loadedBefore = true }))"
-        )
+    requests: list[str] = []
+    sent: list[str] = []
+    page.on("request", lambda r: requests.append(r.url.rpartition("/")[2]))
+    page.on("response", lambda r: sent.extend(r.json()["documents"] or ()))
+    for _ in range(6):
         answer(page, "ArrowLeft")
-        assert page.evaluate(
-            "[...document.querySelectorAll('iframe:not(.hidden)')].map(f => f.loadedBefore)"
-        ) == [True, True]
+        shown = page.frame_locator("#left iframe:not(.hidden)")
+        expect(shown.locator("p").first).to_be_visible()
+    from_network = [name for name in requests if not name.startswith("frame-")]
+    assert from_network == ["answers"] * 6
+    assert len(sent) == len(set(sent)) > 0
 
 
 def test_marking_bad_documents_by_keyboard(live: Live) -> None:

@@ -55,7 +55,12 @@ class Span(Body):
     start: str | None = None
 
 
+KnownDocuments = Annotated[list[Number], Field(max_length=5000)]
+
+
 class AnswerBody(Body):
+    """An answer; the reply contains the next documents, except `known` ones, if that is given."""
+
     seq: Number
     key: Key
     left: Text
@@ -68,6 +73,7 @@ class AnswerBody(Body):
     shown_at: str | None = None
     answered_at: str | None = None
     spans: list[Span] = []
+    known: KnownDocuments | None = None
 
 
 class StepBody(Body):

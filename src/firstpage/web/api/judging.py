@@ -7,7 +7,7 @@ recorded with the answer, as `adjusted_times` of its event in the log.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
@@ -26,7 +26,7 @@ from firstpage.web.store.judging import SubmittedAnswer
 from firstpage.web.store.log import SPAN_KINDS, Timing
 from firstpage.web.store.logins import Login
 from firstpage.web.store.people import Person
-from firstpage.web.store.sessions import Conflict, NotFound, TaskState
+from firstpage.web.store.sessions import Conflict, NotFound, TaskState, with_contents
 
 MAX_SPAN_MS = 24 * 60 * 60 * 1000
 MAX_SPANS = 500
@@ -161,9 +161,12 @@ def next_choice(request: Request, member: Anyone) -> dict[str, Any]:
 
 
 @router.get("/tasks/{task}")
-def state(request: Request, task: bodies.Id, person: CurrentPerson) -> TaskState:
-    """Return the state of one's own task."""
-    return service_of(request).state(task, person)
+def state(
+    request: Request, task: bodies.Id, person: CurrentPerson, contents: bool = False
+) -> TaskState:
+    """Return the state of one's own task, with the contents of its documents if asked for."""
+    current = service_of(request).state(task, person)
+    return _with_contents(request, current, () if contents else None)
 
 
 @router.post("/tasks/{task}/answers", responses={409: {"description": "too late, or closed"}})
@@ -171,9 +174,10 @@ def answer(
     request: Request, task: bodies.Id, body: bodies.AnswerBody, login: Changing
 ) -> TaskState:
     """Answer the open question; the response follows once the answer is durable."""
-    return service_of(request).answer(
+    following = service_of(request).answer(
         task, login.person, submitted_answer(body, store_of(request).clock())
     )
+    return _with_contents(request, following, body.known)
 
 
 @router.post("/tasks/{task}/undo", responses={409: {"description": "nothing to undo"}})
@@ -273,6 +277,14 @@ def submitted_answer(body: bodies.AnswerBody, now: datetime) -> SubmittedAnswer:
         body.seq, body.key, body.left, body.right, body.outcome, tuple(body.bad), body.skipped,
         timing,
     )  # fmt: skip
+
+
+def _with_contents(request: Request, state: TaskState, known: Collection[int] | None) -> TaskState:
+    """Return the state with the contents of documents that the page does not know."""
+    if known is None or all(document.id in known for document in state.shown()):
+        return state
+    with store_of(request).read() as tx:
+        return with_contents(tx, state, set(known))
 
 
 def _led_task(request: Request, task: int, person: Person) -> None:

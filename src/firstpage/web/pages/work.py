@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from firstpage.web.api import judging
 from firstpage.web.api.bodies import MAX_INT, Id
+from firstpage.web.document_html import EMPTY_URL
 from firstpage.web.pages.rendering import PageRoute, redirect, render
 from firstpage.web.sanitize import render_markdown
 from firstpage.web.security import Anyone, CurrentPerson, service_of, store_of
@@ -175,7 +176,8 @@ def _judging_page(
         request, "judge.html", member=member, tool=state.tool, training=training,
         query_text=state.query.text, question=QUESTIONS[state.tool], which_is_bad=WHICH_IS_BAD,
         guidelines=_guidelines(member.project, (state.tool,), under=2),
-        guidelines_url=f"{start}/guidelines", back_url=start, previous=previous, **context,
+        guidelines_url=f"{start}/guidelines", back_url=start, previous=previous,
+        empty_frame=EMPTY_URL, **context,
     )  # fmt: skip
 
 

@@ -1,20 +1,21 @@
-// The documents.  Each side has a few frames: one is shown, others are preloaded.  A frame is never
-// moved or loaded twice, so a document that stays does not flash or lose its scroll position.
+// The documents.  Each side has a few frames, of which one is shown.  A frame is never moved or loaded
+// twice, so a document that stays does not flash or lose its scroll position.  A document whose content
+// came with its question is put into an empty frame, which the browser has cached; the frame's policy
+// and sandbox are those of a document's own page.
 
-const MAX_FRAMES = 6;
+const MAX_FRAMES = 8;
 const RETRY_DELAY = 1500; // milliseconds until a document that failed to load is requested again
 const SLACK = 4; // pixels by which a document may exceed its frame and still count as fully visible
 const CHECK_INTERVAL = 400; // milliseconds between checks for more below: images load late, frames grow
 
 export class Pane {
-  /** `adopt(document)` is called with every loaded document, to listen to its keys.
+  /** `contents` maps URLs to known contents, `emptyUrl` is the page of an empty frame.
+   * `adopt(document)` is called with every loaded document, to listen to its keys.
    * `cue` is shown while there is more of the document below its frame. */
-  constructor(root, label, cue, adopt) {
-    this.root = root;
-    this.label = label;
-    this.cue = cue;
-    this.adopt = adopt;
+  constructor({ root, label, cue, contents, emptyUrl, adopt }) {
+    Object.assign(this, { root, label, cue, contents, emptyUrl, adopt });
     this.frames = new Map();
+    this.spare = null; // an empty frame that is loaded already
     this.url = null;
     setInterval(() => this.mark(), CHECK_INTERVAL);
   }
@@ -60,6 +61,7 @@ export class Pane {
     this.#applyTheme(frame);
     this.root.removeAttribute("aria-busy");
     this.mark();
+    this.spare ??= this.#loaded(this.emptyUrl);
   }
 
   /** Loads documents that may come next, hidden. */
@@ -86,9 +88,26 @@ export class Pane {
     for (const frame of this.frames.values()) this.#applyTheme(frame);
   }
 
+  /** Returns the frame of a document: the present one, an empty one with its content, or its own page. */
   #frame(url) {
-    const cached = this.frames.get(url);
-    if (cached) return cached;
+    const present = this.frames.get(url);
+    if (present) return present;
+    const content = this.contents.get(url);
+    const frame = content ? this.#empty() : this.#loaded(url);
+    if (content) frame.ready = frame.ready.then(() => fill(frame.contentDocument, content));
+    frame.dataset.url = url;
+    this.frames.set(url, frame);
+    return frame;
+  }
+
+  #empty() {
+    const frame = this.spare ?? this.#loaded(this.emptyUrl);
+    this.spare = null;
+    return frame;
+  }
+
+  /** Returns a new hidden frame that loads a page. */
+  #loaded(url) {
     const frame = document.createElement("iframe");
     frame.setAttribute("sandbox", "allow-same-origin");
     frame.referrerPolicy = "no-referrer";
@@ -104,7 +123,6 @@ export class Pane {
     });
     this.#hide(frame, true);
     frame.src = url;
-    this.frames.set(url, frame);
     this.root.append(frame);
     return frame;
   }
@@ -142,4 +160,16 @@ export class Pane {
       this.frames.delete(url);
     }
   }
+}
+
+/** Puts a content into an empty document; resolves when its images are loaded, or cannot be. */
+function fill(doc, { style, body }) {
+  doc.documentElement.className = style;
+  doc.body.innerHTML = body;
+  const loading = [...doc.images].filter((image) => !image.complete);
+  const settled = (image) =>
+    new Promise((resolve) => {
+      for (const kind of ["load", "error"]) image.addEventListener(kind, resolve, { once: true });
+    });
+  return Promise.all(loading.map(settled));
 }

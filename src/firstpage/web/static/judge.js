@@ -19,6 +19,7 @@ const POINTER_EVENTS = ["pointerenter", "pointermove", "pointerdown", "wheel"];
 const MIN_ABSENCE = 5000; // milliseconds that the tab must be hidden to count as an absence
 
 const timer = new Timer();
+const contents = new Map(); // of the documents that this page has received, by URL
 const panes = { left: pane("left") };
 if (page.tool !== "grades") panes.right = pane("right");
 const reading = new Reading(Object.values(panes), scrollEnded);
@@ -32,10 +33,12 @@ let hiddenAt = null;
 /** Creates the pane of a side, whose document forwards its events to the page. */
 function pane(side) {
   const box = document.querySelector(`[data-pane='${side}']`);
-  const created = new Pane(document.querySelector(`#${side}`), page[side], box.querySelector(".below"), (doc) => {
+  const adopt = (doc) => {
     listenInside(doc, press, input);
     for (const kind of POINTER_EVENTS) doc.addEventListener(kind, () => reading.use(created), { passive: true });
-  });
+  };
+  const root = document.querySelector(`#${side}`);
+  const created = new Pane({ root, label: page[side], cue: box.querySelector(".below"), contents, emptyUrl: page.frame, adopt });
   for (const kind of POINTER_EVENTS) box.addEventListener(kind, () => reading.use(created), { passive: true });
   return created;
 }
@@ -61,6 +64,7 @@ function setMode(name) {
 /** Shows a state from the server. */
 async function open(next) {
   state = next;
+  for (const [url, content] of Object.entries(next.documents ?? {})) contents.set(url, content);
   if (next.done) return finish();
   if (next.question && next.tool !== page.tool) return location.reload(); // practice may change tools
   if (!next.question) return closed(next);
@@ -82,10 +86,10 @@ async function open(next) {
   timer.start();
   if (document.body.classList.contains("paused")) timer.pause(); // pause was pressed while the answer was saved
   if (next.message) view.notice(next.message);
-  prefetch(next.seq);
+  if (Object.values(panes).some((pane) => pane.document?.images.length)) prefetch(next.seq);
 }
 
-/** Preloads the documents that may come next, on both sides. */
+/** Preloads the documents that may come next, on both sides, where their images would take time. */
 async function prefetch(seq) {
   if (training) return;
   try {
@@ -145,11 +149,15 @@ async function refused(error) {
     return;
   }
   const before = state;
-  await open(error.body?.state ?? (await get(page.api)));
+  await open(error.body?.state ?? (await get(`${page.api}?contents=true`)));
   view.status("");
   const unsent = comments.same(before, state) ? "" : comments.of(before);
   const reason = error.status === 422 ? `Not saved: reload the page, then answer again. (${error.message})` : error.message;
   view.notice(unsent ? `${reason} Your comment on the previous question was not sent: “${unsent}”` : reason);
+}
+
+function documentId(url) {
+  return Number(url.slice(url.lastIndexOf("/") + 1));
 }
 
 function judge(answer, extra = {}) {
@@ -167,6 +175,7 @@ function judge(answer, extra = {}) {
     shown_at: shownAt,
     answered_at: new Date().toISOString(),
     spans: timer.take({ stop: true }),
+    known: training ? null : Array.from(contents.keys(), documentId),
     ...extra,
   };
   return send(entry(page.task, answers, body), "Saved", answer.side);
@@ -322,7 +331,7 @@ async function start() {
   view.status("");
   for (let tries = 1; ; tries += 1) {
     try {
-      const first = await get(page.api);
+      const first = await get(`${page.api}?contents=true`);
       if (first.question && "first" in page) await dialogs.introduce();
       await open(first);
       if (page.previous) view.status("Saved", "good");

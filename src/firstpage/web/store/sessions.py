@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import RowMapping
 
 from firstpage.errors import FirstpageError
 from firstpage.labeling.session.session import Gold, Session, ShownQuestion
+from firstpage.web.document_html import DocumentContent, content_of
 from firstpage.web.store import log, projects, tasks, texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.options import Options
@@ -36,6 +37,7 @@ class Conflict(FirstpageError):
 class ShownDocument:
     """A document to show: the URL of its frame, and the fields of a card or the items of a list."""
 
+    id: int
     key: str
     title: str
     kind: str
@@ -65,7 +67,8 @@ class TaskState:
     """The state of a task: its open question and its progress.
 
     `judgments` is the number of current judgments, `remaining` the estimated range of the number
-    of questions still to come.
+    of questions still to come.  `documents` has the contents of the question's documents by URL,
+    for a page that asked for them.
     """
 
     task: int
@@ -80,6 +83,23 @@ class TaskState:
     can_undo: bool
     options: dict[str, Any]
     message: str | None = None
+    documents: dict[str, DocumentContent] | None = None
+
+    def shown(self) -> list[ShownDocument]:
+        """Return the documents of the open question."""
+        question = self.question
+        return [] if question is None else [d for d in (question.left, question.right) if d]
+
+
+def with_contents(tx: Tx, state: TaskState, known: Collection[int] = ()) -> TaskState:
+    """Return the state with the contents of its documents, except those with `known` ids."""
+    contents = {}
+    for shown in state.shown():
+        if shown.id not in known:
+            row = texts.document(tx, shown.id)
+            if row is not None:
+                contents[shown.url] = content_of(row)
+    return replace(state, documents=contents)
 
 
 def shown_document(row: RowMapping | Mapping[str, Any], rtl: bool | None = None) -> ShownDocument:
@@ -89,7 +109,7 @@ def shown_document(row: RowMapping | Mapping[str, Any], rtl: bool | None = None)
     ungraded = [without_grade(item) for item in items] if isinstance(items, list) else None
     direction = None if rtl is None else ("rtl" if rtl else "ltr")
     return ShownDocument(
-        row["key"], row["title"], row["kind"], f"/documents/{row['id']}", direction,
+        row["id"], row["key"], row["title"], row["kind"], f"/documents/{row['id']}", direction,
         fields if row["kind"] == "card" else None, ungraded,
     )  # fmt: skip
 
