@@ -46,6 +46,7 @@ def create_app(store: Store, settings: ServeSettings | None = None) -> FastAPI:
         description="Judge documents per query, measure agreement, and export the labels.",
     )  # fmt: skip
     attach(app, store, settings)
+    app.include_router(judging.task_router, prefix=API)  # first, as routes are tried in order
     for module in (accounts, judging, projects, team, assignment, analysis, admin):
         app.include_router(module.router, prefix=API)
     app.include_router(frames.router)

@@ -96,7 +96,9 @@ def test_hostile_documents_have_no_effect(
     """The sandbox and the policy of the frame suffice even without the sanitizer."""
     attacker_url, calls = attacker
     with (
-        nullcontext() if cleaning else patch.object(document_html, "sanitize_document", lambda text: text)
+        nullcontext()
+        if cleaning
+        else patch.object(document_html, "sanitize_document", lambda text: text)
     ):
         task, page = open_hostile_task(live, attacker_url)
         expect(page.get_by_role("heading", name="hostile")).to_be_visible()

@@ -19,6 +19,7 @@ from firstpage.web.admission import AdmissionRoute
 from firstpage.web.analysis.choosing import Choice, choose_next_task
 from firstpage.web.api import bodies
 from firstpage.web.api.bodies import AnswerBody, Span
+from firstpage.web.api.task_route import TaskRoute
 from firstpage.web.security import Anyone, CurrentPerson, csrf_header, service_of, store_of
 from firstpage.web.store import projects, tasks, training
 from firstpage.web.store.connect import iso
@@ -122,6 +123,7 @@ def _parsed(text: str | None) -> datetime | None:
 
 
 router = APIRouter(tags=["judging"], route_class=AdmissionRoute)
+task_router = APIRouter(tags=["judging"], route_class=TaskRoute)
 Changing = Annotated[Login, Depends(csrf_header)]
 
 
@@ -169,7 +171,7 @@ def state(
     return _with_contents(request, current, () if contents else None)
 
 
-@router.post("/tasks/{task}/answers", responses={409: {"description": "too late, or closed"}})
+@task_router.post("/tasks/{task}/answers", responses={409: {"description": "too late, or closed"}})
 def answer(
     request: Request, task: bodies.Id, body: bodies.AnswerBody, login: Changing
 ) -> TaskState:
@@ -180,13 +182,13 @@ def answer(
     return _with_contents(request, following, body.known)
 
 
-@router.post("/tasks/{task}/undo", responses={409: {"description": "nothing to undo"}})
+@task_router.post("/tasks/{task}/undo", responses={409: {"description": "nothing to undo"}})
 def undo(request: Request, task: bodies.Id, body: bodies.StepBody, login: Changing) -> TaskState:
     """Undo the last judgment."""
     return service_of(request).undo(task, login.person, body.seq, body.key)
 
 
-@router.post("/tasks/{task}/revise", responses={409: {"description": "too late"}})
+@task_router.post("/tasks/{task}/revise", responses={409: {"description": "too late"}})
 def revise(
     request: Request, task: bodies.Id, body: bodies.ReviseBody, login: Changing
 ) -> TaskState:

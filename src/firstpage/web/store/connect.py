@@ -117,6 +117,7 @@ class Store:
         self.clock = clock
         self.sqlite = self.url.get_backend_name() == "sqlite"
         self._writing = threading.Lock()  # fairer than SQLite's polling
+        self._held = threading.local()  # the connection of `holding_connection`, per thread
         self.engine = _engine(self.url)
 
     @contextmanager
@@ -136,13 +137,30 @@ class Store:
                 yield Tx(connection, self.clock)
             return
         with self._single_writer(), self._connected() as connection:
-            writer = connection.execution_options(firstpage_writes=True)
-            with _begin_writing(writer):
-                yield Tx(writer, self.clock)
+            connection.execution_options(firstpage_writes=True)
+            try:
+                with _begin_writing(connection):
+                    yield Tx(connection, self.clock)
+            finally:
+                connection.execution_options(firstpage_writes=False)
+
+    @contextmanager
+    def holding_connection(self) -> Iterator[None]:
+        """Use one connection for all transactions of this thread in the block."""
+        with self._connected() as connection:
+            self._held.connection = connection
+            try:
+                yield
+            finally:
+                self._held.connection = None
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
         """Yield a connection of the pool; raise `Busy` after waiting too long for one."""
+        held = getattr(self._held, "connection", None)
+        if held is not None and not held.in_transaction():
+            yield held
+            return
         try:
             connection = self.engine.connect()
         except PoolTimeout as error:

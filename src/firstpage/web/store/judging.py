@@ -41,7 +41,7 @@ from firstpage.web.store.sessions import (
     result_of,
     synchronized,
 )
-from firstpage.web.store.tasks import TaskRow
+from firstpage.web.store.tasks import JudgedTask, TaskRow
 
 MAX_CACHED = 1000  # sessions in memory
 DONE = "This query is done and its judgments are final. You can still change single answers."
@@ -156,14 +156,14 @@ class JudgingService:
     def spend(self, task: int, person: Person, key: str, timing: Timing) -> None:
         """Record time that ended without an answer."""
         with self.store.write() as tx:
-            _own_task(tx, task, person)
+            _judged_task(tx, task, person)
             log.add_spans(tx, task, key, timing)
 
     def skip(self, task: int, person: Person, reason: str) -> TaskState:
         """Skip the whole query; it is assigned to another assessor."""
         with self._locked(task, person) as lock:
             with self.store.write() as tx:
-                row = _own_task(tx, task, person)
+                row = _judged_task(tx, task, person).row
                 reason_closed = closed_reason(row) if row.state != "skipped" else None
                 if reason_closed or row.state == "done":
                     raise Conflict(reason_closed or DONE, lock.task.state())
@@ -219,12 +219,12 @@ class JudgingService:
                 self._locks.popitem(last=False)
         with lock.mutex:
             with self.store.read() as tx:
-                row = _own_task(tx, task, person)
-                lock.cached = synchronized(tx, row, lock.cached)
+                judged = _judged_task(tx, task, person, key)
+                row = judged.row
+                lock.cached = synchronized(tx, row, lock.cached, judged.log_length)
                 lock.cached.blocked = closed_reason(row) or training.blocked(tx, row)
-                repeated = key is not None and log.has_key(tx, task, key)
                 self._select_pair(tx, lock.cached)
-            if repeated:
+            if judged.has_key:
                 raise RepeatedRequest(lock.cached.state())
             yield lock
 
@@ -270,15 +270,16 @@ class JudgingService:
         self, tx: Tx, opened: OpenTask, person: Person, seq: int, key: str, timing: Timing,
         result: dict[str, Any] | None,
     ) -> None:  # fmt: skip
-        row = tasks.locked(tx, opened.task.id)
-        if row is None or closed_reason(row) or log.length(tx, row.id) != seq:
+        task, session = opened.task.id, opened.session
+        locked = tasks.locked(tx, task)
+        if locked is None or closed_reason(locked) or locked.log_length != seq:
             raise log.AlreadyRecorded
-        session = opened.session
-        log.append(tx, row.id, seq, key, session.events[-1], person.id, timing)
-        tasks.set_state(
-            tx, row.id, "started" if result is None else "done", judgments=len(session.judgments),
-            result=result,
-        )  # fmt: skip
+        log.append(tx, task, seq, key, session.events[-1], person.id, timing)
+        count = len(session.judgments)
+        if result is None:
+            tasks.set_started(tx, task, count)
+        else:
+            tasks.set_state(tx, task, "done", judgments=count, result=result)
 
     def _lost_race(self, task: TaskRow, key: str) -> Exception:
         """Return the error to raise when another server wrote first: this answer, or another."""
@@ -286,7 +287,7 @@ class JudgingService:
             row = tasks.get(tx, task.id)
             if row is None:
                 return NotFound("there is no such task.")
-            opened = synchronized(tx, row, None)
+            opened = synchronized(tx, row, None, log.length(tx, row.id))
             opened.blocked = closed_reason(row)
             recorded = log.has_key(tx, row.id, key)
         return RepeatedRequest(opened.state()) if recorded else Conflict(LATE, opened.state())
@@ -300,16 +301,12 @@ class RepeatedRequest(Exception):
         self.state = state
 
 
-def _own_task(tx: Tx, task: int, person: Person) -> TaskRow:
+def _judged_task(tx: Tx, task: int, person: Person, key: str | None = None) -> JudgedTask:
     """Return a task of this person, who must be an assessor of its project."""
-    row = tasks.get(tx, task)
-    if (
-        row is None
-        or row.person != person.id
-        or not projects.is_assessor(tx, row.project, person.id)
-    ):
+    judged = tasks.judged_by(tx, task, person.id, key)
+    if judged is None:
         raise NotFound("there is no such task.")
-    return row
+    return judged
 
 
 def _check_buttons(opened: OpenTask, answer: SubmittedAnswer) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import bindparam, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from firstpage.labeling.session.events import Event, from_dict, to_dict
@@ -16,6 +16,7 @@ from firstpage.web.store.tables import events, spans
 _OF_TASK = events.c.task == bindparam("task")
 LAST = select(func.max(events.c.seq)).where(_OF_TASK)
 KEY = select(events.c.id).where(_OF_TASK, events.c.key == bindparam("key"))
+APPEND = insert(events).inline()
 SINCE = (
     select(events.c.event).where(_OF_TASK, events.c.seq >= bindparam("seq")).order_by(events.c.seq)
 )
@@ -70,8 +71,8 @@ def append(
     if timing.adjusted:
         record["adjusted_times"] = dict(timing.adjusted)
     try:
-        tx.add(
-            events, task=task, seq=seq, key=key, event=record, person=person,
+        tx.run(
+            APPEND, task=task, seq=seq, key=key, event=record, person=person,
             shown_at=timing.shown_at, answered_at=timing.answered_at, **timing.sums(),
             spans=list(timing.spans) or None, comment=timing.comment, recorded_at=tx.now,
             cost=None if timing.cost is None else dict(timing.cost),

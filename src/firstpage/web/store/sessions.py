@@ -15,7 +15,7 @@ from firstpage.web.document_html import DocumentContent, content_of
 from firstpage.web.store import log, projects, tasks, texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.options import Options
-from firstpage.web.store.tasks import TaskRow
+from firstpage.web.store.tasks import LockedTask, TaskRow
 from firstpage.web.store.texts import without_grade
 
 ESTIMATION = threading.Lock()
@@ -93,13 +93,9 @@ class TaskState:
 
 def with_contents(tx: Tx, state: TaskState, known: Collection[int] = ()) -> TaskState:
     """Return the state with the contents of its documents, except those with `known` ids."""
-    contents = {}
-    for shown in state.shown():
-        if shown.id not in known:
-            row = texts.document(tx, shown.id)
-            if row is not None:
-                contents[shown.url] = content_of(row)
-    return replace(state, documents=contents)
+    urls = {shown.id: shown.url for shown in state.shown() if shown.id not in known}
+    rows = texts.documents_by_id(tx, urls) if urls else ()
+    return replace(state, documents={urls[row["id"]]: content_of(row) for row in rows})
 
 
 def shown_document(row: RowMapping | Mapping[str, Any], rtl: bool | None = None) -> ShownDocument:
@@ -119,7 +115,7 @@ def shown_options(options: Options) -> dict[str, Any]:
     return options.model_dump(include={"ties", "bad", "away_after"})
 
 
-def closed_reason(task: TaskRow) -> str | None:
+def closed_reason(task: TaskRow | LockedTask) -> str | None:
     """Return why the task takes no answers, as a sentence for the assessor; None if it does."""
     if task.project_state == "draft":
         return "This project is not open yet; please come back later."
@@ -177,9 +173,8 @@ class OpenTask:
         return state_of(self.task, self.session, self.docs, self.options, self.blocked)
 
 
-def synchronized(tx: Tx, row: TaskRow, opened: OpenTask | None) -> OpenTask:
-    """Return the open task at the end of its log, replayed from the start if it is not cached."""
-    end = log.length(tx, row.id)
+def synchronized(tx: Tx, row: TaskRow, opened: OpenTask | None, end: int) -> OpenTask:
+    """Return the open task after `end` events, replayed from the start if it is not cached."""
     if (
         opened is None
         or len(opened.session.events) > end

@@ -6,13 +6,13 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, RowMapping, bindparam, func, null, select, update
+from sqlalchemy import ColumnElement, RowMapping, bindparam, exists, func, null, select, update
 
 from firstpage.labeling.session.events import Setting, setting_from_dict
 from firstpage.web.store import audit
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project, task_setting
-from firstpage.web.store.tables import documents, projects, queries, tasks
+from firstpage.web.store.tables import documents, events, memberships, projects, queries, tasks
 
 TO_DO = ("open", "started")
 
@@ -29,8 +29,41 @@ TASK_ROWS = (
     .join(queries, queries.c.id == tasks.c.query)
     .order_by(tasks.c.position, tasks.c.id)
 )  # fmt: skip
-TASK_BY_ID = TASK_ROWS.where(tasks.c.id == bindparam("task"))
-LOCK = select(tasks.c.id).where(tasks.c.id == bindparam("task")).with_for_update()
+_ID = tasks.c.id == bindparam("task")
+_LAST = select(func.max(events.c.seq)).where(events.c.task == tasks.c.id).scalar_subquery()
+TASK_BY_ID = TASK_ROWS.where(_ID)
+# The task of an assessor who has not left, and all that an answer to it must be checked against.
+JUDGED_TASK = (
+    TASK_BY_ID.add_columns(
+        _LAST.label("last"),
+        exists()
+        .where(events.c.task == tasks.c.id, events.c.key == bindparam("key"))
+        .label("has_key"),
+    )
+    .join(
+        memberships,
+        (memberships.c.project == tasks.c.project) & (memberships.c.person == tasks.c.person),
+    )
+    .where(
+        tasks.c.person == bindparam("person"),
+        memberships.c.role == "assessor",
+        memberships.c.departed_at.is_(None),
+    )
+)
+LOCKED = (
+    select(tasks.c.state, projects.c.state.label("project_state"), _LAST.label("last"))
+    .join(projects, projects.c.id == tasks.c.project)
+    .where(_ID)
+    .with_for_update(of=tasks)
+)
+STARTED = (
+    update(tasks)
+    .where(_ID)
+    .values(
+        state="started", reason=None, result=null(), finished=None,
+        started=func.coalesce(tasks.c.started, bindparam("now")), judgments=bindparam("count"),
+    )
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -72,11 +105,51 @@ def get(tx: Tx, task: int) -> TaskRow | None:
     return None if row is None else _task(row)
 
 
-def locked(tx: Tx, task: int) -> TaskRow | None:
-    """Return a task, locked until this transaction ends."""
-    if tx.first(LOCK, task=task) is None:  # in SQLite the write transaction itself is the lock
+@dataclass(frozen=True)
+class JudgedTask:
+    """A task of its assessor; the length of its log, and whether it has the key of a request."""
+
+    row: TaskRow
+    log_length: int
+    has_key: bool
+
+
+def judged_by(tx: Tx, task: int, person: int, key: str | None = None) -> JudgedTask | None:
+    """Return a person's task; None if it is not theirs, or they are no assessor of its project."""
+    row = tx.first(JUDGED_TASK, task=task, person=person, key=key)
+    if row is None:
         return None
-    return get(tx, task)
+    return JudgedTask(_task(row), _length(row["last"]), bool(row["has_key"]))
+
+
+@dataclass(frozen=True)
+class LockedTask:
+    """The state of a task that is locked until its transaction ends."""
+
+    state: str
+    project_state: str
+    log_length: int
+
+
+def locked(tx: Tx, task: int) -> LockedTask | None:
+    """Lock a task; in SQLite the write transaction itself is the lock.
+
+    In PostgreSQL the length may be that before waiting for the lock; then the number of the next
+    event is taken, and `log.append` refuses it.
+    """
+    row = tx.first(LOCKED, task=task)
+    if row is None:
+        return None
+    return LockedTask(row["state"], row["project_state"], _length(row["last"]))
+
+
+def _length(last: int | None) -> int:
+    return 0 if last is None else last + 1
+
+
+def set_started(tx: Tx, task: int, judgments: int) -> None:
+    """Record that questions of a task remain after this number of judgments."""
+    tx.run(STARTED, task=task, now=tx.now, count=judgments)
 
 
 def of_person(tx: Tx, project: Project, person: int) -> list[TaskRow]:

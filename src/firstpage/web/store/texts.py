@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import RowMapping, func, select
+from sqlalchemy import RowMapping, bindparam, func, select
 
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.tables import documents, gold_questions, images, queries
@@ -15,6 +15,8 @@ KINDS = ("text", "html", "image", "card", "list")
 LISTED = (  # all columns but the body
     "id", "query", "key", "title", "kind", "fields", "prior", "runs", "position",
 )  # fmt: skip
+
+BY_ID = select(documents).where(documents.c.id.in_(bindparam("ids", expanding=True)))
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,11 @@ def full_documents_of(tx: Tx, query: int) -> Sequence[RowMapping]:
     return tx.all(
         select(documents).where(documents.c.query == query).order_by(documents.c.position)
     )
+
+
+def documents_by_id(tx: Tx, ids: Collection[int]) -> Sequence[RowMapping]:
+    """Return documents with their bodies."""
+    return tx.all(BY_ID, ids=list(ids))
 
 
 def document(tx: Tx, document: int) -> RowMapping | None:
