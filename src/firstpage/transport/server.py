@@ -21,21 +21,33 @@ BACKLOG = 1024  # connections that may wait to be accepted
 OTHER_FILES = 100  # open files other than connections
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket; port 0 takes any free port."""
+def listen(host: str, port: int, shared: bool = False) -> socket.socket:
+    """Return a listening socket; port 0 takes any free port.
+
+    Several processes can listen on one address if all of them set `shared`; the system distributes
+    connections evenly.
+    """
+    listener = bind(host, port, shared)
+    listener.listen(BACKLOG)
+    return listener
+
+
+def bind(host: str, port: int, shared: bool = False) -> socket.socket:
+    """Return a socket that holds an address, without listening; see `listen`."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio sets TCP_NODELAY only if the protocol is given; without it answers wait 40 ms
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if shared:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     try:
-        listener.bind((host, port))
-        listener.listen(BACKLOG)
+        bound.bind((host, port))
     except OSError as error:
-        listener.close()
+        bound.close()
         raise DataError(
             f"cannot listen on {host} port {port} ({error.strerror}); choose another --port."
         ) from error
-    return listener
+    return bound
 
 
 def connection_capacity(requested: int) -> int:

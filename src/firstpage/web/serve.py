@@ -1,19 +1,24 @@
-"""Run the application: one process on one address, until it is stopped."""
+"""Run the application on one address, by one process or several, until it is stopped."""
 
 from __future__ import annotations
 
 import gc
+import multiprocessing
 import secrets
+import signal
+import socket
 import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from firstpage.errors import DataError
 from firstpage.transport.connections import ConnectionLimits
-from firstpage.transport.server import listen, open_browser, server_for, url_host
+from firstpage.transport.server import bind, listen, open_browser, server_for, url_host
 from firstpage.web.security import ServeSettings
 from firstpage.web.store import invitations, people
 from firstpage.web.store.connect import Store
@@ -27,6 +32,7 @@ POLL_INTERVAL, STOP_DELAY = 0.5, 3.0  # seconds
 # Seconds that a thread may hold the interpreter while others wait.  An answer passes between
 # threads some twenty times; during a long upload it would otherwise wait 5 ms each time.
 SWITCH_INTERVAL = 0.0005
+MIN_RUN = 10.0  # seconds before which a worker that fails is not replaced
 SHUTDOWN_TIMEOUT = 5  # seconds that open requests may take once the server is stopping
 
 
@@ -36,28 +42,36 @@ def serve(
     port: int,
     settings: ServeSettings,
     until: StopCondition | None = None,
+    workers: int = 1,
 ) -> None:
-    """Open or create the project's store and serve it, until `until` returns True if given."""
+    """Open or create the project's store and serve it, until `until` returns True if given.
+
+    Several `workers` are processes that share the store and the address.
+    """
     store = Store(location).prepare()
     try:
         with store.readable_errors():
             remove_stale_imports(store)
-            _run(store, host, port, settings, until)
+            listener = listen(host, port)  # fails if another server has the address
+            if workers > 1:
+                port = listener.getsockname()[1]
+                listener.close()
+                listener = bind(host, port, shared=True)  # holds it until the workers listen
+            settings = _announced(store, host, listener.getsockname()[1], settings)
+            if workers == 1:
+                _run(store, listener, settings, until)
     finally:
         store.close()
+    if workers > 1:
+        with listener:
+            Workers(str(location), host, listener.getsockname()[1], settings).run(workers)
 
 
-def _run(
-    store: Store, host: str, port: int, settings: ServeSettings, until: StopCondition | None
-) -> None:
-    from threadpoolctl import threadpool_limits
+def _announced(store: Store, host: str, port: int, settings: ServeSettings) -> ServeSettings:
+    """Print where the application is served, and how to sign in first; return the settings."""
+    from firstpage.web.app import prepare_single_user
 
-    from firstpage.web.app import create_app, prepare_single_user
-
-    sys.setswitchinterval(SWITCH_INTERVAL)
-    threadpool_limits(1)  # requests are the threads; small matrix products gain nothing from more
-    listener = listen(host, port)
-    address = f"http://{url_host(host)}:{listener.getsockname()[1]}"
+    address = f"http://{url_host(host)}:{port}"
     if settings.single_user:
         settings = replace(settings, token=secrets.token_urlsafe(32))
         led = prepare_single_user(store)
@@ -73,12 +87,74 @@ def _run(
         print(f"Serving {store.display_url} at {address}")
         _invite_first(store, address)
     sys.stdout.flush()
-    app = create_app(store, replace(settings, hosts=(*settings.hosts, host)))
+    return replace(settings, hosts=(*settings.hosts, host))
+
+
+def _run(
+    store: Store, listener: socket.socket, settings: ServeSettings, until: StopCondition | None
+) -> None:
+    from threadpoolctl import threadpool_limits
+
+    from firstpage.web.app import create_app
+
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    threadpool_limits(1)  # requests are the threads; small matrix products gain nothing from more
+    app = create_app(store, settings)
     server = server_for(app, ConnectionLimits(settings.max_connections), SHUTDOWN_TIMEOUT)
     if until is not None:
         threading.Thread(target=_stop_when, args=(server, until), daemon=True).start()
     gc.freeze()  # otherwise every full collection visits all modules and blocks answers for 0.15 s
     server.run(sockets=[listener])
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Processes that serve one store on one address; one that dies is started again."""
+
+    location: str
+    host: str
+    port: int
+    settings: ServeSettings
+
+    def run(self, count: int) -> None:
+        """Start the workers, and keep them running until this process is asked to stop."""
+        stopped = threading.Event()
+        for kind in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(kind, lambda *_: stopped.set())
+        processes = [self._started() for _ in range(count)]
+        started = time.monotonic()
+        try:
+            while not stopped.wait(POLL_INTERVAL):
+                for number, process in enumerate(processes):
+                    if process.is_alive():
+                        continue
+                    ended = f"a server process ended (exit code {process.exitcode})"
+                    failed = (process.exitcode or 0) > 0  # below 0 it was killed
+                    if failed and time.monotonic() - started < MIN_RUN:
+                        raise DataError(f"{ended} soon after it was started; see its error above.")
+                    print(f"{ended}; another one is started.", file=sys.stderr, flush=True)
+                    processes[number], started = self._started(), time.monotonic()
+        finally:
+            for process in processes:
+                process.terminate()
+            for process in processes:
+                process.join(SHUTDOWN_TIMEOUT + STOP_DELAY)
+
+    def _started(self) -> BaseProcess:
+        process = multiprocessing.get_context("spawn").Process(target=self.serve, daemon=True)
+        process.start()
+        return process
+
+    def serve(self) -> None:
+        """Serve as one of the workers, until the process that started them ends."""
+        parent = multiprocessing.parent_process()
+        assert parent is not None
+        store = Store(self.location)
+        try:
+            listener = listen(self.host, self.port, shared=True)
+            _run(store, listener, self.settings, lambda: not parent.is_alive())
+        finally:
+            store.close()
 
 
 def _stop_when(server: uvicorn.Server, until: StopCondition) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import click
@@ -30,6 +31,11 @@ from firstpage.cli.shared import note, with_web
     "--proxy", is_flag=True,
     help="Behind a reverse proxy: trust its X-Forwarded-For and X-Forwarded-Proto.",
 )  # fmt: skip
+@options.integer(
+    "--workers",
+    default=1,
+    help="Server processes that share the projects, for more people than one core can serve.",
+)
 @options.integer("--max-upload", default=64, help="Limit on the size of an upload, in megabytes.")
 @options.integer(
     "--max-unpacked", default=512, help="Limit on the size of an unpacked upload, in megabytes."
@@ -41,7 +47,7 @@ from firstpage.cli.shared import note, with_web
 @with_web
 def command(
     project: str, single_user: bool, host: str, port: int, hosts: tuple[str, ...], proxy: bool,
-    max_upload: int, max_unpacked: int, max_connections: int,
+    workers: int, max_upload: int, max_unpacked: int, max_connections: int,
 ) -> None:  # fmt: skip
     """Serve the labeling application.
 
@@ -52,6 +58,13 @@ def command(
     if single_user and (proxy or hosts):
         raise click.UsageError(
             "--open is for this machine only; leave out --proxy and --allow-host."
+        )
+    if single_user and workers > 1:
+        raise click.UsageError("--open serves one person; leave out --workers.")
+    if workers > 1 and not hasattr(socket, "SO_REUSEPORT"):
+        raise click.UsageError(
+            "this system cannot share an address between processes; leave out --workers, or start "
+            "several servers on different ports behind a reverse proxy."
         )
     from firstpage.web.security import ServeSettings
     from firstpage.web.serve import serve
@@ -65,4 +78,4 @@ def command(
             f"{project} does not exist; an empty application is created. `firstpage label setup` "
             "creates one from files."
         )
-    serve(project, host, port, settings)
+    serve(project, host, port, settings, workers=workers)
