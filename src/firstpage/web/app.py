@@ -13,6 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from firstpage import __version__
 from firstpage.errors import FirstpageError
 from firstpage.web import frames, pages
+from firstpage.web.analysis.analyst import Analyst
 from firstpage.web.analysis.choosing import choose_pair
 from firstpage.web.api import (
     accounts,
@@ -68,6 +69,7 @@ def attach(app: FastAPI, store: Store, settings: ServeSettings) -> None:
     """Attach an application to a store, with no state of another one."""
     app.state.store, app.state.settings = store, settings
     app.state.judging_service = JudgingService(store, choose_pair)
+    app.state.analyst = Analyst(store, settings.separate_analysis)
     app.state.token, app.state.sign_in_pool = settings.token, SignInPool()
 
 

@@ -17,6 +17,7 @@ from starlette.datastructures import FormData
 
 from firstpage.transport.same_site import FORGED, equal_tokens, guest_csrf
 from firstpage.web import sign_in
+from firstpage.web.analysis.analyst import Analyst
 from firstpage.web.sign_in import SignInBusy, SignInPool, SignInResult, WrongLogin
 from firstpage.web.store import attempts, logins, projects
 from firstpage.web.store.attempts import RequestSource, TooMany
@@ -71,6 +72,8 @@ class ServeSettings:
         Maximum open connections; a new one replaces the one that is idle longest.
     body_timeout, min_body_rate : float
         Seconds to wait for a body, plus one second for every `min_body_rate` bytes received.
+    separate_analysis : bool
+        Whether pages of leads are computed in another process.
     """
 
     single_user: bool = False
@@ -83,6 +86,7 @@ class ServeSettings:
     max_connections: int = 1000
     body_timeout: float = 10.0
     min_body_rate: float = 16 << 10
+    separate_analysis: bool = False
 
 
 def store_of(request: Request) -> Store:
@@ -91,6 +95,10 @@ def store_of(request: Request) -> Store:
 
 def service_of(request: Request) -> JudgingService:
     return cast(JudgingService, request.app.state.judging_service)
+
+
+def analyst_of(request: Request) -> Analyst:
+    return cast(Analyst, request.app.state.analyst)
 
 
 def sign_in_pool_of(request: Request) -> SignInPool:

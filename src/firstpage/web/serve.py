@@ -87,7 +87,7 @@ def _announced(store: Store, host: str, port: int, settings: ServeSettings) -> S
         print(f"Serving {store.display_url} at {address}")
         _invite_first(store, address)
     sys.stdout.flush()
-    return replace(settings, hosts=(*settings.hosts, host))
+    return replace(settings, hosts=(*settings.hosts, host), separate_analysis=True)
 
 
 def _run(
@@ -141,7 +141,7 @@ class Workers:
                 process.join(SHUTDOWN_TIMEOUT + STOP_DELAY)
 
     def _started(self) -> BaseProcess:
-        process = multiprocessing.get_context("spawn").Process(target=self.serve, daemon=True)
+        process = multiprocessing.get_context("spawn").Process(target=self.serve)
         process.start()
         return process
 

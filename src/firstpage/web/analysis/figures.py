@@ -163,6 +163,11 @@ def project_study(
     )
 
 
+def study_tables(tx: Tx, project: Project) -> Any:
+    """Return the tables of the paper for this project."""
+    return project_study(tx, project)[0].tables()
+
+
 def skipped_questions(tx: Tx, project: Project) -> int:
     """Return the number of skipped questions, which are in no statistic."""
     return skipped(task_judgments(tx, project))

@@ -11,7 +11,9 @@ from firstpage.web.admission import AdmissionRoute
 from firstpage.web.analysis import choosing, figures, measure, truth
 from firstpage.web.exports import make
 from firstpage.web.exports.notes import notes
-from firstpage.web.security import Lead, store_of
+from firstpage.web.security import Lead, analyst_of, store_of
+from firstpage.web.store.connect import Tx
+from firstpage.web.store.projects import Project
 
 router = APIRouter(tags=["analysis"], prefix="/projects/{slug}", route_class=AdmissionRoute)
 ExportName = Literal[
@@ -34,15 +36,17 @@ def show_progress(request: Request, member: Lead) -> dict[str, Any]:
 @router.get("/effort")
 def show_effort(request: Request, member: Lead) -> dict[str, Any]:
     """Return the effort of judging, by tool, assessor and query."""
-    with store_of(request).read() as tx:
-        return figures.effort(tx, member.project)
+    effort: dict[str, Any] = analyst_of(request).compute(figures.effort, member.project)
+    return effort
 
 
 @router.get("/agreement")
 def show_agreement(request: Request, member: Lead, symmetrize: bool = False) -> dict[str, Any]:
     """Return the agreement between assessors, and their consistency."""
-    with store_of(request).read() as tx:
-        return figures.agreement(tx, member.project, symmetrize)
+    study: dict[str, Any] = analyst_of(request).compute(
+        figures.agreement, member.project, symmetrize
+    )
+    return study
 
 
 @router.get("/disagreements")
@@ -50,15 +54,16 @@ def show_disagreements(
     request: Request, member: Lead, max_pairs: Annotated[int, Query(ge=1, le=100)] = 5
 ) -> dict[str, Any]:
     """Return the queries on which assessors disagree, the lowest agreement first."""
-    with store_of(request).read() as tx:
-        return figures.disagreements(tx, member.project, max_pairs)
+    found: dict[str, Any] = analyst_of(request).compute(
+        figures.disagreements, member.project, max_pairs
+    )
+    return found
 
 
 @router.get("/consensus")
 def show_consensus(request: Request, member: Lead, tool: ToolName | None = None) -> dict[str, Any]:
     """Return one truth per query with its confidence; `not_judged`: only skipped questions."""
-    with store_of(request).read() as tx:
-        truths, not_judged = truth.judged_queries(tx, member.project, tool)
+    truths, not_judged = analyst_of(request).compute(truth.judged_queries, member.project, tool)
     return figures.nan_to_none(
         {"truths": [asdict(t) for t in truths], "not_judged": [asdict(q) for q in not_judged]}
     )
@@ -95,14 +100,17 @@ def export(
 
     The truth is that of one `tool`, by default the first of the project.
     """
-    with store_of(request).read() as tx:
-        text = "".join(make.export(tx, member.project, name, tool))
-        remarks = list(notes(tx, member.project, name, tool))
+    text, remarks = analyst_of(request).compute(_export, member.project, name, tool)
     if name == "truth.qrels" and "\t" in text:
-        remarks.append(TABS)
+        remarks = [*remarks, TABS]
     headers = {"content-disposition": f'attachment; filename="{member.project.slug}-{name}"'}
     if remarks:
         headers["x-firstpage-note"] = " ".join(remarks).encode("ascii", "backslashreplace").decode()
     if name.endswith(".html"):
         headers["content-security-policy"] = REPORT_POLICY
     return Response(text.encode(), media_type=make.media_type(name), headers=headers)
+
+
+def _export(tx: Tx, project: Project, name: str, tool: str | None) -> tuple[str, list[str]]:
+    """Return the text of an export, and what it omits."""
+    return "".join(make.export(tx, project, name, tool)), list(notes(tx, project, name, tool))

@@ -16,7 +16,7 @@ from firstpage.web.api.bodies import BeforeId
 from firstpage.web.exports.make import log_rows
 from firstpage.web.exports.notes import truth_notes
 from firstpage.web.pages.rendering import PageRoute, render, sentence
-from firstpage.web.security import Lead, store_of
+from firstpage.web.security import Lead, analyst_of, store_of
 from firstpage.web.store import audit, texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
@@ -46,6 +46,7 @@ LIST_EXPORTS = [
 ]
 
 MIN_ANSWERS = 10  # of a person in the plot of side bias
+MAX_PAIRS = 5  # of a query on which assessors disagree
 MAX_COMMENTS = 500  # on the page; the log has all
 
 
@@ -53,7 +54,7 @@ MAX_COMMENTS = 500  # on the page; the log has all
 def dashboard(request: Request, member: Lead) -> Response:
     with store_of(request).read() as tx:
         progress = figures.progress(tx, member.project)
-        effort = figures.effort(tx, member.project)
+    effort = analyst_of(request).compute(figures.effort, member.project)
     return render(
         request, "lead/dashboard.html", member=member, progress=progress, effort=effort,
         tool_labels=TOOL_LABELS, curves=_learning_curves(effort), exports=_exports(member.project),
@@ -71,9 +72,10 @@ def live(request: Request, member: Lead) -> Response:
 
 @router.get("/p/{slug}/agreement")
 def agreement(request: Request, member: Lead, symmetrize: bool = False) -> Response:
+    analyst = analyst_of(request)
+    study = analyst.compute(figures.agreement, member.project, symmetrize)
+    disputes = analyst.compute(figures.disagreements, member.project, MAX_PAIRS)["queries"]
     with store_of(request).read() as tx:
-        study = figures.agreement(tx, member.project, symmetrize)
-        disputes = figures.disagreements(tx, member.project, max_pairs=5)["queries"]
         names = _titles(tx, member.project, [q["query"] for q in disputes])
     return render(
         request, "lead/agreement.html", member=member, study=study, tool_labels=TOOL_LABELS,
@@ -86,8 +88,8 @@ def agreement(request: Request, member: Lead, symmetrize: bool = False) -> Respo
 def truths(request: Request, member: Lead, tool: str | None = None) -> Response:
     """Show the truth of each query with its confidence."""
     chosen = tool if tool in member.project.tools else None
+    judged, not_judged = analyst_of(request).compute(truth.judged_queries, member.project, chosen)
     with store_of(request).read() as tx:
-        judged, not_judged = truth.judged_queries(tx, member.project, chosen)
         notes = list(truth_notes(tx, member.project, judged, not_judged, chosen))
         names = _titles(tx, member.project, [t.query for t in judged])
     return render(
@@ -101,9 +103,8 @@ def truths(request: Request, member: Lead, tool: str | None = None) -> Response:
 @router.get("/p/{slug}/report")
 def report(request: Request, member: Lead) -> Response:
     """Show the tables of the paper for this project."""
-    with store_of(request).read() as tx:
-        study, _ = figures.project_study(tx, member.project)
-    return render(request, "lead/report.html", member=member, tables=study.tables())
+    tables = analyst_of(request).compute(figures.study_tables, member.project)
+    return render(request, "lead/report.html", member=member, tables=tables)
 
 
 @router.get("/p/{slug}/audit")
