@@ -65,7 +65,7 @@ def command(
     kind = outputs.report_format(format_, as_json, output)
     outputs.check_per_query(per_query)
     _note_unused_seed(settings, ci or kind == "html")
-    truth: Any = shared.read_truth(data, qrels, bool(run), bool(scores))
+    truth: Any = shared.read_truth(data, qrels, bool(run), bool(scores), model)
     options.only_with(options.SHARD_FOLDER, isinstance(truth, Shards), "engine")
     if run:
         truth = shared.as_qrels(truth)

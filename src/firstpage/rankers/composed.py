@@ -32,7 +32,6 @@ class Composed(Ranker):
     """
 
     _supports_shards: ClassVar[bool] = True
-    _orders_all: ClassVar[bool] = False  # whether it learns from a full order without k
 
     _: KW_ONLY
     scorer: Any = "linear"
@@ -65,10 +64,6 @@ class Composed(Ranker):
             raise DataError(
                 "ties='resample' needs linear scores or a network, trained on the CPU; use "
                 "ties='random'."
-            )
-        if self.k is None and not self._orders_all:
-            raise DataError(
-                f"ties='resample' orders equal labels of the top k; give {type(self).__name__} k."
             )
 
     def _penalty(self) -> float:

@@ -91,7 +91,8 @@ class Ranker(ValidatingEstimator, Tabular):
     ties : {"share", "random", "resample"}, default "share"
         How equal labels are treated at the cut-off k: they share the positions, or a random
         order that depends on `seed` breaks the ties.  "resample" draws another order in every
-        epoch of a stochastic solver, solver="sgd" or "adam".
+        epoch of a stochastic solver, solver="sgd" or "adam".  Both need k, except in ListMLE,
+        which orders complete lists.
     normalize : str, optional
         Scale the features per query, "minmax" or "standard", or with the statistics of all
         training documents, "global minmax" or "global standard".  The scaling becomes a part of
@@ -173,6 +174,7 @@ class Ranker(ValidatingEstimator, Tabular):
     _weights_by_copying: ClassVar[bool] = False  # documents can only be weighted by copying them
     _supports_shards: ClassVar[bool] = False
     _uses_positions: ClassVar[bool] = False  # corrects for the positions of the training data
+    _orders_all: ClassVar[bool] = False  # whether it learns from a full order without k
 
     k: int | None = None
     _: KW_ONLY
@@ -668,6 +670,11 @@ class Ranker(ValidatingEstimator, Tabular):
             raise DataError(f"ties must be 'share', 'random' or 'resample'; got {self.ties!r}.")
         if self.ties == "resample":
             self._check_resampling()
+        if self.ties != "share" and self.k is None and not self._orders_all:
+            raise DataError(
+                f"ties={self.ties!r} orders equal labels of the top k; give {type(self).__name__} "
+                "k, or leave ties out."
+            )
         if self.impute is not None:
             check_impute(self.impute)
         any_measure(self._measure_name())
