@@ -49,8 +49,12 @@ class Composed(Ranker):
         """Return the loss of votes on pairs; rankers that train on them define it."""
         raise AssertionError(f"{type(self).__name__} has no loss of pairs")
 
-    def _training_loss(self) -> Loss:
-        """Return the loss; with ties="resample", equal labels are ordered anew in every epoch."""
+    def _fit_loss(self, request: FitRequest, trees: bool) -> Loss:
+        """Return the loss of a fit: of votes or of labels, whose ties may be ordered anew."""
+        if request.training.pairs is not None:
+            return self._pair_loss()
+        if trees:
+            return self._tree_loss()
         loss = self._loss()
         return ResampledTies(loss, self.k, self.seed) if self.ties == "resample" else loss
 
@@ -79,17 +83,14 @@ class Composed(Ranker):
 
     def _learn(self, request: FitRequest) -> FitResult:
         scorer, device = scorer_of(self.scorer), self._device()
-        voted = request.training.pairs is not None
-        if not scorer.additive:
-            scorer = scorer if device is None else replace(scorer, device=device)
-            loss = self._pair_loss() if voted else self._training_loss()
-            return fit_scorer(request, loss, scorer, self.solver, self._penalty())
-        if device is not None:
+        if scorer.additive and device is not None:
             raise DataError("trees grow on the CPU; device= is for linear scorers and networks.")
-        options = growth_options(request)
-        tree_loss = self._pair_loss() if voted else self._tree_loss()
-        growth = request.training.loss_growth(scorer, tree_loss, options)
-        return fit_trees(request, scorer, growth)
+        loss = self._fit_loss(request, scorer.additive)
+        if scorer.additive:
+            growth = request.training.loss_growth(scorer, loss, growth_options(request))
+            return fit_trees(request, scorer, growth)
+        scorer = scorer if device is None else replace(scorer, device=device)
+        return fit_scorer(request, loss, scorer, self.solver, self._penalty())
 
     def _paper_grid(self) -> Grid:
         """Return the learning rates of a descent solver, else the grid of the class."""
