@@ -187,7 +187,9 @@ def pair_accuracy(
             lambda w: (w @ agreed) / (w @ total), len(total), BOOTSTRAP_ROUNDS, seed
         )
     value = float(agreed.sum() / total.sum())
-    return PairAccuracy(value, pairs.queries[voted], agreed / total, total, interval, name)
+    return PairAccuracy(
+        value, pairs.queries[np.flatnonzero(voted)], agreed / total, total, interval, name
+    )
 
 
 def _heights_in_run(system: Any, pairs: PreferencePairs, name: str) -> tuple[Floats, Bools]:

@@ -1,4 +1,4 @@
-"""The base class of all rankers: scikit-learn's interface, validation, training, scoring."""
+"""The base class of all rankers: parameters, scikit-learn's interface, scoring."""
 
 from __future__ import annotations
 
@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 Ties = Literal["share", "random", "resample"]
-StepCallback = Callable[[Step], object]
-FilePath = str | os.PathLike[str]
 Grid = dict[str, list[Any]]
 """The values to try, by parameter."""
 
@@ -322,8 +320,9 @@ class Ranker(TrainableEstimator, Tabular):
             raise DataError(
                 f"X has {data.n_features} features; the model has {self.model_.n_features}."
             )
-        scores = scores_of(self.model_, self._scaled(data), self.threads)
-        return restore_row_order(scores, self._row_order(X, data))
+        scaled_data = self.transform_.apply(data) if hasattr(self, "transform_") else data
+        scores = scores_of(self.model_, scaled_data, self.threads)
+        return scores if isinstance(X, Dataset) else restore_row_order(scores, data.row_order)
 
     def stage_for(self, data: Dataset | Shards) -> Stage:
         """Return the scorer of these data, with their columns matched to the model's features.
@@ -507,11 +506,3 @@ class Ranker(TrainableEstimator, Tabular):
         if self.impute is not None:
             check_impute(self.impute)
         any_measure(self._measure_name())
-
-    def _scaled(self, data: Dataset) -> Dataset:
-        """Return the data with features scaled as in training."""
-        return self.transform_.apply(data) if hasattr(self, "transform_") else data
-
-    def _row_order(self, X: object, data: Dataset) -> Ints | None:
-        """Return the original numbers of grouped rows; None if the order did not change."""
-        return None if isinstance(X, Dataset) else data.row_order
