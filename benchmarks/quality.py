@@ -148,6 +148,7 @@ def variants() -> dict[str, System]:
     """Return variants of the default by name, which differ from another one in one thing."""
     texts = {
         "1 forest": "trees(leaves=8, {all})",
+        "1 forest, 31 leaves": "trees(leaves=31, {all})",
         "1 forest, features": "trees(leaves=8, {half})",
         "1 forest, queries": "trees(leaves=8, query_fraction=0.5, {all})",
         "1 forest, noise": "trees(leaves=8, noise=0.5, {all})",
@@ -185,6 +186,7 @@ CHANGES = [  # what is changed, to which variant, from which variant
     ("ten forests", "default, 10 forests", "default"),
     ("score noise of 0.5", "1 forest, noise", "1 forest"),
     ("score noise of 0.5", "default, noise", "default"),
+    ("31 leaves", "1 forest, 31 leaves", "1 forest"),
     ("31 leaves", "default, 31 leaves", "default"),
     ("patience of 50 iterations", "default, patience", "default"),
     ("LambdaRank", "default, LambdaRank", "default"),

@@ -251,7 +251,7 @@ def read_truth(
         return judgments
     from firstpage.rankers.model_files import read_model
 
-    known = categories_known_to(data, *map(read_model, models))
+    known = {} if data.is_dir() else categories_known_to(data, *map(read_model, models))
     read = read_data_or_shards(data, labeled=judgments is None, **known)
     if judgments is None:
         return read
