@@ -1,6 +1,7 @@
 """Training on votes on pairs against training on the order that the votes give (docs/pairs.md).
 
     FIRSTPAGE_DATA=data python benchmarks/pairs.py
+    FIRSTPAGE_DATA=data python benchmarks/pairs.py RankSVM --fraction 1
 
 Data: UKPConvArg1, 41,750 votes of about 2,400 people on which of two arguments is more convincing,
 523 arguments of 16 topics.  Features: statistics of the texts.  Each topic is a test topic once; of
@@ -11,6 +12,7 @@ The test is the fraction of all votes on the test topic that the scores agree wi
 
 from __future__ import annotations
 
+import argparse
 import csv
 import os
 import re
@@ -137,11 +139,16 @@ def main() -> None:
     folder = Path(os.environ.get("FIRSTPAGE_DATA", "data")) / "ukpconvarg1"
     data, pairs = read_texts(folder / "texts.csv"), fp.read_pairs(folder / "votes.csv")
     pairs = pairs[pairs.to_rows(data)[1]]
-    names = sys.argv[1:] or list(RANKERS)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("rankers", nargs="*", default=list(RANKERS), help=" or ".join(RANKERS))
+    parser.add_argument("--fraction", type=float, help="only rows with this fraction of the pairs")
+    chosen = parser.parse_args()
     print(versions("firstpage", "numpy", "lightgbm"))
     rows = []
-    for name in names:
+    for name in chosen.rankers:
         for fraction, count in AMOUNTS:
+            if chosen.fraction not in (None, fraction):
+                continue
             runs = []
             repeats = 1 if (fraction, count) == (1.0, 5) or "trees" in name else REPEATS
             for seed in range(repeats):

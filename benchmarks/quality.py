@@ -1,7 +1,7 @@
 """Quality of trees: NDCG@10 of Firstpage, CatBoost, LightGBM and XGBoost on the same folds.
 
     python benchmarks/quality.py --data data --sets mq2008,ohsumed,mslr-web10k-5k
-    python benchmarks/quality.py --data data --sets ohsumed --folds 2 --seeds 0,1 --ablation
+    python benchmarks/quality.py --data data --seeds 0,1,2 --ablation
 
 Each set is a folder of --data with Fold1, Fold2, ..; the queries of one without such folders are
 divided into five folds at random.  Values are NDCG@10 on the test data, in LETOR's convention.
@@ -10,6 +10,10 @@ Held equal: the features as they are in the files, a learning rate of 0.1, at mo
 early stopping by NDCG@10 on the validation data after 50 trees without improvement, one thread.
 All other parameters of the peers are their defaults.  CatBoost also runs with its default
 rate, 0.03.
+
+--ablation compares variants of the default that differ in one thing: the fraction of the features
+and of the queries that a tree learns from, the number of forests, noise in the scores, leaves,
+early stopping, the loss.  Patience is 50 trees, also of five forests, except where it is changed.
 
 With several seeds, the values of a query are averaged over them.  Intervals and p-values are
 computed as by `firstpage.compare`: 95 % bootstrap over queries, and a randomization test, without a
@@ -124,23 +128,9 @@ def dense(data: fp.Dataset) -> np.ndarray:
     return np.asarray(data.dense().X)
 
 
-def systems(ablation: bool) -> dict[str, System]:
+def systems() -> dict[str, System]:
     """Return the systems by name, the default first, and the peers that are installed."""
     named = {"ListNet, default": ours(fp.ListNet(scorer=trees(DEFAULT)))}
-    if ablation:
-        variants = {
-            "one forest, all features and queries": "trees(leaves=8)",
-            "one forest": "trees(leaves=8, query_fraction=0.5, options={'feature_fraction': 0.5})",
-            "all features": DEFAULT.replace(")", ", options={'feature_fraction': 1.0})"),
-            "all queries": "trees(forests=5, leaves=8)",
-            "ten forests": DEFAULT.replace("forests=5", "forests=10"),
-            "noise 0.5": DEFAULT.replace(")", ", noise=0.5)"),
-            "31 leaves": DEFAULT.replace("leaves=8", "leaves=31"),
-        }
-        named |= {name: ours(fp.ListNet(scorer=trees(text))) for name, text in variants.items()}
-        named["LambdaRank"] = ours(fp.LambdaRank(scorer=trees(DEFAULT)))
-        named["ListMLE(k=10)"] = ours(fp.ListMLE(k=10, scorer=trees(DEFAULT)))
-        return named
     named["ListNet, trees"] = ours(fp.ListNet(scorer=trees("trees")))
     named["ListMLE(k=10, normalize=minmax), linear"] = ours(fp.ListMLE(k=10, normalize="minmax"))
     if peer("catboost"):
@@ -154,6 +144,56 @@ def systems(ablation: bool) -> dict[str, System]:
     return named
 
 
+def variants() -> dict[str, System]:
+    """Return variants of the default by name, which differ from another one in one thing."""
+    texts = {
+        "1 forest": "trees(leaves=8, {all})",
+        "1 forest, 31 leaves": "trees(leaves=31, {all})",
+        "1 forest, features": "trees(leaves=8, {half})",
+        "1 forest, queries": "trees(leaves=8, query_fraction=0.5, {all})",
+        "1 forest, noise": "trees(leaves=8, noise=0.5, {all})",
+        "1 forest, features, queries": "trees(leaves=8, query_fraction=0.5, {half})",
+        "5 forests, features": "trees(forests=5, leaves=8, {half})",
+        "5 forests, queries": "trees(forests=5, leaves=8, query_fraction=0.5, {all})",
+        "5 forests, noise": "trees(forests=5, leaves=8, noise=0.5, {all})",
+        "default": DEFAULT.replace(")", ", {half})"),
+        "default, noise": DEFAULT.replace(")", ", noise=0.5, {half})"),
+        "default, 10 forests": DEFAULT.replace("forests=5", "forests=10"),
+        "default, 31 leaves": DEFAULT.replace("leaves=8", "leaves=31"),
+    }
+    options = {
+        name: f"options={{'feature_fraction': {x}}}" for name, x in (("all", 1.0), ("half", 0.5))
+    }
+    scorers = {name: trees(text.format(**options)) for name, text in texts.items()}
+    named = {name: ours(fp.ListNet(scorer=scorer)) for name, scorer in scorers.items()}
+    named["default, patience"] = ours(fp.ListNet(scorer=trees(DEFAULT), patience=PATIENCE))
+    named["default, LambdaRank"] = ours(fp.LambdaRank(scorer=trees(DEFAULT)))
+    named["default, ListMLE(k=10)"] = ours(fp.ListMLE(k=10, scorer=trees(DEFAULT)))
+    return named
+
+
+CHANGES = [  # what is changed, to which variant, from which variant
+    ("half of the features", "1 forest, features", "1 forest"),
+    ("half of the features", "1 forest, features, queries", "1 forest, queries"),
+    ("half of the features", "default", "5 forests, queries"),
+    ("half of the queries", "1 forest, queries", "1 forest"),
+    ("half of the queries", "1 forest, features, queries", "1 forest, features"),
+    ("half of the queries", "default", "5 forests, features"),
+    ("five forests", "5 forests, features", "1 forest, features"),
+    ("five forests", "5 forests, queries", "1 forest, queries"),
+    ("five forests", "5 forests, noise", "1 forest, noise"),
+    ("five forests", "default", "1 forest, features, queries"),
+    ("ten forests", "default, 10 forests", "default"),
+    ("score noise of 0.5", "1 forest, noise", "1 forest"),
+    ("score noise of 0.5", "default, noise", "default"),
+    ("31 leaves", "1 forest, 31 leaves", "1 forest"),
+    ("31 leaves", "default, 31 leaves", "default"),
+    ("patience of 50 iterations", "default, patience", "default"),
+    ("LambdaRank", "default, LambdaRank", "default"),
+    ("ListMLE(k=10)", "default, ListMLE(k=10)", "default"),
+]  # fmt: skip
+
+
 def folds_of(folder: Path) -> list[Fold]:
     """Return the folds of a folder, or five random ones of all its queries."""
     folds = fp.read_folds(folder)
@@ -163,8 +203,10 @@ def folds_of(folder: Path) -> list[Fold]:
     return split_folds(concat_datasets(splits), 5, 0)
 
 
-def measure(folds: list[Fold], seeds: list[int], named: dict[str, System], label: str) -> None:
-    """Run all systems on the folds of a set, and print their means and differences."""
+def measure(
+    folds: list[Fold], seeds: list[int], named: dict[str, System], label: str
+) -> tuple[dict[str, np.ndarray], dict[str, float]]:
+    """Return NDCG@10 of each query and the mean CPU seconds of a fit, by system."""
     values: dict[str, np.ndarray] = {}
     cpu: dict[str, float] = {}
     for name, system in named.items():
@@ -180,26 +222,50 @@ def measure(folds: list[Fold], seeds: list[int], named: dict[str, System], label
                     scores, fold.test, measures="NDCG@10", convention="letor", ci=False
                 )
                 by_fold.append(result.per_query("NDCG@10"))
-                print(f"{label} fold {fold.number} seed {seed} {name}", file=sys.stderr)
             by_seed.append(np.concatenate(by_fold))
         values[name], cpu[name] = np.mean(by_seed, axis=0), float(np.mean(times))
-    ours_name = next(iter(named))
-    rows = []
-    for name, each in values.items():
-        row = [name, f"{each.mean():.4f}"]
-        if name != ours_name:
-            differences = values[ours_name] - each
-            low, high = mean_intervals(differences[None, :], 0)[0]
-            p = p_value(differences, "randomization", 100_000, 0)
-            row += [f"{differences.mean():+.4f}", f"{low:+.4f} to {high:+.4f}", f"{p:.3f}"]
-        else:
-            row += ["", "", ""]
-        rows.append([*row, f"{cpu[name]:.2f}", f"{cpu[name] / cpu[ours_name]:.1f}"])
+        print(f"{label} {name} {values[name].mean():.4f}", file=sys.stderr, flush=True)
+    return values, cpu
+
+
+def difference(differences: np.ndarray) -> list[str]:
+    """Return the mean of paired differences, its interval and its p-value as text."""
+    low, high = mean_intervals(differences[None, :], 0)[0]
+    p = p_value(differences, "randomization", 100_000, 0)
+    return [f"{differences.mean():+.4f}", f"{low:+.4f} to {high:+.4f}", f"{p:.3f}"]
+
+
+def show_systems(values: dict[str, np.ndarray], cpu: dict[str, float], title: str) -> None:
+    """Print the mean of each system, and the difference of the first system from it."""
+    first = next(iter(values))
+    rows = [
+        [name, f"{each.mean():.4f}"]
+        + (["", "", ""] if name == first else difference(values[first] - each))
+        + [f"{cpu[name]:.2f}", f"{cpu[name] / cpu[first]:.1f}"]
+        for name, each in values.items()
+    ]
     show(
-        f"{label}: NDCG@10, {len(folds)} folds, {len(each)} queries, seeds {seeds}",
+        title,
         ["system", "NDCG@10", "default minus it", "95 % interval", "p", "CPU s", "/ default"],
         rows,
         "CPU seconds are those of a fit with early stopping and of scoring the test data.",
+    )
+
+
+def show_changes(values: dict[str, np.ndarray], cpu: dict[str, float], title: str) -> None:
+    """Print the effect of each change, with everything else held equal."""
+    rows = [
+        [
+            change, before, f"{values[before].mean():.4f}", f"{values[after].mean():.4f}",
+            *difference(values[after] - values[before]), f"{cpu[after] / cpu[before]:.1f}",
+        ]
+        for change, after, before in CHANGES
+    ]  # fmt: skip
+    show(
+        title,
+        ["change", "of", "before", "after", "difference", "95 % interval", "p", "CPU"],
+        rows,
+        "CPU is the time of a fit after the change as a multiple of that before it.",
     )
 
 
@@ -212,10 +278,15 @@ def main() -> None:
     parser.add_argument("--ablation", action="store_true", help="variants of the default only")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
-    named = systems(chosen.ablation)
+    named = variants() if chosen.ablation else systems()
+    show_results = show_changes if chosen.ablation else show_systems
+    seeds = [int(seed) for seed in chosen.seeds.split(",")]
     for name in chosen.sets.split(","):
         folds = folds_of(chosen.data / name)[: chosen.folds]
-        measure(folds, [int(seed) for seed in chosen.seeds.split(",")], named, name)
+        values, cpu = measure(folds, seeds, named, name)
+        queries = len(next(iter(values.values())))
+        title = f"{name}: NDCG@10, {len(folds)} folds, {queries} queries, seeds {seeds}"
+        show_results(values, cpu, title)
     print(versions("numpy", "lightgbm", "xgboost-cpu", "catboost"))
 
 

@@ -57,6 +57,8 @@ from firstpage.measures.evaluate import Evaluation as Evaluation
 from firstpage.measures.evaluate import evaluate as evaluate
 from firstpage.measures.measure import Convention as Convention
 from firstpage.measures.measure import Measure as Measure
+from firstpage.measures.pair_accuracy import PairAccuracy as PairAccuracy
+from firstpage.measures.pair_accuracy import pair_accuracy as pair_accuracy
 from firstpage.measures.registry import measure as measure
 from firstpage.rankers.boosted import AdaRank as AdaRank
 from firstpage.rankers.boosted import FocusedBoost as FocusedBoost

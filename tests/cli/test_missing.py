@@ -50,11 +50,12 @@ def test_train_rank_evaluate_and_describe(tables: Path, run) -> None:
     ranker = fp.load("model.json")
     assert ranker.categories_ == {0: ("acme", "bolt", "core"), 1: ("1", "2", "3")}
     test = fp.read("test.csv", categorical=["brand", "shop"], position="rank")
-    run("rank", "model.json", "test.csv", "-o", "scores.txt")
+    ranked = run("rank", "model.json", "test.csv", "-o", "scores.txt")
     assert fp.read_scores("scores.txt").tolist() == ranker.predict(test).tolist()
     measured = run("evaluate", "test.csv", "--model", "model.json", "-m", "NDCG@10")
     values = fp.evaluate(ranker.predict(test), test, measures="NDCG@10").per_query("NDCG@10")
     assert f"{values.mean():.4f}".lstrip("0") in measured.stdout
+    assert "is text" not in ranked.stderr + measured.stderr  # the model knows its categories
     for target in ("test.parquet", "test.arrow", "test.npz"):
         run("convert", "test.csv", target, *CATEGORICAL)
         run("rank", "model.json", target, "-o", "again.txt")
@@ -62,6 +63,38 @@ def test_train_rank_evaluate_and_describe(tables: Path, run) -> None:
     run("shard", "test.parquet", "shards", "--rows", "50")
     run("rank", "model.json", "shards", "-o", "again.txt")
     assert Path("again.txt").read_text() == Path("scores.txt").read_text()
+
+
+def test_a_model_reads_categories_that_look_like_numbers(tables: Path, run) -> None:
+    for name in ("train", "test"):
+        text = Path(f"{name}.csv").read_text()
+        Path(f"{name}.csv").write_text(text.replace("core", "7"))
+    train = ("train", "ListNet", "train.csv", "--set", f"scorer={TREES}", *CATEGORICAL)
+    run(*train, "-o", "model.json")
+    assert run("rank", "model.json", "test.csv", "-o", "scores.txt").returncode == 0
+    Path("test.csv").write_text(Path("test.csv").read_text().replace("brand", "maker"))
+    result = run("rank", "model.json", "test.csv", "-o", "scores.txt")
+    assert result.returncode == 1
+    assert "there is no feature 'brand'" in result.stderr
+
+
+def test_categories_in_cross_validation(tables: Path, run) -> None:
+    """Of a table, by name; and of a folder of LETOR files, by number."""
+    command = ("crossval", "train.csv", "ListNet", "--set", f"scorer={TREES}", "--folds", "3")
+    result = run(*command, *CATEGORICAL, "-t", "NDCG@10", "--json")
+    assert "is text" not in result.stderr
+    data = fp.read("train.csv", categorical=["brand", "shop"])
+    ranker = fp.ListNet(scorer=TREES)
+    folds = fp.split_folds(data, 3, seed=0)
+    expected = fp.cross_validate(ranker, folds, measures="NDCG@10").to_dict()
+    found = json.loads(result.stdout)
+    assert found["results"][0]["mean"] == expected["results"][0]["mean"]
+
+    text = data.with_features(np.nan_to_num(data.X), None)
+    fp.write_folds(text, "letor", 3)
+    folder = ("crossval", "letor", "ListNet", "--set", f"scorer={TREES}", "-t", "NDCG@10", "--json")
+    plain, coded = (run(*folder, *more).stdout for more in ((), ("--categorical", "1")))
+    assert plain != coded
 
 
 def test_positions_come_from_a_column(tables: Path, run) -> None:

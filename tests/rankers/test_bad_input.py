@@ -10,6 +10,7 @@ import pytest
 
 import firstpage as fp
 from firstpage.errors import FirstpageError, FirstpageWarning
+from firstpage.rankers.methods import METHODS
 
 X = np.random.default_rng(0).normal(size=(12, 3))
 Y = np.array([2, 1, 0, 0, 1, 0, 2, 0, 0, 1, 0, 1])
@@ -66,6 +67,20 @@ def test_invalid_arguments_cause_one_line_errors(fit, message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught, np.errstate(all="ignore"):
         fit()
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", [*METHODS, "TopRank"])
+def test_random_ties_without_k_are_used_or_refused(name: str) -> None:
+    """ListMLE orders complete lists; all others order the top k only."""
+    ranker = fp.ranker(name, k=None, ties="random")
+    if name == "ListMLE":
+        assert not np.array_equal(
+            ranker.fit(X, Y, qid=Q).coef_, fp.ListMLE(ties="share").fit(X, Y, qid=Q).coef_
+        )
+        return
+    with pytest.raises(FirstpageError, match=f"ties='random' .* the top k; give {name} k, or"):
+        ranker.fit(X, Y, qid=Q)
+    ranker.set_params(k=2)._check_parameters()
 
 
 def test_missing_features_at_prediction_are_rejected() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 import firstpage as fp
 from firstpage.measures.measure import rank_lists, resolve_convention
+from firstpage.solvers import coordinate
 from firstpage.solvers.coordinate import MeasuredLines
 from tests.losses.test_plrank import MEASURES, learned_measures, sample
 
@@ -48,6 +49,16 @@ def test_line_searches_find_the_best_interval(measure, ties: bool) -> None:
     best = max(mean_measure(parsed, scores + t * direction, truth, weights) for t in tried)
     step = lines.best_step(scores, direction)
     assert mean_measure(parsed, scores + step * direction, truth, weights) == pytest.approx(best)
+
+
+def test_results_depend_on_neither_threads_nor_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = fp.Synthetic(queries=12, docs="uniform(2, 9)", features=3, seed=4).dataset()
+    fitted = []
+    for threads, pairs in ((1, 1 << 16), (1, 30), (3, 30), (20, 1)):
+        monkeypatch.setattr(coordinate, "BLOCK_PAIRS", pairs)
+        ranker = fp.CoordinateAscent(measure="NDCG@3", restarts=1, threads=threads).fit(data)
+        fitted.append([*ranker.coef_.tolist(), ranker.objective_])
+    assert all(each == fitted[0] for each in fitted)
 
 
 def test_other_measures_are_searched_on_a_grid() -> None:

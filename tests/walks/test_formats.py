@@ -125,6 +125,7 @@ READ = {
     "votes on pairs": """
         train RankNet data.parquet --pairs pairs.csv -o model8.json
         crossval data.parquet RankNet --pairs pairs.csv --folds 3
+        evaluate data.parquet --model model.json --pairs pairs.csv
         label simulate --votes votes.csv --k 2 --runs 2
         label simulate --votes pairs.csv --k 2 --runs 2""",
     "preferences between lists": """

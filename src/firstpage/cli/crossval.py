@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 @click.argument("data", type=options.FILE)
 @click.argument("rankers", nargs=-1, required=True, metavar="RANKERS")
 @options.judgment_options
+@options.categorical
 @options.confidences
 @options.pairs
 @options.ranker_options
@@ -71,9 +72,10 @@ if TYPE_CHECKING:
 @options.report_format
 @options.output(*outputs.REPORTS, help="Write the table to this file.")
 def command(
-    data: Path, rankers: tuple[str, ...], qrels: Path | None, unjudged: str, confidences: bool,
-    pairs: Path | None, settings: tuple[str, ...], measure: str, normalize: str, seed: int,
-    tune: bool, seeds: int, tests: tuple[str, ...], top_k: int | None,
+    data: Path, rankers: tuple[str, ...], qrels: Path | None, unjudged: str,
+    categorical: tuple[str, ...], confidences: bool, pairs: Path | None,
+    settings: tuple[str, ...], measure: str, normalize: str, seed: int, tune: bool, seeds: int,
+    tests: tuple[str, ...], top_k: int | None,
     folds: int | None, runs: tuple[Path, ...], baseline: str | None, write_runs: Path | None,
     pad: bool, convention: str, published: Path | None, as_json: bool,
     format_: str | None, output: Path | None,
@@ -130,7 +132,7 @@ def command(
         or any(ranker._reads_labels() for ranker in by_name.values())
     )
     if data.is_file():
-        dataset = shared.read_data(data, labeled=labeled)
+        dataset = shared.read_data(data, labeled=labeled, **shared.feature_options(categorical))
         (dataset,) = shared.join_judgments([dataset], judgments, unjudged)
         if judgments is not None:
             dataset = shared.measured_queries(dataset, judgments)
@@ -144,7 +146,7 @@ def command(
         fold_list = read_folds(data, n_features=width)
     if not data.is_file():
         for fold in fold_list:
-            splits = [getattr(fold, name) for name in fold.splits]
+            splits = [getattr(fold, name).with_categories(*categorical) for name in fold.splits]
             joined = shared.join_judgments(splits, judgments, unjudged, str(data))
             if judgments is not None:
                 joined = [shared.measured_queries(each, judgments) for each in joined]

@@ -11,14 +11,17 @@ import click
 
 from firstpage.cli import options, outputs, shared
 from firstpage.cli.help import documented_command
+from firstpage.cli.pair_accuracy import pairs_option, report_pairs
 
 
 @documented_command(
     "evaluate",
     "firstpage evaluate test.txt --scores ours.scores -m NDCG@10 -m AP --ci",
     "firstpage evaluate --qrels test.qrels --run ours.run --run bm25.run",
+    "firstpage evaluate --pairs votes.csv --run ours.run --run bm25.run --ci",
 )
 @options.truth_options
+@pairs_option
 @click.option(
     "--scores", type=options.FILE, multiple=True,
     help="Scores of DATA, one per line in the order of DATA; may be repeated.",
@@ -39,14 +42,15 @@ def command(
     data: Path | None, qrels: Path | None, scores: tuple[Path, ...], run: tuple[Path, ...],
     model: tuple[Path, ...], pad: bool, engine: str | None, measures: tuple[str, ...], ci: bool,
     as_json: bool, format_: str | None, output: Path | None, per_query: Path | None,
-    **settings: Any,
+    pairs: Path | None, **settings: Any,
 ) -> None:  # fmt: skip
     """Measure rankings against labels or judgments.
 
     Give DATA with --scores or --model, or --qrels with --run.  DATA with --qrels takes the labels
     from the judgments; documents without one have label 0.  DATA is labeled data (LETOR,
     Parquet, CSV, Arrow, npz), or a folder of shards; DATA with document ids can also be used with
-    --run.  Each ranking has a row in the report.
+    --run.  Each ranking has a row in the report.  With --pairs, rankings are measured on votes on
+    pairs of documents: the fraction of votes that they agree with.
     """
     from firstpage.data.formats.trec import read_run
     from firstpage.data.shards.shards import Shards
@@ -59,13 +63,18 @@ def command(
             "give at least one ranking: --scores and --model, or --run without the other two."
         )
     options.only_with("--model, whose features the data may lack", bool(model), "pad")
+    if pairs is not None:
+        kind, seed = outputs.report_format(format_, as_json, output), settings["seed"]
+        outputs.check_per_query(per_query)
+        report_pairs(pairs, data, scores, run, model, pad, ci, seed, kind, per_query, output)
+        return
     options.only_with("--run", bool(run), "queries")
     # a misspelled measure is an error before any file is read
     shared.check_rel(parse(measures or DEFAULT_MEASURES))
     kind = outputs.report_format(format_, as_json, output)
     outputs.check_per_query(per_query)
     _note_unused_seed(settings, ci or kind == "html")
-    truth: Any = shared.read_truth(data, qrels, bool(run), bool(scores))
+    truth: Any = shared.read_truth(data, qrels, bool(run), bool(scores), model)
     options.only_with(options.SHARD_FOLDER, isinstance(truth, Shards), "engine")
     if run:
         truth = shared.as_qrels(truth)

@@ -51,7 +51,8 @@ def command(
     outputs.check_suffix(output, ("run" if trec else "scores",), "-o")
     options.only_with("a run (--trec, or -o NAME.run)", trec, "tag")
     scoring_model = read_model(model)
-    documents = shared.read_data_or_shards(data, labeled=False)
+    known = shared.categories_known_to(data, scoring_model)
+    documents = shared.read_data_or_shards(data, labeled=False, **known)
     if isinstance(documents, Shards):
         if trec:
             raise click.UsageError("a run needs data in memory, not shards; write scores (.txt).")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from firstpage.data.preferences.pairs import PreferencePairs
     from firstpage.data.shards.shards import Shards
     from firstpage.measures.measure import Measure
+    from firstpage.rankers.model_files import Model
     from firstpage.rankers.ranker import Ranker
     from firstpage.types import Progress
     from firstpage.web.store.connect import Store
@@ -135,6 +136,23 @@ def feature_options(categorical: Sequence[str] = (), position: str | None = None
     return {name: value for name, value in values.items() if value}
 
 
+def categories_known_to(path: Path, *models: Model) -> dict[str, Any]:
+    """Return the option of `read` that names a table's columns in which models know categories."""
+    from firstpage.data.formats.registry import format_of
+
+    if path.is_dir() or not any(model.categories for model in models):
+        return {}
+    if format_of(path) not in ("csv", "parquet", "arrow"):
+        return {}  # no text: categories are numbers, which the model's categories tell apart
+    columns = (
+        model.feature_names[column]
+        for model in models
+        if model.feature_names is not None
+        for column in model.categories
+    )
+    return feature_options(list(dict.fromkeys(columns)))
+
+
 def note_files(folder: Path, names: Sequence[str]) -> None:
     """Print which files of a folder are read as one data set, and which are ignored."""
     others = sorted(f.name for f in folder.iterdir() if f.name not in names and f.name[0] != ".")
@@ -216,9 +234,13 @@ def join_judgments(
 
 
 def read_truth(
-    data: Path | None, qrels: Path | None, of_run: bool = False, scored: bool = False
-) -> Dataset | Column | Shards:
-    """Read the ground truth from DATA or from --qrels, or from DATA with the labels of --qrels."""
+    data: Path | None, qrels: Path | None, of_run: bool = False, scored: bool = False,
+    models: Sequence[Path] = (),
+) -> Dataset | Column | Shards:  # fmt: skip
+    """Read the ground truth from DATA or from --qrels, or from DATA with the labels of --qrels.
+
+    Columns of DATA in which the models that score it know categories are read as such.
+    """
     if data is None and qrels is None:
         raise click.UsageError("give the ground truth: a data file, or --qrels.")
     if data is not None and qrels is not None and of_run:
@@ -227,7 +249,10 @@ def read_truth(
     if data is None:
         assert judgments is not None
         return judgments
-    read = read_data_or_shards(data, labeled=judgments is None)
+    from firstpage.rankers.model_files import read_model
+
+    known = {} if data.is_dir() else categories_known_to(data, *map(read_model, models))
+    read = read_data_or_shards(data, labeled=judgments is None, **known)
     if judgments is None:
         return read
     (joined,) = join_judgments([read], judgments, "zero")

@@ -139,6 +139,13 @@ class _VotedTarget(LossTarget):
     left: Floats  # weight of the votes for the left document of each pair
     right: Floats  # and for the right one
     total: Floats  # summed weight per query
+    kind: ClassVar[int]  # of the loss of a pair
+
+    def bind_slice(
+        self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
+    ) -> BoundKernel:
+        inputs = self._kernel_inputs(lo, hi)
+        return kernel.voted_loss.bind(self.kind, scores, *inputs, values, grad)
 
     def hessian_scale(self) -> Floats:
         return 0.5 * self.total
@@ -156,20 +163,14 @@ class _VotedTarget(LossTarget):
 
 
 class _LogisticTarget(_VotedTarget):
-    def bind_slice(
-        self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
-    ) -> BoundKernel:
-        return kernel.voted_logistic.bind(scores, *self._kernel_inputs(lo, hi), values, grad)
+    kind = kernel.LOGISTIC
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
         return kernel.voted_logistic_curvature.bind(scores, *self._kernel_inputs(lo, hi), out)
 
 
 class _HingeTarget(_VotedTarget):
-    def bind_slice(
-        self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
-    ) -> BoundKernel:
-        return kernel.voted_hinge.bind(scores, *self._kernel_inputs(lo, hi), values, grad)
+    kind = kernel.HINGE
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
         return zero_curvature(out)

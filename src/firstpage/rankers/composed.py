@@ -32,7 +32,6 @@ class Composed(Ranker):
     """
 
     _supports_shards: ClassVar[bool] = True
-    _orders_all: ClassVar[bool] = False  # whether it learns from a full order without k
 
     _: KW_ONLY
     scorer: Any = "linear"
@@ -50,8 +49,12 @@ class Composed(Ranker):
         """Return the loss of votes on pairs; rankers that train on them define it."""
         raise AssertionError(f"{type(self).__name__} has no loss of pairs")
 
-    def _training_loss(self) -> Loss:
-        """Return the loss; with ties="resample", equal labels are ordered anew in every epoch."""
+    def _fit_loss(self, request: FitRequest, trees: bool) -> Loss:
+        """Return the loss of a fit: of votes or of labels, whose ties may be ordered anew."""
+        if request.training.pairs is not None:
+            return self._pair_loss()
+        if trees:
+            return self._tree_loss()
         loss = self._loss()
         return ResampledTies(loss, self.k, self.seed) if self.ties == "resample" else loss
 
@@ -65,10 +68,6 @@ class Composed(Ranker):
             raise DataError(
                 "ties='resample' needs linear scores or a network, trained on the CPU; use "
                 "ties='random'."
-            )
-        if self.k is None and not self._orders_all:
-            raise DataError(
-                f"ties='resample' orders equal labels of the top k; give {type(self).__name__} k."
             )
 
     def _penalty(self) -> float:
@@ -84,17 +83,14 @@ class Composed(Ranker):
 
     def _learn(self, request: FitRequest) -> FitResult:
         scorer, device = scorer_of(self.scorer), self._device()
-        voted = request.training.pairs is not None
-        if not scorer.additive:
-            scorer = scorer if device is None else replace(scorer, device=device)
-            loss = self._pair_loss() if voted else self._training_loss()
-            return fit_scorer(request, loss, scorer, self.solver, self._penalty())
-        if device is not None:
+        if scorer.additive and device is not None:
             raise DataError("trees grow on the CPU; device= is for linear scorers and networks.")
-        options = growth_options(request)
-        tree_loss = self._pair_loss() if voted else self._tree_loss()
-        growth = request.training.loss_growth(scorer, tree_loss, options)
-        return fit_trees(request, scorer, growth)
+        loss = self._fit_loss(request, scorer.additive)
+        if scorer.additive:
+            growth = request.training.loss_growth(scorer, loss, growth_options(request))
+            return fit_trees(request, scorer, growth)
+        scorer = scorer if device is None else replace(scorer, device=device)
+        return fit_scorer(request, loss, scorer, self.solver, self._penalty())
 
     def _paper_grid(self) -> Grid:
         """Return the learning rates of a descent solver, else the grid of the class."""

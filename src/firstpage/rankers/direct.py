@@ -184,6 +184,7 @@ class CoordinateAscent(Ranker):
     _paper = "Metzler and Croft, Information Retrieval 2007; RankLib"
     _about = "linear weights that maximize a measure, one at a time"
     _grid: ClassVar = {"tol": [1e-4, 1e-3, 1e-2]}
+    _shard_alternative: ClassVar = "LambdaRank, which maximizes a measure over shards"
     _weights_by_copying: ClassVar = True  # a measure counts each document once
 
     _: KW_ONLY
@@ -196,8 +197,9 @@ class CoordinateAscent(Ranker):
         training = request.training.in_memory(type(self).__name__).positive_queries()
         constant = request.warn_if_constant()
         lines = MeasuredLines(
-            training.data.X, training.truth, request.label_measure, self.k, training.each_query()
-        )
+            training.data.X, training.truth, request.label_measure, self.k, training.each_query(),
+            request.threads,
+        )  # fmt: skip
         search = CoordinateSearch(
             0 if constant else int(self.restarts), int(self.max_iter), float(self.tol), request.seed
         )

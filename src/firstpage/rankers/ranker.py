@@ -1,40 +1,31 @@
-"""The base class of all rankers: scikit-learn's interface, validation, training, scoring."""
+"""The base class of all rankers: parameters, scikit-learn's interface, scoring."""
 
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Callable, Iterable
-from contextlib import closing
-from dataclasses import KW_ONLY, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.groups import sort_groups
-from firstpage.data.preferences.pairs import RowPairs
 from firstpage.data.shards.shards import Shards
-from firstpage.data.transforms import TRANSFORMS, Impute, Per, Transform, check_impute
-from firstpage.data.truth import Truth
+from firstpage.data.transforms import check_impute
 from firstpage.docstrings import inherit_sections
 from firstpage.engine.addresses import open_engine
-from firstpage.engine.engine import Engine
 from firstpage.engine.threads import LocalEngine
-from firstpage.errors import DataError, FirstpageWarning
+from firstpage.errors import DataError
 from firstpage.measures.evaluate import evaluate
 from firstpage.measures.sharded import predict_shards
 from firstpage.rankers.explain import explain
-from firstpage.rankers.fit.checkpoint import Checkpoint, fit_identity
 from firstpage.rankers.fit.checks import (
-    check_categories,
-    check_has_features,
     check_labels,
     group_by_query,
     restore_row_order,
 )
-from firstpage.rankers.fit.estimator import LazyEstimator, check_is_fitted, clone
-from firstpage.rankers.fit.inputs import ValidatingEstimator
+from firstpage.rankers.fit.estimator import check_is_fitted
 from firstpage.rankers.fit.pair_measures import (
     NEEDS_PAIRS,
     PairMeasure,
@@ -43,15 +34,13 @@ from firstpage.rankers.fit.pair_measures import (
     truth_of_pairs,
 )
 from firstpage.rankers.fit.pairs import join_pairs
-from firstpage.rankers.fit.progress import ATTRIBUTES, Record, Step, fitted_attributes
-from firstpage.rankers.fit.request import FitRequest, FitResult
-from firstpage.rankers.fit.training_data import InMemory, TrainingData, with_weights
-from firstpage.rankers.model_files import parameter_to_json, save
+from firstpage.rankers.fit.progress import Step
+from firstpage.rankers.fit.training_data import with_weights
+from firstpage.rankers.model_files import save
 from firstpage.rankers.scorings import Stage, scores_of
-from firstpage.rankers.sharded.data import IN_MEMORY, ShardedData
+from firstpage.rankers.training import PAIRS_IN_MEMORY, TrainableEstimator
 from firstpage.rankers.trees.growth import TreeObjective
-from firstpage.registry import check_number, lookup
-from firstpage.scorers.scorer import Scoring
+from firstpage.registry import check_number
 from firstpage.tabular import Tabular
 from firstpage.types import Floats, Ints
 
@@ -59,25 +48,12 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 Ties = Literal["share", "random", "resample"]
-StepCallback = Callable[[Step], object]
-FilePath = str | os.PathLike[str]
 Grid = dict[str, list[Any]]
 """The values to try, by parameter."""
-OWN_LABELS = (
-    "Shards have their own labels and query ids, and no weights; drop y, qid and sample_weight."
-)
-PAIRS_IN_MEMORY = "pairs are joined to data in memory, not to shards; read them with fp.read."
-LABELS_UNUSED = "{} trains on the pairs alone; drop y."
-NO_POSITIONS = "{} does not use the positions of documents; LambdaMART does."
-NORMALIZERS: dict[str, tuple[str, Per]] = {
-    "minmax": ("minmax", "query"), "standard": ("standardize", "query"),
-    "standardize": ("standardize", "query"), "global minmax": ("minmax", "global"),
-    "global standard": ("standardize", "global"),
-}  # fmt: skip
 
 
 @dataclass(eq=False, repr=False)
-class Ranker(ValidatingEstimator, Tabular):
+class Ranker(TrainableEstimator, Tabular):
     """Base class of all rankers: a scikit-learn estimator for documents grouped by query.
 
     The parameters are the fields of a dataclass, whose `__init__` only stores them.  As a data
@@ -91,7 +67,8 @@ class Ranker(ValidatingEstimator, Tabular):
     ties : {"share", "random", "resample"}, default "share"
         How equal labels are treated at the cut-off k: they share the positions, or a random
         order that depends on `seed` breaks the ties.  "resample" draws another order in every
-        epoch of a stochastic solver, solver="sgd" or "adam".
+        epoch of a stochastic solver, solver="sgd" or "adam".  Both need k, except in ListMLE,
+        which orders complete lists.
     normalize : str, optional
         Scale the features per query, "minmax" or "standard", or with the statistics of all
         training documents, "global minmax" or "global standard".  The scaling becomes a part of
@@ -168,11 +145,8 @@ class Ranker(ValidatingEstimator, Tabular):
     _paper = ""  # the reference, for listings
     _about = ""  # one line, for listings
     _grid: ClassVar[Grid] = {}  # the values that the papers search
-    _needs_preferences: ClassVar[bool] = True  # queries with equal labels are uninformative
     _scores_by_query: ClassVar[bool] = False  # a score depends on the query's other documents
-    _weights_by_copying: ClassVar[bool] = False  # documents can only be weighted by copying them
-    _supports_shards: ClassVar[bool] = False
-    _uses_positions: ClassVar[bool] = False  # corrects for the positions of the training data
+    _orders_all: ClassVar[bool] = False  # whether it learns from a full order without k
 
     k: int | None = None
     _: KW_ONLY
@@ -186,34 +160,14 @@ class Ranker(ValidatingEstimator, Tabular):
     warm_start: bool = False
     verbose: bool = False
 
-    _memory = None  # what the last fit computed about its data, for `_reuse`
-    _inherited = None  # the memory of another ranker on the same data
-
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         inherit_sections(cls)
 
     # --- defined by subclasses
 
-    def _learn(self, request: FitRequest) -> FitResult:
-        """Return the fitted model; every subclass defines it."""
-        raise AssertionError(f"{type(self).__name__} does not learn")
-
-    def _check_pairs(self) -> None:
-        """Raise an error unless the ranker can train on pairs with its parameters."""
-        raise DataError(
-            f"{type(self).__name__} needs labels; RankNet, RankSVM and FocusedNet train on pairs."
-        )
-
-    def _reads_labels(self) -> bool:
-        """Return whether a fit on pairs reads labels too."""
-        return False
-
     def _reuse(self, other: Ranker) -> None:
         """Reuse in the next fit what `other`, fitted on the same data, has computed."""
-
-    def _check_engine(self, engine: Engine) -> None:
-        """Raise an error for an engine that the ranker cannot train with."""
 
     def _paper_grid(self) -> Grid:
         """Return the parameter grid of the papers."""
@@ -222,10 +176,6 @@ class Ranker(ValidatingEstimator, Tabular):
     def _tree_objective(self) -> TreeObjective:
         """Return the ranker's loss as an objective for LightGBM and XGBoost."""
         raise DataError(f"{type(self).__name__} has no loss that boosted trees can minimize.")
-
-    def _truth(self, truth: Truth) -> Truth:
-        """Return the truth to train on: with ties="random", equal labels in a random order."""
-        return truth.top_k(self.k, self.seed) if self.ties == "random" and self.k else truth
 
     def _check_resampling(self) -> None:
         """Raise an error unless the ranker can draw new orders of equal labels in every epoch."""
@@ -254,6 +204,7 @@ class Ranker(ValidatingEstimator, Tabular):
         progress: Callable[[Step], object] | None = None,
         engine: Any = None,
         checkpoint: str | os.PathLike[str] | None = None,
+        position: Any = None,
     ) -> Self:
         """Train on a Dataset, on arrays, or on Shards.
 
@@ -281,6 +232,9 @@ class Ranker(ValidatingEstimator, Tabular):
         checkpoint : path, optional
             A file that stores the state of the fit until it is done.  A fit that finds it
             continues from there.
+        position : array of int of shape (n_docs,), optional
+            The position at which each row of X was shown, such as 1, 2, ..; a Dataset may have its
+            own.  LambdaMART corrects clicks for it, and other rankers refuse it.
 
         Returns
         -------
@@ -302,6 +256,7 @@ class Ranker(ValidatingEstimator, Tabular):
         before = dict(self.__dict__)
         try:
             self._check_parameters()
+            self._check_position(X, position)
             if isinstance(X, Shards):
                 if pairs is not None:
                     raise DataError(PAIRS_IN_MEMORY)
@@ -313,139 +268,13 @@ class Ranker(ValidatingEstimator, Tabular):
             elif engine is not None:
                 raise DataError("engine requires Shards (fp.read_shards); X is in memory.")
             else:
-                self._fit(self._in_memory(X, y, qid, sample_weight), valid, progress, checkpoint)
+                training = self._in_memory(X, y, qid, sample_weight, position)
+                self._fit(training, valid, progress, checkpoint)
         except BaseException:  # a fit that fails keeps the previous model
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
         return self
-
-    def _fit_pairs(
-        self, X: object, y: object, qid: Iterable[object] | None, sample_weight: object,
-        pairs: object, valid: object, progress: StepCallback | None, checkpoint: FilePath | None,
-    ) -> None:  # fmt: skip
-        """Train on votes on pairs, and set the fitted attributes."""
-        self._check_pairs()
-        labeled = self._reads_labels()
-        if y is not None and not labeled:
-            raise DataError(LABELS_UNUSED.format(type(self).__name__))
-        data = self._dataset(X, y, qid, reset=True, labeled=labeled)
-        check_has_features(data)
-        checked = None if valid is None else self._validation(valid, labeled=False)
-        training = with_weights(data if labeled else _without_missing_labels(data), sample_weight)
-        training = replace(training.without_empty(), convert=self._truth)
-        own, of_valid = join_pairs(pairs, training.data, checked, stacklevel=5)
-        scaled = self._transformed(training.with_pairs(own, labeled))
-        self._fit(scaled, checked, progress, checkpoint, of_valid)
-
-    def _in_memory(
-        self, X: object, y: object, qid: Iterable[object] | None, sample_weight: object
-    ) -> InMemory:
-        """Return the arguments of `fit` as training data, checked, weighted and scaled."""
-        data = self._dataset(X, y, qid, reset=True)
-        check_has_features(data)
-        if data.positions is not None and not self._uses_positions:
-            warnings.warn(NO_POSITIONS.format(type(self).__name__), FirstpageWarning, stacklevel=3)
-        training = with_weights(data, sample_weight)
-        if self._weights_by_copying:
-            training = training.with_copies(type(self).__name__)
-        training = replace(training.without_empty(), convert=self._truth)
-        if self._needs_preferences:
-            training = training.without_uninformative()
-        return self._transformed(training)
-
-    def _transformed(self, training: InMemory) -> InMemory:
-        """Return training data with scaled features."""
-        transform = self._transform()
-        if transform is None:
-            return training
-        return training.transformed(transform.fit(training.data))
-
-    def _check_shards(self, shards: Shards, *arguments: object) -> None:
-        """Raise an error unless the ranker can train on these shards."""
-        if not self._supports_shards:
-            raise DataError(IN_MEMORY.format(type(self).__name__, "a ranker with linear weights"))
-        if any(argument is not None for argument in arguments):
-            raise DataError(OWN_LABELS)
-        check_has_features(shards)
-
-    def _from_shards(self, shards: Shards, engine: Engine) -> ShardedData:
-        """Return shards as training data, after one pass over them."""
-        self._remember_features(shards)
-        self._check_engine(engine)
-        check_categories(shards, self._reads_categories(), type(self).__name__)
-        transform = self._transform()
-        if transform is not None:
-            transform = transform.fit(shards)
-        convert = clone(self)._truth
-        return ShardedData.from_shards(
-            shards, engine, transform, convert, self._needs_preferences, self._reads_missing()
-        )
-
-    def _fit(
-        self,
-        training: TrainingData,
-        valid: object,
-        progress: StepCallback | None,
-        checkpoint: FilePath | None,
-        valid_pairs: RowPairs | None = None,
-    ) -> None:
-        """Train, and set the fitted attributes; an unfinished fit leaves a checkpoint."""
-        with closing(training):
-            request = self._request(training, valid, progress, valid_pairs)
-            if checkpoint is None:
-                self._store(self._learn(request), training)
-                return
-            with self._checkpoint(checkpoint, request) as written:
-                self._store(self._learn(replace(request, checkpoint=written)), training)
-                if not self.interrupted_:
-                    written.done()
-
-    def _request(
-        self, training: TrainingData, valid: object, progress: StepCallback | None,
-        valid_pairs: RowPairs | None = None,
-    ) -> FitRequest:  # fmt: skip
-        """Return the data and the options of a fit, checked."""
-        checked, measure = None, any_measure(self._measure_name())
-        if valid_pairs is not None:
-            measure = pair_measure(self._measure_name())
-        elif isinstance(measure, PairMeasure) and valid is not None:
-            raise DataError(NEEDS_PAIRS.format(measure))
-        if valid is not None:
-            checked = self._validation(valid) if valid_pairs is None else cast(Dataset, valid)
-            if training.transform is not None:
-                checked = training.transform.apply(checked)
-            training.warn_of_overlap(checked)
-        return FitRequest(
-            training=training,
-            valid=checked,
-            measure=measure,
-            patience=self.patience,
-            seed=int(self.seed),
-            threads=self.threads,
-            start=self.__dict__.get("params_") if self.warm_start else None,
-            progress=progress,
-            verbose=bool(self.verbose),
-            memory=self.__dict__.pop("_inherited", None),
-            valid_pairs=valid_pairs,
-        )
-
-    def _checkpoint(self, path: FilePath, request: FitRequest) -> Checkpoint:
-        """Return the checkpoint of this fit, with the state that an earlier attempt stored."""
-        parameters = {
-            name: parameter_to_json(value) for name, value in self.get_params(deep=False).items()
-        }
-        return Checkpoint(
-            path,
-            fit_identity(
-                type(self).__name__,
-                parameters,
-                request.training,
-                request.valid,
-                request.start,
-                request.valid_pairs,
-            ),
-        )
 
     def predict(self, X: Any, *, qid: Any = None, engine: Any = None) -> Floats:
         """Return one score per document; higher is better.
@@ -491,8 +320,9 @@ class Ranker(ValidatingEstimator, Tabular):
             raise DataError(
                 f"X has {data.n_features} features; the model has {self.model_.n_features}."
             )
-        scores = scores_of(self.model_, self._scaled(data), self.threads)
-        return restore_row_order(scores, self._row_order(X, data))
+        scaled_data = self.transform_.apply(data) if hasattr(self, "transform_") else data
+        scores = scores_of(self.model_, scaled_data, self.threads)
+        return scores if isinstance(X, Dataset) else restore_row_order(scores, data.row_order)
 
     def stage_for(self, data: Dataset | Shards) -> Stage:
         """Return the scorer of these data, with their columns matched to the model's features.
@@ -668,74 +498,11 @@ class Ranker(ValidatingEstimator, Tabular):
             raise DataError(f"ties must be 'share', 'random' or 'resample'; got {self.ties!r}.")
         if self.ties == "resample":
             self._check_resampling()
+        if self.ties != "share" and self.k is None and not self._orders_all:
+            raise DataError(
+                f"ties={self.ties!r} orders equal labels of the top k; give {type(self).__name__} "
+                "k, or leave ties out."
+            )
         if self.impute is not None:
             check_impute(self.impute)
         any_measure(self._measure_name())
-
-    def _measure_name(self) -> str:
-        """Return the measure of `score` and of validation; None is NDCG at k, or at 10."""
-        return f"NDCG@{self.k or 10}" if self.measure is None else self.measure
-
-    def _transform(self) -> Transform | None:
-        """Return the scaling of `normalize` and the imputation of `impute`, not fitted."""
-        if self.normalize in (None, "none"):
-            return None if self.impute is None else Impute(impute=self.impute)
-        name, per = lookup(str(self.normalize), NORMALIZERS, "normalization")
-        return TRANSFORMS[name](per, impute=self.impute)  # type: ignore[return-value]
-
-    def _grows_trees(self) -> bool:
-        """Return whether the scorer is trees, which read missing values and categories."""
-        return False
-
-    def _reads_missing(self) -> bool:
-        return self.impute is not None or self._grows_trees()
-
-    def _reads_categories(self) -> bool:
-        return self._grows_trees()
-
-    def _scaled(self, data: Dataset) -> Dataset:
-        """Return the data with features scaled as in training."""
-        return self.transform_.apply(data) if hasattr(self, "transform_") else data
-
-    def _row_order(self, X: object, data: Dataset) -> Ints | None:
-        """Return the original numbers of grouped rows; None if the order did not change."""
-        return None if isinstance(X, Dataset) else data.row_order
-
-    def _store(self, result: FitResult, training: TrainingData) -> None:
-        """Set the fitted attributes from the result of a fit."""
-        self._set_fitted(result.model, result.record, training.transform)
-        self._memory = result.memory
-        if self.interrupted_:
-            warnings.warn(
-                f"training was interrupted; the best model so far is kept (iteration "
-                f"{self.best_iteration_ or self.n_iter_}).",
-                FirstpageWarning,
-                stacklevel=3,
-            )
-
-    def _set_fitted(self, model: Scoring, record: Record, transform: Transform | None) -> None:
-        """Set the fitted attributes, after a fit or from a model file."""
-        for name in (*ATTRIBUTES, "coef_", "intercept_", "transform_"):
-            self.__dict__.pop(name, None)
-        self.model_, self.training_ = model, record
-        self.params_: Floats | None = model.params
-        if transform is not None:
-            self.transform_ = transform
-        if model.coefficients is not None:
-            self.coef_, self.intercept_ = model.coefficients
-        self.__dict__.update(fitted_attributes(record))
-
-    def __getattr__(self, name: str) -> Any:
-        if name in ATTRIBUTES and "model_" in self.__dict__:
-            raise AttributeError(
-                f"{name} is not in the model file, which an older Firstpage or another program "
-                "wrote; fit again to get it."
-            )
-        if isinstance(self, LazyEstimator):  # until scikit-learn is imported
-            return super().__getattr__(name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-
-def _without_missing_labels(data: Dataset) -> Dataset:
-    """Return data whose labels are all 0 if some are missing: only pairs are read."""
-    return data if np.isfinite(data.y).all() else replace(data, y=np.zeros(data.n_docs))

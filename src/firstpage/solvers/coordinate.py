@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.truth import Truth
+from firstpage.engine.threads import Lanes, resolve
 from firstpage.errors import DataError
 from firstpage.kernels.losses.breakpoints import measure_breakpoints
 from firstpage.losses.measure_forms import DEFAULT, SUPPORTED, measure_form
@@ -26,15 +29,35 @@ from firstpage.types import Floats, Ints
 if TYPE_CHECKING:
     from firstpage.data.dataset import Features
 
-MAX_PAIRS = 1 << 22  # crossings that are computed at once
+BLOCK_PAIRS = 1 << 16  # crossings of a block of queries, which one thread computes
+MAX_PAIRS = 1 << 26  # of which all threads together have workspaces
 GRID = 64  # steps to try where a measure has no form
 MIN_GAIN = 1e-9  # of a line search
+
+
+class _Workspace:
+    """The arrays that one thread needs to search the lines of some queries."""
+
+    def __init__(self, longest: int, capacity: int) -> None:
+        pairs = max(longest * (longest - 1) // 2, longest, 1)
+        crossing, key = np.empty(pairs), np.empty(longest)
+        numbers, sorted_pairs, workspace = np.empty((3, pairs), np.int64)
+        words, word_workspace = np.empty((2, pairs), np.uint64)
+        order, position = np.empty((2, longest), np.int64)
+        state, means, parts = np.empty((3, longest + 2))
+        self.steps, self.changes = np.empty((2, capacity))
+        self.arrays = (
+            crossing, crossing.view(np.uint64), numbers, sorted_pairs, words, word_workspace,
+            workspace, key, key.view(np.uint64), order, position, state, means, parts,
+        )  # fmt: skip
 
 
 class MeasuredLines:
     """The weighted mean of a measure as a function of linear weights, and along one of them.
 
-    Measures that are better when lower are negated.
+    Measures that are better when lower are negated.  Blocks of queries are searched by several
+    threads.  The blocks, and the order in which their results are joined, do not depend on the
+    number of threads.
 
     Attributes
     ----------
@@ -47,8 +70,9 @@ class MeasuredLines:
     best: tuple[Floats, float]
 
     def __init__(
-        self, X: Features, truth: Truth, measure: Measure, k: int | None, weights: Floats
-    ) -> None:
+        self, X: Features, truth: Truth, measure: Measure, k: int | None, weights: Floats,
+        threads: int | None = 1,
+    ) -> None:  # fmt: skip
         self._X = X if isinstance(X, np.ndarray) else X.tocsc()
         self._truth, self._measure = truth, measure
         self._weights = weights / weights.sum()
@@ -56,26 +80,27 @@ class MeasuredLines:
         self._form = measure_form(measure, truth, k) if isinstance(measure, SUPPORTED) else None
         if self._form is None and k is not None:
             raise DataError(f"{measure} has no top-k form; leave k out.")
-        lengths = np.diff(truth.offsets)
+        if self._form is not None:
+            self._open_lanes(resolve(threads))
+
+    def _open_lanes(self, threads: int) -> None:
+        """Divide the queries into blocks of about BLOCK_PAIRS pairs, and the blocks into lanes."""
+        offsets = self._truth.offsets
+        lengths = np.diff(offsets)
+        pairs = offsets_from_lengths(lengths * (lengths - 1) // 2)
+        self._blocks = query_ranges(pairs, BLOCK_PAIRS)
+        capacity = max((int(pairs[hi] - pairs[lo]) for lo, hi in self._blocks), default=0)
+        self._scores = self._direction = np.empty(0)
+        self._values = np.empty(len(lengths))
+        self._found = [(np.empty(0), np.empty(0))] * len(self._blocks)
         longest = int(lengths.max(initial=1))
-        rows = max(MAX_PAIRS // max(longest, 1), longest)
-        self._ranges = query_ranges(truth.offsets, rows)
-        pairs = max(longest * (longest - 1) // 2, longest, 1)
-        self._capacity = max(
-            (int((lengths[a:b] * (lengths[a:b] - 1) // 2).sum()) for a, b in self._ranges),
-            default=0,
-        )
-        if self._form is None:
-            return
-        crossing, key = np.empty(pairs), np.empty(longest)
-        numbers, sorted_pairs, workspace = np.empty((3, pairs), np.int64)
-        words, word_workspace = np.empty((2, pairs), np.uint64)
-        order, position = np.empty((2, longest), np.int64)
-        state, means, parts = np.empty((3, longest + 2))
-        self._workspace = (
-            crossing, crossing.view(np.uint64), numbers, sorted_pairs, words, word_workspace,
-            workspace, key, key.view(np.uint64), order, position, state, means, parts,
-        )  # fmt: skip
+        count = max(1, min(threads, len(self._blocks), MAX_PAIRS // max(1, longest**2)))
+        lanes = []
+        for lane in range(count):
+            workspace = _Workspace(longest, capacity)
+            blocks = range(lane, len(self._blocks), count)
+            lanes.append([partial(self._search, block, workspace) for block in blocks])
+        self._lanes = Lanes(lanes)
 
     @property
     def informative(self) -> bool:
@@ -130,26 +155,27 @@ class MeasuredLines:
 
     def _along(self, scores: Floats, direction: Floats) -> tuple[Floats, Floats, float]:
         """Return the steps at which the mean changes, the changes, and the mean before them."""
-        assert self._form is not None
-        form, all_offsets = self._form, self._truth.offsets
-        steps, changes = np.empty((2, self._capacity))
-        parts: list[tuple[Floats, Floats]] = []
-        total = 0.0
-        for lo, hi in self._ranges:
-            a, b = int(all_offsets[lo]), int(all_offsets[hi])
-            values = np.empty(hi - lo)
-            count = measure_breakpoints(
-                scores[a:b], direction[a:b], form.gains[a:b], all_offsets[lo : hi + 1] - a,
-                form.kind, form.discount, form.table, form.scale[lo:hi] * self._weights[lo:hi],
-                *self._workspace, steps, changes, values,
-            )  # fmt: skip
-            parts.append((steps[:count].copy(), changes[:count].copy()))
-            total += float(values.sum())
+        self._scores, self._direction = scores, direction
+        self._lanes.run()
         return (
-            np.concatenate([s for s, _ in parts] or [np.empty(0)]),
-            np.concatenate([c for _, c in parts] or [np.empty(0)]),
-            total,
+            np.concatenate([steps for steps, _ in self._found] or [np.empty(0)]),
+            np.concatenate([changes for _, changes in self._found] or [np.empty(0)]),
+            float(self._values.sum()),
         )
+
+    def _search(self, block: int, workspace: _Workspace) -> None:
+        """Find the steps at which the measures of the queries of a block change."""
+        assert self._form is not None
+        form, (lo, hi) = self._form, self._blocks[block]
+        a, b = self._truth.offsets[lo], self._truth.offsets[hi]
+        steps, changes = workspace.steps, workspace.changes
+        count = measure_breakpoints(
+            self._scores[a:b], self._direction[a:b], form.gains[a:b],
+            self._truth.offsets[lo : hi + 1] - a, form.kind, form.discount, form.table,
+            form.scale[lo:hi] * self._weights[lo:hi], *workspace.arrays, steps, changes,
+            self._values[lo:hi],
+        )  # fmt: skip
+        self._found[block] = steps[:count].copy(), changes[:count].copy()
 
     def _best_of_grid(self, scores: Floats, direction: Floats) -> float:
         """Return the best of some steps between crossings of documents with different labels."""

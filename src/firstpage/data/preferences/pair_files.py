@@ -44,6 +44,11 @@ OUTCOMES = {
     "equal": 0, "tie": 0, "0": 0,
 }  # fmt: skip
 HEADER = ("query", "left", "right", "outcome", "weight", "voter")
+LOG_COLUMNS = {"event", "seq", "task"}  # of the log of a labeling project
+IS_LOG = (
+    "{}: is the log of a labeling project, in which judgments are also revised, repeated and taken "
+    "back; give its votes: firstpage label export PROJECT --content pairs -o votes.csv"
+)
 
 
 class Vote(NamedTuple):
@@ -76,8 +81,8 @@ def read_pairs(path: str | os.PathLike[str]) -> PreferencePairs:
     Raises
     ------
     DataError
-        If the file cannot be read, has no votes, or a row is invalid; the message names file and
-        line.
+        If the file cannot be read, has no votes, is the log of a labeling project, or a row is
+        invalid; the message names file and line.
 
     Examples
     --------
@@ -93,7 +98,7 @@ def read_pairs(path: str | os.PathLike[str]) -> PreferencePairs:
     """
     file = Path(path)
     check_readable(file)
-    return pairs_of(list(read_vote_rows(file)), str(file))
+    return pairs_of(list(read_vote_rows(file, refuse_log=True)), str(file))
 
 
 def pairs_of(votes: Iterable[Vote], source: str) -> PreferencePairs:
@@ -113,25 +118,30 @@ def pairs_of(votes: Iterable[Vote], source: str) -> PreferencePairs:
     )
 
 
-def read_vote_rows(file: Path) -> Iterator[Vote]:
-    """Yield the votes of a file, checked."""
-    rows = _named_rows(file) if suffix_of(file)[0] in ROW_SUFFIXES else _table_rows(file)
+def read_vote_rows(file: Path, refuse_log: bool = False) -> Iterator[Vote]:
+    """Yield the votes of a file, checked; with `refuse_log`, not those of a project's log."""
+    read = _named_rows if suffix_of(file)[0] in ROW_SUFFIXES else _table_rows
+    rows = read(file, refuse_log)
     for where, fields in rows:
         yield _vote(where, fields)
 
 
-def _named_rows(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def _named_rows(file: Path, refuse_log: bool) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield location and fields of the rows of JSON lines or Parquet."""
     for where, row in read_file_rows(file):
+        if refuse_log and row.keys() >= LOG_COLUMNS:
+            raise DataError(IS_LOG.format(file))
         names = [name for name in row if name.strip().lower() in NAMES]
         columns = _columns(where, names)
         yield where, {field: row[names[i]] for field, i in columns.items()}
 
 
-def _table_rows(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def _table_rows(file: Path, refuse_log: bool) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield location and fields of the rows of a table."""
     table = read_file_cells(file)
     _, header = next(table, (1, []))
+    if refuse_log and {name.strip().lower() for name in header} >= LOG_COLUMNS:
+        raise DataError(IS_LOG.format(file))
     where = location(file, 1)
     columns = _columns(where, header)
     needed = ("preferred", "other") if "preferred" in columns else ("left", "right", "outcome")

@@ -9,12 +9,40 @@ from __future__ import annotations
 
 import numpy as np
 
-from firstpage.kernels.compiler.decorators import kernel
+from firstpage.kernels.compiler.decorators import kernel, subroutine
 from firstpage.types import Floats, Ints
+
+LOGISTIC, HINGE = 0, 1  # kinds of loss
+
+
+@subroutine
+def logistic_loss(t: float, a: float, b: float) -> tuple[float, float]:
+    """Return a * log(1 + exp(-t)) + b * log(1 + exp(t)), and its derivative by t."""
+    decay = np.exp(-abs(t))
+    near = 1.0 / (1.0 + decay)
+    far = decay * near
+    value = (a + b) * np.log1p(decay)
+    if t > 0.0:
+        return value + b * t, b * near - a * far
+    return value - a * t, b * far - a * near
+
+
+@subroutine
+def hinge_loss(t: float, a: float, b: float) -> tuple[float, float]:
+    """Return a * max(0, 1 - t) + b * max(0, 1 + t), and a subderivative by t."""
+    value, derivative = 0.0, 0.0
+    if t < 1.0:
+        value += a * (1.0 - t)
+        derivative -= a
+    if t > -1.0:
+        value += b * (1.0 + t)
+        derivative += b
+    return value, derivative
 
 
 @kernel
-def voted_logistic(
+def voted_loss(
+    kind: int,
     scores: Floats,
     offsets: Ints,
     pair_offsets: Ints,
@@ -25,8 +53,10 @@ def voted_logistic(
     values: Floats,
     grad: Floats,
 ) -> None:
-    """Write the sum of left_weight * log(1 + exp(-t)) + right_weight * log(1 + exp(t)), where t is
-    the score of the left document minus that of the right one; and its gradient."""
+    """Write the sum of the losses of the pairs of each query, and its (sub)gradient.
+
+    The loss of a pair depends on the score of the left document minus that of the right one.
+    """
     base, first = offsets[0], pair_offsets[0]
     for q in range(offsets.size - 1):
         lo = offsets[q] - base
@@ -39,18 +69,12 @@ def voted_logistic(
             row_value, row_grad = 0.0, 0.0
             while pair < last and left[pair] == u:
                 v = lo + right[pair]
-                a, b = left_weight[pair], right_weight[pair]
                 t = scores[lo + u] - scores[v]
-                decay = np.exp(-abs(t))
-                near = 1.0 / (1.0 + decay)
-                far = decay * near
-                row_value += (a + b) * np.log1p(decay)
-                if t > 0.0:
-                    row_value += b * t
-                    derivative = b * near - a * far
+                if kind == LOGISTIC:
+                    loss, derivative = logistic_loss(t, left_weight[pair], right_weight[pair])
                 else:
-                    row_value -= a * t
-                    derivative = b * far - a * near
+                    loss, derivative = hinge_loss(t, left_weight[pair], right_weight[pair])
+                row_value += loss
                 row_grad += derivative
                 grad[v] -= derivative
                 pair += 1
@@ -83,48 +107,6 @@ def voted_logistic_curvature(
             term = weight * decay / ((1.0 + decay) * (1.0 + decay))
             out[u] += term
             out[v] += term
-
-
-@kernel
-def voted_hinge(
-    scores: Floats,
-    offsets: Ints,
-    pair_offsets: Ints,
-    left: Ints,
-    right: Ints,
-    left_weight: Floats,
-    right_weight: Floats,
-    values: Floats,
-    grad: Floats,
-) -> None:
-    """Write the sum of left_weight * max(0, 1 - t) + right_weight * max(0, 1 + t), where t is the
-    score of the left document minus that of the right one; and a subgradient."""
-    base, first = offsets[0], pair_offsets[0]
-    for q in range(offsets.size - 1):
-        lo = offsets[q] - base
-        for i in range(lo, offsets[q + 1] - base):
-            grad[i] = 0.0
-        value = 0.0
-        pair, last = pair_offsets[q] - first, pair_offsets[q + 1] - first
-        while pair < last:
-            u = left[pair]
-            row_value, row_grad = 0.0, 0.0
-            while pair < last and left[pair] == u:
-                v = lo + right[pair]
-                t = scores[lo + u] - scores[v]
-                derivative = 0.0
-                if t < 1.0:
-                    row_value += left_weight[pair] * (1.0 - t)
-                    derivative -= left_weight[pair]
-                if t > -1.0:
-                    row_value += right_weight[pair] * (1.0 + t)
-                    derivative += right_weight[pair]
-                row_grad += derivative
-                grad[v] -= derivative
-                pair += 1
-            value += row_value
-            grad[lo + u] += row_grad
-        values[q] = value
 
 
 @kernel

@@ -14,10 +14,11 @@ from firstpage.losses.levels import query_sums
 from firstpage.losses.loss import safe_inverse
 from firstpage.losses.pairs import VotedLogistic
 from firstpage.measures.measure import Measure
+from firstpage.measures.pair_accuracy import NAME
 from firstpage.measures.registry import measure as parse_measure
 from firstpage.types import Floats
 
-ACCURACY, LOG_LOSS = "PairAccuracy", "PairLogLoss"
+ACCURACY, LOG_LOSS = NAME, "PairLogLoss"
 DEFAULT_MEASURE = "NDCG@10"  # of rankers: with pairs, it stands for PairAccuracy
 NEEDS_PAIRS = "{} measures votes on pairs; give pairs=.., or choose a measure of labels."
 

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
-from firstpage.data.categories import as_positions
-from firstpage.data.dataset import Dataset
 from firstpage.data.preferences.utility import MeasureSource, Utility
-from firstpage.data.shards.shards import Shards
 from firstpage.engine.engine import Engine
 from firstpage.errors import DataError
 from firstpage.rankers.fit.fit import fit_trees, growth_options
-from firstpage.rankers.fit.progress import Step
 from firstpage.rankers.fit.request import FitRequest, FitResult
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.sharded.data import check_trees
@@ -91,76 +86,6 @@ class LambdaMART(Ranker):
                 "noise and query_fraction out, or use LambdaRank(scorer='trees(..)')."
             )
         return trees
-
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        qid: Any = None,
-        pairs: Any = None,
-        sample_weight: Any = None,
-        valid: Any = None,
-        progress: Callable[[Step], object] | None = None,
-        engine: Any = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        position: Any = None,
-    ) -> Self:
-        """Train on a Dataset, on arrays, or on Shards.
-
-        Parameters
-        ----------
-        X : Dataset, Shards, array, sparse matrix or data frame
-            The training data.  A Dataset and Shards have labels and query ids of their own.
-        y : array of shape (n_docs,), optional
-            One label per row of X, higher is better.
-        qid : array of shape (n_docs,), optional
-            The query id of each row, in any order.  None takes all rows for one query.
-        pairs : PreferencePairs, optional
-            Refused: LambdaMART trains on labels.
-        sample_weight : array, optional
-            One weight per query, or one per document.
-        valid : Dataset or tuple (X, y, qid), optional
-            Validation data.
-        progress : callable, optional
-            Called with a `Step` after every tree; training stops where it returns True.
-        engine : str or Client, optional
-            For Shards, where to compute: "dask://host:port" or a Dask client.
-        checkpoint : path, optional
-            Refused: trees have no checkpoints.
-        position : array of int of shape (n_docs,), optional
-            The position at which each document was shown, such as 1, 2, ..; a Dataset may have
-            its own.
-
-        Returns
-        -------
-        LambdaMART
-            The ranker itself, fitted.
-
-        Raises
-        ------
-        DataError
-            If a parameter or the data are invalid.  An earlier fit is kept.
-        """
-        if position is not None and isinstance(X, (Dataset, Shards)):
-            raise DataError("a Dataset has positions of its own: data.with_positions(..).")
-        self._position = position
-        try:
-            return super().fit(
-                X, y, qid=qid, pairs=pairs, sample_weight=sample_weight, valid=valid,
-                progress=progress, engine=engine, checkpoint=checkpoint,
-            )  # fmt: skip
-        finally:
-            del self._position
-
-    def _dataset(
-        self, X: object, y: object, qid: Iterable[object] | None, reset: bool, labeled: bool = True
-    ) -> Dataset:
-        data = super()._dataset(X, y, qid, reset, labeled)
-        position = self.__dict__.get("_position")
-        if not reset or position is None:
-            return data
-        return data.with_positions(data.to_row_order(as_positions(position, "position")))
 
     def _grows_trees(self) -> bool:
         return True

@@ -1,0 +1,106 @@
+"""`firstpage evaluate --pairs`: how often rankings agree with votes on pairs of documents."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from firstpage.cli import options, outputs, shared
+
+if TYPE_CHECKING:
+    from firstpage.measures.pair_accuracy import PairAccuracy
+
+OF_LABELS = ("qrels", "measures", "convention", "k", "ties", "rel", "queries", "depth", "engine")
+pairs_option = click.option(
+    "--pairs", type=options.FILE,
+    help="Votes on pairs of documents (CSV, JSON lines, Parquet) to measure instead of labels.",
+)  # fmt: skip
+
+
+def report_pairs(
+    pairs: Path, data: Path | None, scores: Sequence[Path], run: Sequence[Path],
+    model: Sequence[Path], pad: bool, ci: bool, seed: int, kind: str, per_query: Path | None,
+    output: Path | None,
+) -> None:  # fmt: skip
+    """Measure rankings on votes, and write the report of `firstpage evaluate`."""
+    from firstpage.data.formats.trec import read_run
+    from firstpage.data.preferences.pair_files import read_pairs
+    from firstpage.measures.pair_accuracy import pair_accuracy
+    from firstpage.rankers.model_files import read_model
+
+    options.only_with("labels, not --pairs", False, *OF_LABELS)
+    if (data is None) != bool(run):
+        raise click.UsageError(
+            "with --pairs, give DATA with --scores or --model, or --run without DATA."
+        )
+    if options.on_command_line("seed") and not (ci or kind == "html"):
+        shared.note("--seed has no effect: nothing is random without --ci.")
+    votes, files = read_pairs(pairs), [*scores, *run, *model]
+    models = [read_model(path) for path in model]
+    systems: list[Any] = [read_run(path) for path in run]
+    documents = None
+    if data is not None:
+        known = shared.categories_known_to(data, *models)
+        documents = shared.read_data(data, labeled=False, **known)
+        systems = [shared.read_scores_of(documents, path) for path in scores]
+        systems += [each.predict(documents, pad=pad) for each in models]
+    results = [
+        pair_accuracy(system, votes, documents, ci=ci or kind == "html", seed=seed, name=name)
+        for name, system in zip(shared.system_names(files), systems, strict=True)
+    ]
+    _write_per_query(results, per_query)
+    outputs.write_text(_render(results, kind, pairs.name), output)
+
+
+def _render(results: Sequence[PairAccuracy], kind: str, source: str) -> str:
+    """Return the report in one of the formats of `firstpage evaluate`."""
+    from firstpage.measures.pair_accuracy import NAME
+    from firstpage.report.page import page
+    from firstpage.table import NOTATIONS, Table
+
+    if kind == "json":
+        rows = [{"system": result.name, **result.to_dict()} for result in results]
+        return json.dumps(rows if len(rows) > 1 else results[0].to_dict(), indent=2)
+    exact = kind == "csv"  # one number per cell, with all digits
+    head = ["system", NAME, "votes", "queries"]
+    cells = [
+        [r.name, repr(r.value) if exact else f"{r.value:.4f}", f"{r.weights.sum():.15g}",
+         str(len(r.queries))]
+        for r in results
+    ]  # fmt: skip
+    intervals = [result.interval for result in results]
+    if all(intervals):
+        head[2:2] = ["low", "high"] if exact else ["95 % interval"]
+        for row, (low, high) in zip(cells, intervals, strict=True):  # type: ignore[misc]
+            row[2:2] = [repr(low), repr(high)] if exact else [f"[{low:.4f}, {high:.4f}]"]
+    table = Table(head, cells)
+    if kind == "html":
+        title = f"Evaluation of {source}"
+        return page(title, "How often rankings agree with votes.", [(NAME, [table.html()])])
+    return NOTATIONS[kind](table)
+
+
+def _write_per_query(results: Sequence[PairAccuracy], path: Path | None) -> None:
+    """Write the accuracy and the votes of each query, if a file is named for them."""
+    if path is None:
+        return
+    from firstpage.measures.pair_accuracy import NAME
+    from firstpage.table import Table
+
+    rows = [
+        {"system": result.name, "query": str(query), NAME: value, "votes": weight}
+        for result in results
+        for query, value, weight in zip(
+            result.queries, result.values.tolist(), result.weights.tolist(), strict=True
+        )
+    ]
+    kind = outputs.format_by_suffix(path, outputs.PER_QUERY, "--per-query")
+    if kind == "json":
+        outputs.write_text(json.dumps(rows, indent=1), path)
+        return
+    table = Table(list(rows[0]), [[str(cell) for cell in row.values()] for row in rows])
+    outputs.write_text(table.csv("\t" if kind == "tsv" else ","), path)
