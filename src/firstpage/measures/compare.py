@@ -24,6 +24,7 @@ from firstpage.measures.significance import (
     p_value,
     randomized_tukey,
 )
+from firstpage.measures.sources import named_systems, read_truth
 from firstpage.table import Table
 from firstpage.tabular import Tabular
 from firstpage.types import Floats
@@ -365,12 +366,13 @@ def compare(
 
     Parameters
     ----------
-    systems : dict or iterable
-        What `evaluate` takes as a system (scores or runs), by name.  Unnamed systems are named by
-        their run tag, or numbered.
-    truth : array-like of float, Dataset, Truth, Qrels, dict or Shards
-        Labels, one per document, with `qid`; or an object with the judgments; or
-        {query: {document: label}}.
+    systems : dict, iterable or str
+        What `evaluate` takes as a system (scores, runs, files of runs), by name.  Unnamed systems
+        are named by their run tag, else by their file, else numbered.  A string is a pattern of
+        files, such as "runs/*.run".
+    truth : array-like of float, Dataset, Truth, Qrels, dict, data frame, path or Shards
+        Labels, one per document, with `qid`; an object with the judgments;
+        {query: {document: label}}; a data frame or a file of judgments.
     qid : array-like, optional
         Query id of each document; required where scores and labels are plain arrays.
     docid : array-like, optional
@@ -434,7 +436,8 @@ def compare(
     b  RR 0.7500
     RR: b - a = -0.2500, p = 1.0000
     """
-    named = dict(systems) if isinstance(systems, Mapping) else _with_names(systems)
+    named = named_systems(systems)
+    truth = read_truth(truth)
     if len(named) < 2:
         raise DataError("there must be at least two systems to compare.")
     if baseline is not None and baseline not in named:
@@ -458,17 +461,6 @@ def compare(
     return Comparison(
         _on_common_queries(evaluations), baseline, test, correction, rounds, resolved.seed
     )
-
-
-def _with_names(systems: Iterable[Any]) -> dict[str, Any]:
-    """Return systems by name: the run's tag, else a number; repeated names get a number."""
-    named: dict[str, Any] = {}
-    for number, system in enumerate(systems, 1):
-        name = getattr(system, "name", "") or f"system {number}"
-        while name in named:
-            name = f"{name} ({number})"
-        named[name] = system
-    return named
 
 
 def _on_common_queries(evaluations: tuple[Evaluation, ...]) -> tuple[Evaluation, ...]:

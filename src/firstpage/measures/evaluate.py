@@ -23,6 +23,7 @@ from firstpage.measures.measure import (
 from firstpage.measures.registry import MeasureLike, measures_by_text
 from firstpage.measures.sharded import shard_values
 from firstpage.measures.significance import mean_intervals
+from firstpage.measures.sources import resolve_inputs
 from firstpage.table import Table
 from firstpage.tabular import Tabular
 from firstpage.types import Floats
@@ -178,12 +179,14 @@ def evaluate(
 
     Parameters
     ----------
-    system : array-like of float, Run, dict or fitted ranker
-        Scores, one per document of `truth`; a `Run` or {query: {document: score}}, where `truth` is
-        qrels; for `Shards` also a fitted ranker, which scores the documents.
-    truth : array-like of float, Dataset, Truth, Qrels, dict or Shards
-        Labels, one per document, with `qid`; or an object with the judgments; or
-        {query: {document: label}}.
+    system : array-like of float, Run, dict, data frame, path or fitted ranker
+        Scores, one per document of `truth`; a `Run`, {query: {document: score}} or a data frame
+        (pandas, polars) with columns such as `qid`, `docno` and `score`, where `truth` is qrels;
+        the file of a run or of scores; a fitted ranker, which scores the documents of `truth`.
+    truth : array-like of float, Dataset, Truth, Qrels, dict, data frame, path or Shards
+        Labels, one per document, with `qid`; an object with the judgments;
+        {query: {document: label}}; a data frame with columns such as `qid`, `docno` and `label`;
+        the file of judgments or of labeled data.
     qid : array-like, optional
         Query id of each document; required where `system` and `truth` are plain arrays.
     docid : array-like, optional
@@ -232,7 +235,7 @@ def evaluate(
     1 queries, convention default
     NDCG@10  1.0000
     P@2      1.0000
-    >>> run = {"q1": {"a": 2.0, "b": 1.0}}
+    >>> run = {"q1": {"a": 2.0, "b": 1.0}}  # or the name of a file, or a data frame
     >>> fp.evaluate(run, {"q1": {"a": 0, "b": 1}}, measures="RR")["RR"]
     0.5
     """
@@ -242,6 +245,7 @@ def evaluate(
     requested = measures_by_text(measures if measures is not None else [])
     if not requested:
         raise MeasureError("name at least one measure, such as NDCG@10.")
+    system, truth, qid, docid = resolve_inputs(system, truth, qid, docid)
     if isinstance(truth, Shards):
         if qid is not None or docid is not None:
             raise DataError("Shards contain query and document ids; omit qid and docid.")
