@@ -21,6 +21,7 @@ from firstpage.measures.significance import (
     adjust_p_values,
     effect_size,
     mean_intervals,
+    mean_of,
     p_value,
     randomized_tukey,
 )
@@ -121,6 +122,8 @@ class Comparison(Tabular):
         Texts of the measures.
     queries : Ids
         Ids of the queries.
+    weights : array of float or None
+        Weights of the queries in the means.
     differences : tuple of Difference
         Differences between systems, measure by measure.
 
@@ -156,6 +159,11 @@ class Comparison(Tabular):
     def queries(self) -> Ids:
         """Ids of the queries."""
         return self.evaluations[0].queries
+
+    @property
+    def weights(self) -> Floats | None:
+        """Weights of the queries; None where all count the same."""
+        return self.evaluations[0].weights
 
     def values(self, text: str) -> Floats:
         """Return the values of a measure.
@@ -200,7 +208,7 @@ class Comparison(Tabular):
         str
             Name of the system.
         """
-        means = self.values(text).mean(axis=1)
+        means = [e[text] for e in self.evaluations]
         index = np.argmin(means) if self.lower_is_better(text) else np.argmax(means)
         return self.systems[int(index)]
 
@@ -224,9 +232,11 @@ class Comparison(Tabular):
         values = self.values(text)
         pairs = self._pairs()
         per_query = [values[a] - values[b] for a, b in pairs]
-        p = np.array([p_value(d, self.test, self.rounds, self.seed) for d in per_query])
+        weights = self.weights
+        p = np.array([p_value(d, self.test, self.rounds, self.seed, weights) for d in per_query])
         adjusted = adjust_p_values(p, self.correction)
-        tukey = randomized_tukey(values, min(self.rounds, MAX_TUKEY_ROUNDS), self.seed)
+        weighted = values if weights is None else values * weights / weights.mean()
+        tukey = randomized_tukey(weighted, min(self.rounds, MAX_TUKEY_ROUNDS), self.seed)
         sign = -1 if self.lower_is_better(text) else 1
         differences = []
         for row, ((a, b), d) in enumerate(zip(pairs, per_query, strict=True)):
@@ -234,9 +244,9 @@ class Comparison(Tabular):
             losses = int((sign * d < -TIE_TOLERANCE).sum())
             differences.append(
                 Difference(
-                    text, self.systems[a], self.systems[b], float(d.mean()),
-                    *mean_intervals(d[None], self.seed)[0],
-                    float(p[row]), float(adjusted[row]), float(tukey[a, b]), effect_size(d),
+                    text, self.systems[a], self.systems[b], mean_of(d, weights),
+                    *mean_intervals(d[None], self.seed, weights)[0], float(p[row]),
+                    float(adjusted[row]), float(tukey[a, b]), effect_size(d, weights),
                     wins, len(d) - wins - losses, losses,
                 )
             )  # fmt: skip
@@ -358,6 +368,7 @@ def compare(
     depth: int | None = None,
     seed: int = 0,
     ci: bool = True,
+    weights: Mapping[str, float] | None = None,
 ) -> Comparison:
     """Measure several systems on the same judgments and test their differences.
 
@@ -405,6 +416,8 @@ def compare(
         Seed of random tie orders, tests and intervals.
     ci : bool, default True
         Whether to compute 95 % bootstrap confidence intervals of the means.
+    weights : dict of str to float, optional
+        Weight of each query in the means and tests, such as its traffic, by query id.
 
     Returns
     -------
@@ -444,6 +457,8 @@ def compare(
         raise DataError(f"there is no system {baseline!r}; there are {', '.join(named)}.")
     if test not in get_args(Test):
         raise MeasureError(f"test must be {', '.join(get_args(Test))}; got {test!r}.")
+    if weights is not None:
+        p_value(np.zeros(2), test, 1, 0, np.ones(2))  # rejects a test without weights
     adjust_p_values(np.ones(2), correction)  # rejects an unknown correction before the work starts
     requested = as_list(measures)
     resolved = resolve_convention(
@@ -452,7 +467,7 @@ def compare(
     evaluations = tuple(
         evaluate(
             system, truth, qid=qid, docid=docid, measures=requested, convention=resolved, k=k,
-            ci=ci, name=name,
+            ci=ci, name=name, weights=weights,
         )
         for name, system in named.items()
     )  # fmt: skip
@@ -485,7 +500,10 @@ def _on_common_queries(evaluations: tuple[Evaluation, ...]) -> tuple[Evaluation,
             continue
         columns = np.flatnonzero(shared)
         values = np.ascontiguousarray(e.values[:, columns])
-        aligned.append(replace(e, queries=e.queries[columns], values=values, intervals={}))
+        weights = None if e.weights is None else e.weights[columns]
+        aligned.append(
+            replace(e, queries=e.queries[columns], values=values, intervals={}, weights=weights)
+        )
     order = list(aligned[0].queries)
     assert all(list(e.queries) == order for e in aligned[1:]), "queries are in qrels order"
     return tuple(aligned)

@@ -10,7 +10,8 @@ from typing import Any
 
 from firstpage.errors import FirstpageError
 from firstpage.measures.compare import TIE_TOLERANCE, Comparison, Difference
-from firstpage.measures.evaluate import Evaluation
+from firstpage.measures.comparison.segments import Segments
+from firstpage.measures.evaluate import Evaluation, effective_queries
 from firstpage.report import draw
 from firstpage.report.page import figure, page, paragraph
 from firstpage.table import NOTATIONS, Table
@@ -23,7 +24,10 @@ NO_INTERVAL = ("", "")
 
 
 def render(
-    result: Evaluation | Sequence[Evaluation] | Comparison, format: str, source: str = ""
+    result: Evaluation | Sequence[Evaluation] | Comparison,
+    format: str,
+    source: str = "",
+    segments: Segments | None = None,
 ) -> str:
     """Return a result in one of the output formats.
 
@@ -35,6 +39,8 @@ def render(
         Output format.
     source : str, default ""
         Name of the data, for titles.
+    segments : Segments, optional
+        The same comparison within segments of the queries.
 
     Returns
     -------
@@ -49,10 +55,11 @@ def render(
     checked_format(format)
     if isinstance(result, Comparison):
         if format == "json":
-            return _json(result.to_dict())
+            more = {} if segments is None else {"segments": segments.to_dict()}
+            return _json(result.to_dict() | more)
         if format == "html":
-            return _comparison_page(result, source)
-        return _comparison(result, format)
+            return _comparison_page(result, source, segments)
+        return _comparison(result, format, segments)
     evaluations = [result] if isinstance(result, Evaluation) else list(result)
     if format == "json":
         rows = [{"system": e.name, **e.to_dict()} for e in evaluations]
@@ -154,7 +161,9 @@ def _summary(evaluations: Sequence[Evaluation]) -> str:
     ends = counts if len(counts) < 2 else (counts[0], counts[-1])
     noun = "query" if counts == [1] else "queries"
     queries = " to ".join(f"{n:,}" for n in ends)
-    return f"{queries} {noun}, convention {evaluations[0].convention.name}"
+    weights = evaluations[0].weights
+    weighted = "" if weights is None else f" (weighted; as {effective_queries(weights):,.1f} equal)"
+    return f"{queries} {noun}{weighted}, convention {evaluations[0].convention.name}"
 
 
 def _evaluations_page(evaluations: Sequence[Evaluation], source: str) -> str:
@@ -295,19 +304,40 @@ def _comparison_csv(comparison: Comparison) -> str:
     return Table(head, rows).csv()
 
 
-def _comparison(comparison: Comparison, format: str) -> str:
+def segment_tables(segments: Segments) -> list[Table]:
+    """Return the means, differences and interactions of segments, as far as there are any."""
+    tables = [
+        segments.means_table(), segments.differences_table(), segments.interactions_table(),
+    ]  # fmt: skip
+    return [table for table in tables if table.rows]
+
+
+def _segments_csv(segments: Segments) -> str:
+    """Return the differences of all queries and of each segment, one number per cell."""
+    names = [f.name for f in fields(Difference)]
+    groups = {"all": segments.overall.differences} | segments.differences
+    rows = [
+        [segment, *(str(getattr(d, name)) for name in names)]
+        for segment, differences in groups.items()
+        for d in differences
+    ]
+    return Table([segments.name, *names], rows).csv()
+
+
+def _comparison(comparison: Comparison, format: str, segments: Segments | None = None) -> str:
     if format == "csv":
-        return _comparison_csv(comparison)
+        return _comparison_csv(comparison) if segments is None else _segments_csv(segments)
     notation: Callable[[Table], str] = NOTATIONS[format]
     tables = [means_table(comparison), differences_table(comparison)]
+    tables += [] if segments is None else segment_tables(segments)
     if format == "latex":
-        tables[-1] = replace(tables[-1], note=_test_line(comparison))
+        tables[1] = replace(tables[1], note=_test_line(comparison))
         return "\n\n".join(notation(t) for t in tables)
     tables.append(queries_table(comparison, comparison.texts[0]))
     return "\n\n".join([_test_line(comparison), *(notation(t) for t in tables if t.rows)])
 
 
-def _comparison_page(comparison: Comparison, source: str) -> str:
+def _comparison_page(comparison: Comparison, source: str, segments: Segments | None = None) -> str:
     sections: list[tuple[str, list[str]]] = [("Means", [means_table(comparison).html()])]
     for text in comparison.texts:
         blocks = _means_figure(comparison.evaluations, text)
@@ -329,6 +359,9 @@ def _comparison_page(comparison: Comparison, source: str) -> str:
         "together. Effect: mean difference divided by its standard deviation."
     )
     sections.insert(1, ("Differences", [differences_table(comparison).html(), note]))
+    if segments is not None:
+        blocks = [table.html() for table in segment_tables(segments)]
+        sections.insert(2, (f"By {segments.name}", blocks))
     title = "Comparison of " + (f"systems on {source}" if source else "systems")
     return page(title, _test_line(comparison), sections)
 
