@@ -59,6 +59,11 @@ from firstpage.measures.comparison.gate import Gate as Gate
 from firstpage.measures.comparison.gate import gate as gate
 from firstpage.measures.comparison.plan import Plan as Plan
 from firstpage.measures.comparison.plan import plan as plan
+from firstpage.measures.comparison.pool import PoolReport as PoolReport
+from firstpage.measures.comparison.pool import check_pool as check_pool
+from firstpage.measures.comparison.pool import condensed as condensed
+from firstpage.measures.comparison.ranking import SystemRanks as SystemRanks
+from firstpage.measures.comparison.ranking import rank_systems as rank_systems
 from firstpage.measures.comparison.segments import Segments as Segments
 from firstpage.measures.comparison.segments import compare_segments as compare_segments
 from firstpage.measures.evaluate import Evaluation as Evaluation

@@ -33,7 +33,11 @@ SECTIONS = {
         DeferredCommand("shard", "data_files", "shard_command"),
         DeferredCommand("synthesize", "data_files", "synthesize_command"),
     ],
-    "Judge": [DeferredCommand("label", "label"), DeferredCommand("plan", "plan")],
+    "Judge": [
+        DeferredCommand("label", "label"),
+        DeferredCommand("plan", "plan"),
+        DeferredCommand("pool", "pool"),
+    ],
     "Train": [
         DeferredCommand("rankers", "listings", "rankers_command"),
         DeferredCommand("train", "train"),

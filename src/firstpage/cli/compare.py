@@ -15,7 +15,7 @@ from firstpage.cli.systems import RankingFiles, duplicates_option, ranking_argum
 @documented_command(
     "compare",
     "firstpage compare test.qrels bm25.run ours.run",
-    "firstpage compare --qrels test.qrels '*.run' --baseline bm25 -o report.html",
+    "firstpage compare test.qrels 'systems/*.run' --baseline bm25 -o report.html",
     "firstpage compare test.qrels bm25.run ours.run --query-table classes.csv \\\n"
     "  --by language --weight traffic",
     "firstpage compare test.txt --scores ours.scores --scores theirs.scores \\\n"

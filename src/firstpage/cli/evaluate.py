@@ -17,7 +17,7 @@ from firstpage.cli.systems import RankingFiles, duplicates_option, ranking_argum
 @documented_command(
     "evaluate",
     "firstpage evaluate test.qrels ours.run bm25.run",
-    "firstpage evaluate --qrels test.qrels '*.run' -m NDCG@10 -m AP --ci",
+    "firstpage evaluate --qrels test.qrels 'systems/*.run' -m NDCG@10 -m AP --ci",
     "firstpage evaluate test.txt --scores ours.scores -m NDCG@10 -m AP --ci",
     "firstpage evaluate test.qrels ours.run --baseline bm25.run \\\n  --fail-if-worse 0.01",
 )

@@ -16,7 +16,7 @@ from firstpage.cli.systems import RankingFiles, duplicates_option, ranking_argum
 @documented_command(
     "plan",
     "firstpage plan test.qrels bm25.run ours.run -m NDCG@10 --difference 0.02",
-    "firstpage plan --deviation 0.25 --correlation 0.7 --difference 0.01 --power 0.9",
+    "firstpage plan --deviation 0.25 --correlation 0.7 --difference 0.01",
 )
 @ranking_arguments
 @duplicates_option

@@ -12,6 +12,7 @@ import numpy as np
 
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError, FirstpageWarning, MeasureError
+from firstpage.measures.comparison.paper import paper_table
 from firstpage.measures.evaluate import DEFAULT_MEASURES, Evaluation, evaluate
 from firstpage.measures.measure import Convention, Queries, Ties, resolve_convention
 from firstpage.measures.registry import MeasureLike, as_list
@@ -279,6 +280,28 @@ class Comparison(Tabular):
             for q in order
             if abs(differences[q]) > TIE_TOLERANCE
         ]
+
+    def to_latex(
+        self, caption: str | None = None, label: str | None = None, digits: int = 4,
+        alpha: float = 0.05,
+    ) -> str:  # fmt: skip
+        """Return a table for a paper: means with superscripts of significance.
+
+        Parameters
+        ----------
+        caption, label : str, optional
+            Caption (by default the number of queries) and label of the table.
+        digits : int, default 4
+            Decimals of the means.
+        alpha : float, default 0.05
+            Level of the corrected p-values.
+
+        Returns
+        -------
+        str
+            A `table` environment that needs the package booktabs and no other.
+        """
+        return paper_table(self, caption, label, digits, alpha)
 
     def to_dict(self) -> dict[str, Any]:
         """Return means, differences and the most different queries as a dictionary.

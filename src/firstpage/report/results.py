@@ -10,6 +10,7 @@ from typing import Any
 
 from firstpage.errors import FirstpageError
 from firstpage.measures.compare import TIE_TOLERANCE, Comparison, Difference
+from firstpage.measures.comparison.ranking import rank_systems
 from firstpage.measures.comparison.segments import Segments
 from firstpage.measures.evaluate import Evaluation, effective_queries
 from firstpage.report import draw
@@ -329,10 +330,12 @@ def _comparison(comparison: Comparison, format: str, segments: Segments | None =
         return _comparison_csv(comparison) if segments is None else _segments_csv(segments)
     notation: Callable[[Table], str] = NOTATIONS[format]
     tables = [means_table(comparison), differences_table(comparison)]
+    if len(comparison.systems) > 2:
+        tables.append(rank_systems(comparison)._summary_table())
     tables += [] if segments is None else segment_tables(segments)
     if format == "latex":
         tables[1] = replace(tables[1], note=_test_line(comparison))
-        return "\n\n".join(notation(t) for t in tables)
+        return "\n\n".join([comparison.to_latex(), *(notation(t) for t in tables[1:])])
     tables.append(queries_table(comparison, comparison.texts[0]))
     return "\n\n".join([_test_line(comparison), *(notation(t) for t in tables if t.rows)])
 
@@ -359,11 +362,35 @@ def _comparison_page(comparison: Comparison, source: str, segments: Segments | N
         "together. Effect: mean difference divided by its standard deviation."
     )
     sections.insert(1, ("Differences", [differences_table(comparison).html(), note]))
+    if len(comparison.systems) > 2:
+        sections.insert(1, ("Ranking", _ranking_blocks(comparison)))
     if segments is not None:
         blocks = [table.html() for table in segment_tables(segments)]
         sections.insert(2, (f"By {segments.name}", blocks))
     title = "Comparison of " + (f"systems on {source}" if source else "systems")
     return page(title, _test_line(comparison), sections)
+
+
+def _ranking_blocks(comparison: Comparison) -> list[str]:
+    """Return the order of the systems, and a matrix of their differences, per measure."""
+    blocks = []
+    for text in comparison.texts:
+        ranks = rank_systems(comparison, text)
+        blocks += [ranks._summary_table().html(), ranks.matrix_table().html()]
+    return [*blocks, hardest_table(comparison, comparison.texts[0]).html()]
+
+
+def hardest_table(comparison: Comparison, text: str, count: int = 10) -> Table:
+    """Return the queries with the lowest mean over all systems in one measure."""
+    values = comparison.values(text)
+    means = values.mean(axis=0)
+    order = (means if not comparison.lower_is_better(text) else -means).argsort(kind="stable")
+    rows = [
+        [comparison.queries[int(q)], f"{means[q]:.4f}", *(f"{v:.4f}" for v in values[:, q])]
+        for q in order[:count]
+    ]
+    head = ["query", "mean", *comparison.systems]
+    return Table(head, rows, f"Hardest queries in {text}")
 
 
 # --- values per query
