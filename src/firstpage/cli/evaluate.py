@@ -78,11 +78,11 @@ def command(
         engine=engine,
         **settings,
     )
-    evaluations = [measured(system, name=name) for name, system in systems.items()]
+    evaluations = [measured(system=system, name=name) for name, system in systems.items()]
     outputs.write_per_query(evaluations, per_query)
     outputs.write_text(render(evaluations, kind, rankings.source), output)
     gate.apply(
-        evaluations, truth, lambda path: measured(rankings.read(path, truth), name=path.name)
+        evaluations, truth, lambda path: measured(system=rankings.read(path, truth), name=path.name)
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -47,8 +47,8 @@ class RankingFiles:
 
         data, positional = None, list(files)
         if scores or models:
-            data, *positional = [*positional, None]
-            if positional not in ([], [None]) or runs:
+            data = positional[0] if positional else None
+            if len(positional) > 1 or runs:
                 raise click.UsageError(
                     "give at least one ranking: --scores and --model, or --run without the other "
                     "two; with --scores and --model, the only argument is the data file."
@@ -94,7 +94,7 @@ class RankingFiles:
 
         files = [*self.scores, *self.runs, *self.models]
         readers: list[Any] = [partial(shared.read_scores_of, truth)] * len(self.scores)
-        readers += [partial(read_run, duplicates=duplicates)] * len(self.runs)
+        readers += [partial(read_run, duplicates=cast("Any", duplicates))] * len(self.runs)
         readers += [read_model] * len(self.models)
         systems = [read(file) for read, file in zip(readers, files, strict=True)]
         runs = range(len(self.scores), len(self.scores) + len(self.runs))

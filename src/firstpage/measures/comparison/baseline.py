@@ -122,7 +122,18 @@ class Baseline:
         write_json(FILE.with_header(content), path)
 
     def check_settings(self, convention: Convention) -> None:
-        """Refuse a convention that differs from that of the stored values."""
+        """Refuse a convention that differs from that of the stored values.
+
+        Parameters
+        ----------
+        convention : Convention
+            The convention of another evaluation.
+
+        Raises
+        ------
+        DataError
+            If a setting differs.
+        """
         now = _settings(convention)
         for name, value in self.settings.items():
             if name in now and now[name] != value:

@@ -368,7 +368,7 @@ def _detectable(gain: Floats, margin: float, alpha: float) -> float:
     error = float(gain.std(ddof=1)) / np.sqrt(len(gain))
     if error <= ROUNDING_EPS:
         return margin
-    return margin + detectable_shift(len(gain), alpha, POWER, 1) * error
+    return float(margin + detectable_shift(len(gain), alpha, POWER, 1) * error)
 
 
 def _sentence(check: Check, gain: Floats, margin: float, name: str, alpha: float) -> str:

@@ -69,6 +69,13 @@ class PoolReport(Tabular):
         One per system and measure.
     depth : int
         Number of first ranks that are looked at.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> report = fp.check_pool([{"q": {"x": 3, "a": 2}}], {"q": {"a": 1}}, measures="RR")
+    >>> report.rows[0].judged
+    0.5
     """
 
     rows: tuple[PoolRow, ...]
@@ -180,18 +187,16 @@ def check_pool(
         judged = _judged_rows(run, qrels) >= 0
         alone = _unique_rows(name, tops)
         without = _without_judgments(qrels, alone) if len(runs) > 1 else None
-        variants = {
-            "nonrelevant": _means(run, qrels, measures, settings),
-            "condensed": _means(condensed(run, qrels), qrels, measures, settings),
-            "relevant": _means(run, _with_relevant(run, qrels, judged, depth), measures, settings),
-            "left_out": None if without is None else _means(run, without, measures, settings),
-        }
+        plain = _means(run, qrels, measures, settings)
+        short = _means(condensed(run, qrels), qrels, measures, settings)
+        full = _means(run, _with_relevant(run, qrels, judged, depth), measures, settings)
+        left_out = {} if without is None else _means(run, without, measures, settings)
         fraction, pool_depth = _judged_depth(run, judged, depth)
         unique = int((qrels.values[alone] > 0).sum())
         rows += [
             PoolRow(
-                name, text, fraction, pool_depth, unique=unique,
-                **{key: None if means is None else means[text] for key, means in variants.items()},
+                name, text, fraction, pool_depth, plain[text], short[text], full[text], unique,
+                left_out.get(text),
             )
             for text in texts
         ]  # fmt: skip
@@ -221,7 +226,8 @@ def condensed(run: Any, truth: Any) -> Run:
     """
     column, qrels = _as_column(run, Run), _as_column(truth, Qrels)
     judged = _judged_rows(column, qrels) >= 0
-    return _selected_rows(column, judged)
+    result: Run = _selected_rows(column, judged)
+    return result
 
 
 def _as_column(value: Any, kind: type[Any]) -> Any:

@@ -65,6 +65,14 @@ class SystemRanks(Tabular):
         Mean of the system of the row minus that of the column.
     alpha : float
         Level of the groups.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> systems = {"a": [1, 2, 2, 1], "b": [2, 1, 2, 1]}
+    >>> comparison = fp.compare(systems, [1, 0, 1, 0], qid=[1, 1, 2, 2], measures="RR")
+    >>> fp.rank_systems(comparison).gaps.tolist()
+    [[0.0, 0.25], [-0.25, 0.0]]
     """
 
     measure: str
