@@ -14,6 +14,7 @@ from firstpage.data.formats.letor import read_letor as read_letor
 from firstpage.data.formats.letor import read_scores as read_scores
 from firstpage.data.formats.letor import write_letor as write_letor
 from firstpage.data.formats.letor import write_scores as write_scores
+from firstpage.data.formats.query_table import QueryTable as QueryTable
 from firstpage.data.formats.registry import read as read
 from firstpage.data.formats.registry import write as write
 from firstpage.data.formats.trec import Qrels as Qrels
@@ -53,6 +54,18 @@ from firstpage.losses.registry import loss as loss
 from firstpage.losses.registry import register_loss as register_loss
 from firstpage.measures.compare import Comparison as Comparison
 from firstpage.measures.compare import compare as compare
+from firstpage.measures.comparison.baseline import Baseline as Baseline
+from firstpage.measures.comparison.gate import Gate as Gate
+from firstpage.measures.comparison.gate import gate as gate
+from firstpage.measures.comparison.plan import Plan as Plan
+from firstpage.measures.comparison.plan import plan as plan
+from firstpage.measures.comparison.pool import PoolReport as PoolReport
+from firstpage.measures.comparison.pool import check_pool as check_pool
+from firstpage.measures.comparison.pool import condensed as condensed
+from firstpage.measures.comparison.ranking import SystemRanks as SystemRanks
+from firstpage.measures.comparison.ranking import rank_systems as rank_systems
+from firstpage.measures.comparison.segments import Segments as Segments
+from firstpage.measures.comparison.segments import compare_segments as compare_segments
 from firstpage.measures.evaluate import Evaluation as Evaluation
 from firstpage.measures.evaluate import evaluate as evaluate
 from firstpage.measures.measure import Convention as Convention

@@ -9,6 +9,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+# Names that users of LightGBM, XGBoost, CatBoost, ranx and trec_eval try.
+NAMES_ELSEWHERE = dict.fromkeys(
+    ("lgbmranker", "xgbranker", "catboostranker", "lightgbm", "xgboost"), "fp.LambdaMART"
+) | {
+    "fuse": "fp.aggregation.aggregate",
+    "load_model": "fp.load",
+    "read_trec_run": "fp.read_run",
+    "read_trec_qrels": "fp.read_qrels",
+    "ndcg": 'fp.measure("NDCG@10")',
+    "map": 'fp.measure("AP")',
+    "mrr": 'fp.measure("RR")',
+}
+
 
 def lazy_namespace(
     package: str, init_file: str
@@ -37,6 +50,8 @@ def lazy_namespace(
         from difflib import get_close_matches
 
         names = dict(_paths(package, module_of))
+        if name.casefold() in NAMES_ELSEWHERE:
+            return f". Its name here is {NAMES_ELSEWHERE[name.casefold()]}."
         close = get_close_matches(name.casefold(), names, 1, 0.8)
         return f". Did you mean {names[close[0]]!r}?" if close else ""
 

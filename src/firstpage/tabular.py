@@ -66,6 +66,16 @@ class Tabular:
             raise missing_dependency("polars", "tables", "to_polars") from error
         return polars.DataFrame(dict(self._frame_columns()))
 
+    def to_latex(self) -> str:
+        """Return the short table as a LaTeX tabular.
+
+        Returns
+        -------
+        str
+            The tabular, with its notes below.
+        """
+        return self._summary_table().latex()
+
     def _repr_html_(self) -> str:
         """Return the short table as HTML, which notebooks show."""
         return self._summary_table().html()

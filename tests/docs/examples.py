@@ -59,6 +59,11 @@ def write_examples(folder: Path) -> None:
     fp.write_scores(good, folder / "scores.txt")
     fp.write_run(to_run(data, good, "ours"), folder / "ours.run")
     fp.write_run(to_run(data, other, "bm25"), folder / "bm25.run")
+    (folder / "systems").mkdir()
+    for name, scores in (("bm25", other), ("mixed", good + 2 * other), ("ours", good)):
+        fp.write_run(to_run(data, scores, name), folder / "systems" / f"{name}.run")
+    rows = [f"{q},{'en' if n % 2 else 'de'},{100 // (n + 1)}" for n, q in enumerate(data.queries)]
+    (folder / "classes.csv").write_text("\n".join(["qid,language,traffic", *rows, ""]))
     fp.dcglearn.Utility.from_dcg("exp", range(3), 10).save(folder / "measure.json")
     better, worse = data[:9].truth.pairs()
     queries = [data.queries[int(q)] for q in np.searchsorted(data.offsets, better, "right") - 1]

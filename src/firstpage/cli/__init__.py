@@ -19,19 +19,24 @@ from firstpage.cli.options import refuse_repeated_options
 from firstpage.errors import FirstpageError, FirstpageWarning
 
 SECTIONS = {
-    "Start": [DeferredCommand("demo", "demo")],
-    "Search texts": [
+    "Begin": [
+        DeferredCommand("demo", "demo"),
         DeferredCommand("index", "index"),
-        DeferredCommand("candidates", "search", "candidates_command"),
-        DeferredCommand("features", "search", "features_command"),
         DeferredCommand("search", "search", "search_command"),
     ],
     "Data": [
         DeferredCommand("describe", "data_files", "describe_command"),
+        DeferredCommand("candidates", "search", "candidates_command"),
+        DeferredCommand("features", "search", "features_command"),
         DeferredCommand("convert", "convert"),
         DeferredCommand("import", "import_"),
         DeferredCommand("shard", "data_files", "shard_command"),
         DeferredCommand("synthesize", "data_files", "synthesize_command"),
+    ],
+    "Judge": [
+        DeferredCommand("label", "label"),
+        DeferredCommand("plan", "plan"),
+        DeferredCommand("pool", "pool"),
     ],
     "Train": [
         DeferredCommand("rankers", "listings", "rankers_command"),
@@ -39,17 +44,16 @@ SECTIONS = {
         DeferredCommand("crossval", "crossval"),
         DeferredCommand("rank", "rank"),
         DeferredCommand("explain", "explain"),
+        DeferredCommand("aggregate", "aggregate"),
     ],
-    "Measure and compare": [
+    "Measure": [
         DeferredCommand("measures", "listings", "measures_command"),
         DeferredCommand("evaluate", "evaluate"),
         DeferredCommand("compare", "compare"),
+        DeferredCommand("dcglearn", "dcglearn"),
     ],
-    "Learn a measure": [DeferredCommand("dcglearn", "dcglearn")],
-    "Aggregate": [DeferredCommand("aggregate", "aggregate")],
-    "Label": [DeferredCommand("label", "label")],
     "Ship": [DeferredCommand("export", "export"), DeferredCommand("serve", "serve")],
-    "Reproduce": [DeferredCommand("reproduce", "reproduce"), DeferredCommand("theory", "theory")],
+    "Research": [DeferredCommand("reproduce", "reproduce"), DeferredCommand("theory", "theory")],
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,92 +9,94 @@ from typing import Any
 import click
 
 from firstpage.cli import options, outputs, shared
+from firstpage.cli.gate import GateRequest, gate_options
 from firstpage.cli.help import documented_command
 from firstpage.cli.pair_accuracy import pairs_option, report_pairs
+from firstpage.cli.systems import RankingFiles, duplicates_option, ranking_arguments
 
 
 @documented_command(
     "evaluate",
+    "firstpage evaluate test.qrels ours.run bm25.run",
+    "firstpage evaluate --qrels test.qrels 'systems/*.run' -m NDCG@10 -m AP --ci",
     "firstpage evaluate test.txt --scores ours.scores -m NDCG@10 -m AP --ci",
-    "firstpage evaluate --qrels test.qrels --run ours.run --run bm25.run",
-    "firstpage evaluate --pairs votes.csv --run ours.run --run bm25.run --ci",
+    "firstpage evaluate test.qrels ours.run --baseline bm25.run \\\n  --fail-if-worse 0.01",
+    "firstpage evaluate --pairs votes.csv ours.run bm25.run --ci",
 )
-@options.truth_options
+@ranking_arguments
 @pairs_option
 @click.option(
-    "--scores", type=options.FILE, multiple=True,
-    help="Scores of DATA, one per line in the order of DATA; may be repeated.",
-)  # fmt: skip
-@click.option(
-    "--run", type=options.FILE, multiple=True, help="Run in TREC format; may be repeated."
-)
-@click.option(
-    "--model", type=options.FILE, multiple=True,
+    "--model", "models", type=options.FILE, multiple=True,
     help="Model file, with which DATA is scored; may be repeated.",
 )  # fmt: skip
+@duplicates_option
 @options.pad
 @options.engine
 @options.measure_options
 @click.option("--ci", is_flag=True, help="Add 95 % bootstrap confidence intervals.")
+@gate_options
 @options.report_options
 def command(
-    data: Path | None, qrels: Path | None, scores: tuple[Path, ...], run: tuple[Path, ...],
-    model: tuple[Path, ...], pad: bool, engine: str | None, measures: tuple[str, ...], ci: bool,
-    as_json: bool, format_: str | None, output: Path | None, per_query: Path | None,
-    pairs: Path | None, **settings: Any,
+    files: tuple[Path, ...], qrels: Path | None, scores: tuple[Path, ...], runs: tuple[Path, ...],
+    models: tuple[Path, ...], pairs: Path | None, duplicates: str, pad: bool, engine: str | None,
+    measures: tuple[str, ...], ci: bool, as_json: bool, format_: str | None, output: Path | None,
+    per_query: Path | None, **settings: Any,
 ) -> None:  # fmt: skip
     """Measure rankings against labels or judgments.
 
-    Give DATA with --scores or --model, or --qrels with --run.  DATA with --qrels takes the labels
-    from the judgments; documents without one have label 0.  DATA is labeled data (LETOR,
-    Parquet, CSV, Arrow, npz), or a folder of shards; DATA with document ids can also be used with
-    --run.  Each ranking has a row in the report.  With --pairs, rankings are measured on votes on
-    pairs of documents: the fraction of votes that they agree with.
+    Give judgments with RUNS, or DATA with --scores or --model.  DATA with --qrels takes the labels
+    from the judgments; documents without one have label 0.  DATA is labeled data (LETOR, Parquet,
+    CSV, Arrow, npz), or a folder of shards.  A RUN is a file, a pattern of files, or - for standard
+    input, and is named by its tag.  Each ranking has a row in the report.
+
+    With --pairs, rankings are measured on votes on pairs of documents: the fraction of votes that
+    they agree with.
+
+    With --fail-under or --fail-if-worse the command is a gate for continuous integration: its exit
+    code is 1 where a check fails.
     """
-    from firstpage.data.formats.trec import read_run
     from firstpage.data.shards.shards import Shards
     from firstpage.measures.evaluate import DEFAULT_MEASURES, evaluate
     from firstpage.measures.registry import measures as parse
     from firstpage.report.results import render
 
-    if bool(run) == bool(scores or model):
+    if pairs is not None and not (scores or models):
+        files, runs = (), (*files, *runs)  # the votes are the truth
+    rankings = RankingFiles.from_command_line(files, qrels, runs, scores, models)
+    if not rankings.count:
         raise click.UsageError(
             "give at least one ranking: --scores and --model, or --run without the other two."
         )
-    options.only_with("--model, whose features the data may lack", bool(model), "pad")
+    options.only_with("--model, whose features the data may lack", bool(models), "pad")
     if pairs is not None:
         kind, seed = outputs.report_format(format_, as_json, output), settings["seed"]
         outputs.check_per_query(per_query)
-        report_pairs(pairs, data, scores, run, model, pad, ci, seed, kind, per_query, output)
+        report_pairs(pairs, rankings, pad, ci, seed, kind, per_query, output)
         return
-    options.only_with("--run", bool(run), "queries")
+    options.only_with("--run or RUNS", bool(rankings.runs), "queries", "duplicates")
     # a misspelled measure is an error before any file is read
     shared.check_rel(parse(measures or DEFAULT_MEASURES))
+    gate = GateRequest.from_options(settings, measures or DEFAULT_MEASURES)
     kind = outputs.report_format(format_, as_json, output)
     outputs.check_per_query(per_query)
     _note_unused_seed(settings, ci or kind == "html")
-    truth: Any = shared.read_truth(data, qrels, bool(run), bool(scores), model)
+    truth = rankings.read_truth()
     options.only_with(options.SHARD_FOLDER, isinstance(truth, Shards), "engine")
-    if run:
-        truth = shared.as_qrels(truth)
-    files = [*scores, *run, *model]
-    readers: list[Callable[[Path], Any]]
-    readers = [partial(shared.read_scores_of, truth)] * len(scores) + [read_run] * len(run)
-    readers += [partial(_model_system, truth, pad)] * len(model)
-    evaluations = [
-        evaluate(
-            read(file),
-            truth,
-            measures=measures or DEFAULT_MEASURES,
-            ci=ci or kind == "html",
-            name=name,
-            engine=engine,
-            **settings,
-        )
-        for name, file, read in zip(shared.system_names(files), files, readers, strict=True)
-    ]
+    systems = rankings.read_systems(truth, duplicates, partial(_model_system, truth, pad))
+    measured = partial(
+        evaluate,
+        truth=truth,
+        measures=gate.measures,
+        ci=ci or kind == "html",
+        engine=engine,
+        **settings,
+    )
+    evaluations = [measured(system=system, name=name) for name, system in systems.items()]
     outputs.write_per_query(evaluations, per_query)
-    outputs.write_text(render(evaluations, kind, (data or qrels or Path()).name), output)
+    outputs.write_text(render(evaluations, kind, rankings.source), output)
+    gate.apply(
+        evaluations, truth, lambda path: measured(system=rankings.read(path, truth), name=path.name)
+    )
 
 
 def _note_unused_seed(settings: dict[str, Any], resampled: bool) -> None:

@@ -19,7 +19,7 @@ SUFFIXES = {
     "markdown": (".md", ".markdown"), "latex": (".tex",), "html": (".html", ".htm"),
     "jsonl": (".jsonl", ".ndjson"), "qrels": (".txt",), "run": (".txt",),
     "scores": (".txt", ".scores"), "onnx": (".onnx",), "python": (".py",),
-    "vespa": (".profile",), "sqlite": (".db", ".sqlite"),
+    "vespa": (".profile",), "sqlite": (".db", ".sqlite"), "junit": (".xml",),
 }  # fmt: skip
 FOREIGN_SUFFIXES = (
     ".pdf", ".png", ".svg", ".jpg", ".jpeg", ".gif", ".doc", ".docx", ".odt", ".xls", ".xlsx",

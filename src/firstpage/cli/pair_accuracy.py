@@ -10,11 +10,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from firstpage.cli import options, outputs, shared
+from firstpage.cli.systems import RankingFiles
 
 if TYPE_CHECKING:
     from firstpage.measures.pair_accuracy import PairAccuracy
 
-OF_LABELS = ("qrels", "measures", "convention", "k", "ties", "rel", "queries", "depth", "engine")
+OF_LABELS = (
+    "qrels", "measures", "convention", "k", "ties", "rel", "queries", "depth", "engine",
+    "duplicates", "fail_under", "baseline", "fail_if_worse", "fail_if_unsure", "save_baseline",
+    "summary", "junit",
+)  # fmt: skip
 pairs_option = click.option(
     "--pairs", type=options.FILE,
     help="Votes on pairs of documents (CSV, JSON lines, Parquet) to measure instead of labels.",
@@ -22,9 +27,8 @@ pairs_option = click.option(
 
 
 def report_pairs(
-    pairs: Path, data: Path | None, scores: Sequence[Path], run: Sequence[Path],
-    model: Sequence[Path], pad: bool, ci: bool, seed: int, kind: str, per_query: Path | None,
-    output: Path | None,
+    pairs: Path, rankings: RankingFiles, pad: bool, ci: bool, seed: int, kind: str,
+    per_query: Path | None, output: Path | None,
 ) -> None:  # fmt: skip
     """Measure rankings on votes, and write the report of `firstpage evaluate`."""
     from firstpage.data.formats.trec import read_run
@@ -33,15 +37,16 @@ def report_pairs(
     from firstpage.rankers.model_files import read_model
 
     options.only_with("labels, not --pairs", False, *OF_LABELS)
-    if (data is None) != bool(run):
+    data, scores, runs = rankings.data, rankings.scores, rankings.runs
+    if (data is None) != bool(runs):
         raise click.UsageError(
             "with --pairs, give DATA with --scores or --model, or --run without DATA."
         )
     if options.on_command_line("seed") and not (ci or kind == "html"):
         shared.note("--seed has no effect: nothing is random without --ci.")
-    votes, files = read_pairs(pairs), [*scores, *run, *model]
-    models = [read_model(path) for path in model]
-    systems: list[Any] = [read_run(path) for path in run]
+    votes, files = read_pairs(pairs), [*scores, *runs, *rankings.models]
+    models = [read_model(path) for path in rankings.models]
+    systems: list[Any] = [read_run(path) for path in runs]
     documents = None
     if data is not None:
         known = shared.categories_known_to(data, *models)

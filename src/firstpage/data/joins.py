@@ -11,7 +11,7 @@ import numpy as np
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.data.truth import Truth
-from firstpage.errors import DataError
+from firstpage.errors import DataError, location
 from firstpage.kernels.hashing import join_ids
 from firstpage.types import Bools, Floats, Ints
 
@@ -72,8 +72,12 @@ def join_documents(
 
 def _duplicate_error(column: Documents, row: int, name: str) -> DataError:
     query = column.queries[int(np.searchsorted(column.offsets, row, side="right")) - 1]
+    line_of = getattr(column, "line_of", None)  # a Run or Qrels, read from a file
+    line = None if line_of is None else line_of(row)
+    where = location(column.source, line) if column.source else name
+    hint = "; --duplicates (duplicates=) says which line counts" if name == "the run" else ""
     return DataError(
-        f"{column.source or name}: document {column.docids[row]!r} occurs twice in query {query!r}."
+        f"{where}: document {column.docids[row]!r} occurs twice in query {query!r}{hint}."
     )
 
 

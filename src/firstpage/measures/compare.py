@@ -12,6 +12,7 @@ import numpy as np
 
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError, FirstpageWarning, MeasureError
+from firstpage.measures.comparison.paper import paper_table
 from firstpage.measures.evaluate import DEFAULT_MEASURES, Evaluation, evaluate
 from firstpage.measures.measure import Convention, Queries, Ties, resolve_convention
 from firstpage.measures.registry import MeasureLike, as_list
@@ -21,9 +22,11 @@ from firstpage.measures.significance import (
     adjust_p_values,
     effect_size,
     mean_intervals,
+    mean_of,
     p_value,
     randomized_tukey,
 )
+from firstpage.measures.sources import named_systems, read_truth
 from firstpage.table import Table
 from firstpage.tabular import Tabular
 from firstpage.types import Floats
@@ -120,6 +123,8 @@ class Comparison(Tabular):
         Texts of the measures.
     queries : Ids
         Ids of the queries.
+    weights : array of float or None
+        Weights of the queries in the means.
     differences : tuple of Difference
         Differences between systems, measure by measure.
 
@@ -155,6 +160,11 @@ class Comparison(Tabular):
     def queries(self) -> Ids:
         """Ids of the queries."""
         return self.evaluations[0].queries
+
+    @property
+    def weights(self) -> Floats | None:
+        """Weights of the queries; None where all count the same."""
+        return self.evaluations[0].weights
 
     def values(self, text: str) -> Floats:
         """Return the values of a measure.
@@ -199,7 +209,7 @@ class Comparison(Tabular):
         str
             Name of the system.
         """
-        means = self.values(text).mean(axis=1)
+        means = [e[text] for e in self.evaluations]
         index = np.argmin(means) if self.lower_is_better(text) else np.argmax(means)
         return self.systems[int(index)]
 
@@ -223,9 +233,11 @@ class Comparison(Tabular):
         values = self.values(text)
         pairs = self._pairs()
         per_query = [values[a] - values[b] for a, b in pairs]
-        p = np.array([p_value(d, self.test, self.rounds, self.seed) for d in per_query])
+        weights = self.weights
+        p = np.array([p_value(d, self.test, self.rounds, self.seed, weights) for d in per_query])
         adjusted = adjust_p_values(p, self.correction)
-        tukey = randomized_tukey(values, min(self.rounds, MAX_TUKEY_ROUNDS), self.seed)
+        weighted = values if weights is None else values * weights / weights.mean()
+        tukey = randomized_tukey(weighted, min(self.rounds, MAX_TUKEY_ROUNDS), self.seed)
         sign = -1 if self.lower_is_better(text) else 1
         differences = []
         for row, ((a, b), d) in enumerate(zip(pairs, per_query, strict=True)):
@@ -233,9 +245,9 @@ class Comparison(Tabular):
             losses = int((sign * d < -TIE_TOLERANCE).sum())
             differences.append(
                 Difference(
-                    text, self.systems[a], self.systems[b], float(d.mean()),
-                    *mean_intervals(d[None], self.seed)[0],
-                    float(p[row]), float(adjusted[row]), float(tukey[a, b]), effect_size(d),
+                    text, self.systems[a], self.systems[b], mean_of(d, weights),
+                    *mean_intervals(d[None], self.seed, weights)[0], float(p[row]),
+                    float(adjusted[row]), float(tukey[a, b]), effect_size(d, weights),
                     wins, len(d) - wins - losses, losses,
                 )
             )  # fmt: skip
@@ -268,6 +280,28 @@ class Comparison(Tabular):
             for q in order
             if abs(differences[q]) > TIE_TOLERANCE
         ]
+
+    def to_latex(
+        self, caption: str | None = None, label: str | None = None, digits: int = 4,
+        alpha: float = 0.05,
+    ) -> str:  # fmt: skip
+        """Return a table for a paper: means with superscripts of significance.
+
+        Parameters
+        ----------
+        caption, label : str, optional
+            Caption (by default the number of queries) and label of the table.
+        digits : int, default 4
+            Decimals of the means.
+        alpha : float, default 0.05
+            Level of the corrected p-values.
+
+        Returns
+        -------
+        str
+            A `table` environment that needs the package booktabs and no other.
+        """
+        return paper_table(self, caption, label, digits, alpha)
 
     def to_dict(self) -> dict[str, Any]:
         """Return means, differences and the most different queries as a dictionary.
@@ -357,6 +391,7 @@ def compare(
     depth: int | None = None,
     seed: int = 0,
     ci: bool = True,
+    weights: Mapping[str, float] | None = None,
 ) -> Comparison:
     """Measure several systems on the same judgments and test their differences.
 
@@ -365,12 +400,13 @@ def compare(
 
     Parameters
     ----------
-    systems : dict or iterable
-        What `evaluate` takes as a system (scores or runs), by name.  Unnamed systems are named by
-        their run tag, or numbered.
-    truth : array-like of float, Dataset, Truth, Qrels, dict or Shards
-        Labels, one per document, with `qid`; or an object with the judgments; or
-        {query: {document: label}}.
+    systems : dict, iterable or str
+        What `evaluate` takes as a system (scores, runs, files of runs), by name.  Unnamed systems
+        are named by their run tag, else by their file, else numbered.  A string is a pattern of
+        files, such as "runs/*.run".
+    truth : array-like of float, Dataset, Truth, Qrels, dict, data frame, path or Shards
+        Labels, one per document, with `qid`; an object with the judgments;
+        {query: {document: label}}; a data frame or a file of judgments.
     qid : array-like, optional
         Query id of each document; required where scores and labels are plain arrays.
     docid : array-like, optional
@@ -403,6 +439,8 @@ def compare(
         Seed of random tie orders, tests and intervals.
     ci : bool, default True
         Whether to compute 95 % bootstrap confidence intervals of the means.
+    weights : dict of str to float, optional
+        Weight of each query in the means and tests, such as its traffic, by query id.
 
     Returns
     -------
@@ -434,13 +472,16 @@ def compare(
     b  RR 0.7500
     RR: b - a = -0.2500, p = 1.0000
     """
-    named = dict(systems) if isinstance(systems, Mapping) else _with_names(systems)
+    named = named_systems(systems)
+    truth = read_truth(truth)
     if len(named) < 2:
         raise DataError("there must be at least two systems to compare.")
     if baseline is not None and baseline not in named:
         raise DataError(f"there is no system {baseline!r}; there are {', '.join(named)}.")
     if test not in get_args(Test):
         raise MeasureError(f"test must be {', '.join(get_args(Test))}; got {test!r}.")
+    if weights is not None:
+        p_value(np.zeros(2), test, 1, 0, np.ones(2))  # rejects a test without weights
     adjust_p_values(np.ones(2), correction)  # rejects an unknown correction before the work starts
     requested = as_list(measures)
     resolved = resolve_convention(
@@ -449,7 +490,7 @@ def compare(
     evaluations = tuple(
         evaluate(
             system, truth, qid=qid, docid=docid, measures=requested, convention=resolved, k=k,
-            ci=ci, name=name,
+            ci=ci, name=name, weights=weights,
         )
         for name, system in named.items()
     )  # fmt: skip
@@ -458,17 +499,6 @@ def compare(
     return Comparison(
         _on_common_queries(evaluations), baseline, test, correction, rounds, resolved.seed
     )
-
-
-def _with_names(systems: Iterable[Any]) -> dict[str, Any]:
-    """Return systems by name: the run's tag, else a number; repeated names get a number."""
-    named: dict[str, Any] = {}
-    for number, system in enumerate(systems, 1):
-        name = getattr(system, "name", "") or f"system {number}"
-        while name in named:
-            name = f"{name} ({number})"
-        named[name] = system
-    return named
 
 
 def _on_common_queries(evaluations: tuple[Evaluation, ...]) -> tuple[Evaluation, ...]:
@@ -493,7 +523,10 @@ def _on_common_queries(evaluations: tuple[Evaluation, ...]) -> tuple[Evaluation,
             continue
         columns = np.flatnonzero(shared)
         values = np.ascontiguousarray(e.values[:, columns])
-        aligned.append(replace(e, queries=e.queries[columns], values=values, intervals={}))
+        weights = None if e.weights is None else e.weights[columns]
+        aligned.append(
+            replace(e, queries=e.queries[columns], values=values, intervals={}, weights=weights)
+        )
     order = list(aligned[0].queries)
     assert all(list(e.queries) == order for e in aligned[1:]), "queries are in qrels order"
     return tuple(aligned)

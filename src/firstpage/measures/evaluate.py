@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from firstpage.data.groups import check_query_weights
 from firstpage.data.ids import Ids
 from firstpage.data.shards.shards import Shards
 from firstpage.errors import DataError, MeasureError
-from firstpage.measures.inputs import DEFAULT_DEPTH, make_lists
+from firstpage.measures.inputs import DEFAULT_DEPTH, first_ids, make_lists
 from firstpage.measures.measure import (
     Convention,
     Measure,
@@ -22,7 +23,8 @@ from firstpage.measures.measure import (
 )
 from firstpage.measures.registry import MeasureLike, measures_by_text
 from firstpage.measures.sharded import shard_values
-from firstpage.measures.significance import mean_intervals
+from firstpage.measures.significance import mean_intervals, mean_of
+from firstpage.measures.sources import resolve_inputs
 from firstpage.table import Table
 from firstpage.tabular import Tabular
 from firstpage.types import Floats
@@ -54,6 +56,8 @@ class Evaluation(Tabular):
         95 % bootstrap confidence intervals of the means, by text; empty without ``ci=True``.
     name : str
         Name of the system.
+    weights : array of float of shape (n_queries,) or None
+        Weight of each query in the means, such as its traffic.
     means : dict of str to float
         Mean of each measure over the queries, by text.
 
@@ -74,10 +78,11 @@ class Evaluation(Tabular):
     convention: Convention
     intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
     name: str = ""
+    weights: Floats | None = field(default=None, repr=False)
 
     def __getitem__(self, text: str) -> float:
-        """Return the mean of a measure over the queries."""
-        return float(self.per_query(text).mean())
+        """Return the mean of a measure over the queries, weighted where they have weights."""
+        return mean_of(self.per_query(text), self.weights)
 
     def per_query(self, text: str) -> Floats:
         """Return the values of a measure per query.
@@ -120,6 +125,8 @@ class Evaluation(Tabular):
             "queries": len(self.queries),
             "convention": self.convention.name,
         }
+        if self.weights is not None:
+            summary["effective_queries"] = effective_queries(self.weights)
         if self.intervals:
             summary["ci"] = {text: list(bounds) for text, bounds in self.intervals.items()}
         return summary
@@ -169,6 +176,7 @@ def evaluate(
     ci: bool = False,
     name: str = "",
     engine: Any = None,
+    weights: Mapping[str, float] | None = None,
 ) -> Evaluation:
     """Measure how well a ranking agrees with relevance judgments.
 
@@ -178,12 +186,14 @@ def evaluate(
 
     Parameters
     ----------
-    system : array-like of float, Run, dict or fitted ranker
-        Scores, one per document of `truth`; a `Run` or {query: {document: score}}, where `truth` is
-        qrels; for `Shards` also a fitted ranker, which scores the documents.
-    truth : array-like of float, Dataset, Truth, Qrels, dict or Shards
-        Labels, one per document, with `qid`; or an object with the judgments; or
-        {query: {document: label}}.
+    system : array-like of float, Run, dict, data frame, path or fitted ranker
+        Scores, one per document of `truth`; a `Run`, {query: {document: score}} or a data frame
+        (pandas, polars) with columns such as `qid`, `docno` and `score`, where `truth` is qrels;
+        the file of a run or of scores; a fitted ranker, which scores the documents of `truth`.
+    truth : array-like of float, Dataset, Truth, Qrels, dict, data frame, path or Shards
+        Labels, one per document, with `qid`; an object with the judgments;
+        {query: {document: label}}; a data frame with columns such as `qid`, `docno` and `label`;
+        the file of judgments or of labeled data.
     qid : array-like, optional
         Query id of each document; required where `system` and `truth` are plain arrays.
     docid : array-like, optional
@@ -211,6 +221,8 @@ def evaluate(
         Name of the system, used in warnings and comparisons.
     engine : str or dask.distributed.Client, optional
         Where `Shards` are processed: "threads", "dask://host:port" or a client.
+    weights : dict of str to float, optional
+        Weight of each query in the means, such as its traffic, by query id.
 
     Returns
     -------
@@ -232,7 +244,7 @@ def evaluate(
     1 queries, convention default
     NDCG@10  1.0000
     P@2      1.0000
-    >>> run = {"q1": {"a": 2.0, "b": 1.0}}
+    >>> run = {"q1": {"a": 2.0, "b": 1.0}}  # or the name of a file, or a data frame
     >>> fp.evaluate(run, {"q1": {"a": 0, "b": 1}}, measures="RR")["RR"]
     0.5
     """
@@ -242,6 +254,7 @@ def evaluate(
     requested = measures_by_text(measures if measures is not None else [])
     if not requested:
         raise MeasureError("name at least one measure, such as NDCG@10.")
+    system, truth, qid, docid = resolve_inputs(system, truth, qid, docid)
     if isinstance(truth, Shards):
         if qid is not None or docid is not None:
             raise DataError("Shards contain query and document ids; omit qid and docid.")
@@ -251,7 +264,7 @@ def evaluate(
             values, ids = shard_values(
                 system, truth, tuple(requested.values()), resolved, k, opened
             )
-        return _evaluation(requested, ids, values, resolved, ci, name)
+        return _evaluation(requested, ids, values, resolved, ci, name, weights)
     if engine is not None:
         raise DataError("engine requires Shards (fp.read_shards); the truth is in memory.")
     depth = max((getattr(m, "cutoff", None) or 0 for m in requested.values()), default=0)
@@ -260,7 +273,7 @@ def evaluate(
     if not len(lists):
         raise DataError("there is no query to measure.")
     values = np.array([m.values(lists, resolved) for m in requested.values()])
-    return _evaluation(requested, lists.queries, values, resolved, ci, name)
+    return _evaluation(requested, lists.queries, values, resolved, ci, name, weights)
 
 
 def _evaluation(
@@ -270,9 +283,32 @@ def _evaluation(
     convention: Convention,
     ci: bool,
     name: str,
+    weights: Mapping[str, float] | None,
 ) -> Evaluation:
-    intervals = zip(requested, mean_intervals(values, convention.seed), strict=True) if ci else ()
+    weight = None if weights is None else query_weights(weights, queries)
+    bounds = mean_intervals(values, convention.seed, weight) if ci else []
+    intervals = dict(zip(requested, bounds, strict=True)) if ci else {}
     return Evaluation(
-        tuple(requested), tuple(requested.values()), queries, values, convention, dict(intervals),
-        name,
+        tuple(requested), tuple(requested.values()), queries, values, convention, intervals, name,
+        weight,
     )  # fmt: skip
+
+
+def query_weights(weights: Mapping[str, float], queries: Ids) -> Floats:
+    """Return one weight per query; a query without one is an error."""
+    by_id = {str(query): value for query, value in weights.items()}
+    missing = [query for query in queries if query not in by_id]
+    if missing:
+        raise DataError(
+            f"{len(missing)} of {len(queries)} queries have no weight: {first_ids(missing)}."
+        )
+    values = np.array([by_id[query] for query in queries], np.float64)
+    check_query_weights(values, len(queries), "weights")
+    if not values.sum() > 0:
+        raise DataError("the weights of all queries are 0.")
+    return values
+
+
+def effective_queries(weights: Floats) -> float:
+    """Return the number of equally weighted queries with the same error (Kish)."""
+    return float(weights.sum() ** 2 / (weights**2).sum())

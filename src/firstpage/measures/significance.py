@@ -50,12 +50,36 @@ def bootstrap(
     return float(low), float(high)
 
 
-def mean_intervals(values: Floats, seed: int) -> list[tuple[float, float]]:
-    """Return the bootstrap interval of the mean of each row; columns are queries."""
-    means = np.empty((BOOTSTRAP_ROUNDS, len(values)))
+def mean_intervals(
+    values: Floats, seed: int, weights: Floats | None = None
+) -> list[tuple[float, float]]:
+    """Return the bootstrap interval of the (weighted) mean of each row; columns are queries."""
+    rows = values if weights is None else np.concatenate([values * weights, weights[None]])
+    means = np.empty((BOOTSTRAP_ROUNDS, len(rows)))
     sample = np.empty(values.shape[1], np.int64)
-    bootstrap_means(np.ascontiguousarray(values), seed, sample, means)
+    bootstrap_means(np.ascontiguousarray(rows), seed, sample, means)
+    if weights is not None:
+        drawn = means[:, -1] > 0  # a sample of queries without weight has no mean
+        means = means[drawn, :-1] / means[drawn, -1:]
     return [(float(low), float(high)) for low, high in percentile_interval(means).T]
+
+
+def mean_of(values: Floats, weights: Floats | None = None) -> float:
+    """Return the mean over queries, weighted where they have weights."""
+    return float(values.mean() if weights is None else np.average(values, weights=weights))
+
+
+def mean_pseudo_values(values: Floats, weights: Floats | None) -> Floats:
+    """Return values whose plain mean and standard error are those of the weighted mean.
+
+    The weighted mean is a ratio of two means; its error follows from the linearization
+    m + w (v - m) / mean(w).  Without weights the values themselves are returned.
+    """
+    if weights is None:
+        return values
+    mean = mean_of(values, weights)
+    pseudo: Floats = mean + weights * (values - mean) / weights.mean()
+    return pseudo
 
 
 def paired_t(differences: Floats) -> float:
@@ -95,13 +119,23 @@ def randomization(differences: Floats, rounds: int = 100_000, seed: int = 0) -> 
     return (flip_signs(nonzero, rounds, seed, limit) + 1) / (rounds + 1)
 
 
-def p_value(differences: Floats, test: Test, rounds: int, seed: int) -> float:
-    """Return the p-value of the named test; `rounds` and `seed` are for randomization only."""
+def p_value(
+    differences: Floats, test: Test, rounds: int, seed: int, weights: Floats | None = None
+) -> float:
+    """Return the p-value of the named test; `rounds` and `seed` are for randomization only.
+
+    With weights the hypothesis is about the weighted mean; Wilcoxon's test has no such form.
+    """
     if test == "t":
-        return paired_t(differences)
+        return paired_t(mean_pseudo_values(differences, weights))
     if test == "wilcoxon":
+        if weights is not None:
+            raise MeasureError(
+                "wilcoxon has no form for weighted queries; take randomization or t."
+            )
         return wilcoxon(differences)
-    return randomization(differences, rounds, seed)
+    weighted = differences if weights is None else differences * weights / weights.mean()
+    return randomization(weighted, rounds, seed)
 
 
 def randomized_tukey(values: Floats, rounds: int = 20_000, seed: int = 0) -> Floats:
@@ -144,8 +178,12 @@ def adjust_p_values(p: Floats, correction: Correction) -> Floats:
     return p
 
 
-def effect_size(differences: Floats) -> float:
+def effect_size(differences: Floats, weights: Floats | None = None) -> float:
     """Return Cohen's d of paired differences: their mean divided by their standard deviation."""
+    if weights is not None:
+        mean = mean_of(differences, weights)
+        variance = mean_of((differences - mean) ** 2, weights)
+        return mean / math.sqrt(variance) if variance > 0 else 0.0
     deviation = differences.std(ddof=1) if len(differences) > 1 else 0.0
     if deviation == 0:
         return 0.0 if not differences.any() else float(np.copysign(np.inf, differences.mean()))

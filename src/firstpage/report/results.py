@@ -10,7 +10,9 @@ from typing import Any
 
 from firstpage.errors import FirstpageError
 from firstpage.measures.compare import TIE_TOLERANCE, Comparison, Difference
-from firstpage.measures.evaluate import Evaluation
+from firstpage.measures.comparison.ranking import rank_systems
+from firstpage.measures.comparison.segments import Segments
+from firstpage.measures.evaluate import Evaluation, effective_queries
 from firstpage.report import draw
 from firstpage.report.page import figure, page, paragraph
 from firstpage.table import NOTATIONS, Table
@@ -23,7 +25,10 @@ NO_INTERVAL = ("", "")
 
 
 def render(
-    result: Evaluation | Sequence[Evaluation] | Comparison, format: str, source: str = ""
+    result: Evaluation | Sequence[Evaluation] | Comparison,
+    format: str,
+    source: str = "",
+    segments: Segments | None = None,
 ) -> str:
     """Return a result in one of the output formats.
 
@@ -35,6 +40,8 @@ def render(
         Output format.
     source : str, default ""
         Name of the data, for titles.
+    segments : Segments, optional
+        The same comparison within segments of the queries.
 
     Returns
     -------
@@ -49,10 +56,11 @@ def render(
     checked_format(format)
     if isinstance(result, Comparison):
         if format == "json":
-            return _json(result.to_dict())
+            more = {} if segments is None else {"segments": segments.to_dict()}
+            return _json(result.to_dict() | more)
         if format == "html":
-            return _comparison_page(result, source)
-        return _comparison(result, format)
+            return _comparison_page(result, source, segments)
+        return _comparison(result, format, segments)
     evaluations = [result] if isinstance(result, Evaluation) else list(result)
     if format == "json":
         rows = [{"system": e.name, **e.to_dict()} for e in evaluations]
@@ -154,7 +162,9 @@ def _summary(evaluations: Sequence[Evaluation]) -> str:
     ends = counts if len(counts) < 2 else (counts[0], counts[-1])
     noun = "query" if counts == [1] else "queries"
     queries = " to ".join(f"{n:,}" for n in ends)
-    return f"{queries} {noun}, convention {evaluations[0].convention.name}"
+    weights = evaluations[0].weights
+    weighted = "" if weights is None else f" (weighted; as {effective_queries(weights):,.1f} equal)"
+    return f"{queries} {noun}{weighted}, convention {evaluations[0].convention.name}"
 
 
 def _evaluations_page(evaluations: Sequence[Evaluation], source: str) -> str:
@@ -295,19 +305,42 @@ def _comparison_csv(comparison: Comparison) -> str:
     return Table(head, rows).csv()
 
 
-def _comparison(comparison: Comparison, format: str) -> str:
+def segment_tables(segments: Segments) -> list[Table]:
+    """Return the means, differences and interactions of segments, as far as there are any."""
+    tables = [
+        segments.means_table(), segments.differences_table(), segments.interactions_table(),
+    ]  # fmt: skip
+    return [table for table in tables if table.rows]
+
+
+def _segments_csv(segments: Segments) -> str:
+    """Return the differences of all queries and of each segment, one number per cell."""
+    names = [f.name for f in fields(Difference)]
+    groups = {"all": segments.overall.differences} | segments.differences
+    rows = [
+        [segment, *(str(getattr(d, name)) for name in names)]
+        for segment, differences in groups.items()
+        for d in differences
+    ]
+    return Table([segments.name, *names], rows).csv()
+
+
+def _comparison(comparison: Comparison, format: str, segments: Segments | None = None) -> str:
     if format == "csv":
-        return _comparison_csv(comparison)
+        return _comparison_csv(comparison) if segments is None else _segments_csv(segments)
     notation: Callable[[Table], str] = NOTATIONS[format]
     tables = [means_table(comparison), differences_table(comparison)]
+    if len(comparison.systems) > 2:
+        tables.append(rank_systems(comparison)._summary_table())
+    tables += [] if segments is None else segment_tables(segments)
     if format == "latex":
-        tables[-1] = replace(tables[-1], note=_test_line(comparison))
-        return "\n\n".join(notation(t) for t in tables)
+        tables[1] = replace(tables[1], note=_test_line(comparison))
+        return "\n\n".join([comparison.to_latex(), *(notation(t) for t in tables[1:])])
     tables.append(queries_table(comparison, comparison.texts[0]))
     return "\n\n".join([_test_line(comparison), *(notation(t) for t in tables if t.rows)])
 
 
-def _comparison_page(comparison: Comparison, source: str) -> str:
+def _comparison_page(comparison: Comparison, source: str, segments: Segments | None = None) -> str:
     sections: list[tuple[str, list[str]]] = [("Means", [means_table(comparison).html()])]
     for text in comparison.texts:
         blocks = _means_figure(comparison.evaluations, text)
@@ -329,8 +362,35 @@ def _comparison_page(comparison: Comparison, source: str) -> str:
         "together. Effect: mean difference divided by its standard deviation."
     )
     sections.insert(1, ("Differences", [differences_table(comparison).html(), note]))
+    if len(comparison.systems) > 2:
+        sections.insert(1, ("Ranking", _ranking_blocks(comparison)))
+    if segments is not None:
+        blocks = [table.html() for table in segment_tables(segments)]
+        sections.insert(2, (f"By {segments.name}", blocks))
     title = "Comparison of " + (f"systems on {source}" if source else "systems")
     return page(title, _test_line(comparison), sections)
+
+
+def _ranking_blocks(comparison: Comparison) -> list[str]:
+    """Return the order of the systems, and a matrix of their differences, per measure."""
+    blocks = []
+    for text in comparison.texts:
+        ranks = rank_systems(comparison, text)
+        blocks += [ranks._summary_table().html(), ranks.matrix_table().html()]
+    return [*blocks, hardest_table(comparison, comparison.texts[0]).html()]
+
+
+def hardest_table(comparison: Comparison, text: str, count: int = 10) -> Table:
+    """Return the queries with the lowest mean over all systems in one measure."""
+    values = comparison.values(text)
+    means = values.mean(axis=0)
+    order = (means if not comparison.lower_is_better(text) else -means).argsort(kind="stable")
+    rows = [
+        [comparison.queries[int(q)], f"{means[q]:.4f}", *(f"{v:.4f}" for v in values[:, q])]
+        for q in order[:count]
+    ]
+    head = ["query", "mean", *comparison.systems]
+    return Table(head, rows, f"Hardest queries in {text}")
 
 
 # --- values per query

@@ -1,0 +1,177 @@
+"""The gate of `firstpage evaluate`: options, and what happens after the measures."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from firstpage.cli import options, outputs
+
+if TYPE_CHECKING:
+    from firstpage.measures.evaluate import Evaluation
+
+gate_options = options.combine(
+    click.option(
+        "--fail-under", multiple=True, metavar="MEASURE=VALUE",
+        help="Exit with 1 if a mean is below this value, as in NDCG@10=0.42; may be repeated.",
+    ),
+    click.option(
+        "--baseline", type=options.FILE,
+        help="Earlier ranking, or a file of --save-baseline, for --fail-if-worse.",
+    ),
+    click.option(
+        "--fail-if-worse", multiple=True, metavar="MARGIN",
+        help="Exit with 1 if a one-sided test shows a loss of more than MARGIN against the "
+        "baseline: a number, or MEASURE=NUMBER; may be repeated.",
+    ),
+    click.option(
+        "--fail-if-unsure", is_flag=True,
+        help="Exit with 1 also if the queries do not decide about --fail-if-worse.",
+    ),
+    click.option(
+        "--save-baseline", type=outputs.OutputFile("json"),
+        help="Write the values per query to this file, for a later --baseline (.json).",
+    ),
+    click.option(
+        "--summary", type=outputs.OutputFile("markdown"),
+        help="Write the checks to this file, in Markdown.",
+    ),
+    click.option(
+        "--junit", type=outputs.OutputFile("junit"),
+        help="Write the checks to this file, as JUnit XML.",
+    ),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class GateRequest:
+    """The options of the gate, checked and parsed.
+
+    Attributes
+    ----------
+    measures : list of str
+        The measures to compute: those of -m, and those that limits name.
+    limits : dict of str to float
+        Least means.
+    margins : dict of str to float or None
+        Greatest losses.
+    baseline, save_baseline, summary, junit : Path or None
+        Files to read and to write.
+    fail_if_unsure : bool
+        Whether undecided checks fail.
+    """
+
+    measures: list[Any]
+    limits: dict[str, float]
+    margins: dict[str, float] | None
+    baseline: Path | None
+    save_baseline: Path | None
+    summary: Path | None
+    junit: Path | None
+    fail_if_unsure: bool
+
+    @classmethod
+    def from_options(cls, settings: dict[str, Any], measures: Sequence[str]) -> GateRequest:
+        """Take the options of the gate out of the settings of the command."""
+        files = {
+            name: settings.pop(name) for name in ("baseline", "save_baseline", "summary", "junit")
+        }
+        under, worse = settings.pop("fail_under"), settings.pop("fail_if_worse")
+        limits = dict(_named_number(text, "--fail-under") for text in under)
+        margins: dict[str, float] | None = None
+        if worse:
+            plain = [text for text in worse if "=" not in text]
+            if plain and len(worse) > 1:
+                raise click.UsageError("--fail-if-worse: give one number, or MEASURE=NUMBER only.")
+            margins = dict(_named_number(text, "--fail-if-worse") for text in worse if not plain)
+            if plain:
+                margins = dict.fromkeys(measures, _number(plain[0], "--fail-if-worse"))
+        if (files["baseline"] is None) != (margins is None):
+            raise click.UsageError("--baseline and --fail-if-worse go together; give both.")
+        checked = bool(limits or margins is not None)
+        options.only_with("--fail-under or --fail-if-worse", checked, "summary", "junit")
+        options.only_with("--fail-if-worse", margins is not None, "fail_if_unsure")
+        named = [*limits, *(margins or ())]
+        return cls(
+            _with_named(list(measures), named), limits, margins,
+            fail_if_unsure=settings.pop("fail_if_unsure"), **files,
+        )  # fmt: skip
+
+    def apply(
+        self, evaluations: list[Evaluation], truth: Any, measured: Callable[[Path], Evaluation]
+    ) -> None:
+        """Check the evaluations, write the reports, and exit with 1 if a check fails.
+
+        `measured` evaluates the file of a ranking.
+        """
+        from firstpage.measures.comparison.baseline import Baseline
+        from firstpage.measures.comparison.gate import gate
+
+        if self.save_baseline is not None:
+            if len(evaluations) != 1:
+                raise click.UsageError("--save-baseline stores one ranking; give one.")
+            Baseline.from_evaluation(evaluations[0], truth).save(self.save_baseline)
+            print(f"wrote {self.save_baseline}", file=sys.stderr)
+        if not self.limits and self.margins is None:
+            return
+        baseline: Any = None
+        if self.baseline is not None:
+            stored = self.baseline.suffix.lower() == ".json"
+            baseline = _stored(self.baseline, truth) if stored else measured(self.baseline)
+        checks = gate(
+            evaluations, fail_under=self.limits, baseline=baseline, fail_if_worse=self.margins,
+            fail_if_unsure=self.fail_if_unsure,
+        )  # fmt: skip
+        if self.summary is not None:
+            outputs.write_text(checks.to_markdown(), self.summary)
+        if self.junit is not None:
+            outputs.write_text(checks.to_junit(), self.junit)
+        print(checks, file=sys.stderr)
+        if not checks.passed:
+            click.get_current_context().exit(1)
+
+
+def _stored(path: Path, truth: Any) -> Any:
+    """Read a stored baseline; print a note if the judgments have changed since."""
+    from firstpage.cli import shared
+    from firstpage.measures.comparison.baseline import Baseline, fingerprint
+
+    stored = Baseline.read(path)
+    if stored.judgments and fingerprint(truth) not in ("", stored.judgments):
+        shared.note(
+            f"{path}: the judgments have changed since it was written, so its values are those of "
+            "other judgments; store it again with --save-baseline."
+        )
+    return stored
+
+
+def _named_number(text: str, option: str) -> tuple[str, float]:
+    name, equals, number = text.rpartition("=")
+    if not equals or not name.strip():
+        raise click.UsageError(
+            f"{option} takes MEASURE=NUMBER, such as NDCG@10=0.42; got {text!r}."
+        )
+    return name.strip(), _number(number, option)
+
+
+def _number(text: str, option: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise click.UsageError(f"{option} takes a number; got {text!r}.") from None
+
+
+def _with_named(measures: list[str], named: list[str]) -> list[str]:
+    """Return the measures, and those that limits name and that are not among them."""
+    from firstpage.measures.registry import measure
+    from firstpage.measures.registry import measures as parse
+
+    for text in named:
+        if measure(text) not in parse(measures):
+            measures.append(text)
+    return measures

@@ -1,0 +1,156 @@
+"""The rankings that `evaluate`, `compare` and `plan` take: runs, scores and models, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from firstpage.cli import options, shared
+
+STANDARD_INPUT = Path("-")
+TRUTH_ONCE = "with --run, give the ground truth once: a data file, or --qrels."
+
+
+@dataclass(frozen=True)
+class RankingFiles:
+    """The files of a command line: the ground truth, and the rankings to measure.
+
+    Attributes
+    ----------
+    data, qrels : Path or None
+        Labeled data, and judgments.
+    runs, scores, models : list of Path
+        The rankings of each kind.
+    """
+
+    data: Path | None
+    qrels: Path | None
+    runs: list[Path]
+    scores: list[Path]
+    models: list[Path]
+
+    @classmethod
+    def from_command_line(
+        cls, files: Sequence[Path], qrels: Path | None, runs: Sequence[Path],
+        scores: Sequence[Path] = (), models: Sequence[Path] = (),
+    ) -> RankingFiles:  # fmt: skip
+        """Return what the arguments mean: with --qrels all are runs, else the first is the truth.
+
+        With --scores or --model, the only argument is the data file.
+        """
+        from firstpage.measures.sources import expand_patterns
+
+        data, positional = None, list(files)
+        if scores or models:
+            data = positional[0] if positional else None
+            if len(positional) > 1 or runs:
+                raise click.UsageError(
+                    "give at least one ranking: --scores and --model, or --run without the other "
+                    "two; with --scores and --model, the only argument is the data file."
+                )
+            positional = []
+        elif qrels is not None:
+            if runs and positional:
+                raise click.UsageError(TRUTH_ONCE)
+        elif positional:
+            data, *positional = positional
+            if data is not None and (data == STANDARD_INPUT or _has_judgments(data)):
+                data, qrels = None, data
+        all_runs = expand_patterns([*positional, *runs])
+        if [qrels, *all_runs].count(STANDARD_INPUT) > 1:
+            raise click.UsageError("standard input (-) can be read once only.")
+        return cls(data, qrels, all_runs, list(scores), list(models))
+
+    @property
+    def count(self) -> int:
+        """The number of rankings."""
+        return len(self.runs) + len(self.scores) + len(self.models)
+
+    @property
+    def source(self) -> str:
+        """The name of the ground truth, for titles."""
+        return (self.data or self.qrels or Path()).name
+
+    def read_truth(self) -> Any:
+        """Read the ground truth; for runs, as judgments."""
+        if self.qrels == STANDARD_INPUT:
+            from firstpage.data.formats.trec import read_qrels
+
+            return read_qrels(STANDARD_INPUT)
+        truth = shared.read_truth(
+            self.data, self.qrels, bool(self.runs), bool(self.scores), self.models
+        )
+        return shared.as_qrels(truth) if self.runs else truth
+
+    def read_systems(
+        self, truth: Any, duplicates: str, read_model: Callable[[Path], Any] | None = None
+    ) -> dict[str, Any]:
+        """Read the rankings by name: a run by its tag, where it has its own, else by its file."""
+        from firstpage.data.formats.trec import read_run
+        from firstpage.measures.sources import unique_names
+
+        files = [*self.scores, *self.runs, *self.models]
+        readers: list[Any] = [partial(shared.read_scores_of, truth)] * len(self.scores)
+        readers += [partial(read_run, duplicates=cast("Any", duplicates))] * len(self.runs)
+        readers += [read_model] * len(self.models)
+        systems = [read(file) for read, file in zip(readers, files, strict=True)]
+        runs = range(len(self.scores), len(self.scores) + len(self.runs))
+        tags = [system.name if n in runs else "" for n, system in enumerate(systems)]
+        return dict(zip(unique_names(tags, files), systems, strict=True))
+
+    def read(self, path: Path, truth: Any) -> Any:
+        """Read another ranking of the same kind: a run, or scores."""
+        from firstpage.data.formats.trec import read_run
+
+        return read_run(path) if self.runs else shared.read_scores_of(truth, path)
+
+    def baseline_name(self, text: str | None, systems: dict[str, Any]) -> str | None:
+        """Return the name of the system that --baseline means: its name, tag, file or stem."""
+        if text is None or text in systems:
+            return text
+        files = [*self.scores, *self.runs, *self.models]
+        matches = [
+            name
+            for name, file in zip(systems, files, strict=True)
+            if text in (str(file), file.name, file.stem, getattr(systems[name], "name", None))
+        ]
+        if len(matches) > 1:
+            raise click.UsageError(
+                f"--baseline {text} may be {' or '.join(matches)}; give the full name."
+            )
+        return matches[0] if matches else text
+
+
+def _has_judgments(path: Path) -> bool:
+    """Return whether the first argument is a file of judgments, not of labeled data."""
+    from firstpage.data.formats.registry import format_of
+
+    return path.is_file() and format_of(path) in ("qrels", "truth")
+
+
+ranking_arguments = options.combine(
+    click.argument("files", nargs=-1, type=options.FILE, metavar="[DATA] [RUNS]"),
+    click.option(
+        "--qrels", type=options.FILE,
+        help="Judgments (TREC qrels or truth.jsonl), instead of DATA or of its labels.",
+    ),
+    click.option(
+        "--scores", type=options.FILE, multiple=True,
+        help="Scores of DATA, one per line in the order of DATA; may be repeated.",
+    ),
+    click.option(
+        "--run", "runs", type=options.FILE, multiple=True,
+        help="Run in TREC format, or a pattern such as 'runs/*.run'; may be repeated.",
+    ),
+)  # fmt: skip
+duplicates_option = click.option(
+    "--duplicates", type=click.Choice(["refuse", "first", "best"]), default="refuse",
+    show_default=True,
+    help="A document that a run lists twice for a query: an error, or the first line or the best "
+    "score counts.",
+)  # fmt: skip

@@ -1,0 +1,51 @@
+"""Data frames (pandas, polars) of runs and judgments: one row per document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from firstpage.data.formats.tables import LABEL_COLUMNS
+from firstpage.errors import DataError
+from firstpage.types import Floats
+
+# The first name that a frame has wins: PyTerrier's frames have `qid` beside the text `query`, and
+# `docno` beside an internal `docid`.
+QUERY_NAMES = ("qid", "query_id", "q_id", "queryid", "query", "topic")
+DOCUMENT_NAMES = ("docno", "doc_id", "docid", "document_id", "document", "doc", "pid")
+SCORE_NAMES = ("score", "scores", "sim", "similarity")
+GRADE_NAMES = (*LABEL_COLUMNS, "rel", "relevant", "judgment")
+
+
+def is_frame(table: Any) -> bool:
+    """Return whether an object is a data frame of pandas or polars."""
+    return hasattr(type(table), "columns") and hasattr(table, "__getitem__")
+
+
+def find_column(table: Any, names: Sequence[str], kind: str, source: str) -> str:
+    """Return the first of these columns that a frame has; an error lists both."""
+    if hasattr(table, "collect"):
+        raise DataError(
+            f"the data frame of {source} is a {type(table).__name__}; pass its collect()."
+        )
+    columns = [str(column) for column in table.columns]
+    lower = {column.lower(): column for column in reversed(columns)}
+    for name in names:
+        if name in lower:
+            return lower[name]
+    raise DataError(
+        f"the data frame of {source} has no column of {kind} ({', '.join(names)}); it has: "
+        f"{', '.join(columns) or 'none'}."
+    )
+
+
+def frame_numbers(table: Any, column: str, source: str) -> Floats:
+    """Return a column of numbers."""
+    try:
+        return np.asarray(table[column], np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"the column {column!r} of {source} must have numbers ({error})."
+        ) from error

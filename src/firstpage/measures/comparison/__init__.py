@@ -1,0 +1,1 @@
+"""Decisions about systems: gates, plans, segments, groups and the completeness of judgments."""

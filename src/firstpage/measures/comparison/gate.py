@@ -1,0 +1,394 @@
+"""A gate for continuous integration: systems must reach a value, and must not get worse."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+from xml.etree import ElementTree
+
+import numpy as np
+
+from firstpage.errors import DataError, FirstpageWarning, MeasureError
+from firstpage.measures.comparison.baseline import Baseline
+from firstpage.measures.comparison.power import (
+    check_probability,
+    detectable_shift,
+    required_queries,
+)
+from firstpage.measures.evaluate import Evaluation
+from firstpage.measures.registry import measure
+from firstpage.measures.significance import adjust_p_values, mean_of, mean_pseudo_values
+from firstpage.table import Table
+from firstpage.tabular import Tabular
+from firstpage.types import Floats
+
+POWER = 0.8  # of the losses that the report calls detectable
+ROUNDING_EPS = 1e-12
+Verdict = Literal["pass", "fail", "unsure"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check of a gate.
+
+    Attributes
+    ----------
+    system, measure : str
+        Name of the system, and text of the measure.
+    verdict : {"pass", "fail", "unsure"}
+        Whether the check passed; "unsure" where the queries decide neither.
+    value : float
+        Mean of the measure, or difference to the baseline.
+    limit : float
+        The value that must be reached: a mean, or the negative margin.
+    p : float or None
+        One-sided p-value of "worse by more than the margin", corrected for the number of such
+        checks; None for a mean.
+    detectable : float or None
+        The true loss that the check would find with a probability of 80 %.
+    queries : int
+        Number of queries.
+    text : str
+        The check and its result in one sentence.
+    """
+
+    system: str
+    measure: str
+    verdict: Verdict
+    value: float
+    limit: float
+    p: float | None
+    detectable: float | None
+    queries: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Gate(Tabular):
+    """The result of `fp.gate`: checks, and whether the systems may pass.
+
+    Attributes
+    ----------
+    checks : tuple of Check
+        The checks, in the order of the request.
+    baseline : str
+        Name of the baseline; empty without one.
+    alpha : float
+        Probability of a false alarm, over all checks against the baseline.
+    fail_if_unsure : bool
+        Whether undecided checks fail.
+    passed : bool
+        Whether no check failed.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> system = fp.evaluate([2, 1, 2, 1], [1, 0, 0, 1], qid=[1, 1, 2, 2], measures="RR")
+    >>> fp.gate(system, fail_under={"RR": 0.9}).passed
+    False
+    """
+
+    checks: tuple[Check, ...]
+    baseline: str
+    alpha: float
+    fail_if_unsure: bool
+
+    @property
+    def passed(self) -> bool:
+        """Whether no check failed."""
+        return not any(self.failed(check) for check in self.checks)
+
+    def failed(self, check: Check) -> bool:
+        """Return whether a check closes the gate.
+
+        Parameters
+        ----------
+        check : Check
+            One of the checks.
+
+        Returns
+        -------
+        bool
+            True for failed checks, and for undecided ones with `fail_if_unsure`.
+        """
+        return check.verdict == "fail" or (check.verdict == "unsure" and self.fail_if_unsure)
+
+    def __str__(self) -> str:
+        lines = [f"{check.verdict}: {check.text}" for check in self.checks]
+        return "\n".join([*lines, f"gate: {'passed' if self.passed else 'failed'}"])
+
+    __repr__ = __str__
+
+    def _frame_columns(self) -> dict[str, Any]:
+        names = [name for name in Check.__dataclass_fields__ if name != "text"]
+        return {name: [getattr(check, name) for check in self.checks] for name in names}
+
+    def _summary_table(self) -> Table:
+        head = ["check", "system", "measure", "value", "limit", "p", "detectable", "queries"]
+        rows = [
+            [
+                check.verdict, check.system, check.measure, f"{check.value:+.4f}" if check.p is not
+                None else f"{check.value:.4f}", f"{check.limit:g}", _shown(check.p),
+                _shown(check.detectable), f"{check.queries:,}",
+            ]
+            for check in self.checks
+        ]  # fmt: skip
+        note = ""
+        if self.baseline:
+            note = (
+                f"Differences to {self.baseline}: paired one-sided t-test, alpha {self.alpha:g} "
+                "over all checks (Holm). detectable: the true loss that is found with a "
+                "probability of 80 %."
+            )
+        return Table(head, rows, f"Gate {'passed' if self.passed else 'failed'}", note, 3)
+
+    def to_markdown(self) -> str:
+        """Return the checks as a Markdown table, for the summary of a pull request.
+
+        Returns
+        -------
+        str
+            Title, table and note.
+        """
+        return self._summary_table().markdown()
+
+    def to_junit(self) -> str:
+        """Return the checks as JUnit XML, which CI systems show as tests.
+
+        Returns
+        -------
+        str
+            A `testsuites` document with a test case per check.
+        """
+        failures = str(sum(map(self.failed, self.checks)))
+        counts = {"tests": str(len(self.checks)), "failures": failures}
+        root = ElementTree.Element("testsuites", counts)
+        suite = ElementTree.SubElement(root, "testsuite", {"name": "firstpage gate", **counts})
+        for check in self.checks:
+            kind = "mean" if check.p is None else "difference"
+            case = ElementTree.SubElement(
+                suite, "testcase",
+                {"classname": check.system, "name": f"{check.measure}: {kind}"},
+            )  # fmt: skip
+            tag = "failure" if self.failed(check) else "system-out"
+            element = ElementTree.SubElement(case, tag)
+            element.text = check.text
+            if tag == "failure":
+                element.set("message", check.text)
+        ElementTree.indent(root)
+        text = ElementTree.tostring(root, encoding="unicode")
+        return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def gate(
+    evaluations: Evaluation | Sequence[Evaluation],
+    *,
+    fail_under: Mapping[str, float] | None = None,
+    baseline: Evaluation | Baseline | str | os.PathLike[str] | None = None,
+    fail_if_worse: float | Mapping[str, float] | None = None,
+    fail_if_unsure: bool = False,
+    alpha: float = 0.05,
+) -> Gate:
+    """Check that systems reach given means, and that they are not worse than a baseline.
+
+    A system fails against the baseline if a paired one-sided t-test shows a loss of more than the
+    margin; the p-values of all such checks are corrected together (Holm), so that the probability
+    of a false alarm is at most `alpha`.  It passes if the opposite test shows a loss of less than
+    the margin.  Otherwise the check is undecided, and the report says which loss would be found.
+
+    Parameters
+    ----------
+    evaluations : Evaluation or sequence of Evaluation
+        The systems to check.
+    fail_under : dict of str to float, optional
+        Least mean of each measure.
+    baseline : Evaluation, Baseline or path, optional
+        The system to compare with; a path is a file of `Baseline.save`.
+    fail_if_worse : float or dict of str to float, optional
+        The margin: the greatest loss that is acceptable, for all measures or by measure.
+    fail_if_unsure : bool, default False
+        Whether undecided checks fail.
+    alpha : float, default 0.05
+        Level of the tests.
+
+    Returns
+    -------
+    Gate
+        The checks; `passed` says whether all is well.
+
+    Raises
+    ------
+    MeasureError
+        If a measure was not computed, or a limit is not a number.
+    DataError
+        If system and baseline share no query, or their conventions differ.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> labels, qid = [1, 0, 0, 1, 1, 0], [1, 1, 2, 2, 3, 3]
+    >>> old = fp.evaluate([2, 1, 2, 1, 2, 1], labels, qid=qid, measures="RR", name="old")
+    >>> new = fp.evaluate([2, 1, 1, 2, 2, 1], labels, qid=qid, measures="RR", name="new")
+    >>> fp.gate(new, fail_under={"RR": 0.8}, baseline=old, fail_if_worse=0).passed
+    True
+    """
+    systems = [evaluations] if isinstance(evaluations, Evaluation) else list(evaluations)
+    check_probability("alpha", alpha)
+    if (baseline is None) != (fail_if_worse is None):
+        raise DataError("baseline and fail_if_worse go together; give both.")
+    if not fail_under and baseline is None:
+        raise DataError("there is nothing to check; give fail_under, or baseline with a margin.")
+    checks = [_mean_check(e, text, limit) for e in systems for text, limit in _items(fail_under)]
+    name = ""
+    if baseline is not None and fail_if_worse is not None:
+        stored = _as_baseline(baseline)
+        name = stored.name or "the baseline"
+        margins = fail_if_worse
+        if not isinstance(margins, Mapping):
+            margins = dict.fromkeys(systems[0].texts, float(margins))
+        pairs = [(e, text, margin) for e in systems for text, margin in margins.items()]
+        checks += _loss_checks(pairs, stored, name, alpha)
+    return Gate(tuple(checks), name, alpha, fail_if_unsure)
+
+
+def _items(limits: Mapping[str, float] | None) -> list[tuple[str, float]]:
+    return list((limits or {}).items())
+
+
+def _as_baseline(baseline: Any) -> Baseline:
+    if isinstance(baseline, Baseline):
+        return baseline
+    if isinstance(baseline, Evaluation):
+        return Baseline.from_evaluation(baseline)
+    return Baseline.read(baseline)
+
+
+def _row(evaluation: Evaluation, text: str) -> int:
+    """Return the row of a measure, by the text of the request or any other text for it."""
+    parsed = measure(text)
+    for row, value in enumerate(evaluation.measures):
+        if evaluation.texts[row] == text or value == parsed:
+            return row
+    raise MeasureError(f"{text} was not measured; measured: {', '.join(evaluation.texts)}.")
+
+
+def _check_limit(name: str, text: str, limit: float) -> None:
+    if not np.isfinite(limit):
+        raise MeasureError(f"{name} of {text} must be a finite number; got {limit}.")
+
+
+def _mean_check(evaluation: Evaluation, text: str, limit: float) -> Check:
+    row = _row(evaluation, text)
+    _check_limit("fail_under", text, limit)
+    if evaluation.measures[row].lower_is_better:
+        raise MeasureError(f"lower values of {text} are better, so it has no least mean.")
+    mean = mean_of(evaluation.values[row], evaluation.weights)
+    reached = mean >= limit
+    name = evaluation.name or "the system"
+    text_line = f"{name}: {text} is {mean:.4f}, {'at least' if reached else 'below'} {limit:g}."
+    verdict: Verdict = "pass" if reached else "fail"
+    return Check(
+        name, text, verdict, mean, limit, None, None, len(evaluation.queries), text_line
+    )  # fmt: skip
+
+
+def _loss_checks(
+    pairs: Sequence[tuple[Evaluation, str, float]], stored: Baseline, name: str, alpha: float
+) -> list[Check]:
+    """Return one check per system and measure; p-values are corrected together."""
+    gains = [_gains(evaluation, text, stored) for evaluation, text, _ in pairs]
+    tests = [_one_sided(gain, margin) for gain, (_, _, margin) in zip(gains, pairs, strict=True)]
+    worse = adjust_p_values(np.array([test[0] for test in tests]), "holm")
+    checks = []
+    for row, (evaluation, text, margin) in enumerate(pairs):
+        _check_limit("the margin", text, margin)
+        if margin < 0:
+            raise MeasureError(f"the margin of {text} must not be negative; got {margin:g}.")
+        gain, (_, safe) = gains[row], tests[row]
+        verdict: Verdict = "unsure"
+        if worse[row] < alpha:
+            verdict = "fail"
+        elif safe < alpha:
+            verdict = "pass"
+        check = Check(
+            evaluation.name or "the system", text, verdict, float(gain.mean()), -margin,
+            float(worse[row]), _detectable(gain, margin, alpha / len(pairs)), len(gain), "",
+        )  # fmt: skip
+        checks.append(replace(check, text=_sentence(check, gain, margin, name, alpha)))
+    return checks
+
+
+def _gains(evaluation: Evaluation, text: str, stored: Baseline) -> Floats:
+    """Return how much better the system is than the baseline, per shared query."""
+    row = _row(evaluation, text)
+    stored.check_settings(evaluation.convention)
+    key = str(evaluation.measures[row])
+    if key not in stored.values:
+        raise MeasureError(
+            f"{stored.source or 'the baseline'}: has no values of {text}; it has: "
+            f"{', '.join(stored.values)}."
+        )
+    before = stored.values[key]
+    queries = list(evaluation.queries)
+    shared = [q for q, query in enumerate(queries) if query in before]
+    if len(shared) < 2:
+        raise DataError("the system and the baseline share fewer than two judged queries.")
+    if len(shared) < max(len(queries), len(before)):
+        warnings.warn(
+            f"{stored.source or 'the baseline'}: {len(shared)} queries are shared, of "
+            f"{len(before)} of the baseline and {len(queries)} of the system; only these are "
+            "compared.",
+            FirstpageWarning,
+            stacklevel=4,
+        )
+    old = np.array([before[queries[q]] for q in shared])
+    difference: Floats = evaluation.values[row][shared] - old
+    weights = None if evaluation.weights is None else evaluation.weights[shared]
+    gain = -difference if evaluation.measures[row].lower_is_better else difference
+    return mean_pseudo_values(gain, weights)
+
+
+def _one_sided(gain: Floats, margin: float) -> tuple[float, float]:
+    """Return the p-values of "worse by more than the margin" and of its opposite."""
+    from scipy.stats import t
+
+    distance = float(gain.mean()) + margin
+    error = float(gain.std(ddof=1)) / np.sqrt(len(gain))
+    if error <= ROUNDING_EPS:
+        return (0.0, 1.0) if distance < -ROUNDING_EPS else (1.0, 0.0)
+    statistic = distance / error
+    return float(t.cdf(statistic, len(gain) - 1)), float(t.sf(statistic, len(gain) - 1))
+
+
+def _detectable(gain: Floats, margin: float, alpha: float) -> float:
+    """Return the true loss that the test finds with probability POWER."""
+    error = float(gain.std(ddof=1)) / np.sqrt(len(gain))
+    if error <= ROUNDING_EPS:
+        return margin
+    return float(margin + detectable_shift(len(gain), alpha, POWER, 1) * error)
+
+
+def _sentence(check: Check, gain: Floats, margin: float, name: str, alpha: float) -> str:
+    results = {
+        "pass": f"not worse than {name} by more than {margin:g}",
+        "fail": f"worse than {name} by more than {margin:g}",
+        "unsure": f"the queries do not decide whether it is worse than {name} by more than "
+        f"{margin:g}",
+    }
+    text = (
+        f"{check.system}: {check.measure} changes by {check.value:+.4f}: "
+        f"{results[check.verdict]} (p = {check.p:.4f}, {check.queries:,} queries; a true loss of "
+        f"{check.detectable:.4f} would be found with a probability of 80 %"
+    )
+    deviation = float(gain.std(ddof=1))
+    if check.verdict == "unsure" and margin > 0 and deviation > ROUNDING_EPS:
+        needed = required_queries(margin, deviation, alpha, POWER, 1)
+        text += f"; {needed:,} queries would show a system of equal quality to be safe as often"
+    return text + ")."
+
+
+def _shown(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"

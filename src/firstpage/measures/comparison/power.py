@@ -1,0 +1,92 @@
+"""Power of paired t-tests, and the number of queries that a power takes."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from firstpage.errors import MeasureError
+
+MAX_SHIFT = 35.0  # a noncentrality beyond which the power is 1 to all digits
+MAX_QUERIES = 10**9
+Sides = Literal[1, 2]
+
+
+def power_of_shift(shift: float, queries: int, alpha: float, sides: Sides = 2) -> float:
+    """Return the power of a t-test where the mean is `shift` standard errors from the hypothesis.
+
+    The statistic then has a noncentral t distribution; SciPy computes its tails.
+    """
+    from scipy.stats import nct, t
+
+    if queries < 2:
+        return 0.0
+    if shift > MAX_SHIFT:
+        return 1.0
+    freedom = queries - 1
+    limit = float(t.ppf(1 - alpha / sides, freedom))
+    if shift == 0:
+        return alpha
+    power = float(nct.sf(limit, freedom, shift))
+    if math.isnan(power):  # SciPy's series fails for some large shifts
+        return _approximate_power(shift, limit, freedom)
+    below = float(nct.cdf(-limit, freedom, shift)) if sides == 2 else 0.0
+    return power + (0.0 if math.isnan(below) else below)
+
+
+def _approximate_power(shift: float, limit: float, freedom: int) -> float:
+    """Return P(T > limit) of a noncentral t variable by its normal approximation."""
+    scale = math.sqrt(1 + limit**2 / (2 * freedom))
+    z = (limit * (1 - 1 / (4 * freedom)) - shift) / scale
+    return 0.5 * math.erfc(z / math.sqrt(2))
+
+
+def detectable_shift(queries: int, alpha: float, power: float, sides: Sides = 2) -> float:
+    """Return the shift in standard errors that a test detects with this power; inf if it cannot."""
+    from scipy.optimize import brentq
+
+    if power_of_shift(MAX_SHIFT, queries, alpha, sides) < power:
+        return math.inf
+    return float(
+        brentq(
+            lambda s: power_of_shift(s, queries, alpha, sides) - power, 0.0, MAX_SHIFT, xtol=1e-6
+        )
+    )
+
+
+def required_queries(
+    difference: float, deviation: float, alpha: float = 0.05, power: float = 0.8, sides: Sides = 2
+) -> int:
+    """Return the least number of queries with which a paired t-test has this power.
+
+    `deviation` is the standard deviation of the differences per query.
+    """
+    check_probability("alpha", alpha)
+    check_probability("power", power)
+    if not difference > 0 or not math.isfinite(difference):
+        raise MeasureError(f"the difference must be a positive number; got {difference}.")
+    if deviation == 0:
+        return 2
+
+    def enough(queries: int) -> bool:
+        shift = difference / deviation * math.sqrt(queries)
+        return power_of_shift(shift, queries, alpha, sides) >= power
+
+    high = 2
+    while not enough(high):
+        high *= 2
+        if high > MAX_QUERIES:
+            raise MeasureError(
+                f"a difference of {difference:g} would take more than {MAX_QUERIES:,} queries."
+            )
+    low = high // 2
+    while high - low > 1:  # the power grows with the number of queries
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return max(high, 2)
+
+
+def check_probability(name: str, value: float) -> None:
+    """Refuse a probability that is not between 0 and 1."""
+    if not 0 < value < 1:
+        raise MeasureError(f"{name} must be between 0 and 1; got {value}.")

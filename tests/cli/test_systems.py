@@ -1,0 +1,158 @@
+"""Runs as arguments, patterns, standard input, duplicates, and the gate of `evaluate`."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import firstpage as fp
+
+QRELS = {str(q): {"a": 1, "b": 0, "c": 0} for q in range(12)}
+GOOD = {q: {"a": 3.0, "b": 2.0, "c": 1.0} for q in QRELS}
+BAD = {q: {"a": 1.0 + (int(q) % 3), "b": 2.5, "c": 1.5} for q in QRELS}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch) -> Path:
+    fp.write_qrels(fp.Qrels.from_dict(QRELS), tmp_path / "t.qrels")
+    for name, table in (("good", GOOD), ("bad", BAD)):
+        fp.write_run(fp.Run.from_dict(table, name), tmp_path / f"{name}.run")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def means(out: str) -> dict[str, float]:
+    return {row["system"]: row["measures"]["RR"] for row in json.loads(out)}
+
+
+EXPECTED = {"bad": 0.5 + 1 / 9, "good": 1.0}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("t.qrels", "bad.run", "good.run"),
+        ("t.qrels", "*.run"),
+        ("--qrels", "t.qrels", "bad.run", "good.run"),
+        ("--qrels", "t.qrels", "--run", "*.run"),
+        ("t.qrels", "--run", "bad.run", "--run", "good.run"),
+    ],
+)
+def test_runs_are_arguments_and_patterns(run, folder, arguments) -> None:
+    code, out, err = run("evaluate", *arguments, "-m", "RR", "--json")
+    assert (code, err) == (0, "")
+    assert means(out) == pytest.approx(EXPECTED)
+    code, out, _ = run("compare", *arguments, "-m", "RR", "--json", "--baseline", "good.run")
+    assert code == 0
+    assert json.loads(out)["baseline"] == "good"
+
+
+def test_a_run_is_read_from_standard_input(run, folder, monkeypatch) -> None:
+    content = (folder / "bad.run").read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    code, out, _ = run("evaluate", "t.qrels", "good.run", "-", "-m", "RR", "--json")
+    assert code == 0
+    assert means(out) == pytest.approx(EXPECTED)
+
+
+def test_runs_with_the_same_tag_are_named_by_their_files(run, folder) -> None:
+    fp.write_run(fp.Run.from_dict(BAD, "good"), folder / "bad.run")
+    code, out, _ = run("evaluate", "t.qrels", "bad.run", "good.run", "-m", "RR", "--json")
+    assert code == 0
+    assert list(means(out)) == ["bad.run", "good.run"]
+
+
+def test_duplicates_are_refused_with_their_line_or_resolved(run, folder) -> None:
+    lines = (folder / "good.run").read_text().splitlines()
+    (folder / "twice.run").write_text("\n".join([*lines, lines[0].replace(" 3 ", " 0.5 "), ""]))
+    code, _, err = run("evaluate", "t.qrels", "twice.run")
+    assert code == 1
+    assert "twice.run:37: document 'a' occurs twice in query '0'; --duplicates" in err
+    code, _, err = run("evaluate", "t.qrels", "twice.run", "--duplicates", "best")
+    assert code == 0
+    assert "1 lines repeat a document" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("evaluate", "t.qrels", "none*.run"), 1, "no file matches"),
+        (("evaluate", "t.qrels", "-", "-"), 2, "standard input (-) can be read once"),
+        (("evaluate", "t.qrels"), 2, "at least one ranking"),
+        (("compare", "t.qrels", "good.run"), 2, "at least two rankings"),
+        (("evaluate", "t.qrels", "good.run", "--fail-under", "AP"), 2, "takes MEASURE=NUMBER"),
+        (("evaluate", "t.qrels", "good.run", "--fail-under", "AP=x"), 2, "takes a number"),
+        (("evaluate", "t.qrels", "good.run", "--fail-if-worse", "1"), 2, "go together"),
+        (("evaluate", "t.qrels", "good.run", "--junit", "x.xml"), 2, "requires --fail-under"),
+        (
+            ("evaluate", "t.qrels", "good.run", "--fail-under", "AP=0.1", "--junit", "x.pdf"),
+            2,
+            "must end in .xml",
+        ),
+    ],
+)
+def test_wrong_usage_is_answered_in_one_line(run, folder, arguments, code, message) -> None:
+    result = run(*arguments)
+    assert result.returncode == code
+    assert message in result.stderr
+
+
+def test_the_gate_sets_the_exit_code_and_writes_reports(run, folder) -> None:
+    base = ["evaluate", "t.qrels"]
+    code, _, _ = run(*base, "good.run", "--save-baseline", "base.json", "-m", "RR")
+    assert code == 0
+    code, out, err = run(
+        *base, "bad.run", "-m", "RR", "--baseline", "base.json", "--fail-if-worse", "0.01",
+        "--fail-under", "AP=0.9", "--summary", "gate.md", "--junit", "gate.xml", "--json",
+    )  # fmt: skip
+    assert code == 1
+    assert set(json.loads(out)["measures"]) == {"RR", "AP"}
+    assert "gate: failed" in err
+    assert "Gate failed" in (folder / "gate.md").read_text()
+    assert (folder / "gate.xml").read_text().count("<failure") == 2
+    code, _, err = run(*base, "good.run", "--baseline", "bad.run", "--fail-if-worse", "RR=0.01")
+    assert code == 0
+    assert "gate: passed" in err
+    changed = {**QRELS, "0": {"a": 1, "b": 1, "c": 0}}
+    fp.write_qrels(fp.Qrels.from_dict(changed), folder / "t.qrels")
+    gated = (*base, "good.run", "-m", "RR", "--baseline", "base.json", "--fail-if-worse", "0.1")
+    assert "the judgments have changed" in run(*gated).stderr
+
+
+def test_plan_and_segments(run, folder) -> None:
+    command = ("plan", "t.qrels", "*.run", "-m", "RR", "--difference", 0.02, "--json")
+    code, out, _ = run(*command)
+    assert code == 0
+    expected = fp.plan("*.run", "t.qrels", measures="RR", differences=[0.02])
+    assert json.loads(out)["rows"][0]["queries"] == expected.rows[0].queries
+    assert run("plan", "--deviation", 0.2, "-f", "csv").stdout.count("NDCG@10") == 4
+    assert "two or more runs, or --deviation" in run("plan", "t.qrels", "good.run").stderr
+    rows = [f"{q},{'ab'[int(q) % 2]},{q}" for q in QRELS]
+    (folder / "table.csv").write_text("\n".join(["qid,class,traffic", *rows, ""]))
+    base = (
+        "compare",
+        "t.qrels",
+        "*.run",
+        "-m",
+        "RR",
+        "--query-table",
+        "table.csv",
+        "--rounds",
+        500,
+    )
+    code, out, _ = run(*base, "--by", "class", "--weight", "traffic", "--json")
+    assert code == 0
+    record = json.loads(out)
+    assert list(record["segments"]["segments"]) == ["a", "b"]
+    assert len(record["segments"]["interactions"]) == 1
+    weights = {q: float(q) for q in QRELS}
+    bad = fp.evaluate(BAD, QRELS, measures="RR", weights=weights)["RR"]
+    assert record["systems"]["bad"]["RR"] == pytest.approx(bad)
+    assert "p: how often" in run(*base, "--by", "class").stdout
+    assert "By class" in run(*base, "--by", "class", "-f", "html").stdout
+    assert run(*base, "--by", "class", "-f", "csv").stdout.startswith("class,measure,")
+    assert run(*base).returncode == 2

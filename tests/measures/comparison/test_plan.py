@@ -1,0 +1,129 @@
+"""Sample sizes: against simulation, R, and through `fp.plan`."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import firstpage as fp
+from firstpage.measures.comparison.plan import pool_documents, upper_deviation
+from firstpage.measures.comparison.power import (
+    detectable_shift,
+    power_of_shift,
+    required_queries,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*judged:firstpage.errors.FirstpageWarning")
+
+
+@pytest.mark.parametrize("sides", [1, 2])
+def test_power_agrees_with_a_simulation(sides) -> None:
+    rng = np.random.default_rng(0)
+    queries, shift = 30, 2.2
+    samples = rng.normal(shift / math.sqrt(queries), 1, (20_000, queries))
+    alternative = "greater" if sides == 1 else "two-sided"
+    found = stats.ttest_1samp(samples, 0, axis=1, alternative=alternative).pvalue < 0.05
+    assert power_of_shift(shift, queries, 0.05, sides) == pytest.approx(found.mean(), abs=0.012)
+
+
+@pytest.mark.parametrize("shape", [0.5, 5.0])
+def test_the_planned_queries_give_the_power_for_skewed_differences(shape: float) -> None:
+    """Differences of gamma variables have the deviation of the plan, and heavier tails."""
+    rng = np.random.default_rng(1)
+    deviation, difference = 0.2, 0.04
+    queries = required_queries(difference, deviation)
+    size = (4000, queries)
+    noise = rng.gamma(shape, size=size) - rng.gamma(shape, size=size)
+    sample = difference + noise * deviation / math.sqrt(2 * shape)
+    p = stats.ttest_1samp(sample, 0, axis=1).pvalue
+    assert 0.77 < (p < 0.05).mean() < 0.84
+
+
+def test_the_number_of_queries_is_the_least_that_suffices() -> None:
+    for difference, deviation, power in ((0.05, 0.3, 0.8), (0.2, 0.3, 0.95), (1.0, 0.1, 0.8)):
+        queries = required_queries(difference, deviation, power=power)
+
+        def reached(n: int, d: float = difference / deviation) -> float:
+            return power_of_shift(d * math.sqrt(n), n, 0.05)
+
+        assert reached(queries) >= power
+        assert queries == 2 or reached(queries - 1) < power
+    assert required_queries(0.1, 0.0) == 2
+    # R: power.t.test(delta = 0.5, sd = 1, power = 0.8, type = "one.sample") gives n = 33.37
+    assert required_queries(0.5, 1.0) == 34
+
+
+def test_the_detectable_shift_has_the_power() -> None:
+    for queries in (5, 40, 1000):
+        shift = detectable_shift(queries, 0.05, 0.8)
+        assert power_of_shift(shift, queries, 0.05) == pytest.approx(0.8, abs=1e-4)
+    assert detectable_shift(1, 0.05, 0.8) == math.inf
+    assert power_of_shift(100.0, 50, 0.05) == 1
+    assert power_of_shift(0.0, 50, 0.05) == 0.05
+
+
+def test_the_upper_limit_of_the_deviation_covers_the_truth() -> None:
+    rng = np.random.default_rng(2)
+    limits = [upper_deviation(rng.normal(size=20).std(ddof=1), 20) for _ in range(500)]
+    assert 0.74 < np.mean(np.array(limits) >= 1) < 0.86
+
+
+def runs(queries: int = 30) -> tuple[dict, dict]:
+    rng = np.random.default_rng(3)
+    qrels = {str(q): {f"d{i}": int(i < 2) for i in range(8)} for q in range(queries)}
+    noisy = {
+        name: {q: {d: g + rng.normal() for d, g in docs.items()} for q, docs in qrels.items()}
+        for name in ("a", "b")
+    }
+    return noisy, qrels
+
+
+def test_a_plan_is_estimated_from_runs() -> None:
+    systems, qrels = runs()
+    plan = fp.plan(systems, qrels, measures=["NDCG@5", "AP"], differences=[0.02, 0.05], depth=3)
+    comparison = fp.compare(systems, qrels, measures=["NDCG@5", "AP"], ci=False)
+    a, b = comparison.values("AP")
+    row = plan.rows[2]
+    assert (row.measure, row.difference) == ("AP", 0.02)
+    assert row.deviation == pytest.approx((a - b).std(ddof=1))
+    assert row.correlation == pytest.approx(np.corrcoef(a, b)[0, 1])
+    assert row.queries == required_queries(0.02, row.deviation)
+    assert row.careful_queries is not None
+    assert row.careful_queries > row.queries
+    assert plan.pool_size is not None
+    assert 3 <= plan.pool_size <= 6
+    assert row.judgments == math.ceil(row.queries * plan.pool_size)
+    assert plan.rows[3].power_now == pytest.approx(
+        power_of_shift(0.05 / row.deviation * math.sqrt(30), 30, 0.05)
+    )
+    stricter = fp.plan(systems, qrels, measures="AP", differences=[0.02], comparisons=6)
+    assert stricter.rows[0].queries == required_queries(0.02, row.deviation, 0.05 / 6)
+
+
+def test_the_pool_counts_different_documents() -> None:
+    first = {"q1": {"a": 3, "b": 2, "c": 1}, "q2": {"a": 1}}
+    second = {"q1": {"a": 3, "d": 2, "b": 1}, "q3": {"x": 1, "y": 0}}
+    assert pool_documents([first, second], 2) == pytest.approx((3 + 1 + 2) / 3)
+    assert pool_documents([first, [1.0, 2.0]], 2) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "give two systems with judgments, or a positive deviation"),
+        ({"deviation": 0.2, "correlation": 1.0}, "correlation from -1 to below 1"),
+        ({"deviation": 0.2, "power": 1.5}, "power must be between 0 and 1; got 1.5"),
+        ({"deviation": 0.2, "differences": [0.0]}, "must be a positive number"),
+        ({"deviation": 0.2, "differences": [1e-9]}, "more than 1,000,000,000 queries"),
+        ({"deviation": 0.2, "comparisons": 0}, "at least 1; got 0"),
+        ({"systems": runs()[0]}, "need judgments"),
+        ({"systems": runs()[0], "truth": runs()[1], "deviation": 1}, "leave out deviation"),
+        ({"systems": [runs()[0]["a"]] * 2, "truth": runs()[1]}, "equal values of NDCG@10"),
+    ],
+)
+def test_invalid_plans_raise_an_error(options, message: str) -> None:
+    with pytest.raises(fp.FirstpageError, match=message):
+        fp.plan(**options)
