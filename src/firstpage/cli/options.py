@@ -130,7 +130,7 @@ pad = click.option(
 )  # fmt: skip
 convention = click.option(
     "--convention", default="default", show_default=True, metavar="NAME",
-    help="Convention of the measures: default, trec or letor.",
+    help="Convention of the measures: default, trec, letor, lightgbm or xgboost.",
 )  # fmt: skip
 ties = click.option(
     "--ties", metavar="RULE", show_default="set by the convention",
@@ -188,6 +188,10 @@ measure_options = combine(
         help="Lowest label that counts as relevant.",
     ),
     queries,
+    click.option(
+        "--without-relevant", metavar="RULE", show_default="set by the convention",
+        help="Queries without relevant documents: zero (count 0), one (count 1) or skip.",
+    ),
     click.option(
         "--depth", type=click.IntRange(1), metavar="N", help="Cut rankings after N documents."
     ),

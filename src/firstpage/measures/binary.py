@@ -14,6 +14,7 @@ from firstpage.measures.measure import (
     Measure,
     Needs,
     RankedLists,
+    fill_empty,
     first_ranks,
     kernel_cutoff,
     ratio,
@@ -112,9 +113,10 @@ class Recall(_Binary):
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         level = self._level(convention)
         if self.cutoff is None:
-            return ratio(lists.retrieved_counts(level), lists.relevant_counts(level))
-        hits = self._hits(lists, convention, _same_cutoff(lists, self.cutoff))
-        return ratio(hits, lists.relevant_counts(level))
+            hits = lists.retrieved_counts(level)
+        else:
+            hits = self._hits(lists, convention, _same_cutoff(lists, self.cutoff))
+        return fill_empty(ratio(hits, lists.relevant_counts(level)), lists, convention)
 
     def needs(self, convention: Convention) -> Needs:
         return Needs() if self.cutoff is None else first_ranks(self.cutoff)
@@ -138,7 +140,8 @@ class Rprec(_Binary):
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         level = self._level(convention)
         relevant = lists.relevant_counts(level)
-        return ratio(self._hits(lists, convention, relevant.astype(np.int64)), relevant)
+        hits = self._hits(lists, convention, relevant.astype(np.int64))
+        return fill_empty(ratio(hits, relevant), lists, convention)
 
 
 @dataclass(frozen=True)
@@ -169,7 +172,7 @@ class AP(_Binary):
         out = np.empty(len(lists))
         ties, ends = self._ties(lists, convention)
         binary.average_precision(ties, ends, kernel_cutoff(self.cutoff), relevant, out)
-        return out
+        return fill_empty(out, lists, convention)
 
 
 @dataclass(frozen=True)
@@ -263,7 +266,7 @@ class bpref(_Binary):
         out = np.empty(len(lists))
         ties, ends = lists.relevant_ties(level, ALL, judged_only=True)
         binary.bpref(ties, ends, relevant, lists.judged_counts - relevant, out)
-        return out
+        return fill_empty(out, lists, convention)
 
 
 @dataclass(frozen=True)
@@ -383,7 +386,7 @@ class SetR(SetP):
     about: ClassVar[str] = "recall of the entire list"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
-        return self._precision_recall(lists, convention)[1]
+        return fill_empty(self._precision_recall(lists, convention)[1], lists, convention)
 
 
 @dataclass(frozen=True)

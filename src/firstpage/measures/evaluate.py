@@ -11,6 +11,7 @@ import numpy as np
 from firstpage.data.ids import Ids
 from firstpage.data.shards.shards import Shards
 from firstpage.errors import DataError, MeasureError
+from firstpage.measures.convention import WithoutRelevant
 from firstpage.measures.inputs import DEFAULT_DEPTH, make_lists
 from firstpage.measures.measure import (
     Convention,
@@ -77,7 +78,8 @@ class Evaluation(Tabular):
 
     def __getitem__(self, text: str) -> float:
         """Return the mean of a measure over the queries."""
-        return float(self.per_query(text).mean())
+        mean = float(self.per_query(text).mean())
+        return self.measures[self.texts.index(text)].from_mean(mean, len(self.queries))
 
     def per_query(self, text: str) -> Floats:
         """Return the values of a measure per query.
@@ -164,6 +166,7 @@ def evaluate(
     ties: Ties | None = None,
     rel: float | None = None,
     queries: Queries | None = None,
+    without_relevant: WithoutRelevant | None = None,
     depth: int | None = None,
     seed: int | None = None,
     ci: bool = False,
@@ -191,8 +194,9 @@ def evaluate(
     measures : str, Measure, Utility or iterable of these
         Measures, such as "NDCG@10", "kERR", "AP(rel=2)" or "NDCG(measure.json)@10".  Default is
         NDCG@10, AP, P@10 and RR.
-    convention : {"default", "trec", "letor"} or Convention, default "default"
-        How rankings and judgments are interpreted; see docs/conventions.md.
+    convention : str or Convention, default "default"
+        How rankings and judgments are interpreted: "default", "trec", "letor", "lightgbm" or
+        "xgboost"; see docs/conventions.md.
     k : int, optional
         Depth of a top-k truth into which graded labels are converted first.
     ties : {"average", "file", "docid", "shuffle", "worst"}, optional
@@ -201,6 +205,8 @@ def evaluate(
         Setting of the convention to replace: smallest relevant label.
     queries : {"judged", "run"}, optional
         Setting of the convention to replace: queries that enter the means.
+    without_relevant : {"zero", "skip", "one"}, optional
+        Setting of the convention to replace: value of queries without relevant documents.
     depth : int, optional
         Setting of the convention to replace: number of documents per query that are read.
     seed : int, optional
@@ -237,8 +243,9 @@ def evaluate(
     0.5
     """
     resolved = resolve_convention(
-        convention, ties=ties, rel=rel, queries=queries, depth=depth, seed=seed
-    )
+        convention, ties=ties, rel=rel, queries=queries, without_relevant=without_relevant,
+        depth=depth, seed=seed,
+    )  # fmt: skip
     requested = measures_by_text(measures if measures is not None else [])
     if not requested:
         raise MeasureError("name at least one measure, such as NDCG@10.")
@@ -271,8 +278,12 @@ def _evaluation(
     ci: bool,
     name: str,
 ) -> Evaluation:
-    intervals = zip(requested, mean_intervals(values, convention.seed), strict=True) if ci else ()
+    intervals = {}
+    if ci:
+        for (text, m), (low, high) in zip(
+            requested.items(), mean_intervals(values, convention.seed), strict=True
+        ):
+            intervals[text] = (m.from_mean(low, len(queries)), m.from_mean(high, len(queries)))
     return Evaluation(
-        tuple(requested), tuple(requested.values()), queries, values, convention, dict(intervals),
-        name,
+        tuple(requested), tuple(requested.values()), queries, values, convention, intervals, name
     )  # fmt: skip

@@ -16,6 +16,7 @@ from firstpage.measures.measure import (
     Measure,
     Needs,
     RankedLists,
+    fill_empty,
     first_ranks,
     kernel_cutoff,
     ratio,
@@ -194,13 +195,13 @@ class NDCG(_Discounted):
         value = ratio(dcg, self._ideal_dcg(lists, convention, lists.max_labels, cutoff))
         if convention.strict_cutoff and self.cutoff is not None:
             value[lists.lengths < self.cutoff] = 0.0
-        return value
+        return fill_empty(value, lists, convention)
 
     def needs(self, convention: Convention) -> Needs:
         return first_ranks(self.cutoff)
 
     def additive_form(self, lists: RankedLists, convention: Convention) -> AdditiveForm | None:
-        if convention.strict_cutoff:
+        if convention.strict_cutoff or convention.without_relevant == "one":
             return None
         cutoff = kernel_cutoff(self.cutoff)
         kind, table = self._gain(lists, convention)
@@ -244,7 +245,7 @@ class MeanNDCG(_Discounted):
             lists.labels, lists.tie_sizes, lists.offsets, best, offsets, lists.max_labels, kind,
             table, self._discount(lists, convention), out,
         )  # fmt: skip
-        return out
+        return fill_empty(out, lists, convention)
 
 
 @dataclass(frozen=True)

@@ -265,12 +265,12 @@ def _joined(
     labels = truth.labels if k is None else truth.top_k(k, convention.seed).labels
     if convention.negative_unjudged and (labels < 0).any():
         judged = labels >= 0
-        new_row = np.where(judged, np.cumsum(judged) - 1, -1)
+        new_row = np.where(judged, np.cumsum(judged) - 1, -2)  # -2: pooled, not judged
         pool_rows = np.append(new_row, -1)[pool_rows]
         pool_offsets = offsets_from_lengths(judged)[pool_offsets].astype(np.int64)
         labels = labels[judged]
     ids = None if docids is None else Ids.from_values(docids)
-    run_labels = np.append(labels, np.nan)[pool_rows]  # row -1 selects the NaN
+    run_labels = np.append(labels, [np.nan, np.nan])[pool_rows]  # rows -1 and -2 select NaN
     return rank_lists(
         scores, run_labels, offsets, queries, convention, ids, (labels, pool_offsets, pool_rows),
         needs,

@@ -104,7 +104,7 @@ def measure_shard(
     needs = needs_of(request.measures, request.convention)
     lists = make_lists(scores, shard.data, request.convention, None, None, request.k, needs=needs)
     values = np.array([m.values(lists, request.convention) for m in request.measures])
-    return values, shard.data.queries.compact()
+    return values, lists.queries.compact()
 
 
 def shard_values(
