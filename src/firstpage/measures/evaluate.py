@@ -12,12 +12,14 @@ from firstpage.data.ids import Ids
 from firstpage.data.shards.shards import Shards
 from firstpage.errors import DataError, MeasureError
 from firstpage.measures.convention import WithoutRelevant
+from firstpage.measures.diversity import check_judgments
 from firstpage.measures.inputs import DEFAULT_DEPTH, make_lists
 from firstpage.measures.measure import (
     Convention,
     Measure,
     Queries,
     Ties,
+    measured_values,
     needs_of,
     resolve_convention,
 )
@@ -184,7 +186,7 @@ def evaluate(
     system : array-like of float, Run, dict or fitted ranker
         Scores, one per document of `truth`; a `Run` or {query: {document: score}}, where `truth` is
         qrels; for `Shards` also a fitted ranker, which scores the documents.
-    truth : array-like of float, Dataset, Truth, Qrels, dict or Shards
+    truth : array-like of float, Dataset, Truth, Qrels, DiversityQrels, dict or Shards
         Labels, one per document, with `qid`; or an object with the judgments; or
         {query: {document: label}}.
     qid : array-like, optional
@@ -249,6 +251,7 @@ def evaluate(
     requested = measures_by_text(measures if measures is not None else [])
     if not requested:
         raise MeasureError("name at least one measure, such as NDCG@10.")
+    check_judgments(requested.values(), truth)
     if isinstance(truth, Shards):
         if qid is not None or docid is not None:
             raise DataError("Shards contain query and document ids; omit qid and docid.")
@@ -266,7 +269,7 @@ def evaluate(
     lists = make_lists(system, truth, resolved, qid, docid, k, name, depth or DEFAULT_DEPTH, needs)
     if not len(lists):
         raise DataError("there is no query to measure.")
-    values = np.array([m.values(lists, resolved) for m in requested.values()])
+    values = np.array([measured_values(m, lists, resolved) for m in requested.values()])
     return _evaluation(requested, lists.queries, values, resolved, ci, name)
 
 

@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from firstpage.data.formats.diversity import DiversityQrels
 from firstpage.data.groups import (
     labels_by_score,
     offsets_from_lengths,
@@ -121,6 +122,8 @@ class RankedLists:
         `ALL` if they are complete.
     unsorted : UnsortedLists, optional
         All retrieved documents, where the lists are not complete.
+    subtopics : DiversityQrels, optional
+        Judgments of subtopics; labels are then rows of its documents.
     """
 
     queries: Ids
@@ -133,6 +136,7 @@ class RankedLists:
     pool_rows: Ints | None
     depth: int = ALL
     unsorted: UnsortedLists | None = None
+    subtopics: DiversityQrels | None = None
     _counts: dict[float, Floats] = field(default_factory=dict, repr=False)
     _ties: dict[tuple[float, bool, bool, bool], tuple[Ints, Ints]] = field(
         default_factory=dict, repr=False
@@ -225,7 +229,7 @@ class RankedLists:
         return RankedLists(
             self.queries[np.flatnonzero(queries)], offsets, self.labels[rows], self.tie_sizes[rows],
             self.longest_tie, pool_offsets, self.pool[pool_selected], pool_rows, self.depth,
-            unsorted,
+            unsorted, self.subtopics,
         )  # fmt: skip
 
     @property

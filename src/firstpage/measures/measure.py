@@ -32,11 +32,13 @@ from firstpage.measures.lists import (
     rank_lists,
     relevant_ranks,
 )
+from firstpage.registry import PACKAGE, qualified_name
 from firstpage.types import Floats
 
 __all__ = [
     "ALL", "CONVENTIONS", "EVERYTHING", "MAX_PARTIAL_SORT", "AdditiveForm", "Convention", "Measure",
     "Needs", "Queries", "RankedLists", "Ties", "fill_empty", "first_ranks", "kernel_cutoff",
+    "measured_values",
     "needs_of", "rank_lists", "ratio", "relevant_ranks", "resolve_convention",
 ]  # fmt: skip
 
@@ -73,6 +75,10 @@ class Measure:
         Whether smaller values are better (class attribute).
     without_cutoff : str
         Set where a cut-off is required: an example for the error message (class attribute).
+    text_name : str
+        Name in texts, where it is not that of the class (class attribute).
+    of_subtopics : bool
+        Whether the measure needs diversity judgments (class attribute).
 
     Examples
     --------
@@ -87,6 +93,8 @@ class Measure:
     about: ClassVar[str] = ""
     lower_is_better: ClassVar[bool] = False
     without_cutoff: ClassVar[str] = ""
+    text_name: ClassVar[str] = ""
+    of_subtopics: ClassVar[bool] = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -95,7 +103,7 @@ class Measure:
     @property
     def name(self) -> str:
         """Name of the measure, as in its text."""
-        return type(self).__name__
+        return self.text_name or qualified_name(type(self))
 
     def __str__(self) -> str:
         parameters = [
@@ -198,6 +206,28 @@ class Measure:
             of gain times discount.
         """
         return None
+
+
+def measured_values(measure: Measure, lists: RankedLists, convention: Convention) -> Floats:
+    """Return the values of a measure; one of the user's own is checked first."""
+    if type(measure).__module__.partition(".")[0] == PACKAGE:
+        return measure.values(lists, convention)
+    try:
+        values = np.asarray(measure.values(lists, convention), np.float64)
+    except MeasureError:
+        raise
+    except Exception as error:  # whatever the user's code raises
+        reason = f"{type(error).__name__}: {error}".partition("\n")[0]
+        raise MeasureError(f"values of the measure {measure} failed ({reason}).") from error
+    if values.shape != (len(lists),):
+        raise MeasureError(
+            f"values of the measure {measure} must return one number per query, {len(lists)} here; "
+            f"the shape is {values.shape}."
+        )
+    if np.isnan(values).any():
+        query = lists.queries[int(np.argmax(np.isnan(values)))]
+        raise MeasureError(f"the measure {measure} returned NaN for query {query!r}.")
+    return values
 
 
 def ratio(numerator: Floats, denominator: Floats) -> Floats:
