@@ -60,10 +60,11 @@ def command(
     if bool(scores) == bool(run) or len(scores) + len(run) < 2:
         raise click.UsageError("give at least two rankings, all as --scores or all as --run.")
     options.only_with("--run", bool(run), "queries")
-    shared.check_rel(parse(measures or DEFAULT_MEASURES))
+    parsed = parse(measures or DEFAULT_MEASURES)
+    shared.check_rel(parsed)
     kind = outputs.report_format(format_, as_json, output)
     outputs.check_per_query(per_query)
-    truth: Any = shared.read_truth(data, qrels, bool(run), bool(scores))
+    truth: Any = shared.read_truth(data, qrels, bool(run), bool(scores), parsed)
     systems = shared.read_systems([*scores, *run], truth, bool(run))
     if run:
         truth = shared.as_qrels(truth)

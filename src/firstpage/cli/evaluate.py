@@ -61,11 +61,12 @@ def command(
     options.only_with("--model, whose features the data may lack", bool(model), "pad")
     options.only_with("--run", bool(run), "queries")
     # a misspelled measure is an error before any file is read
-    shared.check_rel(parse(measures or DEFAULT_MEASURES))
+    parsed = parse(measures or DEFAULT_MEASURES)
+    shared.check_rel(parsed)
     kind = outputs.report_format(format_, as_json, output)
     outputs.check_per_query(per_query)
     _note_unused_seed(settings, ci or kind == "html")
-    truth: Any = shared.read_truth(data, qrels, bool(run), bool(scores))
+    truth: Any = shared.read_truth(data, qrels, bool(run), bool(scores), parsed)
     options.only_with(options.SHARD_FOLDER, isinstance(truth, Shards), "engine")
     if run:
         truth = shared.as_qrels(truth)

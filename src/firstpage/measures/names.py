@@ -128,7 +128,8 @@ def expand(text: str) -> list[str]:
     for item in split_arguments(text):
         previous = PARAMETERS.fullmatch(texts[-1]) if texts else None
         if BARE.fullmatch(item) and previous is not None:
-            texts.append(previous[1] + item.strip())
+            separator = "@" if previous[1].endswith("@") else "_"
+            texts.append(previous[1][:-1] + separator + item.strip())
         else:
             texts += _words(AROUND.sub(r"\1", item))
     return [each for one in texts for each in _of_braces(one)]
