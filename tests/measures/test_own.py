@@ -18,6 +18,7 @@ from tests.measures.own_module import LowerIsBetter, OwnPrecision, ndcg, recipro
 
 DATA = fp.Synthetic(queries=12, docs=8, features=4, grades=3, seed=1).dataset()
 SCORES = np.random.default_rng(0).permutation(len(DATA.y)).astype(float)
+VALID = fp.Synthetic(queries=6, docs=8, features=4, grades=3, seed=2).dataset()
 OWN = "tests.measures.own_module"
 CLASS, FUNCTION = f"{OWN}:OwnPrecision@3", f"{OWN}:reciprocal_rank"
 slow_function = pytest.mark.filterwarnings("ignore:the measure .* is a Python function")
@@ -96,7 +97,7 @@ def test_own_measures_are_compared_cross_validated_and_tuned(tmp_path: Path) -> 
     )
     assert folds.mean("ListNet", CLASS) == folds.mean("ListNet", "P@3")
     fits = [
-        fp.ListNet(measure=m, patience=2).fit(DATA, valid=DATA).best_score_ for m in (CLASS, "P@3")
+        fp.ListNet(measure=m, patience=2).fit(DATA, valid=VALID).best_score_ for m in (CLASS, "P@3")
     ]
     assert fits[0] == fits[1]
     ascent = fp.CoordinateAscent(measure=CLASS, restarts=1, seed=0).fit(DATA)

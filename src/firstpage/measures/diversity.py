@@ -472,7 +472,7 @@ def with_subtopics(
     lists: RankedLists, qrels: DiversityQrels, convention: Convention
 ) -> RankedLists:
     """Return lists whose labels are row numbers of `qrels`, with these judgments."""
-    lists = replace(lists, subtopics=qrels, _counts={}, _ties={}, _ideals={})
+    lists = replace(lists, subtopics=qrels)
     if convention.without_relevant != "skip":
         return lists
     relevant = np.diff(RelevantSubtopics.of(qrels, convention.rel).starts) > 0

@@ -404,9 +404,6 @@ class _TopK(Measure):
             lists,
             labels=_relabeled(lists.labels, lists.offsets, best, offsets, relabel, limit),
             pool=_relabeled(lists.pool, lists.pool_offsets, best, offsets, relabel, limit),
-            _counts={},
-            _ties={},
-            _ideals={},
         )
 
     def _check(self, best: Floats, offsets: Ints, lists: RankedLists) -> None:

@@ -54,6 +54,12 @@ class Needs:
         Smallest relevant labels for which the ranks of all relevant documents are read.
     first_levels : frozenset of float
         Smallest relevant labels for which the rank of the first relevant document is read.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> (fp.Needs(depth=10) | fp.Needs(depth=5)).depth
+    10
     """
 
     depth: int = 0
@@ -111,8 +117,10 @@ class RankedLists:
         At the first document of each run of equal scores, the length of that run.
     longest_tie : int
         The length of the longest run of equal scores.
-    pool_offsets, pool : arrays
-        Offsets and labels of the judged documents of each query.
+    pool_offsets : array of int
+        Query q has the judged documents pool_offsets[q]:pool_offsets[q + 1].
+    pool : array of float
+        Labels of the judged documents, ranked or not.
     pool_rows : array of int, optional
         The row of each ranked document in the pool; -1 for unjudged ones, -2 for those that were
         in the judgments with a grade that counts as unjudged.  None: the ranked documents are
@@ -124,6 +132,17 @@ class RankedLists:
         All retrieved documents, where the lists are not complete.
     subtopics : DiversityQrels, optional
         Judgments of subtopics; labels are then rows of its documents.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import firstpage as fp
+    >>> @dataclass(frozen=True)
+    ... class TopLabel(fp.Measure):
+    ...     def values(self, lists, convention):
+    ...         return lists.labels[lists.offsets[:-1]]
+    >>> fp.evaluate([1, 2], [0, 3], qid=["q", "q"], measures=TopLabel()).values.tolist()
+    [[3.0]]
     """
 
     queries: Ids
@@ -137,11 +156,11 @@ class RankedLists:
     depth: int = ALL
     unsorted: UnsortedLists | None = None
     subtopics: DiversityQrels | None = None
-    _counts: dict[float, Floats] = field(default_factory=dict, repr=False)
+    _counts: dict[float, Floats] = field(init=False, repr=False, default_factory=dict)
     _ties: dict[tuple[float, bool, bool, bool], tuple[Ints, Ints]] = field(
-        default_factory=dict, repr=False
+        init=False, repr=False, default_factory=dict
     )
-    _ideals: dict[int, tuple[Floats, Ints]] = field(default_factory=dict, repr=False)
+    _ideals: dict[int, tuple[Floats, Ints]] = field(init=False, repr=False, default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -152,7 +171,18 @@ class RankedLists:
         return np.diff(self.offsets if self.unsorted is None else self.unsorted.offsets)
 
     def retrieved_counts(self, level: float) -> Floats:
-        """Return the number of retrieved documents with a label of at least `level`, per query."""
+        """Return the number of retrieved documents with a label of at least `level`.
+
+        Parameters
+        ----------
+        level : float
+            Smallest relevant label.
+
+        Returns
+        -------
+        array of float
+            One number per query.
+        """
         lists = self if self.unsorted is None else self.unsorted
         out = np.empty(len(self))
         binary.count_relevant(lists.labels, lists.offsets, level, out)
@@ -163,9 +193,24 @@ class RankedLists:
     ) -> tuple[Ints, Ints]:
         """Return the ties that contain relevant documents, and their ends per query.
 
-        `depth` is the number of first ranks that matter.  With `first_only`, only the first such
-        tie of a query is needed; with `judged_only`, unjudged documents are left out.  See
-        `firstpage.kernels.measures.binary`.
+        Parameters
+        ----------
+        level : float
+            Smallest relevant label.
+        depth : int
+            Number of first ranks that matter.
+        first_only : bool, default False
+            Whether only the first such tie of a query is needed.
+        judged_only : bool, default False
+            Whether unjudged documents are left out.
+
+        Returns
+        -------
+        ties : array of int of shape (n_ties, 3)
+            Documents above the tie, its documents, and its relevant documents.  A document without
+            a tie is one of size 1.
+        ends : array of int
+            The number of ties up to the end of each query.
         """
         judged_only = judged_only and self.pool_rows is not None
         listed = self.unsorted is None or depth <= self.depth
@@ -199,7 +244,18 @@ class RankedLists:
         return ties, ends
 
     def relevant_counts(self, level: float) -> Floats:
-        """Return the number of judged documents with a label of at least `level`, per query."""
+        """Return the number of judged documents with a label of at least `level`.
+
+        Parameters
+        ----------
+        level : float
+            Smallest relevant label.
+
+        Returns
+        -------
+        array of float
+            One number per query.
+        """
         if level not in self._counts:
             out = np.empty(len(self))
             binary.count_relevant(self.pool, self.pool_offsets, level, out)
@@ -207,11 +263,33 @@ class RankedLists:
         return self._counts[level]
 
     def without_relevant(self, level: float) -> Bools:
-        """Return whether a query has no judged document with a label of at least `level`."""
+        """Return whether a query has no judged document with a label of at least `level`.
+
+        Parameters
+        ----------
+        level : float
+            Smallest relevant label.
+
+        Returns
+        -------
+        array of bool
+            One per query.
+        """
         return self.relevant_counts(level) == 0
 
     def select(self, queries: Bools) -> RankedLists:
-        """Return the lists of the selected queries."""
+        """Return the lists of the selected queries.
+
+        Parameters
+        ----------
+        queries : array of bool
+            Whether to select each query.
+
+        Returns
+        -------
+        RankedLists
+            Their lists.
+        """
         unsorted = self.unsorted
         offsets, rows = _select(self.offsets, queries)
         pool_offsets, pool_selected = _select(self.pool_offsets, queries)
@@ -246,7 +324,20 @@ class RankedLists:
         return np.maximum(maxima, 0.0)
 
     def ideal(self, depth: int) -> tuple[Floats, Ints]:
-        """Return the first `depth` labels of each pool in descending order, and their offsets."""
+        """Return the first `depth` labels of each pool in descending order, and their offsets.
+
+        Parameters
+        ----------
+        depth : int
+            Number of labels per query that are needed; there may be more.
+
+        Returns
+        -------
+        labels : array of float
+            The labels of the ideal lists.
+        offsets : array of int
+            Query q has the labels offsets[q]:offsets[q + 1].
+        """
         depth = depth if depth <= MAX_PARTIAL_SORT else ALL
         if depth not in self._ideals:
             self._ideals[depth] = self._sorted_pool(depth)
