@@ -372,7 +372,8 @@ class RBP(Binary):
 
     def _graded(self, lists: RankedLists, gain: str) -> Floats:
         scale, out = scale_of(self, self.max, lists), np.empty(len(lists))
-        weights = (1 - self.p) * self.p ** np.arange(int(lists.lengths.max(initial=0)))
+        ranks = np.arange(int(lists.lengths.max(initial=0)), dtype=np.float64)
+        weights: Floats = (1 - self.p) * np.power(float(self.p), ranks)
         graded.dcg(
             lists.labels, lists.tie_sizes, lists.offsets, scale, GAINS[gain], np.empty(0), weights,
             kernel_cutoff(self.cutoff), out,

@@ -125,7 +125,8 @@ def _subtopic_counts(lists: RankedLists, relevant: RelevantSubtopics) -> Ints:
 
 def _n_subtopics(lists: RankedLists, relevant: RelevantSubtopics) -> Floats:
     """Return the number of subtopics with a relevant document, per query."""
-    return (_subtopic_counts(lists, relevant) > 0).sum(axis=1).astype(np.float64)
+    counts = _subtopic_counts(lists, relevant)
+    return np.asarray((counts > 0).sum(axis=1), np.float64)
 
 
 @dataclass(frozen=True)

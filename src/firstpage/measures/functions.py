@@ -67,7 +67,8 @@ class FunctionMeasure(Measure):
 
 def _orders(tie_sizes: Ints, seed: int) -> Iterator[Ints]:
     """Yield the orders of the documents of one list that ties allow, or a sample of them."""
-    tie, size = [], len(tie_sizes)
+    tie: list[int] = []
+    size = len(tie_sizes)
     while len(tie) < size:
         tie += [len(tie)] * int(tie_sizes[len(tie)])
     blocks = [list(rows) for _, rows in groupby(range(size), key=tie.__getitem__)]
@@ -80,4 +81,4 @@ def _orders(tie_sizes: Ints, seed: int) -> Iterator[Ints]:
     else:
         rng = np.random.default_rng(seed)
         for _ in range(SAMPLED_ORDERS):
-            yield np.lexsort((rng.random(size), tie))
+            yield np.lexsort((rng.random(size), np.array(tie)))

@@ -275,7 +275,7 @@ class RankedLists:
         array of bool
             One per query.
         """
-        return self.relevant_counts(level) == 0
+        return np.asarray(self.relevant_counts(level) == 0)
 
     def select(self, queries: Bools) -> RankedLists:
         """Return the lists of the selected queries.

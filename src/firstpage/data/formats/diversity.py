@@ -112,8 +112,9 @@ class DiversityQrels:
         Qrels
             One grade per judged document.
         """
-        grades = np.maximum.reduceat(self.grades, self.starts[:-1]) if len(self.grades) else []
-        values = np.asarray(grades, np.float64)
+        values = np.empty(0)
+        if len(self.grades):
+            values = np.maximum.reduceat(self.grades, self.starts[:-1])
         return Qrels(self.queries, self.offsets, self.docids, values, source=self.source)
 
     def document_numbers(self) -> Qrels:
