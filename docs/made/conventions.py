@@ -25,7 +25,7 @@ def conventions_page() -> str:
             "choose one with `--convention` or `convention=`. Options replace single settings of it",
             "(`--ties file --rel 2`).",
             "",
-            Table(["setting", *values], rows, left_aligned=4).markdown(),
+            Table(["setting", *values], rows, left_aligned=1 + len(values)).markdown(),
             "",
             "`make docs` generates the table above and the list of settings from `fp.Convention`.",
             "",

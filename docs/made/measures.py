@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from firstpage.measures.learned import LEARNED
 from firstpage.measures.measure import Measure
-from firstpage.measures.registry import ALIASES, MEASURES, measure_signatures
+from firstpage.measures.names import ALIASES, TOOLS
+from firstpage.measures.registry import GROUPED, MEASURES, Listing, list_measures
 from firstpage.table import Table
 from made.markdown import Docstring, Entry, item, listed
 
@@ -14,10 +15,27 @@ HEAD = """\
 # Measures
 
 A measure is written `Name(parameter=value)@cutoff`, as in `NDCG(gain=linear)@10`. Case, hyphens and
-underscores do not matter, and the names of `trec_eval` (`ndcg_cut_10`, `P_5`, `map`, `recip_rank`)
-work too. `firstpage measures` lists all measures in the shell.
+underscores do not matter. One text may name several measures: `"NDCG@10,AP"`, `"NDCG@10 AP"`,
+`NDCG@{5,10}`. `firstpage measures` lists all measures in the shell. `module:Name` is
+[a measure of your own](custom.md#a-measure-of-your-own).
 
 Higher is better unless noted otherwise. `rel` is the smallest label that counts as relevant.
+"""
+TOOL_NAMES = """\
+## Names in other tools
+
+The names of these tools can be used as they are, with their parameters: `ndcg_cut_10`,
+`ndcg_cut.5,10`, `P_5,10`, `iprec_at_recall_0.10` and `set_F.0.5` (trec_eval),
+`nDCG(dcg='exp-log2')@10` and `IPrec@0.1` (ir_measures), `precision@5`, `ndcg@10-l2` and `rbp.95`
+(ranx), `alpha-nDCG@20` and `strec@10` (ndeval). `official`, `all_trec` and `set` are trec_eval's
+groups of measures. A name is not a [convention](conventions.md): `ndcg_cut_10` has linear gains, as
+in trec_eval, only with `--convention trec`.
+
+- Interpolated precision rounds the number of relevant documents as trec_eval 9 and pytrec_eval do.
+  trec_eval 10 rounds to the nearest number, so that a few values differ.
+- `rbp` has `p=0.8` here, 0.9 in trec_eval: write `rbp_p=0.9`. trec_eval reports a residual of 0
+  where no document is unjudged; `RBPResidual` adds the weight of the ranks below the list.
+- `BPM`, `INSQ`, `INST`, `SDCG` and `NERR8` to `NERR11` of ir_measures are not available.
 """
 MEASURE_FILES = """\
 ## Measure files
@@ -50,21 +68,31 @@ is its NDCG; `of` may also be a path.
 
 
 def measures_page() -> str:
-    signatures = measure_signatures()
-    of_file = len(signatures) - len(LEARNED)
-    signature_of = {c.__name__: s for c, (s, _) in zip(MEASURES, signatures, strict=False)}
-    rows = [
-        [f"[`{signature}`](#{cls.__name__.lower()})", about]
-        for cls, (signature, about) in zip(MEASURES, signatures, strict=False)
-    ]
-    rows += [
-        [f"[`{signature}`](#measure-files)", about] for signature, about in signatures[of_file:]
-    ]
-    lines = [HEAD, Table(["measure", "description"], rows, left_aligned=2).markdown(), ""]
+    listings = list_measures()
+    lines = [HEAD]
+    for group in [*GROUPED, "measure files"]:
+        rows = [[_link(each), each.about] for each in listings if each.group == group]
+        lines += [Table([group, "description"], rows, left_aligned=2).markdown(), ""]
     lines += ["`make docs` generates this page from the docstrings of the measures.", ""]
+    rows = [
+        [each.measure, *(_code(each.tool_names.get(tool, "")) for tool in TOOLS)]
+        for each in listings
+        if each.tool_names
+    ]
+    lines += [TOOL_NAMES, Table(["measure", *TOOLS], rows, left_aligned=5).markdown(), ""]
+    signature_of = {each.measure: each.signature for each in reversed(listings)}
     for cls in MEASURES:
         lines += _measure(cls, signature_of[cls.__name__])
     return "\n".join([*lines, *_measure_files()])
+
+
+def _link(listing: Listing) -> str:
+    target = "measure-files" if listing.group == "measure files" else listing.measure.lower()
+    return f"[`{listing.signature}`](#{target})"
+
+
+def _code(names: str) -> str:
+    return ", ".join(f"`{name}`" for name in names.split(", ") if name)
 
 
 def _measure(cls: type[Measure], signature: str) -> list[str]:

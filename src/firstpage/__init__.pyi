@@ -10,6 +10,8 @@ from firstpage.data.folds import Fold as Fold
 from firstpage.data.folds import read_folds as read_folds
 from firstpage.data.folds import split_folds as split_folds
 from firstpage.data.folds import write_folds as write_folds
+from firstpage.data.formats.diversity import DiversityQrels as DiversityQrels
+from firstpage.data.formats.diversity import read_diversity_qrels as read_diversity_qrels
 from firstpage.data.formats.letor import read_letor as read_letor
 from firstpage.data.formats.letor import read_scores as read_scores
 from firstpage.data.formats.letor import write_letor as write_letor
@@ -68,11 +70,14 @@ from firstpage.measures.comparison.segments import Segments as Segments
 from firstpage.measures.comparison.segments import compare_segments as compare_segments
 from firstpage.measures.evaluate import Evaluation as Evaluation
 from firstpage.measures.evaluate import evaluate as evaluate
+from firstpage.measures.lists import Needs as Needs
+from firstpage.measures.lists import RankedLists as RankedLists
 from firstpage.measures.measure import Convention as Convention
 from firstpage.measures.measure import Measure as Measure
 from firstpage.measures.pair_accuracy import PairAccuracy as PairAccuracy
 from firstpage.measures.pair_accuracy import pair_accuracy as pair_accuracy
 from firstpage.measures.registry import measure as measure
+from firstpage.measures.registry import register_measure as register_measure
 from firstpage.rankers.boosted import AdaRank as AdaRank
 from firstpage.rankers.boosted import FocusedBoost as FocusedBoost
 from firstpage.rankers.boosted import RankBoost as RankBoost

@@ -94,6 +94,65 @@ def rbp(ranked: Ranked, p: float, level: float = 1) -> float:
     return (1 - p) * sum(p**j for j, label in enumerate(ranked) if is_relevant(label, level))
 
 
+def cg(ranked: Ranked, k: int) -> float:
+    return sum(gain(label) for label in ranked[:k])
+
+
+def q_measure(ranked: Ranked, pool: Pool, beta: float) -> float:
+    ideal = sorted(pool, reverse=True)
+    value = 0.0
+    for j, label in enumerate(ranked, 1):
+        if gain(label):
+            blended = beta * cg(ranked, j) + sum(gain(x) > 0 for x in ranked[:j])
+            value += blended / (beta * cg(ideal, j) + j)
+    count = sum(label > 0 for label in pool)
+    return value / count if count else 0.0
+
+
+def ndcg_at_relevant(ranked: Ranked, pool: Pool) -> float:
+    count = sum(label > 0 for label in pool)
+    ranks = [j for j, label in enumerate(ranked, 1) if gain(label)]
+    values = [ndcg(ranked, pool, j) for j in ranks]
+    values += [ndcg(ranked, pool, 999)] * (count - len(ranks))
+    return sum(values) / count if count else 0.0
+
+
+def ndcg_at_levels(ranked: Ranked, pool: Pool) -> float:
+    positive = sorted((label for label in pool if label > 0), reverse=True)
+    ranks = [j for j, label in enumerate(positive, 1) if positive[j : j + 1] != [label]]
+    if ranks and len(ranked) > len(positive) + 1:
+        ranks.append(len(ranked))
+    return sum(ndcg(ranked, pool, j) for j in ranks) / len(ranks) if ranks else 0.0
+
+
+def bin_g(ranked: Ranked, pool: Pool) -> float:
+    value, others = 0.0, 0
+    for label in ranked:
+        if is_relevant(label, 1):
+            value += 1 / log2(2 + others)
+        else:
+            others += 1
+    return value / relevant(pool) if relevant(pool) else 0.0
+
+
+def accuracy(ranked: Ranked, k: int) -> float:
+    pairs = [(is_relevant(a, 1), is_relevant(b, 1)) for a, b in combinations(ranked[:k], 2)]
+    decided = [first for first, second in pairs if first != second]
+    return sum(decided) / len(decided) if decided else 0.0
+
+
+def inferred_ap(ranked: Ranked, pool: Pool) -> float:
+    """Return inferred AP; labels below 0 were in the pool and not judged."""
+    epsilon, value = 0.00001, 0.0
+    for j, label in enumerate(ranked, 1):
+        if is_relevant(label, 1):
+            above = [x for x in ranked[: j - 1] if x is not None]
+            judged = [x for x in above if x >= 0]
+            rate = (relevant(judged) + epsilon) / (len(judged) + 2 * epsilon)
+            value += 1 / j + len(above) * rate / j
+    return value / relevant(pool) if relevant(pool) else 0.0
+
+
 # --- measures of order, over judged documents only
 
 

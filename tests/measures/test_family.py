@@ -50,6 +50,32 @@ CASES: dict[str, Callable[[list[float], list[float]], float]] = {
     "Success@2": lambda r, p: float(ref.hits(r, 2) > 0),
     "bpref": ref.bpref,
     "RBP(p=0.7)": lambda r, p: ref.rbp(r, 0.7),
+    "RBP(p=0.7, gain=exp, max=3)": lambda r, p: (
+        0.3 * sum(0.7**j * ref.gain(x) / 7 for j, x in enumerate(r))
+    ),
+    "RBP(p=0.6, gain=linear, max=4)@2": lambda r, p: (
+        0.4 * sum(0.6**j * (x or 0) / 4 for j, x in enumerate(r[:2]))
+    ),
+    "RBPResidual(p=0.7)": lambda r, p: (
+        1 - 0.3 * sum(0.7**j for j, x in enumerate(r) if x is not None)
+    ),
+    "CG@2": lambda r, p: ref.cg(r, 2),
+    "nERR(max=3)@3": lambda r, p: ref.err(r, 3, 3) / (ref.err(sorted(p, reverse=True), 3, 3) or 1),
+    "Q": lambda r, p: ref.q_measure(r, p, 1),
+    "Q(beta=0.3)": lambda r, p: ref.q_measure(r, p, 0.3),
+    "NDCGrel": ref.ndcg_at_relevant,
+    "Rndcg": ref.ndcg_at_levels,
+    "Hits@2": lambda r, p: ref.hits(r, 2),
+    "F1@3": lambda r, p: 2 * ref.hits(r, 3) / (3 + ref.relevant(p)),
+    "RelP@2": lambda r, p: ref.hits(r, 2) / (min(2, ref.relevant(p)) or 1),
+    "Rprec(multiple=1.5)": lambda r, p: (
+        ref.hits(r, int(1.5 * ref.relevant(p) + 0.9)) / (int(1.5 * ref.relevant(p) + 0.9) or 1)
+    ),
+    "binG": ref.bin_g,
+    "infAP": ref.inferred_ap,
+    "Accuracy": lambda r, p: ref.accuracy(r, 99),
+    "Accuracy@3": lambda r, p: ref.accuracy(r, 3),
+    "Unjudged@2": lambda r, p: sum(x is None for x in r[:2]) / 2,
     "SetP": lambda r, p: ref.hits(r, 99) / len(r),
     "PairAccuracy": lambda r, p: ref.pair_accuracy(r),
     "WKT@2": lambda r, p: ref.wkt(r, 2),

@@ -355,9 +355,9 @@ def test_grade_counts_of_many_grades_are_distinguished() -> None:
 
 
 def test_catalog_lists_the_form_of_measure_files() -> None:
-    from firstpage.measures.registry import measure_signatures
+    from firstpage.measures.registry import list_measures
 
-    result = dict(measure_signatures())
+    result = {listing.signature: listing.about for listing in list_measures()}
     assert "measure file" in result["DCG(file, form, segment)@n"]
     assert "measure file" in result["NDCG(file, form, segment)@n"]
 

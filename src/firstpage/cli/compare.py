@@ -77,13 +77,14 @@ def command(
     if rankings.count < 2:
         raise click.UsageError("give at least two rankings, all as --scores or all as runs.")
     options.only_with("--run or RUNS", bool(rankings.runs), "queries", "duplicates")
-    shared.check_rel(parse(measures or DEFAULT_MEASURES))
+    parsed = parse(measures or DEFAULT_MEASURES)
+    shared.check_rel(parsed)
     kind = outputs.report_format(format_, as_json, output)
     outputs.check_per_query(per_query)
     if (query_table is None) != (by is None and weight is None):
         raise click.UsageError("--query-table goes with --by or --weight; give both.")
     table = QueryTable({}) if query_table is None else QueryTable.read(query_table)
-    truth = rankings.read_truth()
+    truth = rankings.read_truth(parsed)
     systems = rankings.read_systems(truth, duplicates)
     comparison = compare(
         systems,

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @click.option("--tune", is_flag=True, help="Choose parameters on the validation data of each fold.")
 @options.integer("--seeds", default=1, help="Fits per fold, with consecutive seeds.")
 @click.option(
-    "-t", "--test", "tests", multiple=True, metavar="MEASURE",
+    "-t", "--test", "tests", multiple=True, metavar="MEASURE", callback=options.search_modules,
     show_default="NDCG@1, NDCG@3, NDCG@10, AP",
     help="Measure on test data; may be repeated.",
 )  # fmt: skip

@@ -75,12 +75,13 @@ def command(
         return
     options.only_with("--run or RUNS", bool(rankings.runs), "queries", "duplicates")
     # a misspelled measure is an error before any file is read
-    shared.check_rel(parse(measures or DEFAULT_MEASURES))
+    parsed = parse(measures or DEFAULT_MEASURES)
+    shared.check_rel(parsed)
     gate = GateRequest.from_options(settings, measures or DEFAULT_MEASURES)
     kind = outputs.report_format(format_, as_json, output)
     outputs.check_per_query(per_query)
     _note_unused_seed(settings, ci or kind == "html")
-    truth = rankings.read_truth()
+    truth = rankings.read_truth(parsed)
     options.only_with(options.SHARD_FOLDER, isinstance(truth, Shards), "engine")
     systems = rankings.read_systems(truth, duplicates, partial(_model_system, truth, pad))
     measured = partial(

@@ -78,6 +78,9 @@ class GateRequest:
     @classmethod
     def from_options(cls, settings: dict[str, Any], measures: Sequence[str]) -> GateRequest:
         """Take the options of the gate out of the settings of the command."""
+        from firstpage.measures.registry import measures_by_text
+
+        measures = list(measures_by_text(measures))  # one text each, also of "NDCG@10,AP"
         files = {
             name: settings.pop(name) for name in ("baseline", "save_baseline", "summary", "junit")
         }

@@ -11,30 +11,44 @@ from firstpage.cli.help import documented_command
 @documented_command("measures", "firstpage measures")
 @options.as_json
 def measures_command(as_json: bool) -> None:
-    """List all measures with their parameters, and the conventions."""
-    from firstpage.measures.registry import conventions, measure_signatures
+    """List all measures with their parameters and their names in other tools, and the conventions.
+
+    Every name of trec_eval, ir_measures, ranx and ndeval that is listed can be used; so can lists
+    such as "NDCG@10,AP" and P_5,10, the groups official, all_trec and set of trec_eval, and
+    module:Name for a measure of your own.
+    """
+    from itertools import groupby
+
+    from firstpage.measures.names import TOOLS
+    from firstpage.measures.registry import conventions, list_measures
     from firstpage.table import Table
 
     by_name = conventions()
+    measures = list_measures()
     if as_json:
         listing = {
             "measures": [
-                {"measure": signature, "description": description}
-                for signature, description in measure_signatures()
+                {
+                    "measure": m.signature,
+                    "description": m.about,
+                    "group": m.group,
+                    "names": dict(m.tool_names),
+                }
+                for m in measures
             ],
             "conventions": by_name,
         }
         print(json.dumps(listing, indent=2))
         return
+    for group, members in groupby(measures, key=lambda m: m.group):
+        rows = [[m.signature, m.about] for m in members]
+        print(Table([group, "description"], rows, left_aligned=2).text() + "\n")
+    named = [[m.measure, *(m.tool_names.get(t, "") for t in TOOLS)] for m in measures]
+    named = [row for row in named if any(row[1:])]
+    print(Table(["measure", *TOOLS], named, left_aligned=5).text() + "\n")
     settings = list(next(iter(by_name.values())))
     rows = [[s, *(str(by_name[name][s]) for name in by_name)] for s in settings]
-    print(
-        Table(
-            ["measure", "description"], [list(f) for f in measure_signatures()], left_aligned=2
-        ).text()
-    )
-    print()
-    print(Table(["setting", *by_name], rows, left_aligned=4).text())
+    print(Table(["setting", *by_name], rows, left_aligned=1 + len(by_name)).text())
 
 
 @documented_command("rankers", "firstpage rankers")

@@ -83,6 +83,15 @@ def only_with(condition: str, met: bool, *names: str) -> None:
             raise click.UsageError(f"{text} requires {condition}.")
 
 
+def search_modules(_: click.Context, option: click.Parameter, value: Any) -> Any:
+    """Import modules from the current folder first, if an option names `module:Name`."""
+    if any(":" in text for text in ([value] if isinstance(value, str) else value or ())):
+        from firstpage.cli.shared import search_current_folder
+
+        search_current_folder()
+    return value
+
+
 def integer(
     *names: str, default: int | None = None, minimum: int = 1, **attributes: Any
 ) -> OptionDecorator:
@@ -130,7 +139,7 @@ pad = click.option(
 )  # fmt: skip
 convention = click.option(
     "--convention", default="default", show_default=True, metavar="NAME",
-    help="Convention of the measures: default, trec or letor.",
+    help="Convention of the measures: default, trec, letor, lightgbm or xgboost.",
 )  # fmt: skip
 ties = click.option(
     "--ties", metavar="RULE", show_default="set by the convention",
@@ -174,7 +183,7 @@ confidences = click.option(
 
 measure_options = combine(
     click.option(
-        "-m", "--measure", "measures", multiple=True, metavar="MEASURE",
+        "-m", "--measure", "measures", multiple=True, metavar="MEASURE", callback=search_modules,
         help="Measure such as NDCG@10 or kERR; may be repeated. `firstpage measures` lists all.",
     ),
     convention,
@@ -188,6 +197,10 @@ measure_options = combine(
         help="Lowest label that counts as relevant.",
     ),
     queries,
+    click.option(
+        "--without-relevant", metavar="RULE", show_default="set by the convention",
+        help="Queries without relevant documents: zero (count 0), one (count 1) or skip.",
+    ),
     click.option(
         "--depth", type=click.IntRange(1), metavar="N", help="Cut rankings after N documents."
     ),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
     from firstpage.data.dataset import Dataset
+    from firstpage.data.formats.diversity import DiversityQrels
     from firstpage.data.formats.trec import Column, Qrels
     from firstpage.data.preferences.pairs import PreferencePairs
     from firstpage.data.shards.shards import Shards
@@ -234,29 +235,43 @@ def join_judgments(
 
 
 def read_truth(
-    data: Path | None, qrels: Path | None, of_run: bool = False, scored: bool = False,
+    data: Path | None,
+    qrels: Path | None,
+    of_run: bool = False,
+    scored: bool = False,
+    measures: Sequence[Measure] = (),
     models: Sequence[Path] = (),
-) -> Dataset | Column | Shards:  # fmt: skip
+) -> Dataset | Column | Shards | DiversityQrels:
     """Read the ground truth from DATA or from --qrels, or from DATA with the labels of --qrels.
 
-    Columns of DATA in which the models that score it know categories are read as such.
+    Measures of diversity need a file of --qrels with judgments of subtopics.  Columns of DATA in
+    which the models that score it know categories are read as such.
     """
     if data is None and qrels is None:
         raise click.UsageError("give the ground truth: a data file, or --qrels.")
+    if any(m.of_subtopics for m in measures):
+        from firstpage.data.formats.diversity import read_diversity_qrels
+        from firstpage.measures.diversity import check_judgments
+
+        if qrels is None or not of_run:
+            raise click.UsageError("measures of diversity need --run, and --qrels with subtopics.")
+        judgments = read_diversity_qrels(qrels)
+        check_judgments(measures, judgments)
+        return judgments
     if data is not None and qrels is not None and of_run:
         raise click.UsageError("with --run, give the ground truth once: a data file, or --qrels.")
-    judgments = read_qrels_option(qrels)
+    plain = read_qrels_option(qrels)
     if data is None:
-        assert judgments is not None
-        return judgments
+        assert plain is not None
+        return plain
     from firstpage.rankers.model_files import read_model
 
     known = {} if data.is_dir() else categories_known_to(data, *map(read_model, models))
-    read = read_data_or_shards(data, labeled=judgments is None, **known)
-    if judgments is None:
+    read = read_data_or_shards(data, labeled=plain is None, **known)
+    if plain is None:
         return read
-    (joined,) = join_judgments([read], judgments, "zero")
-    measured: Dataset = measured_queries(joined, judgments)
+    (joined,) = join_judgments([read], plain, "zero")
+    measured: Dataset = measured_queries(joined, plain)
     if len(measured) < len(joined) and scored:
         raise FirstpageError(
             f"{data}: some of its queries have no judgments, so --scores of all documents cannot "

@@ -6,11 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from firstpage.cli import options, shared
+
+if TYPE_CHECKING:
+    from firstpage.measures.measure import Measure
 
 STANDARD_INPUT = Path("-")
 TRUTH_ONCE = "with --run, give the ground truth once: a data file, or --qrels."
@@ -76,14 +79,14 @@ class RankingFiles:
         """The name of the ground truth, for titles."""
         return (self.data or self.qrels or Path()).name
 
-    def read_truth(self) -> Any:
-        """Read the ground truth; for runs, as judgments."""
+    def read_truth(self, measures: Sequence[Measure] = ()) -> Any:
+        """Read the ground truth that the measures need; for runs, as judgments."""
         if self.qrels == STANDARD_INPUT:
             from firstpage.data.formats.trec import read_qrels
 
             return read_qrels(STANDARD_INPUT)
         truth = shared.read_truth(
-            self.data, self.qrels, bool(self.runs), bool(self.scores), self.models
+            self.data, self.qrels, bool(self.runs), bool(self.scores), measures, self.models
         )
         return shared.as_qrels(truth) if self.runs else truth
 

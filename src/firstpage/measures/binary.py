@@ -7,13 +7,16 @@ from typing import ClassVar
 
 import numpy as np
 
+from firstpage.errors import MeasureError
 from firstpage.kernels.measures import binary, graded
+from firstpage.measures.graded import GAINS, check_scale, scale_of
 from firstpage.measures.measure import (
     ALL,
     Convention,
     Measure,
     Needs,
     RankedLists,
+    fill_empty,
     first_ranks,
     kernel_cutoff,
     ratio,
@@ -23,7 +26,7 @@ from firstpage.types import Floats, Ints
 
 
 @dataclass(frozen=True)
-class _Binary(Measure):
+class Binary(Measure):
     """Base of the measures of binary relevance.
 
     Parameters
@@ -52,13 +55,13 @@ class _Binary(Measure):
         return out
 
 
-def _same_cutoff(lists: RankedLists, cutoff: int | None) -> Ints:
+def same_cutoff(lists: RankedLists, cutoff: int | None) -> Ints:
     """Return the cut-off of every query, as kernels take it."""
     return np.full(len(lists), kernel_cutoff(cutoff), np.int64)
 
 
 @dataclass(frozen=True)
-class P(_Binary):
+class P(Binary):
     """Precision: the fraction of relevant documents among the first k ranks.
 
     P@k = (number of relevant documents in the first k ranks) / k.  Ranks that a shorter list
@@ -82,12 +85,12 @@ class P(_Binary):
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         assert self.cutoff is not None
-        cutoffs = _same_cutoff(lists, self.cutoff)
+        cutoffs = same_cutoff(lists, self.cutoff)
         return self._hits(lists, convention, cutoffs) / self.cutoff
 
 
 @dataclass(frozen=True)
-class Recall(_Binary):
+class Recall(Binary):
     """Recall: the fraction of all relevant documents that are in the first k ranks.
 
     Recall@k = (relevant documents in the first k ranks) / (judged relevant documents); 0 for a
@@ -112,19 +115,25 @@ class Recall(_Binary):
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         level = self._level(convention)
         if self.cutoff is None:
-            return ratio(lists.retrieved_counts(level), lists.relevant_counts(level))
-        hits = self._hits(lists, convention, _same_cutoff(lists, self.cutoff))
-        return ratio(hits, lists.relevant_counts(level))
+            hits = lists.retrieved_counts(level)
+        else:
+            hits = self._hits(lists, convention, same_cutoff(lists, self.cutoff))
+        return fill_empty(ratio(hits, lists.relevant_counts(level)), lists, convention)
 
     def needs(self, convention: Convention) -> Needs:
         return Needs() if self.cutoff is None else first_ranks(self.cutoff)
 
 
 @dataclass(frozen=True)
-class Rprec(_Binary):
+class Rprec(Binary):
     """R-precision: precision in the first R ranks, R being the number of relevant documents.
 
     A query without relevant documents has the value 0.
+
+    Parameters
+    ----------
+    multiple : float, default 1.0
+        Number of ranks as a multiple of R, rounded as in trec_eval (Rprec_mult).
 
     Examples
     --------
@@ -133,16 +142,24 @@ class Rprec(_Binary):
     0.5
     """
 
+    multiple: float = 1.0
     about: ClassVar[str] = "precision at the number of relevant documents"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (np.isfinite(self.multiple) and self.multiple > 0):
+            raise MeasureError(f"multiple of Rprec must be positive; got {self.multiple}.")
+
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
-        level = self._level(convention)
-        relevant = lists.relevant_counts(level)
-        return ratio(self._hits(lists, convention, relevant.astype(np.int64)), relevant)
+        ranks = lists.relevant_counts(self._level(convention))
+        if self.multiple != 1.0:
+            ranks = np.floor(self.multiple * ranks + 0.9)
+        hits = self._hits(lists, convention, ranks.astype(np.int64))
+        return fill_empty(ratio(hits, ranks), lists, convention)
 
 
 @dataclass(frozen=True)
-class AP(_Binary):
+class AP(Binary):
     """Average precision: the mean, over all relevant documents, of the precision at their rank.
 
     AP = (1/R) * sum over ranks j of relevant documents of P@j, R being the number of judged
@@ -169,11 +186,11 @@ class AP(_Binary):
         out = np.empty(len(lists))
         ties, ends = self._ties(lists, convention)
         binary.average_precision(ties, ends, kernel_cutoff(self.cutoff), relevant, out)
-        return out
+        return fill_empty(out, lists, convention)
 
 
 @dataclass(frozen=True)
-class RR(_Binary):
+class RR(Binary):
     """Reciprocal rank: 1 / rank of the first relevant document, 0 if there is none.
 
     The mean over queries is MRR.
@@ -237,7 +254,7 @@ class Success(RR):
 
 
 @dataclass(frozen=True)
-class bpref(_Binary):
+class bpref(Binary):
     """Binary preference: how few judged non-relevant documents rank above relevant ones.
 
     bpref = (1/R) * sum over retrieved relevant documents of 1 - min(n, R) / min(R, N), with R
@@ -263,7 +280,7 @@ class bpref(_Binary):
         out = np.empty(len(lists))
         ties, ends = lists.relevant_ties(level, ALL, judged_only=True)
         binary.bpref(ties, ends, relevant, lists.judged_counts - relevant, out)
-        return out
+        return fill_empty(out, lists, convention)
 
 
 @dataclass(frozen=True)
@@ -290,7 +307,7 @@ class Judged(Measure):
         if self.cutoff is None:
             judged = lists.retrieved_counts(-np.inf)
         else:
-            cutoffs, judged = _same_cutoff(lists, self.cutoff), np.empty(len(lists))
+            cutoffs, judged = same_cutoff(lists, self.cutoff), np.empty(len(lists))
             ties, ends = lists.relevant_ties(-np.inf, self.cutoff)
             binary.hits_in_ties(ties, ends, cutoffs, judged)
         retrieved = np.minimum(lists.lengths, kernel_cutoff(self.cutoff)).astype(np.float64)
@@ -301,15 +318,21 @@ class Judged(Measure):
 
 
 @dataclass(frozen=True)
-class RBP(_Binary):
+class RBP(Binary):
     """Rank-biased precision: a user continues to the next rank with probability p.
 
-    RBP = (1 - p) * sum over ranks j of relevant documents of p^(j - 1).
+    RBP = (1 - p) * sum over ranks j of relevant documents of p^(j - 1).  With a `gain`, every
+    document counts by its gain instead, divided by the gain of the greatest label of the scale.
 
     Parameters
     ----------
     p : float, default 0.8
         Persistence: the probability of continuing to the next rank, between 0 and 1.
+    gain : {"exp", "linear"}, optional
+        Gain of a label: 2^label - 1, or the label itself.  None counts relevant documents.
+    max : float or {"data", "query"}, optional
+        With a gain: the greatest label of the scale, as a number, the greatest in the data (the
+        default), or the greatest in the query.
     cutoff : int, optional
         Number of ranks k; None takes the entire list.
 
@@ -326,10 +349,20 @@ class RBP(_Binary):
     """
 
     p: float = 0.8
+    gain: str | None = None
+    max: float | str | None = None
     cutoff: int | None = None
-    about: ClassVar[str] = "rank-biased precision (Moffat & Zobel 2008)"
+    about: ClassVar[str] = "rank-biased precision, binary or graded (Moffat & Zobel 2008)"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_scale(self, self.max)
+        if self.gain not in (None, *GAINS):
+            raise MeasureError(f"the gain of RBP must be exp or linear; got {self.gain!r}.")
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
+        if self.gain is not None:
+            return self._graded(lists, self.gain)
         out = np.empty(len(lists))
         graded.rank_biased_precision(
             lists.labels, lists.tie_sizes, lists.offsets, self._level(convention), float(self.p),
@@ -337,12 +370,22 @@ class RBP(_Binary):
         )  # fmt: skip
         return out
 
+    def _graded(self, lists: RankedLists, gain: str) -> Floats:
+        scale, out = scale_of(self, self.max, lists), np.empty(len(lists))
+        ranks = np.arange(int(lists.lengths.max(initial=0)), dtype=np.float64)
+        weights: Floats = (1 - self.p) * np.power(float(self.p), ranks)
+        graded.dcg(
+            lists.labels, lists.tie_sizes, lists.offsets, scale, GAINS[gain], np.empty(0), weights,
+            kernel_cutoff(self.cutoff), out,
+        )  # fmt: skip
+        return ratio(out, 1.0 - np.exp2(-scale) if gain == "exp" else scale)
+
     def needs(self, convention: Convention) -> Needs:
         return first_ranks(self.cutoff)
 
 
 @dataclass(frozen=True)
-class SetP(_Binary):
+class SetP(Binary):
     """Set precision: the fraction of relevant documents in the entire list.
 
     Examples
@@ -383,12 +426,19 @@ class SetR(SetP):
     about: ClassVar[str] = "recall of the entire list"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
-        return self._precision_recall(lists, convention)[1]
+        return fill_empty(self._precision_recall(lists, convention)[1], lists, convention)
 
 
 @dataclass(frozen=True)
 class SetF(SetP):
-    """Set F1: the harmonic mean of SetP and SetR.
+    """Set F: the weighted harmonic mean of SetP and SetR.
+
+    SetF = (1 + beta) * P * R / (beta * P + R).
+
+    Parameters
+    ----------
+    beta : float, default 1.0
+        Weight of recall relative to precision, as in trec_eval; the square of van Rijsbergen's.
 
     Examples
     --------
@@ -398,8 +448,14 @@ class SetF(SetP):
     0.4
     """
 
-    about: ClassVar[str] = "F1 of the entire list"
+    beta: float = 1.0
+    about: ClassVar[str] = "F measure of the entire list"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (np.isfinite(self.beta) and self.beta >= 0):
+            raise MeasureError(f"beta of SetF must be at least 0; got {self.beta}.")
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         precision, recall = self._precision_recall(lists, convention)
-        return ratio(2 * precision * recall, precision + recall)
+        return ratio((1 + self.beta) * precision * recall, self.beta * precision + recall)

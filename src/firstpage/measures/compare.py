@@ -13,6 +13,7 @@ import numpy as np
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError, FirstpageWarning, MeasureError
 from firstpage.measures.comparison.paper import paper_table
+from firstpage.measures.convention import WithoutRelevant
 from firstpage.measures.evaluate import DEFAULT_MEASURES, Evaluation, evaluate
 from firstpage.measures.measure import Convention, Queries, Ties, resolve_convention
 from firstpage.measures.registry import MeasureLike, as_list
@@ -388,6 +389,7 @@ def compare(
     ties: Ties | None = None,
     rel: float | None = None,
     queries: Queries | None = None,
+    without_relevant: WithoutRelevant | None = None,
     depth: int | None = None,
     seed: int = 0,
     ci: bool = True,
@@ -413,8 +415,9 @@ def compare(
         Document id of each document; needed for ``ties="docid"``.
     measures : str, Measure, Utility or iterable of these
         Measures, such as "NDCG@10".  Default is NDCG@10, AP, P@10 and RR.
-    convention : {"default", "trec", "letor"} or Convention, default "default"
-        How rankings and judgments are interpreted; see docs/conventions.md.
+    convention : str or Convention, default "default"
+        How rankings and judgments are interpreted: "default", "trec", "letor", "lightgbm" or
+        "xgboost"; see docs/conventions.md.
     baseline : str, optional
         Name of the system that all others are compared with; None compares every pair.
     test : {"randomization", "t", "wilcoxon"}, default "randomization"
@@ -433,6 +436,8 @@ def compare(
         Setting of the convention to replace: smallest relevant label.
     queries : {"judged", "run"}, optional
         Setting of the convention to replace: queries that enter the means.
+    without_relevant : {"zero", "skip", "one"}, optional
+        Setting of the convention to replace: value of queries without relevant documents.
     depth : int, optional
         Setting of the convention to replace: number of documents per query that are read.
     seed : int, default 0
@@ -485,8 +490,9 @@ def compare(
     adjust_p_values(np.ones(2), correction)  # rejects an unknown correction before the work starts
     requested = as_list(measures)
     resolved = resolve_convention(
-        convention, ties=ties, rel=rel, queries=queries, depth=depth, seed=seed
-    )
+        convention, ties=ties, rel=rel, queries=queries, without_relevant=without_relevant,
+        depth=depth, seed=seed,
+    )  # fmt: skip
     evaluations = tuple(
         evaluate(
             system, truth, qid=qid, docid=docid, measures=requested, convention=resolved, k=k,

@@ -12,12 +12,15 @@ from firstpage.data.groups import check_query_weights
 from firstpage.data.ids import Ids
 from firstpage.data.shards.shards import Shards
 from firstpage.errors import DataError, MeasureError
+from firstpage.measures.convention import WithoutRelevant
+from firstpage.measures.diversity import check_judgments
 from firstpage.measures.inputs import DEFAULT_DEPTH, first_ids, make_lists
 from firstpage.measures.measure import (
     Convention,
     Measure,
     Queries,
     Ties,
+    measured_values,
     needs_of,
     resolve_convention,
 )
@@ -82,7 +85,8 @@ class Evaluation(Tabular):
 
     def __getitem__(self, text: str) -> float:
         """Return the mean of a measure over the queries, weighted where they have weights."""
-        return mean_of(self.per_query(text), self.weights)
+        mean = mean_of(self.per_query(text), self.weights)
+        return self.measures[self.texts.index(text)].from_mean(mean, len(self.queries))
 
     def per_query(self, text: str) -> Floats:
         """Return the values of a measure per query.
@@ -171,6 +175,7 @@ def evaluate(
     ties: Ties | None = None,
     rel: float | None = None,
     queries: Queries | None = None,
+    without_relevant: WithoutRelevant | None = None,
     depth: int | None = None,
     seed: int | None = None,
     ci: bool = False,
@@ -190,7 +195,7 @@ def evaluate(
         Scores, one per document of `truth`; a `Run`, {query: {document: score}} or a data frame
         (pandas, polars) with columns such as `qid`, `docno` and `score`, where `truth` is qrels;
         the file of a run or of scores; a fitted ranker, which scores the documents of `truth`.
-    truth : array-like of float, Dataset, Truth, Qrels, dict, data frame, path or Shards
+    truth : array-like, Dataset, Truth, Qrels, DiversityQrels, dict, data frame, path or Shards
         Labels, one per document, with `qid`; an object with the judgments;
         {query: {document: label}}; a data frame with columns such as `qid`, `docno` and `label`;
         the file of judgments or of labeled data.
@@ -201,8 +206,9 @@ def evaluate(
     measures : str, Measure, Utility or iterable of these
         Measures, such as "NDCG@10", "kERR", "AP(rel=2)" or "NDCG(measure.json)@10".  Default is
         NDCG@10, AP, P@10 and RR.
-    convention : {"default", "trec", "letor"} or Convention, default "default"
-        How rankings and judgments are interpreted; see docs/conventions.md.
+    convention : str or Convention, default "default"
+        How rankings and judgments are interpreted: "default", "trec", "letor", "lightgbm" or
+        "xgboost"; see docs/conventions.md.
     k : int, optional
         Depth of a top-k truth into which graded labels are converted first.
     ties : {"average", "file", "docid", "shuffle", "worst"}, optional
@@ -211,6 +217,8 @@ def evaluate(
         Setting of the convention to replace: smallest relevant label.
     queries : {"judged", "run"}, optional
         Setting of the convention to replace: queries that enter the means.
+    without_relevant : {"zero", "skip", "one"}, optional
+        Setting of the convention to replace: value of queries without relevant documents.
     depth : int, optional
         Setting of the convention to replace: number of documents per query that are read.
     seed : int, optional
@@ -249,12 +257,14 @@ def evaluate(
     0.5
     """
     resolved = resolve_convention(
-        convention, ties=ties, rel=rel, queries=queries, depth=depth, seed=seed
-    )
+        convention, ties=ties, rel=rel, queries=queries, without_relevant=without_relevant,
+        depth=depth, seed=seed,
+    )  # fmt: skip
     requested = measures_by_text(measures if measures is not None else [])
     if not requested:
         raise MeasureError("name at least one measure, such as NDCG@10.")
     system, truth, qid, docid = resolve_inputs(system, truth, qid, docid)
+    check_judgments(requested.values(), truth)
     if isinstance(truth, Shards):
         if qid is not None or docid is not None:
             raise DataError("Shards contain query and document ids; omit qid and docid.")
@@ -272,7 +282,7 @@ def evaluate(
     lists = make_lists(system, truth, resolved, qid, docid, k, name, depth or DEFAULT_DEPTH, needs)
     if not len(lists):
         raise DataError("there is no query to measure.")
-    values = np.array([m.values(lists, resolved) for m in requested.values()])
+    values = np.array([measured_values(m, lists, resolved) for m in requested.values()])
     return _evaluation(requested, lists.queries, values, resolved, ci, name, weights)
 
 
@@ -286,8 +296,11 @@ def _evaluation(
     weights: Mapping[str, float] | None,
 ) -> Evaluation:
     weight = None if weights is None else query_weights(weights, queries)
-    bounds = mean_intervals(values, convention.seed, weight) if ci else []
-    intervals = dict(zip(requested, bounds, strict=True)) if ci else {}
+    intervals = {}
+    if ci:
+        bounds = mean_intervals(values, convention.seed, weight)
+        for (text, m), (low, high) in zip(requested.items(), bounds, strict=True):
+            intervals[text] = (m.from_mean(low, len(queries)), m.from_mean(high, len(queries)))
     return Evaluation(
         tuple(requested), tuple(requested.values()), queries, values, convention, intervals, name,
         weight,

@@ -16,6 +16,7 @@ from firstpage.measures.measure import (
     Measure,
     Needs,
     RankedLists,
+    fill_empty,
     first_ranks,
     kernel_cutoff,
     ratio,
@@ -36,21 +37,17 @@ def discounts(kind: str, size: int) -> Floats:
 
 
 @dataclass(frozen=True)
-class _Discounted(Measure):
-    """Base of the DCG family: measures with a gain and a discount.
+class Gained(Measure):
+    """Base of the measures with a gain.
 
     Parameters
     ----------
     gain : {"exp", "linear"} or tuple of float, optional
         Gain of a label: 2^label - 1, the label itself, or a table of gains for the labels 0, 1, ...
         Default is the convention's ("exp").
-    discount : {"log2", "letor"}, optional
-        Discount of rank j: 1 / log2(1 + j), or 1, 1, 1/log2(3), 1/log2(4), ...  Default is the
-        convention's ("log2").
     """
 
     gain: Gain | None = None
-    discount: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -60,10 +57,6 @@ class _Discounted(Measure):
             raise MeasureError(
                 f"the gain of {self.name} must be exp, linear or a list such as [0, 1, 3]; "
                 f"got {self.gain!r}."
-            )
-        if self.discount is not None and self.discount not in DISCOUNTS:
-            raise MeasureError(
-                f"the discount of {self.name} must be log2 or letor; got {self.discount!r}."
             )
 
     def _gain(self, lists: RankedLists, convention: Convention) -> tuple[int, Floats]:
@@ -80,6 +73,45 @@ class _Discounted(Measure):
                     f"label {invalid[0]:g}."
                 )
         return kernel.TABLE, np.array(gain, np.float64)
+
+    def _check_overflow(self, lists: RankedLists, convention: Convention) -> None:
+        """Raise an error if exponential gains overflow where they are not divided by each other."""
+        if (self.gain or convention.gain) == "exp" and lists.max_labels.max(initial=0.0) > 1000:
+            raise MeasureError(
+                f"{self} overflows for labels up to {lists.max_labels.max():g}; use NDCG."
+            )
+
+    def _gains(
+        self, lists: RankedLists, convention: Convention, max_labels: Floats
+    ) -> tuple[Floats, Floats, Ints]:
+        """Return the gains of the ranked documents, those of the ideal list, and its offsets."""
+        kind, table = self._gain(lists, convention)
+        best, best_offsets = lists.ideal(ALL)
+        ranked, ideal = np.empty(len(lists.labels)), np.empty(len(best))
+        kernel.gains(lists.labels, lists.offsets, max_labels, kind, table, ranked)
+        kernel.gains(best, best_offsets, max_labels, kind, table, ideal)
+        return ranked, ideal, best_offsets
+
+
+@dataclass(frozen=True)
+class Discounted(Gained):
+    """Base of the DCG family: measures with a gain and a discount.
+
+    Parameters
+    ----------
+    discount : {"log2", "letor"}, optional
+        Discount of rank j: 1 / log2(1 + j), or 1, 1, 1/log2(3), 1/log2(4), ...  Default is the
+        convention's ("log2").
+    """
+
+    discount: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.discount is not None and self.discount not in DISCOUNTS:
+            raise MeasureError(
+                f"the discount of {self.name} must be log2 or letor; got {self.discount!r}."
+            )
 
     def _discount(self, lists: RankedLists, convention: Convention) -> Floats:
         longest = max(int(np.diff(o).max(initial=0)) for o in (lists.offsets, lists.pool_offsets))
@@ -112,7 +144,7 @@ class _Discounted(Measure):
 
 
 @dataclass(frozen=True)
-class DCG(_Discounted):
+class DCG(Discounted):
     """Discounted cumulative gain: the sum over ranks of gain times discount.
 
     DCG@k = sum over ranks j <= k of gain(label_j) * discount(j), by default
@@ -145,10 +177,7 @@ class DCG(_Discounted):
     about: ClassVar[str] = "discounted cumulative gain"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
-        if (self.gain or convention.gain) == "exp" and lists.max_labels.max(initial=0.0) > 1000:
-            raise MeasureError(
-                f"{self} overflows for labels up to {lists.max_labels.max():g}; use NDCG."
-            )
+        self._check_overflow(lists, convention)
         return self._dcg(lists, convention, np.zeros(len(lists)), kernel_cutoff(self.cutoff))
 
     def needs(self, convention: Convention) -> Needs:
@@ -156,7 +185,7 @@ class DCG(_Discounted):
 
 
 @dataclass(frozen=True)
-class NDCG(_Discounted):
+class NDCG(Discounted):
     """Normalized DCG: DCG divided by the DCG of the ideal order of the judged documents.
 
     NDCG@k = DCG@k / ideal DCG@k; 0 for a query without a positive label.
@@ -194,13 +223,13 @@ class NDCG(_Discounted):
         value = ratio(dcg, self._ideal_dcg(lists, convention, lists.max_labels, cutoff))
         if convention.strict_cutoff and self.cutoff is not None:
             value[lists.lengths < self.cutoff] = 0.0
-        return value
+        return fill_empty(value, lists, convention)
 
     def needs(self, convention: Convention) -> Needs:
         return first_ranks(self.cutoff)
 
     def additive_form(self, lists: RankedLists, convention: Convention) -> AdditiveForm | None:
-        if convention.strict_cutoff:
+        if convention.strict_cutoff or convention.without_relevant == "one":
             return None
         cutoff = kernel_cutoff(self.cutoff)
         kind, table = self._gain(lists, convention)
@@ -213,7 +242,7 @@ class NDCG(_Discounted):
 
 
 @dataclass(frozen=True)
-class MeanNDCG(_Discounted):
+class MeanNDCG(Discounted):
     """The mean of NDCG@1 .. NDCG@n over all n ranks of a list, as the LETOR tool reports it.
 
     Raises
@@ -244,7 +273,7 @@ class MeanNDCG(_Discounted):
             lists.labels, lists.tie_sizes, lists.offsets, best, offsets, lists.max_labels, kind,
             table, self._discount(lists, convention), out,
         )  # fmt: skip
-        return out
+        return fill_empty(out, lists, convention)
 
 
 @dataclass(frozen=True)
@@ -285,8 +314,7 @@ class ERR(Measure):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.max, str) and self.max not in ("data", "query"):
-            raise MeasureError(f"max of ERR must be a number, data or query; got {self.max!r}.")
+        check_scale(self, self.max)
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         return err(lists, self.greatest_labels(lists), kernel_cutoff(self.cutoff))
@@ -312,16 +340,25 @@ class ERR(Measure):
         MeasureError
             If the data have a label above `max`.
         """
-        if self.max == "query":
-            return lists.max_labels
-        greatest = lists.max_labels.max(initial=0.0)
-        if self.max is None or isinstance(self.max, str):
-            return np.full(len(lists), greatest)
-        if greatest > self.max:
-            raise MeasureError(
-                f"{self}: the data hold a label {greatest:g}, above max={self.max:g}."
-            )
-        return np.full(len(lists), float(self.max))
+        return scale_of(self, self.max, lists)
+
+
+def check_scale(measure: Measure, scale: float | str | None) -> None:
+    """Raise an error unless the greatest label of a scale is a number, data or query."""
+    if isinstance(scale, str) and scale not in ("data", "query"):
+        raise MeasureError(f"max of {measure.name} must be a number, data or query; got {scale!r}.")
+
+
+def scale_of(measure: Measure, scale: float | str | None, lists: RankedLists) -> Floats:
+    """Return the greatest label of the scale of each query; labels above it are an error."""
+    if scale == "query":
+        return lists.max_labels
+    greatest = lists.max_labels.max(initial=0.0)
+    if scale is None or isinstance(scale, str):
+        return np.full(len(lists), greatest)
+    if greatest > scale:
+        raise MeasureError(f"{measure}: the data hold a label {greatest:g}, above max={scale:g}.")
+    return np.full(len(lists), float(scale))
 
 
 def err(lists: RankedLists, max_labels: Floats, cutoff: int) -> Floats:
@@ -367,9 +404,6 @@ class _TopK(Measure):
             lists,
             labels=_relabeled(lists.labels, lists.offsets, best, offsets, relabel, limit),
             pool=_relabeled(lists.pool, lists.pool_offsets, best, offsets, relabel, limit),
-            _counts={},
-            _ties={},
-            _ideals={},
         )
 
     def _check(self, best: Floats, offsets: Ints, lists: RankedLists) -> None:

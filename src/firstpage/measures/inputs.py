@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Any
 
 import numpy as np
 
 from firstpage.data.dataset import Dataset
+from firstpage.data.formats.diversity import DiversityQrels
 from firstpage.data.formats.trec import Column, Qrels, Run
 from firstpage.data.groups import group_rows, offsets_from_lengths
 from firstpage.data.ids import Ids
@@ -18,6 +19,7 @@ from firstpage.data.joins import join_documents, match_queries
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.kernels.measures.binary import hits_in_ties
+from firstpage.measures.diversity import with_subtopics
 from firstpage.measures.measure import EVERYTHING, Convention, Needs, RankedLists, rank_lists
 from firstpage.types import Floats, Ints
 
@@ -109,6 +111,13 @@ def make_lists(
     warning, under the run's `name`, reports queries and documents that the run or the judgments
     lack; documents are checked down to `depth`.  No more is sorted than the measures' `needs`.
     """
+    if isinstance(truth, DiversityQrels):
+        if k is not None:
+            raise DataError("judgments of subtopics cannot be converted to a top-k truth; omit k.")
+        plain = replace(convention, without_relevant="zero")
+        numbers = truth.document_numbers()
+        lists = make_lists(system, numbers, plain, qid, docid, None, name, depth, needs)
+        return with_subtopics(lists, truth, convention)
     run_needs = needs | Needs(depth=depth)
     if isinstance(truth, Mapping) and isinstance(system, Mapping) and _are_plain(system, truth):
         lists, coverage = from_dicts(system, truth, convention, k, run_needs)
@@ -265,12 +274,12 @@ def _joined(
     labels = truth.labels if k is None else truth.top_k(k, convention.seed).labels
     if convention.negative_unjudged and (labels < 0).any():
         judged = labels >= 0
-        new_row = np.where(judged, np.cumsum(judged) - 1, -1)
+        new_row = np.where(judged, np.cumsum(judged) - 1, -2)  # -2: pooled, not judged
         pool_rows = np.append(new_row, -1)[pool_rows]
         pool_offsets = offsets_from_lengths(judged)[pool_offsets].astype(np.int64)
         labels = labels[judged]
     ids = None if docids is None else Ids.from_values(docids)
-    run_labels = np.append(labels, np.nan)[pool_rows]  # row -1 selects the NaN
+    run_labels = np.append(labels, [np.nan, np.nan])[pool_rows]  # rows -1 and -2 select NaN
     return rank_lists(
         scores, run_labels, offsets, queries, convention, ids, (labels, pool_offsets, pool_rows),
         needs,

@@ -1,516 +1,51 @@
-"""The foundations of all measures: conventions, ranked lists, and the base class `Measure`.
-
-A convention fixes what tools define differently under the same measure name;
-docs/conventions.md has a table of them, generated from this module.  Ranked lists hold, per query,
-the labels of the ranked documents in ranked order, the runs of tied scores, and the labels of all
-judged documents (the pool), ranked or not.  A measure is an immutable value with parameters and a
-canonical text; it computes one number per query.
+"""The base class `Measure`.  A measure is an immutable value with parameters and a canonical text;
+it computes one number per query from ranked lists (`lists`), as a convention (`convention`) says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields, replace
-from difflib import get_close_matches
-from functools import cached_property, reduce
+from dataclasses import dataclass, fields, replace
+from functools import reduce
 from operator import or_
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from firstpage.data.groups import (
-    labels_by_score,
-    offsets_from_lengths,
-    sort_groups,
-    top_rows,
-)
-from firstpage.data.ids import Ids
-from firstpage.data.truth import random_keys
 from firstpage.docstrings import inherit_sections
-from firstpage.errors import DataError, MeasureError
-from firstpage.kernels.measures import binary
-from firstpage.kernels.sorting import (
-    number_ties,
-    order_ties_by_id,
-    order_ties_by_key,
-    tie_blocks,
-    top_labels,
+from firstpage.errors import MeasureError
+from firstpage.measures.convention import (
+    CONVENTIONS,
+    Convention,
+    Queries,
+    Ties,
+    resolve_convention,
 )
-from firstpage.types import Floats, Ints
+from firstpage.measures.lists import (
+    ALL,
+    EVERYTHING,
+    MAX_PARTIAL_SORT,
+    Needs,
+    RankedLists,
+    first_ranks,
+    kernel_cutoff,
+    rank_lists,
+    relevant_ranks,
+)
+from firstpage.registry import PACKAGE, qualified_name
+from firstpage.types import Floats
 
-Ties = Literal["average", "file", "docid", "shuffle", "worst"]
-Queries = Literal["judged", "run"]
-
-
-@dataclass(frozen=True)
-class Convention:
-    """How rankings and judgments are interpreted when measures are computed.
-
-    Tools define measures of the same name differently.  A convention fixes these definitions;
-    "default", "trec" (trec_eval) and "letor" (the LETOR evaluation tool) are predefined.
-
-    Parameters
-    ----------
-    name : str, default "default"
-        Name of the convention, shown in results.
-    ties : {"average", "file", "docid", "shuffle", "worst"}, default "average"
-        Order of documents with equal scores.  "average" takes the exact expectation over all
-        orders of the tied documents; "file" keeps the order of the input; "docid" sorts by document
-        id, descending; "shuffle" is random, determined by `seed`; "worst" puts the least relevant
-        document first.
-    gain : {"exp", "linear"}, default "exp"
-        Gain of DCG and NDCG where the measure sets none: 2^label - 1, or the label.
-    discount : {"log2", "letor"}, default "log2"
-        Discount of DCG and NDCG where the measure sets none: 1 / log2(1 + rank), or
-        1, 1, 1 / log2(3), 1 / log2(4), ...
-    rel : float, default 1.0
-        Smallest label that counts as relevant in measures of binary relevance.
-    queries : {"judged", "run"}, default "judged"
-        Queries that enter the means.  "judged": every query with judgments, with value 0 where
-        the run lacks it; "run": only judged queries that the run contains.
-    depth : int, optional
-        Number of documents per query that are read from a run.  None reads all.
-    single : bool, default False
-        Whether scores are rounded to float32 before they are compared, as trec_eval does.
-    strict_cutoff : bool, default False
-        Whether NDCG@k of a list with fewer than k documents is 0.
-    negative_unjudged : bool, default False
-        Whether judgments below 0 count as unjudged; this affects bpref and Judged.
-    seed : int, default 0
-        Seed of random tie orders and of bootstrap and randomization tests; any integer.
-
-    Raises
-    ------
-    MeasureError
-        If a setting has an unknown or invalid value.
-
-    Examples
-    --------
-    >>> import firstpage as fp
-    >>> strict = fp.Convention("strict", ties="worst", rel=2)
-    >>> evaluation = fp.evaluate(
-    ...     [1.0, 1.0], [0, 2], qid=["q", "q"], measures="RR", convention=strict
-    ... )
-    >>> evaluation["RR"]
-    0.5
-    """
-
-    name: str = "default"
-    ties: Ties = "average"
-    gain: str = "exp"
-    discount: str = "log2"
-    rel: float = 1.0
-    queries: Queries = "judged"
-    depth: int | None = None
-    single: bool = False
-    strict_cutoff: bool = False
-    negative_unjudged: bool = False
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for value, options, name in (
-            (self.ties, get_args(Ties), "ties"),
-            (self.queries, get_args(Queries), "queries"),
-        ):
-            if value not in options:
-                raise MeasureError(f"{name} must be one of {', '.join(options)}; got {value!r}.")
-        depth = self.depth
-        if depth is not None and (not isinstance(depth, (int, np.integer)) or depth < 1):
-            raise MeasureError(f"depth must be an integer of at least 1; got {depth}.")
-        if not np.isfinite(self.rel):
-            raise MeasureError(f"rel must be a finite number; got {self.rel}.")
-        object.__setattr__(self, "seed", int(self.seed) % 2**63)  # any integer is accepted
-
-
-CONVENTIONS = {
-    c.name: c
-    for c in (
-        Convention(),
-        Convention(
-            "trec",
-            ties="docid",
-            gain="linear",
-            queries="run",
-            single=True,
-            negative_unjudged=True,
-        ),
-        Convention("letor", ties="file", discount="letor", strict_cutoff=True),
-    )
-}
-
-
-def resolve_convention(convention: str | Convention = "default", **changes: Any) -> Convention:
-    """Return a convention, by name or as it is, with the settings in `changes` replaced.
-
-    A change of None leaves the setting as it is.
-    """
-    if isinstance(convention, Convention):
-        base = convention
-    elif convention in CONVENTIONS:
-        base = CONVENTIONS[convention]
-    else:
-        near = get_close_matches(convention, CONVENTIONS, 1, 0.4)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise MeasureError(
-            f"there is no convention {convention!r}; there are {', '.join(CONVENTIONS)}.{hint}"
-        )
-    return replace(base, **{name: value for name, value in changes.items() if value is not None})
-
-
-ALL = np.iinfo(np.int64).max // 4  # a cut-off that includes every document
-MAX_PARTIAL_SORT = 64  # up to this depth the top labels are selected; beyond, all are sorted
-
-
-GRADES = 16  # labels 0 to 15 are counted, not sorted
-MAX_COUNTED = 8  # mean number of relevant documents up to which ranks are counted, not sorted
-
-
-@dataclass(frozen=True)
-class Needs:
-    """What a measure reads of a ranking, so that no more than that is sorted.
-
-    `a | b` is what both need.  The default reads no rank at all.
-
-    Attributes
-    ----------
-    depth : int
-        Number of first ranks whose documents are read; `ALL` for the entire list.
-    levels : frozenset of float
-        Smallest relevant labels for which the ranks of all relevant documents are read.
-    first_levels : frozenset of float
-        Smallest relevant labels for which the rank of the first relevant document is read.
-    """
-
-    depth: int = 0
-    levels: frozenset[float] = frozenset()
-    first_levels: frozenset[float] = frozenset()
-
-    def __or__(self, other: Needs) -> Needs:
-        return Needs(
-            max(self.depth, other.depth),
-            self.levels | other.levels,
-            self.first_levels | other.first_levels,
-        )
-
-
-EVERYTHING = Needs(depth=ALL)
-
-
-def first_ranks(cutoff: int | None) -> Needs:
-    """Return the needs of a measure that reads the ranks up to its cut-off, None meaning all."""
-    return Needs(depth=kernel_cutoff(cutoff))
-
-
-def relevant_ranks(level: float) -> Needs:
-    """Return the needs of a measure that reads the ranks of all relevant documents."""
-    return Needs(levels=frozenset([level]))
+__all__ = [
+    "ALL", "CONVENTIONS", "EVERYTHING", "MAX_PARTIAL_SORT", "AdditiveForm", "Convention", "Measure",
+    "Needs", "Queries", "RankedLists", "Ties", "fill_empty", "first_ranks", "kernel_cutoff",
+    "measured_values",
+    "needs_of", "rank_lists", "ratio", "relevant_ranks", "resolve_convention",
+]  # fmt: skip
 
 
 def needs_of(measures: Iterable[Measure], convention: Convention) -> Needs:
     """Return what measures need together."""
     return reduce(or_, (m.needs(convention) for m in measures), Needs())
-
-
-@dataclass(frozen=True, eq=False)
-class UnsortedLists:
-    """The retrieved documents of each query in any order: scores, labels and offsets."""
-
-    scores: Floats
-    labels: Floats
-    offsets: Ints
-
-
-@dataclass(frozen=True, eq=False)
-class RankedLists:
-    """The ranked documents of each query, with the judged documents to compare them with.
-
-    Attributes
-    ----------
-    queries : Ids
-        Query ids.
-    offsets : array of int
-        Query q has the ranked documents offsets[q]:offsets[q + 1].
-    labels : array of float
-        Labels in ranked order; NaN for unjudged documents.
-    tie_sizes : array of int
-        At the first document of each run of equal scores, the length of that run.
-    longest_tie : int
-        The length of the longest run of equal scores.
-    pool_offsets, pool : arrays
-        Offsets and labels of the judged documents of each query.
-    pool_rows : array of int, optional
-        The row of each ranked document in the pool, -1 for unjudged ones.  None: the ranked
-        documents are exactly the pool.
-    depth : int, default ALL
-        Number of first ranks that the lists contain, with all documents tied with one of them;
-        `ALL` if they are complete.
-    unsorted : UnsortedLists, optional
-        All retrieved documents, where the lists are not complete.
-    """
-
-    queries: Ids
-    offsets: Ints
-    labels: Floats
-    tie_sizes: Ints
-    longest_tie: int
-    pool_offsets: Ints
-    pool: Floats
-    pool_rows: Ints | None
-    depth: int = ALL
-    unsorted: UnsortedLists | None = None
-    _counts: dict[float, Floats] = field(default_factory=dict, repr=False)
-    _ties: dict[tuple[float, bool, bool, bool], tuple[Ints, Ints]] = field(
-        default_factory=dict, repr=False
-    )
-    _ideals: dict[int, tuple[Floats, Ints]] = field(default_factory=dict, repr=False)
-
-    def __len__(self) -> int:
-        return len(self.queries)
-
-    @cached_property
-    def lengths(self) -> Ints:
-        """The number of retrieved documents per query."""
-        return np.diff(self.offsets if self.unsorted is None else self.unsorted.offsets)
-
-    def retrieved_counts(self, level: float) -> Floats:
-        """Return the number of retrieved documents with a label of at least `level`, per query."""
-        lists = self if self.unsorted is None else self.unsorted
-        out = np.empty(len(self))
-        binary.count_relevant(lists.labels, lists.offsets, level, out)
-        return out
-
-    def relevant_ties(
-        self, level: float, depth: int, first_only: bool = False, judged_only: bool = False
-    ) -> tuple[Ints, Ints]:
-        """Return the ties that contain relevant documents, and their ends per query.
-
-        `depth` is the number of first ranks that matter.  With `first_only`, only the first such
-        tie of a query is needed; with `judged_only`, unjudged documents are left out.  See
-        `firstpage.kernels.measures.binary`.
-        """
-        judged_only = judged_only and self.pool_rows is not None
-        listed = self.unsorted is None or depth <= self.depth
-        key = (level, listed, first_only and not listed, judged_only)
-        if key not in self._ties:
-            self._ties[key] = self._find_ties(*key)
-        return self._ties[key]
-
-    def _find_ties(
-        self, level: float, listed: bool, first_only: bool, judged_only: bool
-    ) -> tuple[Ints, Ints]:
-        ends = np.empty(len(self), np.int64)
-        if listed:
-            ties = np.empty((len(self.labels), 3), np.int64)
-            binary.ties_in_lists(
-                self.labels, self.tie_sizes, self.offsets, level, int(judged_only), ties, ends
-            )
-            return ties, ends
-        assert self.unsorted is not None
-        scores, labels, offsets = self.unsorted.scores, self.unsorted.labels, self.unsorted.offsets
-        if first_only:
-            ties = np.empty((len(self), 3), np.int64)
-            top_ties = self.relevant_ties(level, self.depth)
-            binary.first_ties(scores, labels, offsets, level, *top_ties, ties, ends)
-        else:
-            ties = np.empty((len(labels), 3), np.int64)
-            workspace = np.empty(int(self.lengths.max(initial=0)) + 1)
-            binary.ties_by_counting(
-                scores, labels, offsets, level, int(judged_only), workspace, ties, ends
-            )
-        return ties, ends
-
-    def relevant_counts(self, level: float) -> Floats:
-        """Return the number of judged documents with a label of at least `level`, per query."""
-        if level not in self._counts:
-            out = np.empty(len(self))
-            binary.count_relevant(self.pool, self.pool_offsets, level, out)
-            self._counts[level] = out
-        return self._counts[level]
-
-    @property
-    def judged_counts(self) -> Floats:
-        """The number of judged documents per query."""
-        return np.diff(self.pool_offsets).astype(np.float64)
-
-    @cached_property
-    def max_labels(self) -> Floats:
-        """The greatest label of each query's pool, at least 0."""
-        labels, offsets = next(iter(self._ideals.values())) if self._ideals else self.ideal(1)
-        maxima, judged = np.zeros(len(self)), np.diff(offsets) > 0
-        maxima[judged] = labels[offsets[:-1][judged]]
-        return np.maximum(maxima, 0.0)
-
-    def ideal(self, depth: int) -> tuple[Floats, Ints]:
-        """Return the first `depth` labels of each pool in descending order, and their offsets."""
-        depth = depth if depth <= MAX_PARTIAL_SORT else ALL
-        if depth not in self._ideals:
-            self._ideals[depth] = self._sorted_pool(depth)
-        return self._ideals[depth]
-
-    def _sorted_pool(self, depth: int) -> tuple[Floats, Ints]:
-        if depth == ALL:
-            _, best = sort_groups(self.pool, self.pool_offsets)
-            return best, self.pool_offsets
-        offsets = offsets_from_lengths(np.minimum(np.diff(self.pool_offsets), depth))
-        best = np.empty(int(offsets[-1]))
-        counts = np.empty(GRADES, np.int64)
-        top_labels(self.pool, self.pool_offsets, counts, offsets, best)
-        return best, offsets
-
-    @cached_property
-    def judged_only(self) -> RankedLists:
-        """The same lists without unjudged documents.
-
-        Judged documents that were not retrieved form one tie at the end of the list.
-        """
-        assert self.unsorted is None, "the lists are not complete"
-        if self.pool_rows is None:
-            return self
-        retrieved = np.flatnonzero(self.pool_rows >= 0)
-        missing = np.ones(len(self.pool), bool)
-        missing[self.pool_rows[retrieved]] = False
-        tie = np.empty(len(self.labels), np.int64)
-        number_ties(self.tie_sizes, self.offsets, tie)
-        numbers = np.arange(len(self))
-        query = np.concatenate(
-            [
-                np.repeat(numbers, self.lengths)[retrieved],
-                np.repeat(numbers, np.diff(self.pool_offsets))[missing],
-            ]
-        )
-        labels = np.concatenate([self.labels[retrieved], self.pool[missing]])
-        last = np.full(int(missing.sum()), len(tie))
-        keys = -np.concatenate([tie[retrieved], last]).astype(np.float64)
-        order = np.argsort(query, kind="stable")
-        tie_sizes = np.ones(len(labels), np.int64)
-        longest = tie_blocks(keys[order], self.pool_offsets, tie_sizes)
-        return RankedLists(
-            self.queries, self.pool_offsets, labels[order], tie_sizes, longest,
-            self.pool_offsets, self.pool, None,
-        )  # fmt: skip
-
-
-def rank_lists(
-    scores: Floats,
-    labels: Floats,
-    offsets: Ints,
-    queries: Ids,
-    convention: Convention,
-    docids: Ids | None = None,
-    pool: tuple[Floats, Ints, Ints] | None = None,
-    needs: Needs = EVERYTHING,
-) -> RankedLists:
-    """Return the documents of each query in descending order of score, ties by the convention.
-
-    `labels` may be NaN for unjudged documents; then `pool` holds all judged labels, their offsets,
-    and the row of each document among them (-1: unjudged).  No more ranks are sorted than measures
-    with these `needs` read.
-    """
-    _check_scores(scores, offsets, queries)
-    if convention.single:
-        with np.errstate(over="ignore"):
-            scores = scores.astype(np.float32).astype(np.float64)
-    if convention.ties in ("average", "file") and convention.depth is None:
-        depth = _depth_to_sort(needs, labels, offsets, convention)
-        if pool is None or depth < ALL:
-            unsorted = UnsortedLists(scores, labels, offsets)
-            return _rank_labels(unsorted, queries, convention, pool, depth)
-    order, keys = sort_groups(scores, offsets)
-    if convention.ties == "docid":
-        if docids is None:
-            raise MeasureError(
-                "ties by document id need document ids, and these lists have none. "
-                "Choose another rule with ties= (--ties), such as average or file."
-            )
-        workspace = np.empty(len(order), np.int64)
-        order_ties_by_id(keys, offsets, order, docids.data, docids.starts, docids.ends, workspace)
-    elif convention.ties == "shuffle":
-        order_ties_by_key(keys, offsets, order, random_keys(queries, offsets, convention.seed))
-    elif convention.ties == "worst":
-        order_ties_by_key(keys, offsets, order, np.nan_to_num(labels, nan=-np.inf))
-    pool_labels, pool_offsets, pool_rows = (labels, offsets, None) if pool is None else pool
-    if convention.depth is not None:
-        order, keys, offsets = _truncate(order, keys, offsets, queries, convention)
-        pool_rows = order if pool_rows is None else pool_rows[order]
-    elif pool_rows is not None:
-        pool_rows = pool_rows[order]
-    tie_sizes, longest = np.ones(len(keys), np.int64), 1
-    if convention.ties == "average":
-        longest = tie_blocks(keys, offsets, tie_sizes)
-    return RankedLists(
-        queries, offsets, labels[order], tie_sizes, longest, pool_offsets, pool_labels, pool_rows
-    )
-
-
-def _depth_to_sort(needs: Needs, labels: Floats, offsets: Ints, convention: Convention) -> int:
-    """Return the number of first ranks to sort; `ALL` where that is cheaper, or needed."""
-    lengths = np.diff(offsets)
-    if needs.depth >= lengths.max(initial=0):
-        return ALL
-    if needs.levels or needs.first_levels:
-        if convention.ties != "average":
-            return ALL  # the ranks of relevant documents depend on the order inside ties
-        # Counting compares every relevant document with all documents of its query.
-        mean_length = float(lengths @ lengths) / len(labels)
-        sample = labels[: 1 << 16]
-        for level in needs.levels:
-            if float((sample >= level).mean()) * mean_length > MAX_COUNTED:
-                return ALL
-    return needs.depth
-
-
-def _rank_labels(
-    unsorted: UnsortedLists,
-    queries: Ids,
-    convention: Convention,
-    pool: tuple[Floats, Ints, Ints] | None,
-    depth: int,
-) -> RankedLists:
-    """Rank lists for which labels are enough, without the identity of documents."""
-    scores, labels, offsets = unsorted.scores, unsorted.labels, unsorted.offsets
-    pool_labels, pool_offsets, pool_rows = (labels, offsets, None) if pool is None else pool
-    if depth < ALL:
-        rows, offsets = top_rows(scores, offsets, depth) if depth else _no_rows(offsets)
-        scores, labels = scores[rows], labels[rows]
-    ordered, tie_sizes, longest = labels_by_score(scores, labels, offsets)
-    if convention.ties == "file":
-        tie_sizes[:], longest = 1, 1
-    return RankedLists(
-        queries, offsets, ordered, tie_sizes, longest, pool_offsets, pool_labels, pool_rows, depth,
-        unsorted if depth < ALL else None,
-    )  # fmt: skip
-
-
-def _no_rows(offsets: Ints) -> tuple[Ints, Ints]:
-    """Return no row of any query, and the offsets of that."""
-    return np.empty(0, np.int64), np.zeros_like(offsets)
-
-
-def _truncate(
-    order: Ints, keys: Floats, offsets: Ints, queries: Ids, convention: Convention
-) -> tuple[Ints, Floats, Ints]:
-    """Return the first `depth` documents; a tie across that depth is broken at random, by seed."""
-    assert convention.depth is not None
-    if convention.ties == "average":
-        order_ties_by_key(keys, offsets, order, random_keys(queries, offsets, convention.seed))
-    position = np.arange(len(order)) - np.repeat(offsets[:-1], np.diff(offsets))
-    selected = position < convention.depth
-    lengths = np.minimum(np.diff(offsets), convention.depth)
-    return order[selected], keys[selected], offsets_from_lengths(lengths)
-
-
-def _check_scores(scores: Floats, offsets: Ints, queries: Ids) -> None:
-    with np.errstate(all="ignore"):
-        if not np.isnan(scores.sum()):  # a NaN makes the sum one
-            return
-    bad = np.isnan(scores)
-    if bad.any():
-        row = int(np.argmax(bad))
-        q = int(np.searchsorted(offsets, row, side="right")) - 1
-        raise DataError(
-            f"the score of document {row - int(offsets[q]) + 1} in query {queries[q]!r} (row "
-            f"{row + 1}) is not a number (NaN); a document without a score cannot be ranked."
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -540,6 +75,10 @@ class Measure:
         Whether smaller values are better (class attribute).
     without_cutoff : str
         Set where a cut-off is required: an example for the error message (class attribute).
+    text_name : str
+        Name in texts, where it is not that of the class (class attribute).
+    of_subtopics : bool
+        Whether the measure needs diversity judgments (class attribute).
 
     Examples
     --------
@@ -554,6 +93,8 @@ class Measure:
     about: ClassVar[str] = ""
     lower_is_better: ClassVar[bool] = False
     without_cutoff: ClassVar[str] = ""
+    text_name: ClassVar[str] = ""
+    of_subtopics: ClassVar[bool] = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -562,7 +103,7 @@ class Measure:
     @property
     def name(self) -> str:
         """Name of the measure, as in its text."""
-        return type(self).__name__
+        return self.text_name or qualified_name(type(self))
 
     def __str__(self) -> str:
         parameters = [
@@ -613,6 +154,23 @@ class Measure:
         """
         raise AssertionError(f"{self.name} has no values")  # every subclass overrides this
 
+    def from_mean(self, mean: float, queries: int) -> float:
+        """Return the number to report, given the mean of the values of all queries.
+
+        Parameters
+        ----------
+        mean : float
+            Mean of the values over the queries.
+        queries : int
+            Number of queries.
+
+        Returns
+        -------
+        float
+            By default the mean itself; counts report their sum, GMAP the geometric mean.
+        """
+        return mean
+
     def needs(self, convention: Convention) -> Needs:
         """Return what the measure reads of a ranking: by default everything.
 
@@ -650,14 +208,38 @@ class Measure:
         return None
 
 
-def kernel_cutoff(cutoff: int | None) -> int:
-    """Return a cut-off as kernels take it: an integer, `ALL` for None."""
-    return ALL if cutoff is None else min(int(cutoff), ALL)
+def measured_values(measure: Measure, lists: RankedLists, convention: Convention) -> Floats:
+    """Return the values of a measure; one of the user's own is checked first."""
+    if type(measure).__module__.partition(".")[0] == PACKAGE:
+        return measure.values(lists, convention)
+    try:
+        values = np.asarray(measure.values(lists, convention), np.float64)
+    except MeasureError:
+        raise
+    except Exception as error:  # whatever the user's code raises
+        reason = f"{type(error).__name__}: {error}".partition("\n")[0]
+        raise MeasureError(f"values of the measure {measure} failed ({reason}).") from error
+    if values.shape != (len(lists),):
+        raise MeasureError(
+            f"values of the measure {measure} must return one number per query, {len(lists)} here; "
+            f"the shape is {values.shape}."
+        )
+    if np.isnan(values).any():
+        query = lists.queries[int(np.argmax(np.isnan(values)))]
+        raise MeasureError(f"the measure {measure} returned NaN for query {query!r}.")
+    return values
 
 
 def ratio(numerator: Floats, denominator: Floats) -> Floats:
     """Return numerator / denominator, and 0 where the denominator is 0."""
     return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)
+
+
+def fill_empty(values: Floats, lists: RankedLists, convention: Convention) -> Floats:
+    """Set the values of queries without relevant documents to 1, if the convention says so."""
+    if convention.without_relevant == "one":
+        values[lists.without_relevant(convention.rel)] = 1.0
+    return values
 
 
 def _text(value: object) -> str:

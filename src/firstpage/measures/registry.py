@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import re
 import types
-from collections.abc import Iterable
-from dataclasses import Field, fields, replace
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import Field, dataclass, fields, replace
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, get_args, get_origin, get_type_hints
 
 from firstpage.data.preferences.utility import MeasureSource, Utility, refers_to_file
-from firstpage.errors import DataError, MeasureError
+from firstpage.errors import DataError, FirstpageWarning, MeasureError
 from firstpage.measures.binary import (
     AP,
     RBP,
@@ -27,59 +28,98 @@ from firstpage.measures.binary import (
     Success,
     bpref,
 )
+from firstpage.measures.counts import (
+    F1,
+    Hits,
+    NumNonrelRet,
+    NumQ,
+    NumRel,
+    NumRelRet,
+    NumRet,
+    RelP,
+    SetAP,
+    SetRelP,
+    SetUtility,
+    Unjudged,
+)
+from firstpage.measures.diversity import (
+    APIA,
+    ERRIA,
+    NRBP,
+    PIA,
+    AlphaDCG,
+    AlphaNDCG,
+    StRecall,
+    nERRIA,
+    nNRBP,
+)
+from firstpage.measures.functions import FunctionMeasure
+from firstpage.measures.gains import CG, G, NDCGrel, Q, RBPResidual, Rndcg, nERR
 from firstpage.measures.graded import DCG, ERR, NDCG, MeanNDCG, kERR, kNDCG
 from firstpage.measures.learned import LEARNED
 from firstpage.measures.measure import CONVENTIONS, Measure
+from firstpage.measures.names import ALIASES, NAMES, expand, translate
 from firstpage.measures.order import RBO, WKT, PairAccuracy, Perm01, Tau, TopK01, nwppref, ppref
-from firstpage.registry import canonical_name, split_arguments
+from firstpage.measures.recall import AP11, GMAP, Accuracy, GMbpref, IPrec, binG, infAP
+from firstpage.registry import (
+    ParameterError,
+    canonical_name,
+    imported,
+    qualified_name,
+    register,
+    split_arguments,
+)
 
-MeasureLike = str | Measure | Utility
-MEASURES: tuple[type[Measure], ...] = (
-    NDCG, DCG, MeanNDCG, ERR, kNDCG, kERR,
-    AP, P, Recall, RR, Rprec, Success, bpref, Judged, RBP, SetP, SetR, SetF,
-    ppref, nwppref, Tau, PairAccuracy, RBO, WKT, TopK01, Perm01,
-)  # fmt: skip
-
-# Names that other tools use.
-ALIASES = {
-    "map": "AP", "mrr": "RR", "mr": "RR", "reciprank": "RR", "precision": "P", "prec": "P",
-    "pre": "P", "r": "Recall", "hitrate": "Success", "hit": "Success", "rprecision": "Rprec",
-    "setrecall": "SetR", "setprecision": "SetP", "kappandcg": "kNDCG", "kappaerr": "kERR",
-    "kendall": "Tau", "kendalltau": "Tau", "compat": "RBO", "compatibility": "RBO",
+MeasureLike = str | Measure | Utility | Callable[..., float]
+GROUPED: dict[str, tuple[type[Measure], ...]] = {
+    "graded relevance": (
+        NDCG, DCG, CG, MeanNDCG, NDCGrel, Rndcg, ERR, nERR, Q, G, kNDCG, kERR,
+    ),
+    "binary relevance": (
+        AP, GMAP, AP11, IPrec, infAP, P, RelP, Recall, F1, RR, Rprec, Success, Hits, bpref, GMbpref,
+        binG, RBP, RBPResidual, Accuracy,
+    ),
+    "sets and counts": (
+        SetP, SetR, SetF, SetRelP, SetAP, SetUtility, NumQ, NumRet, NumRel, NumRelRet, NumNonrelRet,
+        Judged, Unjudged,
+    ),
+    "order": (ppref, nwppref, Tau, PairAccuracy, RBO, WKT, TopK01, Perm01),
+    "diversity": (
+        AlphaNDCG, AlphaDCG, ERRIA, nERRIA, NRBP, nNRBP, APIA, PIA, StRecall,
+    ),
 }  # fmt: skip
+MEASURES: tuple[type[Measure], ...] = tuple(cls for group in GROUPED.values() for cls in group)
+
 FILE_PARAMETER = "weights="  # may name a file, which is read at every call: it may have changed
-TREC_CUT = re.compile(r"(ndcg_cut|map_cut|p|recall|success)[_.](\d+)", re.IGNORECASE)
-TREC_NAMES = {
-    "ndcg_cut": "NDCG",
-    "map_cut": "AP",
-    "p": "P",
-    "recall": "Recall",
-    "success": "Success",
-}
-FORM = re.compile(r"\s*([^\W\d][\w\-κ]*?)\s*(?:\((.*)\))?\s*(?:@\s*([^@()]*))?\s*", re.DOTALL)
+NAME = r"[^\W\d][\w\-κ]*?"
+OWN_NAME = r"[^\W\d][\w.]*:[\w.]+"
+FORM = re.compile(rf"\s*({OWN_NAME}|{NAME})\s*(?:\((.*)\))?\s*(?:@\s*([^@()]*))?\s*", re.DOTALL)
 
 
 def _plain(name: str) -> str:
     """Return a name without case, hyphens and underscores, for comparison."""
-    return canonical_name(name.replace("κ", "k"))
+    return canonical_name(name.replace("κ", "k").replace("α", "alpha"))
 
 
-BY_NAME = {_plain(cls.__name__): cls for cls in MEASURES}
+NAMED: dict[str, type[Measure]] = {cls.__name__: cls for cls in MEASURES}  # and registered ones
+BY_NAME = {_plain(name): cls for name, cls in NAMED.items()}
 BY_NAME |= {alias: BY_NAME[_plain(name)] for alias, name in ALIASES.items()}
 
 
 def measure(text: MeasureLike, of: Utility | str | os.PathLike[str] | None = None) -> Measure:
     """Parse the text of a measure.
 
-    Case, hyphens and underscores do not matter, and the names of trec_eval work too.
-    `firstpage measures` lists all measures with their parameters.
+    Case, hyphens and underscores do not matter, and the names of trec_eval, ir_measures, ranx and
+    ndeval work too.  `firstpage measures` lists all measures with their parameters.
 
     Parameters
     ----------
-    text : str, Measure or Utility
+    text : str, Measure, Utility or callable
         Text such as "NDCG@10", "ERR", "kNDCG(k=10)@5" or "ndcg_cut_10"; a measure file goes in the
-        place of the parameters, as in "NDCG(measure.json)@10".  A Measure is returned as it is, a
-        Utility stands for its DCG.
+        place of the parameters, as in "NDCG(measure.json)@10".  "module:Name" is a measure of your
+        own, or a function.  A Measure is returned as it is, a Utility stands for its DCG.  A
+        function of the labels of one query in ranked order, and of those of the ideal order,
+        becomes a measure.
     of : Utility or path, optional
         Utility, or measure file, that a DCG or NDCG takes its weights from.
 
@@ -106,12 +146,19 @@ def measure(text: MeasureLike, of: Utility | str | os.PathLike[str] | None = Non
         text, of = "DCG", text if of is None else of
     if isinstance(text, Measure) and of is None:
         return text
+    if callable(text) and of is None:
+        return _of_function(text)
     if not isinstance(text, str):
         raise MeasureError(f"a measure must be a string such as NDCG@10; got {text!r}.")
     learned = _learned(text, of)
     if learned is not None:
         return learned
-    return _parsed.__wrapped__(text) if FILE_PARAMETER in text else _parsed(text)
+    texts = expand(text)
+    if len(texts) != 1:
+        raise MeasureError(f"{text!r} names {len(texts)} measures, and one is needed here.")
+    if FILE_PARAMETER in text or ":" in text:  # files and modules may have changed
+        return _parsed.__wrapped__(texts[0])
+    return _parsed(texts[0])
 
 
 def _learned(text: str, of: Utility | str | os.PathLike[str] | None) -> Measure | None:
@@ -141,17 +188,19 @@ def _learned(text: str, of: Utility | str | os.PathLike[str] | None) -> Measure 
 
 @lru_cache(1024)
 def _parsed(text: str) -> Measure:
-    if match := TREC_CUT.fullmatch(text.strip()):
-        text = f"{TREC_NAMES[match[1].lower()]}@{match[2]}"
-    match = FORM.fullmatch(text)
+    match = FORM.fullmatch(translate(text))
     if match is None:
         raise MeasureError(
             f"cannot parse the measure {text!r}; it must look like NDCG@10 or NDCG(gain=linear)@10."
         )
     name, inside, cutoff = match.groups()
-    cls = BY_NAME.get(_plain(name))
+    cls = _own(name) if ":" in name else BY_NAME.get(_plain(name))
     if cls is None:
         raise _unknown(name)
+    if isinstance(cls, Measure):
+        if inside or cutoff is not None:
+            raise MeasureError(f"{text!r}: a function has no parameters and no cut-off.")
+        return cls
     parameters = _parameters(cls, inside or "", text)
     if cutoff is not None:
         if not any(f.name == "cutoff" for f in fields(cls)):
@@ -160,14 +209,107 @@ def _parsed(text: str) -> Measure:
     return cls(**parameters)
 
 
+def _own(name: str) -> type[Measure] | Measure:
+    """Return the class, or the measure of the function, that `module:Name` names."""
+    try:
+        value = imported(name, "measure")
+    except ParameterError as error:
+        raise MeasureError(str(error)) from error.__cause__
+    if isinstance(value, type):
+        if not issubclass(value, Measure):
+            raise MeasureError(f"{name} is no measure: it is not a subclass of fp.Measure.")
+        return value
+    return _of_function(value)
+
+
+def _of_function(function: Callable[..., float]) -> Measure:
+    if isinstance(function, type):
+        hint = " Create an instance of it." if issubclass(function, Measure) else ""
+        raise MeasureError(f"a measure must be a string such as NDCG@10; got {function!r}.{hint}")
+    measure = FunctionMeasure(function)
+    if str(measure) not in _noted:
+        _noted.add(str(measure))
+        warnings.warn(
+            f"the measure {measure} is a Python function that is called for every query: slow with "
+            "many queries. A class derived from fp.Measure takes all of them at once.",
+            FirstpageWarning,
+            stacklevel=3,
+        )
+    return measure
+
+
+_noted: set[str] = set()  # functions that a warning called slow
+
+
+def register_measure(measure_class: type[Measure], name: str | None = None) -> type[Measure]:
+    """Give a measure of your own a name, by which all functions and commands find it.
+
+    Parameters
+    ----------
+    measure_class : type
+        A frozen dataclass derived from `fp.Measure`, which implements
+        ``values(self, lists, convention)``.
+    name : str, optional
+        The name; that of the class if None.
+
+    Returns
+    -------
+    type
+        The class, so that this can be used as a decorator.
+
+    Raises
+    ------
+    ParameterError
+        If it is no such class, or if another measure has the name.
+
+    See Also
+    --------
+    firstpage.RankedLists : What `values` receives.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import firstpage as fp
+    >>> @fp.register_measure
+    ... @dataclass(frozen=True)
+    ... class TopLabel(fp.Measure):
+    ...     scale: float = 1.0
+    ...
+    ...     def values(self, lists, convention):
+    ...         return self.scale * lists.labels[lists.offsets[:-1]]
+    >>> fp.evaluate([2, 1], [3, 0], qid=[1, 1], measures="TopLabel(scale=2)")["TopLabel(scale=2)"]
+    6.0
+    """
+    if not isinstance(measure_class, type) or not issubclass(measure_class, Measure):
+        raise ParameterError(
+            f"register_measure takes a class derived from fp.Measure; got {measure_class!r}."
+        )
+    listed = measure_class.__name__ if name is None else name
+    known = BY_NAME.get(_plain(listed))
+    if known is not None and qualified_name(known) != qualified_name(measure_class):
+        raise ParameterError(
+            f"there is already a measure {listed!r}; register yours by another name=."
+        )
+    register(measure_class, name, "measure", NAMED)
+    BY_NAME[_plain(listed)] = measure_class
+    _parsed.cache_clear()
+    return measure_class
+
+
 def measures(texts: MeasureLike | Iterable[MeasureLike]) -> list[Measure]:
     """Return the measures of one or several texts."""
     return [measure(text) for text in as_list(texts)]
 
 
 def as_list(texts: MeasureLike | Iterable[MeasureLike]) -> list[MeasureLike]:
-    """Return one or several measures as a list."""
-    return [texts] if isinstance(texts, (str, Measure, Utility)) else list(texts)
+    """Return one or several measures as a list; a text may name several."""
+    single = isinstance(texts, (str, Measure, Utility)) or callable(texts)
+    requested: list[Any] = [texts] if single else list(texts)  # type: ignore[arg-type]
+    return [
+        each
+        for text in requested
+        for each in (expand(text) if isinstance(text, str) and text.strip() else [text])
+    ]
 
 
 def measures_by_text(texts: MeasureLike | Iterable[MeasureLike]) -> dict[str, Measure]:
@@ -177,7 +319,7 @@ def measures_by_text(texts: MeasureLike | Iterable[MeasureLike]) -> dict[str, Me
 
 
 def _unknown(name: str) -> MeasureError:
-    known = {_plain(cls.__name__): cls.__name__ for cls in MEASURES}
+    known = {_plain(listed): listed for listed in NAMED}
     near = get_close_matches(_plain(name), BY_NAME, 3, 0.5)
     names = list(dict.fromkeys(known.get(n) or BY_NAME[n].__name__ for n in near))
     if names:
@@ -237,17 +379,33 @@ def _convert(value: str, hint: Any, field: Field[Any], text: str) -> Any:
     raise MeasureError(f"{text!r}: {field.name} must be a number; got {value!r}.")
 
 
-def measure_signatures() -> list[tuple[str, str]]:
-    """Return (`NDCG(gain, discount)@n`, description) of every measure."""
-    signatures = []
-    for cls in MEASURES:
+@dataclass(frozen=True)
+class Listing:
+    """A measure as it is listed: its signature, a description and its names in other tools."""
+
+    group: str
+    signature: str
+    about: str
+    measure: str
+    tool_names: Mapping[str, str]
+
+
+def list_measures() -> list[Listing]:
+    """Return all measures by group, with those of measure files and registered ones last."""
+    groups = [(group, cls) for group, classes in GROUPED.items() for cls in classes]
+    groups += [("your own", cls) for cls in NAMED.values() if cls not in MEASURES]
+    rows = []
+    for group, cls in groups:
         names = [f.name for f in fields(cls)]
         inside = ", ".join(name for name in names if name != "cutoff")
-        text = f"{cls.__name__}({inside})" if inside else cls.__name__
-        text += "@n" if "cutoff" in names else ""
-        signatures.append((text, cls.about + (" (lower is better)" if cls.lower_is_better else "")))
-    signatures += [(f"{name}(file, form, segment)@n", cls.about) for name, cls in LEARNED.items()]
-    return signatures
+        signature = cls.text_name or cls.__name__
+        signature += (f"({inside})" if inside else "") + ("@n" if "cutoff" in names else "")
+        about = cls.about + (" (lower is better)" if cls.lower_is_better else "")
+        rows.append(Listing(group, signature, about, cls.__name__, NAMES.get(cls.__name__, {})))
+    for name, learned in LEARNED.items():
+        signature = f"{name}(file, form, segment)@n"
+        rows.append(Listing("measure files", signature, learned.about, name, {}))
+    return rows
 
 
 def conventions() -> dict[str, dict[str, Any]]:

@@ -16,7 +16,7 @@ from firstpage.data.shards.shards import Shards
 from firstpage.engine.engine import Engine, ShardJob
 from firstpage.errors import DataError
 from firstpage.measures.inputs import make_lists
-from firstpage.measures.measure import Convention, Measure, needs_of
+from firstpage.measures.measure import Convention, Measure, measured_values, needs_of
 from firstpage.types import Floats
 
 BATCH_QUERIES = 1000  # queries scored at a time, so that feature scaling needs little memory
@@ -103,8 +103,8 @@ def measure_shard(
         scores = predict_shard(shard, request.model)
     needs = needs_of(request.measures, request.convention)
     lists = make_lists(scores, shard.data, request.convention, None, None, request.k, needs=needs)
-    values = np.array([m.values(lists, request.convention) for m in request.measures])
-    return values, shard.data.queries.compact()
+    values = np.array([measured_values(m, lists, request.convention) for m in request.measures])
+    return values, lists.queries.compact()
 
 
 def shard_values(

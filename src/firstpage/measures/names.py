@@ -1,0 +1,176 @@
+"""The names by which trec_eval, ir_measures, ranx and ndeval call the measures.
+
+`expand` splits a text into the texts of single measures, `translate` rewrites a name of another
+tool as a text of ours.
+"""
+
+from __future__ import annotations
+
+import re
+
+from firstpage.registry import split_arguments
+
+TOOLS = ("trec_eval", "ir_measures", "ranx", "ndeval")
+NAMES: dict[str, dict[str, str]] = {  # our measure: its name by tool
+    "NDCG": {"trec_eval": "ndcg, ndcg_cut", "ir_measures": "nDCG", "ranx": "ndcg, ndcg_burges"},
+    "DCG": {"ranx": "dcg, dcg_burges"},
+    "NDCGrel": {"trec_eval": "ndcg_rel"},
+    "Rndcg": {"trec_eval": "Rndcg"},
+    "ERR": {"ir_measures": "ERR"},
+    "G": {"trec_eval": "G"},
+    "AP": {"trec_eval": "map, map_cut", "ir_measures": "AP", "ranx": "map"},
+    "GMAP": {"trec_eval": "gm_map"},
+    "AP11": {"trec_eval": "11pt_avg"},
+    "IPrec": {"trec_eval": "iprec_at_recall", "ir_measures": "IPrec"},
+    "infAP": {"trec_eval": "infAP", "ir_measures": "infAP"},
+    "P": {"trec_eval": "P", "ir_measures": "P", "ranx": "precision"},
+    "RelP": {"trec_eval": "relative_P"},
+    "Recall": {"trec_eval": "recall", "ir_measures": "R", "ranx": "recall"},
+    "F1": {"ranx": "f1"},
+    "RR": {"trec_eval": "recip_rank", "ir_measures": "RR", "ranx": "mrr"},
+    "Rprec": {
+        "trec_eval": "Rprec, Rprec_mult", "ir_measures": "Rprec", "ranx": "r-precision",
+    },
+    "Success": {"trec_eval": "success", "ir_measures": "Success", "ranx": "hit_rate"},
+    "Hits": {"ranx": "hits"},
+    "bpref": {"trec_eval": "bpref", "ir_measures": "Bpref", "ranx": "bpref"},
+    "GMbpref": {"trec_eval": "gm_bpref"},
+    "binG": {"trec_eval": "binG"},
+    "RBP": {"trec_eval": "rbp", "ir_measures": "RBP", "ranx": "rbp"},
+    "RBPResidual": {"trec_eval": "rbp_resid"},
+    "Accuracy": {"ir_measures": "Accuracy"},
+    "SetP": {"trec_eval": "set_P", "ir_measures": "SetP"},
+    "SetR": {"trec_eval": "set_recall", "ir_measures": "SetR"},
+    "SetF": {"trec_eval": "set_F", "ir_measures": "SetF"},
+    "SetRelP": {"trec_eval": "set_relative_P", "ir_measures": "SetRelP"},
+    "SetAP": {"trec_eval": "set_map", "ir_measures": "SetAP"},
+    "SetUtility": {"trec_eval": "utility"},
+    "NumQ": {"trec_eval": "num_q", "ir_measures": "NumQ"},
+    "NumRet": {"trec_eval": "num_ret", "ir_measures": "NumRet"},
+    "NumRel": {"trec_eval": "num_rel", "ir_measures": "NumRel"},
+    "NumRelRet": {"trec_eval": "num_rel_ret", "ir_measures": "NumRelRet"},
+    "NumNonrelRet": {"trec_eval": "num_nonrel_judged_ret"},
+    "Judged": {"ir_measures": "Judged"},
+    "Unjudged": {"trec_eval": "unj"},
+    "RBO": {"ir_measures": "Compat"},
+    "AlphaDCG": {"ir_measures": "alpha_DCG", "ndeval": "alpha-DCG"},
+    "AlphaNDCG": {"ir_measures": "alpha_nDCG", "ndeval": "alpha-nDCG"},
+    "ERRIA": {"ir_measures": "ERR_IA", "ndeval": "ERR-IA"},
+    "nERRIA": {"ir_measures": "nERR_IA", "ndeval": "nERR-IA"},
+    "NRBP": {"ir_measures": "NRBP", "ndeval": "NRBP"},
+    "nNRBP": {"ir_measures": "nNRBP", "ndeval": "nNRBP"},
+    "APIA": {"ir_measures": "AP_IA", "ndeval": "MAP-IA"},
+    "PIA": {"ir_measures": "P_IA", "ndeval": "P-IA"},
+    "StRecall": {"ir_measures": "StRecall", "ndeval": "strec"},
+}  # fmt: skip
+ALIASES = {  # names without case, hyphens, underscores and periods: ours
+    "map": "AP", "mrr": "RR", "mr": "RR", "reciprank": "RR", "precision": "P", "prec": "P",
+    "pre": "P", "r": "Recall", "hitrate": "Success", "hit": "Success", "rprecision": "Rprec",
+    "setrecall": "SetR", "setprecision": "SetP", "kappandcg": "kNDCG", "kappaerr": "kERR",
+    "kendall": "Tau", "kendalltau": "Tau", "compat": "RBO", "compatibility": "RBO",
+    "gmmap": "GMAP", "11ptavg": "AP11", "relativep": "RelP", "setrelativep": "SetRelP",
+    "setmap": "SetAP", "utility": "SetUtility", "numnonreljudgedret": "NumNonrelRet",
+    "rbpresid": "RBPResidual", "qmeasure": "Q", "f": "F1", "mapia": "APIA", "strec": "StRecall",
+    "subtopicrecall": "StRecall", "alphandcg": "AlphaNDCG",
+}  # fmt: skip
+CUTOFFS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
+RECALLS = tuple(f"{i / 10:.2f}" for i in range(11))
+DEFAULTS: dict[str, tuple[object, ...]] = {  # parameters of trec_eval's measures without any
+    "ndcg_cut": CUTOFFS, "map_cut": CUTOFFS, "relative_p": CUTOFFS, "iprec_at_recall": RECALLS,
+    "rprec_mult": tuple(f"{i / 5:.2f}" for i in range(1, 11)), "unj": (5, 10, 20),
+}  # fmt: skip
+SET = ("utility", "set_P", "set_relative_P", "set_recall", "set_map", "set_F")
+COUNTS = ("num_q", "num_ret", "num_rel", "num_rel_ret")
+OFFICIAL = (
+    *COUNTS, "map", "gm_map", "Rprec", "bpref", "recip_rank",
+    *(f"iprec_at_recall_{x}" for x in RECALLS), *(f"P_{k}" for k in CUTOFFS),
+)  # fmt: skip
+ALL_TREC = (
+    *OFFICIAL, *(f"recall_{k}" for k in CUTOFFS), "infAP", "gm_bpref",
+    *(f"Rprec_mult_{x}" for x in DEFAULTS["rprec_mult"]), "utility", "11pt_avg", "binG", "G",
+    "ndcg", "ndcg_rel", "Rndcg", *(f"ndcg_cut_{k}" for k in CUTOFFS),
+    *(f"map_cut_{k}" for k in CUTOFFS), *(f"relative_P_{k}" for k in CUTOFFS),
+    *(f"success_{k}" for k in (1, 5, 10)), "set_P", "set_relative_P", "set_recall", "set_map",
+    "set_F", "num_nonrel_judged_ret", "rbp_p=0.9", "rbp_resid_p=0.9",
+    *(f"unj_{k}" for k in DEFAULTS["unj"]),
+)  # fmt: skip
+GROUPS = {"official": OFFICIAL, "all_trec": ALL_TREC, "set": (*COUNTS, *SET)}
+
+NUMBER = r"\d*\.?\d+"
+BARE = re.compile(rf"\s*(?:{NUMBER})\s*")
+BRACES = re.compile(r"(.*)\{([^{}]*)\}", re.DOTALL)
+PARAMETERS = re.compile(rf"(.*?[_.@])({NUMBER})", re.DOTALL)
+AROUND = re.compile(r"\s*([@(])\s*")
+TREC = re.compile(
+    rf"(ndcg_cut|map_cut|p|recall|success|relative_p|unj|iprec_at_recall|rprec_mult|set_f|"
+    rf"rbp(?:_resid)?)[_.](p=)?({NUMBER})",
+    re.IGNORECASE,
+)
+TREC_TEXTS = {  # names of trec_eval with a parameter: our texts
+    "ndcg_cut": "NDCG@{}", "map_cut": "AP@{}", "p": "P@{}", "recall": "Recall@{}",
+    "success": "Success@{}", "relative_p": "RelP@{}", "unj": "Unjudged@{}",
+    "iprec_at_recall": "IPrec(recall={})", "rprec_mult": "Rprec(multiple={})",
+    "set_f": "SetF(beta={})", "rbp": "RBP(p={})", "rbp_resid": "RBPResidual(p={})",
+}  # fmt: skip
+RANX_LEVEL = re.compile(r"([\w\-.]+?)(?:@(\d+))?-l(\d+)", re.IGNORECASE)
+IPREC = re.compile(rf"IPrec\s*(?:\((.*)\))?\s*@\s*({NUMBER})", re.IGNORECASE | re.DOTALL)
+BURGES = re.compile(r"(n?dcg)_burges(@\d+)?", re.IGNORECASE)
+IR_MEASURES_DCG = {"exp-log2": "gain=exp", "log2": "gain=linear"}
+
+
+def expand(text: str) -> list[str]:
+    """Return the texts of the measures that a text names.
+
+    Measures are separated by commas or blanks.  `NDCG@{5,10}` and `P_5,10` are two of them, and
+    `official`, `all_trec` and `set` are groups of trec_eval.
+    """
+    texts: list[str] = []
+    for item in split_arguments(text):
+        previous = PARAMETERS.fullmatch(texts[-1]) if texts else None
+        if BARE.fullmatch(item) and previous is not None:
+            separator = "@" if previous[1].endswith("@") else "_"
+            texts.append(previous[1][:-1] + separator + item.strip())
+        else:
+            texts += _words(AROUND.sub(r"\1", item))
+    return [each for one in texts for each in _of_braces(one)]
+
+
+def _words(text: str) -> list[str]:
+    """Split a text at its blanks, except those inside brackets."""
+    words, depth = [""], 0
+    for letter in text:
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter.isspace() and depth <= 0:
+            words.append("")
+        else:
+            words[-1] += letter
+    return [word for word in words if word] or [text]
+
+
+def _of_braces(text: str) -> list[str]:
+    """Return the texts of `NDCG@{5,10}`, of a group, or of a measure with default parameters."""
+    if match := BRACES.fullmatch(text):
+        return [match[1] + value.strip() for value in match[2].split(",")]
+    if text.casefold() in GROUPS:
+        return list(GROUPS[text.casefold()])
+    return [f"{text}_{value}" for value in DEFAULTS.get(text.casefold(), ())] or [text]
+
+
+def translate(text: str) -> str:
+    """Return a name of another tool as a text of ours; other texts as they are."""
+    text = text.strip()
+    if match := TREC.fullmatch(text):
+        name, named, value = match[1].lower(), match[2], match[3]
+        if name == "rbp" and not named:  # ranx: rbp.95
+            value = f"0.{value}" if "." not in value else value
+        return TREC_TEXTS[name].format(value)
+    if match := IPREC.fullmatch(text):
+        return f"IPrec({', '.join(filter(None, [match[1], f'recall={match[2]}']))})"
+    if match := RANX_LEVEL.fullmatch(text):
+        return f"{match[1]}(rel={match[3]})" + (f"@{match[2]}" if match[2] else "")
+    if match := BURGES.fullmatch(text):
+        return f"{match[1]}(gain=exp){match[2] or ''}"
+    if "dcg=" in text:
+        for theirs, ours in IR_MEASURES_DCG.items():
+            text = re.sub(rf"dcg=['\"]?{theirs}['\"]?(?=[,)])", ours, text)
+    return "AP11" if text.casefold() in ("11pt_avg", "11pt-avg") else text
