@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
+from firstpage.aggregation.fusion import RRF, Borda, Fusion
 from firstpage.aggregation.methods import METHODS, method, method_summaries
 from firstpage.errors import DataError
 from firstpage.kernels.compiler import decorators
@@ -221,7 +222,12 @@ def test_kwik_sort_orders_neighbors_by_majority() -> None:
         assert all(m[x][y] > m[y][x] for x, y in itertools.pairwise(order))
 
 
-@pytest.mark.parametrize("name", METHODS)
+BY_VOTES = [
+    name for name, cls in METHODS.items() if not issubclass(cls, Fusion) or cls in (Borda, RRF)
+]  # `test_fusion` has the other ones, most of which need scores
+
+
+@pytest.mark.parametrize("name", BY_VOTES)
 class TestEveryMethod:
     def test_one_ranker_decides_alone(self, name: str) -> None:
         rng = np.random.default_rng(2)
