@@ -294,11 +294,11 @@ def aggregate(
     if normalize is not None:
         parsed = with_normalization(parsed, normalize)
     if depth == "auto":
-        depth = None if isinstance(parsed, Fusion) else DEFAULT_DEPTH
+        depth = default_depth(parsed)
     if isinstance(rankings, Ballots):
         ballots, runs = rankings, None
     else:
-        runs = _as_runs(rankings)
+        runs = as_runs(rankings)
         base = Run.from_dict(base) if isinstance(base, Mapping) else base
         ballots = Ballots.from_runs(
             runs, base=base, depth=depth, same_depth=same_depth, missing=missing
@@ -315,7 +315,13 @@ def aggregate(
     return Aggregation(ballots, parsed, normalized, order, measured, name, points)
 
 
-def _as_runs(rankings: Any) -> list[Run]:
+def default_depth(method: Method) -> int | None:
+    """Return the depth of a method: 100 if it compares documents in pairs, else None for all."""
+    return None if isinstance(method, Fusion) else DEFAULT_DEPTH
+
+
+def as_runs(rankings: Any) -> list[Run]:
+    """Return a list of runs; mappings become runs."""
     if isinstance(rankings, (Mapping, Run, str)) or not hasattr(rankings, "__iter__"):
         raise DataError("rankings must be a list of runs, or Ballots; got a single object.")
     return [Run.from_dict(r) if isinstance(r, Mapping) else r for r in rankings]

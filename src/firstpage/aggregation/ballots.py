@@ -179,7 +179,7 @@ class Ballots:
         return cls(
             positions.reshape(len(table), -1), heads, documents, ends, query_ids, ids,
             tuple(names) or tuple(f"ranker {a}" for a in range(1, len(table) + 1)),
-            scores=table[:, rows],
+            scores=table.take(rows, axis=1),
         )  # fmt: skip
 
     @classmethod
