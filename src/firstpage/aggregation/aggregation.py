@@ -90,20 +90,26 @@ class Aggregation(Tabular):
     def documents(self) -> Ints:
         """The rows of the documents, best first: candidates, then the others in base order."""
         ballots = self.ballots
+        if len(self.order) == len(ballots.documents):
+            return ballots.documents[self._candidates]
         position = np.arange(len(ballots.documents)) - np.repeat(
             ballots.ends[:-1], np.diff(ballots.ends)
         )
         head = position < np.repeat(ballots.lengths, np.diff(ballots.ends))
         rows = ballots.documents.copy()
-        rows[head] = rows[head][np.repeat(ballots.offsets[:-1], ballots.lengths) + self.order]
+        rows[head] = rows[head][self._candidates]
         return rows
+
+    @cached_property
+    def _candidates(self) -> Ints:
+        """The columns of the candidates, best first."""
+        return np.repeat(self.ballots.offsets[:-1], self.ballots.lengths) + self.order
 
     @cached_property
     def _descending_scores(self) -> Floats:
         """The scores of the documents, best first: fused scores, or n, n - 1, .. 1."""
         if self.points is not None and len(self.points) == len(self.ballots.documents):
-            rows = np.repeat(self.ballots.offsets[:-1], self.ballots.lengths) + self.order
-            return rounded(self.points[rows])
+            return rounded(self.points[self._candidates])
         return np.repeat(self.ballots.ends[1:], np.diff(self.ballots.ends)) - np.arange(
             len(self.ballots.documents), dtype=np.float64
         )
@@ -330,6 +336,8 @@ def as_runs(rankings: Any) -> list[Run]:
 def _warn_about_missing_queries(runs: Sequence[Run], ballots: Ballots) -> None:
     """Warn, once per run, about queries that others have and it does not."""
     for run, name in zip(runs, ballots.names, strict=True):
+        if len(run) == len(ballots):  # the queries of the ballots are those of any run
+            continue
         absent = np.flatnonzero(match_queries(ballots.queries, run.queries) < 0)
         if len(absent):
             shown = ", ".join(ballots.queries[int(q)] for q in absent[:5])

@@ -142,9 +142,11 @@ class RankFusion(Fusion):
 
     def _points(self, ballots: Ballots, weights: Floats) -> Floats:
         points = np.empty(ballots.positions.shape[1])
-        terms = self._terms(np.arange(1.0, ballots.longest + 1))
+        terms = np.zeros(ballots.longest + 1)  # the last one of documents that are not listed
+        terms[:-1] = self._terms(np.arange(1.0, ballots.longest + 1))
         factors = self._factors(np.arange(ballots.n_rankers + 1.0))
-        kernel.add_rank_terms(ballots.positions, weights, terms, factors, points)
+        counts = np.empty(len(points), np.int64)
+        kernel.add_rank_terms(ballots.positions, weights, terms, factors, counts, points)
         return points
 
 

@@ -11,10 +11,8 @@ import numpy as np
 from firstpage.data.formats.trec import Column, Run
 from firstpage.data.groups import offsets_from_lengths, sort_groups
 from firstpage.data.ids import Ids
-from firstpage.data.joins import match_queries
 from firstpage.errors import DataError
 from firstpage.kernels.fusion import merge_ids, tabulate_runs
-from firstpage.kernels.voting.votes import ABSENT
 from firstpage.types import Floats, Ints
 
 BaseOrder: TypeAlias = Run | int | Literal["round-robin"] | None
@@ -57,11 +55,10 @@ class MergedRuns:
         position ABSENT and the score NaN.
         """
         shape = (int(self.voters.max()) + 1, int(heads[-1]))
-        positions, scores = np.full(shape, ABSENT, np.int64), np.full(shape, np.nan)
+        positions, scores = np.empty(shape, np.int64), np.empty(shape)
         tabulate_runs(
-            self.bounds, self.order.copy(), self.keys, self.numbers,
-            self.numbers.astype(np.float64), self.voters, heads, positions, scores,
-        )  # fmt: skip
+            self.bounds, self.order, self.keys, self.numbers, self.voters, heads, positions, scores
+        )
         return positions, scores
 
 
@@ -82,12 +79,15 @@ def merge_runs(runs: Sequence[Run], base: BaseOrder) -> MergedRuns:
     size = len(order)
     numbers, first = np.empty(size, np.int64), np.empty(size, np.int64)
     offsets = np.empty(len(queries) + 1, np.int64)
-    most = int((bounds[:, :, 1] - bounds[:, :, 0]).sum(axis=1).max(initial=0))
-    table = np.full(1 << max(4, (2 * most - 1).bit_length()), -1, np.int64)
+    lengths = bounds[:, :, 1] - bounds[:, :, 0]
+    most, longest = int(lengths.sum(axis=1).max(initial=0)), int(lengths.max(initial=0))
+    table = np.empty(1 << max(4, (2 * most - 1).bit_length()), np.uint64)
+    workspace = np.empty(6 * max(most, 1), np.int64)
+    buckets = np.empty(longest * (len(columns) + 1) + 1, np.int64)
     row = merge_ids(
         ids.data, ids.starts, ids.ends, ids.hashes, bounds, order,
-        -1 if base_index is None else base_index, table, np.empty(most + 1, np.int64), numbers,
-        first, offsets,
+        -1 if base_index is None else base_index, table, workspace, buckets, numbers, first,
+        offsets,
     )  # fmt: skip
     if row >= 0:
         raise _duplicate_error(columns, ids, row)
@@ -116,16 +116,19 @@ def _base_run(runs: Sequence[Run], base: BaseOrder) -> tuple[int | None, list[Ru
 def _query_bounds(columns: Sequence[Column], sequence: Sequence[int]) -> tuple[Ids, Ints]:
     """Return the queries of all columns, by appearance in this sequence, and their rows."""
     queries = columns[sequence[0]].queries
-    for a in sequence[1:]:
-        absent = np.flatnonzero(match_queries(columns[a].queries, queries) < 0)
-        if len(absent):
-            queries = Ids.concatenate(queries, columns[a].queries[absent].compact())
+    numbers = {name: q for q, name in enumerate(queries)}
+    rows: dict[int, Ints] = {}
+    for a in sequence:
+        size, names = len(numbers), list(columns[a].queries)
+        rows[a] = np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)
+        if len(numbers) > size:
+            new = columns[a].queries[np.flatnonzero(rows[a] >= size)]
+            queries = Ids.concatenate(queries, new.compact())
     bounds = np.zeros((len(queries), len(columns), 2), np.int64)
     begin = 0
     for a, column in enumerate(columns):
-        rows = match_queries(column.queries, queries)
-        bounds[rows, a, 0] = begin + column.offsets[:-1]
-        bounds[rows, a, 1] = begin + column.offsets[1:]
+        bounds[rows[a], a, 0] = begin + column.offsets[:-1]
+        bounds[rows[a], a, 1] = begin + column.offsets[1:]
         begin += len(column.values)
     return queries, bounds
 

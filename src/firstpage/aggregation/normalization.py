@@ -42,14 +42,14 @@ def normalized_scores(ballots: Ballots, normalization: str, method: str) -> Floa
             )
         if np.isinf(scores).any():
             raise DataError(f"{method} needs finite scores: {_place(ballots, scores)} is infinite.")
-    if kind == 0:
-        assert scores is not None
-        return scores
+        if kind == 0:
+            return scores
     out = np.empty(ballots.positions.shape)
-    table = out if scores is None else scores  # of ranks alone, no score is read
-    ranker = kernel.normalize_scores(
-        table, ballots.positions, ballots.offsets, kind, int(ballots.missing == "ignore"), out
-    )
+    if kind >= kernel.RANK:
+        borda, ignore = int(kind == kernel.BORDA), int(ballots.missing == "ignore")
+        kernel.normalize_ranks(ballots.positions, ballots.offsets, borda, ignore, out)
+        return out
+    ranker = kernel.normalize_scores(scores, ballots.offsets, kind, out)
     if ranker >= 0:
         raise DataError(
             f"{ballots.names[ranker]}: a query has no score above 0, by which normalize='max' "

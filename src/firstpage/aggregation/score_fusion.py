@@ -42,7 +42,10 @@ class ScoreFusion(Fusion):
     def _points(self, ballots: Ballots, weights: Floats) -> Floats:
         table = normalized_scores(ballots, self.normalize, type(self).__name__)
         points = np.empty(table.shape[1])
-        kernel.combine_scores(table, weights, self.kind, np.empty(len(weights)), points)
+        if self.kind in (kernel.COMB_MAX, kernel.COMB_MIN, kernel.COMB_MED):
+            kernel.choose_scores(table, weights, self.kind, np.empty(len(weights)), points)
+        else:
+            kernel.add_scores(table, weights, self.kind, np.empty(len(points)), points)
         return points
 
 

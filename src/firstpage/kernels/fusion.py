@@ -10,32 +10,60 @@ import numpy as np
 
 from firstpage.kernels.compiler.decorators import kernel, subroutine
 from firstpage.kernels.hashing import equal_ranges
-from firstpage.kernels.sorting import heap_sift
 from firstpage.kernels.voting.votes import ABSENT
 from firstpage.types import Bytes, Floats, Ints, Words
 
 MIN_MAX, MAX, SUM, Z, RANK, BORDA = 1, 2, 3, 4, 5, 6  # normalizations of scores
 COMB_SUM, COMB_MNZ, COMB_ANZ, COMB_MAX, COMB_MIN, COMB_MED = 0, 1, 2, 3, 4, 5  # combinations
+ZERO, ONE = np.uint64(0), np.uint64(1)
+HALF, LOW_HALF = np.uint64(32), np.uint64((1 << 32) - 1)
+BLOCK = 1024  # candidates whose sums stay in the cache
 LEAST_RANGE = 1e-9  # a smaller range, sum or deviation of scores counts as this
 
 
 @subroutine
 def find_or_insert(
-    data: Bytes, starts: Ints, ends: Ints, hashes: Words, row: int, lo: int, count: int,
-    first: Ints, table: Ints, size: int,
+    data: Bytes, start: int, end: int, word: np.uint64, count: int, table: Words, size: int,
+    known: Ints,
 ) -> int:  # fmt: skip
-    """Return the number of the identifier of a row in its query; `count` if it is new."""
-    slot = np.int64(hashes[row] & np.uint64(size - 1))
-    while table[slot] >= 0:
-        other = first[lo + table[slot]]
-        if hashes[other] == hashes[row] and equal_ranges(
-            data, starts[row], ends[row], data, starts[other], ends[other]
-        ):
-            return table[slot]
-        slot = (slot + 1) & (size - 1)
-    table[slot] = count
-    first[lo + count] = row
+    """Return the number of an identifier in its query; `count` if it is new.
+
+    An entry of the table has the upper half of the hash, and the number plus 1; 0 is empty.
+    `known` has where the known identifiers begin and end.
+    """
+    mask = np.uint64(size - 1)
+    slot = word & mask
+    entry = table[slot]
+    while entry != ZERO:
+        if (entry ^ word) >> HALF == ZERO:
+            number = np.int64(entry & LOW_HALF) - 1
+            if equal_ranges(data, start, end, data, known[2 * number], known[2 * number + 1]):
+                return number
+        slot = (slot + ONE) & mask
+        entry = table[slot]
+    table[slot] = ((word >> HALF) << HALF) | np.uint64(count + 1)
+    known[2 * count], known[2 * count + 1] = start, end
     return count
+
+
+@subroutine
+def number_by_key(
+    keys: Ints, count: int, n_keys: int, rows: Ints, buckets: Ints, renumbered: Ints, first: Ints,
+    lo: int,
+) -> None:  # fmt: skip
+    """Number documents by their keys, all different and below `n_keys`; write their rows."""
+    for k in range(n_keys):
+        buckets[k] = -1
+    for number in range(count):
+        buckets[keys[number]] = number
+    at: int = np.int64(0)
+    for k in range(n_keys):
+        number = buckets[k]
+        buckets[at] = number
+        at += number >= 0
+    for at in range(count):
+        renumbered[buckets[at]] = at
+        first[lo + at] = rows[buckets[at]]
 
 
 @kernel
@@ -47,8 +75,9 @@ def merge_ids(
     bounds: Ints,
     order: Ints,
     base: int,
-    table: Ints,
-    last: Ints,
+    table: Words,
+    workspace: Ints,
+    buckets: Ints,
     numbers: Ints,
     first: Ints,
     offsets: Ints,
@@ -59,40 +88,51 @@ def merge_ids(
     best to worst.  The documents of run `base` (-1: of none) come first, then the first document
     of each run, the second of each, and so on.  `numbers` gets the number of each row's document
     in its query, `first` the row of each document, and `offsets` where the documents of a query
-    begin.  Returns -1, or a row whose document occurs twice in its run.  `table` has a power of two
-    of entries, at least twice the rows of any query, all -1; `last` is workspace for the documents
-    of a query.
+    begin.  Returns -1, or a row whose document occurs twice in its run.
+
+    Runs are read one after the other, which is faster than in turns; the turns are the keys by
+    which documents are numbered afterwards.  `table` has a power of two of entries, at least twice
+    the rows of any query, `workspace` six times as many as these rows, and `buckets` one per turn.
     """
     lo: int = np.int64(0)
     offsets[0] = 0
+    rankers = bounds.shape[1]
+    most = workspace.size // 6
+    keys, last, rows = workspace[:most], workspace[most : 2 * most], workspace[2 * most : 3 * most]
+    renumbered, known = workspace[3 * most : 4 * most], workspace[4 * most :]
     for q in range(bounds.shape[0]):
         total, longest = 0, 0
-        for a in range(bounds.shape[1]):
+        for a in range(rankers):
             length = bounds[q, a, 1] - bounds[q, a, 0]
             total += length
             longest = max(longest, length)
         size = 16
         while size < 2 * total:
             size *= 2
-        count: int = np.int64(0)
-        for turn in range(2):  # the base run, then the others in turns
-            for p in range(longest):
-                for a in range(bounds.shape[1]):
-                    i = bounds[q, a, 0] + p
-                    if (a == base) != (turn == 0) or i >= bounds[q, a, 1]:
-                        continue
-                    row = order[i]
-                    number = find_or_insert(
-                        data, starts, ends, hashes, row, lo, count, first, table, size
-                    )
-                    if number == count:
-                        count += 1
-                    elif last[number] == a:
-                        return row
-                    last[number] = a
-                    numbers[row] = number
         for slot in range(size):
-            table[slot] = -1
+            table[slot] = ZERO
+        count: int = np.int64(0)
+        for a in range(rankers):
+            begin = bounds[q, a, 0]
+            key = np.int64(0) if a == base else longest + a
+            for i in range(begin, bounds[q, a, 1]):
+                row = order[i]
+                number = find_or_insert(
+                    data, starts[row], ends[row], hashes[row], count, table, size, known
+                )
+                if number == count:
+                    keys[count], rows[count] = key, row
+                    count += 1
+                elif last[number] == a:
+                    return row
+                keys[number] = min(keys[number], key)
+                last[number] = a
+                numbers[row] = number
+                key += 1 if a == base else rankers
+        number_by_key(keys, count, longest * (rankers + 1), rows, buckets, renumbered, first, lo)
+        for a in range(rankers):
+            for i in range(bounds[q, a, 0], bounds[q, a, 1]):
+                numbers[i] = renumbered[numbers[i]]
         lo += count
         offsets[q + 1] = lo
     return -1
@@ -104,8 +144,7 @@ def tabulate_runs(
     order: Ints,
     keys: Floats,
     numbers: Ints,
-    key_of_row: Floats,
-    run_of_row: Ints,
+    voters: Ints,
     heads: Ints,
     positions: Ints,
     scores: Floats,
@@ -113,21 +152,26 @@ def tabulate_runs(
     """Write the rank and the score of each candidate of each query, for each ranker.
 
     `keys` has the scores in the order of `order`.  Documents of equal score are ordered by their
-    numbers, which `key_of_row` has as floats; numbers beyond the size of the query in `heads` are
-    not candidates.  `run_of_row` is the ranker of a column of `bounds`, -1 for none.
+    numbers, in `order` too; numbers beyond the size of the query in `heads` are not candidates.
+    `voters` has the ranker of each run, -1 for none.
     """
     for q in range(bounds.shape[0]):
         lo, size = heads[q], heads[q + 1] - heads[q]
         for a in range(bounds.shape[1]):
-            ranker = run_of_row[a]
+            ranker = voters[a]
+            if ranker < 0:
+                continue
+            for i in range(lo, lo + size):
+                positions[ranker, i] = ABSENT
+                scores[ranker, i] = np.nan
             at, end = bounds[q, a, 0], bounds[q, a, 1]
             position = 0
-            while ranker >= 0 and at < end:
+            while at < end:
                 after = at + 1
                 while after < end and keys[after] == keys[at]:
                     after += 1
                 if after - at > 1:
-                    sort_by_key(order, key_of_row, at, after)
+                    sort_by_number(order, numbers, at, after)
                 for i in range(at, after):
                     number = numbers[order[i]]
                     if number < size:
@@ -138,23 +182,70 @@ def tabulate_runs(
 
 
 @subroutine
-def sort_by_key(order: Ints, key: Floats, lo: int, hi: int) -> None:
-    """Sort order[lo:hi] by ascending key, in place."""
-    size = hi - lo
-    for at in range(size // 2 - 1, -1, -1):
-        heap_sift(order, key, lo, at, size)
-    for end in range(size - 1, 0, -1):
-        order[lo], order[lo + end] = order[lo + end], order[lo]
-        heap_sift(order, key, lo, np.int64(0), end)
+def sort_by_number(order: Ints, numbers: Ints, lo: int, hi: int) -> None:
+    """Sort order[lo:hi] by ascending number, in place (shell sort: ties are short, or sorted)."""
+    gap = 1
+    while 3 * gap < hi - lo:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(lo + gap, hi):
+            row = order[i]
+            number = numbers[row]
+            j = i
+            while j >= lo + gap and numbers[order[j - gap]] > number:
+                order[j] = order[j - gap]
+                j -= gap
+            order[j] = row
+        gap //= 3
 
 
 @kernel
-def normalize_scores(
-    scores: Floats, positions: Ints, offsets: Ints, kind: int, ignore: int, out: Floats
-) -> int:
+def normalize_scores(scores: Floats, offsets: Ints, kind: int, out: Floats) -> int:
     """Write normalized scores; return -1, or the ranker whose scores have no positive maximum.
 
-    `ignore` is 1 if a Borda normalization gives nothing to documents that a ranker does not list.
+    NaN, of documents that a ranker does not list, stays NaN without a branch.
+    """
+    for a in range(scores.shape[0]):
+        for q in range(offsets.size - 1):
+            lo, hi = offsets[q], offsets[q + 1]
+            listed, least, greatest, total = 0, np.inf, -np.inf, 0.0
+            for i in range(lo, hi):
+                score = scores[a, i]
+                known = score == score
+                listed += known
+                least = score if score < least else least
+                greatest = score if score > greatest else greatest
+                total += score if known else 0.0
+            shift, scale = 0.0, 1.0
+            if listed == 0:
+                shift = 0.0
+            elif kind == MIN_MAX:
+                shift, scale = least, max(greatest - least, LEAST_RANGE)
+            elif kind == MAX:
+                if greatest <= 0.0:
+                    return a
+                scale = greatest
+            elif kind == SUM:
+                shift, scale = least, max(total - least * listed, LEAST_RANGE)
+            else:
+                shift = total / listed
+                squares = 0.0
+                for i in range(lo, hi):
+                    score = scores[a, i]
+                    difference = score - shift if score == score else 0.0
+                    squares += difference * difference
+                scale = max(np.sqrt(squares / listed), LEAST_RANGE)
+            for i in range(lo, hi):
+                out[a, i] = (scores[a, i] - shift) / scale
+    return -1
+
+
+@kernel
+def normalize_ranks(positions: Ints, offsets: Ints, borda: int, ignore: int, out: Floats) -> None:
+    """Write 1 - rank / length: of the list or, of Borda, of all candidates.
+
+    Documents that are not listed get NaN, or of Borda the mean of the remaining ranks, unless
+    `ignore` is 1.
     """
     for a in range(positions.shape[0]):
         for q in range(offsets.size - 1):
@@ -162,45 +253,13 @@ def normalize_scores(
             listed = 0
             for i in range(lo, hi):
                 listed += positions[a, i] < ABSENT
-            shift, scale = 0.0, 1.0
-            if kind < RANK:
-                least, greatest, total = np.inf, -np.inf, 0.0
-                for i in range(lo, hi):
-                    score = scores[a, i]
-                    if positions[a, i] < ABSENT:
-                        least, greatest = min(least, score), max(greatest, score)
-                        total += score
-                if listed == 0:
-                    least, greatest = 0.0, 1.0
-                if kind == MIN_MAX:
-                    shift, scale = least, greatest - least
-                elif kind == MAX:
-                    if greatest <= 0.0:
-                        return a
-                    scale = greatest
-                elif kind == SUM:
-                    shift, scale = least, total - least * listed
-                else:
-                    shift = total / max(listed, 1)
-                    squares = 0.0
-                    for i in range(lo, hi):
-                        if positions[a, i] < ABSENT:
-                            squares += (scores[a, i] - shift) * (scores[a, i] - shift)
-                    scale = np.sqrt(squares / max(listed, 1))
-                if kind != MAX:
-                    scale = max(scale, LEAST_RANGE)
-            size = float(hi - lo) if kind == BORDA else float(listed)
+            size = float(hi - lo) if borda else float(listed)
             unlisted = np.nan
-            if kind == BORDA and not ignore:
-                unlisted = 0.5 - (listed - 1) / (2.0 * size) if size > 0 else 0.0
+            if borda and not ignore and size > 0.0:
+                unlisted = 0.5 - (listed - 1) / (2.0 * size)
             for i in range(lo, hi):
-                if positions[a, i] == ABSENT:
-                    out[a, i] = unlisted
-                elif kind >= RANK:
-                    out[a, i] = 1.0 - positions[a, i] / size
-                else:
-                    out[a, i] = (scores[a, i] - shift) / scale
-    return -1
+                rank = positions[a, i]
+                out[a, i] = 1.0 - rank / size if rank < ABSENT else unlisted
 
 
 @subroutine
@@ -217,32 +276,51 @@ def median(values: Floats, count: int) -> float:
 
 
 @kernel
-def combine_scores(
+def add_scores(table: Floats, weights: Floats, kind: int, counts: Floats, points: Floats) -> None:
+    """Write the weighted sum of each candidate's scores; times or over their number, by `kind`.
+
+    NaN does not count; `counts` is as long as `points`.  Blocks of candidates stay in the cache
+    while the rankers' rows are added, without branches.
+    """
+    for start in range(0, points.size, BLOCK):
+        end = min(start + BLOCK, points.size)
+        for i in range(start, end):
+            points[i] = 0.0
+            counts[i] = 0.0
+        for a in range(weights.size):
+            weight = weights[a]
+            for i in range(start, end):
+                score = table[a, i]
+                known = score == score
+                points[i] += weight * score if known else 0.0
+                counts[i] += 1.0 if known else 0.0
+        if kind == COMB_MNZ:
+            for i in range(start, end):
+                points[i] *= counts[i]
+        elif kind == COMB_ANZ:
+            for i in range(start, end):
+                points[i] /= max(counts[i], 1.0)
+
+
+@kernel
+def choose_scores(
     table: Floats, weights: Floats, kind: int, workspace: Floats, points: Floats
 ) -> None:
-    """Write the combination of the weighted scores of each candidate; 0 where no ranker lists it.
+    """Write the least, the greatest or the median of each candidate's weighted scores.
 
-    `workspace` has one number per ranker.
+    Candidates that no ranker lists get 0.  `workspace` has one number per ranker.
     """
-    rankers = weights.size
     for i in range(points.size):
-        total, count = 0.0, 0
+        count: int = np.int64(0)
         least, greatest = np.inf, -np.inf
-        for a in range(rankers):
+        for a in range(weights.size):
             score = weights[a] * table[a, i]
-            if score == score:  # not NaN
-                total += score
+            if score == score:
                 least, greatest = min(least, score), max(greatest, score)
                 workspace[count] = score
                 count += 1
         if count == 0:
             points[i] = 0.0
-        elif kind == COMB_SUM:
-            points[i] = total
-        elif kind == COMB_MNZ:
-            points[i] = total * count
-        elif kind == COMB_ANZ:
-            points[i] = total / count
         elif kind == COMB_MAX:
             points[i] = greatest
         elif kind == COMB_MIN:
@@ -253,17 +331,24 @@ def combine_scores(
 
 @kernel
 def add_rank_terms(
-    positions: Ints, weights: Floats, terms: Floats, factors: Floats, points: Floats
+    positions: Ints, weights: Floats, terms: Floats, factors: Floats, counts: Ints, points: Floats
 ) -> None:
     """Write the weighted sum of terms by rank, times a factor by the number of lists.
 
-    `terms[r]` is the term of rank r, and `factors[n]` the factor of documents in n lists.
+    `terms[r]` is the term of rank r, the last one 0 for documents that are not listed;
+    `factors[n]` is the factor of documents in n lists.  `counts` is as long as `points`.
     """
-    for i in range(points.size):
-        total, count = 0.0, 0
+    absent = terms.size - 1
+    for start in range(0, points.size, BLOCK):
+        end = min(start + BLOCK, points.size)
+        for i in range(start, end):
+            points[i] = 0.0
+            counts[i] = 0
         for a in range(weights.size):
-            rank = positions[a, i]
-            if rank < ABSENT:
-                total += weights[a] * terms[rank]
-                count += 1
-        points[i] = total * factors[count]
+            weight = weights[a]
+            for i in range(start, end):
+                rank = min(positions[a, i], absent)
+                points[i] += weight * terms[rank]
+                counts[i] += rank < absent
+        for i in range(start, end):
+            points[i] *= factors[counts[i]]
