@@ -22,7 +22,7 @@ from firstpage.measures.evaluate import evaluate
 from firstpage.measures.registry import MeasureLike
 from firstpage.measures.registry import measure as parse_measure
 from firstpage.measures.significance import mean_intervals, paired_t
-from firstpage.types import Floats, Ints
+from firstpage.types import Bools, Floats, Ints
 
 What = Literal["parameters", "weights", "all"]
 WEIGHT_POWERS = (0.0, 1.0, 2.0, 4.0, 8.0)  # weights are the rankers' means to one of these powers
@@ -168,7 +168,7 @@ def tune_method(
         The method; the baseline is this method as it is given, with equal weights.
     what : {"parameters", "weights", "all"}, default "parameters"
         What to choose.  Weights are the rankers' means of the measure on the training queries, to
-        the power 0, 1, 2, 4 or 8.
+        the power 0, 1, 2, 4 or 8; with "all" they are chosen for the chosen parameters.
     grid : dict of list, optional
         The values to try, by parameter; by default those that the method lists.
     measure : str or Measure, default "NDCG@10"
@@ -289,19 +289,26 @@ class _Search:
             self.equal[str(method)] = self._measured(aggregate(self.ballots, method).run)
         return self.equal[str(method)]
 
-    def best(
-        self, settings: list[Method], train: np.ndarray[Any, Any]
-    ) -> tuple[Method, Floats | None, Floats]:
-        """Return the setting that is best on the training queries, and the values of all."""
+    def best(self, settings: list[Method], train: Bools) -> tuple[Method, Floats | None, Floats]:
+        """Return the setting that is best on the training queries, and the values of all.
+
+        Parameters are chosen with equal weights, and weights for these parameters.
+        """
         means = np.maximum(self.of_rankers[:, train].mean(axis=1), 0.0)
-        best: tuple[Method, Floats | None, Floats] | None = None
-        for method, power in itertools.product(settings, self.powers):
-            weights = None if power == 0 or not means.any() else means**power / (means**power).sum()
-            values = self.values(method, weights)
-            if best is None or values[train].mean() > best[2][train].mean() + 1e-12:
-                best = method, weights, values
-        assert best is not None
-        return best
+        trials = [(method, None) for method in settings]
+        chosen, weights, values = self._first_best(trials, train)
+        if not means.any():
+            return chosen, weights, values
+        powers = [means**power for power in self.powers if power > 0]
+        weighted = [(chosen, power / power.sum()) for power in powers]
+        return self._first_best([(chosen, None), *weighted], train)
+
+    def _first_best(
+        self, trials: Sequence[tuple[Method, Floats | None]], train: Bools
+    ) -> tuple[Method, Floats | None, Floats]:
+        results = [(*trial, self.values(*trial)) for trial in trials]
+        scores = [values[train].mean() for _, _, values in results]
+        return results[int(np.argmax(np.round(scores, 12)))]
 
 
 def _setting_text(method: Method, weights: Floats | None) -> str:
