@@ -222,7 +222,7 @@ def aggregate(
     rankings: Any,
     method: str | Method = "skr",
     *,
-    weights: str | Sequence[float] | MeasuredWeights | None = None,
+    weights: str | Sequence[float] | Floats | MeasuredWeights | None = None,
     qrels: Any = None,
     measure: MeasureLike = "NDCG@10",
     valid: Sequence[Any] | None = None,
@@ -351,7 +351,7 @@ def _warn_about_missing_queries(runs: Sequence[Run], ballots: Ballots) -> None:
 
 
 def _weights(
-    weights: str | Sequence[float] | MeasuredWeights | None,
+    weights: str | Sequence[float] | Floats | MeasuredWeights | None,
     runs: Sequence[Run] | None,
     valid: Sequence[Any] | None,
     qrels: Any,

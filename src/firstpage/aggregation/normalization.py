@@ -33,22 +33,21 @@ def normalized_scores(ballots: Ballots, normalization: str, method: str) -> Floa
     `method` is for the errors: ballots without scores can be normalized by rank alone.
     """
     kind = NORMALIZATIONS[normalization]
-    scores = ballots.scores
-    if kind < kernel.RANK:
-        if scores is None:
-            raise DataError(
-                f"{method} adds up scores, and these ballots have ranks alone; give runs with "
-                "scores, use normalize='rank' or 'borda', or a method by rank such as RRF."
-            )
-        if np.isinf(scores).any():
-            raise DataError(f"{method} needs finite scores: {_place(ballots, scores)} is infinite.")
-        if kind == 0:
-            return scores
     out = np.empty(ballots.positions.shape)
     if kind >= kernel.RANK:
         borda, ignore = int(kind == kernel.BORDA), int(ballots.missing == "ignore")
         kernel.normalize_ranks(ballots.positions, ballots.offsets, borda, ignore, out)
         return out
+    scores = ballots.scores
+    if scores is None:
+        raise DataError(
+            f"{method} adds up scores, and these ballots have ranks alone; give runs with "
+            "scores, use normalize='rank' or 'borda', or a method by rank such as RRF."
+        )
+    if np.isinf(scores).any():
+        raise DataError(f"{method} needs finite scores: {_place(ballots, scores)} is infinite.")
+    if kind == 0:
+        return scores
     ranker = kernel.normalize_scores(scores, ballots.offsets, kind, out)
     if ranker >= 0:
         raise DataError(

@@ -48,6 +48,14 @@ class HeldOut:
         The mean, its difference to the baseline's, and the p-value of a paired t-test.
     interval : tuple of float
         A 95% bootstrap interval of the gain.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import firstpage as fp
+    >>> values, baseline = np.array([1.0, 0.5]), np.array([0.5, 0.5])
+    >>> fp.aggregation.HeldOut("RR", values, baseline, "RRF", ("RRF(c=20)",)).gain
+    0.25
     """
 
     measure: str

@@ -192,7 +192,8 @@ def _aggregate_runs(files: Sequence[Path], settings: dict[str, Any]) -> Aggregat
         base = files.index(Path(base)) if Path(base) in files else read_run(base)
     judgments = shared.read_qrels_option(qrels)
     if settings["tune"] is not None:
-        judgments = _tune(runs, judgments, base, settings)
+        _tune(runs, judgments, base, settings)
+        judgments = None  # the weights are chosen
     return aggregate(
         runs,
         qrels=judgments,

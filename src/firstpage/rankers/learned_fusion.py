@@ -121,6 +121,7 @@ class LearnedFusion:
         self.ranker_.training_["fusion"] = {
             "systems": list(self.systems_), "features": list(check_families(self.features)),
         }  # fmt: skip
+        assert data.docids is not None
         self._held_out_run = Run(data.queries, data.offsets, data.docids, scores, "learned")
         self.held_out_ = self._held_out(systems, report, chosen)
         return self
