@@ -1,6 +1,6 @@
 """Speed and Kemeny cost of rank aggregation, compared with corankco's KwikSort and BioConsert.
 
-    make bench          or          python benchmarks/aggregate.py [--quick]
+    make bench          or          python benchmarks/aggregate.py [--quick] [--fusion QUERIES]
 
 Targets: Supervised Kemeny takes less than 0.2 s for 1,000 queries x 100 candidates x 5 rankers, and
 is 50 times faster than KwikSort at no higher Kemeny cost.  For that comparison it gives credit for
@@ -15,7 +15,12 @@ random permutations it has 1.14 and 1.035 times.
 Held equal: the lists, equal weights, and the definition of the cost.  Not equal: the methods of
 Firstpage also get the base order, which corankco does not use.
 
-corankco is compared if it is installed here, or in an environment that PEER_PYTHONS names.
+Fusion of 5 runs of 1,000 documents per query, of a pool of 2,000, is compared with ranx's fuse; the
+target is 20 times less CPU for 1,000 queries.  Both start from their own run objects in memory and
+return such an object; --fusion prints this table alone.
+
+corankco and ranx are compared if they are installed here, or in an environment that PEER_PYTHONS
+names.
 """
 
 from __future__ import annotations
@@ -26,7 +31,7 @@ from typing import Any
 import numpy as np
 
 import firstpage as fp
-from aggregate_peers import corankco_results
+from aggregate_peers import FUSIONS, corankco_results, ranx_results
 from common import cpu_seconds, seconds, show, versions
 from firstpage.aggregation.methods import METHODS, method
 
@@ -138,9 +143,74 @@ def growth() -> None:
     )
 
 
+LENGTH, POOL, RUNS = 1_000, 2_000, 5  # of the fusion benchmark
+
+
+def fused_lists(queries: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return document numbers and scores (runs x queries x documents), best first."""
+    rng = np.random.default_rng(0)
+    shape = (RUNS, queries, LENGTH)
+    documents = np.argsort(rng.random((RUNS, queries, POOL), np.float32), axis=2)[:, :, :LENGTH]
+    return documents, -np.sort(-rng.normal(size=shape), axis=2)
+
+
+def fusion_runs(documents: np.ndarray, scores: np.ndarray) -> list[fp.Run]:
+    """Return the lists as runs."""
+    queries = np.repeat([f"q{q}" for q in range(documents.shape[1])], LENGTH)
+    names = np.array([f"doc{d}" for d in range(POOL)])
+    return [
+        fp.Run.from_arrays(queries, names[ids.ravel()], values.ravel(), f"r{a}")
+        for a, (ids, values) in enumerate(zip(documents, scores, strict=True))
+    ]
+
+
+def compare_fusion(queries: int) -> None:
+    """Print CPU of fusion, beside ranx's, and of its steps; and its growth."""
+    documents, scores = fused_lists(queries)
+    ranx = ranx_results(documents, scores)
+    runs = fusion_runs(documents, scores)
+    rows = []
+    for (name, normalize), (ranx_name, _, _) in FUSIONS.items():
+        cpu = fusion_seconds(runs, name, normalize)
+        text = name if normalize is None else f"{name}, {normalize}"
+        row = [text, seconds(cpu)]
+        row += [seconds(ranx[ranx_name]), f"{ranx[ranx_name] / cpu:.1f}"] if ranx else ["", ""]
+        rows.append(row)
+    hashes = cpu_seconds(lambda: [np.sort(run.docids.hashes.reshape(-1, LENGTH)) for run in runs])
+    show(
+        f"Fusion of {RUNS} runs x {queries:,} queries x {LENGTH:,} documents",
+        ["method", "CPU", "ranx", "ranx / ours"],
+        rows,
+        note=f"Sorting the hashes of all documents by query, a floor of any join: {seconds(hashes)}"
+        + (f"; ranx {ranx['version']}" if ranx else "; ranx is not installed, and not compared"),
+    )
+
+
+def fusion_seconds(runs: list[fp.Run], name: str, normalize: str | None) -> float:
+    return cpu_seconds(
+        lambda: fp.aggregation.aggregate(runs, name, normalize=normalize).run.values, 3
+    )
+
+
+def fusion_growth(queries: int) -> None:
+    """Print CPU per document as the number of queries grows."""
+    rows = []
+    for factor in (1, 10, 100):
+        runs = fusion_runs(*fused_lists(queries * factor // 100))
+        entries = sum(len(run.values) for run in runs)
+        cpus = [fusion_seconds(runs, *fusion) for fusion in FUSIONS]
+        rows.append([f"{factor}x", f"{entries:,}", *(f"{1e9 * c / entries:.0f} ns" for c in cpus)])
+    show("CPU per entry of a run", ["", "entries", *(name for name, _ in FUSIONS)], rows)
+
+
 def main() -> None:
     quick = "--quick" in sys.argv
-    print(versions("numpy", "numba", "corankco"))
+    print(versions("numpy", "numba", "corankco", "ranx"))
+    queries = int(sys.argv[sys.argv.index("--fusion") + 1]) if "--fusion" in sys.argv else 1_000
+    compare_fusion(100 if quick else queries)
+    fusion_growth(100 if quick else queries)
+    if "--fusion" in sys.argv:
+        return
     supervised_kemeny()
     for rankers in (3, 5, 10):
         compare_methods(rankers, 20 if quick else 200)

@@ -1,8 +1,8 @@
-"""corankco's KwikSort and BioConsert on the lists of benchmarks/aggregate.py.
+"""corankco's KwikSort and BioConsert, and ranx's fuse, on the lists of benchmarks/aggregate.py.
 
-They run in this environment, or in another one whose interpreter PEER_PYTHONS names.  corankco is
-timed in the way that costs it least: each query is a Dataset built before the timing, one ranking
-is requested, and untimed queries compile everything first.
+They run in this environment, or in another one whose interpreter PEER_PYTHONS names.  Both are
+timed in the way that costs them least: corankco's datasets and ranx's runs are built before the
+timing, and untimed calls compile everything first.
 """
 
 from __future__ import annotations
@@ -29,20 +29,62 @@ def corankco_results(lists: np.ndarray) -> dict[str, Any] | None:
     `lists` has the axes query, ranker and document, the best document first.  The result is
     {"version": .., "KwikSort": {"cpu": seconds per query, "orders": ..}, "BioConsert": ..}.
     """
+    return peer_results("run", lists=lists)
+
+
+def ranx_results(documents: np.ndarray, scores: np.ndarray) -> dict[str, Any] | None:
+    """Return the CPU seconds of ranx's fuse by method, or None if it is not installed anywhere.
+
+    Both arrays have the axes ranker, query and document, the best document first.
+    """
+    return peer_results("fuse", documents=documents, scores=scores)
+
+
+def peer_results(job: str, **arrays: np.ndarray) -> dict[str, Any] | None:
+    """Return the results of a job of this module, here or in another environment."""
     try:
-        return run(lists)
+        return JOBS[job](**arrays)
     except ImportError:
         pass
     for python in filter(None, os.environ.get("PEER_PYTHONS", "").split(os.pathsep)):
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "lists.npy"
-            np.save(path, lists)
-            command = [python, __file__, str(path)]
+            path = Path(folder) / "arrays.npz"
+            np.savez(path, **arrays)
+            command = [python, __file__, job, str(path)]
             completed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         results = json.loads(completed.stdout.splitlines()[-1])
         if results is not None:
             return results
     return None
+
+
+FUSIONS = {  # our method and normalization: those of ranx, with its parameters
+    ("RRF", None): ("rrf", None, {"k": 60}), ("RBC", None): ("rbc", None, {"phi": 0.9}),
+    ("CombSUM", "min-max"): ("sum", "min-max", {}), ("CombMNZ", "z"): ("mnz", "zmuv", {}),
+}  # fmt: skip
+
+
+def fuse(documents: np.ndarray, scores: np.ndarray, repeats: int = 3) -> dict[str, Any]:
+    """Return the CPU seconds of each fusion by ranx, which must be installed here."""
+    from importlib.metadata import version
+
+    from ranx import Run
+    from ranx import fuse as ranx_fuse
+
+    runs = []
+    for ids, values in zip(documents.tolist(), scores.tolist(), strict=True):
+        pairs = zip(ids, values, strict=True)
+        lists = [{f"doc{d}": s for d, s in zip(*query, strict=True)} for query in pairs]
+        runs.append(Run({f"q{q}": scored for q, scored in enumerate(lists)}))
+    results: dict[str, Any] = {"version": version("ranx")}
+    for method, norm, parameters in FUSIONS.values():
+        times = []
+        for _ in range(repeats + 1):
+            start = time.process_time()
+            ranx_fuse(runs, norm=norm, method=method, params=dict(parameters))
+            times.append(time.process_time() - start)
+        results[method] = statistics.median(times[1:])  # the first call compiles
+    return results
 
 
 def run(lists: np.ndarray) -> dict[str, Any]:
@@ -73,9 +115,12 @@ def run(lists: np.ndarray) -> dict[str, Any]:
     return results
 
 
-def main(path: str) -> None:
+JOBS = {"run": run, "fuse": fuse}
+
+
+def main(job: str, path: str) -> None:
     try:
-        results = run(np.load(path))
+        results = JOBS[job](**np.load(path))
     except ImportError:
         results = None
     print(json.dumps(results))

@@ -87,6 +87,7 @@ from firstpage.rankers.direct import PLRank as PLRank
 from firstpage.rankers.explain import Explanation as Explanation
 from firstpage.rankers.explain import explain as explain
 from firstpage.rankers.fit.progress import Step as Step
+from firstpage.rankers.learned_fusion import LearnedFusion as LearnedFusion
 from firstpage.rankers.ranker import Ranker as Ranker
 from firstpage.rankers.registry import load as load
 from firstpage.rankers.registry import ranker as ranker

@@ -105,3 +105,25 @@ def insertions(order):
         rest = [*order[:i], *order[i + 1 :]]
         for j in range(len(order)):
             yield [*rest[:j], x, *rest[j:]]
+
+
+def partial_votes(ballots, weights, n, k=None, c=60):
+    """Return a table of votes that are weighted by rank in lists without some candidates."""
+    table = [[0.0] * n for _ in range(n)]
+    for ballot, weight in zip(ballots, weights, strict=True):
+        complete = len(ballot) == n
+        top = min(k, n) if k is not None else (n + 1) // 2 if complete else n
+        discount = [(c + 1) / (c + 1 + i) for i in range(n)]
+        for i, x in enumerate(ballot[:top]):
+            for y in range(n):
+                j = ballot.index(y) if y in ballot else None
+                if y == x or (j is not None and j < i):
+                    continue
+                if complete:
+                    vote = 1.0
+                elif j is None:
+                    vote = discount[i]
+                else:
+                    vote = max(discount[i] - discount[j], discount[i] / len(ballots))
+                table[x][y] += weight * vote
+    return table

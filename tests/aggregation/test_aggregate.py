@@ -32,7 +32,7 @@ def test_borda_matches_hand_computation() -> None:
     runs = [{"q": {"a": 3, "b": 2, "c": 1}}, {"q": {"b": 3, "a": 2, "c": 1}}, {"q": {"b": 1}}]
     result = fp.aggregation.aggregate(runs, "Borda")
     assert ranked(result.run) == {"q": ["b", "a", "c"]}
-    assert result.run.to_dict() == {"q": {"b": 3.0, "a": 2.0, "c": 1.0}}
+    assert result.run.to_dict() == {"q": {"b": 8.0, "a": 6.5, "c": 3.5}}  # 3, 2, 1 points each
     assert result.run.name == "Borda"
     assert result.cost == pytest.approx(1 / 3)  # a before b in one of three
     assert result.lower_bound == pytest.approx(1 / 3)
@@ -178,9 +178,12 @@ def test_negative_mean_gives_weight_zero() -> None:
 
 
 def test_summary_lists_rankers_weights_and_costs() -> None:
-    result = fp.aggregation.aggregate(RUNS, "rrf(c=10)", qrels=QRELS, depth=10)
+    fused = fp.aggregation.aggregate(RUNS, "rrf(c=10)", qrels=QRELS, depth=10)
+    assert str(fused).startswith("RRF(c=10): 20 queries, 200 candidates of 300 documents")
+    assert "Kemeny" not in str(fused)
+    assert "kemeny" not in fused.to_dict()
+    result = fp.aggregation.aggregate(RUNS, "Copeland", qrels=QRELS, depth=10)
     text = str(result)
-    assert text.startswith("RRF(c=10): 20 queries, 200 candidates of 300 documents")
     assert "weights by NDCG@10 on 20 judged queries" in text
     assert f"r2  {result.weights[2]:.4f}  ({result.measured.means[2]:.4f})" in text
     assert f"Kemeny cost {result.cost:.6g}" in text

@@ -88,8 +88,9 @@ def test_invalid_options_are_refused() -> None:
             fp.aggregation.Ballots.from_scores([[1, 2]], [0, 2], depth=depth)
     with pytest.raises(DataError, match="last or ignore"):
         fp.aggregation.Ballots.from_lists([{"q": ["a"]}], missing="drop")
+    many = fp.aggregation.Ballots.from_scores(np.zeros((1, 10_001)), [0, 10_001])
     with pytest.raises(DataError, match="10001 candidates"):
-        fp.aggregation.Ballots.from_scores(np.zeros((1, 10_001)), [0, 10_001])
+        fp.aggregation.aggregate(many, "BestInsertion")
 
 
 # --- runs

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
+from firstpage.aggregation.fusion import RRF, Borda, Fusion
 from firstpage.aggregation.methods import METHODS, method, method_summaries
 from firstpage.errors import DataError
 from firstpage.kernels.compiler import decorators
@@ -19,9 +20,9 @@ from tests.aggregation.cases import Query, ballots_of, random_query, some_weight
 
 # text -> the order of one query (ballots, weights, n, ignore)
 CASES = {
-    "skr": lambda b, w, n, s: ref.supervised_kemeny(b, w, n, ignore=s),
+    "skr(partial=equal)": lambda b, w, n, s: ref.supervised_kemeny(b, w, n, ignore=s),
     "skr(credit=paper)": lambda b, w, n, s: ref.supervised_kemeny(b, w, n, "paper"),
-    "skr(k_agg=2)": lambda b, w, n, s: ref.supervised_kemeny(b, w, n, k=2, ignore=s),
+    "skr(k_agg=2, partial=equal)": lambda b, w, n, s: ref.supervised_kemeny(b, w, n, k=2, ignore=s),
     "skr(credit=paper, k_agg=3)": lambda b, w, n, s: ref.supervised_kemeny(b, w, n, "paper", 3),
     "Kemeny": lambda b, w, n, s: ref.kemeny(b, w, n, s),
     "Borda": lambda b, w, n, s: ref.borda(b, w, n, s),
@@ -221,7 +222,12 @@ def test_kwik_sort_orders_neighbors_by_majority() -> None:
         assert all(m[x][y] > m[y][x] for x, y in itertools.pairwise(order))
 
 
-@pytest.mark.parametrize("name", METHODS)
+BY_VOTES = [
+    name for name, cls in METHODS.items() if not issubclass(cls, Fusion) or cls in (Borda, RRF)
+]  # `test_fusion` has the other ones, most of which need scores
+
+
+@pytest.mark.parametrize("name", BY_VOTES)
 class TestEveryMethod:
     def test_one_ranker_decides_alone(self, name: str) -> None:
         rng = np.random.default_rng(2)
@@ -296,3 +302,42 @@ def test_method_text_round_trips() -> None:
 def test_invalid_methods_are_refused(text: str, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         method(text)
+
+
+# --- Supervised Kemeny on partial lists
+
+
+def test_complete_lists_vote_as_in_the_paper() -> None:
+    rng = np.random.default_rng(5)
+    queries = [random_query(rng, 4, n) for n in (1, 2, 7, 12, 12)]
+    ballots = ballots_of(queries)
+    for weights in (None, [0.4, 0.3, 0.2, 0.1]):
+        order = method("skr").order(ballots, weights)
+        assert (order == method("skr(partial=equal)").order(ballots, weights)).all()
+        expected = [ref.supervised_kemeny(q.lists, weights or [0.25] * 4, q.n) for q in queries]
+        assert split(ballots, order) == expected
+
+
+@pytest.mark.parametrize("k_agg", [None, 3])
+def test_partial_lists_vote_by_rank(k_agg: int | None) -> None:
+    rng = np.random.default_rng(6)
+    queries = [random_query(rng, 3, n, partial=True) for n in (1, 4, 8, 9, 9, 9)]
+    queries[2].lists[0] = rng.permutation(8).tolist()  # one complete list among partial ones
+    ballots, weights = ballots_of(queries), [0.5, 0.3, 0.2]
+    order = method("skr", k_agg=k_agg, c=5).order(ballots, weights)
+    expected = [
+        ref.majority_sort(list(range(q.n)), ref.partial_votes(q.lists, weights, q.n, k_agg, 5))
+        for q in queries
+    ]
+    assert split(ballots, order) == expected
+    for options in ({"credit": "paper"}, {}):
+        ignoring = ballots_of(queries, "ignore" if not options else "last")
+        equal = method("skr", partial="equal", **options).order(ignoring)
+        assert (method("skr", **options).order(ignoring) == equal).all()
+
+
+def test_being_listed_outweighs_small_differences_of_rank() -> None:
+    lists = [["x", "y"], ["y", "x"], ["y"], ["y"], ["x", "z", "y"], ["x", "y"], ["x", "y"]]
+    ballots = fp.aggregation.Ballots.from_lists([{"q": ballot} for ballot in lists])
+    assert fp.aggregation.aggregate(ballots, "skr(partial=equal)").run.docids[0] == "x"
+    assert list(fp.aggregation.aggregate(ballots, "skr").run.docids) == ["y", "x", "z"]

@@ -150,9 +150,62 @@ def test_credit_and_missing_reach_the_method(run, files) -> None:
     assert order("o.run") == {q: list(docs) for q, docs in expected.items()}
 
 
+def test_scores_are_normalized_and_fused(run, files) -> None:
+    runs = [fp.read_run(r) for r in RUNS]
+    code, _, err = run("aggregate", *RUNS, "--method", "CombMNZ", "--normalize", "z", "-o", "o.run")
+    assert code == 0
+    assert "CombMNZ(normalize=z): 12 queries" in err
+    assert "Kemeny" not in err
+    fused = fp.read_run("o.run").to_dict()
+    expected = fp.aggregation.aggregate(runs, "CombMNZ", normalize="z").run.to_dict()
+    assert fused.keys() == expected.keys()
+    for query, scores in expected.items():
+        assert fused[query] == pytest.approx(scores)
+
+
+def test_parameters_and_weights_are_tuned(run, files) -> None:
+    arguments = ("--method", "rrf", "--tune", "all", "--qrels", "vali.qrels", "-m", "NDCG@3")
+    code, _, err = run("aggregate", *RUNS, *arguments, "-o", "o.run")
+    assert code == 0
+    runs = [fp.read_run(r) for r in RUNS]
+    qrels = fp.read_qrels("vali.qrels")
+    tuned = fp.aggregation.tune_method(runs, qrels, "rrf", what="all", measure="NDCG@3")
+    assert "NDCG@3 on 5 queries, each held out of the choice" in err
+    expected = fp.aggregation.aggregate(runs, tuned.method, weights=tuned.weights).run.to_dict()
+    assert order("o.run") == {q: list(docs) for q, docs in expected.items()}
+
+
+def test_learned_fusion_is_trained_saved_and_applied(run, files) -> None:
+    arguments = ("--method", "learned(folds=3)", "--qrels", "data.qrels", "--save-model", "f.json")
+    code, _, err = run("aggregate", *RUNS, *arguments, "-o", "o.run")
+    assert (code, len(err.splitlines())) == (0, 2)
+    assert "learned fusion of 3 systems: ListNet()" in err
+    assert "NDCG@10 on 12 queries, each held out of the choice" in err
+    expected = fp.LearnedFusion(folds=3).fit_fuse(
+        [fp.read_run(r) for r in RUNS], fp.read_qrels("data.qrels")
+    )
+    assert order("o.run") == {q: list(docs) for q, docs in expected.to_dict().items()}
+    test = ("2.test.run", "0.test.run", "1.test.run")  # the same tags in other files
+    code, out, err = run("aggregate", *test, "--model", "f.json", "--json", "-o", "p.run")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["systems"] == ["r0", "r1", "r2"]
+    assert set(order("p.run")) == set(DATA[5:].queries)
+    code, out, err = run("aggregate", *test[:2], "--model", "f.json")
+    assert (code, out) == (1, "")
+    assert "the fusion of r0, r1, r2 has no run of r1; systems are matched by the names" in err
+    assert len(err.splitlines()) == 1
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [
+        (["0.run", "1.run", "--method", "rrf", "--normalize", "z"], "RRF does not use scores"),
+        (["0.run", "1.run", "--method", "CombSUM(normalize=zz)"], "no normalization 'zz'"),
+        (
+            ["0.run", "1.run", "--method", "learned(trees=3)", "--qrels", "data.qrels"],
+            "learned has no parameter 'trees'",
+        ),
+        (["0.run", "1.run", "--model", "data.qrels"], "data.qrels"),
         (["0.run", "none.run"], "none.run"),
         (["0.run", "data.qrels"], "data.qrels:1:"),
         (["0.run", "bad.run"], "bad.run:2:10: the score must be a number; got 'high'"),
@@ -180,6 +233,11 @@ def test_input_errors_are_one_line_and_exit_code_1(run, files, args, message) ->
     ("args", "message"),
     [
         ([], "give runs, or --data"),
+        (["0.run", "1.run", "--tune", "all"], "--tune requires runs, --qrels"),
+        (["0.run", "1.run", "--method", "learned"], "requires --qrels, to train on, or a --model"),
+        (["--method", "learned", "--qrels", "data.qrels"], "learned fusion requires runs"),
+        (["0.run", "--method", "learned", "--depth", "5"], "--depth requires another method"),
+        (["0.run", "--save-model", "f.json"], "--save-model requires --method learned"),
         (["0.run", "--data", "data.txt", "--scores", "0.scores"], "give runs, or --data"),
         (["--data", "data.txt"], "give runs, or --data"),
         (["0.run", "--scores", "0.scores"], "give runs, or --data"),

@@ -6,14 +6,17 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from firstpage.aggregation.ballots import Ballots, BaseOrder, Missing
+from firstpage.aggregation.ballots import Ballots, Missing
 from firstpage.aggregation.costs import CostReport, kemeny_cost, lower_bound
-from firstpage.aggregation.methods import Method
+from firstpage.aggregation.fusion import Fusion, rounded
+from firstpage.aggregation.merge import BaseOrder
+from firstpage.aggregation.method import Method
 from firstpage.aggregation.methods import method as parse_method
+from firstpage.aggregation.methods import with_normalization
 from firstpage.aggregation.weights import MeasuredWeights, normalize_weights, supervised_weights
 from firstpage.data.formats.trec import Run
 from firstpage.data.joins import match_queries
@@ -22,6 +25,8 @@ from firstpage.measures.registry import MeasureLike
 from firstpage.table import Table
 from firstpage.tabular import Tabular
 from firstpage.types import Floats, Ints
+
+DEFAULT_DEPTH = 100  # of methods that compare documents in pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +48,8 @@ class Aggregation(Tabular):
         The candidates of each query from best to worst, by their numbers in base order.
     measured : MeasuredWeights, optional
         How the weights were measured.
+    points : ndarray of shape (n_candidates,), optional
+        The fused score of each candidate, in base order; None for methods that only order.
     name : str, default "firstpage"
         The name of the run.
 
@@ -51,8 +58,8 @@ class Aggregation(Tabular):
     run : Run
         The ranking as a run; the ballots need document ids.
     scores : ndarray of shape (n_docs,)
-        A score per document, in the order of its rows: n for the best of n documents, 1 for the
-        last.
+        A score per document, in the order of its rows: the fused score, if the method computes one
+        and every document is a candidate; else n for the best of n documents, 1 for the last.
     documents : ndarray of shape (n_docs,)
         The rows of the documents of each query, best first.
     report : CostReport
@@ -66,7 +73,7 @@ class Aggregation(Tabular):
     >>> runs = [{"q": {"a": 2, "b": 1}}, {"q": {"a": 3, "b": 1}}]
     >>> result = fp.aggregation.aggregate(runs, "Borda")
     >>> result.run.to_dict()
-    {'q': {'a': 2.0, 'b': 1.0}}
+    {'q': {'a': 4.0, 'b': 2.0}}
     >>> result.cost
     0.0
     """
@@ -77,29 +84,39 @@ class Aggregation(Tabular):
     order: Ints
     measured: MeasuredWeights | None = None
     name: str = field(default="firstpage")
+    points: Floats | None = None
 
     @cached_property
     def documents(self) -> Ints:
         """The rows of the documents, best first: candidates, then the others in base order."""
         ballots = self.ballots
+        if len(self.order) == len(ballots.documents):
+            return ballots.documents[self._candidates]
         position = np.arange(len(ballots.documents)) - np.repeat(
             ballots.ends[:-1], np.diff(ballots.ends)
         )
         head = position < np.repeat(ballots.lengths, np.diff(ballots.ends))
         rows = ballots.documents.copy()
-        rows[head] = rows[head][np.repeat(ballots.offsets[:-1], ballots.lengths) + self.order]
+        rows[head] = rows[head][self._candidates]
         return rows
 
     @cached_property
+    def _candidates(self) -> Ints:
+        """The columns of the candidates, best first."""
+        return np.repeat(self.ballots.offsets[:-1], self.ballots.lengths) + self.order
+
+    @cached_property
     def _descending_scores(self) -> Floats:
-        """n, n - 1, .. 1 in every query."""
+        """The scores of the documents, best first: fused scores, or n, n - 1, .. 1."""
+        if self.points is not None and len(self.points) == len(self.ballots.documents):
+            return rounded(self.points[self._candidates])
         return np.repeat(self.ballots.ends[1:], np.diff(self.ballots.ends)) - np.arange(
             len(self.ballots.documents), dtype=np.float64
         )
 
     @cached_property
     def scores(self) -> Floats:
-        """A score per document, in the order of its rows: n for the best of n, 1 for the last."""
+        """A score per document, in the order of its rows."""
         scores = np.empty(len(self.documents))
         scores[self.documents] = self._descending_scores
         return scores
@@ -136,7 +153,8 @@ class Aggregation(Tabular):
         Returns
         -------
         dict
-            The method, the rankers and their weights, counts and Kemeny costs.
+            The method, the rankers and their weights, counts, and Kemeny costs if the method only
+            orders.
         """
         ballots = self.ballots
         summary: dict[str, Any] = {
@@ -148,8 +166,9 @@ class Aggregation(Tabular):
             "queries": len(ballots),
             "documents": len(ballots.documents),
             "candidates": int(ballots.offsets[-1]),
-            "kemeny": self.report.to_dict(),
         }
+        if self.points is None:  # other methods do not aim at a low Kemeny cost
+            summary["kemeny"] = self.report.to_dict()
         if self.measured is not None:
             summary["measure"] = self.measured.measure
             summary["measured_queries"] = self.measured.queries
@@ -171,7 +190,7 @@ class Aggregation(Tabular):
         for a, (name, weight) in enumerate(zip(ballots.names, self.weights, strict=True)):
             mean = f"  ({self.measured.means[a]:.4f})" if self.measured is not None else ""
             lines.append(f"{name:<{width}}  {weight:.4f}{mean}")
-        return "\n".join([*lines, str(self.report)])
+        return "\n".join(lines if self.points is not None else [*lines, str(self.report)])
 
     __repr__ = __str__
 
@@ -195,18 +214,20 @@ class Aggregation(Tabular):
             for name, weight in zip(self.ballots.names, self.weights, strict=True)
         ]
         title = f"{self.method}: {len(self.ballots)} queries"
-        return Table(["ranker", "weight"], rows, title, note=str(self.report))
+        note = "" if self.points is not None else str(self.report)
+        return Table(["ranker", "weight"], rows, title, note=note)
 
 
 def aggregate(
     rankings: Any,
     method: str | Method = "skr",
     *,
-    weights: str | Sequence[float] | MeasuredWeights | None = None,
+    weights: str | Sequence[float] | Floats | MeasuredWeights | None = None,
     qrels: Any = None,
     measure: MeasureLike = "NDCG@10",
     valid: Sequence[Any] | None = None,
-    depth: int | None = 100,
+    normalize: str | None = None,
+    depth: int | Literal["auto"] | None = "auto",
     same_depth: bool = False,
     base: BaseOrder = None,
     missing: Missing = "last",
@@ -220,7 +241,7 @@ def aggregate(
         A run (or {query: {document: score}}) per ranker; or ballots, of which all candidates take
         part, so that `depth`, `same_depth`, `base` and `missing` are not used.
     method : str or Method, default "skr"
-        The method: "skr" (supervised Kemeny ranking), "Borda", "RRF", "Copeland",
+        The method: "skr" (supervised Kemeny ranking), "Borda", "RRF", "CombMNZ", "Copeland",
         "ExactKemeny(limit=18)", ..
     weights : "auto", sequence of float, or MeasuredWeights, optional
         A weight per ranker; "auto" measures them by `measure` on `qrels`, the default if these are
@@ -232,9 +253,13 @@ def aggregate(
         The measure of the weights.
     valid : sequence of Run or dict, optional
         Runs over the judged queries, one per ranker, to measure the weights.
-    depth : int or None, default 100
+    normalize : str, optional
+        The normalization of scores, for methods that combine them: "min-max" (their default),
+        "max", "sum", "z", "rank", "borda" or "none".
+    depth : int, None or "auto", default "auto"
         How many documents of each query, in base order, are candidates; the others keep their
-        order below them.  None for all.
+        order below them.  None for all.  "auto" is 100 for methods that compare documents in pairs,
+        and all for those that compute a score per document.
     same_depth : bool, default False
         Use one depth for all queries: at most the length of the shortest query.
     base : Run, int or "round-robin", optional
@@ -272,21 +297,37 @@ def aggregate(
     ['b', 'a', 'c']
     """
     parsed = parse_method(method)
+    if normalize is not None:
+        parsed = with_normalization(parsed, normalize)
+    if depth == "auto":
+        depth = default_depth(parsed)
     if isinstance(rankings, Ballots):
         ballots, runs = rankings, None
     else:
-        runs = _as_runs(rankings)
+        runs = as_runs(rankings)
         base = Run.from_dict(base) if isinstance(base, Mapping) else base
         ballots = Ballots.from_runs(
             runs, base=base, depth=depth, same_depth=same_depth, missing=missing
         )
         _warn_about_missing_queries(runs, ballots)
     normalized, measured = _weights(weights, runs, valid, qrels, measure, ballots.n_rankers)
-    order = parsed.order(ballots, normalized)
-    return Aggregation(ballots, parsed, normalized, order, measured, name or type(parsed).__name__)
+    name = name or type(parsed).__name__
+    if not isinstance(parsed, Fusion):
+        order = parsed.order(ballots, normalized)
+        return Aggregation(ballots, parsed, normalized, order, measured, name)
+    factors = normalized if isinstance(weights, (str, MeasuredWeights)) or measured else weights
+    points = parsed.points(ballots, factors)
+    order = parsed.order_of_points(points, ballots)
+    return Aggregation(ballots, parsed, normalized, order, measured, name, points)
 
 
-def _as_runs(rankings: Any) -> list[Run]:
+def default_depth(method: Method) -> int | None:
+    """Return the depth of a method: 100 if it compares documents in pairs, else None for all."""
+    return None if isinstance(method, Fusion) else DEFAULT_DEPTH
+
+
+def as_runs(rankings: Any) -> list[Run]:
+    """Return a list of runs; mappings become runs."""
     if isinstance(rankings, (Mapping, Run, str)) or not hasattr(rankings, "__iter__"):
         raise DataError("rankings must be a list of runs, or Ballots; got a single object.")
     return [Run.from_dict(r) if isinstance(r, Mapping) else r for r in rankings]
@@ -295,6 +336,8 @@ def _as_runs(rankings: Any) -> list[Run]:
 def _warn_about_missing_queries(runs: Sequence[Run], ballots: Ballots) -> None:
     """Warn, once per run, about queries that others have and it does not."""
     for run, name in zip(runs, ballots.names, strict=True):
+        if len(run) == len(ballots):  # the queries of the ballots are those of any run
+            continue
         absent = np.flatnonzero(match_queries(ballots.queries, run.queries) < 0)
         if len(absent):
             shown = ", ".join(ballots.queries[int(q)] for q in absent[:5])
@@ -308,7 +351,7 @@ def _warn_about_missing_queries(runs: Sequence[Run], ballots: Ballots) -> None:
 
 
 def _weights(
-    weights: str | Sequence[float] | MeasuredWeights | None,
+    weights: str | Sequence[float] | Floats | MeasuredWeights | None,
     runs: Sequence[Run] | None,
     valid: Sequence[Any] | None,
     qrels: Any,

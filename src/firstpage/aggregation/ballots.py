@@ -3,132 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from firstpage.data.formats.trec import Column, Run
+from firstpage.aggregation.merge import BaseOrder, merge_runs
+from firstpage.data.formats.trec import Run
 from firstpage.data.groups import check_offsets, offsets_from_lengths, sort_groups
 from firstpage.data.ids import Ids
-from firstpage.data.joins import join_documents, match_queries
 from firstpage.errors import DataError
 from firstpage.kernels.voting.votes import ABSENT
 from firstpage.types import Array, Floats, Ints
 
-BaseOrder: TypeAlias = Run | int | Literal["round-robin"] | None
-AFTER_BASE_RUN = float(1 << 40)  # beyond all positions of a base run
-
-
-@dataclass(frozen=True, eq=False)
-class MergedRuns:
-    """The documents of several runs, grouped by query.
-
-    Attributes
-    ----------
-    queries, offsets, docids
-        The queries and their documents.
-    key : ndarray of shape (n_docs,)
-        A key that increases along the base order.
-    ties : list of ndarray of shape (n_docs,)
-        For each run, the first position of the documents of equal score, or ABSENT.
-    """
-
-    queries: Ids
-    offsets: Ints
-    docids: Ids
-    key: Floats
-    ties: list[Ints]
-
-
-def merge_runs(runs: Sequence[Run], base: BaseOrder) -> MergedRuns:
-    """Join runs by query and document; queries and documents in order of appearance."""
-    if not runs or not all(isinstance(run, Column) for run in runs):
-        raise DataError("give at least one run (a Run, as read_run returns it) to aggregate.")
-    base_index, extra = _base_run(runs, base)
-    columns = [*extra, *runs]
-    sequence = sorted(range(len(columns)), key=lambda a: a != base_index)  # the base run first
-    union, union_rows = _union([columns[a] for a in sequence])
-    rows = [union_rows[sequence.index(a)] for a in range(len(columns))]
-    size, first_voter = len(union.docids), len(extra)
-    ranks = [_ranks(column) for column in columns]
-    positions = [_scatter(p, r, size) for (p, _), r in zip(ranks, rows, strict=True)]
-    ties = [_scatter(tie, r, size) for (_, tie), r in zip(ranks, rows, strict=True)]
-    round_robin = np.min([p * len(runs) + a for a, p in enumerate(positions[first_voter:])], axis=0)
-    key = round_robin.astype(np.float64) + AFTER_BASE_RUN
-    if base_index is not None:
-        listed = positions[base_index] != ABSENT
-        key[listed] = positions[base_index][listed]
-    return MergedRuns(union.queries, union.offsets, union.docids, key, ties[first_voter:])
-
-
-def _base_run(runs: Sequence[Run], base: BaseOrder) -> tuple[int | None, list[Run]]:
-    """Return the index of the base run, and a base run that does not vote and precedes the runs."""
-    if isinstance(base, Column):
-        return 0, [base]
-    if isinstance(base, str):
-        if base != "round-robin":
-            raise DataError(f"base must be a run, its index or 'round-robin'; got {base!r}.")
-        return None, []
-    index = 0 if base is None else base
-    if not isinstance(index, (int, np.integer)) or not 0 <= index < len(runs):
-        raise DataError(
-            f"base must be a run, an index from 0 to {len(runs) - 1} or 'round-robin'; got "
-            f"{base!r}."
-        )
-    return int(index), []
-
-
-def _union(columns: Sequence[Column]) -> tuple[Column, list[Ints]]:
-    """Return all documents once, grouped by query, and the rows of each column's documents."""
-    union = Column(Ids.from_values([]), np.zeros(1, np.int64), Ids.from_values([]), np.zeros(0))
-    owner = np.zeros(0, np.int64)  # the query of each row
-    rows: list[Ints] = []
-    for column in columns:
-        partner = match_queries(column.queries, union.queries)
-        column_rows = join_documents(column, union, partner)
-        new_query = partner < 0
-        partner[new_query] = len(union) + np.arange(int(new_query.sum()))
-        new = np.flatnonzero(column_rows < 0)
-        column_rows[new] = len(owner) + np.arange(len(new))
-        owner = np.concatenate([owner, np.repeat(partner, np.diff(column.offsets))[new]])
-        order = np.argsort(owner, kind="stable")
-        moved = np.empty(len(order), np.int64)
-        moved[order] = np.arange(len(order))
-        rows = [moved[r] for r in [*rows, column_rows]]
-        owner = owner[order]
-        new_queries = column.queries[np.flatnonzero(new_query)].compact()
-        queries = Ids.concatenate(union.queries, new_queries)
-        docids = Ids.concatenate(union.docids, column.docids[new].compact())[order]
-        counts = np.bincount(owner, minlength=len(queries))
-        offsets = offsets_from_lengths(counts)
-        union = Column(queries, offsets, docids, np.zeros(len(owner)))
-    return union, rows
-
-
-def _ranks(run: Column) -> tuple[Ints, Ints]:
-    """Return each document's position, ties in file order; and the first position of its tie."""
-    order, keys = sort_groups(run.values, run.offsets)
-    lo = np.repeat(run.offsets[:-1], np.diff(run.offsets))
-    index = np.arange(len(order))
-    new = np.ones(len(order), bool)
-    new[1:] = (keys[1:] != keys[:-1]) | (lo[1:] != lo[:-1])
-    first = np.maximum.accumulate(np.where(new, index, 0))
-    position, tie = np.empty_like(index), np.empty_like(index)
-    position[order], tie[order] = index - lo, first - lo
-    return position, tie
-
-
-def _scatter(values: Ints, rows: Ints, size: int) -> Ints:
-    """Return an array with the values at these rows, and ABSENT elsewhere."""
-    out = np.full(size, ABSENT, np.int64)
-    out[rows] = values
-    return out
-
-
 Missing = Literal["last", "ignore"]
-MAX_CANDIDATES = 10_000  # per query; a table of all their pairs takes 800 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +48,9 @@ class Ballots:
     missing : {"last", "ignore"}, default "last"
         "last": a ranker puts the documents it lists before those it does not; "ignore": it does not
         vote on these.  It never orders two documents that it does not list.
+    scores : ndarray of shape (n_rankers, n_candidates), optional
+        The rankers' scores, NaN for documents that a ranker does not list; None if only ranks are
+        known.
 
     Attributes
     ----------
@@ -174,7 +66,7 @@ class Ballots:
     Raises
     ------
     DataError
-        If shapes do not agree, or a query has more than 10000 candidates.
+        If shapes do not agree.
 
     Examples
     --------
@@ -194,19 +86,22 @@ class Ballots:
     docids: Ids | None = None
     names: tuple[str, ...] = ()
     missing: Missing = "last"
+    scores: Floats | None = None
 
     def __post_init__(self) -> None:
         if self.missing not in get_args(Missing):
             raise DataError(f"missing must be last or ignore; got {self.missing!r}.")
-        longest = int(np.diff(self.offsets).max(initial=0))
-        if longest > MAX_CANDIDATES:
-            raise DataError(
-                f"a query has {longest} candidates, and the limit is {MAX_CANDIDATES}; set a depth."
-            )
         check_offsets(self.offsets, self.queries, self.positions.shape[1], "ballots")
         check_offsets(self.ends, self.queries, len(self.documents), "ballots")
-        for name in ("positions", "offsets", "documents", "ends"):
-            view = getattr(self, name).view()  # the caller's arrays stay writable
+        if self.scores is not None and self.scores.shape != self.positions.shape:
+            raise DataError(
+                f"ballots: scores of the shape {self.scores.shape} for positions of the shape "
+                f"{self.positions.shape}."
+            )
+        for name in ("positions", "offsets", "documents", "ends", "scores"):
+            if (array := getattr(self, name)) is None:
+                continue
+            view = array.view()  # the caller's arrays stay writable
             view.setflags(write=False)
             object.__setattr__(self, name, view)
 
@@ -284,6 +179,7 @@ class Ballots:
         return cls(
             positions.reshape(len(table), -1), heads, documents, ends, query_ids, ids,
             tuple(names) or tuple(f"ranker {a}" for a in range(1, len(table) + 1)),
+            scores=table.take(rows, axis=1),
         )  # fmt: skip
 
     @classmethod
@@ -327,17 +223,13 @@ class Ballots:
             If there is no run, a document occurs twice in a query, or an option is invalid.
         """
         merged = merge_runs(runs, base)
-        documents, _ = sort_groups(-merged.key, merged.offsets)
-        heads, rows = truncate(merged.offsets, documents, depth, same_depth)
-        positions = np.empty((len(runs), len(rows)), np.int64)
-        for a, ties in enumerate(merged.ties):
-            key = ties[rows]
-            positions[a] = _positions(-key.astype(np.float64), heads)
-            positions[a][key == ABSENT] = ABSENT
+        documents = np.arange(len(merged.docids))
+        heads, _ = truncate(merged.offsets, documents, depth, same_depth)
+        positions, scores = merged.tables(heads)
         names = tuple(run.name or f"ranker {a}" for a, run in enumerate(runs, 1))
         return cls(
             positions, heads, documents, merged.offsets, merged.queries, merged.docids, names,
-            missing,
+            missing, scores,
         )  # fmt: skip
 
     @classmethod
@@ -380,7 +272,7 @@ class Ballots:
         for a, (run, table) in enumerate(zip(runs, lists, strict=True), 1):
             if len(run.docids) < sum(map(len, table.values())):
                 raise DataError(f"list {a}: a document occurs twice in a query.")
-        return cls.from_runs(runs, **options)
+        return replace(cls.from_runs(runs, **options), scores=None)
 
     # --- properties
 

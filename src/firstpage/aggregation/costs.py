@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.aggregation.ballots import Ballots
-from firstpage.aggregation.methods import bit_rows, pair_table
+from firstpage.aggregation.method import bit_rows, pair_table
 from firstpage.aggregation.weights import normalize_weights
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError

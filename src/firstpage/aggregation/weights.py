@@ -125,7 +125,7 @@ def supervised_weights(
     if not isinstance(truth, Dataset):
         systems = [Run.from_dict(s) if isinstance(s, Mapping) else s for s in systems]
         qrels = Qrels.from_dict(truth) if isinstance(truth, Mapping) else truth
-        truth = _judgments_of_runs(systems, qrels)
+        truth = judgments_of_runs(systems, qrels)
         systems = [
             s.select_queries(np.flatnonzero(match_queries(s.queries, truth.queries) >= 0))
             for s in systems
@@ -139,9 +139,9 @@ def supervised_weights(
     )
 
 
-def _judgments_of_runs(runs: Sequence[Any], qrels: Any) -> Column:
+def judgments_of_runs(runs: Sequence[Any], qrels: Any) -> Qrels:
     """Return the judgments of the queries that at least one run has."""
-    if not isinstance(qrels, Column) or not all(isinstance(run, Column) for run in runs):
+    if not isinstance(qrels, Qrels) or not all(isinstance(run, Column) for run in runs):
         raise DataError(
             "weights are measured on runs with judgments (Qrels), or on scores with a Dataset."
         )

@@ -19,13 +19,18 @@ if TYPE_CHECKING:
     from firstpage.data.dataset import Dataset
 
 REPEATED_FILE: dict[str, Any] = {"type": options.FILE, "multiple": True}
-DEPTH_OPTIONS = ("depth", "same_depth")
 
 
 @documented_command(
     "aggregate",
     "firstpage aggregate ours.run bm25.run --qrels test.qrels -o joined.run",
     "firstpage aggregate ours.run bm25.run --method 'rrf(c=60)' -o fused.run",
+    "firstpage aggregate ours.run bm25.run --method CombMNZ --normalize z -o fused.run",
+    "firstpage aggregate ours.run bm25.run --method rrf --tune all --qrels train.qrels \\\n"
+    "  -o fused.run",
+    "firstpage aggregate ours.run bm25.run --method learned --qrels train.qrels \\\n"
+    "  --save-model fusion.json -o fused.run",
+    "firstpage aggregate ours.run bm25.run --model fusion.json -o fused.run",
     "firstpage aggregate --data test.txt --scores ours.scores \\\n"
     "  --scores theirs.scores -o joined.scores",
 )
@@ -34,9 +39,23 @@ DEPTH_OPTIONS = ("depth", "same_depth")
 @click.option("--scores", **REPEATED_FILE, help="Scores of --data; repeat the option.")
 @click.option(
     "--method", default="skr", show_default=True, metavar="NAME",
-    help="skr (Supervised Kemeny), Kemeny, Borda, RRF, Copeland, KwikSort, LocalKemeny, "
-    "BestInsertion or ExactKemeny; with parameters as in 'rrf(c=20)'.",
+    help="By votes: skr (Supervised Kemeny), Kemeny (Condorcet), Copeland, KwikSort, LocalKemeny, "
+    "BestInsertion, ExactKemeny. By rank: Borda, RRF, RBC, ISR, LogISR, LogNISR. By score: "
+    "CombSUM, CombMNZ, CombANZ, CombMAX, CombMIN, CombMED. By a ranker trained on --qrels: "
+    "learned. Parameters as in 'rrf(c=20)' or 'learned(ranker=LambdaMART)'.",
 )  # fmt: skip
+@click.option(
+    "--normalize", metavar="NAME", show_default="min-max",
+    help="With methods by score: min-max, max, sum, z, rank, borda or none.",
+)  # fmt: skip
+@click.option(
+    "--tune", type=click.Choice(["parameters", "weights", "all"]),
+    help="Choose the method's parameters, weights or both by cross-validation on --qrels.",
+)  # fmt: skip
+@click.option("--model", type=options.FILE, help="Fuse by this model; runs are matched by tag.")
+@click.option(
+    "--save-model", type=outputs.OutputFile("json"), help="With learned: write the model to a file."
+)
 @click.option(
     "--credit", type=click.Choice(["extended", "paper"]), show_default="extended",
     help="With skr: a document in the top of a ranking beats all below it (extended), or only "
@@ -60,7 +79,7 @@ DEPTH_OPTIONS = ("depth", "same_depth")
     help="Measure by which weights are learned.",
 )  # fmt: skip
 @options.integer(
-    "--depth", default=100,
+    "--depth", show_default="100 with methods by votes, else all",
     help="Documents per query to aggregate; the others follow below in the base order.",
 )  # fmt: skip
 @click.option("--same-depth", is_flag=True, help="Aggregate no query deeper than the shortest one.")
@@ -85,7 +104,13 @@ def command(
     The rankings are RUNS in TREC format, or --data with several --scores.  The result is a run,
     or with --data one score per line; a summary goes to standard error.  With --json the summary
     goes to standard output, and the result to -o only.
+
+    With --method learned, judged queries are ranked by models that were trained without them.
     """
+    if settings["model"] is not None or _is_learned(settings["method"]):
+        _learned_fusion(runs, output, as_json, data, settings)
+        return
+    options.only_with("--method learned", False, "save_model")
     settings["method"] = _method(settings["method"], settings.pop("credit"))
     options.only_with("runs", data is None, "missing", "tag")
     options.only_with("judgments, by which weights are learned",
@@ -127,6 +152,10 @@ def _check_usage(runs: tuple[Path, ...], data: Path | None, settings: dict[str, 
         if settings[name]:
             other = "--data" if data is None else "runs"
             raise click.UsageError(f"--{name.replace('_', '-')} requires {other}.")
+    if settings["tune"] is not None and (settings["qrels"] is None or settings["weights"] or valid):
+        raise click.UsageError(
+            "--tune requires runs, --qrels, and neither weights nor --valid-run."
+        )
     auto = settings["weights"] in (None, "auto")
     if auto and judgments is None and (settings["weights"] == "auto" or valid):
         missing = "--qrels" if data is None else "--valid and --valid-scores"
@@ -161,19 +190,44 @@ def _aggregate_runs(files: Sequence[Path], settings: dict[str, Any]) -> Aggregat
     runs = [replace(read_run(file), name=file.name) for file in files]
     if base not in (None, "round-robin"):
         base = files.index(Path(base)) if Path(base) in files else read_run(base)
+    judgments = shared.read_qrels_option(qrels)
+    if settings["tune"] is not None:
+        _tune(runs, judgments, base, settings)
+        judgments = None  # the weights are chosen
     return aggregate(
         runs,
-        qrels=shared.read_qrels_option(qrels),
+        qrels=judgments,
         valid=[read_run(file) for file in settings["valid_run"]] or None,
         base=base,
         name=settings["tag"] or "",
+        depth="auto" if settings["depth"] is None else settings["depth"],
         **{key: settings[key] for key in ("method", "weights", "measure", "missing")},
-        **{key: settings[key] for key in DEPTH_OPTIONS},
+        **{key: settings[key] for key in ("normalize", "same_depth")},
     )
 
 
+def _tune(runs: list[Any], judgments: Any, base: Any, settings: dict[str, Any]) -> None:
+    """Set the method and its weights to those that are best on the judgments; report the gain."""
+    from firstpage.aggregation.methods import with_normalization
+    from firstpage.aggregation.tuning import tune_method
+
+    if settings["normalize"] is not None:
+        settings["method"] = with_normalization(settings["method"], settings["normalize"])
+    tuned = tune_method(
+        runs,
+        judgments,
+        settings["method"],
+        what=settings["tune"],
+        measure=settings["measure"],
+        base=base,
+        missing=settings["missing"],
+    )
+    print(tuned, file=sys.stderr)
+    settings.update(method=tuned.method, weights=tuned.weights, normalize=None)
+
+
 def _aggregate_scores(data: Dataset, settings: dict[str, Any]) -> Aggregation:
-    from firstpage.aggregation.aggregation import aggregate
+    from firstpage.aggregation.aggregation import aggregate, default_depth
     from firstpage.aggregation.ballots import Ballots
     from firstpage.aggregation.weights import supervised_weights
 
@@ -185,13 +239,75 @@ def _aggregate_scores(data: Dataset, settings: dict[str, Any]) -> Aggregation:
         shared.read_scores_of(data, base),
         queries=data.queries,
         names=[file.name for file in files],
-        **{key: settings[key] for key in DEPTH_OPTIONS},
+        depth=settings["depth"] or default_depth(settings["method"]),
+        same_depth=settings["same_depth"],
     )
     if settings["valid"] is not None:
         valid = shared.read_data(settings["valid"])
         systems = [shared.read_scores_of(valid, file) for file in settings["valid_scores"]]
         weights = supervised_weights(systems, valid, settings["measure"])
-    return aggregate(ballots, settings["method"], weights=weights, name=settings["tag"] or "")
+    return aggregate(
+        ballots,
+        settings["method"],
+        weights=weights,
+        normalize=settings["normalize"],
+        name=settings["tag"] or "",
+    )
+
+
+# --- learned fusion
+
+OF_OTHER_METHODS = (
+    "weights", "valid_run", "valid", "valid_scores", "normalize", "tune", "credit", "depth",
+    "same_depth", "base", "missing", "scores", "data",
+)  # fmt: skip
+
+
+def _is_learned(text: str) -> bool:
+    from firstpage.registry import canonical_name, parse_call
+
+    return canonical_name(parse_call(text)[0]) == "learned"
+
+
+def _learned_fusion(
+    files: Sequence[Path], output: Path | None, as_json: bool, data: Path | None,
+    settings: dict[str, Any],
+) -> None:  # fmt: skip
+    """Fuse runs by a model, or train one on judgments; write the run and report."""
+    from firstpage.data.formats.trec import read_run
+    from firstpage.data.formats.trec_writer import write_run
+
+    options.only_with("another method than learned", False, *OF_OTHER_METHODS)
+    options.only_with("no --model", settings["model"] is None, "method", "qrels", "save_model")
+    options.only_with("--qrels, to train on", settings["qrels"] is not None, "measure")
+    if not files:
+        raise click.UsageError("learned fusion requires runs.")
+    outputs.check_suffix(output, ("run",), "-o")
+    runs = [read_run(file) for file in files]
+    fusion, fused = _fused(runs, settings)
+    if output is not None or not as_json:
+        write_run(fused, output or Path("-"))
+    if as_json:
+        print(json.dumps(fusion.to_dict(), indent=2))
+    else:
+        print(fusion, file=sys.stderr)
+
+
+def _fused(runs: list[Any], settings: dict[str, Any]) -> tuple[Any, Any]:
+    """Return the fusion and its run."""
+    from firstpage.rankers.learned_fusion import LearnedFusion, parse_fusion
+
+    tag = settings["tag"] or "learned"
+    if settings["model"] is not None:
+        fusion = LearnedFusion.load(settings["model"])
+        return fusion, fusion.fuse(runs, tag)
+    if settings["qrels"] is None:
+        raise click.UsageError("--method learned requires --qrels, to train on, or a --model.")
+    fusion = parse_fusion(settings["method"], measure=settings["measure"])
+    fused = fusion.fit_fuse(runs, shared.read_qrels_option(settings["qrels"]), tag)
+    if settings["save_model"] is not None:
+        fusion.save(settings["save_model"])
+    return fusion, fused
 
 
 def _write(aggregation: Aggregation, output: Path, data: Dataset | None) -> None:

@@ -98,6 +98,84 @@ def majority_quick_sort(
             )
 
 
+@subroutine
+def partial_lead(
+    ranks: Ints, weights: Floats, complete: Ints, discounts: Floats, least: float, lo: int, q: int,
+    x: int, y: int, top: int, depth: int,
+) -> float:  # fmt: skip
+    """Return the votes for x over y minus those for y over x, where lists may be partial.
+
+    A complete list votes as in `lead`.  In a partial one, a listed document beats one that is not
+    listed by the discount of its rank.  It beats a listed one by the difference of the discounts,
+    or by `least` times its own discount, whichever is greater.  Winners are in the first `top`
+    ranks of a complete list, and the first `depth` of a partial one.
+    """
+    votes_for, votes_against = 0.0, 0.0
+    absent = discounts.size - 1
+    for a in range(weights.size):
+        px, py = ranks[a, lo + x], ranks[a, lo + y]
+        if complete[a, q]:
+            votes_for += weights[a] * ((px < py) & (px < top))
+            votes_against += weights[a] * ((py < px) & (py < top))
+        elif px != py:
+            first = min(px, py)
+            if first < depth:
+                discount = discounts[first]
+                other = discounts[min(max(px, py), absent)]
+                vote = weights[a] * (
+                    max(discount - other, least * discount) if other > 0.0 else discount
+                )
+                votes_for += vote if px < py else 0.0
+                votes_against += vote if py < px else 0.0
+    return votes_for - votes_against
+
+
+@kernel
+def partial_quick_sort(
+    ranks: Ints,
+    weights: Floats,
+    offsets: Ints,
+    complete: Ints,
+    discounts: Floats,
+    least: float,
+    top: Ints,
+    depth: Ints,
+    stack: Ints,
+    workspace: Ints,
+    order: Ints,
+) -> None:
+    """Sort as `majority_quick_sort`, by the votes of `partial_lead`.
+
+    `complete[a, q]` is 1 if ranker a lists every candidate of query q.  `discounts` has one number
+    per rank of the longest query, and a last one, 0, for documents that are not listed.
+    """
+    for q in range(offsets.size - 1):
+        lo, n = offsets[q], offsets[q + 1] - offsets[q]
+        for i in range(n):
+            order[lo + i] = i
+        stack[0], stack[1] = 0, n
+        n_open = 1 if n > 1 else 0
+        while n_open:
+            n_open -= 1
+            start, end = stack[2 * n_open], stack[2 * n_open + 1]
+            pivot = order[lo + start]
+            n_before, n_after = 0, 0
+            for i in range(start + 1, end):
+                x = order[lo + i]
+                margin = partial_lead(
+                    ranks, weights, complete, discounts, least, lo, q, x, pivot, top[q], depth[q]
+                )
+                if margin > VOTE_TOLERANCE:
+                    order[lo + start + n_before] = x
+                    n_before += 1
+                else:
+                    workspace[n_after] = x
+                    n_after += 1
+            n_open = partition_list(
+                order, lo, start, end, n_before, pivot, workspace, stack, n_open
+            )
+
+
 @kernel
 def local_kemenization(
     ranks: Ints, weights: Floats, offsets: Ints, top: Ints, reach: Ints, order: Ints
