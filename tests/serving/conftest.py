@@ -17,7 +17,7 @@ import firstpage as fp
 from firstpage.data.io.json_files import write_json
 from firstpage.rankers.model_files import Model
 from firstpage.scorers.linear import LinearScoring
-from firstpage.scorers.mlp import MLPScoring
+from firstpage.scorers.network_scoring import NetworkScoring
 from firstpage.serving.app import Serving
 from firstpage.serving.limits import Limits
 from firstpage.serving.watched_model import WatchedModel
@@ -49,7 +49,7 @@ class Network:
         W, b, v = rng.normal(0, 1, (4, 16)), rng.normal(0, 1, 16), rng.normal(0, 1, 16)
         mean, deviation = data.X.mean(axis=0, dtype=float), data.X.std(axis=0, dtype=float)
         layers = [a.astype(np.float32) for a in (W, b, v)]
-        self.scoring = MLPScoring(mean, deviation, *layers, 0.25)
+        self.scoring = NetworkScoring.from_layer(mean, deviation, *layers, 0.25)
         return self
 
     def save(self, path: Path) -> None:

@@ -68,6 +68,7 @@ OWN_LABELS = (
 )
 PAIRS_IN_MEMORY = "pairs are joined to data in memory, not to shards; read them with fp.read."
 LABELS_UNUSED = "{} trains on the pairs alone; drop y."
+NEEDS_LISTS = "this network attends to the other documents of a query; call predict(X, qid=..)."
 NO_POSITIONS = "{} does not use the positions of documents; LambdaMART does."
 NORMALIZERS: dict[str, tuple[str, Per]] = {
     "minmax": ("minmax", "query"), "standard": ("standardize", "query"),
@@ -169,7 +170,6 @@ class Ranker(ValidatingEstimator, Tabular):
     _about = ""  # one line, for listings
     _grid: ClassVar[Grid] = {}  # the values that the papers search
     _needs_preferences: ClassVar[bool] = True  # queries with equal labels are uninformative
-    _scores_by_query: ClassVar[bool] = False  # a score depends on the query's other documents
     _weights_by_copying: ClassVar[bool] = False  # documents can only be weighted by copying them
     _supports_shards: ClassVar[bool] = False
     _uses_positions: ClassVar[bool] = False  # corrects for the positions of the training data
@@ -455,8 +455,8 @@ class Ranker(ValidatingEstimator, Tabular):
         X : Dataset, Shards, array, sparse matrix or data frame
             The documents, with the features of the training data.
         qid : array of shape (n_docs,), optional
-            The query id of each row.  Models that scale features per query, and TopRank, need
-            it; a Dataset has its own.
+            The query id of each row.  Models that scale features per query, networks with
+            attention, and TopRank need it; a Dataset has its own.
         engine : str or Client, optional
             For Shards, where to compute, as in `fit`.
 
@@ -485,7 +485,10 @@ class Ranker(ValidatingEstimator, Tabular):
         scaled = hasattr(self, "transform_") and self.transform_.per == "query"
         if scaled and qid is None and not isinstance(X, Dataset):
             raise DataError("this model scales features per query; call predict(X, qid=..).")
-        query_ids = qid if scaled or self._scores_by_query else None
+        by_query = self.model_.by_query
+        if by_query and self.model_.network and qid is None and not isinstance(X, Dataset):
+            raise DataError(NEEDS_LISTS)
+        query_ids = qid if scaled or by_query else None
         data = self._dataset(X, None, query_ids, reset=False, labeled=False)
         if data.n_features != self.model_.n_features:
             raise DataError(

@@ -14,7 +14,7 @@ import pytest
 import firstpage as fp
 from firstpage.data.transforms import transform_from_dict
 from firstpage.rankers.model_files import Model, model_of
-from firstpage.scorers.mlp import MLPScoring
+from firstpage.scorers.network_scoring import NetworkScoring
 from firstpage.scorers.stumps import StumpsScoring
 from tests.interop.export.conftest import NAMES, RANKERS, TOLERANCE, dataset, predict, probe, ranker
 
@@ -82,7 +82,7 @@ def test_queries_with_few_or_equal_documents(normalize: str, rows: int) -> None:
 
 def network(normalize: str | None = None) -> Model:
     rng = np.random.default_rng(3)
-    scoring = MLPScoring(
+    scoring = NetworkScoring.from_layer(
         rng.normal(0, 1, 6), rng.uniform(0.5, 2, 6), rng.normal(0, 1, (6, 8)).astype(np.float32),
         rng.normal(0, 1, 8).astype(np.float32), rng.normal(0, 1, 8).astype(np.float32), 0.25,
     )  # fmt: skip

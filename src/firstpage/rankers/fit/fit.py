@@ -17,7 +17,7 @@ from firstpage.rankers.fit.request import NOTHING_LEARNED, FitRequest, FitResult
 from firstpage.rankers.fit.training_data import Scorer
 from firstpage.rankers.trees.growth import Booster, Growth, GrowthOptions
 from firstpage.scorers.linear import BoundLinear, LinearScoring
-from firstpage.scorers.mlp import torch_threads
+from firstpage.scorers.network import torch_threads
 from firstpage.scorers.scorer import BoundScorer
 from firstpage.scorers.trees import NO_SPLIT, Trees
 from firstpage.solvers.lbfgs import Coordinates
@@ -55,7 +55,7 @@ def fit_scorer(
     limit = nullcontext() if scorer.linear else torch_threads(request.threads)
     with limit, single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
         training = request.training
-        bound = training.bind(scorer)
+        bound = training.bind(scorer, request.seed)
         chosen = solver_for(solver, loss, bound, request.seed)
         objective = training.objective(loss, scorer, bound, l2, chosen, request.threads)
         watcher = request.watcher(bound.predict, chosen.selects_iteration)
@@ -191,7 +191,7 @@ def fit_least_squares(request: FitRequest, k: int | None, l2: float) -> FitResul
     request.warn_if_constant()
     params, intercept, error = request.training.least_squares(k, l2)
     value = 0.5 * error + l2 / 2 * float(params @ params)
-    watcher = request.watcher(lambda p, X: BoundLinear(X).predict(p, X), path=False)
+    watcher = request.watcher(lambda p, X, _: BoundLinear(X).predict(p, X), path=False)
     watcher(1, value, params)
     model = LinearScoring(params, intercept)
     return request.result(watcher, model, 1, value, converged=True, gap_note=CLOSED_FORM)
@@ -212,7 +212,7 @@ def fit_trees(request: FitRequest, trees: Trees, growth: Growth) -> FitResult:
     boosters: list[Booster] = []
     scores: list[Floats | None] = []
     watcher = request.watcher(
-        lambda params, X: scores[0], path=True, trees_per_iteration=trees.forests
+        lambda params, X, _: scores[0], path=True, trees_per_iteration=trees.forests
     )
 
     def grown(number: int, booster: Booster, valid: Floats | None) -> bool:
