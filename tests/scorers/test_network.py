@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from firstpage.errors import DataError
 from firstpage.registry import ParameterError
-from firstpage.scorers import network_scoring
+from firstpage.scorers import network_gradient, network_scoring
 from firstpage.scorers.forward import NumpyOperations
 from firstpage.scorers.mlp import MLP
 from firstpage.scorers.network import ListBatches, Network, torch_threads
@@ -231,26 +231,29 @@ def test_files_of_networks_with_one_layer_are_read() -> None:
     assert strength.tolist() == [1 + 2 + 0.5 * 2, 0.25 + 1 + 2]
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if CASES[case].attention is None])
-def test_contributions_are_gradients_times_transformed_features(case: str) -> None:
+@pytest.mark.parametrize("case", CASES)
+def test_contributions_are_gradients_times_transformed_features(case: str, monkeypatch) -> None:
+    monkeypatch.setattr(network_gradient, "MAX_CELLS", 5000)
     scoring, step = scoring_of(case), 1e-6
-    found = scoring.contributions(X)
+    rows = np.array([0, 3, 2, 40, 89])
+    contributions = scoring.contributions(X, OFFSETS, rows)
     inputs = scoring.inputs.apply(X)
     identity = NetworkScoring(
         scoring.architecture, InputTransform("none", np.zeros(4), np.ones(4)), scoring.values
     )
-    for feature in range(4):
-        shift = step * np.eye(4)[feature]
-        up, down = (identity.predict(inputs + sign * shift) for sign in (1, -1))
-        expected = (up - down) / (2 * step) * inputs[:, feature]
-        assert found.values[:, feature] == pytest.approx(expected, rel=1e-4, abs=1e-4)
-    assert found.base is not None
-    assert found.values.sum(axis=1) + found.base == pytest.approx(scoring.predict(X))
-
-
-def test_contributions_to_scores_of_a_list_are_refused() -> None:
-    with pytest.raises(DataError, match=r"depends on all documents of the list"):
-        scoring_of("attention").contributions(X)
+    for i, row in enumerate(rows):
+        for feature in range(4):
+            ends = inputs.copy(), inputs.copy()
+            ends[0][row, feature] += step
+            ends[1][row, feature] -= step
+            up, down = (identity.predict(end, offsets=OFFSETS)[row] for end in ends)
+            expected = (up - down) / (2 * step) * inputs[row, feature]
+            assert contributions.values[i, feature] == pytest.approx(expected, rel=1e-4, abs=1e-4)
+    scores = scoring.predict(X, offsets=OFFSETS)
+    assert contributions.values.sum(axis=1) + contributions.base == pytest.approx(scores[rows])
+    monkeypatch.setattr(network_scoring, "EXPLAINED_ROWS", 7)
+    of_all = scoring.contributions(X, OFFSETS)
+    assert of_all.values[rows] == pytest.approx(contributions.values, rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.torch

@@ -11,7 +11,8 @@ import numpy as np
 
 from firstpage.engine.threads import limited_blas, resolve
 from firstpage.errors import DataError
-from firstpage.scorers.forward import ACTIVATIONS, Architecture, NumpyOperations, linear
+from firstpage.scorers.forward import ACTIVATIONS, Architecture, NumpyOperations
+from firstpage.scorers.network_gradient import score_gradients
 from firstpage.scorers.scorer import Contributions, Importances, JsonObject, ScoringBase
 from firstpage.types import Array, Floats, Ints
 
@@ -20,10 +21,7 @@ if TYPE_CHECKING:
 
 INPUTS = ("standardize", "log1p", "log1p+standardize", "none")
 CHUNK_VALUES = 1 << 22  # of a layer, computed at a time
-NO_CONTRIBUTIONS = (
-    "a score of a network with attention depends on all documents of the list, and is not a sum "
-    "over the features of one; the importances of the features are known (fp.explain)."
-)
+EXPLAINED_ROWS = 1024  # explained at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,42 +197,29 @@ class NetworkScoring(ScoringBase):
             strength = through(f"layers.{i}")
         return Importances("path strength (of transformed features)", strength)
 
-    def contributions(self, X: Array, offsets: Ints | None = None) -> Contributions:
-        """Return the gradient at each document x its transformed features.
+    def contributions(
+        self, X: Array, offsets: Ints | None = None, rows: Ints | None = None
+    ) -> Contributions:
+        """Return the gradient at each document x its transformed features, of all or some rows.
 
-        The base is what remains of the score; without normalized layers and with relu, the biases
-        of the active units.
+        With attention, the other documents of the list are constant.  The base is what remains of
+        the score; without normalized layers and attention, and with relu, the biases of the active
+        units.
         """
-        if self.by_query:
-            raise DataError(NO_CONTRIBUTIONS)
-        values, base = np.empty(X.shape), np.empty(len(X))
-        for lo, hi in chunks(len(X), None, self.architecture):
+        rows = np.arange(len(X)) if rows is None else rows
+        values, base = np.empty((len(rows), X.shape[1])), np.empty(len(rows))
+        lists = np.array([0, len(X)]) if offsets is None or not self.by_query else offsets
+        query = np.searchsorted(lists, rows, side="right") - 1
+        for number in np.unique(query).tolist():
+            lo, hi = int(lists[number]), int(lists[number + 1])
+            chosen = np.flatnonzero(query == number)
             inputs = self.inputs.apply(X[lo:hi])
-            scores, gradient = self._score_gradient(inputs)
-            values[lo:hi] = inputs * gradient
-            base[lo:hi] = scores - values[lo:hi].sum(axis=1)
+            for part in np.array_split(chosen, max(1, len(chosen) // EXPLAINED_ROWS)):
+                at = rows[part] - lo
+                scores, gradients = score_gradients(self.architecture, self.weights, inputs, at)
+                values[part] = inputs[at] * gradients
+                base[part] = scores - values[part].sum(axis=1)
         return Contributions("value x gradient", values, base)
-
-    def _score_gradient(self, x: Floats) -> tuple[Floats, Floats]:
-        """Return the scores of transformed features, and their gradients by these features."""
-        weights, shape = self.weights, self.architecture
-        operations = NumpyOperations(shape.activation, 1, None)
-        inner: list[Floats] = []  # of each layer, before it is normalized, and before activation
-        for i in range(len(shape.layers)):
-            inner.append(linear(x, weights, f"layers.{i}"))
-            if shape.norm:
-                norm = (weights[f"layers.{i}.norm.{part}"] for part in ("weight", "bias"))
-                inner.append(operations.normalize(inner[-1], *norm))
-            x = operations.activate(inner[-1])
-        scores = linear(x, weights, "output")
-        gradient = np.broadcast_to(weights["output.weight"], x.shape)
-        for i in reversed(range(len(shape.layers))):
-            gradient = gradient * _derivative(shape.activation, inner.pop())
-            if shape.norm:
-                scaled = gradient * weights[f"layers.{i}.norm.weight"]
-                gradient = _normalize_vjp(inner.pop(), scaled)
-            gradient = gradient @ weights[f"layers.{i}.weight"].T
-        return scores, gradient
 
     def to_dict(self) -> JsonObject:
         shape = self.architecture
@@ -295,27 +280,3 @@ def _checked(network: NetworkScoring) -> NetworkScoring:
     if not (inputs.deviation > 0).all():
         raise DataError("a deviation of the network is not above 0")
     return network
-
-
-def _derivative(activation: str, x: Floats) -> Floats:
-    """Return the derivative of an activation function."""
-    if activation == "relu":
-        return (x > 0).astype(np.float64)
-    if activation == "tanh":
-        return 1 - np.tanh(x) ** 2
-    if activation == "silu":
-        sigmoid = 0.5 + 0.5 * np.tanh(0.5 * x)
-        return sigmoid * (1 + x * (1 - sigmoid))
-    t = np.tanh(0.7978845608028654 * (x + 0.044715 * x**3))
-    inner = 0.7978845608028654 * (1 + 3 * 0.044715 * x**2)
-    return 0.5 * (1 + t) + 0.5 * x * (1 - t**2) * inner
-
-
-def _normalize_vjp(x: Floats, gradient: Floats) -> Floats:
-    """Back-propagate a gradient through the normalization of rows to mean 0 and variance 1."""
-    centered = x - x.mean(axis=-1, keepdims=True)
-    deviation = np.sqrt((centered * centered).mean(axis=-1, keepdims=True) + 1e-5)
-    unit = centered / deviation
-    along = (gradient * unit).mean(axis=-1, keepdims=True)
-    result: Floats = (gradient - gradient.mean(axis=-1, keepdims=True) - unit * along) / deviation
-    return result
