@@ -1,6 +1,6 @@
 """Quality and time of linear scorers, shallow and deep networks, and attention, on LETOR folds.
 
-    python benchmarks/networks.py DATA/mq2008 [--ranker ListNet] [--seeds 2] [--folds 5]
+    python benchmarks/networks.py DATA/mq2008 [--ranker ListNet] [--seeds 2] [--only WORD]
 
 DATA/mq2008 has the folders Fold1 to Fold5 with train.txt, vali.txt and test.txt.
 
@@ -36,6 +36,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("--ranker", default="ListNet")
+    parser.add_argument("--only", default="", help="scorers whose name contains this")
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--folds", type=int, default=5)
     args = parser.parse_args()
@@ -46,6 +47,8 @@ def main() -> None:
     ]
     rows = []
     for name, scorer in SCORERS.items():
+        if args.only not in name:
+            continue
         scores, seconds, epochs = [], [], []
         for train, valid, test in folds:
             for seed in range(1 if scorer == "linear" else args.seeds):

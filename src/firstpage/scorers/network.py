@@ -169,6 +169,7 @@ class BoundNetwork:
         dense = X if isinstance(X, np.ndarray) else X.toarray()
         self.inputs = InputTransform.fit(scorer.input, dense)
         self.device, self._seed, self._dropout = scorer.device, seed, scorer.dropout
+        self.deterministic = scorer.dropout == 0
         self.X = self.upload(self.inputs.apply(dense).astype(np.float32))
         self.offsets = np.array([0, len(dense)]) if offsets is None else offsets
         self.architecture = scorer.architecture(dense.shape[1])
@@ -177,11 +178,6 @@ class BoundNetwork:
         self._draws: Counter[int] = Counter()  # by the first row of a slice
         self._skipped = 0
         self._validation: tuple[Features | None, Torch] = (None, None)
-
-    @property
-    def deterministic(self) -> bool:
-        """Whether equal parameters have equal scores in training: there is no dropout."""
-        return self._dropout == 0
 
     def upload(self, array: Any) -> Torch:
         """Return an array as a tensor on the device."""

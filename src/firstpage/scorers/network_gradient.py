@@ -105,8 +105,9 @@ class TracedOperations(NumpyOperations):
             deviation = np.sqrt((centered * centered).mean(axis=-1, keepdims=True) + 1e-5)
             unit = centered / deviation
             along = (gradient * unit).mean(axis=-1, keepdims=True)
-            rest: Floats = gradient - gradient.mean(axis=-1, keepdims=True) - unit * along
-            return rest / deviation
+            rest = gradient - gradient.mean(axis=-1, keepdims=True) - unit * along
+            divided: Floats = rest / deviation
+            return divided
 
         return x.derived(super().normalize(x.value, weight, bias), vjp)
 
@@ -148,4 +149,5 @@ def _derivative(activation: str, x: Floats) -> Floats:
         return sigmoid * (1 + x * (1 - sigmoid))
     t = np.tanh(0.7978845608028654 * (x + 0.044715 * x**3))
     inner = 0.7978845608028654 * (1 + 3 * 0.044715 * x**2)
-    return 0.5 * (1 + t) + 0.5 * x * (1 - t**2) * inner
+    gelu: Floats = 0.5 * (1 + t) + 0.5 * x * (1 - t**2) * inner
+    return gelu

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,7 @@ class Graph(Protocol):
 
     def constant(self, value: ArrayLike, dtype: type[np.generic] = np.float64) -> str: ...
 
-    def node(self, kind: str, inputs: list[str], output: str = "", **attributes: object) -> str: ...
+    def node(self, kind: str, inputs: list[str], output: str = "", **attributes: Any) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Value:
     graph: Graph
     name: str
 
-    def apply(self, kind: str, *others: Value | float, **attributes: object) -> Value:
+    def apply(self, kind: str, *others: Value | float, **attributes: Any) -> Value:
         """Add a node that takes this value and others."""
         inputs = [
             value.name if isinstance(value, Value) else self.graph.constant(float(value))
@@ -85,7 +85,7 @@ class OnnxOperations:
         )
         queries, values = (part.apply("Transpose", perm=[1, 0, 2]) for part in (q, v))
         keys = k.apply("Transpose", perm=[1, 2, 0])
-        weight = (queries @ keys / np.sqrt(per_head)).apply("Softmax", axis=-1)
+        weight = (queries @ keys / per_head**0.5).apply("Softmax", axis=-1)
         mixed = (weight @ values).apply("Transpose", perm=[1, 0, 2])
         return mixed.apply("Reshape", self._integers(-1, self._width))
 

@@ -58,7 +58,10 @@ def fit_scorer(
         bound = training.bind(scorer, request.seed)
         chosen = solver_for(solver, loss, bound, request.seed)
         objective = training.objective(loss, scorer, bound, l2, chosen, request.threads)
-        watcher = request.watcher(bound.predict, chosen.selects_iteration)
+        offsets = None if request.valid is None else request.valid.offsets
+        watcher = request.watcher(
+            lambda params, X: bound.predict(params, X, offsets), chosen.selects_iteration
+        )
         start = _start(request, loss, bound, objective)
         interrupted = False
         try:
@@ -191,7 +194,7 @@ def fit_least_squares(request: FitRequest, k: int | None, l2: float) -> FitResul
     request.warn_if_constant()
     params, intercept, error = request.training.least_squares(k, l2)
     value = 0.5 * error + l2 / 2 * float(params @ params)
-    watcher = request.watcher(lambda p, X, _: BoundLinear(X).predict(p, X), path=False)
+    watcher = request.watcher(lambda p, X: BoundLinear(X).predict(p, X), path=False)
     watcher(1, value, params)
     model = LinearScoring(params, intercept)
     return request.result(watcher, model, 1, value, converged=True, gap_note=CLOSED_FORM)
@@ -212,7 +215,7 @@ def fit_trees(request: FitRequest, trees: Trees, growth: Growth) -> FitResult:
     boosters: list[Booster] = []
     scores: list[Floats | None] = []
     watcher = request.watcher(
-        lambda params, X, _: scores[0], path=True, trees_per_iteration=trees.forests
+        lambda params, X: scores[0], path=True, trees_per_iteration=trees.forests
     )
 
     def grown(number: int, booster: Booster, valid: Floats | None) -> bool:

@@ -21,7 +21,7 @@ from firstpage.data.dataset import Dataset
 from firstpage.data.preferences.pairs import RowPairs
 from firstpage.measures.measure import rank_lists, resolve_convention
 from firstpage.rankers.fit.pair_measures import AnyMeasure, PairMeasure, truth_of_pairs
-from firstpage.types import Floats, Ints
+from firstpage.types import Floats
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,8 +30,8 @@ DEFAULT_PATIENCE = 50
 Record = dict[str, Any]
 """A record of a model file, as JSON."""
 NO_GAP = "gap_ is NaN: there is no bound of the optimum of this ranker."
-Score = Callable[[Any, Any, Ints], Floats | None]
-"""(parameters after an iteration, features, where queries begin and end) -> scores."""
+Score = Callable[[Any, Any], Floats | None]
+"""(parameters after an iteration, features) -> scores of these documents."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Watcher:
             return None
         default = resolve_convention("default")
         data = self.valid
-        scores = self.score(params, data.X, data.offsets)
+        scores = self.score(params, data.X)
         if scores is None or not np.isfinite(scores).all():
             return None
         if isinstance(self.measure, PairMeasure):
