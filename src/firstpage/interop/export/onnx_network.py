@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any, Protocol
 
 import numpy as np
@@ -85,7 +86,7 @@ class OnnxOperations:
         )
         queries, values = (part.apply("Transpose", perm=[1, 0, 2]) for part in (q, v))
         keys = k.apply("Transpose", perm=[1, 2, 0])
-        weight = (queries @ keys / per_head**0.5).apply("Softmax", axis=-1)
+        weight = (queries @ keys / sqrt(per_head)).apply("Softmax", axis=-1)
         mixed = (weight @ values).apply("Transpose", perm=[1, 0, 2])
         return mixed.apply("Reshape", self._integers(-1, self._width))
 
