@@ -16,7 +16,8 @@ from firstpage.rankers.model_files import Model
 from firstpage.rankers.scorings import Cascade, Stage, scoring_from_dict
 from firstpage.registry import ParameterError
 from firstpage.scorers.linear import Linear, LinearScoring
-from firstpage.scorers.mlp import MLP, MLPScoring
+from firstpage.scorers.mlp import MLP
+from firstpage.scorers.network_scoring import NetworkScoring
 from firstpage.scorers.registry import scorer
 from firstpage.scorers.scorer import Scoring
 from firstpage.scorers.stumps import StumpsScoring
@@ -25,7 +26,7 @@ from tests.scorers import test_trees
 
 X = np.random.default_rng(3).normal(size=(24, 4)).astype(np.float32)
 OFFSETS = np.array([0, 5, 6, 17, 24])
-NETWORK = MLPScoring(
+NETWORK = NetworkScoring.from_layer(
     np.zeros(4), np.ones(4), X[:4, :3].copy(), X[4, :3].copy(), X[5, :3].copy(), 0.5
 )
 

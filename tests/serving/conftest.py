@@ -16,8 +16,9 @@ import pytest
 import firstpage as fp
 from firstpage.data.io.json_files import write_json
 from firstpage.rankers.model_files import Model
+from firstpage.scorers.forward import Architecture
 from firstpage.scorers.linear import LinearScoring
-from firstpage.scorers.mlp import MLPScoring
+from firstpage.scorers.network_scoring import InputTransform, NetworkScoring
 from firstpage.serving.app import Serving
 from firstpage.serving.limits import Limits
 from firstpage.serving.watched_model import WatchedModel
@@ -37,19 +38,20 @@ RANKERS = {
     "xgboost": lambda: fp.ListMLE(scorer="trees(count=20, leaves=7, library=xgboost)"),
     "stumps": lambda: fp.RankBoost(rounds=30),
     "cascade": lambda: fp.TopRank(),
-    "network": lambda: Network(),
+    "network": lambda: Network((16,)),
+    "attention": lambda: Network((16, 8), "gelu", True, (1, 2, 8)),
 }
 
 
 class Network:
     """A network with random weights, which needs no PyTorch."""
 
+    def __init__(self, *architecture: Any) -> None:
+        self.shape = Architecture(4, *architecture)
+
     def fit(self, data: fp.Dataset) -> Network:
-        rng = np.random.default_rng(5)
-        W, b, v = rng.normal(0, 1, (4, 16)), rng.normal(0, 1, 16), rng.normal(0, 1, 16)
-        mean, deviation = data.X.mean(axis=0, dtype=float), data.X.std(axis=0, dtype=float)
-        layers = [a.astype(np.float32) for a in (W, b, v)]
-        self.scoring = MLPScoring(mean, deviation, *layers, 0.25)
+        values = np.random.default_rng(5).normal(0, 1, self.shape.size).astype(np.float32)
+        self.scoring = NetworkScoring(self.shape, InputTransform.fit("standardize", data.X), values)
         return self
 
     def save(self, path: Path) -> None:

@@ -25,7 +25,8 @@ class Composed(Ranker):
     Parameters
     ----------
     scorer : str or scorer, default "linear"
-        "linear", "mlp" or "trees", with parameters as in "trees(count=300, leaves=31)".
+        "linear", "mlp", "network" or "trees", with parameters as in "trees(count=300, leaves=31)"
+        or "network(layers=(128, 64), dropout=0.1)".
     solver : str or solver, default "auto"
         "lbfgs", "gd", "sgd", "adam" or "cutting plane", with parameters as in "sgd(rate=0.01)".
         "auto" chooses one that suits the loss and the scorer.

@@ -112,7 +112,9 @@ class Model:
         All candidates of the queries are needed, since scaling may depend on them.
         """
         scaled, scoring = self.scaled(X, offsets), self.scoring
-        if scoring.by_query:
+        if scoring.network is not None:
+            of_rows = scoring.network.contributions(scaled, offsets, rows)
+        elif scoring.by_query:
             of_all = scoring.contributions(scaled, offsets)
             of_rows = replace(of_all, values=of_all.values[rows])
         else:

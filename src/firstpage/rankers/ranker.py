@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 Ties = Literal["share", "random", "resample"]
 Grid = dict[str, list[Any]]
 """The values to try, by parameter."""
+NEEDS_LISTS = "this network attends to the other documents of a query; call predict(X, qid=..)."
 
 
 @dataclass(eq=False, repr=False)
@@ -145,7 +146,6 @@ class Ranker(TrainableEstimator, Tabular):
     _paper = ""  # the reference, for listings
     _about = ""  # one line, for listings
     _grid: ClassVar[Grid] = {}  # the values that the papers search
-    _scores_by_query: ClassVar[bool] = False  # a score depends on the query's other documents
     _orders_all: ClassVar[bool] = False  # whether it learns from a full order without k
 
     k: int | None = None
@@ -284,8 +284,8 @@ class Ranker(TrainableEstimator, Tabular):
         X : Dataset, Shards, array, sparse matrix or data frame
             The documents, with the features of the training data.
         qid : array of shape (n_docs,), optional
-            The query id of each row.  Models that scale features per query, and TopRank, need
-            it; a Dataset has its own.
+            The query id of each row.  Models that scale features per query, networks with
+            attention, and TopRank need it; a Dataset has its own.
         engine : str or Client, optional
             For Shards, where to compute, as in `fit`.
 
@@ -314,7 +314,10 @@ class Ranker(TrainableEstimator, Tabular):
         scaled = hasattr(self, "transform_") and self.transform_.per == "query"
         if scaled and qid is None and not isinstance(X, Dataset):
             raise DataError("this model scales features per query; call predict(X, qid=..).")
-        query_ids = qid if scaled or self._scores_by_query else None
+        by_query = self.model_.by_query
+        if by_query and self.model_.network and qid is None and not isinstance(X, Dataset):
+            raise DataError(NEEDS_LISTS)
+        query_ids = qid if scaled or by_query else None
         data = self._dataset(X, None, query_ids, reset=False, labeled=False)
         if data.n_features != self.model_.n_features:
             raise DataError(

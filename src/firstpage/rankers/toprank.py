@@ -77,7 +77,6 @@ class TopRank(Ranker):
     _grid: ClassVar = {"depth": [10, 20, 50, 100]}
     _needs_preferences: ClassVar = False  # its components decide
     _weights_by_copying: ClassVar = True
-    _scores_by_query: ClassVar = True
 
     _: KW_ONLY
     first: Any = "TopSlack"

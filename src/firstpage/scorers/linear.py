@@ -49,13 +49,17 @@ class Linear:
     additive: ClassVar[Literal[False]] = False
     linear: ClassVar[bool] = True
 
-    def bind(self, X: Features) -> BoundLinear:
+    def bind(self, X: Features, offsets: Ints | None = None, seed: int = 0) -> BoundLinear:
         """Set the scorer up on features.
 
         Parameters
         ----------
         X : array or sparse array
             The features of the training documents, one row per document.
+        offsets : array of int, optional
+            Where queries begin and end; not used.
+        seed : int, default 0
+            Not used: nothing is random.
 
         Returns
         -------
@@ -69,6 +73,7 @@ class BoundLinear:
     """Weights over the rows of a dense float32 or float64 array, or of a CSR array."""
 
     linear = True
+    deterministic = True
     parallel = True
 
     def __init__(self, X: Features) -> None:
@@ -145,8 +150,11 @@ class BoundLinear:
     def scoring(self, params: Floats) -> LinearScoring:
         return LinearScoring(np.array(params, np.float64))
 
-    def predict(self, params: Floats, X: Features) -> Floats:
+    def predict(self, params: Floats, X: Features, offsets: Ints | None = None) -> Floats:
         return self.scoring(params).predict(X)
+
+    def skip_draws(self, evaluations: int) -> None:
+        """Do nothing: linear scores draw nothing."""
 
 
 def float64_gradient(X: Features, score_gradient: Floats) -> tuple[Floats, Floats]:

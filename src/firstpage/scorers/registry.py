@@ -6,17 +6,22 @@ from collections.abc import Callable, Mapping
 
 from firstpage.registry import ParameterError, Registry
 from firstpage.scorers.linear import Linear, LinearScoring
-from firstpage.scorers.mlp import MLP, MLPScoring
+from firstpage.scorers.mlp import MLP
+from firstpage.scorers.network import Network
+from firstpage.scorers.network_scoring import NetworkScoring
 from firstpage.scorers.scorer import JsonObject, Scoring
 from firstpage.scorers.stumps import StumpsScoring
 from firstpage.scorers.trees import Trees, TreesScoring
 
-AnyScorer = Linear | MLP | Trees
-SCORERS: dict[str, type[AnyScorer]] = {"linear": Linear, "mlp": MLP, "trees": Trees}
+AnyScorer = Linear | MLP | Network | Trees
+SCORERS: dict[str, type[AnyScorer]] = {
+    "linear": Linear, "mlp": MLP, "network": Network, "trees": Trees,
+}  # fmt: skip
 REGISTRY = Registry("scorer", SCORERS)
 SCORINGS: Mapping[str, Callable[[JsonObject], Scoring]] = {
-    "linear": LinearScoring.from_dict, "mlp": MLPScoring.from_dict,
-    "trees": TreesScoring.from_dict, "stumps": StumpsScoring.from_dict,
+    "linear": LinearScoring.from_dict, "mlp": NetworkScoring.from_mlp_dict,
+    "network": NetworkScoring.from_dict, "trees": TreesScoring.from_dict,
+    "stumps": StumpsScoring.from_dict,
 }  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from firstpage.types import Array, BoundKernel, Floats, Ints
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from firstpage.data.dataset import Features
     from firstpage.data.transforms import Transform
     from firstpage.scorers.forest import Forest
+    from firstpage.scorers.network_scoring import NetworkScoring
 
 Slices = list[Ints]
 """Boundaries of consecutive queries, one array per slice of rows."""
@@ -28,6 +29,7 @@ class BoundScorer(Protocol):
     X: Any  # the features, as the scorer stores them
     size: int  # number of parameters
     linear: bool  # whether scores are linear in the parameters
+    deterministic: bool  # whether equal parameters have equal scores: there is no dropout
     parallel: bool  # whether slices may run concurrently
     relative_error: float  # of an objective, from rounding
 
@@ -59,8 +61,12 @@ class BoundScorer(Protocol):
         """Return the fitted model of these parameters."""
         ...
 
-    def predict(self, params: Floats, X: Features) -> Floats:
-        """Return one score per row of X."""
+    def predict(self, params: Floats, X: Features, offsets: Ints | None = None) -> Floats:
+        """Return one score per row of X, whose queries begin and end at `offsets`."""
+        ...
+
+    def skip_draws(self, evaluations: int) -> None:
+        """Continue as after this many more evaluations, where the scorer draws at random."""
         ...
 
 
@@ -109,17 +115,6 @@ class Contributions:
     names: tuple[str, ...] | None = None
 
 
-class Network(NamedTuple):
-    """A network with one hidden layer: relu((x - mean) / deviation W + b) v + c."""
-
-    mean: Floats
-    deviation: Floats
-    W: Array
-    b: Array
-    v: Array
-    c: float
-
-
 class LibraryModel(NamedTuple):
     """Trees in the text format of the library that grew them."""
 
@@ -150,12 +145,12 @@ class Scoring(Protocol):
     by_query : bool
         Whether a score depends on the other documents of the query.
     export_kinds : tuple of str
-        Forms that other programs can read, the usual one first: "linear", "network", "trees",
-        "lightgbm", "xgboost".  Empty where only its stages can be exported.
+        Forms that other programs can read, the usual one first: "linear", "network", "listwise
+        network", "trees", "lightgbm", "xgboost".  Empty where only its stages can be exported.
     coefficients : tuple of array and float, or None
         Weights and intercept of a linear scoring.
-    network : Network or None
-        The layers of a network.
+    network : NetworkScoring or None
+        The scoring itself, if it is a network.
     library_model : LibraryModel or None
         The trees of a library, in its text format.
     params : array of float or None
@@ -182,7 +177,7 @@ class Scoring(Protocol):
     def coefficients(self) -> tuple[Floats, float] | None: ...
 
     @property
-    def network(self) -> Network | None: ...
+    def network(self) -> NetworkScoring | None: ...
 
     @property
     def library_model(self) -> LibraryModel | None: ...
@@ -238,7 +233,9 @@ class Scoring(Protocol):
 class ScoringBase:
     """Defaults of the optional properties: no coefficients, network, library model or stages."""
 
-    by_query: ClassVar[bool] = False
+    @property
+    def by_query(self) -> bool:
+        return False
 
     @property
     def reads_missing(self) -> bool:
@@ -249,7 +246,7 @@ class ScoringBase:
         return None
 
     @property
-    def network(self) -> Network | None:
+    def network(self) -> NetworkScoring | None:
         return None
 
     @property

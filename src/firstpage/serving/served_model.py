@@ -27,7 +27,7 @@ from firstpage.types import Array, Floats, Ints
 
 FileStamp = tuple[int, int, int, int, int]
 MAX_FILE_BYTES = 1 << 30  # bytes of a model file
-MAX_QUICK_UNITS = 256  # hidden units of a network that scores in the event loop
+MAX_QUICK_PRODUCTS = 1 << 16  # per row, of a network that scores in the event loop
 MAX_QUICK_STEPS = 20_000  # splits per row of trees that score in the event loop
 
 
@@ -71,7 +71,7 @@ class ServedModel:
         """Whether scoring a query takes less time than waking another thread."""
         scoring = self.model.scoring
         if scoring.network is not None:
-            return len(scoring.network.b) <= MAX_QUICK_UNITS
+            return not scoring.by_query and scoring.network.products <= MAX_QUICK_PRODUCTS
         if self.trees is not None:
             return self.trees.steps <= MAX_QUICK_STEPS
         return scoring.library_model is None and not scoring.by_query

@@ -215,8 +215,9 @@ class BlockObjective:
         return value, self._gradients[0 if self._batched else number]
 
     def skip_draws(self, evaluations: int) -> None:
-        """Continue as after this many more evaluations, where the loss draws at random."""
+        """Continue as after this many more evaluations, where the loss or scorer draws."""
         self.target.skip_draws(evaluations)
+        self.scorer.skip_draws(evaluations)
 
     def set_evaluation(self, number: int) -> None:
         """Set the number of the next evaluation, where the loss draws at random."""

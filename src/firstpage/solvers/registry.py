@@ -57,6 +57,11 @@ def solver_for(
             f"{type(chosen).__name__} needs linear scores. Choose scorer='linear', or a descent "
             "such as solver='adam'."
         )
+    if "deterministic" in chosen.required_traits and not scorer.deterministic:
+        raise IncompatibleComponents(
+            f"{type(chosen).__name__} needs the same scores in every evaluation, and dropout draws "
+            "new ones. Set dropout=0, or choose a descent such as solver='adam'."
+        )
     missing = [trait for trait in chosen.required_traits if not getattr(loss.traits, trait)]
     if missing:
         raise IncompatibleComponents(

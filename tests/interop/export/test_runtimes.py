@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ import pytest
 import firstpage as fp
 from firstpage.data.transforms import transform_from_dict
 from firstpage.rankers.model_files import Model, model_of
-from firstpage.scorers.mlp import MLPScoring
+from firstpage.scorers.forward import Architecture
+from firstpage.scorers.network_scoring import InputTransform, NetworkScoring
 from firstpage.scorers.stumps import StumpsScoring
 from tests.interop.export.conftest import NAMES, RANKERS, TOLERANCE, dataset, predict, probe, ranker
 
@@ -82,7 +84,7 @@ def test_queries_with_few_or_equal_documents(normalize: str, rows: int) -> None:
 
 def network(normalize: str | None = None) -> Model:
     rng = np.random.default_rng(3)
-    scoring = MLPScoring(
+    scoring = NetworkScoring.from_layer(
         rng.normal(0, 1, 6), rng.uniform(0.5, 2, 6), rng.normal(0, 1, (6, 8)).astype(np.float32),
         rng.normal(0, 1, 8).astype(np.float32), rng.normal(0, 1, 8).astype(np.float32), 0.25,
     )  # fmt: skip
@@ -103,6 +105,41 @@ def test_networks(normalize: str | None) -> None:
     assert np.concatenate([score(X) for X in queries]) == pytest.approx(expected, rel=1e-12)
     with pytest.raises(fp.DataError, match="network, which Solr cannot score; export it to onnx"):
         fp.export(network(normalize), "solr")
+
+
+DEEP = {
+    "deep": Architecture(6, (7, 5), "gelu", True),
+    "silu": Architecture(6, (4,), "silu"),
+    "tanh": Architecture(6, (3, 4), "tanh"),
+    "linear": Architecture(6, ()),
+    "attention": Architecture(6, (8,), "relu", False, (2, 4, 5)),
+}
+
+
+@pytest.mark.parametrize("input_transform", ["log1p+standardize", "log1p"])
+@pytest.mark.parametrize("case", DEEP)
+def test_deep_networks_and_attention(case: str, input_transform: str) -> None:
+    data = fp.Synthetic(queries=20, docs="uniform(1, 12)", features=6).dataset()
+    data = replace(data, X=(data.X * 10.0 ** np.arange(-9, 9, 3)).astype(np.float32))
+    inputs = InputTransform.fit(input_transform, data.X)
+    values = np.random.default_rng(1).normal(0, 0.5, DEEP[case].size).astype(np.float32)
+    model = Model("RankNet", {}, NetworkScoring(DEEP[case], inputs, values), None, None, {})
+    expected, queries = model.predict(data), [query.X for query in data]
+    actual = run_onnx(fp.export(model, "onnx"), queries)
+    assert actual == pytest.approx(expected, rel=1e-7, abs=1e-7)  # softmax of the runtime
+    score, qid = module(fp.export(model, "numpy"))["score"], np.repeat(range(20), data.lengths)
+    assert score(data.X, qid) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    shuffled = np.random.default_rng(0).permutation(data.n_docs)
+    assert score(data.X[shuffled], qid[shuffled]) == pytest.approx(expected[shuffled], rel=1e-9)
+
+
+@pytest.mark.parametrize("target", ["vespa-onnx", "vespa", "solr", "elasticsearch", "ranklib"])
+def test_targets_of_single_documents_refuse_attention(target: str) -> None:
+    inputs = InputTransform("none", np.zeros(6), np.ones(6))
+    shape = DEEP["attention"]
+    scoring = NetworkScoring(shape, inputs, np.zeros(shape.size, np.float32))
+    with pytest.raises(fp.DataError, match=r"is a listwise network, which .* export it to onnx or"):
+        fp.export(Model("RankNet", {}, scoring, None, None, {}), target)
 
 
 def test_onnx_contains_names_and_supports_empty_models() -> None:

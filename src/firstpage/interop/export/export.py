@@ -111,7 +111,8 @@ def _defined(content: bytes) -> dict[str, bool]:
 Scaling = Literal["none", "global", "query"]
 SCALINGS: tuple[Scaling, ...] = ("none", "global", "query")
 UNSUPPORTED = {"none": ", not scaled", "global": "; not scaled per query", "query": ""}
-ALL_KINDS = ("linear", "network", "trees")
+SINGLE_KINDS = ("linear", "network", "trees")  # which score one document at a time
+ALL_KINDS = ("linear", "network", "listwise network", "trees")
 LIBRARIES = {"lightgbm": "LightGBM", "xgboost": "XGBoost"}
 
 
@@ -152,7 +153,11 @@ class ExportTarget:
     @property
     def models(self) -> str:
         """The models that it accepts, for listings."""
-        kinds = {ALL_KINDS: "all but cascades", ("linear", "trees"): "linear, trees, stumps"}
+        kinds = {
+            ALL_KINDS: "all but cascades",
+            SINGLE_KINDS: "all but cascades and attention",
+            ("linear", "trees"): "linear, trees, stumps",
+        }
         return kinds.get(self.kinds, "its trees") + UNSUPPORTED[self.scaling]
 
     def accepts_kind(self, exported: ExportModel) -> bool:
@@ -186,7 +191,7 @@ TARGETS: dict[str, ExportTarget] = {
         "Vespa",
         vespa.export_onnx,
         "a rank profile and an ONNX model",
-        ALL_KINDS,
+        SINGLE_KINDS,
         typed=True,
         missing=True,
     ),

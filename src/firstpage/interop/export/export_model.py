@@ -18,7 +18,8 @@ from firstpage.errors import DataError, location
 from firstpage.interop.export.float32 import forest32, unscaled
 from firstpage.rankers.model_files import Model
 from firstpage.scorers.forest import MAX_TREE_DEPTH, Forest
-from firstpage.scorers.scorer import JsonObject, Network, Scoring
+from firstpage.scorers.network_scoring import NetworkScoring
+from firstpage.scorers.scorer import JsonObject, Scoring
 from firstpage.types import Floats, Ints
 
 CONSTANT = "constant"  # the name of a feature that is always 1
@@ -220,7 +221,7 @@ class ExportModel:
 
     @property
     def kind(self) -> str:
-        """The kind of the model: "linear", "network" or "trees"."""
+        """The kind of the model: "linear", "network", "listwise network" or "trees"."""
         return self.scoring.export_kinds[0]
 
     def check(self) -> None:
@@ -230,8 +231,8 @@ class ExportModel:
         coefficients, network = self.scoring.coefficients, self.scoring.network
         if coefficients is not None and not all(np.isfinite(c).all() for c in coefficients):
             raise DataError(f"{self.source}: a weight is infinite.")
-        if network is not None and not np.isfinite(network.c):
-            raise DataError(f"{self.source}: its output is infinite.")
+        if network is not None and not np.isfinite(network.values).all():
+            raise DataError(f"{self.source}: a weight is infinite.")
         if self.transform is not None and self.transform.per == "global":
             self.scaling()
 
@@ -241,8 +242,8 @@ class ExportModel:
         assert coefficients is not None, f"{self.kind} has no coefficients"
         return coefficients
 
-    def network(self) -> Network:
-        """Return the layers of a network."""
+    def network(self) -> NetworkScoring:
+        """Return a fitted network."""
         network = self.scoring.network
         assert network is not None, f"{self.kind} has no layers"
         return network

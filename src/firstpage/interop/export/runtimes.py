@@ -7,6 +7,7 @@ input, as `predict` does.  NumPy: one Python file that computes as `predict` doe
 
 from __future__ import annotations
 
+import inspect
 import json
 import textwrap
 from importlib.resources import files
@@ -18,6 +19,8 @@ from firstpage.data.groups import offsets_from_lengths
 from firstpage.errors import DataError, missing_dependency
 from firstpage.interop.export.export_model import ExportFiles, ExportModel
 from firstpage.interop.export.float32 import check_leaves
+from firstpage.interop.export.onnx_network import add_network
+from firstpage.scorers import forward
 from firstpage.scorers.forest import Forest, Tree
 from firstpage.scorers.scorer import JsonObject
 from firstpage.types import Array
@@ -70,8 +73,16 @@ def export_numpy(exported: ExportModel) -> ExportFiles:
     lines = [repr(text[i : i + LINE_WIDTH]) for i in range(0, len(text), LINE_WIDTH)]
     body = files("firstpage.interop.export").joinpath("scorer.txt").read_text("utf-8")
     text = body.replace("@MODEL@", textwrap.indent("\n".join(lines), "    "))
+    source = _network_source() if exported.scoring.network is not None else ""
+    text = text.replace("@NETWORK@\n", source)
     text = text.replace("@ABOUT@", f"{_safe(exported.ranker)}, {len(exported.features.names)}")
     return ExportFiles("model.py", {"model.py": text.encode()}, USAGE_NUMPY)
+
+
+def _network_source() -> str:
+    """Return the functions that score a network, from our own source."""
+    functions = (forward.linear, forward.forward, forward.NumpyOperations)
+    return "\n\n".join(inspect.getsource(function) for function in functions) + "\n\n"
 
 
 def _safe(text: str) -> str:
@@ -90,9 +101,9 @@ def _model_dict(exported: ExportModel) -> JsonObject:
     if exported.kind == "linear":
         weights, intercept = exported.coefficients()
         model |= {"weights": weights.tolist(), "intercept": float(intercept)}
-    elif exported.kind == "network":
-        layers = exported.network()._asdict()
-        model |= {name: np.asarray(layer, np.float64).tolist() for name, layer in layers.items()}
+    elif exported.scoring.network is not None:
+        model |= exported.network().to_dict() | {"kind": exported.kind}
+        model["shapes"] = exported.network().architecture.shapes
     else:
         model |= forest_arrays(exported.own_forest())
     return model
@@ -272,14 +283,9 @@ def _scores(graph: _Graph, features: str, exported: ExportModel) -> None:
         weights, intercept = exported.coefficients()
         product = graph.node("MatMul", [features, graph.constant(weights)])
         graph.node("Add", [product, graph.constant(intercept)], "scores")
-    elif exported.kind == "network":
-        network, constant = exported.network(), graph.constant
-        centered = graph.node("Sub", [features, constant(network.mean)])
-        scaled = graph.node("Div", [centered, constant(network.deviation)])
-        inner = graph.node("MatMul", [scaled, constant(network.W)])
-        hidden = graph.node("Relu", [graph.node("Add", [inner, constant(network.b)])])
-        outer = graph.node("MatMul", [hidden, constant(network.v)])
-        graph.node("Add", [outer, constant(network.c)], "scores")
+    elif exported.scoring.network is not None:
+        scores = add_network(graph, features, exported.network())
+        graph.node("Identity", [scores], "scores")
     else:
         forest = exported.own_forest()
         check_leaves(forest, exported.source)  # ONNX returns the sum as float32

@@ -17,7 +17,7 @@ from firstpage.rankers.fit.request import NOTHING_LEARNED, FitRequest, FitResult
 from firstpage.rankers.fit.training_data import Scorer
 from firstpage.rankers.trees.growth import Booster, Growth, GrowthOptions
 from firstpage.scorers.linear import BoundLinear, LinearScoring
-from firstpage.scorers.mlp import torch_threads
+from firstpage.scorers.network import torch_threads
 from firstpage.scorers.scorer import BoundScorer
 from firstpage.scorers.trees import NO_SPLIT, Trees
 from firstpage.solvers.lbfgs import Coordinates
@@ -55,10 +55,13 @@ def fit_scorer(
     limit = nullcontext() if scorer.linear else torch_threads(request.threads)
     with limit, single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
         training = request.training
-        bound = training.bind(scorer)
+        bound = training.bind(scorer, request.seed)
         chosen = solver_for(solver, loss, bound, request.seed)
         objective = training.objective(loss, scorer, bound, l2, chosen, request.threads)
-        watcher = request.watcher(bound.predict, chosen.selects_iteration)
+        offsets = None if request.valid is None else request.valid.offsets
+        watcher = request.watcher(
+            lambda params, X: bound.predict(params, X, offsets), chosen.selects_iteration
+        )
         start = _start(request, loss, bound, objective)
         interrupted = False
         try:

@@ -42,7 +42,7 @@ from firstpage.solvers.boosting.weak_rankers import WeakRankers, weak_rankers
 from firstpage.solvers.least_squares import ridge
 from firstpage.solvers.objective import BlockObjective
 from firstpage.solvers.solver import AnySolver, Objective
-from firstpage.types import Floats
+from firstpage.types import Floats, Ints
 
 if TYPE_CHECKING:
     from firstpage.data.dataset import Features
@@ -69,8 +69,8 @@ class Scorer(Protocol):
         """The device it is fitted on: "cpu", "cuda" and the like."""
         ...
 
-    def bind(self, X: Features) -> BoundScorer:
-        """Return the scorer bound to features."""
+    def bind(self, X: Features, offsets: Ints | None = None, seed: int = 0) -> BoundScorer:
+        """Return the scorer bound to features, of queries that begin and end at `offsets`."""
         ...
 
 
@@ -141,7 +141,7 @@ class TrainingData(Protocol):
         """Return the data in memory; raise an error for shards."""
         ...
 
-    def bind(self, scorer: Scorer) -> BoundScorer:
+    def bind(self, scorer: Scorer, seed: int) -> BoundScorer:
         """Return the scorer bound to the features."""
         ...
 
@@ -353,8 +353,8 @@ class InMemory:
 
     # --- for fits
 
-    def bind(self, scorer: Scorer) -> BoundScorer:
-        return scorer.bind(self.data.X)
+    def bind(self, scorer: Scorer, seed: int) -> BoundScorer:
+        return scorer.bind(self.data.X, self.data.offsets, seed)
 
     def objective(
         self, loss: Loss, scorer: Scorer, bound: BoundScorer, l2: float, solver: AnySolver,

@@ -218,7 +218,7 @@ class ShardedData:
 
     # --- for fits
 
-    def bind(self, scorer: Scorer) -> BoundScorer:
+    def bind(self, scorer: Scorer, seed: int) -> BoundScorer:
         """Return the scorer bound to no documents, with as many features."""
         if not scorer.linear:
             name = type(scorer).__name__.lower()

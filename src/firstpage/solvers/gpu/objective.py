@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from firstpage.data.truth import Truth
 from firstpage.losses.loss import LossTerm, ShortLists
+from firstpage.scorers.network import BoundNetwork, TorchOperations
 from firstpage.solvers.gpu.measure_terms import MeasureTermOnDevice, measure_term
 from firstpage.solvers.gpu.tensors import checked, on, torch
 from firstpage.solvers.objective import BlockObjective, query_ranges
@@ -167,18 +168,19 @@ class LinearObjective(_DeviceObjective):
 
 
 class NetworkObjective(_DeviceObjective):
-    """A network with one hidden layer: its layers by PyTorch, its loss by Triton kernels."""
+    """A network: its layers by PyTorch, its loss by Triton kernels."""
 
     def __init__(self, host: BlockObjective, losses: DeviceLosses, order: Ints) -> None:
-        bound: Any = host.scorer
+        bound = cast(BoundNetwork, host.scorer)
         super().__init__(host, bound.device)
         self._losses, self._bound = losses, bound
         self._X = bound.X[on(bound.device, order)]
         self._row_weights = on(bound.device, np.repeat(host.query_weights, np.diff(host.offsets)))
         self._offsets = host.offsets
+        self._operations: dict[int, TorchOperations] = {}  # by the first query of a chunk
 
     def __call__(self, params: Floats) -> tuple[float, Floats]:
-        """Return value and gradient, in chunks of complete queries whose hidden layer fits."""
+        """Return value and gradient, in chunks of complete queries whose layers fit."""
         flat = on(self.device, params.astype(np.float32))
         value, gradient = 0.0, torch().zeros(self.size, dtype=torch().float64, device=self.device)
         for lo, hi in query_ranges(self._offsets, CHUNK_ROWS):
@@ -195,19 +197,18 @@ class NetworkObjective(_DeviceObjective):
         return self._with_penalty(value * times, gradient * times, params)
 
     def _chunk(self, lo: int, hi: int, flat: Tensor) -> tuple[float, Tensor]:
-        from firstpage.scorers.mlp import layers
-
-        t = torch()
+        """Return the weighted loss of the queries lo:hi, and its gradient by the parameters."""
         a, b = int(self._offsets[lo]), int(self._offsets[hi])
-        X = self._X[a:b]
-        W, bias, v, c = layers(flat, self._bound.n_features, self._bound.hidden)
-        hidden = t.relu(X @ W + bias)
-        values, grad = self._losses.run(lo, hi, hidden @ v + c)
+        if lo not in self._operations:
+            ends = self._offsets[lo : hi + 1] - a
+            self._operations[lo] = self._bound.operations(ends, a)
+        operations = self._operations[lo]
+        self._bound.reseed(operations, a)
+        leaf = flat.detach().requires_grad_()
+        scores = self._bound.scores(operations, self._X[a:b], leaf)
+        values, grad = self._losses.run(lo, hi, scores.detach())
         grad = grad * self._row_weights[a:b].float()
-        hidden_grad = t.where(hidden > 0, grad[:, None] * v[None, :], 0.0)
-        gradient = t.cat(
-            [(X.T @ hidden_grad).reshape(-1), hidden_grad.sum(0), hidden.T @ grad, grad.sum()[None]]
-        )
+        (gradient,) = torch().autograd.grad(scores, leaf, grad)
         return float(values @ self._query_weights[lo:hi]), gradient
 
 
