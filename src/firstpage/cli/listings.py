@@ -78,7 +78,10 @@ def rankers_command(as_json: bool) -> None:
             left_aligned=3,
         ).text()
     )
-    print("\nscorer=linear, mlp, network or trees (LambdaMART: trees); boosting: weak=stumps or features.")
+    print(
+        "\nscorer=linear, mlp, network or trees (LambdaMART: trees); "
+        "boosting: weak=stumps or features."
+    )
     print("k=None: learn from the full order; k=10: from its top 10.")
     print(
         "Parameters: firstpage rankers --json; set them by --set NAME=VALUE, or as ListMLE(k=10)."

@@ -81,7 +81,10 @@ def test_written_votes_are_read_back(tmp_path: Path) -> None:
         (f"{HEAD},weight\nq,a,b,left,x\n", r"votes.csv:2: a weight must be"),
         ("query,preferred,other,outcome\nq,a,b,left\n", r"votes.csv:2: has preferred or other"),
         ("query,topic,left,right,outcome\nq,q,a,b,left\n", r"votes.csv:1: the query is in several"),
-        (f"{HEAD},task,seq,event\nq,a,b,left,1,1,judgment\n", r"log of .* --content pairs -o votes"),
+        (
+            f"{HEAD},task,seq,event\nq,a,b,left,1,1,judgment\n",
+            r"log of .* --content pairs -o votes",
+        ),
     ],
 )
 def test_bad_rows_are_refused_with_their_line(tmp_path: Path, text: str, message: str) -> None:
