@@ -57,7 +57,7 @@ def test_ndcg_and_map_of_boosters(case: dict, tool: str) -> None:
     checked = 0
     for name, expected in case[tool].items():
         if name.startswith("map@"):
-            continue  # divided by the number of relevant documents in the first k ranks
+            continue  # divided by the smaller of k and the number of relevant documents
         rule = {"without_relevant": "zero"} if name.endswith("-") else {}
         evaluation = fp.evaluate(
             case["scores"], case["labels"], qid=qid, measures=name.rstrip("-"), convention=tool,
