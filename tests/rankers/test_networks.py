@@ -21,6 +21,10 @@ TRAIN, TEST = DATA[:60], DATA[60:]
 DEEP = "network(layers=(16, 8), norm=layer, dropout=0.1, input=log1p+standardize)"
 ATTENTION = "network(layers=(8,), attention=(1, 2, 8), dropout=0.1)"
 ADAM = "adam(rate=0.01, max_iter=12)"
+INEXACT = {
+    f"check_sample_weight_equivalence_on_{form}_data": "inputs are standardized without weights"
+    for form in ("dense", "sparse")
+}
 
 
 @pytest.fixture(scope="module")
@@ -165,4 +169,5 @@ def test_scikit_learn_estimator_checks_pass() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         unfitted = fp.ListNet(scorer="network(layers=(8, 4), norm=layer)", solver=ADAM, threads=1)
-        assert len(check_estimator(unfitted, on_skip=None)) > 40
+        results = check_estimator(unfitted, on_skip=None, expected_failed_checks=INEXACT)
+    assert len(results) > 40
