@@ -85,7 +85,7 @@ class RankingFiles:
             from firstpage.data.formats.trec import read_qrels
 
             return read_qrels(STANDARD_INPUT)
-        truth = shared.read_truth(
+        truth: Any = shared.read_truth(
             self.data, self.qrels, bool(self.runs), bool(self.scores), measures, self.models
         )
         return shared.as_qrels(truth) if self.runs else truth
