@@ -146,20 +146,18 @@ def _concatenate(ids: Sequence[Ids]) -> Ids:
 
 def _ranked_rows(columns: Sequence[Column]) -> tuple[Ints, Floats]:
     """Return the rows of all columns from best to worst in each query, and their scores."""
-    orders, keys, begin = [], [], 0
-    for column in columns:
+    begins = offsets_from_lengths([len(column.values) for column in columns])
+    order = np.arange(begins[-1])
+    keys = np.concatenate([column.values for column in columns])
+    for column, begin, end in zip(columns, begins, begins[1:], strict=False):
         values = column.values
         descending = np.ones(len(values) + 1, bool)
         descending[1:-1] = values[1:] <= values[:-1]
         descending[column.offsets] = True
-        if descending.all():  # as in most files
-            order, sorted_values = np.arange(len(values)), values
-        else:
-            order, sorted_values = sort_groups(values, column.offsets)
-        orders.append(order + begin)
-        keys.append(sorted_values)
-        begin += len(values)
-    return np.concatenate(orders), np.concatenate(keys)
+        if not descending.all():  # unlike most files
+            rows, keys[begin:end] = sort_groups(values, column.offsets)
+            order[begin:end] = rows + begin
+    return order, keys
 
 
 def _duplicate_error(columns: Sequence[Column], ids: Ids, row: int) -> DataError:

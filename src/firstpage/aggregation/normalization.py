@@ -44,21 +44,23 @@ def normalized_scores(ballots: Ballots, normalization: str, method: str) -> Floa
             f"{method} adds up scores, and these ballots have ranks alone; give runs with "
             "scores, use normalize='rank' or 'borda', or a method by rank such as RRF."
         )
-    if np.isinf(scores).any():
-        raise DataError(f"{method} needs finite scores: {_place(ballots, scores)} is infinite.")
-    if kind == 0:
-        return scores
-    ranker = kernel.normalize_scores(scores, ballots.offsets, kind, out)
+    infinite = np.isinf(scores).any() if kind == 0 else False
+    ranker = -1 if kind == 0 else kernel.normalize_scores(scores, ballots.offsets, kind, out)
+    if infinite or ranker < -1:
+        raise DataError(f"{method} needs finite scores: {_place(ballots, scores)}.")
     if ranker >= 0:
         raise DataError(
             f"{ballots.names[ranker]}: a query has no score above 0, by which normalize='max' "
             "divides; use 'min-max' or 'z'."
         )
-    return out
+    return scores if kind == 0 else out
 
 
 def _place(ballots: Ballots, scores: Floats) -> str:
-    """Return which score is infinite, for the error."""
-    ranker, column = np.argwhere(np.isinf(scores))[0].tolist()
+    """Return which score is infinite, for the error; sums of finite ones may be, too."""
+    infinite = np.argwhere(np.isinf(scores))
+    if not len(infinite):
+        return "their sum is infinite"
+    ranker, column = infinite[0].tolist()
     query = int(np.searchsorted(ballots.offsets, column, side="right")) - 1
-    return f"a score of {ballots.names[ranker]} in query {ballots.queries[query]!r}"
+    return f"a score of {ballots.names[ranker]} in query {ballots.queries[query]!r} is infinite"

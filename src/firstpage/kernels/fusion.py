@@ -203,7 +203,8 @@ def sort_by_number(order: Ints, numbers: Ints, lo: int, hi: int) -> None:
 def normalize_scores(scores: Floats, offsets: Ints, kind: int, out: Floats) -> int:
     """Write normalized scores; return -1, or the ranker whose scores have no positive maximum.
 
-    NaN, of documents that a ranker does not list, stays NaN without a branch.
+    Of a ranker with infinite scores -2 - ranker is returned.  NaN, of documents that a ranker does
+    not list, stays NaN without a branch.
     """
     for a in range(scores.shape[0]):
         for q in range(offsets.size - 1):
@@ -217,6 +218,8 @@ def normalize_scores(scores: Floats, offsets: Ints, kind: int, out: Floats) -> i
                 greatest = score if score > greatest else greatest
                 total += score if known else 0.0
             shift, scale = 0.0, 1.0
+            if total - total != 0.0:
+                return -2 - a
             if listed == 0:
                 shift = 0.0
             elif kind == MIN_MAX:
