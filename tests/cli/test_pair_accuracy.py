@@ -41,7 +41,6 @@ def test_scores_models_and_runs(run, tmp_path, monkeypatch) -> None:
     )
     for arguments, message in (
         (["--run", "ours.run", "-m", "AP"], "--measure requires labels, not --pairs"),
-        (["data.npz", "--run", "ours.run"], "--run without DATA"),
         (["--model", "model.json"], "give DATA with --scores or --model"),
     ):
         failed = run("evaluate", *arguments, "--pairs", "votes.csv")

@@ -12,7 +12,7 @@ from statistics import fmean
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import firstpage as fp
@@ -169,6 +169,7 @@ def test_runs_count_missing_and_unjudged_documents(text: str, docs) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["PairAccuracy", "TopK01@2", "WKT@2"])
+@settings(max_examples=25)  # the reference visits up to 5040 orders
 @given(docs=documents)
 def test_order_measures_use_judged_documents_and_rank_missing_ones_last(text: str, docs) -> None:
     qrels = {d: float(label) for d, (label, _) in docs.items() if label is not None}

@@ -24,6 +24,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "formats.md"
 PEOPLE = {
     "values per query", "trials of a search for parameters", "exported model",
     "plan of assignments", "documents of a pool with their runs", "tables and reports",
+    "summary of a gate", "results of a gate",
 }  # fmt: skip
 ELSEWHERE = {"demo", "queries to judge"}  # tests/demo, tests/serving/test_feedback.py
 SERVERS = {"serve", "serve --index", "label serve"}  # tests/serving, tests/web
@@ -50,6 +51,8 @@ label backup labels -o labels.db
 label setup pages --tool lists --index shop.index --queries queries.jsonl --run bm25.run --run other.run --k 5 --qrels graded.qrels --assessor ada
 label judge pages --assessor ada --function taste:page
 label export pages --content preferences -o preferences.jsonl
+evaluate graded.qrels bm25.run --save-baseline base.json
+aggregate bm25.run other.run --method learned --qrels graded.qrels --save-model fusion.json -o fused0.run
 dcglearn learn preferences.jsonl --K 5 --rounds 0 -o measure.json
 dcglearn choose preferences.jsonl --measure measure.json --count 5 -o pool.jsonl
 """
@@ -113,6 +116,9 @@ READ = {
         evaluate data.parquet --model model.json
         search shop.index shoe --model model.json
         export model.json --to numpy -o scorer.py""",
+    "baseline of a gate": """
+        evaluate graded.qrels bm25.run --baseline base.json --fail-if-worse 0.1""",
+    "fusion": "aggregate bm25.run other.run --model fusion.json -o fused.run",
     "checkpoint": "train ListNet data.parquet --checkpoint checkpoint.json -o model6.json",
     "labeling project": """
         label judge labels --assessor ada --function taste:assess

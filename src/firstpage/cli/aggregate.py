@@ -25,11 +25,11 @@ REPEATED_FILE: dict[str, Any] = {"type": options.FILE, "multiple": True}
     "aggregate",
     "firstpage aggregate ours.run bm25.run --qrels test.qrels -o joined.run",
     "firstpage aggregate ours.run bm25.run --method 'rrf(c=60)' -o fused.run",
-    "firstpage aggregate ours.run bm25.run --method CombMNZ --normalize z -o fused.run",
-    "firstpage aggregate ours.run bm25.run --method rrf --tune all --qrels train.qrels \\\n"
-    "  -o fused.run",
-    "firstpage aggregate ours.run bm25.run --method learned --qrels train.qrels \\\n"
-    "  --save-model fusion.json -o fused.run",
+    "firstpage aggregate ours.run bm25.run --method CombMNZ --normalize z \\\n  -o fused.run",
+    "firstpage aggregate ours.run bm25.run --method rrf --tune all \\\n"
+    "  --qrels test.qrels -o fused.run",
+    "firstpage aggregate ours.run bm25.run --method learned \\\n"
+    "  --qrels test.qrels --save-model fusion.json -o fused.run",
     "firstpage aggregate ours.run bm25.run --model fusion.json -o fused.run",
     "firstpage aggregate --data test.txt --scores ours.scores \\\n"
     "  --scores theirs.scores -o joined.scores",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -86,10 +88,14 @@ def only_with(condition: str, met: bool, *names: str) -> None:
 def search_modules(_: click.Context, option: click.Parameter, value: Any) -> Any:
     """Import modules from the current folder first, if an option names `module:Name`."""
     if any(":" in text for text in ([value] if isinstance(value, str) else value or ())):
-        from firstpage.cli.shared import search_current_folder
-
         search_current_folder()
     return value
+
+
+def search_current_folder() -> None:
+    """Import modules from the current folder first, where functions of one's own usually are."""
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
 
 
 def integer(

@@ -230,7 +230,7 @@ def features_command(
     from firstpage.text.index import Index
 
     if own:
-        shared.search_current_folder()
+        options.search_current_folder()
     opened, typed = Index(index), _read_queries(queries, query_format, ordinal)
     judgments = _read_judgments(qrels, typed)
     run = read_run(candidates)
@@ -286,7 +286,7 @@ def search_command(
 
     options.only_with("--model", model is not None, "explain", "candidates", "own")
     if own:
-        shared.search_current_folder()
+        options.search_current_folder()
     searcher = Searcher(index, model, candidates, own)
     results = searcher.search(text, depth, 5 if explain else 0)
     outputs.write_text(_json(searcher, results) if as_json else _text(searcher, results), None)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from firstpage.cli import options, shared
+from firstpage.cli import options
 from firstpage.cli.help import documented_command
 
 
@@ -110,7 +110,7 @@ def command(
     from firstpage.serving.served_index import IndexSource
 
     if own_features:
-        shared.search_current_folder()
+        options.search_current_folder()
     limits = Limits(
         candidates=max_candidates, queries=max_queries, bytes=max_bytes,
         concurrent_requests=max_at_once, connections=max_connections,

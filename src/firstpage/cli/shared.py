@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -384,7 +383,7 @@ def ranker_from_options(
         parameters[key], sources[key] = parse_literal(value), f"--set {item}"
     inline = parse_call(name)[1]  # parameters in the name, as in ListMLE(k=10)
     if any(":" in str(value) for value in (name, *parameters.values())):
-        search_current_folder()
+        options.search_current_folder()
     for key in inline:
         if key in sources:
             raise click.UsageError(f"{key} is given twice: in {name} and by {sources[key]}.")
@@ -406,17 +405,11 @@ def refuse_without_validation(ranker: Ranker, condition: str, met: bool) -> None
         raise click.UsageError(f"patience={ranker.patience} requires {condition}.")
 
 
-def search_current_folder() -> None:
-    """Import modules from the current folder first, where functions of one's own usually are."""
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
-
-
 def load_function(text: str, option: str) -> Callable[..., Any]:
     """Return the function named as `module:name`; the current folder is searched first."""
     from firstpage.registry import imported
 
-    search_current_folder()
+    options.search_current_folder()
     try:
         return cast("Callable[..., Any]", imported(text, "function"))
     except DataError as error:

@@ -165,6 +165,9 @@ class RankedLists:
     def __len__(self) -> int:
         return len(self.queries)
 
+    def __repr__(self) -> str:
+        return f"RankedLists({len(self)} queries, {len(self.labels)} documents)"
+
     @cached_property
     def lengths(self) -> Ints:
         """The number of retrieved documents per query."""

@@ -87,7 +87,8 @@ def resolve_inputs(system: Any, truth: Any, qid: Any, docid: Any) -> tuple[Any, 
         return _labels_of_frame(system, truth, qid, docid)
     if not isinstance(truth, (Column, Mapping, Dataset, Truth, Shards)):
         _refuse_object(truth, "labels", "a Dataset, qrels, a file name or a data frame")
-    _refuse_object(system, "scores", "a run, a fitted ranker, a file name or a data frame")
+    if not hasattr(system, "predict"):  # a ranker scores shards in place
+        _refuse_object(system, "scores", "a run, a fitted ranker, a file name or a data frame")
     return system, truth, qid, docid
 
 

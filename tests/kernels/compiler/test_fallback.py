@@ -44,7 +44,7 @@ for ranker in (fp.ListNet(), fp.RankSVM()):
     fp.write_scores(scores, folder / "scores.txt")
     scores = fp.read_scores(folder / "scores.txt")
     print(scores.tobytes().hex())
-    names = ["NDCG@10", "AP", "RR", "ERR"]
+    names = ["NDCG@10", "AP"]
     means = fp.evaluate(scores, data, measures=names)
     print([means[name] for name in names])
 """
