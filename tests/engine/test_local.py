@@ -45,7 +45,7 @@ def test_the_objective_over_shards_is_that_in_memory(exact: fp.Shards, name: str
     sharded = ShardedData.from_shards(exact, LocalEngine(1), None, ranker._truth, True)
     in_memory = InMemory(EXACT, convert=ranker._truth).without_uninformative()
     sharded_objective, objective = (
-        data.objective(loss, scorer, data.bind(scorer), 0.3, LBFGS(), 1)
+        data.objective(loss, scorer, data.bind(scorer, 0), 0.3, LBFGS(), 1)
         for data in (sharded, in_memory)
     )
     for seed in range(3):

@@ -52,7 +52,7 @@ label setup pages --tool lists --index shop.index --queries queries.jsonl --run 
 label judge pages --assessor ada --function taste:page
 label export pages --content preferences -o preferences.jsonl
 evaluate graded.qrels bm25.run --save-baseline base.json
-aggregate bm25.run other.run --method learned --qrels graded.qrels --save-model fusion.json -o fused0.run
+aggregate bm25.run learned.run --method learned --qrels graded.qrels --save-model fusion.json -o fused0.run
 dcglearn learn preferences.jsonl --K 5 --rounds 0 -o measure.json
 dcglearn choose preferences.jsonl --measure measure.json --count 5 -o pool.jsonl
 """
@@ -118,7 +118,7 @@ READ = {
         export model.json --to numpy -o scorer.py""",
     "baseline of a gate": """
         evaluate graded.qrels bm25.run --baseline base.json --fail-if-worse 0.1""",
-    "fusion": "aggregate bm25.run other.run --model fusion.json -o fused.run",
+    "fusion": "aggregate bm25.run learned.run --model fusion.json -o fused.run",
     "checkpoint": "train ListNet data.parquet --checkpoint checkpoint.json -o model6.json",
     "labeling project": """
         label judge labels --assessor ada --function taste:assess

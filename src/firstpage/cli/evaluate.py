@@ -21,7 +21,7 @@ from firstpage.cli.systems import RankingFiles, duplicates_option, ranking_argum
     "firstpage evaluate --qrels test.qrels 'systems/*.run' -m NDCG@10 -m AP --ci",
     "firstpage evaluate test.txt --scores ours.scores -m NDCG@10 -m AP --ci",
     "firstpage evaluate test.qrels ours.run --baseline bm25.run \\\n  --fail-if-worse 0.01",
-    "firstpage evaluate --pairs votes.csv ours.run bm25.run --ci",
+    "firstpage evaluate train.txt --pairs pairs.csv --model model.json",
 )
 @ranking_arguments
 @pairs_option

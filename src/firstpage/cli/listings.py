@@ -11,7 +11,7 @@ from firstpage.cli.help import documented_command
 @documented_command("measures", "firstpage measures")
 @options.as_json
 def measures_command(as_json: bool) -> None:
-    """List all measures with their names in other tools, and the conventions.
+    """List all measures, with their names in other tools.
 
     Every name of trec_eval, ir_measures, ranx and ndeval that is listed can be used; so can lists
     such as "NDCG@10,AP" and P_5,10, the groups official, all_trec and set of trec_eval, and
