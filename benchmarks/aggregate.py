@@ -181,7 +181,7 @@ def compare_fusion(queries: int) -> None:
         f"Fusion of {RUNS} runs x {queries:,} queries x {LENGTH:,} documents",
         ["method", "CPU", "ranx", "ranx / ours"],
         rows,
-        note=f"Sorting the hashes of all documents by query, a floor of any join: {seconds(hashes)}"
+        note=f"Sorting the hashes of all documents by query, a bound of any join: {seconds(hashes)}"
         + (f"; ranx {ranx['version']}" if ranx else "; ranx is not installed, and not compared"),
     )
 

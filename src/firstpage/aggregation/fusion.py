@@ -57,9 +57,9 @@ class Fusion(Method):
         DataError
             If the weights are invalid, or if the method needs scores and the ballots have none.
         """
-        given = None if weights is None else list(weights)
-        total = float(ballots.n_rankers) if given is None else float(np.sum(given))
-        return total * self._points(ballots, normalize_weights(given, ballots.n_rankers))
+        numbers = None if weights is None else list(weights)
+        total = float(ballots.n_rankers) if numbers is None else float(np.sum(numbers))
+        return total * self._points(ballots, normalize_weights(numbers, ballots.n_rankers))
 
     def _points(self, ballots: Ballots, weights: Floats) -> Floats:
         """Return the scores with weights that sum to 1."""

@@ -72,13 +72,13 @@ def command(
         format_, as_json, output, ("text", "json", "csv", "markdown", "latex")
     )
     rankings = RankingFiles.from_command_line(files, qrels, runs, scores)
-    given = rankings.count > 0
-    options.only_with("no runs", not given, "deviation", "correlation")
-    options.only_with("runs", given, "qrels", "duplicates", "pool_depth", "convention")
-    if given == (deviation is not None) or rankings.count == 1:
+    has_rankings = rankings.count > 0
+    options.only_with("no runs", not has_rankings, "deviation", "correlation")
+    options.only_with("runs", has_rankings, "qrels", "duplicates", "pool_depth", "convention")
+    if has_rankings == (deviation is not None) or rankings.count == 1:
         raise click.UsageError("give judgments with two or more runs, or --deviation.")
     chosen = {"differences": differences or DEFAULT_DIFFERENCES, **settings}
-    if given:
+    if has_rankings:
         truth = rankings.read_truth()
         systems = rankings.read_systems(truth, duplicates)
         chosen |= {"depth": pool_depth, "convention": convention}

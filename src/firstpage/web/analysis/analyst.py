@@ -1,4 +1,4 @@
-"""Computations for leads, in a process of their own, so that nobody who judges waits for them.
+"""Computations for leads, in a process of their own, so that assessors do not wait for them.
 
 A result is kept until the project changes.
 """

@@ -54,10 +54,10 @@ def show_disagreements(
     request: Request, member: Lead, max_pairs: Annotated[int, Query(ge=1, le=100)] = 5
 ) -> dict[str, Any]:
     """Return the queries on which assessors disagree, the lowest agreement first."""
-    found: dict[str, Any] = analyst_of(request).compute(
+    disagreements: dict[str, Any] = analyst_of(request).compute(
         figures.disagreements, member.project, max_pairs
     )
-    return found
+    return disagreements
 
 
 @router.get("/consensus")
