@@ -263,9 +263,11 @@ def read_truth(
     if data is None:
         assert plain is not None
         return plain
-    from firstpage.rankers.model_files import read_model
+    known: dict[str, Any] = {}
+    if models:
+        from firstpage.rankers.model_files import read_model  # slow to import
 
-    known = {} if data.is_dir() else categories_known_to(data, *map(read_model, models))
+        known = categories_known_to(data, *map(read_model, models))
     read = read_data_or_shards(data, labeled=plain is None, **known)
     if plain is None:
         return read
