@@ -29,7 +29,8 @@ REPEAT_DISCOUNT = 0.5  # factor of a question's gain per earlier time that it wa
 MAX_CANDIDATES = 128  # documents of which pairs are formed
 BISECTION_STEPS = 26
 MAX_BISECTED = 500  # documents
-GRIDS = (10, 8, 20)  # points
+GRIDS = (16, 12, 48)  # points
+GROUP_WIDTH = 0.01  # of means and of log deviations
 MIN_EXPECTED = 1e-30
 EPS = 1e-12
 
@@ -130,30 +131,37 @@ def order_weight(member: Floats) -> float:
 def cut_points(belief: Utilities, k: int) -> Floats:
     """Return the utilities above which c documents are expected, for c = 1 .. k.
 
-    By bisection, or, for many documents, by interpolation between the points of nested grids.
+    By bisection, or, for many documents, by interpolation between the points of nested grids, with
+    documents of almost the same mean and deviation counted together.
     """
-    mean, deviation = belief.mean[:, None], np.sqrt(belief.variance)[:, None]
+    mean, deviation = belief.mean, np.sqrt(belief.variance)
     lowest, highest = float((mean - 9.0 * deviation).min()), float((mean + 9.0 * deviation).max())
     target = np.arange(1, k + 1)
-
-    def expected_above(points: Floats) -> Floats:
-        total: Floats = ndtr((mean - points) / deviation).sum(axis=0)
-        return total
-
     if len(mean) > MAX_BISECTED:
+        mean, deviation, counts = _grouped(mean, deviation)
         for points in GRIDS:
             grid = np.linspace(lowest, highest, points)
-            above = expected_above(grid)
+            above = counts @ ndtr((mean[:, None] - grid) / deviation[:, None])
             lowest = float(grid[max(int((above > k).sum()) - 1, 0)])
             highest = float(grid[min(int((above > 1).sum()), points - 1)])
-        logarithms = np.log(np.maximum(above, MIN_EXPECTED))
-        return np.interp(-np.log(target), -logarithms, grid)
+        return np.interp(-np.log(target), -np.log(np.maximum(above, MIN_EXPECTED)), grid)
     low, high = np.full(k, lowest), np.full(k, highest)
     for _ in range(BISECTION_STEPS):
         middle = 0.5 * (low + high)
-        above = expected_above(middle) > target
+        above = ndtr((mean[:, None] - middle) / deviation[:, None]).sum(axis=0) > target
         low, high = np.where(above, middle, low), np.where(above, high, middle)
     return 0.5 * (low + high)
+
+
+def _grouped(mean: Floats, deviation: Floats) -> tuple[Floats, Floats, Ints]:
+    """Return means, deviations and sizes of groups of documents that hardly differ in either."""
+    cells = np.round(np.stack((mean, np.log(deviation))) / GROUP_WIDTH).astype(np.int64)
+    cells -= cells.min(axis=1, keepdims=True)
+    _, group, counts = np.unique(
+        cells[0] * (cells[1].max() + 1) + cells[1], return_inverse=True, return_counts=True
+    )
+    centers = [np.bincount(group, values) / counts for values in (mean, deviation)]
+    return centers[0], centers[1], counts
 
 
 def _quadratic(rows: Floats, cuts: Cuts) -> Floats:
