@@ -144,7 +144,8 @@ def cut_points(belief: Utilities, k: int) -> Floats:
             above = counts @ ndtr((mean[:, None] - grid) / deviation[:, None])
             lowest = float(grid[max(int((above > k).sum()) - 1, 0)])
             highest = float(grid[min(int((above > 1).sum()), points - 1)])
-        return np.interp(-np.log(target), -np.log(np.maximum(above, MIN_EXPECTED)), grid)
+        logarithms = np.log(np.maximum(above, MIN_EXPECTED))
+        return np.asarray(np.interp(-np.log(target), -logarithms, grid))
     low, high = np.full(k, lowest), np.full(k, highest)
     for _ in range(BISECTION_STEPS):
         middle = 0.5 * (low + high)
