@@ -145,7 +145,8 @@ def cut_points(belief: Utilities, k: int) -> Floats:
             lowest = float(grid[max(int((above > k).sum()) - 1, 0)])
             highest = float(grid[min(int((above > 1).sum()), points - 1)])
         logarithms = np.log(np.maximum(above, MIN_EXPECTED))
-        return np.asarray(np.interp(-np.log(target), -logarithms, grid))
+        cuts: Floats = np.interp(-np.log(target), -logarithms, grid)
+        return cuts
     low, high = np.full(k, lowest), np.full(k, highest)
     for _ in range(BISECTION_STEPS):
         middle = 0.5 * (low + high)
