@@ -145,14 +145,13 @@ def cut_points(belief: Utilities, k: int) -> Floats:
             lowest = float(grid[max(int((above > k).sum()) - 1, 0)])
             highest = float(grid[min(int((above > 1).sum()), points - 1)])
         logarithms = np.log(np.maximum(above, MIN_EXPECTED))
-        cuts: Floats = np.interp(-np.log(target), -logarithms, grid)
-        return cuts
+        return np.asarray(np.interp(-np.log(target), -logarithms, grid))
     low, high = np.full(k, lowest), np.full(k, highest)
     for _ in range(BISECTION_STEPS):
         middle = 0.5 * (low + high)
         above = ndtr((mean[:, None] - middle) / deviation[:, None]).sum(axis=0) > target
         low, high = np.where(above, middle, low), np.where(above, high, middle)
-    return 0.5 * (low + high)
+    return np.asarray(0.5 * (low + high))
 
 
 def _grouped(mean: Floats, deviation: Floats) -> tuple[Floats, Floats, Ints]:
