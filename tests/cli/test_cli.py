@@ -250,6 +250,17 @@ def test_describe_summarizes_files(run, files) -> None:
     assert json.loads(out)["queries"] == 25
 
 
+def test_describe_names_models(run, files) -> None:
+    data = fp.read(files / "data.txt")
+    fp.Regression().fit(data).save(files / "model.json")
+    record = json.loads(run("describe", files / "model.json", "--json").stdout)
+    assert (record["kind"], record["ranker"]) == ("model", "Regression")
+    assert record["features"] == data.n_features
+    assert record["trained_on"]["queries"] == 25
+    (files / "other.json").write_text("{}")
+    assert "not a model of Firstpage" in run("describe", files / "other.json").stderr
+
+
 def test_convert_changes_format_and_ground_truth(run, files) -> None:
     code, _, err = run("convert", files / "data.txt", files / "x.parquet")
     assert code == 0

@@ -77,6 +77,21 @@ def test_duplicates_are_refused_with_their_line_or_resolved(run, folder) -> None
     assert "1 lines repeat a document" in err
 
 
+def test_repeated_judgments_of_different_subtopics_name_the_reader(run, folder) -> None:
+    (folder / "d.qrels").write_text("0 1 a 1\n0 2 a 0\n0 1 b 1\n")
+    (folder / "p.qrels").write_text("0 0 a 1\n0 0 a 0\n0 0 b 1\n")
+    assert "read_diversity_qrels" in run("evaluate", "d.qrels", "good.run").stderr
+    plain = run("evaluate", "p.qrels", "good.run").stderr
+    assert "p.qrels:2: document 'a' occurs twice in query '0'." in plain
+
+
+def test_counts_have_no_decimals(run, folder) -> None:
+    out = run("evaluate", "t.qrels", "*.run", "-m", "num_q", "-m", "num_ret", "-m", "RR").stdout
+    assert "good       12       36  1.0000" in out
+    tied = fp.evaluate({"q": {"a": 1, "b": 1}}, {"q": {"a": 1, "b": 0}}, measures="NumQ", ci=True)
+    assert str(tied).endswith("NumQ  1  [1, 1]")
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

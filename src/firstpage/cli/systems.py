@@ -95,13 +95,18 @@ class RankingFiles:
     ) -> dict[str, Any]:
         """Read the rankings by name: a run by its tag, where it has its own, else by its file."""
         from firstpage.data.formats.trec import read_run
-        from firstpage.measures.sources import unique_names
 
         files = [*self.scores, *self.runs, *self.models]
         readers: list[Any] = [partial(shared.read_scores_of, truth)] * len(self.scores)
         readers += [partial(read_run, duplicates=cast("Any", duplicates))] * len(self.runs)
         readers += [read_model] * len(self.models)
-        systems = [read(file) for read, file in zip(readers, files, strict=True)]
+        return self.named([read(file) for read, file in zip(readers, files, strict=True)])
+
+    def named(self, systems: Sequence[Any]) -> dict[str, Any]:
+        """Return the rankings by name, given in the order scores, runs, models."""
+        from firstpage.measures.sources import unique_names
+
+        files = [*self.scores, *self.runs, *self.models]
         runs = range(len(self.scores), len(self.scores) + len(self.runs))
         tags = [system.name if n in runs else "" for n, system in enumerate(systems)]
         return dict(zip(unique_names(tags, files), systems, strict=True))

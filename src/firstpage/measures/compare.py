@@ -338,7 +338,7 @@ class Comparison(Tabular):
         width = max(len(name) for name in self.systems)
         lines = [f"{len(self.queries)} queries"]
         for e in self.evaluations:
-            means = "  ".join(f"{text} {e[text]:.4f}" for text in self.texts)
+            means = "  ".join(f"{text} {e.mean_text(text)}" for text in self.texts)
             lines.append(f"{e.name:<{width}}  {means}")
         lines += [
             f"{d.measure}: {d.system} - {d.against} = {d.difference:+.4f}, p = {d.p_corrected:.4f}"
@@ -360,7 +360,7 @@ class Comparison(Tabular):
     def _summary_table(self) -> Table:
         """Return the mean of every measure by system, the best ones in bold."""
         rows = [
-            [evaluation.name, *(f"{evaluation[text]:.4f}" for text in self.texts)]
+            [evaluation.name, *map(evaluation.mean_text, self.texts)]
             for evaluation in self.evaluations
         ]
         bold = {

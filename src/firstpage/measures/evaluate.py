@@ -111,6 +111,41 @@ class Evaluation(Tabular):
         row: Floats = self.values[self.texts.index(text)]
         return row
 
+    def mean_text(self, text: str, digits: int = 4) -> str:
+        """Return the mean of a measure as text; counts have no decimals.
+
+        Parameters
+        ----------
+        text : str
+            Text of the measure, as it was requested.
+        digits : int, default 4
+            Number of decimals.
+
+        Returns
+        -------
+        str
+            The rounded mean.
+        """
+        return self.measures[self.texts.index(text)].mean_text(self[text], digits)
+
+    def interval_text(self, text: str) -> str:
+        """Return the confidence interval of a mean as text; "" where there is none.
+
+        Parameters
+        ----------
+        text : str
+            Text of the measure, as it was requested.
+
+        Returns
+        -------
+        str
+            The rounded bounds, as in "[0.4012, 0.4530]".
+        """
+        if text not in self.intervals:
+            return ""
+        measure = self.measures[self.texts.index(text)]
+        return "[{}, {}]".format(*map(measure.mean_text, self.intervals[text]))
+
     @property
     def means(self) -> dict[str, float]:
         """Mean of each measure over the queries, by text."""
@@ -138,11 +173,9 @@ class Evaluation(Tabular):
     def __str__(self) -> str:
         width = max(len(text) for text in self.texts)
         lines = [f"{len(self.queries)} queries, convention {self.convention.name}"]
-        for text, mean in self.means.items():
-            ci = ""
-            if text in self.intervals:
-                ci = "  [{:.4f}, {:.4f}]".format(*self.intervals[text])
-            lines.append(f"{text:<{width}}  {mean:.4f}{ci}")
+        for text in self.texts:
+            cells = f"{text:<{width}}  {self.mean_text(text)}  {self.interval_text(text)}"
+            lines.append(cells.rstrip())
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -154,10 +187,10 @@ class Evaluation(Tabular):
 
     def _summary_table(self) -> Table:
         """Return the means, with their intervals where these were computed."""
-        rows = [[text, f"{mean:.4f}"] for text, mean in self.means.items()]
+        rows = [[text, self.mean_text(text)] for text in self.texts]
         if self.intervals:
             for row in rows:
-                row.append("[{:.4f}, {:.4f}]".format(*self.intervals[row[0]]))
+                row.append(self.interval_text(row[0]))
         head = ["measure", "mean", "95 % interval"][: 3 if self.intervals else 2]
         title = f"{len(self.queries)} queries, convention {self.convention.name}"
         return Table(head, rows, title)

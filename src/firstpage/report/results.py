@@ -124,8 +124,7 @@ def evaluations_table(evaluations: Sequence[Evaluation]) -> Table:
 
 def _mean_cells(e: Evaluation, text: str) -> list[str]:
     """Return the mean, and its interval where there is one."""
-    interval = ["[{:.4f}, {:.4f}]".format(*e.intervals[text])] if e.intervals else []
-    return [f"{e[text]:.4f}", *interval]
+    return [e.mean_text(text), *([e.interval_text(text)] if e.intervals else [])]
 
 
 def _evaluations_csv(evaluations: Sequence[Evaluation]) -> str:
@@ -213,7 +212,7 @@ def means_table(comparison: Comparison) -> Table:
         Means; the best of each measure is bold, all of them where several tie.
     """
     evaluations = comparison.evaluations
-    rows = [[e.name, *(f"{e[text]:.4f}" for text in comparison.texts)] for e in evaluations]
+    rows = [[e.name, *map(e.mean_text, comparison.texts)] for e in evaluations]
     bold = set()
     for column, text in enumerate(comparison.texts, 1):
         means = [e[text] for e in evaluations]

@@ -62,7 +62,7 @@ def paper_table(
         name = evaluation.name
         cells = []
         for text in comparison.texts:
-            mean = f"{evaluation[text]:.{digits}f}"
+            mean = evaluation.mean_text(text, digits)
             is_best = signed(comparison, text)[row] >= best[text] - TIE_TOLERANCE
             shown = rf"\textbf{{{mean}}}" if is_best else mean
             marks = "".join(sorted(letters[loser] for loser in beaten[text][name]))

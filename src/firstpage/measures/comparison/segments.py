@@ -172,7 +172,7 @@ class Segments(Tabular):
             Means by segment.
         """
         rows = [
-            [segment, f"{len(part.queries):,}", e.name, *(f"{e[text]:.4f}" for text in e.texts)]
+            [segment, f"{len(part.queries):,}", e.name, *map(e.mean_text, e.texts)]
             for segment, part in self.parts.items()
             for e in part.evaluations
         ]
