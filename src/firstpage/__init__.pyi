@@ -63,13 +63,12 @@ from firstpage.measures.comparison.plan import Plan as Plan
 from firstpage.measures.comparison.plan import plan as plan
 from firstpage.measures.comparison.pool import PoolReport as PoolReport
 from firstpage.measures.comparison.pool import check_pool as check_pool
-from firstpage.measures.comparison.pool import condensed as condensed
 from firstpage.measures.comparison.ranking import SystemRanks as SystemRanks
 from firstpage.measures.comparison.ranking import rank_systems as rank_systems
 from firstpage.measures.comparison.segments import Segments as Segments
 from firstpage.measures.comparison.segments import compare_segments as compare_segments
-from firstpage.measures.evaluate import Evaluation as Evaluation
 from firstpage.measures.evaluate import evaluate as evaluate
+from firstpage.measures.evaluation import Evaluation as Evaluation
 from firstpage.measures.lists import Needs as Needs
 from firstpage.measures.lists import RankedLists as RankedLists
 from firstpage.measures.measure import Convention as Convention
@@ -78,6 +77,7 @@ from firstpage.measures.pair_accuracy import PairAccuracy as PairAccuracy
 from firstpage.measures.pair_accuracy import pair_accuracy as pair_accuracy
 from firstpage.measures.registry import measure as measure
 from firstpage.measures.registry import register_measure as register_measure
+from firstpage.measures.unjudged import condensed as condensed
 from firstpage.rankers.boosted import AdaRank as AdaRank
 from firstpage.rankers.boosted import FocusedBoost as FocusedBoost
 from firstpage.rankers.boosted import RankBoost as RankBoost

@@ -138,6 +138,59 @@ def test_the_gate_sets_the_exit_code_and_writes_reports(run, folder) -> None:
     assert "the judgments have changed" in run(*gated).stderr
 
 
+def test_compare_is_a_gate_for_the_other_rankings(run, folder) -> None:
+    base = ("compare", "t.qrels", "*.run", "-m", "RR", "--rounds", 200, "--fail-if-worse", 0.01)
+    code, out, err = run(*base, "--baseline", "good", "--fail-under", "AP=0.9", "--json",
+                         "--junit", "gate.xml")  # fmt: skip
+    assert code == 1
+    assert set(json.loads(out)["systems"]["bad"]) == {"RR", "AP"}
+    assert "fail: bad: AP" in err
+    assert "fail: bad: RR changes" in err
+    assert "good: " not in err
+    assert (folder / "gate.xml").read_text().count("<failure") == 2
+    code, _, err = run(*base, "--baseline", "bad")
+    assert (code, "gate: passed" in err) == (0, True)
+    assert "go together" in run(*base).stderr
+
+
+def test_evaluate_has_segments_weights_bounds_and_condensed_lists(run, folder) -> None:
+    rows = [f"{q},{'ab'[int(q) % 2]},{q}" for q in QRELS]
+    (folder / "table.csv").write_text("\n".join(["qid,class,traffic", *rows, ""]))
+    few = {q: {"b": 0, "c": 0, "a": 1} if q < "5" else {"a": 1} for q in QRELS}
+    fp.write_qrels(fp.Qrels.from_dict(few), folder / "t.qrels")
+    table = ("--query-table", "table.csv", "--by", "class", "--weight", "traffic")
+    base = ("evaluate", "t.qrels", "bad.run", "-m", "RR", "-m", "P@1")
+    code, out, _ = run(*base, *table, "--bounds", "--ci", "--json")
+    assert code == 0
+    weights = {q: float(q) for q in QRELS}
+    expected = fp.evaluate(
+        BAD, few, measures="RR P@1", weights=weights, by={q: "ab"[int(q) % 2] for q in QRELS},
+        bounds=True, ci=True,
+    )  # fmt: skip
+    record = json.loads(out)
+    assert record["by"] == "class"
+    assert record["measures"] == pytest.approx(expected.means)
+    for segment, part in expected.segments.items():
+        assert record["segments"][segment]["measures"] == pytest.approx(part.means)
+        assert record["segments"][segment]["ci"]["RR"] == pytest.approx(part.intervals["RR"])
+    assert record["bounds"]["RR"] == pytest.approx(expected.bounds["RR"]._asdict())
+    assert "Unjudged documents are" in run(*base, *table, "--bounds").stdout
+    assert "<caption>Unjudged" in run(*base, *table, "--bounds", "-f", "html").stdout
+    csv = run(*base, *table, "--bounds", "-f", "csv").stdout.splitlines()
+    assert csv[0] == "measure,mean,low,high,condensed,relevant,class"
+    assert len(csv) == 1 + 3 * 2
+    condensed = run(*base, "--condensed", "--json")
+    assert "unjudged documents are removed" in condensed.stderr
+    assert json.loads(condensed.stdout)["measures"]["RR"] == pytest.approx(
+        fp.evaluate(fp.condensed(BAD, few), few, measures="RR")["RR"]
+    )
+    code, out, _ = run("compare", *base[1:], "good.run", "--condensed", "--rounds", 100, "--json")
+    assert json.loads(out)["systems"]["bad"]["RR"] == json.loads(condensed.stdout)["measures"]["RR"]
+    assert "--by; give both" in run(*base, "--query-table", "table.csv").stderr.replace(
+        "--by or --weight", "--by"
+    )
+
+
 def test_plan_and_segments(run, folder) -> None:
     command = ("plan", "t.qrels", "*.run", "-m", "RR", "--difference", 0.02, "--json")
     code, out, _ = run(*command)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 OF_LABELS = (
     "qrels", "measures", "convention", "k", "ties", "rel", "queries", "depth", "engine",
     "duplicates", "fail_under", "baseline", "fail_if_worse", "fail_if_unsure", "save_baseline",
-    "summary", "junit",
+    "summary", "junit", "query_table", "by", "weight", "condensed", "bounds",
 )  # fmt: skip
 pairs_option = click.option(
     "--pairs", type=options.FILE,

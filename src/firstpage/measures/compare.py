@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, get_args
 
@@ -14,8 +14,10 @@ from firstpage.data.ids import Ids
 from firstpage.errors import DataError, FirstpageWarning, MeasureError
 from firstpage.measures.comparison.paper import paper_table
 from firstpage.measures.convention import WithoutRelevant
-from firstpage.measures.evaluate import DEFAULT_MEASURES, Evaluation, evaluate
+from firstpage.measures.evaluate import DEFAULT_MEASURES, evaluate
+from firstpage.measures.evaluation import Evaluation
 from firstpage.measures.measure import Convention, Queries, Ties, resolve_convention
+from firstpage.measures.query_segments import weights_by_query
 from firstpage.measures.registry import MeasureLike, as_list
 from firstpage.measures.significance import (
     Correction,
@@ -393,7 +395,9 @@ def compare(
     depth: int | None = None,
     seed: int = 0,
     ci: bool = True,
-    weights: Mapping[str, float] | None = None,
+    weights: Mapping[str, float] | str | None = None,
+    query_table: Any = None,
+    condensed: bool | None = None,
 ) -> Comparison:
     """Measure several systems on the same judgments and test their differences.
 
@@ -444,8 +448,13 @@ def compare(
         Seed of random tie orders, tests and intervals.
     ci : bool, default True
         Whether to compute 95 % bootstrap confidence intervals of the means.
-    weights : dict of str to float, optional
-        Weight of each query in the means and tests, such as its traffic, by query id.
+    weights : dict of str to float or str, optional
+        Weight of each query in the means and tests, such as its traffic, by query id; or a column
+        of `query_table`.
+    query_table : QueryTable, data frame or path, optional
+        Table with a row per query, for `weights`; `compare_segments` takes one too.
+    condensed : bool, optional
+        Setting of the convention to replace: whether unjudged documents are removed from the runs.
 
     Returns
     -------
@@ -491,12 +500,13 @@ def compare(
     requested = as_list(measures)
     resolved = resolve_convention(
         convention, ties=ties, rel=rel, queries=queries, without_relevant=without_relevant,
-        depth=depth, seed=seed,
+        depth=depth, seed=seed, condensed=condensed,
     )  # fmt: skip
+    by_query = weights_by_query(weights, query_table)
     evaluations = tuple(
         evaluate(
             system, truth, qid=qid, docid=docid, measures=requested, convention=resolved, k=k,
-            ci=ci, name=name, weights=weights,
+            ci=ci, name=name, weights=by_query,
         )
         for name, system in named.items()
     )  # fmt: skip
@@ -527,12 +537,7 @@ def _on_common_queries(evaluations: tuple[Evaluation, ...]) -> tuple[Evaluation,
         if shared.all():
             aligned.append(e)
             continue
-        columns = np.flatnonzero(shared)
-        values = np.ascontiguousarray(e.values[:, columns])
-        weights = None if e.weights is None else e.weights[columns]
-        aligned.append(
-            replace(e, queries=e.queries[columns], values=values, intervals={}, weights=weights)
-        )
+        aligned.append(e.on_queries(np.flatnonzero(shared)))
     order = list(aligned[0].queries)
     assert all(list(e.queries) == order for e in aligned[1:]), "queries are in qrels order"
     return tuple(aligned)

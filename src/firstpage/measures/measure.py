@@ -37,9 +37,9 @@ from firstpage.types import Floats
 
 __all__ = [
     "ALL", "CONVENTIONS", "EVERYTHING", "MAX_PARTIAL_SORT", "AdditiveForm", "Convention", "Measure",
-    "Needs", "Queries", "RankedLists", "Ties", "failed_measure", "fill_empty", "first_ranks", "kernel_cutoff",
-    "measured_values",
-    "needs_of", "rank_lists", "ratio", "relevant_ranks", "resolve_convention",
+    "Needs", "Queries", "RankedLists", "Ties", "failed_measure", "fill_empty", "first_ranks",
+    "kernel_cutoff", "measured_values", "needs_of", "rank_lists", "ratio", "relevant_ranks",
+    "resolve_convention",
 ]  # fmt: skip
 
 

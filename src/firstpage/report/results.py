@@ -12,7 +12,12 @@ from firstpage.errors import FirstpageError
 from firstpage.measures.compare import TIE_TOLERANCE, Comparison, Difference
 from firstpage.measures.comparison.ranking import rank_systems
 from firstpage.measures.comparison.segments import Segments
-from firstpage.measures.evaluate import Evaluation, effective_queries
+from firstpage.measures.evaluation import (
+    Evaluation,
+    bounds_table,
+    effective_queries,
+    segment_means_table,
+)
 from firstpage.report import draw
 from firstpage.report.page import figure, page, paragraph
 from firstpage.table import NOTATIONS, Table
@@ -122,20 +127,48 @@ def evaluations_table(evaluations: Sequence[Evaluation]) -> Table:
     return Table(head, rows, note=note)
 
 
+def evaluation_tables(evaluations: Sequence[Evaluation]) -> list[Table]:
+    """Return the means, the bounds for unjudged documents, and the means by segment."""
+    tables = [evaluations_table(evaluations)]
+    if all(e.bounds for e in evaluations):
+        tables.append(bounds_table(evaluations))
+    if first := evaluations[0].segments:
+        tables.append(
+            segment_means_table(
+                evaluations[0].by,
+                {
+                    segment: [e.segments[segment] for e in evaluations if segment in e.segments]
+                    for segment in first
+                },
+            )
+        )
+    return tables
+
+
 def _mean_cells(e: Evaluation, text: str) -> list[str]:
     """Return the mean, and its interval where there is one."""
     return [e.mean_text(text), *([e.interval_text(text)] if e.intervals else [])]
 
 
 def _evaluations_csv(evaluations: Sequence[Evaluation]) -> str:
-    """Return a row per system and measure with all digits, and one number per cell."""
+    """Return a row per system and measure with all digits, and one number per cell.
+
+    With segments, their name heads a column; its cells are "all" in the rows of all queries.
+    """
+    bounded = all(e.bounds for e in evaluations)
     head = ["system", "measure", "mean", "low", "high"]
-    rows = [
-        [e.name, text, repr(e[text]), *map(str, e.intervals.get(text, NO_INTERVAL))]
-        for e in evaluations
-        for text in e.texts
-    ]
-    return _system_table(head, rows, evaluations).csv()
+    head += ["condensed", "relevant"] if bounded else []
+    parts = [("all", e) for e in evaluations]
+    parts += [(segment, part) for e in evaluations for segment, part in e.segments.items()]
+    rows = []
+    for segment, e in parts:
+        for text in e.texts:
+            numbers = [e[text], *e.intervals.get(text, NO_INTERVAL)]
+            numbers += e.bounds.get(text, NO_INTERVAL) if bounded else ()
+            rows.append([e.name, text, *map(str, numbers), segment])
+    if evaluations[0].by:
+        return _system_table([*head, evaluations[0].by], rows, evaluations).csv()
+    return _system_table(head, [row[:-1] for row in rows], evaluations).csv()
 
 
 def _system_table(
@@ -149,10 +182,8 @@ def _system_table(
 def _evaluations(evaluations: Sequence[Evaluation], format: str) -> str:
     if format == "csv":
         return _evaluations_csv(evaluations)
-    table = NOTATIONS[format](evaluations_table(evaluations))
-    if format == "latex":
-        return table
-    return f"{_summary(evaluations)}\n\n{table}"
+    tables = [NOTATIONS[format](table) for table in evaluation_tables(evaluations)]
+    return "\n\n".join(tables if format == "latex" else [_summary(evaluations), *tables])
 
 
 def _summary(evaluations: Sequence[Evaluation]) -> str:
@@ -163,12 +194,14 @@ def _summary(evaluations: Sequence[Evaluation]) -> str:
     queries = " to ".join(f"{n:,}" for n in ends)
     weights = evaluations[0].weights
     weighted = "" if weights is None else f" (weighted; as {effective_queries(weights):,.1f} equal)"
-    return f"{queries} {noun}{weighted}, convention {evaluations[0].convention.name}"
+    convention = evaluations[0].convention
+    lists = ", condensed lists" if convention.condensed else ""
+    return f"{queries} {noun}{weighted}, convention {convention.name}{lists}"
 
 
 def _evaluations_page(evaluations: Sequence[Evaluation], source: str) -> str:
     single = evaluations[0] if len(evaluations) == 1 else None
-    means = [evaluations_table(evaluations).html()]
+    means = [table.html() for table in evaluation_tables(evaluations)]
     if single is not None and single.intervals:
         rows = [(text, single[text], *single.intervals[text]) for text in single.texts]
         means.append(figure(draw.intervals(rows, "means"), "Means with 95 % bootstrap intervals."))
