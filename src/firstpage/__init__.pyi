@@ -54,9 +54,9 @@ from firstpage.losses.loss import Loss as Loss
 from firstpage.losses.loss import Traits as Traits
 from firstpage.losses.registry import loss as loss
 from firstpage.losses.registry import register_loss as register_loss
-from firstpage.measures.compare import Comparison as Comparison
 from firstpage.measures.compare import compare as compare
 from firstpage.measures.comparison.baseline import Baseline as Baseline
+from firstpage.measures.comparison.comparison import Comparison as Comparison
 from firstpage.measures.comparison.gate import Gate as Gate
 from firstpage.measures.comparison.gate import gate as gate
 from firstpage.measures.comparison.plan import Plan as Plan
@@ -67,6 +67,8 @@ from firstpage.measures.comparison.ranking import SystemRanks as SystemRanks
 from firstpage.measures.comparison.ranking import rank_systems as rank_systems
 from firstpage.measures.comparison.segments import Segments as Segments
 from firstpage.measures.comparison.segments import compare_segments as compare_segments
+from firstpage.measures.comparison.wins import WinsAndLosses as WinsAndLosses
+from firstpage.measures.comparison.wins import wins_and_losses as wins_and_losses
 from firstpage.measures.evaluate import evaluate as evaluate
 from firstpage.measures.evaluation import Evaluation as Evaluation
 from firstpage.measures.lists import Needs as Needs

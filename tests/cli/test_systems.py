@@ -153,6 +153,16 @@ def test_compare_is_a_gate_for_the_other_rankings(run, folder) -> None:
     assert "go together" in run(*base).stderr
 
 
+def test_wins_and_losses_are_shown_with_documents(run, folder) -> None:
+    base = ("compare", "t.qrels", "*.run", "-m", "RR", "--rounds", 100, "--wins", 1)
+    assert "win: query 0, RR good 1.0000, bad 0.3333 (+0.6667)" in run(*base).stdout
+    cases = json.loads(run(*base, "--json").stdout)["wins"]["cases"]
+    assert [case["kind"] for case in cases] == ["win", "hard"]
+    assert cases[0]["documents"]["good"][0] == {"document": "a", "grade": 1.0, "score": 3.0}
+    assert "Wins and losses" in run(*base, "-f", "html").stdout
+    assert "requires another format than csv" in run(*base, "-f", "csv").stderr
+
+
 def test_evaluate_has_segments_weights_bounds_and_condensed_lists(run, folder) -> None:
     rows = [f"{q},{'ab'[int(q) % 2]},{q}" for q in QRELS]
     (folder / "table.csv").write_text("\n".join(["qid,class,traffic", *rows, ""]))

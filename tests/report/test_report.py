@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.report import draw
-from firstpage.report.draw import curves
+from firstpage import charts
+from firstpage.charts import curves
 from firstpage.report.page import page
 from firstpage.report.rankers import read_published
 from firstpage.report.results import render
@@ -128,11 +128,11 @@ def test_pages_are_well_formed_and_escape_names() -> None:
 def test_drawings_of_degenerate_data_are_finite() -> None:
     values = np.array([0.0, 0.0, 1.0, 0.25])
     for svg in (
-        draw.histogram(values, "h"),
-        draw.histogram(np.ones(5), "constant"),
-        draw.intervals([("a", 0.5, 0.5, 0.5)], "a single point"),
-        draw.intervals([("a" * 90, -1e-9, -1, 2), ("b", 0.1, 0.1, 0.1)], "d", zero=True),
-        draw.outcomes([("x", 3, 0, 1), ("none", 0, 0, 0)], "w"),
+        charts.histogram(values, "h"),
+        charts.histogram(np.ones(5), "constant"),
+        charts.intervals([("a", 0.5, 0.5, 0.5)], "a single point"),
+        charts.intervals([("a" * 90, -1e-9, -1, 2), ("b", 0.1, 0.1, 0.1)], "d", zero=True),
+        charts.outcomes([("x", 3, 0, 1), ("none", 0, 0, 0)], "w"),
     ):
         assert "nan" not in svg
         assert "inf" not in svg
@@ -141,7 +141,7 @@ def test_drawings_of_degenerate_data_are_finite() -> None:
 
 
 def test_ticks_have_no_negative_zero() -> None:
-    assert str(draw.ticks(-0.4, 3.0)[0]) == "0.0"
+    assert str(charts.ticks(-0.4, 3.0)[0]) == "0.0"
 
 
 def test_curves_with_bands_and_dashes() -> None:

@@ -25,6 +25,7 @@ from firstpage.cli.systems import (
     "firstpage compare test.qrels 'systems/*.run' --baseline bm25 -o report.html",
     "firstpage compare test.qrels bm25.run ours.run --query-table classes.csv \\\n"
     "  --by language --weight traffic",
+    "firstpage compare test.qrels bm25.run ours.run --wins 3",
     "firstpage compare test.qrels bm25.run ours.run --baseline bm25 \\\n  --fail-if-worse 0.01",
     "firstpage compare test.txt --scores ours.scores --scores theirs.scores \\\n"
     "  --baseline theirs -o report.html",
@@ -49,12 +50,17 @@ from firstpage.cli.systems import (
 )  # fmt: skip
 @options.measure_options
 @query_options
+@options.integer(
+    "--wins", help="Show the N largest wins and losses in the first measure, and the N hardest "
+    "queries, with the first documents of the rankings and their grades.",
+)  # fmt: skip
 @check_options
 @options.report_options
 def command(
     files: tuple[Path, ...], qrels: Path | None, scores: tuple[Path, ...], runs: tuple[Path, ...],
     duplicates: str, baseline: str | None, measures: tuple[str, ...], as_json: bool,
-    format_: str | None, output: Path | None, per_query: Path | None, **settings: Any,
+    format_: str | None, output: Path | None, per_query: Path | None, wins: int | None,
+    **settings: Any,
 ) -> None:  # fmt: skip
     """Compare rankings, with significance tests.
 
@@ -67,6 +73,7 @@ def command(
     """
     from firstpage.measures.compare import compare
     from firstpage.measures.comparison.segments import compare_segments
+    from firstpage.measures.comparison.wins import wins_and_losses
     from firstpage.measures.evaluate import DEFAULT_MEASURES
     from firstpage.measures.registry import measures as parse
     from firstpage.report.results import render
@@ -79,6 +86,7 @@ def command(
     shared.check_rel(parsed)
     kind = outputs.report_format(format_, as_json, output)
     outputs.check_per_query(per_query)
+    options.only_with("another format than csv", kind != "csv", "wins")
     gate = GateRequest.from_options(settings, measures or DEFAULT_MEASURES, baseline is not None)
     about_queries = read_query_table(settings)
     table, by = about_queries["query_table"], about_queries.pop("by")
@@ -94,6 +102,9 @@ def command(
     )
     segments = None if by is None else compare_segments(comparison, table, by)
     outputs.write_per_query(list(comparison.evaluations), per_query)
-    outputs.write_text(render(comparison, kind, rankings.source, segments), output)
+    cases = None
+    if wins is not None:
+        cases = wins_and_losses(comparison, systems, truth, count=wins)
+    outputs.write_text(render(comparison, kind, rankings.source, segments, cases), output)
     against = {e.name: e for e in comparison.evaluations}.pop(comparison.baseline or "", None)
     gate.apply([e for e in comparison.evaluations if e is not against], against)

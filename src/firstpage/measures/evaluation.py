@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from firstpage.charts import Chart, stacked
 from firstpage.data.groups import check_query_weights
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError
+from firstpage.measures.comparison.plots import distributions, means_of_measures
 from firstpage.measures.inputs import first_ids
 from firstpage.measures.measure import Convention, Measure
 from firstpage.measures.query_segments import segment_columns
@@ -233,6 +235,31 @@ class Evaluation(Tabular):
             Means where they are not relevant, removed, and relevant.
         """
         return bounds_table([self])
+
+    def plot(self, measure: str | None = None) -> Chart:
+        """Return a chart: means with intervals where there are any, and values over the queries.
+
+        Parameters
+        ----------
+        measure : str, optional
+            Text of a measure, as it was requested; by default all measures are drawn.
+
+        Returns
+        -------
+        Chart
+            A chart that notebooks show; `save` writes it to a file.
+
+        Raises
+        ------
+        KeyError
+            If the measure was not requested.
+        """
+        if measure is not None:
+            self.per_query(measure)  # refuses a measure that was not requested
+        texts = self.texts if measure is None else (measure,)
+        drawings = means_of_measures(self) if measure is None else []
+        drawings += distributions([self], texts, named=False)
+        return stacked(drawings, f"Evaluation of {self.name or 'a ranking'}")
 
     def __str__(self) -> str:
         width = max(len(text) for text in self.texts)

@@ -9,16 +9,22 @@ from dataclasses import fields, replace
 from typing import Any
 
 from firstpage.errors import FirstpageError
-from firstpage.measures.compare import TIE_TOLERANCE, Comparison, Difference
+from firstpage.measures.comparison.comparison import TIE_TOLERANCE, Comparison, Difference
+from firstpage.measures.comparison.plots import (
+    differences_of_systems,
+    distributions,
+    means_of_measures,
+    means_of_systems,
+)
 from firstpage.measures.comparison.ranking import rank_systems
 from firstpage.measures.comparison.segments import Segments
+from firstpage.measures.comparison.wins import WinsAndLosses
 from firstpage.measures.evaluation import (
     Evaluation,
     bounds_table,
     effective_queries,
     segment_means_table,
 )
-from firstpage.report import draw
 from firstpage.report.page import figure, page, paragraph
 from firstpage.table import NOTATIONS, Table
 
@@ -34,6 +40,7 @@ def render(
     format: str,
     source: str = "",
     segments: Segments | None = None,
+    wins: WinsAndLosses | None = None,
 ) -> str:
     """Return a result in one of the output formats.
 
@@ -47,6 +54,8 @@ def render(
         Name of the data, for titles.
     segments : Segments, optional
         The same comparison within segments of the queries.
+    wins : WinsAndLosses, optional
+        Queries of the comparison to show with their documents; CSV has no place for them.
 
     Returns
     -------
@@ -62,10 +71,11 @@ def render(
     if isinstance(result, Comparison):
         if format == "json":
             more = {} if segments is None else {"segments": segments.to_dict()}
+            more |= {} if wins is None else {"wins": wins.to_dict()}
             return _json(result.to_dict() | more)
         if format == "html":
-            return _comparison_page(result, source, segments)
-        return _comparison(result, format, segments)
+            return _comparison_page(result, source, segments, wins)
+        return _comparison(result, format, segments, wins)
     evaluations = [result] if isinstance(result, Evaluation) else list(result)
     if format == "json":
         rows = [{"system": e.name, **e.to_dict()} for e in evaluations]
@@ -202,30 +212,15 @@ def _summary(evaluations: Sequence[Evaluation]) -> str:
 def _evaluations_page(evaluations: Sequence[Evaluation], source: str) -> str:
     single = evaluations[0] if len(evaluations) == 1 else None
     means = [table.html() for table in evaluation_tables(evaluations)]
-    if single is not None and single.intervals:
-        rows = [(text, single[text], *single.intervals[text]) for text in single.texts]
-        means.append(figure(draw.intervals(rows, "means"), "Means with 95 % bootstrap intervals."))
+    drawings = [] if single is None else means_of_measures(single)
     for text in evaluations[0].texts if single is None else ():
-        means += _means_figure(evaluations, text)
-    histograms = [
-        figure(
-            draw.histogram(e.per_query(text), text),
-            f"{text}{'' if single else f' of {e.name}'}: number of queries by value.",
-        )
-        for e in evaluations
-        for text in e.texts
-    ]
+        drawings += means_of_systems(evaluations, text)
+    means += [figure(*drawing) for drawing in drawings]
+    texts = evaluations[0].texts
+    histograms = [figure(*d) for d in distributions(evaluations, texts, named=single is None)]
     subject = single.name or source or "a ranking" if single else f"{len(evaluations)} rankings"
     sections = [("Means", means), ("Distribution over queries", histograms)]
     return page(f"Evaluation of {subject}", _summary(evaluations), sections)
-
-
-def _means_figure(evaluations: Sequence[Evaluation], text: str) -> list[str]:
-    """Return a figure of the means, or nothing where a system has no interval."""
-    if not all(text in e.intervals for e in evaluations):
-        return []
-    rows = [(e.name, e[text], *e.intervals[text]) for e in evaluations]
-    return [figure(draw.intervals(rows, text), f"{text}: means with 95 % intervals.")]
 
 
 # --- comparisons
@@ -357,7 +352,9 @@ def _segments_csv(segments: Segments) -> str:
     return Table([segments.name, *names], rows).csv()
 
 
-def _comparison(comparison: Comparison, format: str, segments: Segments | None = None) -> str:
+def _comparison(
+    comparison: Comparison, format: str, segments: Segments | None, wins: WinsAndLosses | None
+) -> str:
     if format == "csv":
         return _comparison_csv(comparison) if segments is None else _segments_csv(segments)
     notation: Callable[[Table], str] = NOTATIONS[format]
@@ -365,25 +362,23 @@ def _comparison(comparison: Comparison, format: str, segments: Segments | None =
     if len(comparison.systems) > 2:
         tables.append(rank_systems(comparison)._summary_table())
     tables += [] if segments is None else segment_tables(segments)
+    shown = [] if wins is None else wins.tables()
     if format == "latex":
+        tables += shown
         tables[1] = replace(tables[1], note=_test_line(comparison))
         return "\n\n".join([comparison.to_latex(), *(notation(t) for t in tables[1:])])
-    tables.append(queries_table(comparison, comparison.texts[0]))
+    tables += [queries_table(comparison, comparison.texts[0]), *shown]
     return "\n\n".join([_test_line(comparison), *(notation(t) for t in tables if t.rows)])
 
 
-def _comparison_page(comparison: Comparison, source: str, segments: Segments | None = None) -> str:
+def _comparison_page(
+    comparison: Comparison, source: str, segments: Segments | None, wins: WinsAndLosses | None
+) -> str:
     sections: list[tuple[str, list[str]]] = [("Means", [means_table(comparison).html()])]
     for text in comparison.texts:
-        blocks = _means_figure(comparison.evaluations, text)
-        differences = _differences_in(comparison, text)
-        gaps = [(f"{d.system} − {d.against}", d.difference, d.low, d.high) for d in differences]
-        caption = "Differences with 95 % intervals; blue where the interval excludes 0."
-        blocks.append(figure(draw.intervals(gaps, f"differences in {text}", zero=True), caption))
-        wins = [(f"{d.system} − {d.against}", d.wins, d.ties, d.losses) for d in differences]
-        blocks.append(
-            figure(draw.outcomes(wins, "wins, ties, losses"), "Queries won, tied and lost.")
-        )
+        drawings = means_of_systems(comparison.evaluations, text)
+        drawings += differences_of_systems(comparison, text)
+        blocks = [figure(*drawing) for drawing in drawings]
         most_different = queries_table(comparison, text)
         if most_different.rows:
             blocks.append(most_different.html())
@@ -399,6 +394,9 @@ def _comparison_page(comparison: Comparison, source: str, segments: Segments | N
     if segments is not None:
         blocks = [table.html() for table in segment_tables(segments)]
         sections.insert(2, (f"By {segments.name}", blocks))
+    if wins is not None:
+        notes = [paragraph(wins.note)] if wins.note else []
+        sections.append(("Wins and losses", [*(t.html() for t in wins.tables()), *notes]))
     title = "Comparison of " + (f"systems on {source}" if source else "systems")
     return page(title, _test_line(comparison), sections)
 

@@ -8,7 +8,7 @@ from firstpage.measures.comparison.letters import system_letter
 from firstpage.table import latex_text
 
 if TYPE_CHECKING:
-    from firstpage.measures.compare import Comparison
+    from firstpage.measures.comparison.comparison import Comparison
 
 TIE_TOLERANCE = 1e-9
 TEST_NAMES = {

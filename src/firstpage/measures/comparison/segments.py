@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.measures.compare import Comparison, Difference
+from firstpage.measures.comparison.comparison import Comparison, Difference
 from firstpage.measures.evaluation import segment_means_table
 from firstpage.measures.query_segments import as_query_table, segment_columns, segments_of
 from firstpage.measures.significance import adjust_p_values
