@@ -1,6 +1,6 @@
-"""Write tests/golden/cwl.json with ir_measures (0.4.3) and cwl-eval in an environment of its own.
+"""Write tests/golden/user_models.json with ir_measures (0.4.3) and cwl-eval in an environment of its own.
 
-    python tests/golden/cwl.py
+    python tests/golden/user_models.py
 
 Four runs without ties, some of whose documents are unjudged.
 """
