@@ -160,7 +160,7 @@ def test_wins_and_losses_are_shown_with_documents(run, folder) -> None:
     assert [case["kind"] for case in cases] == ["win", "hard"]
     assert cases[0]["documents"]["good"][0] == {"document": "a", "grade": 1.0, "score": 3.0}
     assert "Wins and losses" in run(*base, "-f", "html").stdout
-    assert "requires another format than csv" in run(*base, "-f", "csv").stderr
+    assert "requires another format than csv and latex" in run(*base, "-f", "csv").stderr
 
 
 def test_evaluate_has_segments_weights_bounds_and_condensed_lists(run, folder) -> None:

@@ -86,7 +86,7 @@ def command(
     shared.check_rel(parsed)
     kind = outputs.report_format(format_, as_json, output)
     outputs.check_per_query(per_query)
-    options.only_with("another format than csv", kind != "csv", "wins")
+    options.only_with("another format than csv and latex", kind not in ("csv", "latex"), "wins")
     gate = GateRequest.from_options(settings, measures or DEFAULT_MEASURES, baseline is not None)
     about_queries = read_query_table(settings)
     table, by = about_queries["query_table"], about_queries.pop("by")

@@ -55,7 +55,7 @@ def render(
     segments : Segments, optional
         The same comparison within segments of the queries.
     wins : WinsAndLosses, optional
-        Queries of the comparison to show with their documents; CSV has no place for them.
+        Queries of the comparison to show with their documents; not in CSV and LaTeX.
 
     Returns
     -------
@@ -362,12 +362,11 @@ def _comparison(
     if len(comparison.systems) > 2:
         tables.append(rank_systems(comparison)._summary_table())
     tables += [] if segments is None else segment_tables(segments)
-    shown = [] if wins is None else wins.tables()
     if format == "latex":
-        tables += shown
         tables[1] = replace(tables[1], note=_test_line(comparison))
         return "\n\n".join([comparison.to_latex(), *(notation(t) for t in tables[1:])])
-    tables += [queries_table(comparison, comparison.texts[0]), *shown]
+    tables += [queries_table(comparison, comparison.texts[0])]
+    tables += [] if wins is None else wins.tables()
     return "\n\n".join([_test_line(comparison), *(notation(t) for t in tables if t.rows)])
 
 
