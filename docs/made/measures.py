@@ -35,7 +35,9 @@ in trec_eval, only with `--convention trec`.
   trec_eval 10 rounds to the nearest number, so that a few values differ.
 - `rbp` has `p=0.8` here, 0.9 in trec_eval: write `rbp_p=0.9`. trec_eval reports a residual of 0
   where no document is unjudged; `RBPResidual` adds the weight of the ranks below the list.
-- `BPM`, `INSQ`, `INST`, `SDCG` and `NERR8` to `NERR11` of ir_measures are not available.
+- `max_rel` and `min_rel` of ir_measures are `max` and `min`. Labels above `max` are an error here,
+  and are clipped there. As in cwl_eval, `INST`, `INSQ`, `BPM` and `NERR8` to `NERR11` read 1,000
+  ranks.
 """
 MEASURE_FILES = """\
 ## Measure files

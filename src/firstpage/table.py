@@ -14,6 +14,8 @@ LATEX = {
     ">": r"$>$", "−": r"$-$", "±": r"$\pm$", "×": r"$\times$", "†": r"$\dagger$",
     "▲": r"$\blacktriangle$", "▼": r"$\blacktriangledown$", "≤": r"$\le$", "≥": r"$\ge$",
     "→": r"$\to$", "·": r"$\cdot$", "…": r"\ldots{}", "–": "--", "—": "---",
+    "≈": r"$\approx$", "∞": r"$\infty$", "α": r"$\alpha$", "κ": r"$\kappa$", "λ": r"$\lambda$",
+    "μ": r"$\mu$", "σ": r"$\sigma$", "τ": r"$\tau$", "²": r"$^2$", "’": "'", "|": r"\textbar{}",
 }  # fmt: skip
 
 
@@ -91,24 +93,19 @@ class Table:
         return "\n".join(lines + [text for note in self._notes() for text in ("", note)])
 
     def latex(self) -> str:
-        """Return a LaTeX tabular; comments give the title and the package that it needs."""
+        """Return a LaTeX tabular; comments give the title and the packages that it needs."""
         columns = "l" * self.left_aligned + "r" * (len(self.head) - self.left_aligned)
-        lines = [
-            rf"\begin{{tabular}}{{{columns}}}",
-            r"\hline",
-            " & ".join(map(latex_text, self.head)) + r" \\",
-            r"\hline",
-        ]
-        for r, row in enumerate(self.rows):
-            cells = [
+        rows = [
+            [
                 rf"\textbf{{{latex_text(x)}}}" if (r, c) in self.bold else latex_text(x)
                 for c, x in enumerate(row)
             ]
-            lines.append(" & ".join(cells) + r" \\")
-        lines += [r"\hline", r"\end{tabular}"]
-        for note in self._notes():
-            lines.append(rf"\par\smallskip{{\footnotesize {latex_text(note)}\par}}")
+            for r, row in enumerate(self.rows)
+        ]
+        lines = latex_tabular(columns, [latex_text(cell) for cell in self.head], rows)
+        lines += map(latex_note, self._notes())
         comments = [f"% {self.title}"] if self.title else []
+        comments.append(r"% needs \usepackage{booktabs}")
         if any(r"\blacktriangle" in line for line in lines):
             comments.append(r"% needs \usepackage{amssymb}")
         return "\n".join(comments + lines)
@@ -144,6 +141,20 @@ class Table:
 def latex_text(text: str) -> str:
     """Return a text with the special characters of LaTeX escaped."""
     return "".join(LATEX.get(letter, letter) for letter in text)
+
+
+def latex_tabular(columns: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a tabular with the rules of booktabs, given cells in LaTeX."""
+    lines = [" & ".join(cells) + r" \\" for cells in (head, *rows)]
+    return [
+        rf"\begin{{tabular}}{{{columns}}}", r"\toprule", lines[0], r"\midrule", *lines[1:],
+        r"\bottomrule", r"\end{tabular}",
+    ]  # fmt: skip
+
+
+def latex_note(text: str) -> str:
+    """Return a line of text in small letters, to be set below a tabular."""
+    return rf"\par\smallskip{{\footnotesize {latex_text(text)}\par}}"
 
 
 NOTATIONS: dict[str, Callable[[Table], str]] = {

@@ -194,6 +194,22 @@ def test_learned_fusion_is_trained_saved_and_applied(run, files) -> None:
     assert (code, out) == (1, "")
     assert "the fusion of r0, r1, r2 has no run of r1; systems are matched by the names" in err
     assert len(err.splitlines()) == 1
+    fp.write_letor(DATA, "data.txt")
+    for command in (("rank", "f.json", "data.txt", "-o", "x.txt"),
+                    ("evaluate", "data.txt", "--model", "f.json")):  # fmt: skip
+        code, _, err = run(*command)
+        assert code == 1
+        assert "use firstpage aggregate RUNS --model f.json" in err
+    code, out, _ = run("describe", "f.json")
+    assert code == 0
+    assert "f.json  (fusion model: ListNet)" in out
+    assert "systems     r0, r1, r2" in out
+
+
+def test_measures_of_modules_are_found(run, files) -> None:
+    Path("own.py").write_text("def first(labels, ideal):\n    return float(labels[0] > 0)\n")
+    code, _, err = run("aggregate", *RUNS, "--qrels", "data.qrels", "-m", "own:first")
+    assert code == 0, err
 
 
 @pytest.mark.parametrize(

@@ -204,8 +204,7 @@ def test_every_report_format_is_written(run, files, name, verb) -> None:
     assert code == 0
     exact = fp.evaluate(UTILITY, SYNTHETIC)["NDCG@10"]
     assert (repr(exact) if name in ("json", "csv") else f"{exact:.4f}") in out
-    latex = r"\begin{tabular}" if verb == "evaluate" else r"% needs \usepackage{booktabs}"
-    starts = {"json": "{", "latex": latex, "html": "<!doctype html>"}
+    starts = {"json": "{", "latex": r"% needs \usepackage{booktabs}", "html": "<!doctype html>"}
     assert out.startswith(starts.get(name, ""))
 
 
@@ -248,6 +247,17 @@ def test_describe_summarizes_files(run, files) -> None:
     assert "█" in out
     code, out, _ = run("describe", files / "data.qrels", "--json")
     assert json.loads(out)["queries"] == 25
+
+
+def test_describe_names_models(run, files) -> None:
+    data = fp.read(files / "data.txt")
+    fp.Regression().fit(data).save(files / "model.json")
+    record = json.loads(run("describe", files / "model.json", "--json").stdout)
+    assert (record["kind"], record["ranker"]) == ("model", "Regression")
+    assert record["features"] == data.n_features
+    assert record["trained_on"]["queries"] == 25
+    (files / "other.json").write_text("{}")
+    assert "not a model of Firstpage" in run("describe", files / "other.json").stderr
 
 
 def test_convert_changes_format_and_ground_truth(run, files) -> None:

@@ -77,6 +77,21 @@ def test_duplicates_are_refused_with_their_line_or_resolved(run, folder) -> None
     assert "1 lines repeat a document" in err
 
 
+def test_repeated_judgments_of_different_subtopics_name_the_reader(run, folder) -> None:
+    (folder / "d.qrels").write_text("0 1 a 1\n0 2 a 0\n0 1 b 1\n")
+    (folder / "p.qrels").write_text("0 0 a 1\n0 0 a 0\n0 0 b 1\n")
+    assert "read_diversity_qrels" in run("evaluate", "d.qrels", "good.run").stderr
+    plain = run("evaluate", "p.qrels", "good.run").stderr
+    assert "p.qrels:2: document 'a' occurs twice in query '0'." in plain
+
+
+def test_counts_have_no_decimals(run, folder) -> None:
+    out = run("evaluate", "t.qrels", "*.run", "-m", "num_q", "-m", "num_ret", "-m", "RR").stdout
+    assert "good       12       36  1.0000" in out
+    tied = fp.evaluate({"q": {"a": 1, "b": 1}}, {"q": {"a": 1, "b": 0}}, measures="NumQ", ci=True)
+    assert str(tied).endswith("NumQ  1  [1, 1]")
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -121,6 +136,69 @@ def test_the_gate_sets_the_exit_code_and_writes_reports(run, folder) -> None:
     fp.write_qrels(fp.Qrels.from_dict(changed), folder / "t.qrels")
     gated = (*base, "good.run", "-m", "RR", "--baseline", "base.json", "--fail-if-worse", "0.1")
     assert "the judgments have changed" in run(*gated).stderr
+
+
+def test_compare_is_a_gate_for_the_other_rankings(run, folder) -> None:
+    base = ("compare", "t.qrels", "*.run", "-m", "RR", "--rounds", 200, "--fail-if-worse", 0.01)
+    code, out, err = run(*base, "--baseline", "good", "--fail-under", "AP=0.9", "--json",
+                         "--junit", "gate.xml")  # fmt: skip
+    assert code == 1
+    assert set(json.loads(out)["systems"]["bad"]) == {"RR", "AP"}
+    assert "fail: bad: AP" in err
+    assert "fail: bad: RR changes" in err
+    assert "good: " not in err
+    assert (folder / "gate.xml").read_text().count("<failure") == 2
+    code, _, err = run(*base, "--baseline", "bad")
+    assert (code, "gate: passed" in err) == (0, True)
+    assert "go together" in run(*base).stderr
+
+
+def test_wins_and_losses_are_shown_with_documents(run, folder) -> None:
+    base = ("compare", "t.qrels", "*.run", "-m", "RR", "--rounds", 100, "--wins", 1)
+    assert "win: query 0, RR good 1.0000, bad 0.3333 (+0.6667)" in run(*base).stdout
+    cases = json.loads(run(*base, "--json").stdout)["wins"]["cases"]
+    assert [case["kind"] for case in cases] == ["win", "hard"]
+    assert cases[0]["documents"]["good"][0] == {"document": "a", "grade": 1.0, "score": 3.0}
+    assert "Wins and losses" in run(*base, "-f", "html").stdout
+    assert "requires another format than csv and latex" in run(*base, "-f", "csv").stderr
+
+
+def test_evaluate_has_segments_weights_bounds_and_condensed_lists(run, folder) -> None:
+    rows = [f"{q},{'ab'[int(q) % 2]},{q}" for q in QRELS]
+    (folder / "table.csv").write_text("\n".join(["qid,class,traffic", *rows, ""]))
+    few = {q: {"b": 0, "c": 0, "a": 1} if q < "5" else {"a": 1} for q in QRELS}
+    fp.write_qrels(fp.Qrels.from_dict(few), folder / "t.qrels")
+    table = ("--query-table", "table.csv", "--by", "class", "--weight", "traffic")
+    base = ("evaluate", "t.qrels", "bad.run", "-m", "RR", "-m", "P@1")
+    code, out, _ = run(*base, *table, "--bounds", "--ci", "--json")
+    assert code == 0
+    weights = {q: float(q) for q in QRELS}
+    expected = fp.evaluate(
+        BAD, few, measures="RR P@1", weights=weights, by={q: "ab"[int(q) % 2] for q in QRELS},
+        bounds=True, ci=True,
+    )  # fmt: skip
+    record = json.loads(out)
+    assert record["by"] == "class"
+    assert record["measures"] == pytest.approx(expected.means)
+    for segment, part in expected.segments.items():
+        assert record["segments"][segment]["measures"] == pytest.approx(part.means)
+        assert record["segments"][segment]["ci"]["RR"] == pytest.approx(part.intervals["RR"])
+    assert record["bounds"]["RR"] == pytest.approx(expected.bounds["RR"]._asdict())
+    assert "Unjudged documents are" in run(*base, *table, "--bounds").stdout
+    assert "<caption>Unjudged" in run(*base, *table, "--bounds", "-f", "html").stdout
+    csv = run(*base, *table, "--bounds", "-f", "csv").stdout.splitlines()
+    assert csv[0] == "measure,mean,low,high,condensed,relevant,class"
+    assert len(csv) == 1 + 3 * 2
+    condensed = run(*base, "--condensed", "--json")
+    assert "unjudged documents are removed" in condensed.stderr
+    assert json.loads(condensed.stdout)["measures"]["RR"] == pytest.approx(
+        fp.evaluate(fp.condensed(BAD, few), few, measures="RR")["RR"]
+    )
+    code, out, _ = run("compare", *base[1:], "good.run", "--condensed", "--rounds", 100, "--json")
+    assert json.loads(out)["systems"]["bad"]["RR"] == json.loads(condensed.stdout)["measures"]["RR"]
+    assert "--by; give both" in run(*base, "--query-table", "table.csv").stderr.replace(
+        "--by or --weight", "--by"
+    )
 
 
 def test_plan_and_segments(run, folder) -> None:

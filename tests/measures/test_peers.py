@@ -49,6 +49,17 @@ def test_all_measures_of_ndeval(case: dict) -> None:
         assert evaluation.per_query(ours).tolist() == pytest.approx(expected, abs=1e-9), theirs
 
 
+@pytest.mark.parametrize("case", cases("user_models.json"), ids=lambda c: c["name"])
+def test_user_models_of_cwl_eval(case: dict) -> None:
+    """By the texts of ir_measures, such as INST(T=2.5,max_rel=3)."""
+    names = list(next(iter(case["values"].values())))
+    assert len(names) == 16
+    evaluation = fp.evaluate(case["run"], case["qrels"], measures=names)
+    for name in names:
+        expected = [case["values"][q][name] for q in evaluation.queries]
+        assert evaluation.per_query(name).tolist() == pytest.approx(expected, abs=1e-9), name
+
+
 @pytest.mark.parametrize("case", cases("boosters.json"), ids=lambda c: c["name"])
 @pytest.mark.parametrize("tool", ["lightgbm", "xgboost"])
 def test_ndcg_and_map_of_boosters(case: dict, tool: str) -> None:

@@ -161,6 +161,25 @@ def test_many_rows_without_qid_cause_a_warning() -> None:
         fp.ListNet().fit(np.tile(X, (100, 1)), np.tile(Y, 100))
 
 
+def test_group_is_the_sizes_of_consecutive_queries() -> None:
+    sizes = np.unique(np.sort(Q), return_counts=True)[1]
+    order = np.argsort(Q, kind="stable")
+    expected = fp.ListNet().fit(X[order], Y[order], qid=np.sort(Q)).coef_
+    np.testing.assert_array_equal(fp.ListNet().fit(X[order], Y[order], group=sizes).coef_, expected)
+    for options, message in (
+        ({"group": sizes, "qid": Q}, "give the ids of the rows, or the sizes"),
+        ({"group": sizes[:-1]}, rf"sum to {sizes[:-1].sum()}, and X has {len(X)} rows\.$"),
+        ({"group": Q + 5}, "pass qid"),
+        ({"group": [0, len(X)]}, "each at least 1"),
+        ({"group": ["a"]}, "numbers of rows"),
+        ({"group": [[len(X)]]}, "numbers of rows"),
+    ):
+        with pytest.raises(fp.DataError, match=message):
+            fp.ListNet().fit(X, Y, **options)
+    with pytest.raises(fp.DataError, match="a Dataset has query ids of its own; drop group"):
+        fp.ListNet().fit(fp.Dataset.from_arrays(X, Y, Q), group=sizes)
+
+
 def test_too_few_iterations_cause_a_warning() -> None:
     with pytest.warns(FirstpageWarning, match="raise max_iter"):
         fp.RankNet(solver="lbfgs(max_iter=2)").fit(X, Y, qid=Q)

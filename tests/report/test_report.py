@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -11,12 +13,12 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.report import draw
-from firstpage.report.draw import curves
+from firstpage import charts
+from firstpage.charts import curves
 from firstpage.report.page import page
 from firstpage.report.rankers import read_published
 from firstpage.report.results import render
-from firstpage.table import Table
+from firstpage.table import LATEX, Table
 
 TABLE = Table(
     ["name", "a", "b"],
@@ -49,25 +51,46 @@ def test_markdown_table() -> None:
 
 def test_latex_escapes() -> None:
     assert r"50 \% \& co\_1 & \textbf{10} & 3 \\" in TABLE.latex()
-    assert TABLE.latex().startswith(r"\begin{tabular}{lrr}")
+    assert r"\begin{tabular}{lrr}" in TABLE.latex()
     assert TABLE.latex().endswith(r"\par\smallskip{\footnotesize bold: best $\pm$ 0\par}")
 
 
 def test_latex_escapes_symbols_and_names_the_package() -> None:
     table = Table(["a"], [["0.48 ± 0.01 ▼"], ["−1 < 2 †"]], note="▲ ▼: other than b.")
     assert table.latex().splitlines() == [
+        r"% needs \usepackage{booktabs}",
         r"% needs \usepackage{amssymb}",
         r"\begin{tabular}{l}",
-        r"\hline",
+        r"\toprule",
         r"a \\",
-        r"\hline",
+        r"\midrule",
         r"0.48 $\pm$ 0.01 $\blacktriangledown$ \\",
         r"$-$1 $<$ 2 $\dagger$ \\",
-        r"\hline",
+        r"\bottomrule",
         r"\end{tabular}",
         r"\par\smallskip{\footnotesize $\blacktriangle$ $\blacktriangledown$: other than b.\par}",
     ]
     assert table.latex().isascii()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs LaTeX")
+def test_tables_compile_in_plain_latex(tmp_path) -> None:
+    symbols = Table(
+        ["a|b"], [[letter] for letter in LATEX], "100 % of it", "▲ note", bold_legend="b"
+    )
+    systems = {"bm_25 & α #1": [2, 1, 2, 1], "50% ~ {x}^2": [1, 2, 2, 1]}
+    compared = fp.compare(systems, [1, 0, 1, 0], qid=[1, 1, 2, 2], measures="RR", rounds=100)
+    packages = r"\usepackage{booktabs}\usepackage{amssymb}"
+    body = "\n".join(
+        [symbols.latex(), compared.to_latex("A & B", "tab:one"), render(compared, "latex")]
+    )
+    (tmp_path / "x.tex").write_text(
+        rf"\documentclass{{article}}{packages}\begin{{document}}{body}" + "\n" + r"\end{document}"
+    )
+    options = ["-interaction=nonstopmode", "-halt-on-error"]
+    done = subprocess.run(["pdflatex", *options, "x.tex"], cwd=tmp_path, capture_output=True)
+    assert done.returncode == 0, done.stdout[-2000:]
 
 
 def test_text_without_a_mark_shows_no_bold() -> None:
@@ -128,11 +151,11 @@ def test_pages_are_well_formed_and_escape_names() -> None:
 def test_drawings_of_degenerate_data_are_finite() -> None:
     values = np.array([0.0, 0.0, 1.0, 0.25])
     for svg in (
-        draw.histogram(values, "h"),
-        draw.histogram(np.ones(5), "constant"),
-        draw.intervals([("a", 0.5, 0.5, 0.5)], "a single point"),
-        draw.intervals([("a" * 90, -1e-9, -1, 2), ("b", 0.1, 0.1, 0.1)], "d", zero=True),
-        draw.outcomes([("x", 3, 0, 1), ("none", 0, 0, 0)], "w"),
+        charts.histogram(values, "h"),
+        charts.histogram(np.ones(5), "constant"),
+        charts.intervals([("a", 0.5, 0.5, 0.5)], "a single point"),
+        charts.intervals([("a" * 90, -1e-9, -1, 2), ("b", 0.1, 0.1, 0.1)], "d", zero=True),
+        charts.outcomes([("x", 3, 0, 1), ("none", 0, 0, 0)], "w"),
     ):
         assert "nan" not in svg
         assert "inf" not in svg
@@ -141,7 +164,7 @@ def test_drawings_of_degenerate_data_are_finite() -> None:
 
 
 def test_ticks_have_no_negative_zero() -> None:
-    assert str(draw.ticks(-0.4, 3.0)[0]) == "0.0"
+    assert str(charts.ticks(-0.4, 3.0)[0]) == "0.0"
 
 
 def test_curves_with_bands_and_dashes() -> None:

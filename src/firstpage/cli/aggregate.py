@@ -76,7 +76,7 @@ REPEATED_FILE: dict[str, Any] = {"type": options.FILE, "multiple": True}
 @click.option("--valid-scores", **REPEATED_FILE, help="Scores of --valid; one per --scores.")
 @click.option(
     "-m", "--measure", default="NDCG@10", show_default=True, metavar="MEASURE",
-    help="Measure by which weights are learned.",
+    callback=options.search_modules, help="Measure by which weights are learned.",
 )  # fmt: skip
 @options.integer(
     "--depth", show_default="100 with methods by votes, else all",

@@ -8,8 +8,15 @@ from typing import Any
 import click
 
 from firstpage.cli import options, outputs, shared
+from firstpage.cli.gate import GateRequest, check_options
 from firstpage.cli.help import documented_command
-from firstpage.cli.systems import RankingFiles, duplicates_option, ranking_arguments
+from firstpage.cli.systems import (
+    RankingFiles,
+    duplicates_option,
+    query_options,
+    ranking_arguments,
+    read_query_table,
+)
 
 
 @documented_command(
@@ -18,6 +25,8 @@ from firstpage.cli.systems import RankingFiles, duplicates_option, ranking_argum
     "firstpage compare test.qrels 'systems/*.run' --baseline bm25 -o report.html",
     "firstpage compare test.qrels bm25.run ours.run --query-table classes.csv \\\n"
     "  --by language --weight traffic",
+    "firstpage compare test.qrels bm25.run ours.run --wins 3",
+    "firstpage compare test.qrels bm25.run ours.run --baseline bm25 \\\n  --fail-if-worse 0.01",
     "firstpage compare test.txt --scores ours.scores --scores theirs.scores \\\n"
     "  --baseline theirs -o report.html",
 )
@@ -40,35 +49,31 @@ from firstpage.cli.systems import RankingFiles, duplicates_option, ranking_argum
     help="Permutations of the randomization test and of Tukey's test (at most 20,000).",
 )  # fmt: skip
 @options.measure_options
-@click.option(
-    "--query-table", type=options.FILE,
-    help="Table with a row per query (CSV, JSON lines, Parquet), for --by and --weight.",
+@query_options
+@options.integer(
+    "--wins", help="Show the N largest wins and losses in the first measure, and the N hardest "
+    "queries, with the first documents of the rankings and their grades.",
 )  # fmt: skip
-@click.option(
-    "--by", metavar="COLUMN",
-    help="Compare also within segments: a column of --query-table, cut points as in "
-    "'traffic(10, 100)', or 'traffic(head)' for head, torso and tail.",
-)  # fmt: skip
-@click.option(
-    "--weight", metavar="COLUMN",
-    help="Weight the queries by a column of --query-table, such as their traffic.",
-)  # fmt: skip
+@check_options
 @options.report_options
 def command(
     files: tuple[Path, ...], qrels: Path | None, scores: tuple[Path, ...], runs: tuple[Path, ...],
     duplicates: str, baseline: str | None, measures: tuple[str, ...], as_json: bool,
-    format_: str | None, output: Path | None, per_query: Path | None, query_table: Path | None,
-    by: str | None, weight: str | None, **settings: Any,
+    format_: str | None, output: Path | None, per_query: Path | None, wins: int | None,
+    **settings: Any,
 ) -> None:  # fmt: skip
     """Compare rankings, with significance tests.
 
     Give judgments with several RUNS, or DATA with several --scores.  DATA with --qrels takes the
     labels from the judgments; documents without one have label 0.  A RUN is a file, a pattern of
     files, or - for standard input, and is named by its tag.
+
+    With --fail-under or --fail-if-worse the command is a gate for continuous integration: its exit
+    code is 1 where a check of a ranking other than the baseline fails.
     """
-    from firstpage.data.formats.query_table import QueryTable
     from firstpage.measures.compare import compare
     from firstpage.measures.comparison.segments import compare_segments
+    from firstpage.measures.comparison.wins import wins_and_losses
     from firstpage.measures.evaluate import DEFAULT_MEASURES
     from firstpage.measures.registry import measures as parse
     from firstpage.report.results import render
@@ -76,24 +81,30 @@ def command(
     rankings = RankingFiles.from_command_line(files, qrels, runs, scores)
     if rankings.count < 2:
         raise click.UsageError("give at least two rankings, all as --scores or all as runs.")
-    options.only_with("--run or RUNS", bool(rankings.runs), "queries", "duplicates")
+    options.only_with("--run or RUNS", bool(rankings.runs), "queries", "duplicates", "condensed")
     parsed = parse(measures or DEFAULT_MEASURES)
     shared.check_rel(parsed)
     kind = outputs.report_format(format_, as_json, output)
     outputs.check_per_query(per_query)
-    if (query_table is None) != (by is None and weight is None):
-        raise click.UsageError("--query-table goes with --by or --weight; give both.")
-    table = QueryTable({}) if query_table is None else QueryTable.read(query_table)
+    options.only_with("another format than csv and latex", kind not in ("csv", "latex"), "wins")
+    gate = GateRequest.from_options(settings, measures or DEFAULT_MEASURES, baseline is not None)
+    about_queries = read_query_table(settings)
+    table, by = about_queries["query_table"], about_queries.pop("by")
     truth = rankings.read_truth(parsed)
     systems = rankings.read_systems(truth, duplicates)
     comparison = compare(
         systems,
         truth,
-        measures=measures or DEFAULT_MEASURES,
+        measures=gate.measures,
         baseline=rankings.baseline_name(baseline, systems),
-        weights=None if weight is None else table.numbers(weight),
+        **about_queries,
         **settings,
     )
     segments = None if by is None else compare_segments(comparison, table, by)
     outputs.write_per_query(list(comparison.evaluations), per_query)
-    outputs.write_text(render(comparison, kind, rankings.source, segments), output)
+    cases = None
+    if wins is not None:
+        cases = wins_and_losses(comparison, systems, truth, count=wins)
+    outputs.write_text(render(comparison, kind, rankings.source, segments, cases), output)
+    against = {e.name: e for e in comparison.evaluations}.pop(comparison.baseline or "", None)
+    gate.apply([e for e in comparison.evaluations if e is not against], against)

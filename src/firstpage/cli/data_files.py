@@ -18,6 +18,7 @@ from firstpage.errors import FirstpageError
     "describe",
     "firstpage describe train.txt test.txt",
     "firstpage describe ours.run --json",
+    "firstpage describe model.json",
 )
 @click.argument("files", nargs=-1, required=True, type=options.FILE, metavar="FILES")
 @click.option(
@@ -31,10 +32,11 @@ def describe_command(
     files: tuple[Path, ...], format_: str | None, qrels: Path | None, unjudged: str,
     categorical: tuple[str, ...], as_json: bool,
 ) -> None:  # fmt: skip
-    """Summarize data files, qrels or runs.
+    """Summarize data files, qrels, runs or models.
 
     Shows the numbers of queries, documents and labels, the lengths of lists, and features that
-    need a second look, for each of one or more FILES.
+    need a second look, for each of one or more FILES; of a model, what it is and what it was
+    trained on.
     """
     from firstpage.data.dataset import Dataset
     from firstpage.data.describe import describe
@@ -42,20 +44,51 @@ def describe_command(
 
     judgments = shared.read_qrels_option(qrels)
     collections = []
+    models = {file: _read_model(file) for file in files if file.suffix == ".json" and not format_}
     for file in files:
+        if file in models:
+            continue
         with shared.reading_progress(file) as progress:
             options_ = shared.feature_options(categorical)
             collections.append(read(file, format_, progress, judgments is None, **options_))
         if judgments is not None and not isinstance(collections[-1], Dataset):
             raise FirstpageError(f"{file}: has no features, so --qrels cannot be joined to it.")
     collections = shared.join_judgments(collections, judgments, unjudged)
-    descriptions = [describe(collection) for collection in collections]
+    described = map(describe, collections)
+    descriptions = [models[file] if file in models else next(described) for file in files]
     if as_json:
-        records = [description.to_dict() for description in descriptions]
+        records = [each if isinstance(each, dict) else each.to_dict() for each in descriptions]
         document = records if len(records) > 1 else records[0]
         print(json.dumps(document, indent=2, ensure_ascii=False))
     else:
-        print("\n\n".join(str(description) for description in descriptions))
+        texts = [_model_text(each) if isinstance(each, dict) else str(each)
+                 for each in descriptions]  # fmt: skip
+        print("\n\n".join(texts))
+
+
+def _read_model(path: Path) -> dict[str, Any]:
+    """Return the description of a model file."""
+    from firstpage.rankers.model_files import read_model
+
+    return read_model(path).description()
+
+
+def _model_text(model: dict[str, Any]) -> str:
+    """Return a few lines on a model."""
+    set_ones = {name: value for name, value in model["parameters"].items() if value is not None}
+    lines = [f"{model['source']}  ({model['kind']}: {model['ranker']})"]
+    lines.append(f"  features    {model['features']:>9,}")
+    if "systems" in model:
+        lines.append(f"  systems     {', '.join(model['systems'])}")
+    if {"source", "queries", "documents"} <= model["trained_on"].keys():
+        lines.append(
+            "  trained on  {source}: {queries:,} queries, {documents:,} documents".format_map(
+                model["trained_on"]
+            )
+        )
+    lines.append(f"  parameters  {', '.join(f'{name}={v}' for name, v in set_ones.items())}")
+    lines.append(f"\n  `firstpage explain {model['source']}` shows the importance of its features.")
+    return "\n".join(lines)
 
 
 @documented_command("shard", "firstpage shard train.txt shards --rows 1000000")

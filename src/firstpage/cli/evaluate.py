@@ -9,10 +9,16 @@ from typing import Any
 import click
 
 from firstpage.cli import options, outputs, shared
-from firstpage.cli.gate import GateRequest, gate_options
+from firstpage.cli.gate import GateRequest, gate_options, read_baseline, save_baseline
 from firstpage.cli.help import documented_command
 from firstpage.cli.pair_accuracy import pairs_option, report_pairs
-from firstpage.cli.systems import RankingFiles, duplicates_option, ranking_arguments
+from firstpage.cli.systems import (
+    RankingFiles,
+    duplicates_option,
+    query_options,
+    ranking_arguments,
+    read_query_table,
+)
 
 
 @documented_command(
@@ -20,6 +26,8 @@ from firstpage.cli.systems import RankingFiles, duplicates_option, ranking_argum
     "firstpage evaluate test.qrels ours.run bm25.run",
     "firstpage evaluate --qrels test.qrels 'systems/*.run' -m NDCG@10 -m AP --ci",
     "firstpage evaluate test.txt --scores ours.scores -m NDCG@10 -m AP --ci",
+    "firstpage evaluate test.qrels ours.run --query-table classes.csv \\\n"
+    "  --by language --weight traffic",
     "firstpage evaluate test.qrels ours.run --baseline bm25.run \\\n  --fail-if-worse 0.01",
     "firstpage evaluate train.txt --pairs pairs.csv --model model.json",
 )
@@ -34,6 +42,11 @@ from firstpage.cli.systems import RankingFiles, duplicates_option, ranking_argum
 @options.engine
 @options.measure_options
 @click.option("--ci", is_flag=True, help="Add 95 % bootstrap confidence intervals.")
+@query_options
+@click.option(
+    "--bounds", is_flag=True,
+    help="Add the means without unjudged documents, and with these as relevant ones.",
+)  # fmt: skip
 @gate_options
 @options.report_options
 def command(
@@ -48,6 +61,9 @@ def command(
     from the judgments; documents without one have label 0.  DATA is labeled data (LETOR, Parquet,
     CSV, Arrow, npz), or a folder of shards.  A RUN is a file, a pattern of files, or - for standard
     input, and is named by its tag.  Each ranking has a row in the report.
+
+    With --by, the means are computed also within segments of the queries.  With --condensed,
+    unjudged documents are removed from RUNS first.
 
     With --pairs, rankings are measured on votes on pairs of documents: the fraction of votes that
     they agree with.
@@ -73,11 +89,16 @@ def command(
         outputs.check_per_query(per_query)
         report_pairs(pairs, rankings, pad, ci, seed, kind, per_query, output)
         return
-    options.only_with("--run or RUNS", bool(rankings.runs), "queries", "duplicates")
+    options.only_with(
+        "--run or RUNS", bool(rankings.runs), "queries", "duplicates", "condensed", "bounds"
+    )
     # a misspelled measure is an error before any file is read
     parsed = parse(measures or DEFAULT_MEASURES)
     shared.check_rel(parsed)
-    gate = GateRequest.from_options(settings, measures or DEFAULT_MEASURES)
+    baseline, saved = settings.pop("baseline"), settings.pop("save_baseline")
+    gate = GateRequest.from_options(settings, measures or DEFAULT_MEASURES, baseline is not None)
+    options.only_with("--fail-if-worse", gate.margins is not None, "baseline")
+    settings |= read_query_table(settings)
     kind = outputs.report_format(format_, as_json, output)
     outputs.check_per_query(per_query)
     _note_unused_seed(settings, ci or kind == "html")
@@ -95,8 +116,12 @@ def command(
     evaluations = [measured(system=system, name=name) for name, system in systems.items()]
     outputs.write_per_query(evaluations, per_query)
     outputs.write_text(render(evaluations, kind, rankings.source), output)
+    save_baseline(evaluations, truth, saved)
     gate.apply(
-        evaluations, truth, lambda path: measured(system=rankings.read(path, truth), name=path.name)
+        evaluations,
+        read_baseline(
+            baseline, truth, lambda p: measured(system=rankings.read(p, truth), name=p.name)
+        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""The gate of `firstpage evaluate`: options, and what happens after the measures."""
+"""The gate of `evaluate` and `compare`: options, and what happens after the measures."""
 
 from __future__ import annotations
 
@@ -13,16 +13,12 @@ import click
 from firstpage.cli import options, outputs
 
 if TYPE_CHECKING:
-    from firstpage.measures.evaluate import Evaluation
+    from firstpage.measures.evaluation import Evaluation
 
-gate_options = options.combine(
+check_options = options.combine(
     click.option(
         "--fail-under", multiple=True, metavar="MEASURE=VALUE",
         help="Exit with 1 if a mean is below this value, as in NDCG@10=0.42; may be repeated.",
-    ),
-    click.option(
-        "--baseline", type=options.FILE,
-        help="Earlier ranking, or a file of --save-baseline, for --fail-if-worse.",
     ),
     click.option(
         "--fail-if-worse", multiple=True, metavar="MARGIN",
@@ -34,16 +30,23 @@ gate_options = options.combine(
         help="Exit with 1 also if the queries do not decide about --fail-if-worse.",
     ),
     click.option(
-        "--save-baseline", type=outputs.OutputFile("json"),
-        help="Write the values per query to this file, for a later --baseline (.json).",
-    ),
-    click.option(
         "--summary", type=outputs.OutputFile("markdown"),
         help="Write the checks to this file, in Markdown.",
     ),
     click.option(
         "--junit", type=outputs.OutputFile("junit"),
         help="Write the checks to this file, as JUnit XML.",
+    ),
+)  # fmt: skip
+gate_options = options.combine(
+    check_options,
+    click.option(
+        "--baseline", type=options.FILE,
+        help="Earlier ranking, or a file of --save-baseline, for --fail-if-worse.",
+    ),
+    click.option(
+        "--save-baseline", type=outputs.OutputFile("json"),
+        help="Write the values per query to this file, for a later --baseline (.json).",
     ),
 )  # fmt: skip
 
@@ -60,8 +63,8 @@ class GateRequest:
         Least means.
     margins : dict of str to float or None
         Greatest losses.
-    baseline, save_baseline, summary, junit : Path or None
-        Files to read and to write.
+    summary, junit : Path or None
+        Files to write.
     fail_if_unsure : bool
         Whether undecided checks fail.
     """
@@ -69,21 +72,19 @@ class GateRequest:
     measures: list[Any]
     limits: dict[str, float]
     margins: dict[str, float] | None
-    baseline: Path | None
-    save_baseline: Path | None
     summary: Path | None
     junit: Path | None
     fail_if_unsure: bool
 
     @classmethod
-    def from_options(cls, settings: dict[str, Any], measures: Sequence[str]) -> GateRequest:
+    def from_options(
+        cls, settings: dict[str, Any], measures: Sequence[str], has_baseline: bool
+    ) -> GateRequest:
         """Take the options of the gate out of the settings of the command."""
         from firstpage.measures.registry import measures_by_text
 
         measures = list(measures_by_text(measures))  # one text each, also of "NDCG@10,AP"
-        files = {
-            name: settings.pop(name) for name in ("baseline", "save_baseline", "summary", "junit")
-        }
+        files = {name: settings.pop(name) for name in ("summary", "junit")}
         under, worse = settings.pop("fail_under"), settings.pop("fail_if_worse")
         limits = dict(_named_number(text, "--fail-under") for text in under)
         margins: dict[str, float] | None = None
@@ -94,7 +95,7 @@ class GateRequest:
             margins = dict(_named_number(text, "--fail-if-worse") for text in worse if not plain)
             if plain:
                 margins = dict.fromkeys(measures, _number(plain[0], "--fail-if-worse"))
-        if (files["baseline"] is None) != (margins is None):
+        if margins is not None and not has_baseline:
             raise click.UsageError("--baseline and --fail-if-worse go together; give both.")
         checked = bool(limits or margins is not None)
         options.only_with("--fail-under or --fail-if-worse", checked, "summary", "junit")
@@ -105,29 +106,23 @@ class GateRequest:
             fail_if_unsure=settings.pop("fail_if_unsure"), **files,
         )  # fmt: skip
 
-    def apply(
-        self, evaluations: list[Evaluation], truth: Any, measured: Callable[[Path], Evaluation]
-    ) -> None:
+    @property
+    def checks_anything(self) -> bool:
+        """Whether there is a limit or a margin."""
+        return bool(self.limits) or self.margins is not None
+
+    def apply(self, evaluations: Sequence[Evaluation], baseline: Any) -> None:
         """Check the evaluations, write the reports, and exit with 1 if a check fails.
 
-        `measured` evaluates the file of a ranking.
+        `baseline` is an evaluation, a stored baseline, or None.
         """
-        from firstpage.measures.comparison.baseline import Baseline
         from firstpage.measures.comparison.gate import gate
 
-        if self.save_baseline is not None:
-            if len(evaluations) != 1:
-                raise click.UsageError("--save-baseline stores one ranking; give one.")
-            Baseline.from_evaluation(evaluations[0], truth).save(self.save_baseline)
-            print(f"wrote {self.save_baseline}", file=sys.stderr)
-        if not self.limits and self.margins is None:
+        if not self.checks_anything:
             return
-        baseline: Any = None
-        if self.baseline is not None:
-            stored = self.baseline.suffix.lower() == ".json"
-            baseline = _stored(self.baseline, truth) if stored else measured(self.baseline)
         checks = gate(
-            evaluations, fail_under=self.limits, baseline=baseline, fail_if_worse=self.margins,
+            evaluations, fail_under=self.limits, fail_if_worse=self.margins,
+            baseline=None if self.margins is None else baseline,
             fail_if_unsure=self.fail_if_unsure,
         )  # fmt: skip
         if self.summary is not None:
@@ -137,6 +132,25 @@ class GateRequest:
         print(checks, file=sys.stderr)
         if not checks.passed:
             click.get_current_context().exit(1)
+
+
+def save_baseline(evaluations: Sequence[Evaluation], truth: Any, path: Path | None) -> None:
+    """Store the values of the only ranking, if a file is named for them."""
+    from firstpage.measures.comparison.baseline import Baseline
+
+    if path is None:
+        return
+    if len(evaluations) != 1:
+        raise click.UsageError("--save-baseline stores one ranking; give one.")
+    Baseline.from_evaluation(evaluations[0], truth).save(path)
+    print(f"wrote {path}", file=sys.stderr)
+
+
+def read_baseline(path: Path | None, truth: Any, measured: Callable[[Path], Evaluation]) -> Any:
+    """Return a stored baseline, or the evaluation of an earlier ranking, which `measured` makes."""
+    if path is None:
+        return None
+    return _stored(path, truth) if path.suffix.lower() == ".json" else measured(path)
 
 
 def _stored(path: Path, truth: Any) -> Any:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 OF_LABELS = (
     "qrels", "measures", "convention", "k", "ties", "rel", "queries", "depth", "engine",
     "duplicates", "fail_under", "baseline", "fail_if_worse", "fail_if_unsure", "save_baseline",
-    "summary", "junit",
+    "summary", "junit", "query_table", "by", "weight", "condensed", "bounds",
 )  # fmt: skip
 pairs_option = click.option(
     "--pairs", type=options.FILE,
@@ -44,7 +44,7 @@ def report_pairs(
         )
     if options.on_command_line("seed") and not (ci or kind == "html"):
         shared.note("--seed has no effect: nothing is random without --ci.")
-    votes, files = read_pairs(pairs), [*scores, *runs, *rankings.models]
+    votes = read_pairs(pairs)
     models = [read_model(path) for path in rankings.models]
     systems: list[Any] = [read_run(path) for path in runs]
     documents = None
@@ -55,7 +55,7 @@ def report_pairs(
         systems += [each.predict(documents, pad=pad) for each in models]
     results = [
         pair_accuracy(system, votes, documents, ci=ci or kind == "html", seed=seed, name=name)
-        for name, system in zip(shared.system_names(files), systems, strict=True)
+        for name, system in rankings.named(systems).items()
     ]
     _write_per_query(results, per_query)
     outputs.write_text(_render(results, kind, pairs.name), output)

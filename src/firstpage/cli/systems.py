@@ -95,13 +95,18 @@ class RankingFiles:
     ) -> dict[str, Any]:
         """Read the rankings by name: a run by its tag, where it has its own, else by its file."""
         from firstpage.data.formats.trec import read_run
-        from firstpage.measures.sources import unique_names
 
         files = [*self.scores, *self.runs, *self.models]
         readers: list[Any] = [partial(shared.read_scores_of, truth)] * len(self.scores)
         readers += [partial(read_run, duplicates=cast("Any", duplicates))] * len(self.runs)
         readers += [read_model] * len(self.models)
-        systems = [read(file) for read, file in zip(readers, files, strict=True)]
+        return self.named([read(file) for read, file in zip(readers, files, strict=True)])
+
+    def named(self, systems: Sequence[Any]) -> dict[str, Any]:
+        """Return the rankings by name, given in the order scores, runs, models."""
+        from firstpage.measures.sources import unique_names
+
+        files = [*self.scores, *self.runs, *self.models]
         runs = range(len(self.scores), len(self.scores) + len(self.runs))
         tags = [system.name if n in runs else "" for n, system in enumerate(systems)]
         return dict(zip(unique_names(tags, files), systems, strict=True))
@@ -157,3 +162,33 @@ duplicates_option = click.option(
     help="A document that a run lists twice for a query: an error, or the first line or the best "
     "score counts.",
 )  # fmt: skip
+query_options = options.combine(
+    click.option(
+        "--query-table", type=options.FILE,
+        help="Table with a row per query (CSV, JSON lines, Parquet), for --by and --weight.",
+    ),
+    click.option(
+        "--by", metavar="COLUMN",
+        help="Add segments of the queries: a column of --query-table, cut points as in "
+        "'traffic(10, 100)', or 'traffic(head)' for head, torso and tail.",
+    ),
+    click.option(
+        "--weight", metavar="COLUMN",
+        help="Weight the queries by a column of --query-table, such as their traffic.",
+    ),
+    click.option(
+        "--condensed", is_flag=True, default=None,
+        help="Remove unjudged documents from runs first, as trec_eval -J.",
+    ),
+)  # fmt: skip
+
+
+def read_query_table(settings: dict[str, Any]) -> dict[str, Any]:
+    """Take the options about queries out of the settings; return the arguments of `evaluate`."""
+    from firstpage.data.formats.query_table import QueryTable
+
+    path, by, weight = (settings.pop(name) for name in ("query_table", "by", "weight"))
+    if (path is None) != (by is None and weight is None):
+        raise click.UsageError("--query-table goes with --by or --weight; give both.")
+    table = None if path is None else QueryTable.read(path)
+    return {"query_table": table, "by": by, "weights": weight}

@@ -76,9 +76,25 @@ def _duplicate_error(column: Documents, row: int, name: str) -> DataError:
     line = None if line_of is None else line_of(row)
     where = location(column.source, line) if column.source else name
     hint = "; --duplicates (duplicates=) says which line counts" if name == "the run" else ""
+    if not hint and _has_subtopics(column, row):
+        hint = (
+            "; their second fields differ, so these may be judgments of subtopics, which "
+            "fp.read_diversity_qrels and measures such as alpha-nDCG@10 read"
+        )
     return DataError(
         f"{where}: document {column.docids[row]!r} occurs twice in query {query!r}{hint}."
     )
+
+
+def _has_subtopics(column: Documents, row: int) -> bool:
+    """Return whether the lines of a repeated document differ in the second field."""
+    second_field = getattr(column, "second_field", None)
+    if second_field is None:
+        return False
+    query = int(np.searchsorted(column.offsets, row, side="right")) - 1
+    rows = range(int(column.offsets[query]), int(column.offsets[query + 1]))
+    same = [other for other in rows if column.docids[other] == column.docids[row]]
+    return len({second_field(other) for other in same}) > 1
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import numpy as np
 from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.system_rankings import BoundDCG, SystemRankings, parse_dcg
 from firstpage.errors import DataError
-from firstpage.measures.compare import TIE_TOLERANCE
+from firstpage.measures.comparison.comparison import TIE_TOLERANCE
 from firstpage.measures.measure import Convention, resolve_convention
 from firstpage.types import Floats, Ints
 

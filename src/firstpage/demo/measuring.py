@@ -17,7 +17,8 @@ from firstpage.demo.rankings import (
     Runs,
     difference,
 )
-from firstpage.measures.compare import Comparison, Difference, compare
+from firstpage.measures.compare import compare
+from firstpage.measures.comparison.comparison import Comparison, Difference
 from firstpage.measures.registry import measure
 from firstpage.text.index import Index
 from firstpage.web.analysis.figures import project_study

@@ -16,7 +16,8 @@ from firstpage.aggregation.aggregation import aggregate
 from firstpage.data.dataset import Dataset
 from firstpage.data.folds import Fold
 from firstpage.data.formats.trec import Qrels, Run
-from firstpage.measures.compare import Comparison, Difference, compare
+from firstpage.measures.compare import compare
+from firstpage.measures.comparison.comparison import Comparison, Difference
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.registry import ranker
 from firstpage.rankers.selection.cross_validation import cross_validate

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from firstpage import charts
 from firstpage.demo import sentences
 from firstpage.demo.labeling import DEPTH, K
 from firstpage.demo.output import FILES, INDEX, RUNS
@@ -18,7 +19,6 @@ from firstpage.demo.rankings import (
 )
 from firstpage.demo.sentences import DemoResults
 from firstpage.rankers.explain import Explanation
-from firstpage.report import draw
 from firstpage.report.measure import utility_figures
 from firstpage.report.page import figure, page, paragraph
 from firstpage.report.results import differences_table, means_table
@@ -222,7 +222,7 @@ def _rankers(results: DemoResults, model: Explanation) -> list[str]:
             "neither for training nor for tuning; answers that were not retrieved count as missed."
         ),
         figure(
-            draw.bars(rows, model.kind),
+            charts.bars(rows, model.kind),
             f"{results.compared.best}, trained on all questions: {model.kind} per feature.",
         ),
     ]
@@ -238,14 +238,16 @@ def _comparison(results: DemoResults) -> list[str]:
             f"{results.compared.best}: {sentences.difference_text(results.compared.verdict)}."
         ),
         means_table(comparison).html(),
-        figure(draw.intervals(means, MAIN_MEASURE), f"{MAIN_MEASURE}: means and 95 % intervals."),
+        figure(charts.intervals(means, MAIN_MEASURE), f"{MAIN_MEASURE}: means and 95 % intervals."),
         figure(
-            draw.intervals(intervals, MAIN_MEASURE, True),
+            charts.intervals(intervals, MAIN_MEASURE, True),
             f"Differences from {results.compared.baseline} with 95 % intervals, not corrected for "
             "multiple comparisons; blue where the interval excludes 0.",
         ),
         figure(
-            draw.outcomes([(d.system, d.wins, d.ties, d.losses) for d in differences], "outcomes"),
+            charts.outcomes(
+                [(d.system, d.wins, d.ties, d.losses) for d in differences], "outcomes"
+            ),
             f"Questions won, tied and lost against {results.compared.baseline}.",
         ),
         differences_table(comparison).html(),
@@ -277,7 +279,7 @@ def _combination(results: DemoResults) -> list[str]:
     return [
         paragraph(sentences.combination(results)),
         figure(
-            draw.bars(weights, "weights"),
+            charts.bars(weights, "weights"),
             f"Weight of each ranker's vote: its {MAIN_MEASURE} by the assessors' labels.",
         ),
         means_table(results.against_best).html(),

@@ -57,6 +57,9 @@ class Convention:
         Whether NDCG@k of a list with fewer than k documents is 0.
     negative_unjudged : bool, default False
         Whether judgments below 0 count as unjudged; this affects bpref and Judged.
+    condensed : bool, default False
+        Whether unjudged documents are removed from runs before they are ranked, as by trec_eval's
+        option -J.
     seed : int, default 0
         Seed of random tie orders and of bootstrap and randomization tests; any integer.
 
@@ -87,6 +90,7 @@ class Convention:
     single: bool = False
     strict_cutoff: bool = False
     negative_unjudged: bool = False
+    condensed: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:

@@ -22,8 +22,19 @@ from firstpage.measures.measure import (
 from firstpage.types import Floats
 
 
+class Summed:
+    """Mixin of counts, which are summed over the queries and shown without decimals."""
+
+    def from_mean(self, mean: float, queries: int) -> float:
+        return float(round(mean * queries, 6))
+
+    def mean_text(self, mean: float, digits: int = 4) -> str:
+        whole = mean.is_integer()  # expectations over ties and weighted sums are not
+        return f"{mean:.0f}" if whole else f"{mean:.{digits}f}"
+
+
 @dataclass(frozen=True)
-class NumQ(Measure):
+class NumQ(Summed, Measure):
     """The number of queries that were measured.
 
     Examples
@@ -37,9 +48,6 @@ class NumQ(Measure):
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         return np.ones(len(lists))
-
-    def from_mean(self, mean: float, queries: int) -> float:
-        return float(round(mean * queries, 6))  # a sum over the queries
 
     def needs(self, convention: Convention) -> Needs:
         return Needs()
@@ -63,11 +71,8 @@ class NumRet(NumQ):
 
 
 @dataclass(frozen=True)
-class _Count(Binary):
+class _Count(Summed, Binary):
     """Base of the counts of relevant documents, which are summed over the queries."""
-
-    def from_mean(self, mean: float, queries: int) -> float:
-        return float(round(mean * queries, 6))
 
     def needs(self, convention: Convention) -> Needs:
         return Needs()

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from firstpage.data.groups import check_query_weights
+from firstpage.data.formats.trec import Column, Qrels, Run
 from firstpage.data.ids import Ids
 from firstpage.data.shards.shards import Shards
-from firstpage.errors import DataError, MeasureError
+from firstpage.errors import DataError, FirstpageWarning, MeasureError
 from firstpage.measures.convention import WithoutRelevant
 from firstpage.measures.diversity import check_judgments
-from firstpage.measures.inputs import DEFAULT_DEPTH, first_ids, make_lists
+from firstpage.measures.evaluation import Evaluation, query_weights
+from firstpage.measures.inputs import ALL_JUDGED, DEFAULT_DEPTH, make_lists
 from firstpage.measures.measure import (
     Convention,
     Measure,
@@ -24,143 +26,14 @@ from firstpage.measures.measure import (
     needs_of,
     resolve_convention,
 )
+from firstpage.measures.query_segments import named_segments, weights_by_query
 from firstpage.measures.registry import MeasureLike, measures_by_text
 from firstpage.measures.sharded import shard_values
-from firstpage.measures.significance import mean_intervals, mean_of
 from firstpage.measures.sources import resolve_inputs
-from firstpage.table import Table
-from firstpage.tabular import Tabular
+from firstpage.measures.unjudged import Bounds, as_column, with_relevant
 from firstpage.types import Floats
 
 DEFAULT_MEASURES = ("NDCG@10", "AP", "P@10", "RR")
-
-
-@dataclass(frozen=True, eq=False)
-class Evaluation(Tabular):
-    """The result of `fp.evaluate`: means of measures and values per query.
-
-    ``evaluation["NDCG@10"]`` is the mean of a measure over the queries.  Keys are the texts that
-    the measures were requested by.  As a data frame (`to_pandas`, `to_polars`) it has one row per
-    query: its id, and a column per measure.
-
-    Attributes
-    ----------
-    texts : tuple of str
-        Texts of the measures, in the order of the request.
-    measures : tuple of Measure
-        The measures.
-    queries : Ids
-        Ids of the queries that were measured.
-    values : array of float of shape (n_measures, n_queries)
-        Value of every measure for every query.
-    convention : Convention
-        The convention that applied.
-    intervals : dict of str to (float, float)
-        95 % bootstrap confidence intervals of the means, by text; empty without ``ci=True``.
-    name : str
-        Name of the system.
-    weights : array of float of shape (n_queries,) or None
-        Weight of each query in the means, such as its traffic.
-    means : dict of str to float
-        Mean of each measure over the queries, by text.
-
-    Examples
-    --------
-    >>> import firstpage as fp
-    >>> evaluation = fp.evaluate([2, 1, 2, 1], [1, 0, 0, 1], qid=[1, 1, 2, 2], measures="RR")
-    >>> evaluation["RR"]
-    0.75
-    >>> evaluation.per_query("RR").tolist()
-    [1.0, 0.5]
-    """
-
-    texts: tuple[str, ...]
-    measures: tuple[Measure, ...]
-    queries: Ids
-    values: Floats  # one row per measure, one column per query
-    convention: Convention
-    intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
-    name: str = ""
-    weights: Floats | None = field(default=None, repr=False)
-
-    def __getitem__(self, text: str) -> float:
-        """Return the mean of a measure over the queries, weighted where they have weights."""
-        mean = mean_of(self.per_query(text), self.weights)
-        return self.measures[self.texts.index(text)].from_mean(mean, len(self.queries))
-
-    def per_query(self, text: str) -> Floats:
-        """Return the values of a measure per query.
-
-        Parameters
-        ----------
-        text : str
-            Text of the measure, as it was requested.
-
-        Returns
-        -------
-        array of float
-            One value per query, in the order of `queries`.
-
-        Raises
-        ------
-        KeyError
-            If the measure was not requested.
-        """
-        if text not in self.texts:
-            raise KeyError(f"{text!r} was not measured; available: {', '.join(self.texts)}")
-        row: Floats = self.values[self.texts.index(text)]
-        return row
-
-    @property
-    def means(self) -> dict[str, float]:
-        """Mean of each measure over the queries, by text."""
-        return {text: self[text] for text in self.texts}
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return means, number of queries, convention and intervals as a dictionary.
-
-        Returns
-        -------
-        dict
-            The content of `firstpage evaluate --json`.
-        """
-        summary: dict[str, Any] = {
-            "measures": self.means,
-            "queries": len(self.queries),
-            "convention": self.convention.name,
-        }
-        if self.weights is not None:
-            summary["effective_queries"] = effective_queries(self.weights)
-        if self.intervals:
-            summary["ci"] = {text: list(bounds) for text, bounds in self.intervals.items()}
-        return summary
-
-    def __str__(self) -> str:
-        width = max(len(text) for text in self.texts)
-        lines = [f"{len(self.queries)} queries, convention {self.convention.name}"]
-        for text, mean in self.means.items():
-            ci = ""
-            if text in self.intervals:
-                ci = "  [{:.4f}, {:.4f}]".format(*self.intervals[text])
-            lines.append(f"{text:<{width}}  {mean:.4f}{ci}")
-        return "\n".join(lines)
-
-    __repr__ = __str__
-
-    def _frame_columns(self) -> dict[str, Any]:
-        """Return the query ids and the values of every measure, one row per query."""
-        values = dict(zip(self.texts, self.values, strict=True))
-        return {"query": [str(query) for query in self.queries], **values}
-
-    def _summary_table(self) -> Table:
-        """Return the means, with their intervals where these were computed."""
-        rows = [[text, f"{mean:.4f}"] for text, mean in self.means.items()]
-        if self.intervals:
-            for row in rows:
-                row.append("[{:.4f}, {:.4f}]".format(*self.intervals[row[0]]))
-        head = ["measure", "mean", "95 % interval"][: 3 if self.intervals else 2]
-        title = f"{len(self.queries)} queries, convention {self.convention.name}"
-        return Table(head, rows, title)
 
 
 def evaluate(
@@ -181,7 +54,11 @@ def evaluate(
     ci: bool = False,
     name: str = "",
     engine: Any = None,
-    weights: Mapping[str, float] | None = None,
+    weights: Mapping[str, float] | str | None = None,
+    by: Mapping[str, Any] | str | None = None,
+    query_table: Any = None,
+    condensed: bool | None = None,
+    bounds: bool = False,
 ) -> Evaluation:
     """Measure how well a ranking agrees with relevance judgments.
 
@@ -229,13 +106,25 @@ def evaluate(
         Name of the system, used in warnings and comparisons.
     engine : str or dask.distributed.Client, optional
         Where `Shards` are processed: "threads", "dask://host:port" or a client.
-    weights : dict of str to float, optional
-        Weight of each query in the means, such as its traffic, by query id.
+    weights : dict of str to float or str, optional
+        Weight of each query in the means, such as its traffic, by query id; or a column of
+        `query_table`.
+    by : dict of str to str or str, optional
+        Segment of each query, by query id; or a column of `query_table`: `language`,
+        `traffic(10, 100)` with cut points, or `traffic(head)` for head, torso and tail.
+    query_table : QueryTable, data frame or path, optional
+        Table with a row per query, for `weights` and `by`.
+    condensed : bool, optional
+        Setting of the convention to replace: whether unjudged documents are removed from a run.
+    bounds : bool, default False
+        Whether to compute the means also without unjudged documents, and with those of the first
+        ranks as relevant ones.  They are bounds for measures that only gain from relevant
+        documents, such as P, RR, DCG and ERR.
 
     Returns
     -------
     Evaluation
-        Means, values per query, and confidence intervals on request.
+        Means, values per query, and confidence intervals, bounds and segments on request.
 
     Raises
     ------
@@ -258,70 +147,86 @@ def evaluate(
     """
     resolved = resolve_convention(
         convention, ties=ties, rel=rel, queries=queries, without_relevant=without_relevant,
-        depth=depth, seed=seed,
+        depth=depth, seed=seed, condensed=condensed,
     )  # fmt: skip
     requested = measures_by_text(measures if measures is not None else [])
     if not requested:
         raise MeasureError("name at least one measure, such as NDCG@10.")
-    system, truth, qid, docid = resolve_inputs(system, truth, qid, docid)
-    check_judgments(requested.values(), truth)
-    if isinstance(truth, Shards):
-        if qid is not None or docid is not None:
-            raise DataError("Shards contain query and document ids; omit qid and docid.")
-        from firstpage.engine.addresses import open_engine  # threads; not needed in memory
-
-        with open_engine(engine) as opened:
-            values, ids = shard_values(
-                system, truth, tuple(requested.values()), resolved, k, opened
-            )
-        return _evaluation(requested, ids, values, resolved, ci, name, weights)
-    if engine is not None:
-        raise DataError("engine requires Shards (fp.read_shards); the truth is in memory.")
-    depth = max((getattr(m, "cutoff", None) or 0 for m in requested.values()), default=0)
-    needs = needs_of(requested.values(), resolved)
-    lists = make_lists(system, truth, resolved, qid, docid, k, name, depth or DEFAULT_DEPTH, needs)
-    if not len(lists):
-        raise DataError("there is no query to measure.")
-    values = np.array([measured_values(m, lists, resolved) for m in requested.values()])
-    return _evaluation(requested, lists.queries, values, resolved, ci, name, weights)
-
-
-def _evaluation(
-    requested: dict[str, Measure],
-    queries: Ids,
-    values: Floats,
-    convention: Convention,
-    ci: bool,
-    name: str,
-    weights: Mapping[str, float] | None,
-) -> Evaluation:
-    weight = None if weights is None else query_weights(weights, queries)
-    intervals = {}
+    segments = None if by is None else named_segments(by, query_table)
+    by_query = weights_by_query(weights, query_table)
+    inputs = resolve_inputs(system, truth, qid, docid)
+    check_judgments(requested.values(), inputs[1])
+    request = _Request(requested, resolved, k, name, engine)
+    ids, values = request.values(*inputs)
+    weight = None if by_query is None else query_weights(by_query, ids)
+    evaluation = Evaluation(
+        tuple(requested), tuple(requested.values()), ids, values, resolved, {}, name, weight
+    )
     if ci:
-        bounds = mean_intervals(values, convention.seed, weight)
-        for (text, m), (low, high) in zip(requested.items(), bounds, strict=True):
-            intervals[text] = (m.from_mean(low, len(queries)), m.from_mean(high, len(queries)))
-    return Evaluation(
-        tuple(requested), tuple(requested.values()), queries, values, convention, intervals, name,
-        weight,
-    )  # fmt: skip
+        evaluation = evaluation._with_intervals()
+    if bounds:
+        evaluation = replace(evaluation, bounds=request.bounds(evaluation, *inputs))
+    return evaluation if segments is None else evaluation._with_segments(*segments)
 
 
-def query_weights(weights: Mapping[str, float], queries: Ids) -> Floats:
-    """Return one weight per query; a query without one is an error."""
-    by_id = {str(query): value for query, value in weights.items()}
-    missing = [query for query in queries if query not in by_id]
-    if missing:
-        raise DataError(
-            f"{len(missing)} of {len(queries)} queries have no weight: {first_ids(missing)}."
-        )
-    values = np.array([by_id[query] for query in queries], np.float64)
-    check_query_weights(values, len(queries), "weights")
-    if not values.sum() > 0:
-        raise DataError("the weights of all queries are 0.")
-    return values
+@dataclass(frozen=True)
+class _Request:
+    """What is to be computed, whatever the ranking."""
 
+    measures: dict[str, Measure]
+    convention: Convention
+    k: int | None
+    name: str
+    engine: Any
 
-def effective_queries(weights: Floats) -> float:
-    """Return the number of equally weighted queries with the same error (Kish)."""
-    return float(weights.sum() ** 2 / (weights**2).sum())
+    @property
+    def depth(self) -> int:
+        """The deepest cut-off, or 10."""
+        cutoffs = (getattr(m, "cutoff", None) or 0 for m in self.measures.values())
+        return max(cutoffs, default=0) or DEFAULT_DEPTH
+
+    def values(self, system: Any, truth: Any, qid: Any, docid: Any) -> tuple[Ids, Floats]:
+        """Return the ids of the queries, and a row of values per measure."""
+        measures, convention = tuple(self.measures.values()), self.convention
+        if isinstance(truth, Shards):
+            if qid is not None or docid is not None:
+                raise DataError("Shards contain query and document ids; omit qid and docid.")
+            from firstpage.engine.addresses import open_engine  # threads; not needed in memory
+
+            with open_engine(self.engine) as opened:
+                values, ids = shard_values(system, truth, measures, convention, self.k, opened)
+            return ids, values
+        if self.engine is not None:
+            raise DataError("engine requires Shards (fp.read_shards); the truth is in memory.")
+        lists = make_lists(
+            system, truth, convention, qid, docid, self.k, self.name, self.depth,
+            needs_of(measures, convention),
+        )  # fmt: skip
+        if not len(lists):
+            raise DataError("there is no query to measure.")
+        return lists.queries, np.array([measured_values(m, lists, convention) for m in measures])
+
+    def bounds(
+        self, evaluation: Evaluation, system: Any, truth: Any, qid: Any, docid: Any
+    ) -> dict[str, Bounds]:
+        """Return the means without unjudged documents, and with these as relevant ones."""
+        if not isinstance(system, (Column, Mapping)) or not isinstance(truth, (Column, Mapping)):
+            raise DataError(ALL_JUDGED)
+        run, qrels = as_column(system, Run), as_column(truth, Qrels)
+        shorter = replace(self, convention=replace(self.convention, condensed=True))
+        complete = with_relevant(run, qrels, self.depth)
+        with warnings.catch_warnings():  # the evaluation itself has warned
+            warnings.simplefilter("ignore", FirstpageWarning)
+            rows = (shorter.values(run, qrels, None, None), self.values(run, complete, None, None))
+        means = []
+        for queries, values in rows:
+            weights = None
+            if evaluation.weights is not None:
+                by_id = dict(zip(evaluation.queries, evaluation.weights.tolist(), strict=True))
+                weights = query_weights(by_id, queries)
+            part = replace(evaluation, queries=queries, values=values, weights=weights)
+            means.append([part[text] for text in self.measures])
+        return {
+            text: Bounds(*pair)
+            for text, pair in zip(self.measures, zip(*means, strict=True), strict=True)
+        }

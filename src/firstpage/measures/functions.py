@@ -10,13 +10,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from firstpage.errors import MeasureError
-from firstpage.measures.measure import ALL, Convention, Measure, RankedLists
+from firstpage.measures.measure import ALL, Convention, Measure, RankedLists, failed_measure
 from firstpage.registry import qualified_name
 from firstpage.types import Floats, Ints
 
 MAX_ORDERS = 120  # orders of tied documents that are all measured
 SAMPLED_ORDERS = 100  # random ones, where there are more
+SIGNATURE = (
+    "; it takes the labels in ranked order and those of the ideal order, and returns a number"
+)
 
 
 @dataclass(frozen=True)
@@ -58,11 +60,7 @@ class FunctionMeasure(Measure):
         try:
             return float(self.function(labels, ideal))
         except Exception as error:  # whatever the user's code raises
-            reason = f"{type(error).__name__}: {error}".partition("\n")[0]
-            raise MeasureError(
-                f"the measure {self} failed ({reason}); it takes the labels in ranked order and "
-                "those of the ideal order, and returns a number."
-            ) from error
+            raise failed_measure(self, error, SIGNATURE) from error
 
 
 def _orders(tie_sizes: Ints, seed: int) -> Iterator[Ints]:

@@ -24,6 +24,7 @@ from firstpage.measures.measure import EVERYTHING, Convention, Needs, RankedList
 from firstpage.types import Floats, Ints
 
 MAX_LISTED = 5  # queries that a warning names
+ALL_JUDGED = "condensed lists and bounds are about the unjudged documents of a run with qrels."
 DEFAULT_DEPTH = 10  # documents per query that are checked, where no measure has a cut-off
 
 
@@ -41,12 +42,15 @@ class Coverage:
         Queries of the run that are not judged.
     retrieved : int
         Number of queries in the run.
+    removed : int
+        Number of unjudged documents that condensed lists lack.
     """
 
     missing: Ids | list[str]
     judged: int
     unjudged: Ids | list[str]
     retrieved: int
+    removed: int = 0
 
 
 def _warn_of_gaps(
@@ -65,11 +69,13 @@ def _warn_of_gaps(
             f"{len(coverage.unjudged)} of its {coverage.retrieved} queries are not judged and are "
             f"left out: {first_ids(coverage.unjudged)}"
         )
+    if coverage.removed:
+        gaps.append(f"{coverage.removed:,} unjudged documents are removed (condensed lists)")
     if fraction := unjudged_fraction(lists, depth):
         shown = f"{fraction:.1%}" if fraction >= 0.001 else "less than 0.1%"
         gaps.append(f"{shown} of the documents in the top {depth} are unjudged")
     if gaps:
-        warnings.warn(f"{name}: {'; '.join(gaps)}.", FirstpageWarning, stacklevel=4)
+        warnings.warn(f"{name}: {'; '.join(gaps)}.", FirstpageWarning, stacklevel=5)
 
 
 def unjudged_fraction(lists: RankedLists, depth: int) -> float:
@@ -138,6 +144,8 @@ def make_lists(
         return lists
     if isinstance(system, (Mapping, Column)):
         raise DataError("a run requires judgments (qrels), not an array of labels.")
+    if convention.condensed:
+        raise DataError(ALL_JUDGED)
     order = None
     if isinstance(truth, Dataset):
         labels, offsets, queries, ids = truth.y, truth.offsets, truth.queries, truth.docids
@@ -196,9 +204,6 @@ def from_run(
     in_run = np.full(len(qrels.queries), -1, np.int64)  # index of each judged query in the run
     in_run[partner[partner >= 0]] = np.flatnonzero(partner >= 0)
     missing = np.flatnonzero(in_run < 0)
-    coverage = Coverage(
-        qrels.queries[missing], len(in_run), run.queries[np.flatnonzero(partner < 0)], len(partner)
-    )
     measured = (
         np.arange(len(in_run)) if convention.queries == "judged" else np.flatnonzero(in_run >= 0)
     )
@@ -211,7 +216,9 @@ def from_run(
         (qrels.values[pool_rows], pool_offsets, qrels.queries[measured]),
         new_row[judged_rows[rows]], convention, k, needs,
     )  # fmt: skip
-    return lists, coverage
+    removed = int((judged_rows[rows] < 0).sum()) if convention.condensed else 0
+    unjudged = run.queries[np.flatnonzero(partner < 0)]
+    return lists, Coverage(qrels.queries[missing], len(in_run), unjudged, len(partner), removed)
 
 
 def from_dicts(
@@ -243,7 +250,9 @@ def from_dicts(
         np.array(pool_rows, np.int64), convention, k, needs,
     )  # fmt: skip
     missing = [query for query in qrels if query not in run]
-    return lists, Coverage(missing, len(qrels), [q for q in run if q not in qrels], len(run))
+    unjudged = [query for query in run if query not in qrels]
+    removed = pool_rows.count(-1) if convention.condensed else 0
+    return lists, Coverage(missing, len(qrels), unjudged, len(run), removed)
 
 
 def _are_plain(run: Any, qrels: Any) -> bool:
@@ -279,6 +288,11 @@ def _joined(
         pool_offsets = offsets_from_lengths(judged)[pool_offsets].astype(np.int64)
         labels = labels[judged]
     ids = None if docids is None else Ids.from_values(docids)
+    if convention.condensed:
+        rows = np.flatnonzero(pool_rows >= 0)
+        offsets = offsets_from_lengths(pool_rows >= 0)[offsets].astype(np.int64)
+        scores, pool_rows = scores[rows], pool_rows[rows]
+        ids = None if ids is None else ids[rows]
     run_labels = np.append(labels, [np.nan, np.nan])[pool_rows]  # rows -1 and -2 select NaN
     return rank_lists(
         scores, run_labels, offsets, queries, convention, ids, (labels, pool_offsets, pool_rows),

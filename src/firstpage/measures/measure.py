@@ -37,9 +37,9 @@ from firstpage.types import Floats
 
 __all__ = [
     "ALL", "CONVENTIONS", "EVERYTHING", "MAX_PARTIAL_SORT", "AdditiveForm", "Convention", "Measure",
-    "Needs", "Queries", "RankedLists", "Ties", "fill_empty", "first_ranks", "kernel_cutoff",
-    "measured_values",
-    "needs_of", "rank_lists", "ratio", "relevant_ranks", "resolve_convention",
+    "Needs", "Queries", "RankedLists", "Ties", "failed_measure", "fill_empty", "first_ranks",
+    "kernel_cutoff", "measured_values", "needs_of", "rank_lists", "ratio", "relevant_ranks",
+    "resolve_convention",
 ]  # fmt: skip
 
 
@@ -171,6 +171,23 @@ class Measure:
         """
         return mean
 
+    def mean_text(self, mean: float, digits: int = 4) -> str:
+        """Return the number to report as text.
+
+        Parameters
+        ----------
+        mean : float
+            The number, as `from_mean` returns it.
+        digits : int, default 4
+            Number of decimals.
+
+        Returns
+        -------
+        str
+            The rounded number; counts have no decimals.
+        """
+        return f"{mean:.{digits}f}"
+
     def needs(self, convention: Convention) -> Needs:
         """Return what the measure reads of a ranking: by default everything.
 
@@ -217,8 +234,7 @@ def measured_values(measure: Measure, lists: RankedLists, convention: Convention
     except MeasureError:
         raise
     except Exception as error:  # whatever the user's code raises
-        reason = f"{type(error).__name__}: {error}".partition("\n")[0]
-        raise MeasureError(f"values of the measure {measure} failed ({reason}).") from error
+        raise failed_measure(measure, error) from error
     if values.shape != (len(lists),):
         raise MeasureError(
             f"values of the measure {measure} must return one number per query, {len(lists)} here; "
@@ -228,6 +244,12 @@ def measured_values(measure: Measure, lists: RankedLists, convention: Convention
         query = lists.queries[int(np.argmax(np.isnan(values)))]
         raise MeasureError(f"the measure {measure} returned NaN for query {query!r}.")
     return values
+
+
+def failed_measure(measure: Measure, error: Exception, hint: str = "") -> MeasureError:
+    """Return the error of a measure of the user's own that raised another one."""
+    reason = f"{type(error).__name__}: {error}".partition("\n")[0]
+    return MeasureError(f"the measure {measure} failed ({reason}){hint}.")
 
 
 def ratio(numerator: Floats, denominator: Floats) -> Floats:

@@ -52,6 +52,14 @@ NAMES: dict[str, dict[str, str]] = {  # our measure: its name by tool
     "NumNonrelRet": {"trec_eval": "num_nonrel_judged_ret"},
     "Judged": {"ir_measures": "Judged"},
     "Unjudged": {"trec_eval": "unj"},
+    "INST": {"ir_measures": "INST"},
+    "INSQ": {"ir_measures": "INSQ"},
+    "BPM": {"ir_measures": "BPM"},
+    "SDCG": {"ir_measures": "SDCG"},
+    "NERR8": {"ir_measures": "NERR8"},
+    "NERR9": {"ir_measures": "NERR9"},
+    "NERR10": {"ir_measures": "NERR10"},
+    "NERR11": {"ir_measures": "NERR11"},
     "RBO": {"ir_measures": "Compat"},
     "AlphaDCG": {"ir_measures": "alpha_DCG", "ndeval": "alpha-DCG"},
     "AlphaNDCG": {"ir_measures": "alpha_nDCG", "ndeval": "alpha-nDCG"},
@@ -114,6 +122,7 @@ TREC_TEXTS = {  # names of trec_eval with a parameter: our texts
 }  # fmt: skip
 RANX_LEVEL = re.compile(r"([\w\-.]+?)(?:@(\d+))?-l(\d+)", re.IGNORECASE)
 IPREC = re.compile(rf"IPrec\s*(?:\((.*)\))?\s*@\s*({NUMBER})", re.IGNORECASE | re.DOTALL)
+SCALE = re.compile(r"\b(min|max)_rel=")  # ir_measures: the labels with gains 0 and 1
 BURGES = re.compile(r"(n?dcg)_burges(@\d+)?", re.IGNORECASE)
 IR_MEASURES_DCG = {"exp-log2": "gain=exp", "log2": "gain=linear"}
 
@@ -170,6 +179,9 @@ def translate(text: str) -> str:
         return f"{match[1]}(rel={match[3]})" + (f"@{match[2]}" if match[2] else "")
     if match := BURGES.fullmatch(text):
         return f"{match[1]}(gain=exp){match[2] or ''}"
+    text = SCALE.sub(r"\1=", text)
+    if text.startswith("SDCG"):
+        text = re.sub(r"dcg=['\"]?log2['\"]?,?\s*", "", text).replace("()", "")
     if "dcg=" in text:
         for theirs, ours in IR_MEASURES_DCG.items():
             text = re.sub(rf"dcg=['\"]?{theirs}['\"]?(?=[,)])", ours, text)

@@ -61,6 +61,16 @@ from firstpage.measures.measure import CONVENTIONS, Measure
 from firstpage.measures.names import ALIASES, NAMES, expand, translate
 from firstpage.measures.order import RBO, WKT, PairAccuracy, Perm01, Tau, TopK01, nwppref, ppref
 from firstpage.measures.recall import AP11, GMAP, Accuracy, GMbpref, IPrec, binG, infAP
+from firstpage.measures.user_models import (
+    BPM,
+    INSQ,
+    INST,
+    NERR8,
+    NERR9,
+    NERR10,
+    NERR11,
+    SDCG,
+)
 from firstpage.registry import (
     ParameterError,
     canonical_name,
@@ -83,6 +93,7 @@ GROUPED: dict[str, tuple[type[Measure], ...]] = {
         SetP, SetR, SetF, SetRelP, SetAP, SetUtility, NumQ, NumRet, NumRel, NumRelRet, NumNonrelRet,
         Judged, Unjudged,
     ),
+    "user models": (INST, INSQ, BPM, SDCG, NERR8, NERR9, NERR10, NERR11),
     "order": (ppref, nwppref, Tau, PairAccuracy, RBO, WKT, TopK01, Perm01),
     "diversity": (
         AlphaNDCG, AlphaDCG, ERRIA, nERRIA, NRBP, nNRBP, APIA, PIA, StRecall,

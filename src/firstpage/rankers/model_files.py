@@ -82,8 +82,28 @@ class Model:
     def __repr__(self) -> str:
         return f"Model({self.source}: {self.ranker}, {self.n_features} features)"
 
+    def description(self) -> dict[str, Any]:
+        """Return what the model is: its ranker, parameters, features and training data."""
+        data = self.training.get("data") or {}
+        record = {name: data[name] for name in ("source", "queries", "documents") if name in data}
+        fusion = self.training.get("fusion")
+        return {
+            "source": self.source,
+            "kind": "model" if fusion is None else "fusion model",
+            "ranker": self.ranker,
+            "parameters": self.parameters,
+            "features": self.n_features,
+            **({} if fusion is None else {"systems": list(fusion["systems"])}),
+            "trained_on": record,
+        }
+
     def stage_for(self, data: Dataset | Shards, pad: bool = False) -> Stage:
         """Return the scorer of these data, with their columns matched to the model's features."""
+        if "fusion" in self.training:
+            raise DataError(
+                f"{self.source}: is a model that fuses runs, and has no features of data; use "
+                f"firstpage aggregate RUNS --model {self.source}."
+            )
         columns = match_columns(
             data, self.feature_names, self.n_features, self.source, pad, self.categories
         )

@@ -38,7 +38,7 @@ from firstpage.rankers.fit.progress import Step
 from firstpage.rankers.fit.training_data import with_weights
 from firstpage.rankers.model_files import save
 from firstpage.rankers.scorings import Stage, scores_of
-from firstpage.rankers.training import PAIRS_IN_MEMORY, TrainableEstimator
+from firstpage.rankers.training import PAIRS_IN_MEMORY, TrainableEstimator, qid_of_groups
 from firstpage.rankers.trees.growth import TreeObjective
 from firstpage.registry import check_number
 from firstpage.tabular import Tabular
@@ -205,6 +205,7 @@ class Ranker(TrainableEstimator, Tabular):
         engine: Any = None,
         checkpoint: str | os.PathLike[str] | None = None,
         position: Any = None,
+        group: Any = None,
     ) -> Self:
         """Train on a Dataset, on arrays, or on Shards.
 
@@ -235,6 +236,9 @@ class Ranker(TrainableEstimator, Tabular):
         position : array of int of shape (n_docs,), optional
             The position at which each row of X was shown, such as 1, 2, ..; a Dataset may have its
             own.  LambdaMART corrects clicks for it, and other rankers refuse it.
+        group : array of int of shape (n_queries,), optional
+            Instead of `qid`, as in LightGBM and XGBoost: the number of rows of each query, where
+            the rows of a query follow each other.
 
         Returns
         -------
@@ -257,6 +261,8 @@ class Ranker(TrainableEstimator, Tabular):
         try:
             self._check_parameters()
             self._check_position(X, position)
+            if group is not None:
+                qid = qid_of_groups(X, qid, group)
             if isinstance(X, Shards):
                 if pairs is not None:
                     raise DataError(PAIRS_IN_MEMORY)

@@ -32,7 +32,7 @@ from firstpage.rankers.model_files import parameter_to_json
 from firstpage.rankers.sharded.data import IN_MEMORY, ShardedData
 from firstpage.registry import lookup
 from firstpage.scorers.scorer import Scoring
-from firstpage.types import Floats
+from firstpage.types import Floats, Ints
 
 StepCallback = Callable[[Step], object]
 FilePath = str | os.PathLike[str]
@@ -47,6 +47,25 @@ NORMALIZERS: dict[str, tuple[str, Per]] = {
     "standardize": ("standardize", "query"), "global minmax": ("minmax", "global"),
     "global standard": ("standardize", "global"),
 }  # fmt: skip
+
+
+def qid_of_groups(X: Any, qid: object, group: object) -> Ints:
+    """Return a query id per row, given the number of rows of each query."""
+    if isinstance(X, (Dataset, Shards)):
+        raise DataError(f"a {type(X).__name__} has query ids of its own; drop group.")
+    if qid is not None:
+        raise DataError("qid and group say the same; give the ids of the rows, or the sizes.")
+    sizes = np.asarray(group)
+    whole = sizes.dtype.kind in "iu" or (sizes.dtype.kind == "f" and bool((sizes % 1 == 0).all()))
+    if sizes.ndim != 1 or not whole or (sizes < 1).any():
+        raise DataError("group must be the numbers of rows of the queries, each at least 1.")
+    rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    if int(sizes.sum()) != rows:
+        hint = " If these are the query ids of the rows, pass qid." if len(sizes) == rows else ""
+        raise DataError(
+            f"the sizes in group sum to {int(sizes.sum())}, and X has {rows} rows.{hint}"
+        )
+    return np.repeat(np.arange(len(sizes)), sizes.astype(np.int64))
 
 
 class TrainableEstimator(ValidatingEstimator):

@@ -7,10 +7,10 @@ from math import ceil, floor, isfinite
 
 import numpy as np
 
+from firstpage.charts import curves
 from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.certificates.verdicts import Certificate, Verdict, Witness
 from firstpage.dcglearn.measure_coherence import Coherence
-from firstpage.report.draw import curves
 from firstpage.report.page import figure, page, paragraph
 from firstpage.table import Table
 

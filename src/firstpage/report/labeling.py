@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import isfinite
 
+from firstpage.charts import bars, curves
 from firstpage.labeling.simulation.simulate import Simulation
 from firstpage.labeling.statistics.profiles import AssessorProfile
 from firstpage.labeling.statistics.study import Study
-from firstpage.report.draw import bars, curves
 from firstpage.report.page import figure, page, paragraph
 from firstpage.table import Table
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from firstpage.charts import curves
 from firstpage.data.preferences.utility import NAMED_GAINS, Utility
 from firstpage.dcglearn.confidence import Intervals
-from firstpage.report.draw import curves
 from firstpage.report.page import figure, page, paragraph
 from firstpage.table import Table
 from firstpage.types import Floats

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from html import escape
 
 from firstpage import __version__
+from firstpage.charts import DARK, LIGHT, SVG_STYLE
 
-STYLE = """
-:root { color-scheme: light dark; --ink:#1b1f24; --soft:#667; --line:#d8dde3; --back:#fff;
-  --mark:#8a97a6; --strong:#0b66c3; --win:#2a8f5c; --tie:#c3c9d1; --loss:#c8553d; }
-@media (prefers-color-scheme: dark) { :root { --ink:#e6e9ed; --soft:#9aa4b0; --line:#333b45;
-  --back:#14181d; --mark:#7d8896; --strong:#58a6ff; --win:#3fb27a; --tie:#4a525d; --loss:#e0735a; }
-}
+STYLE = f""":root {{ {LIGHT} }}
+@media (prefers-color-scheme: dark) {{ :root {{ {DARK} }} }}
+"""
+STYLE += """
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--back);
   max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.6rem; margin-bottom: 0; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
@@ -24,24 +23,8 @@ caption { text-align: left; color: var(--soft); padding-bottom: .3rem; }
 th, td { padding: .28rem .8rem .28rem 0; text-align: left; border-bottom: 1px solid var(--line);
   white-space: nowrap; } .n { text-align: right; }
 svg { width: 100%; max-width: 44rem; font: 12px system-ui, sans-serif; }
-svg text { fill: var(--ink); }
-svg .tick { fill: var(--soft); font-size: 11px; } svg .grid { stroke: var(--line); }
-svg .zero { stroke: var(--soft); }
-svg line.mark, svg polyline.mark { stroke: var(--mark); stroke-width: 3; }
-svg circle.mark { fill: var(--mark); } svg line.strong { stroke: var(--strong); }
-svg circle.strong { fill: var(--strong); } svg .bar { fill: var(--strong); }
-svg .win { fill: var(--win); }
-svg .tie { fill: var(--tie); } svg .loss { fill: var(--loss); }
-svg .curve { stroke-width: 2.5; } svg .dashed { stroke-dasharray: 7 5; }
-svg .error { stroke-width: 1.3; } svg .band { opacity: .15; fill: var(--strong); }
-svg polyline.c0 { stroke: var(--strong); } svg circle.c0, svg text.c0 { fill: var(--strong); }
-svg polyline.c1 { stroke: var(--loss); } svg circle.c1, svg text.c1 { fill: var(--loss); }
-svg polyline.c2 { stroke: var(--win); } svg circle.c2, svg text.c2 { fill: var(--win); }
-svg polyline.c3 { stroke: #a371f7; } svg circle.c3, svg text.c3 { fill: #a371f7; }
-svg polyline.c4 { stroke: #bf8700; } svg circle.c4, svg text.c4 { fill: #bf8700; }
-svg polyline.c5 { stroke: var(--mark); } svg circle.c5, svg text.c5 { fill: var(--mark); }
-svg .in { fill: #fff; font-size: 11px; }
 """
+STYLE += SVG_STYLE
 
 
 def page(

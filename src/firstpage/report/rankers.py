@@ -7,12 +7,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+from firstpage import charts
 from firstpage.data.formats.row_reader import NO_LIMITS, read_csv_rows
 from firstpage.data.io.files import read_all
 from firstpage.errors import DataError
 from firstpage.rankers.explain import Explanation
 from firstpage.rankers.selection.cross_validation import CrossValidation
-from firstpage.report import draw
 from firstpage.report.page import figure, page
 from firstpage.table import Table
 
@@ -82,18 +82,18 @@ def explanation_page(explanation: Explanation, top: int) -> str:
     kind, training = explanation.kind, explanation.model.training
     values = [[name, f"{value:+.6g}"] for name, value in rows]
     curve = [(int(i), score) for i, _, score in training.get("curve", []) if score is not None]
-    charts = [figure(draw.bars(rows[:top], kind), f"{kind}, the {top} largest")]
+    figures = [figure(charts.bars(rows[:top], kind), f"{kind}, the {top} largest")]
     if len(curve) > 1:
         title = f"{training['measure']} on validation data, by iteration"
-        charts.append(figure(draw.line(curve, title), title))
+        figures.append(figure(charts.line(curve, title), title))
     effects = [
-        figure(draw.steps(*explanation.steps[name], f"contribution of {name} to the score"), name)
+        figure(charts.steps(*explanation.steps[name], f"contribution of {name} to the score"), name)
         for name, _ in rows[: min(top, MAX_EFFECTS)]
         if name in explanation.steps
     ]
     parameters = [[name, str(value)] for name, value in explanation.model.parameters.items()]
     sections = [
-        ("Most important features", charts),
+        ("Most important features", figures),
         *([("Feature effects", effects)] if effects else []),
         ("All features", [Table(["feature", kind], values).html()]),
         ("Parameters", [Table(["parameter", "value"], parameters, left_aligned=2).html()]),
@@ -309,15 +309,15 @@ def folds_page(
         A self-contained HTML page: the table, and a chart per measure of the means with their
         95 % intervals over queries.
     """
-    charts = []
+    figures = []
     for m in results.measures:
         rows = []
         for name in results.values:
             mean, half_width = results.mean(name, m), 1.96 * results.standard_error(name, m)
             rows.append((name, mean, mean - half_width, mean + half_width))
-        charts.append(figure(draw.intervals(rows, m), f"{m}: mean and 95 % interval"))
+        figures.append(figure(charts.intervals(rows, m), f"{m}: mean and 95 % interval"))
     table = folds_table(results, source, published, baseline)
-    sections = [("Results", [table.html()]), ("Charts", charts)]
+    sections = [("Results", [table.html()]), ("Charts", figures)]
     return page(f"Rankers on {source}", table.note, sections)
 
 

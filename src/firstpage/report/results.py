@@ -9,11 +9,22 @@ from dataclasses import fields, replace
 from typing import Any
 
 from firstpage.errors import FirstpageError
-from firstpage.measures.compare import TIE_TOLERANCE, Comparison, Difference
+from firstpage.measures.comparison.comparison import TIE_TOLERANCE, Comparison, Difference
+from firstpage.measures.comparison.plots import (
+    differences_of_systems,
+    distributions,
+    means_of_measures,
+    means_of_systems,
+)
 from firstpage.measures.comparison.ranking import rank_systems
 from firstpage.measures.comparison.segments import Segments
-from firstpage.measures.evaluate import Evaluation, effective_queries
-from firstpage.report import draw
+from firstpage.measures.comparison.wins import WinsAndLosses
+from firstpage.measures.evaluation import (
+    Evaluation,
+    bounds_table,
+    effective_queries,
+    segment_means_table,
+)
 from firstpage.report.page import figure, page, paragraph
 from firstpage.table import NOTATIONS, Table
 
@@ -29,6 +40,7 @@ def render(
     format: str,
     source: str = "",
     segments: Segments | None = None,
+    wins: WinsAndLosses | None = None,
 ) -> str:
     """Return a result in one of the output formats.
 
@@ -42,6 +54,8 @@ def render(
         Name of the data, for titles.
     segments : Segments, optional
         The same comparison within segments of the queries.
+    wins : WinsAndLosses, optional
+        Queries of the comparison to show with their documents; not in CSV and LaTeX.
 
     Returns
     -------
@@ -57,10 +71,11 @@ def render(
     if isinstance(result, Comparison):
         if format == "json":
             more = {} if segments is None else {"segments": segments.to_dict()}
+            more |= {} if wins is None else {"wins": wins.to_dict()}
             return _json(result.to_dict() | more)
         if format == "html":
-            return _comparison_page(result, source, segments)
-        return _comparison(result, format, segments)
+            return _comparison_page(result, source, segments, wins)
+        return _comparison(result, format, segments, wins)
     evaluations = [result] if isinstance(result, Evaluation) else list(result)
     if format == "json":
         rows = [{"system": e.name, **e.to_dict()} for e in evaluations]
@@ -122,21 +137,48 @@ def evaluations_table(evaluations: Sequence[Evaluation]) -> Table:
     return Table(head, rows, note=note)
 
 
+def evaluation_tables(evaluations: Sequence[Evaluation]) -> list[Table]:
+    """Return the means, the bounds for unjudged documents, and the means by segment."""
+    tables = [evaluations_table(evaluations)]
+    if all(e.bounds for e in evaluations):
+        tables.append(bounds_table(evaluations))
+    if first := evaluations[0].segments:
+        tables.append(
+            segment_means_table(
+                evaluations[0].by,
+                {
+                    segment: [e.segments[segment] for e in evaluations if segment in e.segments]
+                    for segment in first
+                },
+            )
+        )
+    return tables
+
+
 def _mean_cells(e: Evaluation, text: str) -> list[str]:
     """Return the mean, and its interval where there is one."""
-    interval = ["[{:.4f}, {:.4f}]".format(*e.intervals[text])] if e.intervals else []
-    return [f"{e[text]:.4f}", *interval]
+    return [e.mean_text(text), *([e.interval_text(text)] if e.intervals else [])]
 
 
 def _evaluations_csv(evaluations: Sequence[Evaluation]) -> str:
-    """Return a row per system and measure with all digits, and one number per cell."""
+    """Return a row per system and measure with all digits, and one number per cell.
+
+    With segments, their name heads a column; its cells are "all" in the rows of all queries.
+    """
+    bounded = all(e.bounds for e in evaluations)
     head = ["system", "measure", "mean", "low", "high"]
-    rows = [
-        [e.name, text, repr(e[text]), *map(str, e.intervals.get(text, NO_INTERVAL))]
-        for e in evaluations
-        for text in e.texts
-    ]
-    return _system_table(head, rows, evaluations).csv()
+    head += ["condensed", "relevant"] if bounded else []
+    parts = [("all", e) for e in evaluations]
+    parts += [(segment, part) for e in evaluations for segment, part in e.segments.items()]
+    rows = []
+    for segment, e in parts:
+        for text in e.texts:
+            numbers = [e[text], *e.intervals.get(text, NO_INTERVAL)]
+            numbers += e.bounds.get(text, NO_INTERVAL) if bounded else ()
+            rows.append([e.name, text, *map(str, numbers), segment])
+    if evaluations[0].by:
+        return _system_table([*head, evaluations[0].by], rows, evaluations).csv()
+    return _system_table(head, [row[:-1] for row in rows], evaluations).csv()
 
 
 def _system_table(
@@ -150,10 +192,8 @@ def _system_table(
 def _evaluations(evaluations: Sequence[Evaluation], format: str) -> str:
     if format == "csv":
         return _evaluations_csv(evaluations)
-    table = NOTATIONS[format](evaluations_table(evaluations))
-    if format == "latex":
-        return table
-    return f"{_summary(evaluations)}\n\n{table}"
+    tables = [NOTATIONS[format](table) for table in evaluation_tables(evaluations)]
+    return "\n\n".join(tables if format == "latex" else [_summary(evaluations), *tables])
 
 
 def _summary(evaluations: Sequence[Evaluation]) -> str:
@@ -164,36 +204,23 @@ def _summary(evaluations: Sequence[Evaluation]) -> str:
     queries = " to ".join(f"{n:,}" for n in ends)
     weights = evaluations[0].weights
     weighted = "" if weights is None else f" (weighted; as {effective_queries(weights):,.1f} equal)"
-    return f"{queries} {noun}{weighted}, convention {evaluations[0].convention.name}"
+    convention = evaluations[0].convention
+    lists = ", condensed lists" if convention.condensed else ""
+    return f"{queries} {noun}{weighted}, convention {convention.name}{lists}"
 
 
 def _evaluations_page(evaluations: Sequence[Evaluation], source: str) -> str:
     single = evaluations[0] if len(evaluations) == 1 else None
-    means = [evaluations_table(evaluations).html()]
-    if single is not None and single.intervals:
-        rows = [(text, single[text], *single.intervals[text]) for text in single.texts]
-        means.append(figure(draw.intervals(rows, "means"), "Means with 95 % bootstrap intervals."))
+    means = [table.html() for table in evaluation_tables(evaluations)]
+    drawings = [] if single is None else means_of_measures(single)
     for text in evaluations[0].texts if single is None else ():
-        means += _means_figure(evaluations, text)
-    histograms = [
-        figure(
-            draw.histogram(e.per_query(text), text),
-            f"{text}{'' if single else f' of {e.name}'}: number of queries by value.",
-        )
-        for e in evaluations
-        for text in e.texts
-    ]
+        drawings += means_of_systems(evaluations, text)
+    means += [figure(*drawing) for drawing in drawings]
+    texts = evaluations[0].texts
+    histograms = [figure(*d) for d in distributions(evaluations, texts, named=single is None)]
     subject = single.name or source or "a ranking" if single else f"{len(evaluations)} rankings"
     sections = [("Means", means), ("Distribution over queries", histograms)]
     return page(f"Evaluation of {subject}", _summary(evaluations), sections)
-
-
-def _means_figure(evaluations: Sequence[Evaluation], text: str) -> list[str]:
-    """Return a figure of the means, or nothing where a system has no interval."""
-    if not all(text in e.intervals for e in evaluations):
-        return []
-    rows = [(e.name, e[text], *e.intervals[text]) for e in evaluations]
-    return [figure(draw.intervals(rows, text), f"{text}: means with 95 % intervals.")]
 
 
 # --- comparisons
@@ -213,7 +240,7 @@ def means_table(comparison: Comparison) -> Table:
         Means; the best of each measure is bold, all of them where several tie.
     """
     evaluations = comparison.evaluations
-    rows = [[e.name, *(f"{e[text]:.4f}" for text in comparison.texts)] for e in evaluations]
+    rows = [[e.name, *map(e.mean_text, comparison.texts)] for e in evaluations]
     bold = set()
     for column, text in enumerate(comparison.texts, 1):
         means = [e[text] for e in evaluations]
@@ -325,7 +352,9 @@ def _segments_csv(segments: Segments) -> str:
     return Table([segments.name, *names], rows).csv()
 
 
-def _comparison(comparison: Comparison, format: str, segments: Segments | None = None) -> str:
+def _comparison(
+    comparison: Comparison, format: str, segments: Segments | None, wins: WinsAndLosses | None
+) -> str:
     if format == "csv":
         return _comparison_csv(comparison) if segments is None else _segments_csv(segments)
     notation: Callable[[Table], str] = NOTATIONS[format]
@@ -336,22 +365,19 @@ def _comparison(comparison: Comparison, format: str, segments: Segments | None =
     if format == "latex":
         tables[1] = replace(tables[1], note=_test_line(comparison))
         return "\n\n".join([comparison.to_latex(), *(notation(t) for t in tables[1:])])
-    tables.append(queries_table(comparison, comparison.texts[0]))
+    tables += [queries_table(comparison, comparison.texts[0])]
+    tables += [] if wins is None else wins.tables()
     return "\n\n".join([_test_line(comparison), *(notation(t) for t in tables if t.rows)])
 
 
-def _comparison_page(comparison: Comparison, source: str, segments: Segments | None = None) -> str:
+def _comparison_page(
+    comparison: Comparison, source: str, segments: Segments | None, wins: WinsAndLosses | None
+) -> str:
     sections: list[tuple[str, list[str]]] = [("Means", [means_table(comparison).html()])]
     for text in comparison.texts:
-        blocks = _means_figure(comparison.evaluations, text)
-        differences = _differences_in(comparison, text)
-        gaps = [(f"{d.system} − {d.against}", d.difference, d.low, d.high) for d in differences]
-        caption = "Differences with 95 % intervals; blue where the interval excludes 0."
-        blocks.append(figure(draw.intervals(gaps, f"differences in {text}", zero=True), caption))
-        wins = [(f"{d.system} − {d.against}", d.wins, d.ties, d.losses) for d in differences]
-        blocks.append(
-            figure(draw.outcomes(wins, "wins, ties, losses"), "Queries won, tied and lost.")
-        )
+        drawings = means_of_systems(comparison.evaluations, text)
+        drawings += differences_of_systems(comparison, text)
+        blocks = [figure(*drawing) for drawing in drawings]
         most_different = queries_table(comparison, text)
         if most_different.rows:
             blocks.append(most_different.html())
@@ -367,6 +393,9 @@ def _comparison_page(comparison: Comparison, source: str, segments: Segments | N
     if segments is not None:
         blocks = [table.html() for table in segment_tables(segments)]
         sections.insert(2, (f"By {segments.name}", blocks))
+    if wins is not None:
+        notes = [paragraph(wins.note)] if wins.note else []
+        sections.append(("Wins and losses", [*(t.html() for t in wins.tables()), *notes]))
     title = "Comparison of " + (f"systems on {source}" if source else "systems")
     return page(title, _test_line(comparison), sections)
 

@@ -24,10 +24,12 @@ from firstpage.data.groups import (
     query_rows,
 )
 from firstpage.data.ids import Ids
+from firstpage.docstrings import inherit_sections
 from firstpage.errors import DataError
-from firstpage.types import Floats, Ints
+from firstpage.types import Bools, Floats, Ints
 
 LINE_FEED = 10
+MAX_ID_BYTES = 4096  # of the fields before the document in a line
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +75,10 @@ class Column:
 
     value_name: ClassVar[str] = "value"
     fields: ClassVar[tuple[str, ...]] = ()  # fields of a line of the file
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        inherit_sections(cls)
 
     def __post_init__(self) -> None:
         for name in ("offsets", "values"):
@@ -256,6 +262,43 @@ class Column:
         before = self.docids.data[: self.docids.starts[row]]
         return int(np.count_nonzero(before == LINE_FEED)) + 1
 
+    def second_field(self, row: int) -> str:
+        """Return the second field of the line that a row was read from; "" where it is unknown.
+
+        Parameters
+        ----------
+        row : int
+            The index of the document.
+
+        Returns
+        -------
+        str
+            The iteration of judgments, or the subtopic of diversity judgments.
+        """
+        if not self.numbered:
+            return ""
+        start = int(self.docids.starts[row])
+        before = bytes(self.docids.data[max(0, start - MAX_ID_BYTES) : start])
+        words = before.rpartition(b"\n")[2].split()
+        return words[-1].decode("utf-8", "replace") if len(words) > 1 else ""
+
+    def select_rows(self, selected: Bools) -> Self:
+        """Return the documents of the rows that are true; a query may be left without any.
+
+        Parameters
+        ----------
+        selected : ndarray of bool of shape (n_docs,)
+            Whether each row is selected.
+
+        Returns
+        -------
+        Qrels or Run
+            An object of this class, with the same queries.
+        """
+        rows = np.flatnonzero(selected)
+        offsets = offsets_from_lengths(selected)[self.offsets]
+        return replace(self, offsets=offsets, docids=self.docids[rows], values=self.values[rows])
+
     def select_queries(self, queries: Ints) -> Self:
         """Return the queries of these numbers, in this order.
 
@@ -288,20 +331,12 @@ class Qrels(Column):
 
     Parameters
     ----------
-    queries : Ids
-        The id of each query.
-    offsets : ndarray of shape (n_queries + 1,)
-        Query `q` owns the rows `offsets[q]:offsets[q + 1]`.
-    docids : Ids
-        The id of each document.
     values : ndarray of shape (n_docs,)
         The grade of each document.
     name : str, default ""
         A name, optional.
     source : str, default ""
         The file that the judgments were read from.
-    numbered : bool, default False
-        Whether the document ids are ranges of the text of that file, so that errors name lines.
     query_weights : ndarray of shape (n_queries,), optional
         The weight of each query in training, such as the confidence of its judgments.
 
@@ -343,20 +378,12 @@ class Run(Column):
 
     Parameters
     ----------
-    queries : Ids
-        The id of each query.
-    offsets : ndarray of shape (n_queries + 1,)
-        Query `q` owns the rows `offsets[q]:offsets[q + 1]`.
-    docids : Ids
-        The id of each document.
     values : ndarray of shape (n_docs,)
         The score of each document; larger is better.
     name : str, default ""
         The name of the system, the run's tag.
     source : str, default ""
         The file that the run was read from.
-    numbered : bool, default False
-        Whether the document ids are ranges of the text of that file, so that errors name lines.
 
     Attributes
     ----------

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from typing import Literal, get_args
 
 import numpy as np
 
 from firstpage.data.formats.trec_columns import Run
-from firstpage.data.groups import duplicate_rows, offsets_from_lengths
+from firstpage.data.groups import duplicate_rows
 from firstpage.errors import DataError, FirstpageWarning
-from firstpage.types import Ints
 
 Duplicates = Literal["refuse", "first", "best"]
 
@@ -44,18 +42,11 @@ def resolve_duplicates(run: Run, duplicates: Duplicates) -> Run:
         FirstpageWarning,
         stacklevel=3,
     )
-    return _without_rows(run, repeated)
+    remaining = np.ones(len(run.values), bool)
+    remaining[repeated] = False
+    return run.select_rows(remaining)
 
 
 def _at_line(run: Run, row: int) -> str:
     line = run.line_of(row)
     return "" if line is None else f" (line {line})"
-
-
-def _without_rows(run: Run, rows: Ints) -> Run:
-    """Return the run without some of its rows."""
-    remaining = np.ones(len(run.values), bool)
-    remaining[rows] = False
-    selected = np.flatnonzero(remaining)
-    offsets = offsets_from_lengths(remaining)[run.offsets]
-    return replace(run, offsets=offsets, docids=run.docids[selected], values=run.values[selected])

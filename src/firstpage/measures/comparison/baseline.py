@@ -12,7 +12,7 @@ import numpy as np
 from firstpage.data.formats.trec import Column
 from firstpage.data.io.json_files import JsonFormat, write_json
 from firstpage.errors import DataError
-from firstpage.measures.evaluate import Evaluation
+from firstpage.measures.evaluation import Evaluation
 from firstpage.measures.measure import Convention
 
 FILE = JsonFormat("firstpage-baseline", 1, "baseline")

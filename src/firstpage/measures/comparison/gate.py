@@ -18,7 +18,7 @@ from firstpage.measures.comparison.power import (
     detectable_shift,
     required_queries,
 )
-from firstpage.measures.evaluate import Evaluation
+from firstpage.measures.evaluation import Evaluation
 from firstpage.measures.registry import measure
 from firstpage.measures.significance import adjust_p_values, mean_of, mean_pseudo_values
 from firstpage.table import Table

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from firstpage.measures.comparison.letters import system_letter
-from firstpage.table import latex_text
+from firstpage.table import latex_note, latex_tabular, latex_text
 
 if TYPE_CHECKING:
-    from firstpage.measures.compare import Comparison
+    from firstpage.measures.comparison.comparison import Comparison
 
 TIE_TOLERANCE = 1e-9
 TEST_NAMES = {
@@ -46,6 +46,17 @@ def paper_table(
     letters = {name: system_letter(n) for n, name in enumerate(names)}
     beaten = {text: better_than(comparison, text, alpha) for text in comparison.texts}
     best = {text: max(signed(comparison, text)) for text in comparison.texts}
+    rows = []
+    for row, evaluation in enumerate(comparison.evaluations):
+        name = evaluation.name
+        cells = []
+        for text in comparison.texts:
+            mean = evaluation.mean_text(text, digits)
+            is_best = signed(comparison, text)[row] >= best[text] - TIE_TOLERANCE
+            shown = rf"\textbf{{{mean}}}" if is_best else mean
+            marks = "".join(sorted(letters[loser] for loser in beaten[text][name]))
+            cells.append(shown + (rf"$^{{\mathrm{{{marks}}}}}$" if marks else ""))
+        rows.append([letters[name], latex_text(name), *cells])
     head = ["", "System", *map(latex_text, comparison.texts)]
     lines = [
         r"% needs \usepackage{booktabs}",
@@ -53,25 +64,8 @@ def paper_table(
         r"\centering",
         rf"\caption{{{latex_text(caption if caption is not None else _caption(comparison))}}}",
         *([rf"\label{{{label}}}"] if label else []),
-        rf"\begin{{tabular}}{{ll{'l' * len(comparison.texts)}}}",
-        r"\toprule",
-        " & ".join(head) + r" \\",
-        r"\midrule",
-    ]
-    for row, evaluation in enumerate(comparison.evaluations):
-        name = evaluation.name
-        cells = []
-        for text in comparison.texts:
-            mean = f"{evaluation[text]:.{digits}f}"
-            is_best = signed(comparison, text)[row] >= best[text] - TIE_TOLERANCE
-            shown = rf"\textbf{{{mean}}}" if is_best else mean
-            marks = "".join(sorted(letters[loser] for loser in beaten[text][name]))
-            cells.append(shown + (rf"$^{{\mathrm{{{marks}}}}}$" if marks else ""))
-        lines.append(" & ".join([letters[name], latex_text(name), *cells]) + r" \\")
-    lines += [
-        r"\bottomrule",
-        r"\end{tabular}",
-        rf"\par\smallskip{{\footnotesize {latex_text(_legend(comparison, alpha))}\par}}",
+        *latex_tabular("ll" + "l" * len(comparison.texts), head, rows),
+        latex_note(_legend(comparison, alpha)),
         r"\end{table}",
     ]
     return "\n".join(lines)

@@ -12,7 +12,8 @@ import numpy as np
 from firstpage.data.formats.trec import Column, Run
 from firstpage.data.groups import sort_groups
 from firstpage.errors import DataError, MeasureError
-from firstpage.measures.compare import Comparison, compare
+from firstpage.measures.compare import compare
+from firstpage.measures.comparison.comparison import Comparison
 from firstpage.measures.comparison.power import (
     check_probability,
     power_of_shift,

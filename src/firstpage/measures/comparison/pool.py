@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from firstpage.data.formats.trec import Column, Qrels, Run
-from firstpage.data.groups import offsets_from_lengths, sort_groups
-from firstpage.data.joins import join_documents, match_queries
-from firstpage.errors import DataError, FirstpageWarning
+from firstpage.data.formats.trec import Qrels, Run
+from firstpage.data.groups import sort_groups
+from firstpage.errors import FirstpageWarning
 from firstpage.measures.evaluate import evaluate
 from firstpage.measures.registry import MeasureLike, measures_by_text
 from firstpage.measures.sources import named_systems, read_truth
+from firstpage.measures.unjudged import as_column, in_first_ranks, judged_rows, with_relevant
 from firstpage.table import Table
 from firstpage.tabular import Tabular
 from firstpage.types import Bools, Ints
@@ -178,18 +178,18 @@ def check_pool(
     >>> row.nonrelevant, row.condensed, row.relevant
     (0.5, 1.0, 1.0)
     """
-    qrels = _as_column(read_truth(truth), Qrels)
-    runs = {name: _as_column(run, Run) for name, run in named_systems(systems).items()}
+    qrels = as_column(read_truth(truth), Qrels)
+    runs = {name: as_column(run, Run) for name, run in named_systems(systems).items()}
     tops = {name: _top_documents(run, qrels, depth) for name, run in runs.items()}
     texts = list(measures_by_text(measures))
     rows = []
     for name, run in runs.items():
-        judged = _judged_rows(run, qrels) >= 0
+        judged = judged_rows(run, qrels) >= 0
         alone = _unique_rows(name, tops)
         without = _without_judgments(qrels, alone) if len(runs) > 1 else None
         plain = _means(run, qrels, measures, settings)
-        short = _means(condensed(run, qrels), qrels, measures, settings)
-        full = _means(run, _with_relevant(run, qrels, judged, depth), measures, settings)
+        short = _means(run, qrels, measures, {**settings, "condensed": True})
+        full = _means(run, with_relevant(run, qrels, depth), measures, settings)
         left_out = {} if without is None else _means(run, without, measures, settings)
         fraction, pool_depth = _judged_depth(run, judged, depth)
         unique = int((qrels.values[alone] > 0).sum())
@@ -203,76 +203,16 @@ def check_pool(
     return PoolReport(tuple(rows), depth)
 
 
-def condensed(run: Any, truth: Any) -> Run:
-    """Return a run without its unjudged documents: a condensed list (Sakai 2007).
-
-    Parameters
-    ----------
-    run : Run, dict or data frame
-        The run.
-    truth : Qrels, dict or data frame
-        The judgments.
-
-    Returns
-    -------
-    Run
-        The judged documents; a query may be left without any.
-
-    Examples
-    --------
-    >>> import firstpage as fp
-    >>> fp.condensed({"q": {"x": 3, "a": 2}}, {"q": {"a": 1}}).to_dict()
-    {'q': {'a': 2.0}}
-    """
-    column, qrels = _as_column(run, Run), _as_column(truth, Qrels)
-    judged = _judged_rows(column, qrels) >= 0
-    result: Run = _selected_rows(column, judged)
-    return result
-
-
-def _as_column(value: Any, kind: type[Any]) -> Any:
-    if isinstance(value, Column):
-        return value
-    if isinstance(value, Mapping):
-        return kind.from_dict(value)
-    if hasattr(type(value), "columns"):
-        return kind.from_frame(value)
-    raise DataError(
-        f"unjudged documents are those of runs with judgments; got {type(value).__name__}."
-    )
-
-
-def _judged_rows(run: Column, qrels: Column) -> Ints:
-    """Return the row in the judgments of every document of the run, -1 where it is unjudged."""
-    return join_documents(run, qrels, match_queries(run.queries, qrels.queries))
-
-
-def _selected_rows(column: Any, selected: Bools) -> Any:
-    rows = np.flatnonzero(selected)
-    offsets = offsets_from_lengths(selected)[column.offsets]
-    values = column.values[rows]
-    return replace(column, offsets=offsets, docids=column.docids[rows], values=values)
-
-
 def _means(run: Run, qrels: Qrels, measures: Any, settings: dict[str, Any]) -> dict[str, float]:
     with warnings.catch_warnings():  # the report itself tells of unjudged documents
         warnings.simplefilter("ignore", FirstpageWarning)
         return evaluate(run, qrels, measures=measures, **settings).means
 
 
-def _first_ranks(run: Column, depth: int) -> Bools:
-    """Return which rows are in the first ranks of their query; ties in the order of the input."""
-    order = sort_groups(run.values, run.offsets)[0]
-    position = np.arange(len(order)) - np.repeat(run.offsets[:-1], np.diff(run.offsets))
-    first = np.zeros(len(order), bool)
-    first[order[position < depth]] = True
-    return first
-
-
 def _top_documents(run: Run, qrels: Qrels, depth: int) -> Ints:
     """Return the rows of the judgments that the run has in its first ranks."""
-    rows = _judged_rows(run, qrels)
-    top = rows[_first_ranks(run, depth)]
+    rows = judged_rows(run, qrels)
+    top = rows[in_first_ranks(run, depth)]
     return np.unique(top[top >= 0])
 
 
@@ -286,31 +226,12 @@ def _unique_rows(name: str, tops: Mapping[str, Ints]) -> Ints:
 def _without_judgments(qrels: Qrels, rows: Ints) -> Qrels:
     remaining = np.ones(len(qrels.values), bool)
     remaining[rows] = False
-    result: Qrels = _selected_rows(qrels, remaining)
-    return result
-
-
-def _with_relevant(run: Run, qrels: Qrels, judged: Bools, depth: int) -> Qrels:
-    """Return the judgments, and the highest grade for the unjudged documents of the first ranks."""
-    added = ~judged & _first_ranks(run, depth)
-    known = match_queries(run.queries, qrels.queries) >= 0
-    added &= np.repeat(known, np.diff(run.offsets))
-    if not added.any():
-        return qrels
-    rows = np.flatnonzero(added)
-    query = np.repeat(np.arange(len(run)), np.diff(run.offsets))[rows]
-    grade = max(float(qrels.values.max()), 1.0)
-    names = list(run.queries)
-    return Qrels.from_arrays(
-        [*qrels.queries.repeat(np.diff(qrels.offsets)), *(names[q] for q in query)],
-        [*qrels.docids, *run.docids[rows]],
-        np.concatenate([qrels.values, np.full(len(rows), grade)]),
-    )
+    return qrels.select_rows(remaining)
 
 
 def _judged_depth(run: Run, judged: Bools, depth: int) -> tuple[float, int]:
     """Return the judged fraction of the first ranks, and the depth that 95 % of queries reach."""
-    first = _first_ranks(run, depth)
+    first = in_first_ranks(run, depth)
     fraction = float(judged[first].mean()) if first.any() else 1.0
     order = sort_groups(run.values, run.offsets)[0]
     depths = []

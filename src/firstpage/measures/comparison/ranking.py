@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.kernels.measures.resampling import bootstrap_means
-from firstpage.measures.compare import TIE_TOLERANCE, Comparison
+from firstpage.measures.comparison.comparison import TIE_TOLERANCE, Comparison
 from firstpage.measures.comparison.letters import system_letter
 from firstpage.measures.significance import adjust_p_values, p_value, percentile_interval
 from firstpage.table import Table

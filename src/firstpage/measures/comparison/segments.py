@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import re
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from firstpage.data.formats.query_table import QueryTable
-from firstpage.errors import DataError, FirstpageWarning
-from firstpage.measures.compare import Comparison, Difference
-from firstpage.measures.significance import adjust_p_values, mean_intervals
+from firstpage.measures.comparison.comparison import Comparison, Difference
+from firstpage.measures.evaluation import segment_means_table
+from firstpage.measures.query_segments import as_query_table, segment_columns, segments_of
+from firstpage.measures.significance import adjust_p_values
 from firstpage.table import Table
 from firstpage.tabular import Tabular
 from firstpage.types import Floats, Ints
 
-MAX_SEGMENTS = 50
 MIN_QUERIES = 2  # in a segment that is tested
 INTERACTION_ROUNDS = 9_999
 MAX_INTERACTION_CELLS = 20_000_000  # rounds times queries
-SPLIT = re.compile(r"(.+?)\s*\(([^()]*)\)")
-THIRDS = ("head", "torso", "tail")
 VARIANCE_FLOOR = 1e-12
 
 
@@ -171,12 +164,11 @@ class Segments(Tabular):
         Table
             Means by segment.
         """
-        rows = [
-            [segment, f"{len(part.queries):,}", e.name, *(f"{e[text]:.4f}" for text in e.texts)]
+        parts = {
+            segment: [replace(e, intervals={}) for e in part.evaluations]
             for segment, part in self.parts.items()
-            for e in part.evaluations
-        ]
-        return Table([self.name, "queries", "system", *self.overall.texts], rows, left_aligned=1)
+        }
+        return segment_means_table(self.name, parts)
 
     def differences_table(self) -> Table:
         """Return a row per segment and difference.
@@ -272,68 +264,17 @@ def compare_segments(comparison: Comparison, segments: Any, by: str = "segment")
     {'from 10': -0.25, 'below 10': 0.25}
     """
     name = by
-    if isinstance(segments, (str, os.PathLike)):
-        segments = QueryTable.read(segments)
-    elif not isinstance(segments, (Mapping, QueryTable)):
-        segments = QueryTable.from_frame(segments)
-    if isinstance(segments, QueryTable):
-        name, segments = segments_of(segments, by)
-    return _divide(comparison, segments, name)
-
-
-def _divide(comparison: Comparison, segments: Mapping[str, Any], name: str) -> Segments:
-    """Return the comparison within segments, given the segment of each query id."""
-    by_id = {str(query): segment for query, segment in segments.items()}
-    queries = list(comparison.queries)
-    labels = [by_id.get(query) for query in queries]
-    without = [query for query, label in zip(queries, labels, strict=True) if label in (None, "")]
-    if without:
-        warnings.warn(
-            f"{len(without)} of {len(queries)} queries have no {name} and are in no segment, such "
-            f"as {without[0]!r}.",
-            FirstpageWarning,
-            stacklevel=3,
-        )
-    different = list(dict.fromkeys(str(label) for label in labels if label not in (None, "")))
-    if not different:
-        raise DataError(f"no query has a {name}.")
-    if len(different) > MAX_SEGMENTS:
-        raise DataError(
-            f"{name} has {len(different)} different values; at most {MAX_SEGMENTS} segments are "
-            f"compared. Give cut points of a number, as in '{name}(10, 100)'."
-        )
-    if all(segment in THIRDS for segment in different):
-        different.sort(key=THIRDS.index)
-    parts = {}
-    for segment in different:
-        columns = np.array([q for q, label in enumerate(labels) if str(label) == segment])
-        if len(columns) < MIN_QUERIES:
-            warnings.warn(
-                f"{name} {segment!r} has one query and is left out.", FirstpageWarning, stacklevel=3
-            )
-            continue
-        parts[segment] = select_columns(comparison, columns)
-    if not parts:
-        raise DataError(f"every {name} has fewer than {MIN_QUERIES} queries.")
+    if not isinstance(segments, Mapping):
+        name, segments = segments_of(as_query_table(segments), by)
+    columns = segment_columns(comparison.queries, segments, name, MIN_QUERIES)
+    parts = {segment: select_columns(comparison, rows) for segment, rows in columns.items()}
     return Segments(name, comparison, parts)
 
 
 def select_columns(comparison: Comparison, columns: Ints) -> Comparison:
     """Return the comparison on some of its queries."""
-    evaluations = []
-    for e in comparison.evaluations:
-        values = np.ascontiguousarray(e.values[:, columns])
-        weights = None if e.weights is None else e.weights[columns]
-        if weights is not None and not weights.sum() > 0:
-            raise DataError("the queries of a segment have no weight.")
-        bounds = mean_intervals(values, comparison.seed, weights) if e.intervals else []
-        intervals = dict(zip(e.texts, bounds, strict=False))
-        evaluations.append(
-            replace(
-                e, queries=e.queries[columns], values=values, weights=weights, intervals=intervals
-            )
-        )
-    return replace(comparison, evaluations=tuple(evaluations))
+    evaluations = tuple(e.on_queries(columns) for e in comparison.evaluations)
+    return replace(comparison, evaluations=evaluations)
 
 
 def interaction_p_value(
@@ -370,41 +311,3 @@ def _wald(differences: Floats, weights: Floats, starts: Ints, sizes: Ints) -> Fl
     common = (means / variance).sum(axis=1) / (1 / variance).sum(axis=1)
     statistic: Floats = ((means - common[:, None]) ** 2 / variance).sum(axis=1)
     return statistic
-
-
-def segments_of(table: QueryTable, text: str) -> tuple[str, dict[str, Any]]:
-    """Return the name and the segment of each query: `language`, `traffic(10, 100)` or
-    `traffic(head)`.
-
-    Cut points divide the numbers of a column; `head` divides the queries into head, torso and
-    tail, which have a third of the sum of the column each.
-    """
-    match = SPLIT.fullmatch(text.strip())
-    if match is None or text in table.columns:
-        return text, table.column(text)
-    name, inside = match[1], match[2].strip()
-    numbers = table.numbers(name)
-    if inside == "head":
-        return name, _thirds(numbers)
-    try:
-        cuts = sorted(float(word) for word in inside.split(","))
-    except ValueError:
-        raise DataError(
-            f"{text!r}: give cut points, as in '{name}(10, 100)', or '{name}(head)'."
-        ) from None
-    labels = [f"below {cuts[0]:g}"]
-    labels += [f"{low:g} to {high:g}" for low, high in pairwise(cuts)]
-    labels.append(f"from {cuts[-1]:g}")
-    places = np.searchsorted(cuts, list(numbers.values()), side="right")
-    return name, {query: labels[p] for query, p in zip(numbers, places.tolist(), strict=True)}
-
-
-def _thirds(numbers: Mapping[str, float]) -> dict[str, str]:
-    """Return head, torso or tail: the queries with the first, second and last third of the sum."""
-    queries = sorted(numbers, key=lambda query: -numbers[query])
-    sizes = np.array([numbers[query] for query in queries])
-    if not np.isfinite(sizes).all() or (sizes < 0).any() or not sizes.sum() > 0:
-        raise DataError("head, torso and tail need numbers of at least 0, and not only 0.")
-    before = (np.cumsum(sizes) - sizes) / sizes.sum()
-    index = np.minimum((before * 3 + 1e-12).astype(int), 2)
-    return {query: THIRDS[i] for query, i in zip(queries, index.tolist(), strict=True)}

@@ -13,6 +13,7 @@ from html import escape
 from typing import Any
 
 from firstpage import __version__
+from firstpage.charts import curves, intervals
 from firstpage.papers.study.run import Reproduction, code_digest, library_versions
 from firstpage.papers.study.study import (
     Cell,
@@ -23,7 +24,6 @@ from firstpage.papers.study.study import (
     Protocol,
     TableLayout,
 )
-from firstpage.report.draw import curves, intervals
 from firstpage.report.page import anchor, figure, page, paragraph
 from firstpage.table import Table
 

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from markupsafe import Markup
 
-from firstpage.report import draw
+from firstpage import charts
 from firstpage.report.measure import utility_figures
 from firstpage.web.analysis import figures, truth
 from firstpage.web.analysis.choosing import choice_report
@@ -143,7 +143,7 @@ def _learning_curves(effort: dict[str, Any]) -> list[tuple[str, Markup]]:
             if b["seconds"]["median"] is not None
         ]
         if len(points) > 1:
-            plot = draw.line(points, f"Median seconds per judgment, {TOOL_LABELS[tool]}")
+            plot = charts.line(points, f"Median seconds per judgment, {TOOL_LABELS[tool]}")
             plots.append((TOOL_LABELS[tool], Markup(plot)))
     return plots
 
@@ -159,7 +159,7 @@ def _biases(people: list[dict[str, Any]]) -> Markup | None:
     if not rows:
         return None
     title = "Fraction of answers for the left side, minus one half"
-    return Markup(draw.intervals(rows, title, zero=True))
+    return Markup(charts.intervals(rows, title, zero=True))
 
 
 def _titles(tx: Tx, project: Project, keys: list[str]) -> dict[str, dict[str, Any]]:

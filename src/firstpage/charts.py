@@ -1,18 +1,123 @@
-"""Charts as inline SVG, without libraries or scripts; colors come from the style of the page."""
+"""Charts as SVG, without libraries or scripts.
+
+Drawings are elements of a page, whose style has the colors; a `Chart` carries its own style.
+"""
 
 from __future__ import annotations
 
 import math
+import os
+import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 
 import numpy as np
 
+from firstpage.errors import FirstpageError
 from firstpage.types import Floats
 
 WIDTH, ROW_HEIGHT, LABEL_WIDTH = 720, 26, 270
+CAPTION_HEIGHT = 24
+COLOR = re.compile(r"(--\w+):(#\w+)")
+VARIABLE = re.compile(r"var\((--\w+)\)")
+HEIGHT_OF_SVG = re.compile(r'<svg viewBox="0 0 \d+ ([\d.]+)"')
+LIGHT = """color-scheme: light dark; --ink:#1b1f24; --soft:#667; --line:#d8dde3; --back:#fff;
+  --mark:#8a97a6; --strong:#0b66c3; --win:#2a8f5c; --tie:#c3c9d1; --loss:#c8553d;"""
+DARK = """--ink:#e6e9ed; --soft:#9aa4b0; --line:#333b45; --back:#14181d; --mark:#7d8896;
+  --strong:#58a6ff; --win:#3fb27a; --tie:#4a525d; --loss:#e0735a;"""
+SVG_STYLE = """
+svg text { fill: var(--ink); }
+svg .tick { fill: var(--soft); font-size: 11px; } svg .grid { stroke: var(--line); }
+svg .zero { stroke: var(--soft); }
+svg line.mark, svg polyline.mark { stroke: var(--mark); stroke-width: 3; }
+svg circle.mark { fill: var(--mark); } svg line.strong { stroke: var(--strong); }
+svg circle.strong { fill: var(--strong); } svg .bar { fill: var(--strong); }
+svg .win { fill: var(--win); }
+svg .tie { fill: var(--tie); } svg .loss { fill: var(--loss); }
+svg .curve { stroke-width: 2.5; } svg .dashed { stroke-dasharray: 7 5; }
+svg .error { stroke-width: 1.3; } svg .band { opacity: .15; fill: var(--strong); }
+svg polyline.c0 { stroke: var(--strong); } svg circle.c0, svg text.c0 { fill: var(--strong); }
+svg polyline.c1 { stroke: var(--loss); } svg circle.c1, svg text.c1 { fill: var(--loss); }
+svg polyline.c2 { stroke: var(--win); } svg circle.c2, svg text.c2 { fill: var(--win); }
+svg polyline.c3 { stroke: #a371f7; } svg circle.c3, svg text.c3 { fill: #a371f7; }
+svg polyline.c4 { stroke: #bf8700; } svg circle.c4, svg text.c4 { fill: #bf8700; }
+svg polyline.c5 { stroke: var(--mark); } svg circle.c5, svg text.c5 { fill: var(--mark); }
+svg .in { fill: #fff; font-size: 11px; }
+"""
 Point = tuple[float, float]
 Bounds = tuple[float, float]  # lower, upper
+
+
+@dataclass(frozen=True, repr=False)
+class Chart:
+    """A chart that notebooks show and that can be saved; the result of `plot`.
+
+    Attributes
+    ----------
+    svg : str
+        The chart as an SVG document with its own style.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> evaluation = fp.evaluate([2, 1, 2, 1], [1, 0, 0, 1], qid=[1, 1, 2, 2], measures="RR")
+    >>> evaluation.plot().svg.startswith("<svg")
+    True
+    """
+
+    svg: str
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the chart to an SVG or HTML file.
+
+        Parameters
+        ----------
+        path : path
+            The file, whose name ends in .svg or .html.
+
+        Raises
+        ------
+        FirstpageError
+            If the file has another suffix.
+        """
+        file = Path(path)
+        if file.suffix not in (".svg", ".html"):
+            raise FirstpageError(f"{file}: a chart is saved as .svg or .html.")
+        text = self.svg
+        if file.suffix == ".html":
+            text = (
+                f'<!doctype html><html lang="en"><meta charset="utf-8"><body>{text}</body></html>'
+            )
+        file.write_text(text + "\n", encoding="utf-8")
+
+    def _repr_svg_(self) -> str:
+        """Return the chart for notebooks."""
+        return self.svg
+
+    def __repr__(self) -> str:
+        return f"Chart({len(self.svg):,} characters of SVG; save it, or show it in a notebook)"
+
+
+def stacked(drawings: Sequence[tuple[str, str]], title: str) -> Chart:
+    """Return one chart of drawings below each other, given with their captions."""
+    elements, top = [], 0.0
+    for drawing, caption in drawings:
+        match = HEIGHT_OF_SVG.match(drawing)
+        assert match is not None, "a drawing comes from svg()"
+        height = float(match[1])
+        place = f'<svg x="0" y="{top + CAPTION_HEIGHT:g}" width="{WIDTH}" height="{height:g}"'
+        elements.append(f'<text x="4" y="{top + 16:g}">{escape(caption)}</text>')
+        elements.append(drawing.replace("<svg", place, 1))
+        top += CAPTION_HEIGHT + height + 8
+    colors = dict(COLOR.findall(LIGHT))  # programs that convert SVG know no CSS variables
+    style = "svg { font: 12px system-ui, sans-serif; }" + VARIABLE.sub(
+        lambda match: colors[match[1]], SVG_STYLE
+    )
+    back = f'<rect width="{WIDTH}" height="{top:g}" fill="{colors["--back"]}"/>'
+    chart = svg(top, f"<style>{style}</style>{back}{''.join(elements)}", title)
+    return Chart(chart.replace("<svg", f'<svg width="{WIDTH}" height="{top:g}"', 1))
 
 
 def svg(height: float, body: str, title: str) -> str:

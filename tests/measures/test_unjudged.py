@@ -1,0 +1,105 @@
+"""Condensed lists, bounds for unjudged documents, and segments of an evaluation."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import firstpage as fp
+
+DOCUMENTS = "abcdefgh"
+runs = st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(0, 4), min_size=1)
+judgments = st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(-1, 2), min_size=1)
+MEASURES = ["NDCG@3", "AP", "RR", "P@2", "bpref", "NumRet"]
+
+
+def quiet(*arguments, **options) -> fp.Evaluation:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fp.FirstpageWarning)
+        return fp.evaluate(*arguments, **options)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(runs, judgments), min_size=1, max_size=3), st.sampled_from(
+    ["default", "trec"]))  # fmt: skip
+def test_condensed_lists_lack_the_unjudged_documents(pairs, convention) -> None:
+    run = {str(q): docs for q, (docs, _) in enumerate(pairs)}
+    qrels = {str(q): judged for q, (_, judged) in enumerate(pairs)}
+    least = 0 if convention == "trec" else -1  # trec_eval: grades below 0 are unjudged
+    short = {
+        q: {d: s for d, s in docs.items() if qrels[q].get(d, -np.inf) >= least}
+        for q, docs in run.items()
+    }
+    chosen = {"measures": MEASURES, "convention": convention}
+    expected = quiet(short, qrels, **chosen)
+    for table, judged in (
+        (run, qrels), (fp.Run.from_dict(run), fp.Qrels.from_dict(qrels)),
+    ):  # fmt: skip
+        condensed = quiet(table, judged, condensed=True, **chosen)
+        np.testing.assert_allclose(condensed.values, expected.values)
+
+
+@settings(max_examples=40, deadline=None)
+@given(runs, st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(0, 2), min_size=1))
+def test_bounds_are_the_means_under_other_judgments(run, qrels) -> None:
+    ranked = sorted(run, key=lambda d: -run[d])
+    if len(set(run.values())) < len(run):  # ties would make the first ranks ambiguous
+        run = {d: -float(rank) for rank, d in enumerate(ranked)}
+    all_relevant = {d: max([*qrels.values(), 1]) for d in ranked[:2]} | qrels
+    bounds = quiet({"q": run}, {"q": qrels}, measures=["P@2", "RR@2"], bounds=True).bounds
+    for text, bound in bounds.items():
+        most = quiet({"q": run}, {"q": all_relevant}, measures=text)[text]
+        least = quiet({"q": run}, {"q": qrels}, measures=text)[text]
+        assert bound.relevant == pytest.approx(most)
+        assert least <= bound.relevant + 1e-12
+
+
+def test_warnings_point_to_the_caller_and_name_the_removed_documents() -> None:
+    run, qrels = {"q": {"a": 2, "b": 1}}, {"q": {"a": 1}}
+    with pytest.warns(fp.FirstpageWarning, match="1 unjudged documents are removed") as caught:
+        fp.evaluate(run, qrels, condensed=True)
+    assert caught[0].filename == __file__
+
+
+SCORES, LABELS, QID = [2, 1, 2, 1, 1, 2], [1, 0, 1, 0, 1, 0], [1, 1, 2, 2, 3, 3]
+
+
+def test_segments_are_evaluations_of_their_queries() -> None:
+    table = fp.QueryTable(
+        {"language": {"1": "en", "2": "de", "3": "en"}, "traffic": {"1": 3, "2": 1, "3": 1}}
+    )
+    chosen = {"qid": QID, "measures": ["RR", "NumQ"]}
+    evaluation = fp.evaluate(
+        SCORES, LABELS, by="language", weights="traffic", query_table=table, ci=True, **chosen
+    )
+    english = fp.evaluate(
+        [2, 1, 1, 2], [1, 0, 1, 0], qid=[1, 1, 3, 3], measures=["RR", "NumQ"], ci=True,
+        weights={"1": 3, "3": 1},
+    )  # fmt: skip
+    assert list(evaluation.segments) == ["en", "de"]
+    assert evaluation.segments["en"].means == english.means == {"RR": 0.875, "NumQ": 2.0}
+    assert evaluation.segments["en"].intervals == english.intervals
+    assert evaluation.segments_table().rows[1][:2] == ["de", "1"]
+    assert str(evaluation).endswith(evaluation.segments_table().text())
+    same = fp.evaluate(SCORES, LABELS, by={1: "en", 2: "de", 3: "en"}, **chosen)
+    assert same.segments["de"].means == {"RR": 1.0, "NumQ": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"by": "language"}, "give query_table too"),
+        ({"weights": "traffic"}, "give query_table too"),
+        ({"condensed": True}, "about the unjudged documents of a run"),
+        ({"bounds": True}, "about the unjudged documents of a run"),
+        ({"by": {"9": "en"}}, "no query has a segment"),
+    ],
+)
+def test_what_cannot_be_computed_is_refused(options, message) -> None:
+    with pytest.raises(fp.FirstpageError, match=message), warnings.catch_warnings():
+        warnings.simplefilter("ignore", fp.FirstpageWarning)
+        fp.evaluate(SCORES, LABELS, qid=QID, measures="RR", **options)
