@@ -153,7 +153,7 @@ class RankingLoss(torch.nn.Module):
 
     def _host_formula(self, lists: host.FlatLists, seed: int) -> host.ValueGrad:
         """Return one value per list, and the gradient by the scores, by kernels of the CPU."""
-        return self._loss.value_grad(lists.scores, lists.truth)
+        return host.evaluate(self._loss.target(lists.truth), lists)
 
     def _seed(self) -> Tensor | None:
         """Return the seed of one call, for losses that draw at random."""
