@@ -5,10 +5,12 @@
 Peers are allRank and sentence-transformers, where they are installed.  Losses of allRank read
 padded scores, as ours do.  Those of sentence-transformers read texts: theirs and ours (through
 `CrossEncoderLoss`) get a model that returns stored scores, so that the loss and the handling of
-lists remain.  allRank imports torchvision and pkg_resources, which its losses do not use.
+lists remain.  allRank imports torchvision and pkg_resources, which its losses do not use: where
+they are missing, empty modules are put in their place.
 
 Held equal: the same scores and labels (five grades, no padding) in float32, one thread on the CPU.
-All jobs run in turn, round after round; times are medians of the rounds.  Definitions differ:
+All jobs run in turn, round after round; times are medians of the rounds.  On the CPU they are CPU
+times of the process, so that other programs of the machine do not count.  Definitions differ:
 allRank breaks ties of labels at random, and its LambdaLoss is a sum over the batch;
 sentence-transformers takes the order of documents as given unless `respect_input_order=False`.
 """
@@ -17,7 +19,9 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 import time
+import types
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -82,7 +86,23 @@ def padded(loss: Callable[..., Any], scores: torch.Tensor, labels: torch.Tensor)
     return run
 
 
+UNUSED = {
+    "torchvision": ["transforms"],
+    "torchvision.transforms": ["Compose"],
+    "pkg_resources": ["Requirement", "resource_filename"],
+}
+
+
+def replace_missing_modules() -> None:
+    """Put empty modules in the place of those that allRank imports and its losses do not use."""
+    missing = [name for name in UNUSED if peer(name) is None]
+    for name in missing:
+        sys.modules[name] = types.ModuleType(name)
+        vars(sys.modules[name]).update(dict.fromkeys(UNUSED[name]))
+
+
 def allrank_jobs(scores: torch.Tensor, labels: torch.Tensor, k: int) -> dict[str, Job]:
+    replace_missing_modules()
     losses = peer("allrank.models.losses")
     if losses is None:
         return {}
@@ -157,14 +177,15 @@ def table(title: str, jobs: dict[str, Job], args: argparse.Namespace) -> None:
     """Run all jobs in turn and print their times, next to those of the peers."""
     times: dict[str, list[float]] = {name: [] for name in jobs}
     wait = torch.cuda.synchronize if args.device.startswith("cuda") else (lambda: None)
+    clock = time.perf_counter if args.device.startswith("cuda") else time.process_time
     for round_number in range(args.rounds + 3):
         for name, job in jobs.items():
             wait()
-            start = time.perf_counter()
+            start = clock()
             job()
             wait()
             if round_number >= 3:
-                times[name].append(time.perf_counter() - start)
+                times[name].append(clock() - start)
     medians = {name: statistics.median(values) for name, values in times.items()}
     least = {name: min(values) for name, values in times.items()}
     losses: dict[str, dict[str, str]] = {}
@@ -175,7 +196,7 @@ def table(title: str, jobs: dict[str, Job], args: argparse.Namespace) -> None:
         )
     libraries = list(dict.fromkeys(name.partition(" ")[0] for name in jobs))
     rows = [
-        [loss, *(found.get(library, "") for library in libraries)] for loss, found in losses.items()
+        [loss, *(cells.get(library, "") for library in libraries)] for loss, cells in losses.items()
     ]
     show(
         f"forward and backward of {args.lists} x {args.documents}, {title}: ms, median (least)",

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -33,3 +37,41 @@ def test_a_network_with_attention_from_training_to_export(run, tmp_path) -> None
                   "-o", paths["m.json"])  # fmt: skip
     assert refused.returncode == 1
     assert "Network has no parameter 'heads'" in refused.stderr
+
+
+OWN_LOSS = """
+from dataclasses import dataclass
+import numpy as np
+import firstpage as fp
+
+@dataclass(frozen=True)
+class Squares(fp.Loss):
+    scale: float = 1.0
+
+    def value_grad(self, scores, truth):
+        error = scores - self.scale * truth.labels
+        return np.add.reduceat(error**2, truth.offsets[:-1]) / 2, error
+"""
+
+
+@pytest.mark.slow
+def test_a_network_is_fitted_by_a_loss_of_ones_own(run, tmp_path, monkeypatch) -> None:
+    data = fp.Synthetic(queries=12, docs=6, features=4, grades=3, seed=1).dataset()
+    monkeypatch.chdir(tmp_path)
+    fp.write_letor(data, "data.txt")
+    Path("own_squares.py").write_text(OWN_LOSS)
+    ranker = (
+        "LossRanker(loss=own_squares:Squares(scale=2), scorer=network(layers=(4,)), "
+        "solver=adam(max_iter=3))"
+    )
+    trained = run("train", ranker, "data.txt", "-o", "m.json")
+    assert trained.returncode == 0, trained.stderr
+    table = run("crossval", "data.txt", ranker, "--folds", "3", "-t", "NDCG@3")
+    assert "own_squares:Squares(scale=2)" in table.stdout, table.stderr
+    Path("own_squares.py").unlink()
+    monkeypatch.delitem(sys.modules, "own_squares", raising=False)  # commands run in this process
+    importlib.invalidate_caches()
+    assert run("rank", "m.json", "data.txt", "-o", "s.txt").returncode == 0
+    with pytest.raises(fp.DataError, match="'own_squares' cannot be imported") as raised:
+        fp.load("m.json")
+    assert "\n" not in str(raised.value)

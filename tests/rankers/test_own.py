@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import check_estimator
 
 import firstpage as fp
 from firstpage.losses.registry import LOSSES
@@ -18,6 +21,7 @@ from firstpage.rankers.registry import RANKERS
 from firstpage.registry import _DEFINED, ParameterError
 from firstpage.types import Floats
 from tests.rankers.own_module import LabelSquares, SquaresRanker, label_squares
+from tests.rankers.test_networks import INEXACT
 
 DATA = fp.Synthetic(queries=12, docs=8, features=4, grades=3, seed=1).dataset()
 OWN = "tests.rankers.own_module"
@@ -58,6 +62,37 @@ def test_a_fit_is_that_of_the_same_loss(loss: Any, scorer: str) -> None:
         np.testing.assert_allclose(own, reference, atol=1e-4)
     else:  # the curvature is another one
         assert np.corrcoef(own, reference)[0, 1] > 0.9
+
+
+NETWORK = fp.LossRanker(
+    loss=f"{OWN}:LabelSquares(scale=2.0)", scorer="network(layers=(6,), dropout=0.1)",
+    solver="adam(rate=0.01, max_iter=5)", threads=1,
+)  # fmt: skip
+
+
+@pytest.mark.torch
+def test_a_network_is_fitted_tuned_and_cross_validated_as_by_the_same_loss() -> None:
+    unscaled = clone(NETWORK).set_params(loss=LabelSquares())
+    reference = clone(NETWORK).set_params(loss=REFERENCE)
+    own, same = (
+        ranker.fit(DATA[:8], valid=DATA[8:]).predict(DATA) for ranker in (unscaled, reference)
+    )
+    np.testing.assert_allclose(own, same, atol=1e-5)
+    folds = [fp.Fold(1, datasets={"train": DATA[:8], "valid": DATA[8:], "test": DATA[8:]})]
+    named = {"own": unscaled, "reference": reference}
+    values = fp.cross_validate(named, folds, "NDCG@5").values
+    np.testing.assert_allclose(values["own"]["NDCG@5"], values["reference"]["NDCG@5"])
+    tuned = fp.tune(NETWORK, DATA[:8], DATA[8:], {"loss": [LabelSquares(0.5), LabelSquares()]})
+    assert [trial.parameters["loss"].scale for trial in tuned.trials] == [0.5, 1.0]
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_scikit_learn_estimator_checks_pass_for_a_network() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(clone(NETWORK), on_skip=None, expected_failed_checks=INEXACT)
+    assert len(results) > 40
 
 
 def test_blocks_and_threads_do_not_change_the_bits() -> None:
@@ -193,8 +228,9 @@ def test_a_loss_without_a_value_is_refused() -> None:
         fp.LossRanker(loss=LabelSquares(2.0)),
         fp.LossRanker(loss=f"{OWN}:LabelSquares(scale=2.0)"),
         SquaresRanker(),
+        pytest.param(NETWORK, marks=pytest.mark.torch),
     ],
-    ids=["loss", "text", "ranker"],
+    ids=["loss", "text", "ranker", "network"],
 )
 def test_a_model_file_loads_again(ranker: fp.Ranker, tmp_path: Path) -> None:
     fitted = ranker.fit(DATA)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import firstpage as fp
 from firstpage.data.ids import Ids
 from firstpage.data.truth import Truth
-from tests.torch.test_losses import assert_close, batches, example
+from tests.losses.test_plrank import learned_measures
+from tests.torch.test_losses import assert_close, batches, by, example
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -20,6 +21,10 @@ pytestmark = pytest.mark.torch
 MEASURES = [
     "NDCG@3", "NDCG", "DCG@4", "P@3", "Recall@3", "RBP", "NDCG(gain=linear)@5",
     "NDCG(discount=letor)@2",
+]  # fmt: skip
+OTHERS = [
+    "AP", "AP@3", "AP(rel=2)", "RR", "RR@2", "Success@2", "ERR(max=20)@3", "kNDCG@3", "kERR@3",
+    *learned_measures(),
 ]  # fmt: skip
 MASK64 = (1 << 64) - 1
 STEP = 0x9E3779B97F4A7C15
@@ -30,25 +35,39 @@ def truth_of(labels: np.ndarray, mask: np.ndarray) -> Truth:
     return Truth(labels[mask].astype(float), offsets, Ids.from_values(list(range(len(mask)))))
 
 
-def small(batch: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the batch with labels up to 20: gains of DCG are powers of 2."""
+def readable(batch: Any, measure: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the batch with labels that the measure reads.
+
+    Gains of DCG are powers of 2, measure files have the grades 0 to 3, and kNDCG and kERR need a
+    strict order of the top.
+    """
     scores, labels, mask = batch
-    return scores, np.minimum(labels, 20), mask
+    if str(measure).startswith("k"):
+        labels = np.maximum(4 - np.argsort(np.argsort(-labels + scores / 1e6, axis=1), axis=1), 0)
+    greatest = 20 if isinstance(measure, str) else 3
+    return scores, np.clip(labels, -2 if isinstance(measure, str) else 0, greatest), mask
 
 
-@pytest.mark.parametrize("measure", MEASURES)
-@pytest.mark.parametrize("variant", ["lambdarank", "loss2", "loss2++"])
-@settings(max_examples=15)
+LAMBDA_CASES = [
+    *((variant, measure, way) for variant in ("lambdarank", "loss2", "loss2++")
+      for measure in MEASURES for way in ("kernels", "formulas")),
+    *(("lambdarank", measure, "kernels") for measure in OTHERS),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("variant", "measure", "way"), LAMBDA_CASES)
+@settings(max_examples=10)
 @given(batch=batches(), k=st.sampled_from([None, 1, 2, 30]))
 def test_lambda_loss_equals_that_of_the_cpu(
-    variant: Any, measure: str, batch: Any, k: int | None
+    variant: Any, measure: str, way: str, batch: Any, k: int | None
 ) -> None:
-    scores, labels, mask = small(batch)
+    scores, labels, mask = readable(batch, measure)
     loss = fp.loss("LambdaLoss", measure=measure, k=k, variant=variant)
     values, flat = loss.value_grad(scores[mask].astype(float), truth_of(labels, mask))
     module = fp.torch.LambdaLoss(k, measure=measure, variant=variant, reduction="none")
     x = torch.tensor(np.where(mask, scores, np.nan), requires_grad=True)
-    out = module(x, torch.tensor(labels), torch.tensor(mask))
+    with by(way):
+        out = module(x, torch.tensor(labels), torch.tensor(mask))
     out.sum().backward()
     assert_close(out, values, 1e-6)
     assert_close(x.grad[torch.tensor(mask)], flat, 1e-6)
@@ -77,20 +96,28 @@ def noise_of_the_cpu(mask: np.ndarray, samples: int) -> np.ndarray:
     return uniforms
 
 
-@pytest.mark.parametrize("measure", MEASURES)
-@settings(max_examples=15)
+PL_RANK_CASES = [
+    *((measure, way) for measure in MEASURES for way in ("kernels", "formulas")),
+    *((measure, "kernels") for measure in OTHERS),
+]
+
+
+@pytest.mark.parametrize(("measure", "way"), PL_RANK_CASES)
+@settings(max_examples=10)
 @given(batch=batches(), k=st.sampled_from([None, 1, 2, 30]))
 def test_pl_rank_equals_that_of_the_cpu_for_the_same_noise(
-    measure: str, batch: Any, k: int | None
+    measure: str, way: str, batch: Any, k: int | None
 ) -> None:
-    scores, labels, mask = small(batch)
+    scores, labels, mask = readable(batch, measure)
     scores = np.clip(scores, -250, 250)
     loss = fp.loss("ExpectedMeasure", measure=measure, k=k, samples=3)
     values, flat = loss.value_grad(scores[mask].astype(float), truth_of(labels, mask))
     module = fp.torch.PLRankLoss(k, measure=measure, samples=3, reduction="none")
     module._uniforms = lambda lists: torch.tensor(noise_of_the_cpu(mask, 3))
+    module._seed = lambda: torch.tensor(0)
     x = torch.tensor(np.where(mask, scores, np.nan), requires_grad=True)
-    out = module(x, torch.tensor(labels), torch.tensor(mask))
+    with by(way):
+        out = module(x, torch.tensor(labels), torch.tensor(mask))
     out.sum().backward()
     assert_close(out, values, 1e-6)
     assert_close(x.grad[torch.tensor(mask)], flat, 1e-6)
@@ -108,8 +135,10 @@ def test_pl_rank_is_repeated_by_the_seed_of_pytorch_alone() -> None:
 
 
 @pytest.mark.parametrize("name", ["LambdaLoss", "PLRankLoss"])
-def test_other_measures_are_refused(name: str) -> None:
-    with pytest.raises(fp.DataError, match="takes measures of gains and discounts"):
+def test_measures_that_are_refused(name: str) -> None:
+    with pytest.raises(fp.DataError, match="cannot maximize"):
+        getattr(fp.torch, name)(measure="KendallTau")
+    with pytest.raises(fp.MeasureError, match="greatest label of all lists"):
         getattr(fp.torch, name)(measure="ERR@10")
     with pytest.raises(fp.MeasureError):
         getattr(fp.torch, name)(measure="NDGC@10")
@@ -126,11 +155,12 @@ def test_parameters() -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # by PyTorch
+@pytest.mark.parametrize("measure", ["NDCG@10", "AP"])
 @pytest.mark.parametrize("k", [None, 2])
 @pytest.mark.parametrize("name", ["LambdaLoss", "PLRankLoss"])
-def test_compiled_without_graph_breaks(name: str, k: int | None) -> None:
+def test_compiled_without_graph_breaks(name: str, k: int | None, measure: str) -> None:
     scores, labels, mask = example()
-    loss = getattr(fp.torch, name)(k)
+    loss = getattr(fp.torch, name)(k, measure=measure)
     x, y = scores.clone().requires_grad_(), scores.clone().requires_grad_()
     torch.compiler.reset()
     compiled = torch.compile(loss, fullgraph=True, backend="aot_eager")

@@ -1,8 +1,16 @@
-"""Losses in PyTorch against those of the CPU: values, gradients, reductions, types, compilation."""
+"""Losses in PyTorch against those of the CPU: values, gradients, reductions, types, compilation.
+
+Tensors on the CPU are computed by the kernels of the package, those on a device by formulas of
+PyTorch.  Here the formulas run on the CPU too.
+"""
 
 from __future__ import annotations
 
+import copy
+import pickle
+from contextlib import nullcontext
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -50,6 +58,16 @@ FEW = [
 ]  # fmt: skip
 
 
+def by(way: str) -> Any:
+    """Return a context in which losses are computed by "kernels" or by "formulas"."""
+    if way == "kernels":
+        return nullcontext()
+    return patch("firstpage.torch.host.is_used", lambda scores: False)
+
+
+WAYS = pytest.mark.parametrize("way", ["kernels", "formulas"])
+
+
 def module(case: str, **options: Any) -> Any:
     _, _, cls, parameters = CASES[case]
     return cls(**parameters, **options)
@@ -92,40 +110,45 @@ def assert_close(actual: Any, expected: np.ndarray, tolerance: float) -> None:
     assert difference.max(initial=0.0) <= tolerance * scale
 
 
+@WAYS
 @pytest.mark.parametrize("case", CASES)
-@settings(max_examples=25)
+@settings(max_examples=20)
 @given(batch=batches())
-def test_values_and_gradients_equal_those_of_the_cpu(case: str, batch: Any) -> None:
+def test_values_and_gradients_equal_those_of_the_cpu(case: str, way: str, batch: Any) -> None:
     scores, labels, mask = batch
     values, gradient = host(case, *batch)
     loss = module(case, reduction="none")
     for dtype, tolerance in ((torch.float32, 1e-6), (torch.float64, 1e-12)):
         hidden = np.where(mask, scores, np.nan)  # padding may be anything
         x = torch.tensor(hidden, dtype=dtype, requires_grad=True)
-        out = loss(x, torch.tensor(np.where(mask, labels, np.inf)), torch.tensor(mask))
+        with by(way):
+            out = loss(x, torch.tensor(np.where(mask, labels, np.inf)), torch.tensor(mask))
         assert out.dtype == dtype
         out.sum().backward()
         assert_close(out, values, tolerance)
         assert_close(x.grad, gradient, tolerance)
 
 
+@WAYS
 @pytest.mark.parametrize("case", FEW)
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(batch=batches())
-def test_flat_scores_and_unpadded_lists_give_the_same(case: str, batch: Any) -> None:
+def test_flat_scores_and_unpadded_lists_give_the_same(case: str, way: str, batch: Any) -> None:
     scores, labels, mask = batch
     values, gradient = host(case, *batch)
     offsets = torch.tensor(np.concatenate([[0], np.cumsum(mask.sum(1))]))
     loss = module(case, reduction="none")
     flat = torch.tensor(scores[mask], requires_grad=True)
-    out = loss(flat, torch.tensor(labels[mask]), offsets=offsets)
+    with by(way):
+        out = loss(flat, torch.tensor(labels[mask]), offsets=offsets)
     out.sum().backward()
     assert_close(out, values, 1e-6)
     assert_close(flat.grad, gradient[mask], 1e-6)
     everything = np.ones_like(mask)
     values, gradient = host(case, scores, labels, everything)
     x = torch.tensor(scores, requires_grad=True)
-    out = loss(x, torch.tensor(labels.astype(np.int64)))  # integers, and no mask
+    with by(way):
+        out = loss(x, torch.tensor(labels.astype(np.int64)))  # integers, and no mask
     out.sum().backward()
     assert_close(out, values, 1e-6)
     assert_close(x.grad, gradient, 1e-6)
@@ -147,8 +170,14 @@ def test_gradients_equal_finite_differences(case: str) -> None:
     assert torch.autograd.gradcheck(lambda s: loss(s, labels, mask), (x,), eps=1e-6, atol=1e-6)
 
 
+@WAYS
 @pytest.mark.parametrize("case", FEW)
-def test_reductions(case: str) -> None:
+def test_reductions(case: str, way: str) -> None:
+    with by(way):
+        check_reductions(case)
+
+
+def check_reductions(case: str) -> None:
     scores, labels, mask = example()
     mask[1] = False  # a list without documents is not counted
     each = module(case, reduction="none")(scores, labels, mask)
@@ -164,6 +193,12 @@ def test_reductions(case: str) -> None:
     nothing.backward()
     assert nothing == 0
     assert torch.equal(scores.grad, torch.zeros_like(scores))
+    flat = scores.detach()[mask].requires_grad_()
+    offsets = torch.cat([torch.zeros(1, dtype=torch.int64), mask.sum(1).cumsum(0)])
+    module(case)(flat, labels[mask], offsets=offsets, weights=weights).backward()
+    padded = scores.detach().requires_grad_()
+    module(case)(padded, labels, mask, weights=weights).backward()
+    torch.testing.assert_close(flat.grad, padded.grad[mask])
 
 
 @pytest.mark.parametrize("case", FEW)
@@ -202,16 +237,19 @@ def test_a_second_derivative_is_refused(case: str) -> None:
         torch.autograd.grad(loss, x, create_graph=True)
 
 
+@WAYS
 @pytest.mark.parametrize("case", FEW)
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # by PyTorch
-def test_compiled_without_graph_breaks(case: str) -> None:
+def test_compiled_without_graph_breaks(case: str, way: str) -> None:
     scores, labels, mask = example()
     loss = module(case)
     x, y = scores.clone().requires_grad_(), scores.clone().requires_grad_()
     torch.compiler.reset()
     compiled = torch.compile(loss, fullgraph=True, backend="aot_eager")
-    actual, expected = compiled(x, labels, mask), loss(y, labels, mask)
+    with by(way):
+        actual = compiled(x, labels, mask)
+    expected = loss(y, labels, mask)
     actual.backward()
     expected.backward()
     torch.testing.assert_close(actual, expected, rtol=1e-6, atol=1e-6)
@@ -223,6 +261,16 @@ def test_modules_print_their_parameters_and_have_no_state() -> None:
     assert repr(loss) == "FocusedNetLoss(k=5, reduction='mean', check=None, beta=0.25)"
     assert loss.state_dict() == {}
     assert fp.torch.ListMLELoss().to(torch.float64).state_dict() == {}
+
+
+def test_copies_and_stored_modules_compute_the_same() -> None:
+    loss, (scores, labels, mask) = fp.torch.PLRankLoss(3, measure="AP"), example()
+    for other in (copy.deepcopy(loss), pickle.loads(pickle.dumps(loss))):
+        assert other._number != loss._number
+        torch.manual_seed(0)
+        expected = loss(scores, labels, mask)
+        torch.manual_seed(0)
+        assert other(scores, labels, mask) == expected
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -202,18 +202,23 @@ class NumpyOperations:
         return centered / np.sqrt(variance + 1e-5) * weight + bias
 
     def attend(self, qkv: Tensor) -> Tensor:
-        width = qkv.shape[1] // 3
+        heads, width = self.heads, qkv.shape[1] // 3
         out = np.empty((len(qkv), width))
-        for lo, hi in zip(self.ends[:-1], self.ends[1:], strict=True):
-            split = qkv[lo:hi].reshape(hi - lo, 3, self.heads, width // self.heads)
-            q, k, v = split.transpose(1, 2, 0, 3)
-            step = max(1, self.max_cells // max(self.heads * (hi - lo), 1))
-            for a in range(0, hi - lo, step):
-                weight = q[:, a : a + step] @ k.transpose(0, 2, 1) / np.sqrt(width // self.heads)
-                weight = np.exp(weight - weight.max(axis=-1, keepdims=True))
-                mixed = weight / weight.sum(axis=-1, keepdims=True) @ v
-                rows = out[lo + a : lo + a + mixed.shape[1]]
-                rows[:] = mixed.transpose(1, 0, 2).reshape(-1, width)
+        starts, lengths = np.asarray(self.ends)[:-1], np.diff(self.ends)
+        for length in np.unique(lengths[lengths > 0]).tolist():  # lists of one length together
+            same = starts[lengths == length]
+            count = max(1, self.max_cells // (heads * length * length))
+            step = max(1, self.max_cells // (heads * length))  # rows of a long list
+            for a in range(0, len(same), count):
+                rows = same[a : a + count, None] + np.arange(length)
+                split = qkv[rows].reshape(len(rows), length, 3, heads, width // heads)
+                q, k, v = split.transpose(2, 0, 3, 1, 4)
+                for b in range(0, length, step):
+                    weight = q[:, :, b : b + step] @ k.swapaxes(2, 3) / np.sqrt(width // heads)
+                    weight = np.exp(weight - weight.max(axis=-1, keepdims=True))
+                    mixed = weight / weight.sum(axis=-1, keepdims=True) @ v
+                    chosen = rows[:, b : b + step]
+                    out[chosen] = mixed.swapaxes(1, 2).reshape(*chosen.shape, width)
         return out
 
     def drop(self, x: Tensor) -> Tensor:

@@ -1,3 +1,4 @@
+from firstpage.torch.any_loss import AnyLoss as AnyLoss
 from firstpage.torch.cross_encoder import CrossEncoderLoss as CrossEncoderLoss
 from firstpage.torch.losses import FocusedNetLoss as FocusedNetLoss
 from firstpage.torch.losses import LambdaLoss as LambdaLoss

@@ -79,6 +79,16 @@ def read_batch(
     scores: Any, labels: Any, mask: Any = None, offsets: Any = None, check: bool | None = None
 ) -> Batch:
     """Check a batch and return it padded, in the type in which it is computed."""
+    offsets = check_batch(scores, labels, mask, offsets, check)
+    if offsets is None:
+        return Batch(_lists(scores, labels, mask), None, None)
+    return _padded(scores, labels, offsets)
+
+
+def check_batch(
+    scores: Any, labels: Any, mask: Any = None, offsets: Any = None, check: bool | None = None
+) -> Any:
+    """Raise an error for a batch that cannot be read; return the offsets of flat scores or None."""
     _check_tensors(scores=scores, labels=labels)
     if not scores.is_floating_point():
         raise DataError(f"scores must be floating-point numbers; got {scores.dtype}.")
@@ -91,30 +101,33 @@ def read_batch(
             f"scores and labels differ in shape: {_shape(scores)} and {_shape(labels)}."
         )
     if offsets is not None:
-        return _read_flat(scores, labels, mask, offsets, check)
-    if scores.dim() != 2:
+        offsets = _check_offsets(scores, mask, offsets)
+    elif scores.dim() != 2:
         raise DataError(
             f"scores must have the shape (lists, documents), or one dimension with offsets; "
             f"got {_shape(scores)}."
         )
-    if not scores.shape[0]:
+    elif not scores.shape[0]:
         raise DataError("the batch is empty: there is no list.")
-    if mask is not None:
-        _check_tensors(mask=mask)
-        if mask.shape != scores.shape:
-            raise DataError(
-                f"scores and mask differ in shape: {_shape(scores)} and {_shape(mask)}."
-            )
-        if mask.dtype != torch.bool:
-            raise DataError(f"mask must be bool, True where there is a document; got {mask.dtype}.")
-        if mask.device != scores.device:
-            raise DataError(f"scores are on {scores.device}, the mask on {mask.device}.")
+    elif mask is not None:
+        _check_mask(scores, mask)
     if _checked(check, scores):
-        _check_finite(scores, labels, mask)
-    return Batch(_lists(scores, labels, mask), None, None)
+        check_finite(scores, labels, mask)
+    return offsets
 
 
-def _read_flat(scores: Any, labels: Any, mask: Any, offsets: Any, check: bool | None) -> Batch:
+def _check_mask(scores: Any, mask: Any) -> None:
+    _check_tensors(mask=mask)
+    if mask.shape != scores.shape:
+        raise DataError(f"scores and mask differ in shape: {_shape(scores)} and {_shape(mask)}.")
+    if mask.dtype != torch.bool:
+        raise DataError(f"mask must be bool, True where there is a document; got {mask.dtype}.")
+    if mask.device != scores.device:
+        raise DataError(f"scores are on {scores.device}, the mask on {mask.device}.")
+
+
+def _check_offsets(scores: Any, mask: Any, offsets: Any) -> Any:
+    """Return the offsets on the device of the scores."""
     if mask is not None:
         raise DataError("pass either mask (padded lists) or offsets (flat scores), not both.")
     if scores.dim() != 1:
@@ -125,17 +138,19 @@ def _read_flat(scores: Any, labels: Any, mask: Any, offsets: Any, check: bool | 
     if len(offsets) < 2:
         raise DataError("the batch is empty: there is no list.")
     offsets = offsets.to(scores.device, torch.int64)
-    lengths = offsets.diff()
-    first, last, shortest, longest = torch.stack(
-        [offsets[0], offsets[-1], lengths.min(), lengths.max()]
-    ).tolist()
+    first, last, shortest = torch.stack([offsets[0], offsets[-1], offsets.diff().min()]).tolist()
     if first != 0 or last != len(scores) or shortest < 0:
         raise DataError(
             f"offsets must ascend from 0 to the number of scores, {len(scores)}; they are from "
             f"{first} to {last}{', and descend in between' if shortest < 0 else ''}."
         )
-    if _checked(check, scores):
-        _check_finite(scores, labels, None)
+    return offsets
+
+
+def _padded(scores: Any, labels: Any, offsets: Any) -> Batch:
+    """Return flat scores as padded lists."""
+    lengths = offsets.diff()
+    longest = int(lengths.max())
     rows = torch.arange(longest, device=scores.device)
     mask = rows < lengths.unsqueeze(-1)
     number = torch.repeat_interleave(lengths, output_size=len(scores))
@@ -173,7 +188,7 @@ def _checked(check: bool | None, scores: Any) -> bool:
     return scores.device.type == "cpu" if check is None else check
 
 
-def _check_finite(scores: Any, labels: Any, mask: Any) -> None:
+def check_finite(scores: Any, labels: Any, mask: Any) -> None:
     """Raise an error for scores or labels that are not finite, outside the padding."""
     scores, labels = scores.detach(), labels.detach()
     if math.isfinite(float(scores.sum())) and math.isfinite(float(labels.sum())):
@@ -200,6 +215,16 @@ def _shape(tensor: Any) -> str:
     return str(tuple(tensor.shape))
 
 
+def per_document(values: Any, number: Any) -> Any:
+    """Return one number per list as one per document, or a single number as it is.
+
+    `number` is that of the list of each flat score; None for padded lists.
+    """
+    if not values.dim():
+        return values
+    return values.unsqueeze(-1) if number is None else values[number]
+
+
 class AttachGradient(torch.autograd.Function):
     """Values of lists, or their sum, whose gradient by the scores is known already."""
 
@@ -213,6 +238,4 @@ class AttachGradient(torch.autograd.Function):
         if torch.is_grad_enabled() and not torch.compiler.is_compiling():  # create_graph=True
             raise DataError("ranking losses have first derivatives only: omit create_graph=True.")
         gradient, number = ctx.saved_tensors
-        if output.dim():  # one value per list
-            output = output.unsqueeze(-1) if number is None else output[number]
-        return gradient * output, None, None, None
+        return gradient * per_document(output, number), None, None, None

@@ -1,7 +1,7 @@
 """Formulas of losses that optimize a measure: LambdaLoss and PL-Rank.
 
 They equal those of `firstpage.losses.lambdaloss` and `firstpage.losses.plrank` for measures that
-add gains times discounts: NDCG, DCG, P, Recall and RBP.
+add gains times discounts: NDCG, DCG, P, Recall and RBP.  Other measures have no formula here.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from firstpage.errors import DataError
-from firstpage.losses.measure_forms import DEFAULT
+from firstpage.errors import MeasureError
+from firstpage.losses.measure_forms import DEFAULT, check_supported
 from firstpage.measures.binary import RBP, P, Recall
-from firstpage.measures.graded import DCG, NDCG
+from firstpage.measures.graded import DCG, ERR, NDCG
 from firstpage.measures.measure import Measure, kernel_cutoff
+from firstpage.measures.registry import MeasureLike
+from firstpage.measures.registry import measure as parse_measure
 from firstpage.torch.backend import torch
 from firstpage.torch.batches import Lists
 from firstpage.torch.levels import level_bounds
@@ -22,13 +24,27 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-def check_additive(measure: Measure, user: str) -> None:
-    """Raise an error unless the measure adds gains times discounts."""
-    additive = isinstance(measure, (NDCG, DCG)) and (measure.gain in (None, "exp", "linear"))
-    if not additive and type(measure) not in (P, Recall, RBP):
-        raise DataError(
-            f"{user} of firstpage.torch takes measures of gains and discounts (NDCG, DCG, P, "
-            f"Recall, RBP); got {measure}. firstpage.loss computes others on the CPU."
+def is_additive(measure: Measure) -> bool:
+    """Return whether the formulas here compute the measure: it adds gains times discounts."""
+    if type(measure) in (NDCG, DCG):
+        return getattr(measure, "gain", None) in (None, "exp", "linear")
+    return type(measure) in (P, Recall, RBP)
+
+
+def read_measure(measure: MeasureLike, user: str) -> Measure:
+    """Return a measure that a loss can maximize in batches, or raise an error."""
+    parsed = parse_measure(measure)
+    check_supported(parsed, user)
+    check_known_maximum(parsed)
+    return parsed
+
+
+def check_known_maximum(measure: Measure) -> None:
+    """Raise an error for an ERR that depends on the lists of the whole data."""
+    if isinstance(measure, ERR) and measure.max is None:
+        raise MeasureError(
+            f"{measure} depends on the greatest label of all lists, which is not known in a batch: "
+            "name it, as in ERR(max=4)@10."
         )
 
 

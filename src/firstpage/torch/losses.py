@@ -3,117 +3,25 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
 
 from firstpage.errors import DataError
-from firstpage.measures.registry import measure as parse_measure
+from firstpage.losses.focused import focused_net
+from firstpage.losses.lambdaloss import LambdaLoss as CPULambdaLoss
+from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy, SquaredError
+from firstpage.losses.pairwise import PairwiseLogistic
+from firstpage.losses.plrank import ExpectedMeasure, ExpectedMeasureTarget
 from firstpage.registry import check_number
-from firstpage.torch import direct, focused, listwise
+from firstpage.torch import direct, focused, host, listwise
 from firstpage.torch.backend import torch
-from firstpage.torch.batches import AttachGradient, Lists, read_batch
+from firstpage.torch.batches import Lists
+from firstpage.torch.host import FlatLists, ValueGrad
 from firstpage.torch.pairwise import pairwise_logistic
+from firstpage.torch.ranking_loss import RankingLoss, Reduction
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-Reduction = Literal["none", "mean", "sum"]
-
-
-class RankingLoss(torch.nn.Module):
-    """Base class: reads a batch, computes values and gradients by a formula, and reduces them."""
-
-    def __init__(self, k: int | None, reduction: Reduction, check: bool | None) -> None:
-        super().__init__()
-        self.k, self.reduction, self.check = k, reduction, check
-        if k is not None:
-            check_number(self, "k", 1, integer=True)
-        if reduction not in get_args(Reduction):
-            raise DataError(f"reduction must be 'none', 'mean' or 'sum'; got {reduction!r}.")
-
-    def forward(
-        self,
-        scores: Tensor,
-        labels: Tensor,
-        mask: Tensor | None = None,
-        *,
-        offsets: Tensor | None = None,
-        weights: Tensor | None = None,
-    ) -> Tensor:
-        """Return the loss of a batch of lists.
-
-        Parameters
-        ----------
-        scores : Tensor of shape (lists, documents), or (documents,) with `offsets`
-            Scores of float32, float64, bfloat16 or float16.
-        labels : Tensor of the same shape
-            Labels; larger is better, equal labels are not ordered.
-        mask : Tensor of bool of the same shape, optional
-            Where there is a document; the rest is padding, whose scores and labels may be anything.
-        offsets : Tensor of int of shape (lists + 1,), optional
-            With flat scores: list q has the documents offsets[q]:offsets[q + 1].
-        weights : Tensor of shape (lists,), optional
-            The weight of each list; none is negative.
-
-        Returns
-        -------
-        Tensor
-            One number, or one per list if `reduction` is "none".  It is float64 for scores of
-            float64, and float32 for all others.
-
-        Raises
-        ------
-        DataError
-            If shapes or types do not fit, there is no list, or a number is not finite.
-        """
-        batch = read_batch(scores, labels, mask, offsets, self.check)
-        values, gradient = self._formula(batch.lists)
-        factor = self._factor(values, batch.lists.mask, weights)
-        if factor is not None:
-            values = values * factor
-        if self.reduction != "none":
-            values = values.sum()
-        if not (scores.requires_grad and torch.is_grad_enabled()):
-            return values
-        if factor is not None:
-            gradient = gradient * (factor if factor.dim() == 0 else factor.unsqueeze(-1))
-        if batch.position is not None:
-            gradient = gradient.flatten()[batch.position]
-        number = batch.number if values.dim() else None
-        return AttachGradient.apply(scores.to(values.dtype), values, gradient, number)
-
-    def _factor(self, values: Tensor, mask: Tensor | None, weights: Tensor | None) -> Tensor | None:
-        """Return the factor of every list, or of all, before they are added; None for 1."""
-        if weights is not None:
-            if not isinstance(weights, torch.Tensor) or weights.shape != values.shape:
-                shape = tuple(weights.shape) if isinstance(weights, torch.Tensor) else "no tensor"
-                raise DataError(
-                    f"weights must have one number per list, {len(values)}; got {shape}."
-                )
-            weights = weights.detach().to(values)
-        if self.reduction != "mean":
-            return weights
-        if mask is None and weights is None:
-            return values.new_full((), 1 / len(values))
-        counted = torch.ones_like(values) if weights is None else weights
-        if mask is not None:
-            counted = counted * mask.any(-1)
-        count = counted.sum()
-        return counted / torch.where(count > 0, count, 1.0)
-
-    def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
-        """Return one value per list, and the gradient by the scores."""
-        raise AssertionError(f"{type(self).__name__} has no formula")  # every subclass has its own
-
-    def extra_repr(self) -> str:
-        """Return the parameters, as PyTorch prints them.
-
-        Returns
-        -------
-        str
-            Names and values, separated by commas.
-        """
-        names = [name for name in vars(self) if not name.startswith("_") and name != "training"]
-        return ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
 
 
 class ListMLELoss(RankingLoss):
@@ -170,9 +78,13 @@ class ListMLELoss(RankingLoss):
     ) -> None:
         super().__init__(k, reduction, check)
         self.average = bool(average)
+        self._loss = PlackettLuce(k, self.average)
 
     def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
         return listwise.plackett_luce(lists, self.k, self.average)
+
+    def _host_formula(self, lists: FlatLists, seed: int) -> ValueGrad:
+        return host.plackett_luce(lists, self._loss, self.k, self.average)
 
 
 class ListNetLoss(RankingLoss):
@@ -224,9 +136,13 @@ class ListNetLoss(RankingLoss):
         super().__init__(k, reduction, check)
         self.temperature = temperature
         check_number(self, "temperature", above=0)
+        self._loss = SoftmaxCrossEntropy(k, temperature)
 
     def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
         return listwise.softmax_cross_entropy(lists, self.k, self.temperature)
+
+    def _host_formula(self, lists: FlatLists, seed: int) -> ValueGrad:
+        return host.softmax_cross_entropy(lists, self.k, self.temperature)
 
 
 class RankCosineLoss(RankingLoss):
@@ -277,6 +193,7 @@ class RankCosineLoss(RankingLoss):
         super().__init__(k, reduction, check)
         self.floor = floor
         check_number(self, "floor", above=0)
+        self._loss = Cosine(k, floor)
 
     def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
         return listwise.cosine(lists, self.k, self.floor)
@@ -324,6 +241,7 @@ class SquaredErrorLoss(RankingLoss):
     ) -> None:
         super().__init__(k, reduction, check)
         self.average = bool(average)
+        self._loss = SquaredError(k, self.average)
 
     def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
         return listwise.squared_error(lists, self.k, self.average)
@@ -386,6 +304,7 @@ class RankNetLoss(RankingLoss):
         if pairs not in ("all", "cross"):
             raise DataError(f"pairs must be 'all' or 'cross'; got {pairs!r}.")
         self.pairs, self.average = pairs, bool(average)
+        self._loss = PairwiseLogistic(k, pairs, self.average)
 
     def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
         return pairwise_logistic(lists, self.k, self.pairs == "cross", self.average)
@@ -444,6 +363,7 @@ class FocusedNetLoss(RankingLoss):
         check_number(self, "beta", 0)
         if beta > 1:
             raise DataError(f"beta must be from 0 to 1; got {beta}.")
+        self._loss = focused_net(k, beta)
         tables: tuple[Any, ...] = (None, None, None)
         if beta > 0 and focused.supports_permutations(k):
             tables = focused.permutation_tables(k)
@@ -478,7 +398,8 @@ class LambdaLoss(RankingLoss):
     k : int, optional
         Count only the first k ranks; None counts all ranks of the measure.
     measure : str, default "NDCG@10"
-        The measure: NDCG, DCG, P, Recall or RBP.
+        The measure: NDCG, DCG, P, Recall, RBP, ERR, RR, Success, AP, kNDCG, kERR, or DCG and NDCG
+        of a measure file.  ERR needs its greatest label, as in "ERR(max=4)@10".
     variant : {"lambdarank", "loss2", "loss2++"}, default "lambdarank"
         The weight of a pair.  "lambdarank": the absolute change of the measure if both documents
         exchange their ranks i and j.  "loss2": the difference of gains times
@@ -522,14 +443,16 @@ class LambdaLoss(RankingLoss):
         check: bool | None = None,
     ) -> None:
         super().__init__(k, reduction, check)
-        self.measure, self.variant, self.mu = parse_measure(measure), variant, mu
-        direct.check_additive(self.measure, "LambdaLoss")
-        check_number(self, "mu", 0)
-        if variant not in ("lambdarank", "loss2", "loss2++"):
-            raise DataError(f"variant must be 'lambdarank', 'loss2' or 'loss2++'; got {variant!r}.")
+        self.measure = direct.read_measure(measure, "LambdaLoss")
+        self.variant, self.mu = variant, mu
+        self._loss = CPULambdaLoss(measure, k, variant, mu)
+        self._has_formula = direct.is_additive(self.measure)
 
     def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
         return direct.lambda_loss(lists, self.measure, self.k, self.variant, self.mu)
+
+
+MAX_SEED = 1 << 62
 
 
 class PLRankLoss(RankingLoss):
@@ -546,7 +469,8 @@ class PLRankLoss(RankingLoss):
     k : int, optional
         Count only the first k ranks; None counts all ranks of the measure.
     measure : str, default "NDCG@10"
-        The measure: NDCG, DCG, P, Recall or RBP.
+        The measure: NDCG, DCG, P, Recall, RBP, ERR, RR, Success, AP, kNDCG, kERR, or DCG and NDCG
+        of a measure file.  ERR needs its greatest label, as in "ERR(max=4)@10".
     samples : int, default 20
         The number of rankings per list and call.
     reduction : {"mean", "sum", "none"}, default "mean"
@@ -585,12 +509,22 @@ class PLRankLoss(RankingLoss):
         check: bool | None = None,
     ) -> None:
         super().__init__(k, reduction, check)
-        self.measure, self.samples = parse_measure(measure), samples
-        direct.check_additive(self.measure, "PLRankLoss")
+        self.measure = direct.read_measure(measure, "PLRankLoss")
+        self.samples = samples
         check_number(self, "samples", 1, integer=True)
+        self._loss = ExpectedMeasure(measure, k, samples)
+        self._has_formula = direct.is_additive(self.measure)
 
     def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
         return direct.expected_measure(lists, self.measure, self.k, self._uniforms(lists))
+
+    def _host_formula(self, lists: FlatLists, seed: int) -> ValueGrad:
+        target = self._loss.target(lists.truth)
+        assert isinstance(target, ExpectedMeasureTarget)
+        return host.evaluate(replace(target, seed=seed), lists)
+
+    def _seed(self) -> Tensor:
+        return torch.randint(MAX_SEED, ())
 
     def _uniforms(self, lists: Lists) -> Tensor:
         """Return random numbers from 0 to 1, one per list, sample and document."""

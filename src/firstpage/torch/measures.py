@@ -8,12 +8,12 @@ import numpy as np
 
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError, MeasureError
-from firstpage.measures.graded import ERR
 from firstpage.measures.measure import Convention, rank_lists, resolve_convention
 from firstpage.measures.registry import MeasureLike
 from firstpage.measures.registry import measure as parse_measure
 from firstpage.torch.backend import torch
 from firstpage.torch.batches import read_batch
+from firstpage.torch.direct import check_known_maximum
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -69,11 +69,7 @@ class RankingMeasure(torch.nn.Module):
                 "ties by document id need document ids, and lists of scores have none: choose the "
                 "convention 'default' or 'letor'."
             )
-        if isinstance(self.measure, ERR) and self.measure.max is None:
-            raise MeasureError(
-                f"{self.measure} depends on the greatest label of all lists, which is not known in "
-                "a batch: name it, as in ERR(max=4)@10."
-            )
+        check_known_maximum(self.measure)
         self.register_buffer("total", torch.zeros((), dtype=torch.float64), persistent=False)
         self.register_buffer("count", torch.zeros((), dtype=torch.int64), persistent=False)
 

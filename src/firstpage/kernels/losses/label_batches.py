@@ -1,0 +1,213 @@
+"""ListMLE and ListNet of labels that are read once, as in batches of a training loop.
+
+The kernels of `listwise` read levels that are prepared once per fit.  Where every call has other
+labels, preparing them costs more than the loss: here both are one pass.  Query q has the rows
+offsets[q]:offsets[q + 1].  With k > 0 only the first k ranks are sorted, in O(n + k log k) for most
+lists: a heap holds the greatest k labels so far.
+
+Of every query, the documents above the boundary are sorted.  The boundary is the label at rank k;
+without k it is the lowest label, which is preferred to nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from firstpage.kernels.compiler.decorators import kernel, subroutine
+from firstpage.kernels.sorting import heap_sift, sort_down
+from firstpage.types import Floats, Ints, Words
+
+MAX_EXP_RANGE = 600.0  # of scores; above, sums of exponentials would have to be those of logarithms
+
+
+@subroutine
+def select_top(labels: Floats, lo: int, n: int, k: int, items: Ints, negated: Floats) -> None:
+    """Write the rows of the greatest k labels, in descending order, to items[:k]; 0 < k <= n."""
+    for i in range(lo, lo + n):
+        negated[i] = -labels[i]
+    for x in range(k):
+        items[x] = lo + x
+    for at in range(k // 2 - 1, -1, -1):
+        heap_sift(items, negated, 0, at, k)
+    for i in range(lo + k, lo + n):
+        if labels[i] > labels[items[0]]:
+            items[0] = i
+            heap_sift(items, negated, 0, 0, k)
+    for end in range(k - 1, 0, -1):
+        items[0], items[end] = items[end], items[0]
+        heap_sift(items, negated, 0, 0, end)
+
+
+@subroutine
+def count_above(labels: Floats, items: Ints, size: int, boundary: float) -> int:
+    """Return how many of the sorted documents have a label above the boundary."""
+    above = 0
+    while above < size and labels[items[above]] > boundary:
+        above += 1
+    return above
+
+
+@subroutine
+def level_end(labels: Floats, items: Ints, start: int, size: int) -> int:
+    """Return the end of the level that begins at the sorted document `start`."""
+    end = start + 1
+    while end < size and labels[items[end]] == labels[items[start]]:
+        end += 1
+    return end
+
+
+@kernel
+def plackett_luce(
+    scores: Floats,
+    labels: Floats,
+    bits: Words,
+    offsets: Ints,
+    k: int,
+    average: int,
+    items: Ints,
+    words: Words,
+    floats: Floats,
+    values: Floats,
+    grad: Floats,
+) -> int:
+    """Write the negative log-likelihood of the order under the Plackett-Luce model.
+
+    `bits` are the labels as words.  `items` has two rows and `words` two, as long as the longest
+    query; `floats` is as long as the scores.  Returns 0, or 1 if the scores of a query are too far
+    apart: then nothing is complete.
+    """
+    for q in range(offsets.size - 1):
+        lo, hi = offsets[q], offsets[q + 1]
+        n = hi - lo
+        values[q] = 0.0
+        if n == 0:
+            continue
+        top, low, lowest = scores[lo], scores[lo], labels[lo]
+        for i in range(lo, hi):
+            top, low = max(top, scores[i]), min(low, scores[i])
+            lowest = min(lowest, labels[i])
+        if top - low > MAX_EXP_RANGE:
+            return 1
+        size, boundary = n, lowest
+        if 0 < k < n:
+            select_top(labels, lo, n, k, items[0], floats)
+            size, boundary = k, labels[items[0, k - 1]]
+        else:
+            sort_down(labels, bits, lo, hi, items[0], words[0], words[1], items[1])
+        above = count_above(labels, items[0], size, boundary)
+        count, total, tied_score = 0, 0.0, 0.0
+        for i in range(lo, hi):
+            grad[i] = np.exp(scores[i] - top)
+            if labels[i] <= boundary:
+                total += grad[i]
+                if labels[i] == boundary:
+                    count += 1
+                    tied_score += scores[i] - top
+        ranked = 0.0  # the fraction of the documents at the boundary that are ranked
+        value, rest = 0.0, 0.0
+        if boundary > lowest:
+            ranked = (size - above) / count
+            value = ranked * (count * np.log(total) - tied_score)
+            rest = ranked * count / total
+        factor = 1.0
+        if average == 1:
+            factor = 1.0 / max(above + ranked * count, 1.0)
+        end = above
+        while end > 0:  # upward, level by level
+            start = end
+            while start > 0 and labels[items[0, start - 1]] == labels[items[0, end - 1]]:
+                start -= 1
+                total += grad[items[0, start]]
+                value -= scores[items[0, start]] - top
+            value += (end - start) * np.log(total)
+            floats[lo + start] = (end - start) / total
+            end = start
+        reach, start = 0.0, 0
+        while start < above:
+            end = level_end(labels, items[0], start, above)
+            reach += floats[lo + start]
+            for x in range(start, end):
+                grad[items[0, x]] = factor * (grad[items[0, x]] * reach - 1.0)
+            start = end
+        reach += rest
+        for i in range(lo, hi):
+            if labels[i] <= boundary:
+                grad[i] = factor * (grad[i] * reach - (ranked if labels[i] == boundary else 0.0))
+        values[q] = factor * value
+    return 0
+
+
+@subroutine
+def label_weights(
+    labels: Floats, lo: int, n: int, k: int, temperature: float, items: Ints, out: Floats
+) -> None:
+    """Write exp((label - greatest) / temperature) of the labels, or of the top-k labels if k > 0.
+
+    Top-k labels are k, k-1, .., 1, 0, .., 0, and equal labels share theirs.
+    """
+    if k == 0:
+        greatest = labels[lo]
+        for i in range(lo, lo + n):
+            greatest = max(greatest, labels[i])
+        for i in range(lo, lo + n):
+            out[i] = np.exp((labels[i] - greatest) / temperature)
+        return
+    size = min(k, n)
+    select_top(labels, lo, n, size, items, out)
+    boundary = labels[items[size - 1]]
+    above = count_above(labels, items, size, boundary)
+    count = 0
+    for i in range(lo, lo + n):
+        count += labels[i] == boundary
+    remaining = float(k - above)
+    after = max(remaining - count, 0.0)
+    tied = (remaining * (remaining + 1.0) - after * (after + 1.0)) / (2.0 * max(count, 1))
+    greatest = tied
+    if above > 0:
+        greatest = k - 0.5 * (level_end(labels, items, 0, above) - 1)
+    at_boundary, below = np.exp((tied - greatest) / temperature), np.exp(-greatest / temperature)
+    for i in range(lo, lo + n):
+        out[i] = at_boundary if labels[i] == boundary else below
+    start = 0
+    while start < above:
+        end = level_end(labels, items, start, above)
+        weight = np.exp((k - 0.5 * (start + end - 1) - greatest) / temperature)
+        for x in range(start, end):
+            out[items[x]] = weight
+        start = end
+
+
+@kernel
+def softmax_cross_entropy(
+    scores: Floats,
+    labels: Floats,
+    offsets: Ints,
+    k: int,
+    temperature: float,
+    items: Ints,
+    target: Floats,
+    values: Floats,
+    grad: Floats,
+) -> None:
+    """Write minus the sum of softmax(labels / temperature) * log softmax(scores).
+
+    `items` is as long as the longest query, `target` as the scores.
+    """
+    for q in range(offsets.size - 1):
+        lo, n = offsets[q], offsets[q + 1] - offsets[q]
+        values[q] = 0.0
+        if n == 0:
+            continue
+        label_weights(labels, lo, n, k, temperature, items, target)
+        top = scores[lo]
+        for i in range(lo, lo + n):
+            top = max(top, scores[i])
+        total, label_total, inner = 0.0, 0.0, 0.0
+        for i in range(lo, lo + n):
+            grad[i] = np.exp(scores[i] - top)
+            total += grad[i]
+            label_total += target[i]
+            inner += target[i] * (scores[i] - top)
+        values[q] = np.log(total) - inner / label_total
+        for i in range(lo, lo + n):
+            grad[i] = grad[i] / total - target[i] / label_total
