@@ -29,6 +29,9 @@ ROUTES: dict[tuple[str, str], tuple[Any, ...]] = {
     ("GET", "/me"): ANYONE,
     ("POST", "/logout"): ANYONE,
     ("POST", "/password"): ANYONE,
+    ("GET", "/tokens"): ANYONE,
+    ("POST", "/tokens"): ANYONE,
+    ("DELETE", "/tokens/{token}"): (401, 404, 404, 404, 404),  # only its owner
     ("POST", "/people/{person}/reset"): MANAGED,
     ("DELETE", "/people/{person}/data"): MANAGED,
     ("GET", "/links"): ADMIN,
@@ -76,6 +79,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/reset"): {"token": "none", "password": "a new long password"},
     ("POST", "/invitations/accept"): {"token": "none"},
     ("POST", "/password"): {"old": "not the right one", "new": "a new long password"},
+    ("POST", "/tokens"): {"name": "ci"},
     ("DELETE", "/people/{person}/data"): {"judgments": "anonymize"},
     ("POST", "/projects"): {"slug": "new"},
     ("PATCH", "/projects/{slug}"): {"title": "Other"},
@@ -135,6 +139,7 @@ def test_roles(site: Site, route: tuple[str, str]) -> None:
             person=other,
             invitation=invited.id,
             link=invited.id,
+            token=1,
             name="log.jsonl",
         )
         client = client_of(site, role)

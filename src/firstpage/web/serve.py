@@ -85,7 +85,7 @@ def _announced(store: Store, host: str, port: int, settings: ServeSettings) -> S
         open_browser(url)
     else:
         print(f"Serving {store.display_url} at {address}")
-        _invite_first(store, address)
+        _invite_first(store, address, by_proxy=settings.auth_header is not None)
     sys.stdout.flush()
     return replace(settings, hosts=(*settings.hosts, host), separate_analysis=True)
 
@@ -167,15 +167,17 @@ def _stop_when(server: uvicorn.Server, until: StopCondition) -> None:
         time.sleep(POLL_INTERVAL)
 
 
-def _invite_first(store: Store, address: str) -> None:
+def _invite_first(store: Store, address: str, by_proxy: bool = False) -> None:
     """Print a sign-in link if no admin has a password yet: for their account, or a new one.
 
-    Links that were printed before end.
+    Links that were printed before end.  An admin whom a proxy signs in needs no link.
     """
     with store.write() as tx:
         if people.has_admin(tx):
             return
         admin = people.admin_without_password(tx)
+        if by_proxy and admin is not None:
+            return
         if admin is None:
             link = invitations.invite(tx, None, "lead", None)
             action = "the first lead chooses a login and signs in here"

@@ -15,13 +15,14 @@ from firstpage.cli.label import (
     setup,
     simulate,
     stats,
+    tokens,
 )
 
 SECTIONS = {
     "Plan": [simulate.command, setup.command, settings.command, people.add_command],
     "Judge": [serve.command, judge.command],
     "Use the results": [stats.command, export.command],
-    "Administer": [people.link_command, backup.command, backup.restore_command],
+    "Administer": [people.link_command, tokens.command, backup.command, backup.restore_command],
 }
 
 

@@ -8,6 +8,7 @@ from fastapi import Path, Query
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from firstpage.web.store.options import Tool
+from firstpage.web.store.tokens import Scope
 
 MAX_INT = 2**31 - 1  # the largest id: an INTEGER column in both databases
 
@@ -139,6 +140,12 @@ class AcceptBody(Body):
 class ResetBody(Body):
     token: Text
     password: Secret
+
+
+class TokenBody(Body):
+    name: Annotated[str, Field(min_length=1, max_length=100), AfterValidator(storable)]
+    scope: Scope = "read"
+    days: Annotated[float, Field(gt=0, le=3650)] | None = None
 
 
 class DeleteBody(Body):

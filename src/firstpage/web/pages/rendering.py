@@ -51,6 +51,7 @@ NOTES = {
     "closed": "The project is closed.",
     "assigned": "The queries are assigned.",
     "revoked": "The link was revoked; it no longer works.",
+    "token": "The token was revoked; it no longer works.",
     "departed": "Removed from the project; open and started queries were reassigned.",
     "deleted": "The data of this person were deleted.",
     "trained": "Well done: you passed the practice. Now start with the real queries.",
@@ -83,7 +84,10 @@ def render(
     request: Request, name: str, *, member: Member | None = None, status: int = 200, **context: Any
 ) -> HTMLResponse:
     """Render a template with the variables that all pages share."""
-    login = current_login(request)
+    try:
+        login = current_login(request)
+    except HTTPException:  # the page says why nobody is signed in
+        login = None
     csrf = csrf_token(request, login)
     field = Markup('<input type="hidden" name="csrf" value="{}">').format(csrf)
     shared: dict[str, Any] = {
@@ -93,6 +97,7 @@ def render(
         "csrf": csrf,
         "static": static_files().url,
         "single_user": settings_of(request).single_user,
+        "by_proxy": login is not None and login.by_proxy,
         "token": lambda: field,
         "project": member.project if member else None,
         "links": navigation(member) if member else [],
