@@ -57,7 +57,7 @@ def needed_scope(method: str, route: str) -> str | None:
 
 
 def login_by_token(store: Store, request: Request, token: str, address: str) -> Login:
-    """Return the login of a token; raise 401 if it is not valid, and 403 if its scope is not enough.
+    """Return the login of a token; raise 401 if it is invalid, 403 if its scope is not enough.
 
     Unknown tokens are limited per network.  Valid ones are not: nobody can guess one.
     """

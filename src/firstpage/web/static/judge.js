@@ -1,5 +1,6 @@
 // The judging page: shows a question, saves the answer, shows the next question.
 
+import * as aids from "./aids.js";
 import { Refused, get, post, uniqueKey } from "./api.js";
 import * as brief from "./brief.js";
 import * as comments from "./comments.js";
@@ -11,6 +12,7 @@ import { Reading, answersTop, documentsHidden } from "./reading.js";
 import { Timer } from "./timer.js";
 import * as tools from "./tools.js";
 import * as view from "./view.js";
+import { zoom } from "./zoom.js";
 
 const page = document.querySelector("[data-judge]").dataset;
 const training = page.mode === "training";
@@ -36,6 +38,7 @@ function pane(side) {
   const adopt = (doc) => {
     listenInside(doc, press, input);
     for (const kind of POINTER_EVENTS) doc.addEventListener(kind, () => reading.use(created), { passive: true });
+    doc.addEventListener("click", ({ target }) => target.tagName === "IMG" && zoomImages(target));
   };
   const root = document.querySelector(`#${side}`);
   const created = new Pane({ root, label: page[side], cue: box.querySelector(".below"), contents, emptyUrl: page.frame, adopt });
@@ -45,6 +48,27 @@ function pane(side) {
 
 function input() {
   timer.input();
+}
+
+/** Applies the aids for reading to the shown documents. */
+function applyAids() {
+  if (!state?.question) return;
+  const differ = aids.apply(Object.values(panes).map((pane) => pane.document), state.query.text);
+  view.differ(differ);
+}
+
+function switchAid(name) {
+  view.status(aids.set(name));
+  aids.refresh();
+  applyAids();
+}
+
+/** Zooms an image, or the first one of the document in use. */
+function zoomImages(image = null) {
+  const ordered = Object.values(panes).sort((a, b) => (b === reading.used) - (a === reading.used));
+  const images = ordered.flatMap((pane) => [...(pane.document?.images ?? [])]).filter((i) => i.naturalWidth);
+  if (!images.length) return view.status("These documents have no images.");
+  zoom(images, Math.max(0, images.indexOf(image)));
 }
 
 /** Explains which keys answer after a scrolling key had no effect. */
@@ -78,6 +102,7 @@ async function open(next) {
   view.scrollToSide(fresh.length === 1 ? fresh[0] : "left");
   const shown = Object.entries(panes).map(([side, pane]) => pane.show(next.question[side]));
   await Promise.all(shown);
+  applyAids();
   view.chosen(null);
   view.announce(next, page.tool);
   busy = false;
@@ -248,6 +273,11 @@ const actions = {
     timer.resume();
   },
   help: () => dialogs.open("help", { "?": "" }),
+  view: () => dialogs.open("view", { v: "" }),
+  zoom: () => zoomImages(),
+  highlight: () => switchAid("highlight"),
+  reflow: () => switchAid("reflow"),
+  differences: () => switchAid("differences"),
   describe: brief.toggleDescription,
   titles: brief.toggleTitles,
   guide: () => dialogs.guide(),
@@ -313,6 +343,7 @@ function addListeners() {
   const box = document.querySelector("#single-keys");
   box.checked = shortcutsOn();
   box.addEventListener("change", () => setShortcuts(box.checked));
+  aids.bind(applyAids);
 }
 
 /** Sends answers that an earlier visit could not send, then shows the open question. */

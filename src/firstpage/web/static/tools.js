@@ -25,9 +25,10 @@ const FIVE = { 1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth" };
 const KEYS = { pairs: PAIRS, grades: { plain: FIVE }, lists: { plain: FIVE } };
 const COMMON = {
   s: "skip", c: "comment", u: "undo", p: "pause", d: "describe", t: "titles", g: "guide", "?": "help", Escape: "leave",
+  v: "view", h: "highlight", j: "reflow", x: "differences", z: "zoom",
 };
 
-const READING = ["d", "t", "g", "?"]; // also while "which is bad?" is open
+const READING = ["d", "t", "g", "?", "v", "h", "j", "x", "z"]; // also while "which is bad?" is open
 
 const ANSWERS = {
   pairs: {
