@@ -32,8 +32,8 @@ WITHOUT_TOKENS = frozenset((
     "/tokens/{token}", "/people/{person}/reset", "/people/{person}/data",
 ))  # fmt: skip
 JUDGING = frozenset((
-    "/projects/{slug}/training", "/tasks/{task}/answers", "/tasks/{task}/undo",
-    "/tasks/{task}/revise", "/tasks/{task}/spans", "/tasks/{task}/skip",
+    "/projects/{slug}/training", "/projects/{slug}/tour", "/tasks/{task}/answers",
+    "/tasks/{task}/undo", "/tasks/{task}/revise", "/tasks/{task}/spans", "/tasks/{task}/skip",
 ))  # fmt: skip
 
 

@@ -200,3 +200,24 @@ def test_images_and_links(live: Live) -> None:
     answer(page, "ArrowLeft")
     assert len(live.logged(live.task("books", "ada"))) == 1
     assert json.dumps(live.complaints) == "[]"
+
+
+def test_the_guided_first_task(live: Live) -> None:
+    documents = tuple(DocumentRecord(f"d{i}", f"Title {i}", body="x") for i in range(3))
+    live.add_project("books", [QueryRecord("q0", QUERY, "", documents)], setting={"k": 1})
+    page = live.open("/p/books")
+    page.get_by_role("link", name="Start the tour").click()
+    expect(page.locator("#notice")).to_contain_text("none of your answers here is stored")
+    for key, marks in (("ArrowLeft", False), ("ArrowLeft", False), ("ArrowLeft", True)):
+        ready(page)
+        assert bool(marked(page, "difference")) is marks
+        assert marked(page, "query")
+        page.keyboard.press(key)
+        expect(page.locator("#explain")).to_be_visible()
+        correct = page.locator("#explain").get_attribute("data-correct")
+        page.locator("#explain button").press("Enter")
+        expect(page.locator("#explain")).to_be_hidden()
+        assert correct in ("true", "false")
+    expect(page.get_by_text("That was the tour.")).to_be_visible()
+    expect(page.get_by_text("New here?")).to_have_count(0)
+    assert live.logged(live.task("books", "ada")) == []

@@ -55,6 +55,7 @@ NOTES = {
     "departed": "Removed from the project; open and started queries were reassigned.",
     "deleted": "The data of this person were deleted.",
     "trained": "Well done: you passed the practice. Now start with the real queries.",
+    "toured": "That was the tour. On every question, ? shows the keys and G the guidelines.",
     "out": "You are signed out.",
     "switched": "Switched; the answers so far are kept.",
     "reset": "Your new password is set; sign in with it.",

@@ -11,10 +11,10 @@ from markupsafe import Markup
 from firstpage.web.api import judging
 from firstpage.web.api.bodies import MAX_INT, Id
 from firstpage.web.document_html import EMPTY_URL
-from firstpage.web.pages.rendering import PageRoute, redirect, render
+from firstpage.web.pages.rendering import Form, PageRoute, redirect, render
 from firstpage.web.sanitize import render_markdown
 from firstpage.web.security import Anyone, CurrentPerson, service_of, store_of
-from firstpage.web.store import projects, tasks, training
+from firstpage.web.store import projects, tasks, tours, training
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Member, Project
 from firstpage.web.store.sessions import TaskState
@@ -71,10 +71,31 @@ def start(request: Request, member: Anyone) -> Response:
     work = judging.work(request, member)
     next_task = next((t for t in work["tasks"] if t["id"] == work["next"]), None)
     done = sum(t["state"] == "done" for t in work["tasks"])
+    with store_of(request).read() as tx:
+        toured = tours.is_finished(tx, member.person.id)
+    new = bool(work["tasks"]) and not toured and not any(t["judgments"] for t in work["tasks"])
     return render(
         request, "work.html", member=member, tasks=work["tasks"], next_task=next_task,
-        training=work["training"], finished=done,
+        training=work["training"], finished=done, offer_tour=new,
     )  # fmt: skip
+
+
+@router.get("/p/{slug}/tour")
+def guided_tour(request: Request, member: Anyone) -> Response:
+    """Show the guided first task, which looks like a real one."""
+    slug = member.project.slug
+    return _judging_page(
+        request, member, judging.tour_state(request, member), task=f"tour-{slug}", training=True,
+        first=False, api=f"/api/v1/projects/{slug}/tour", done_url=f"/p/{slug}?note=toured",
+    )  # fmt: skip
+
+
+@router.post("/p/{slug}/tour")
+def skip_tour(request: Request, member: Anyone, form: Form) -> Response:
+    """Skip the guided first task; it is not offered again."""
+    with store_of(request).write() as tx:
+        tours.finish(tx, member.person.id)
+    return redirect(f"/p/{member.project.slug}")
 
 
 @router.get("/p/{slug}/guidelines")
