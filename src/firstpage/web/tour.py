@@ -52,7 +52,7 @@ class Step:
 TIMES = Sample(
     "Boiling times of eggs",
     "For a soft egg, boil it for five minutes; the white is then set, and the yolk is liquid. "
-    "For a hard egg, boil it for ten minutes.\n\nTake eggs from the refrigerator half an hour before.",
+    "For a hard egg, boil it for ten minutes.\n\nTake eggs from the refrigerator early.",
 )
 CUPS = Sample(
     "A short history of the egg cup",

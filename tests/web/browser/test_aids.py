@@ -221,3 +221,34 @@ def test_the_guided_first_task(live: Live) -> None:
     expect(page.get_by_text("That was the tour.")).to_be_visible()
     expect(page.get_by_text("New here?")).to_have_count(0)
     assert live.logged(live.task("books", "ada")) == []
+
+
+def test_own_grades_aspects_and_reasons(live: Live) -> None:
+    """Keys and colors of the project's grades; aspects come first; reasons go with the answer."""
+    documents = tuple(DocumentRecord(f"d{i}", f"Title {i}", body="x") for i in range(3))
+    grades = [{"name": "Off topic", "color": "#b3261e"}, {"name": "Fine", "key": "f"}]
+    options = {"grades": grades, "aspects": ["trust"], "reasons": ["recent", "complete"]}
+    live.add_project(
+        "books", [QueryRecord("q0", QUERY, "", documents)], tool="grades", setting={"k": 1},
+        options=options,
+    )  # fmt: skip
+    page = live.open(f"/tasks/{live.task('books', 'ada')}")
+    ready(page)
+    button = page.get_by_role("button", name="Off topic")
+    color = button.evaluate("e => getComputedStyle(e).borderBlockEndColor")
+    assert color == "rgb(179, 38, 30)"
+    page.keyboard.press("f")
+    expect(page.locator("#status")).to_have_text("First grade: trust")
+    page.get_by_role("button", name="complete").click()
+    page.keyboard.press("Space")  # the first choice of the aspect has the focus
+    page.keyboard.press("ArrowRight")
+    answer(page, "f")
+    expect(page.get_by_role("button", name="complete")).to_have_attribute("aria-pressed", "false")
+    assert page.locator(".aspects input:checked").count() == 0
+    page.get_by_role("radio", name="Off topic").check()
+    answer(page, "1")
+    events = [row["event"] for row in live.logged(live.task("books", "ada"))]
+    assert [(e["outcome"], e["aspects"], e.get("reasons")) for e in events] == [
+        (1, {"trust": 1}, ["complete"]),
+        (0, {"trust": 0}, None),
+    ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 from uuid import uuid4
@@ -29,6 +29,7 @@ from firstpage.web.store.log import SPAN_KINDS, Timing
 from firstpage.web.store.logins import Login
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Member
+from firstpage.web.store.scales import shown_scale
 from firstpage.web.store.sessions import Conflict, NotFound, TaskState, with_contents
 
 MAX_SPAN_MS = 24 * 60 * 60 * 1000
@@ -287,7 +288,8 @@ def tour_answer(
     project, tool = member.project, _tour_tool(request, member)
     if body.seq >= len(tour.STEPS[tool]):
         raise Conflict("The tour has ended.", tour.state(project.slug, tool, project.options))
-    correct, explanation = tour.check(tool, body.seq, body.outcome)
+    grades = len(shown_scale(project.options.grades))
+    correct, explanation = tour.check(tool, body.seq, body.outcome, grades)
     following = tour.state(project.slug, tool, project.options, body.seq + 1)
     if following.done:
         with store_of(request).write() as tx:
@@ -305,7 +307,10 @@ def _tour_tool(request: Request, member: Member) -> str:
 def submitted_answer(body: bodies.AnswerBody, now: datetime) -> SubmittedAnswer:
     """Return the answer of a request; the reason for skipping becomes a comment."""
     comment = "\n".join(text for text in (body.reason, body.comment) if text) or None
-    timing = answer_timing(body, comment, now)
+    timing = replace(
+        answer_timing(body, comment, now), reasons=tuple(dict.fromkeys(body.reasons)),
+        aspects=body.aspects,
+    )  # fmt: skip
     return SubmittedAnswer(
         body.seq, body.key, body.left, body.right, body.outcome, tuple(body.bad), body.skipped,
         timing,

@@ -38,7 +38,7 @@ LOG_COLUMNS = (
     "project", "query", "assessor", "tool", "replicate", "task", "seq", "key", "event", "kind",
     "left", "right", "outcome", "bad", "skipped", "judgment_index", "setting", "initial_setting",
     "shown_at", "answered_at", "active_ms", "paused_ms", "away_ms", "spans", "adjusted_times",
-    "comment", "cost", "recorded_by", "recorded_at",
+    "comment", "reasons", "aspects", "cost", "recorded_by", "recorded_at",
 )  # fmt: skip
 
 

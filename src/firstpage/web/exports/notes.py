@@ -16,6 +16,7 @@ from firstpage.web.analysis.truth import NotJudged, QueryTruth, judged_queries
 from firstpage.web.store import texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
+from firstpage.web.store.scales import describe_scale
 
 
 def notes(tx: Tx, project: Project, name: str, tool: str | None = None) -> Iterator[str]:
@@ -25,6 +26,8 @@ def notes(tx: Tx, project: Project, name: str, tool: str | None = None) -> Itera
         yield from truth_notes(tx, project, truths, not_judged, tool)
         if name in ("truth.qrels", "truth.letor"):
             yield from _tie_notes(truths)
+            if (tool or project.tool) == "grades" and project.options.grades:
+                yield f"The grades are {describe_scale(project.options.grades)}."
     elif name == "measure.json":
         comparison = learned_measure(tx, project).comparison
         if comparison is not None and comparison.verdict != "better":

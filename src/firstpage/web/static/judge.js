@@ -1,6 +1,7 @@
 // The judging page: shows a question, saves the answer, shows the next question.
 
 import * as aids from "./aids.js";
+import * as annotations from "./annotations.js";
 import { Refused, get, post, uniqueKey } from "./api.js";
 import * as brief from "./brief.js";
 import * as comments from "./comments.js";
@@ -98,6 +99,7 @@ async function open(next) {
   brief.show(next);
   view.commented(Boolean(comments.of(next)));
   setMode("plain");
+  annotations.clear();
   const fresh = Object.keys(panes).filter((side) => panes[side].url !== next.question[side].url);
   view.scrollToSide(fresh.length === 1 ? fresh[0] : "left");
   const shown = Object.entries(panes).map(([side, pane]) => pane.show(next.question[side]));
@@ -186,6 +188,8 @@ function documentId(url) {
 }
 
 function judge(answer, extra = {}) {
+  const unanswered = extra.skipped ? [] : annotations.missing();
+  if (unanswered.length) return view.status(`First grade: ${unanswered.join(", ")}`, "late");
   const { left, right } = state.question;
   const body = {
     seq: state.seq,
@@ -201,6 +205,7 @@ function judge(answer, extra = {}) {
     answered_at: new Date().toISOString(),
     spans: timer.take({ stop: true }),
     known: training ? null : Array.from(contents.keys(), documentId),
+    ...(extra.skipped ? {} : annotations.fields()),
     ...extra,
   };
   return send(entry(page.task, answers, body), "Saved", answer.side);
@@ -303,6 +308,7 @@ function press(key, event) {
   const scrolled = reading.press(key, event);
   if (scrolled !== null) return scrolled;
   if (key !== "?" && !shortcutsOn()) return false;
+  if (page.tool === "pairs" && !busy && /^[1-9]$/.test(key) && !event.repeat) return annotations.toggleNumber(Number(key) - 1);
   return event.repeat || act(tools.action(page.tool, mode, key)); // a key that is held down answers once
 }
 
@@ -320,6 +326,7 @@ function addListeners() {
     const button = event.target.closest("[data-action], [data-below]");
     if (button?.dataset.below === "page") document.querySelector("#main").scrollIntoView();
     else if (button?.dataset.below) panes[button.dataset.below].page(1);
+    else if (button?.dataset.reason) annotations.toggle(button);
     else if (button) act(button.dataset.action);
   });
   // A clicked button does not keep the focus: the space bar, pressed to scroll, would click it again.
@@ -344,6 +351,14 @@ function addListeners() {
   box.checked = shortcutsOn();
   box.addEventListener("change", () => setShortcuts(box.checked));
   aids.bind(applyAids);
+  // In the choices of an aspect, arrows choose; all other keys do what they do elsewhere.
+  document.querySelector(".aspects")?.addEventListener("keydown", (event) => {
+    if (event.key.length > 1 || event.key === " " || event.ctrlKey || event.altKey || event.metaKey) return;
+    if (press(event.key.toLowerCase(), event)) event.preventDefault();
+  });
+  const grades = document.querySelectorAll("[data-grade]");
+  tools.addGrades(grades);
+  for (const button of grades) if (button.dataset.color) button.style.setProperty("--grade", button.dataset.color);
 }
 
 /** Sends answers that an earlier visit could not send, then shows the open question. */
