@@ -50,6 +50,9 @@ ROUTES: dict[tuple[str, str], tuple[Any, ...]] = {
     ("POST", "/projects/{slug}/training"): MEMBER,
     ("GET", "/projects/{slug}/tour"): MEMBER,
     ("POST", "/projects/{slug}/tour"): MEMBER,
+    ("GET", "/projects/{slug}/webhook"): LEAD,
+    ("PUT", "/projects/{slug}/webhook"): LEAD,
+    ("DELETE", "/projects/{slug}/webhook"): (401, 404, 403, 404, 404),  # there is none
     ("GET", "/projects/{slug}/people"): LEAD,
     ("POST", "/projects/{slug}/people"): LEAD,
     ("DELETE", "/projects/{slug}/people/{person}"): LEAD,
@@ -82,6 +85,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/invitations/accept"): {"token": "none"},
     ("POST", "/password"): {"old": "not the right one", "new": "a new long password"},
     ("POST", "/tokens"): {"name": "ci"},
+    ("PUT", "/projects/{slug}/webhook"): {"url": "https://example.org/hook"},
     ("DELETE", "/people/{person}/data"): {"judgments": "anonymize"},
     ("POST", "/projects"): {"slug": "new"},
     ("PATCH", "/projects/{slug}"): {"title": "Other"},

@@ -81,6 +81,8 @@ class ServeSettings:
         Addresses and networks of that proxy; the header is refused from all others.
     auth_create : bool
         Whether a person whom the proxy names gets an account if there is none.
+    private_webhooks : bool
+        Whether webhooks may have addresses that are not public.
     """
 
     single_user: bool = False
@@ -97,6 +99,7 @@ class ServeSettings:
     auth_header: str | None = None
     auth_from: tuple[str, ...] = ()
     auth_create: bool = False
+    private_webhooks: bool = False
 
 
 def store_of(request: Request) -> Store:

@@ -23,6 +23,7 @@ from firstpage.web.security import ServeSettings
 from firstpage.web.store import invitations, people
 from firstpage.web.store.connect import Store
 from firstpage.web.store.staging import remove_stale_imports
+from firstpage.web.webhooks import WebhookSender
 
 if TYPE_CHECKING:
     import uvicorn
@@ -100,6 +101,7 @@ def _run(
     sys.setswitchinterval(SWITCH_INTERVAL)
     threadpool_limits(1)  # requests are the threads; small matrix products gain nothing from more
     app = create_app(store, settings)
+    WebhookSender(store, settings.private_webhooks).start()
     server = server_for(app, ConnectionLimits(settings.max_connections), SHUTDOWN_TIMEOUT)
     if until is not None:
         threading.Thread(target=_stop_when, args=(server, until), daemon=True).start()

@@ -17,13 +17,20 @@ from firstpage.cli.label import (
     simulate,
     stats,
     tokens,
+    webhook,
 )
 
 SECTIONS = {
     "Plan": [simulate.command, setup.command, settings.command, people.add_command],
     "Judge": [serve.command, judge.command, import_ratings.command],
     "Use the results": [stats.command, export.command],
-    "Administer": [people.link_command, tokens.command, backup.command, backup.restore_command],
+    "Administer": [
+        people.link_command,
+        tokens.command,
+        webhook.command,
+        backup.command,
+        backup.restore_command,
+    ],
 }
 
 

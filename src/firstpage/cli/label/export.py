@@ -49,7 +49,7 @@ ALL_FORMATS = sorted({name for formats in FORMATS.values() for name in formats})
 @click.option("--name", metavar="SLUG", help="Project to export, if the store has several.")
 @click.option(
     "--tool", type=click.Choice(["pairs", "grades", "lists"]), show_default="the first",
-    help="With --content truth, data or quepid: tool whose judgments are exported, if there are two.",
+    help="With --content truth, data or quepid: tool that is exported, if there are two.",
 )  # fmt: skip
 @click.option(
     "--features", default="all", show_default=True, metavar="NAMES",

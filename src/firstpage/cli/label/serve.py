@@ -47,6 +47,10 @@ STANDARD_HEADERS = ("host", "cookie", "authorization", "origin", "content-type",
 @click.option(
     "--auth-create", is_flag=True, help="Create accounts for new people whom that proxy names."
 )
+@click.option(
+    "--private-webhooks", is_flag=True,
+    help="Let webhooks have addresses of this machine and of private networks.",
+)  # fmt: skip
 @options.integer(
     "--workers",
     default=1,
@@ -64,6 +68,7 @@ STANDARD_HEADERS = ("host", "cookie", "authorization", "origin", "content-type",
 def command(
     project: str, single_user: bool, host: str, port: int, hosts: tuple[str, ...], proxy: bool,
     auth_header: str | None, auth_from: tuple[str, ...], auth_create: bool,
+    private_webhooks: bool,
     workers: int, max_upload: int, max_unpacked: int, max_connections: int,
 ) -> None:  # fmt: skip
     """Serve the labeling application.
@@ -91,6 +96,7 @@ def command(
         single_user=single_user, hosts=hosts, proxy=proxy, max_upload=max_upload << 20,
         max_unpacked=max_unpacked << 20, max_connections=max_connections,
         auth_header=auth_header, auth_from=auth_from, auth_create=auth_create,
+        private_webhooks=private_webhooks,
     )  # fmt: skip
     if "://" not in project and not Path(project).exists():
         note(

@@ -152,6 +152,10 @@ class TokenBody(Body):
     days: Annotated[float, Field(gt=0, le=3650)] | None = None
 
 
+class WebhookBody(Body):
+    url: Annotated[str, Field(min_length=1, max_length=2000), AfterValidator(storable)]
+
+
 class DeleteBody(Body):
     judgments: Literal["anonymize", "remove"]
 

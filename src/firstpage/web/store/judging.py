@@ -26,7 +26,7 @@ from firstpage.labeling.session.events import (
 )
 from firstpage.labeling.session.session import Session
 from firstpage.labeling.strategies.registry import check_documents
-from firstpage.web.store import assigning, audit, log, projects, tasks, training
+from firstpage.web.store import assigning, audit, log, projects, tasks, training, webhooks
 from firstpage.web.store.connect import Store, Tx
 from firstpage.web.store.log import Timing
 from firstpage.web.store.people import Person
@@ -283,6 +283,7 @@ class JudgingService:
             tasks.set_started(tx, task, count)
         else:
             tasks.set_state(tx, task, "done", judgments=count, result=result)
+            webhooks.query_finished(tx, opened.task)
 
     def _lost_race(self, task: TaskRow, key: str) -> Exception:
         """Return the error to raise when another server wrote first: this answer, or another."""
