@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import struct
 import zlib
 from typing import Any
@@ -14,6 +15,7 @@ from firstpage.text.analyzer import Analyzer
 from firstpage.web.store.texts import DocumentRecord, QueryRecord
 from tests.web.browser.actions import answer, ready
 from tests.web.browser.live import Live
+from tests.web.browser.test_accessibility import expect_accessible
 
 QUERY = "How to brew teas: <b>50%</b> (.*)"
 TEXT = (
@@ -149,6 +151,7 @@ def test_marks_and_joined_lines(live: Live) -> None:
     ready(page)
     assert marked(page, "query") == []
     page.keyboard.press("v")
+    expect_accessible(page)
     page.keyboard.press("Space")  # the first box has the focus
     page.keyboard.press("Escape")
     assert marked(page, "query") == ["Brewing", "tea", "brewed", "tea"]
@@ -205,7 +208,13 @@ def test_images_and_links(live: Live) -> None:
 def test_the_guided_first_task(live: Live) -> None:
     documents = tuple(DocumentRecord(f"d{i}", f"Title {i}", body="x") for i in range(3))
     live.add_project("books", [QueryRecord("q0", QUERY, "", documents)], setting={"k": 1})
+    account = live.open("/account")
+    account.get_by_label("Name").fill("nightly")
+    account.get_by_role("button", name="Create token").click()
+    expect(account.get_by_label("New API token")).to_have_value(re.compile("^firstpage_"))
+    expect_accessible(account)
     page = live.open("/p/books")
+    expect_accessible(page)
     page.get_by_role("link", name="Start the tour").click()
     expect(page.locator("#notice")).to_contain_text("none of your answers here is stored")
     for key, marks in (("ArrowLeft", False), ("ArrowLeft", False), ("ArrowLeft", True)):
@@ -234,6 +243,7 @@ def test_own_grades_aspects_and_reasons(live: Live) -> None:
     )  # fmt: skip
     page = live.open(f"/tasks/{live.task('books', 'ada')}")
     ready(page)
+    expect_accessible(page)
     button = page.get_by_role("button", name="Off topic")
     color = button.evaluate("e => getComputedStyle(e).borderBlockEndColor")
     assert color == "rgb(179, 38, 30)"

@@ -5,6 +5,7 @@ import { open } from "./dialogs.js";
 const STEP = 1.5;
 const MIN_SCALE = 0.25;
 const MAX_SCALE = 12;
+const MAX_FIT = 4; // times the size of a small image
 const element = (selector) => document.querySelector(selector);
 
 let images = [];
@@ -35,7 +36,7 @@ function resize(value) {
   scale = Math.min(Math.max(value, MIN_SCALE), MAX_SCALE);
   const { naturalWidth, naturalHeight } = images[shown];
   const box = element("#zoom .middle");
-  const fit = Math.min(box.clientWidth / naturalWidth, box.clientHeight / naturalHeight) || 1;
+  const fit = Math.min(box.clientWidth / naturalWidth, box.clientHeight / naturalHeight, MAX_FIT) || 1;
   const width = Math.max(1, Math.round(naturalWidth * fit * scale));
   element("#zoom img").style.inlineSize = `${width}px`;
   const of = images.length > 1 ? `Image ${shown + 1} of ${images.length}, ` : "";
