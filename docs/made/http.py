@@ -13,7 +13,8 @@ A running server describes its API at `/api/v1/openapi.json`, and shows the tabl
 `/api/v1/docs`.
 
 - **Sign in** with `POST /api/v1/login`, which sets the session cookie. Every change must send the
-  header `X-CSRF-Token` with the token that `login` and `me` return.
+  header `X-CSRF-Token` with the token that `login` and `me` return. A program sends its
+  [API token](label-programs.md#give-a-program-an-api-token) instead, as `Authorization: Bearer`.
 - **Fields** marked with * are required, and those with ? are query parameters.
 - **Access.** A resource that you may not see returns 404.
 - **Answers** have a sequence number and a key. A sequence number that is already used returns 409

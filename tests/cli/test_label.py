@@ -34,6 +34,9 @@ from tests.labeling.endpoint import Stub, served
         ("label", "link", "p", "ada"),
         ("label", "stats", "p"),
         ("label", "settings", "p"),
+        ("label", "tokens", "p"),
+        ("label", "webhook", "p"),
+        ("label", "import", "p", __file__),
     ],
 )
 def test_missing_package_is_reported_before_the_application_is_loaded(monkeypatch, words) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from firstpage.web.document_html import content_of
 from firstpage.web.sanitize import sanitize_document
 from firstpage.web.store import texts
 from firstpage.web.store.texts import DocumentRecord, QueryRecord
@@ -81,6 +84,39 @@ def test_a_page_that_is_too_complex_is_shown_as_text(site: Site) -> None:
 
 def test_text_is_text(site: Site) -> None:
     body = serve(site, "<b>no</b>\nline\n\nsecond", "text", "<i>T</i>").text
-    assert "&lt;b&gt;no&lt;/b&gt;<br>line" in body
+    assert "&lt;b&gt;no&lt;/b&gt;<br>\nline" in body
     assert '<p dir="auto">second</p>' in body
     assert "<i>T</i>" not in body
+
+
+@pytest.mark.parametrize(
+    ("text", "joined"),
+    [
+        ("a" * 60 + " end\nof the paragraph\n" + "b" * 61, [True, True]),
+        ("short\nlines of\nverse", []),
+        ("x" * 70 + "\n- item\n" + "y" * 70 + "\n  code", [False, True, False]),
+        ("x" * 70 + "\nDear Ann,\nthanks for " + "z" * 45, [True, False]),
+        ("x" * 300 + "\n" + "y" * 300, []),
+    ],
+)
+def test_breaks_of_wrapped_lines(text: str, joined: list[bool]) -> None:
+    """Only lines that end where a word more would not fit are continued in the next line."""
+    body = content_of(
+        {"id": 1, "title": "", "kind": "text", "body": text, "fields": None, "image": None}
+    ).body
+    breaks = re.findall(r'<br(?: class="(wrap)")?>\n', body)
+    assert [name == "wrap" for name in breaks] == (joined or [False] * text.count("\n"))
+
+
+@pytest.mark.parametrize(
+    ("html", "clean"),
+    [
+        ('<a href="https://x/?a=1&b=2" title="old">t</a>', '<a data-link title="https://x/?a=1&amp;b=2">t</a>'),
+        ("<a href='http://x/\" onclick=\"y'>t</a>", '<a data-link title="http://x/&quot; onclick=&quot;y">t</a>'),
+        ("<a href='javascript:x'>t</a><a href='/logout'>u</a>", "<a>t</a><a>u</a>"),
+        ('<p>&lt;a href="http://x"&gt;</p>', '<p>&lt;a href="http://x"&gt;</p>'),
+        ("<area href=http://x><link href=http://x><img href=http://x>", "<area><img>"),
+    ],
+)  # fmt: skip
+def test_links_are_visible_and_lead_nowhere(html: str, clean: str) -> None:
+    assert sanitize_document(html) == clean

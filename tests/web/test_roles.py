@@ -29,6 +29,9 @@ ROUTES: dict[tuple[str, str], tuple[Any, ...]] = {
     ("GET", "/me"): ANYONE,
     ("POST", "/logout"): ANYONE,
     ("POST", "/password"): ANYONE,
+    ("GET", "/tokens"): ANYONE,
+    ("POST", "/tokens"): ANYONE,
+    ("DELETE", "/tokens/{token}"): (401, 404, 404, 404, 404),  # only its owner
     ("POST", "/people/{person}/reset"): MANAGED,
     ("DELETE", "/people/{person}/data"): MANAGED,
     ("GET", "/links"): ADMIN,
@@ -45,6 +48,11 @@ ROUTES: dict[tuple[str, str], tuple[Any, ...]] = {
     ("GET", "/projects/{slug}/next"): MEMBER,
     ("GET", "/projects/{slug}/training"): MEMBER,
     ("POST", "/projects/{slug}/training"): MEMBER,
+    ("GET", "/projects/{slug}/tour"): MEMBER,
+    ("POST", "/projects/{slug}/tour"): MEMBER,
+    ("GET", "/projects/{slug}/webhook"): LEAD,
+    ("PUT", "/projects/{slug}/webhook"): LEAD,
+    ("DELETE", "/projects/{slug}/webhook"): (401, 404, 403, 404, 404),  # there is none
     ("GET", "/projects/{slug}/people"): LEAD,
     ("POST", "/projects/{slug}/people"): LEAD,
     ("DELETE", "/projects/{slug}/people/{person}"): LEAD,
@@ -76,10 +84,13 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/reset"): {"token": "none", "password": "a new long password"},
     ("POST", "/invitations/accept"): {"token": "none"},
     ("POST", "/password"): {"old": "not the right one", "new": "a new long password"},
+    ("POST", "/tokens"): {"name": "ci"},
+    ("PUT", "/projects/{slug}/webhook"): {"url": "https://example.org/hook"},
     ("DELETE", "/people/{person}/data"): {"judgments": "anonymize"},
     ("POST", "/projects"): {"slug": "new"},
     ("PATCH", "/projects/{slug}"): {"title": "Other"},
     ("POST", "/projects/{slug}/training"): {"seq": 0, "key": "k", "left": "d0", "right": "d1"},
+    ("POST", "/projects/{slug}/tour"): {"seq": 0, "key": "k", "left": "d0", "right": "d1"},
     ("POST", "/projects/{slug}/people"): {"login": "zoe"},
     ("POST", "/projects/{slug}/invitations"): {},
     ("POST", "/tasks/{task}/answers"): {"seq": 0, "key": "k", "left": "d0", "right": "d1"},
@@ -135,6 +146,7 @@ def test_roles(site: Site, route: tuple[str, str]) -> None:
             person=other,
             invitation=invited.id,
             link=invited.id,
+            token=1,
             name="log.jsonl",
         )
         client = client_of(site, role)

@@ -129,3 +129,26 @@ def test_passwords_are_not_displayed(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot open") as error:
         store.prepare()
     assert "secret" not in str(error.value)
+
+
+def test_the_first_tables_are_migrated_with_their_rows(location: str) -> None:
+    """A store of the first version keeps its rows."""
+    from alembic import command
+
+    store = Store(location)
+    config = connect.alembic_config()
+    with store.write() as tx:
+        config.attributes["connection"] = tx.connection
+        command.upgrade(config, "0001")
+        tx.connection.execute(
+            text("INSERT INTO people (login, name, admin, created) VALUES ('ada', 'Ada', :n, 't')"),
+            {"n": False},
+        )
+    store.prepare()
+    with store.read() as tx:
+        context = MigrationContext.configure(tx.connection, opts={"compare_type": True})
+        assert compare_metadata(context, metadata) == []
+        person = people.by_login(tx, "ada")
+    assert person is not None
+    assert person.name == "Ada"
+    store.close()

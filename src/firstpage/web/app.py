@@ -24,6 +24,7 @@ from firstpage.web.api import (
     projects,
     reference,
     team,
+    webhooks,
 )
 from firstpage.web.guard import RequestGuard
 from firstpage.web.security import ServeSettings, headers_of, set_login_cookie, status_of, store_of
@@ -48,7 +49,7 @@ def create_app(store: Store, settings: ServeSettings | None = None) -> FastAPI:
     )  # fmt: skip
     attach(app, store, settings)
     app.include_router(judging.task_router, prefix=API)  # first, as routes are tried in order
-    for module in (accounts, judging, projects, team, assignment, analysis, admin):
+    for module in (accounts, judging, projects, team, assignment, analysis, webhooks, admin):
         app.include_router(module.router, prefix=API)
     app.include_router(frames.router)
     reference.serve(app, f"{API}/docs")

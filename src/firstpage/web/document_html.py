@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 from typing import Any
 
 from sqlalchemy import RowMapping
@@ -39,6 +40,12 @@ STYLE = (  # HTML keeps its own style; other kinds use the colors of the pages
     ".own dt{color:light-dark(#56606a,#a9b1b8)}.own dd{margin:0}"
     ".own ol{padding-inline-start:1.6rem}.own li{margin-block-end:.9rem}"
     ".own li::marker{color:light-dark(#56606a,#a9b1b8)}"
+    "a[data-link]{text-decoration:underline;cursor:help}"
+    ".own a[data-link]{color:light-dark(#0b5a8f,#8ac4ee)}"
+    "img{cursor:zoom-in}.reflow br.wrap{display:none}"
+    "::highlight(query){background-color:light-dark(#ffe58a,#685600)}"
+    "::highlight(difference){background-color:light-dark(#c9e6ff,#12496f);"
+    "text-decoration:underline 2px}"
 )
 TOO_COMPLEX = (
     "<p><em>This page is too large or too deeply nested to show; this is its text.</em></p>"
@@ -110,8 +117,47 @@ def _items(items: list[Any]) -> str:
 
 
 def _paragraphs(text: str) -> str:
-    """Return the paragraphs of a text as HTML, each in its own direction, with line breaks."""
+    """Return the paragraphs of a text as HTML, each in its own direction, with line breaks.
+
+    Breaks at which a program wrapped the text have the class `wrap`, so that a page can join their
+    lines; the blank behind them then separates the words.
+    """
+    width = wrap_width(text)
     paragraphs = [p for p in re.split(r"\n\s*\n", text) if p.strip()]
     return "".join(
-        f'<p dir="auto">{escape(p.strip(chr(10))).replace(chr(10), "<br>")}</p>' for p in paragraphs
+        f'<p dir="auto">{_joined(p.strip(chr(10)).split(chr(10)), width)}</p>' for p in paragraphs
     )
+
+
+MIN_WIDTH, MAX_WIDTH = 40, 100  # characters per line of a text that was wrapped by a program
+_ITEM = re.compile(
+    r"\s|[-*•>|#]|\(?\w{1,3}[.)]\s"
+)  # the start of a line that is not continued text
+
+
+def wrap_width(text: str) -> int | None:
+    """Return the width to which a text was wrapped; None if it was not.
+
+    Only lines that another one follows tell it; a tenth of them may be longer.
+    """
+    lines = [line.rstrip() for line in text.split("\n")]
+    lengths = sorted(len(line) for line, following in pairwise(lines) if line and following)
+    width = lengths[int(0.9 * len(lengths))] if lengths else 0
+    return width if MIN_WIDTH <= width <= MAX_WIDTH else None
+
+
+def _joined(lines: list[str], width: int | None) -> str:
+    """Return the lines of a paragraph as HTML, with a break between each two."""
+    html = [escape(lines[0])]
+    for line, following in pairwise(lines):
+        wrapped = width is not None and _is_wrapped(line.rstrip(), following, width)
+        line_break = '<br class="wrap">' if wrapped else "<br>"
+        html.append(f"{line_break}\n{escape(following)}")
+    return "".join(html)
+
+
+def _is_wrapped(line: str, following: str, width: int) -> bool:
+    """Return whether a line ends where one more word would not have fitted."""
+    if not following.strip() or _ITEM.match(following):
+        return False
+    return len(line) + 1 + len(following.split(maxsplit=1)[0]) > width

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -23,6 +24,7 @@ from firstpage.transport.same_site import (
     is_allowed_host,
     is_own_origin,
 )
+from firstpage.web.programs import ForgedHeader, ProxyHeader, parse_networks, record_forged
 from firstpage.web.security import GUEST, ServeSettings
 
 UPLOAD_SUFFIXES = ("/import",)  # of paths to which files may be sent
@@ -35,15 +37,21 @@ class RequestGuard:
         self.app = app
         self.settings = settings
         self.hosts = allowed_hosts(settings.hosts)
+        self.sign_in_header = (
+            ProxyHeader(settings.auth_header, parse_networks(settings.auth_from))
+            if settings.auth_header
+            else None
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        connected = scope.get("client")
         if self.settings.proxy:
             scope = _behind_proxy(scope)
         headers = Headers(scope=scope)
-        refusal = self._refusal(scope, headers)
+        refusal = self._refusal(scope, headers) or await self._signed_in(scope, headers, connected)
         sender = _with_headers(scope, send)
         if refusal is not None:
             await refusal(scope, receive, sender)
@@ -72,6 +80,23 @@ class RequestGuard:
         length = headers.get("content-length", "0")
         if not length.isascii() or not length.isdigit() or int(length) > self._limit(scope):
             return _too_large(self._limit(scope), headers)
+        return None
+
+    async def _signed_in(
+        self, scope: Scope, headers: Headers, connected: tuple[str, int] | None
+    ) -> Response | None:
+        """Note whom the proxy has authenticated; return the response to a forged header."""
+        if self.sign_in_header is None:
+            return None
+        try:
+            user = self.sign_in_header.user(connected, headers)
+        except ForgedHeader as error:
+            address = connected[0][:64] if connected else "unknown"
+            if self.sign_in_header.should_log(address):
+                await run_in_threadpool(record_forged, scope["app"].state.store, address)
+            return _response(403, str(error), "Use the address that you were given.", headers)
+        if user is not None:
+            scope.setdefault("state", {})["remote_user"] = user
         return None
 
     def _limit(self, scope: Scope) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from html.parser import HTMLParser
@@ -40,12 +41,24 @@ def _filter_attribute(tag: str, name: str, value: str) -> str | None:
     return value
 
 
+# Behind this, which no document can contain, the address of a link is only text.
+_INERT = f"x-{secrets.token_hex(16)}:"
+
+
+def _filter_document(tag: str, name: str, value: str) -> str | None:
+    """Return the value of an attribute of a document; links are marked as inert."""
+    if tag == "a" and name == "title":
+        return None  # shows the address instead
+    filtered = _filter_attribute(tag, name, value)
+    return _INERT + filtered if name == "href" and filtered is not None else filtered
+
+
 _DOCUMENT = Cleaner(
     tags=DOCUMENT_TAGS,
     clean_content_tags=DROPPED,
-    attributes={"*": DOCUMENT_ATTRIBUTES, "img": {"src"}},
-    attribute_filter=_filter_attribute,
-    url_schemes={"data"},
+    attributes={"*": DOCUMENT_ATTRIBUTES, "img": {"src"}, "a": {"href"}},
+    attribute_filter=_filter_document,
+    url_schemes={"data", "http", "https", "mailto"},
     url_relative="deny",
     link_rel=None,
 )
@@ -62,11 +75,12 @@ _PAGE = Cleaner(
 
 
 def sanitize_document(html: str) -> str:
-    """Return a document's HTML with its style, without links; images are inline data.
+    """Return a document's HTML with its style; images are inline data.
 
-    The time to parse HTML that is `too_complex` has no useful bound.
+    Links lead nowhere: the address is their title, and `data-link` marks them.  The time to parse
+    HTML that is `too_complex` has no useful bound.
     """
-    return _DOCUMENT.clean(html)
+    return _DOCUMENT.clean(html).replace(f' href="{_INERT}', ' data-link title="')
 
 
 def sanitize_page(html: str) -> str:

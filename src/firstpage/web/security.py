@@ -1,7 +1,8 @@
 """Authentication and authorization: cookies, CSRF tokens, roles.
 
 Objects that a person may not know of are reported as not found (404).  Every change needs the CSRF
-token of the login: in the header `X-CSRF-Token`, or in the hidden form field `csrf`.
+token of the login: in the header `X-CSRF-Token`, or in the hidden form field `csrf`.  Only programs
+with an API token need none (`firstpage.web.programs`).
 The API and the pages share the status codes and headers of user errors.
 """
 
@@ -16,7 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 
 from firstpage.transport.same_site import FORGED, equal_tokens, guest_csrf
-from firstpage.web import sign_in
+from firstpage.web import programs, sign_in
 from firstpage.web.analysis.analyst import Analyst
 from firstpage.web.sign_in import SignInBusy, SignInPool, SignInResult, WrongLogin
 from firstpage.web.store import attempts, logins, projects
@@ -74,6 +75,14 @@ class ServeSettings:
         Seconds to wait for a body, plus one second for every `min_body_rate` bytes received.
     separate_analysis : bool
         Whether pages of leads are computed in another process.
+    auth_header : str, optional
+        Header in which an authenticating proxy names the person.
+    auth_from : tuple of str
+        Addresses and networks of that proxy; the header is refused from all others.
+    auth_create : bool
+        Whether a person whom the proxy names gets an account if there is none.
+    private_webhooks : bool
+        Whether webhooks may have addresses that are not public.
     """
 
     single_user: bool = False
@@ -87,6 +96,10 @@ class ServeSettings:
     body_timeout: float = 10.0
     min_body_rate: float = 16 << 10
     separate_analysis: bool = False
+    auth_header: str | None = None
+    auth_from: tuple[str, ...] = ()
+    auth_create: bool = False
+    private_webhooks: bool = False
 
 
 def store_of(request: Request) -> Store:
@@ -110,7 +123,22 @@ def settings_of(request: Request) -> ServeSettings:
 
 
 def current_login(request: Request) -> Login | None:
-    """Return the session of the request's cookie; None if it has none."""
+    """Return the login of a request; None if nobody is signed in.
+
+    An API token comes first, then the header of an authenticating proxy, then the cookie: what a
+    browser sends on its own never adds to what a program or a proxy may do.
+    """
+    api_token = programs.token_of(request)
+    if api_token is not None:
+        return programs.login_by_token(store_of(request), request, api_token, address_of(request))
+    user = getattr(request.state, "remote_user", None)
+    if user is not None:
+        create = settings_of(request).auth_create
+        return programs.login_by_proxy(store_of(request), user, create, address_of(request))
+    return _login_by_cookie(request)
+
+
+def _login_by_cookie(request: Request) -> Login | None:
     token = request.cookies.get(COOKIE)
     if not token or len(token) > 200:
         return None
@@ -148,6 +176,8 @@ def csrf_header(
     login: LoggedIn, x_csrf_token: Annotated[str | None, Header(max_length=200)] = None
 ) -> Login:
     """Return the login if the request's header has its CSRF token (for the JSON API)."""
+    if login.scope is not None:
+        return login  # an API token, which no browser sends on its own
     if not equal_tokens(x_csrf_token or "", login.csrf):
         raise HTTPException(403, FORGED)
     return login

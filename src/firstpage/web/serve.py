@@ -23,6 +23,7 @@ from firstpage.web.security import ServeSettings
 from firstpage.web.store import invitations, people
 from firstpage.web.store.connect import Store
 from firstpage.web.store.staging import remove_stale_imports
+from firstpage.web.webhooks import WebhookSender
 
 if TYPE_CHECKING:
     import uvicorn
@@ -85,7 +86,7 @@ def _announced(store: Store, host: str, port: int, settings: ServeSettings) -> S
         open_browser(url)
     else:
         print(f"Serving {store.display_url} at {address}")
-        _invite_first(store, address)
+        _invite_first(store, address, by_proxy=settings.auth_header is not None)
     sys.stdout.flush()
     return replace(settings, hosts=(*settings.hosts, host), separate_analysis=True)
 
@@ -100,6 +101,7 @@ def _run(
     sys.setswitchinterval(SWITCH_INTERVAL)
     threadpool_limits(1)  # requests are the threads; small matrix products gain nothing from more
     app = create_app(store, settings)
+    WebhookSender(store, settings.private_webhooks).start()
     server = server_for(app, ConnectionLimits(settings.max_connections), SHUTDOWN_TIMEOUT)
     if until is not None:
         threading.Thread(target=_stop_when, args=(server, until), daemon=True).start()
@@ -167,15 +169,17 @@ def _stop_when(server: uvicorn.Server, until: StopCondition) -> None:
         time.sleep(POLL_INTERVAL)
 
 
-def _invite_first(store: Store, address: str) -> None:
+def _invite_first(store: Store, address: str, by_proxy: bool = False) -> None:
     """Print a sign-in link if no admin has a password yet: for their account, or a new one.
 
-    Links that were printed before end.
+    Links that were printed before end.  An admin whom a proxy signs in needs no link.
     """
     with store.write() as tx:
         if people.has_admin(tx):
             return
         admin = people.admin_without_password(tx)
+        if by_proxy and admin is not None:
+            return
         if admin is None:
             link = invitations.invite(tx, None, "lead", None)
             action = "the first lead chooses a login and signs in here"

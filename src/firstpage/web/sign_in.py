@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
 from firstpage.errors import DataError, FirstpageError
-from firstpage.web.store import attempts, audit, invitations, logins, people
+from firstpage.web.store import attempts, audit, invitations, logins, people, tokens
 from firstpage.web.store.attempts import RequestSource
 from firstpage.web.store.connect import Store
 from firstpage.web.store.logins import Login
@@ -181,7 +181,7 @@ def accept(
 
 
 def reset(store: Store, token: str, password: str) -> SignInResult:
-    """Set a new password with a link; all sessions of the account end."""
+    """Set a new password with a link; all sessions and API tokens of the account end."""
     with store.read() as tx:
         offer = invitations.find_offer(tx, token, "reset")
     password_hash = people.hash_password(password, offer.login or "")
@@ -193,6 +193,7 @@ def reset(store: Store, token: str, password: str) -> SignInResult:
         invitations.use(tx, offer, person)
         people.set_password(tx, person, password_hash)
         logins.end_all(tx, person.id)
+        tokens.revoke_all(tx, person.id)
     return SignInResult(device_cookie(person.id, password_hash))
 
 

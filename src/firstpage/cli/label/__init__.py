@@ -8,6 +8,7 @@ from firstpage.cli.help import SectionedGroup
 from firstpage.cli.label import (
     backup,
     export,
+    import_ratings,
     judge,
     people,
     serve,
@@ -15,13 +16,21 @@ from firstpage.cli.label import (
     setup,
     simulate,
     stats,
+    tokens,
+    webhook,
 )
 
 SECTIONS = {
     "Plan": [simulate.command, setup.command, settings.command, people.add_command],
-    "Judge": [serve.command, judge.command],
+    "Judge": [serve.command, judge.command, import_ratings.command],
     "Use the results": [stats.command, export.command],
-    "Administer": [people.link_command, backup.command, backup.restore_command],
+    "Administer": [
+        people.link_command,
+        tokens.command,
+        webhook.command,
+        backup.command,
+        backup.restore_command,
+    ],
 }
 
 

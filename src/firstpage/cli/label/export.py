@@ -23,6 +23,7 @@ FORMATS = {
     "report": ("html",),
     "assignment": ("json",),
     "pairs": ("csv",),
+    "quepid": ("csv",),
     "pool": ("jsonl",),
     "measure": ("json",),
     "preferences": ("jsonl",),
@@ -48,7 +49,7 @@ ALL_FORMATS = sorted({name for formats in FORMATS.values() for name in formats})
 @click.option("--name", metavar="SLUG", help="Project to export, if the store has several.")
 @click.option(
     "--tool", type=click.Choice(["pairs", "grades", "lists"]), show_default="the first",
-    help="With --content truth or data: tool whose judgments are exported, if there are two.",
+    help="With --content truth, data or quepid: tool that is exported, if there are two.",
 )  # fmt: skip
 @click.option(
     "--features", default="all", show_default=True, metavar="NAMES",
@@ -73,7 +74,8 @@ def command(
     PROJECT is a folder or a database URL.
     """
     is_data = content == "data"
-    options.only_with("--content truth or data", content in ("truth", "data"), "tool")
+    of_tool = ("truth", "data", "quepid")
+    options.only_with("--content truth, data or quepid", content in of_tool, "tool")
     options.only_with("--content data", is_data, "features", "index", "letor")
     if index is not None and letor is not None:
         raise click.UsageError("features come from --index or from --letor; give one.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from pathlib import Path
 
@@ -11,11 +12,15 @@ from firstpage.cli import options
 from firstpage.cli.help import documented_command
 from firstpage.cli.shared import note, with_web
 
+HEADER_NAME = re.compile(r"[A-Za-z0-9\-]{1,100}")
+STANDARD_HEADERS = ("host", "cookie", "authorization", "origin", "content-type", "content-length")
+
 
 @documented_command(
     "serve",
     "firstpage label serve shop --open",
     "firstpage label serve shop --host 0.0.0.0 --allow-host labels.example.org",
+    "firstpage label serve shop --proxy --auth-header X-Remote-User --auth-from 10.0.0.0/8",
 )
 @click.argument("project")
 @click.option(
@@ -30,6 +35,21 @@ from firstpage.cli.shared import note, with_web
 @click.option(
     "--proxy", is_flag=True,
     help="Behind a reverse proxy: trust its X-Forwarded-For and X-Forwarded-Proto.",
+)  # fmt: skip
+@click.option(
+    "--auth-header", metavar="NAME",
+    help="Header in which a proxy names the person whom it has authenticated.",
+)  # fmt: skip
+@click.option(
+    "--auth-from", multiple=True, metavar="NETWORK",
+    help="Address or network of that proxy, such as 10.0.0.0/8; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--auth-create", is_flag=True, help="Create accounts for new people whom that proxy names."
+)
+@click.option(
+    "--private-webhooks", is_flag=True,
+    help="Let webhooks have addresses of this machine and of private networks.",
 )  # fmt: skip
 @options.integer(
     "--workers",
@@ -47,6 +67,8 @@ from firstpage.cli.shared import note, with_web
 @with_web
 def command(
     project: str, single_user: bool, host: str, port: int, hosts: tuple[str, ...], proxy: bool,
+    auth_header: str | None, auth_from: tuple[str, ...], auth_create: bool,
+    private_webhooks: bool,
     workers: int, max_upload: int, max_unpacked: int, max_connections: int,
 ) -> None:  # fmt: skip
     """Serve the labeling application.
@@ -55,10 +77,11 @@ def command(
     """
     if single_user and host not in ("127.0.0.1", "::1", "localhost"):
         raise click.UsageError("--open has no accounts, so it listens on this machine only.")
-    if single_user and (proxy or hosts):
+    if single_user and (proxy or hosts or auth_header):
         raise click.UsageError(
-            "--open is for this machine only; leave out --proxy and --allow-host."
+            "--open is for this machine only; leave out --proxy, --allow-host and --auth-header."
         )
+    _check_header(auth_header, auth_from, auth_create)
     if single_user and workers > 1:
         raise click.UsageError("--open serves one person; leave out --workers.")
     if workers > 1 and not hasattr(socket, "SO_REUSEPORT"):
@@ -72,6 +95,8 @@ def command(
     settings = ServeSettings(
         single_user=single_user, hosts=hosts, proxy=proxy, max_upload=max_upload << 20,
         max_unpacked=max_unpacked << 20, max_connections=max_connections,
+        auth_header=auth_header, auth_from=auth_from, auth_create=auth_create,
+        private_webhooks=private_webhooks,
     )  # fmt: skip
     if "://" not in project and not Path(project).exists():
         note(
@@ -79,3 +104,21 @@ def command(
             "creates one from files."
         )
     serve(project, host, port, settings, workers=workers)
+
+
+def _check_header(name: str | None, networks: tuple[str, ...], create: bool) -> None:
+    """Refuse options of sign-in by a header that are incomplete or cannot work."""
+    if name is None:
+        if networks or create:
+            raise click.UsageError("--auth-from and --auth-create need --auth-header.")
+        return
+    if not networks:
+        raise click.UsageError(
+            "--auth-header needs --auth-from with the address of the proxy; anybody else could "
+            "send the header too."
+        )
+    if not HEADER_NAME.fullmatch(name) or name.lower() in STANDARD_HEADERS:
+        raise click.UsageError(f"--auth-header {name!r} is not a name such as X-Remote-User.")
+    from firstpage.web.programs import parse_networks
+
+    parse_networks(networks)

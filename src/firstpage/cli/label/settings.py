@@ -10,7 +10,14 @@ import click
 
 from firstpage.cli import options
 from firstpage.cli.help import documented_command
-from firstpage.cli.label.setup import check_text, first_lead, read_guidelines
+from firstpage.cli.label.setup import (
+    SCALE_OPTIONS,
+    check_text,
+    first_lead,
+    read_guidelines,
+    read_scales,
+    scale_options,
+)
 from firstpage.cli.shared import note, open_store, with_web
 
 if TYPE_CHECKING:
@@ -18,7 +25,10 @@ if TYPE_CHECKING:
 
 SETTING = ("k", "strategy", "refine", "seed", "repeat_rate", "gold_rate")
 OPTIONS = ("ties", "bad", "replicates", "list_selection", "away_after", "training_pass")
-OF_TOOL = {"strategy": "pairs", "refine": "pairs", "ties": "pairs", "list_selection": "lists"}
+OF_TOOL = {
+    "strategy": "pairs", "refine": "pairs", "ties": "pairs", "list_selection": "lists",
+    "grades": "grades", "aspects": "grades",
+}  # fmt: skip
 
 
 @documented_command(
@@ -50,6 +60,7 @@ OF_TOOL = {"strategy": "pairs", "refine": "pairs", "ties": "pairs", "list_select
     "--training-pass", type=float, metavar="X",
     help="Fraction of practice questions to answer correctly.",
 )  # fmt: skip
+@scale_options
 @with_web
 def command(project: str, name: str | None, guidelines: Path | None, **chosen: Any) -> None:
     """Show the settings of a project, or change some.
@@ -58,7 +69,7 @@ def command(project: str, name: str | None, guidelines: Path | None, **chosen: A
     the first answer, since later questions depend on them; the others at any time.
     """
     requested = {key: value for key, value in chosen.items() if value is not None}
-    for key in ("title", "strategy"):
+    for key in ("title", "strategy", *SCALE_OPTIONS):
         check_text(f"--{key}", requested.get(key, ""))
     changes: dict[str, Any] = {}
     if "title" in requested:
@@ -69,6 +80,9 @@ def command(project: str, name: str | None, guidelines: Path | None, **chosen: A
         values = {key: requested[key] for key in names if key in requested}
         if values:
             changes[part] = values
+    scales = read_scales(requested)
+    if scales:
+        changes["options"] = {**changes.get("options", {}), **scales}
     if not changes:
         with open_store(project) as store, store.read() as tx:
             from firstpage.web.store.projects import find_project
@@ -116,4 +130,6 @@ def _text(project: Project) -> str:
 def _shown(value: Any) -> str:
     if value is None:
         return "-"
+    if isinstance(value, list):
+        return "; ".join(v["name"] if isinstance(v, dict) else str(v) for v in value)
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)

@@ -44,6 +44,33 @@ def _source_options(command: Any) -> Any:
     return command
 
 
+SCALE_OPTIONS = {
+    "grades": "With --tool grades: names of the grades, worst first, separated by semicolons, each "
+    "with a key and a color if you like: 'Off topic, 1, #b3261e; Fair; Good'.",
+    "aspects": "With --tool grades: what else to grade, separated by semicolons.",
+    "reasons": "Reasons that assessors can choose with an answer, separated by semicolons.",
+}
+
+
+def scale_options(command: Any) -> Any:
+    """Add the options for grades, aspects and reasons."""
+    for name in reversed(SCALE_OPTIONS):
+        command = click.option(f"--{name}", metavar="TEXT", help=SCALE_OPTIONS[name])(command)
+    return command
+
+
+def read_scales(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the project's options for grades, aspects and reasons that were given."""
+    from firstpage.web.store.scales import parse_scale, parse_tags
+
+    parsers = {"grades": parse_scale, "aspects": parse_tags, "reasons": parse_tags}
+    return {
+        name: parse(settings[name])
+        for name, parse in parsers.items()
+        if settings.get(name) is not None
+    }
+
+
 @documented_command(
     "setup",
     "firstpage label setup shop --queries queries.jsonl \\\n"
@@ -124,6 +151,7 @@ def _source_options(command: Any) -> Any:
     help="With --tool lists: strategy that chooses the next pair of lists.",
 )  # fmt: skip
 @click.option("--ties/--no-ties", default=False, show_default=True, help="Offer a button for ties.")
+@scale_options
 @click.option(
     "--assessor", "assessors", multiple=True, metavar="LOGIN",
     help="Login of an assessor; may be repeated.",
@@ -189,6 +217,7 @@ def _check_tools(settings: dict[str, Any]) -> None:
     tools = settings["tools"] or ("pairs",)
     options.only_with("--tool lists", "lists" in tools, "list_selection")
     options.only_with("--tool pairs", "pairs" in tools, "strategy", "refine", "ties")
+    options.only_with("--tool grades", "grades" in tools, "grades", "aspects")
     has_runs = bool(settings["runs"])
     candidates = settings["index"] is not None and not (settings["documents"] or settings["letor"])
     options.only_with("--run or --index", has_runs or candidates, "depth")
@@ -265,7 +294,7 @@ def _counts(imported: ImportCounts) -> str:
 
 def _check_names(settings: dict[str, Any]) -> None:
     """Refuse names with bytes that are not text, which a command line may contain."""
-    for name in ("name", "title", "lead", "strategy", "assessors"):
+    for name in ("name", "title", "lead", "strategy", *SCALE_OPTIONS, "assessors"):
         for word in settings[name] if name == "assessors" else (settings[name] or "",):
             check_text(f"--{name.removesuffix('s')}", word)
 
@@ -361,6 +390,7 @@ def _setting(settings: dict[str, Any]) -> dict[str, Any]:
 def _project_options(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the options of a project, as the store saves them."""
     chosen = {name: settings[name] for name in ("ties", "replicates", "list_selection")}
+    chosen |= read_scales(settings)
     return {**chosen, "tools": list(settings["tools"])} if len(settings["tools"]) > 1 else chosen
 
 

@@ -23,7 +23,7 @@ from firstpage.web.security import (
     sign_in_pool_of,
     store_of,
 )
-from firstpage.web.store import deletion, invitations, logins, people, projects
+from firstpage.web.store import deletion, invitations, logins, people, projects, tokens
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.logins import Login
 from firstpage.web.store.people import Person
@@ -71,6 +71,29 @@ async def change_password(
         source, sign_in.change_password, store_of(request), login, body.old, body.new, source
     )
     set_sign_in_cookies(request, response, result)
+
+
+@router.get("/tokens")
+def api_tokens(request: Request, login: LoggedIn) -> dict[str, Any]:
+    """Return one's own API tokens without their secrets, newest first."""
+    with store_of(request).read() as tx:
+        return {"tokens": [asdict(token) for token in tokens.listed(tx, login.person.id)]}
+
+
+@router.post("/tokens", status_code=201)
+def create_token(request: Request, body: bodies.TokenBody, login: Changing) -> dict[str, Any]:
+    """Create an API token of one's own; the response is the only one that contains it."""
+    with store_of(request).write() as tx:
+        secret, row = tokens.create(tx, login.person, body.name, body.scope, body.days)
+    return {**asdict(row), "token": secret}
+
+
+@router.delete("/tokens/{token}", status_code=204)
+def revoke_token(request: Request, token: bodies.Id, login: Changing) -> None:
+    """Revoke one of one's own API tokens."""
+    with store_of(request).write() as tx:
+        if not tokens.revoke(tx, token, login.person.id, login.person.id):
+            raise NotFound("there is no such token.")
 
 
 @router.post("/invitations/accept")

@@ -8,6 +8,8 @@ from fastapi import Path, Query
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from firstpage.web.store.options import Tool
+from firstpage.web.store.scales import MAX_GRADES, MAX_TAGS
+from firstpage.web.store.tokens import Scope
 
 MAX_INT = 2**31 - 1  # the largest id: an INTEGER column in both databases
 
@@ -39,6 +41,7 @@ Secret = Annotated[str, Field(min_length=1, max_length=600), AfterValidator(stor
 Id = Annotated[int, Path(ge=1, le=MAX_INT)]
 BeforeId = Annotated[int | None, Query(ge=1, le=MAX_INT)]  # the last id of the page before
 Number = Annotated[int, Field(ge=0, le=MAX_INT)]
+Outcome = Annotated[int, Field(ge=-2, le=MAX_GRADES - 1)]
 
 
 class Body(BaseModel):
@@ -65,9 +68,11 @@ class AnswerBody(Body):
     key: Key
     left: Text
     right: Text | None = None
-    outcome: Annotated[int, Field(ge=-2, le=4)] = 0
+    outcome: Outcome = 0
     bad: Bad = []
     skipped: bool = False
+    reasons: Annotated[list[Text], Field(max_length=MAX_TAGS)] = []
+    aspects: Annotated[dict[Text, Number], Field(max_length=MAX_TAGS)] = {}
     reason: LongText | None = None
     comment: LongText | None = None
     shown_at: str | None = None
@@ -83,7 +88,7 @@ class StepBody(Body):
 
 class ReviseBody(StepBody):
     index: Number
-    outcome: Annotated[int, Field(ge=-2, le=4)]
+    outcome: Outcome
     bad: Bad = []
 
 
@@ -139,6 +144,16 @@ class AcceptBody(Body):
 class ResetBody(Body):
     token: Text
     password: Secret
+
+
+class TokenBody(Body):
+    name: Annotated[str, Field(min_length=1, max_length=100), AfterValidator(storable)]
+    scope: Scope = "read"
+    days: Annotated[float, Field(gt=0, le=3650)] | None = None
+
+
+class WebhookBody(Body):
+    url: Annotated[str, Field(min_length=1, max_length=2000), AfterValidator(storable)]
 
 
 class DeleteBody(Body):

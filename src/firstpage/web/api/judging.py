@@ -8,25 +8,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 from uuid import uuid4
 
 from fastapi import APIRouter, Depends, HTTPException, Request
 
+from firstpage.web import tour
 from firstpage.web.admission import AdmissionRoute
 from firstpage.web.analysis.choosing import Choice, choose_next_task
 from firstpage.web.api import bodies
 from firstpage.web.api.bodies import AnswerBody, Span
 from firstpage.web.api.task_route import TaskRoute
 from firstpage.web.security import Anyone, CurrentPerson, csrf_header, service_of, store_of
-from firstpage.web.store import projects, tasks, training
+from firstpage.web.store import projects, tasks, tours, training
 from firstpage.web.store.connect import iso
 from firstpage.web.store.judging import SubmittedAnswer
 from firstpage.web.store.log import SPAN_KINDS, Timing
 from firstpage.web.store.logins import Login
 from firstpage.web.store.people import Person
+from firstpage.web.store.projects import Member
+from firstpage.web.store.scales import shown_scale
 from firstpage.web.store.sessions import Conflict, NotFound, TaskState, with_contents
 
 MAX_SPAN_MS = 24 * 60 * 60 * 1000
@@ -271,10 +274,43 @@ def training_answer(
     return {**asdict(after), "correct": reply[0], "explanation": reply[1]}
 
 
+@router.get("/projects/{slug}/tour")
+def tour_state(request: Request, member: Anyone) -> TaskState:
+    """Return the first question of the guided first task, with sample texts."""
+    return tour.state(member.project.slug, _tour_tool(request, member), member.project.options)
+
+
+@router.post("/projects/{slug}/tour", responses={409: {"description": "no such step"}})
+def tour_answer(
+    request: Request, member: Anyone, body: bodies.AnswerBody, login: Changing
+) -> dict[str, Any]:
+    """Answer a question of the guided first task; nothing of the answer is stored."""
+    project, tool = member.project, _tour_tool(request, member)
+    if body.seq >= len(tour.STEPS[tool]):
+        raise Conflict("The tour has ended.", tour.state(project.slug, tool, project.options))
+    grades = len(shown_scale(project.options.grades))
+    correct, explanation = tour.check(tool, body.seq, body.outcome, grades)
+    following = tour.state(project.slug, tool, project.options, body.seq + 1)
+    if following.done:
+        with store_of(request).write() as tx:
+            tours.finish(tx, login.person.id)
+    return {**asdict(following), "correct": correct, "explanation": explanation}
+
+
+def _tour_tool(request: Request, member: Member) -> str:
+    """Return the tool of a person's next task, or the project's."""
+    with store_of(request).read() as tx:
+        rows = tasks.of_person(tx, member.project, member.person.id)
+    return rows[0].tool if rows else member.project.tool
+
+
 def submitted_answer(body: bodies.AnswerBody, now: datetime) -> SubmittedAnswer:
     """Return the answer of a request; the reason for skipping becomes a comment."""
     comment = "\n".join(text for text in (body.reason, body.comment) if text) or None
-    timing = answer_timing(body, comment, now)
+    timing = replace(
+        answer_timing(body, comment, now), reasons=tuple(dict.fromkeys(body.reasons)),
+        aspects=body.aspects,
+    )  # fmt: skip
     return SubmittedAnswer(
         body.seq, body.key, body.left, body.right, body.outcome, tuple(body.bad), body.skipped,
         timing,

@@ -44,7 +44,8 @@ def serve(app: FastAPI, path: str) -> None:
         lead = "All routes of this server; openapi.json describes them for programs."
         authentication = paragraph(
             "Sign in with POST login, which sets the session cookie. Every change must send the "
-            "header X-CSRF-Token with the token that login and me return. * marks required fields."
+            "header X-CSRF-Token with the token that login and me return. A program sends its API "
+            "token instead, as Authorization: Bearer, and needs neither. * marks required fields."
         )
         html = page("Firstpage: HTTP API", lead, [("Routes", [authentication, table.html()])])
         # The page has an inline style and loads nothing.

@@ -28,6 +28,7 @@ from firstpage.web.analysis.measure import (
 )
 from firstpage.web.analysis.records import task_judgments
 from firstpage.web.analysis.truth import QueryTruth, truths
+from firstpage.web.exports.quepid import quepid_csv
 from firstpage.web.store import assigning, projects, texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
@@ -38,7 +39,7 @@ LOG_COLUMNS = (
     "project", "query", "assessor", "tool", "replicate", "task", "seq", "key", "event", "kind",
     "left", "right", "outcome", "bad", "skipped", "judgment_index", "setting", "initial_setting",
     "shown_at", "answered_at", "active_ms", "paused_ms", "away_ms", "spans", "adjusted_times",
-    "comment", "cost", "recorded_by", "recorded_at",
+    "comment", "reasons", "aspects", "cost", "recorded_by", "recorded_at",
 )  # fmt: skip
 
 
@@ -193,7 +194,7 @@ def check_tool(project: Project, name: str, tool: str | None) -> None:
     """Refuse a tool that the project does not have, or that the export does not depend on."""
     if tool is None:
         return
-    if not name.startswith(("truth.", "data.")):
+    if not name.startswith(("truth.", "data.", "quepid.")):
         raise DataError(f"{name} contains all tools; only truth and data are those of one tool.")
     if tool not in project.tools:
         raise DataError(
@@ -250,6 +251,7 @@ EXPORTS: dict[str, tuple[str, Export]] = {
     "assignment.json": ("application/json", _project(assignment)),
     "pool.jsonl": ("application/x-ndjson", _project(pool_jsonl)),
     "measure.json": ("application/json", _project(measure_json)),
+    "quepid.csv": ("text/csv; charset=utf-8", _truth(quepid_csv)),
     "pairs.csv": ("text/csv; charset=utf-8", _project(pairs_csv)),
     "preferences.jsonl": ("application/x-ndjson", _project(preferences)),
 }

@@ -16,15 +16,18 @@ from firstpage.web.analysis.truth import NotJudged, QueryTruth, judged_queries
 from firstpage.web.store import texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
+from firstpage.web.store.scales import describe_scale
 
 
 def notes(tx: Tx, project: Project, name: str, tool: str | None = None) -> Iterator[str]:
     """Yield the notes on an export, one sentence each; `name` is one of `make.EXPORTS`."""
-    if name.startswith(("truth.", "data.")):
+    if name.startswith(("truth.", "data.", "quepid.")):
         truths, not_judged = judged_queries(tx, project, tool)
         yield from truth_notes(tx, project, truths, not_judged, tool)
-        if name in ("truth.qrels", "truth.letor"):
+        if name in ("truth.qrels", "truth.letor", "quepid.csv"):
             yield from _tie_notes(truths)
+            if (tool or project.tool) == "grades" and project.options.grades:
+                yield f"The grades are {describe_scale(project.options.grades)}."
     elif name == "measure.json":
         comparison = learned_measure(tx, project).comparison
         if comparison is not None and comparison.verdict != "better":

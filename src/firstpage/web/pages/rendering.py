@@ -51,9 +51,11 @@ NOTES = {
     "closed": "The project is closed.",
     "assigned": "The queries are assigned.",
     "revoked": "The link was revoked; it no longer works.",
+    "token": "The token was revoked; it no longer works.",
     "departed": "Removed from the project; open and started queries were reassigned.",
     "deleted": "The data of this person were deleted.",
     "trained": "Well done: you passed the practice. Now start with the real queries.",
+    "toured": "That was the tour. On every question, ? shows the keys and G the guidelines.",
     "out": "You are signed out.",
     "switched": "Switched; the answers so far are kept.",
     "reset": "Your new password is set; sign in with it.",
@@ -83,7 +85,10 @@ def render(
     request: Request, name: str, *, member: Member | None = None, status: int = 200, **context: Any
 ) -> HTMLResponse:
     """Render a template with the variables that all pages share."""
-    login = current_login(request)
+    try:
+        login = current_login(request)
+    except HTTPException:  # the page says why nobody is signed in
+        login = None
     csrf = csrf_token(request, login)
     field = Markup('<input type="hidden" name="csrf" value="{}">').format(csrf)
     shared: dict[str, Any] = {
@@ -93,6 +98,7 @@ def render(
         "csrf": csrf,
         "static": static_files().url,
         "single_user": settings_of(request).single_user,
+        "by_proxy": login is not None and login.by_proxy,
         "token": lambda: field,
         "project": member.project if member else None,
         "links": navigation(member) if member else [],

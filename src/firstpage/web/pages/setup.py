@@ -23,6 +23,7 @@ from firstpage.web.store import assigning, projects, texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Member, Project
+from firstpage.web.store.scales import parse_scale, parse_tags, scale_text
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -168,6 +169,7 @@ def _judging(request: Request, member: Member, **context: Any) -> Response:
     return render(
         request, "lead/judging.html", member=member, ready=ready(request, member), tools=TOOLS,
         strategies=named, setting=project.setting, options=project.options, choices=CHOICES,
+        scale_text=scale_text(project.options.grades),
         **context,
     )  # fmt: skip
 
@@ -182,6 +184,9 @@ def _changes(form: Any, draft: bool) -> dict[str, Any]:
         "replicates": _integer(form, "replicates"),
         "folds": _integer(form, "folds") if field(form, "folds") else None,
         "list_selection": field(form, "list_selection") or "order",
+        "grades": parse_scale(field(form, "grades").replace("\r", "")),
+        "aspects": parse_tags(field(form, "aspects").replace("\r", "")),
+        "reasons": parse_tags(field(form, "reasons").replace("\r", "")),
     }
     if not draft:
         return {"options": options}

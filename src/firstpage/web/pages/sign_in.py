@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 
-from firstpage.errors import FirstpageError
+from firstpage.errors import DataError, FirstpageError
 from firstpage.web import sign_in
 from firstpage.web.pages.rendering import (
     Form,
@@ -32,8 +32,10 @@ from firstpage.web.security import (
     status_of,
     store_of,
 )
-from firstpage.web.store import invitations, logins
+from firstpage.web.store import invitations, logins, tokens
 from firstpage.web.store.invitations import Invitation
+from firstpage.web.store.logins import Login
+from firstpage.web.store.sessions import NotFound
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 MAX_LENGTH = 600  # characters of a password or a token
@@ -118,7 +120,49 @@ async def reset(request: Request, token: str, form: Form) -> Response:
 
 @router.get("/account")
 def account(request: Request, login: LoggedIn) -> Response:
-    return render(request, "account.html")
+    return _account(request, login)
+
+
+def _account(request: Request, login: Login, **context: Any) -> Response:
+    with store_of(request).read() as tx:
+        own_tokens = tokens.listed(tx, login.person.id)
+    return render(
+        request, "account.html", **{"api_tokens": own_tokens, "new_token": None, **context}
+    )
+
+
+@router.post("/account/tokens")
+def create_token(request: Request, form: Form, login: LoggedIn) -> Response:
+    """Create an API token, and show it on the page of this response, once."""
+    try:
+        with store_of(request).write() as tx:
+            secret, _ = tokens.create(
+                tx, login.person, field(form, "name"), field(form, "scope"), _days(form)
+            )
+    except DataError as error:
+        return _account(request, login, problem=sentence(error), status=400)
+    return _account(request, login, new_token=secret)
+
+
+@router.post("/account/tokens/revoke")
+def revoke_token(request: Request, form: Form, login: LoggedIn) -> Response:
+    number = field(form, "token")
+    known = number.isascii() and number.isdigit() and len(number) < 10
+    with store_of(request).write() as tx:
+        if not known or not tokens.revoke(tx, int(number), login.person.id, login.person.id):
+            raise NotFound("there is no such token.")
+    return redirect("/account", "token")
+
+
+def _days(form: FormData) -> float | None:
+    """Return for how many days a new token is valid; None if it does not expire."""
+    text = field(form, "days")
+    if not text:
+        return None
+    try:
+        return float(text)
+    except ValueError as error:
+        raise DataError("the number of days must be a number, or empty.") from error
 
 
 @router.post("/account/password")
@@ -130,7 +174,11 @@ async def change_password(request: Request, form: Form, login: LoggedIn) -> Resp
             _secret(form, "new"), source,
         )  # fmt: skip
     except FirstpageError as error:
-        return await _retry_form(request, "account.html", error)
+        with store_of(request).read() as tx:
+            own_tokens = tokens.listed(tx, login.person.id)
+        return await _retry_form(
+            request, "account.html", error, api_tokens=own_tokens, new_token=None
+        )
     response = redirect("/account", "password")
     set_sign_in_cookies(request, response, result)
     return response

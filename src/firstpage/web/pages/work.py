@@ -11,12 +11,14 @@ from markupsafe import Markup
 from firstpage.web.api import judging
 from firstpage.web.api.bodies import MAX_INT, Id
 from firstpage.web.document_html import EMPTY_URL
-from firstpage.web.pages.rendering import PageRoute, redirect, render
+from firstpage.web.pages.rendering import Form, PageRoute, redirect, render
 from firstpage.web.sanitize import render_markdown
 from firstpage.web.security import Anyone, CurrentPerson, service_of, store_of
-from firstpage.web.store import projects, tasks, training
+from firstpage.web.store import projects, tasks, tours, training
+from firstpage.web.store.options import Options
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Member, Project
+from firstpage.web.store.scales import shown_scale
 from firstpage.web.store.sessions import TaskState
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -54,13 +56,10 @@ GENERAL_GUIDELINES = (
     "If there is a description under the query, it says what counts as relevant.\n\n"
     "Judge by the content, not by layout, length or brand. There is no need to hurry."
 )
-ANSWERS = {
-    "grades": list(zip("01234", ("Bad", "Fair", "Good", "Excellent", "Perfect"), strict=True)),
-    "lists": [
-        ("2", "Left much better"), ("1", "Left better"), ("0", "Equal"),
-        ("-1", "Right better"), ("-2", "Right much better"),
-    ],
-}  # fmt: skip
+LIST_ANSWERS = [
+    ("2", "Left much better"), ("1", "Left better"), ("0", "Equal"),
+    ("-1", "Right better"), ("-2", "Right much better"),
+]  # fmt: skip
 
 
 @router.get("/p/{slug}")
@@ -71,10 +70,31 @@ def start(request: Request, member: Anyone) -> Response:
     work = judging.work(request, member)
     next_task = next((t for t in work["tasks"] if t["id"] == work["next"]), None)
     done = sum(t["state"] == "done" for t in work["tasks"])
+    with store_of(request).read() as tx:
+        toured = tours.is_finished(tx, member.person.id)
+    new = bool(work["tasks"]) and not toured and not any(t["judgments"] for t in work["tasks"])
     return render(
         request, "work.html", member=member, tasks=work["tasks"], next_task=next_task,
-        training=work["training"], finished=done,
+        training=work["training"], finished=done, offer_tour=new,
     )  # fmt: skip
+
+
+@router.get("/p/{slug}/tour")
+def guided_tour(request: Request, member: Anyone) -> Response:
+    """Show the guided first task, which looks like a real one."""
+    slug = member.project.slug
+    return _judging_page(
+        request, member, judging.tour_state(request, member), task=f"tour-{slug}", training=True,
+        first=False, api=f"/api/v1/projects/{slug}/tour", done_url=f"/p/{slug}?note=toured",
+    )  # fmt: skip
+
+
+@router.post("/p/{slug}/tour")
+def skip_tour(request: Request, member: Anyone, form: Form) -> Response:
+    """Skip the guided first task; it is not offered again."""
+    with store_of(request).write() as tx:
+        tours.finish(tx, member.person.id)
+    return redirect(f"/p/{member.project.slug}")
 
 
 @router.get("/p/{slug}/guidelines")
@@ -148,6 +168,7 @@ def review(request: Request, task: Id, person: CurrentPerson) -> Response:
     """Show one's own judgments, each with a menu to change the answer."""
     service = service_of(request)
     state = service.state(task, person)
+    member = _member(request, state.project, person)
     rows = []
     for index, (judgment, left, right) in enumerate(service.judgments(task, person)):
         value = (
@@ -156,11 +177,11 @@ def review(request: Request, task: Id, person: CurrentPerson) -> Response:
         rows.append(
             {
                 "index": index, "left": left, "right": right, "value": value,
-                "choices": _choices(state.tool, state.options, value),
+                "choices": _choices(state.tool, member.project.options, value),
             }
         )  # fmt: skip
     return render(
-        request, "judgments.html", member=_member(request, state.project, person), task=task,
+        request, "judgments.html", member=member, task=task,
         seq=state.seq, query=state.query.text, tool=state.tool, rows=rows,
         open=not state.done and state.question is not None,
     )  # fmt: skip
@@ -171,13 +192,15 @@ def _judging_page(
     previous: int | None = None, **context: Any,
 ) -> Response:  # fmt: skip
     """Render the judging page; undo reaches back to the task `previous`."""
-    start = f"/p/{member.project.slug}"
+    start, options = f"/p/{member.project.slug}", member.project.options
     return render(
         request, "judge.html", member=member, tool=state.tool, training=training,
         query_text=state.query.text, question=QUESTIONS[state.tool], which_is_bad=WHICH_IS_BAD,
         guidelines=_guidelines(member.project, (state.tool,), under=2),
         guidelines_url=f"{start}/guidelines", back_url=start, previous=previous,
-        empty_frame=EMPTY_URL, **context,
+        empty_frame=EMPTY_URL, scale=shown_scale(options.grades),
+        custom_scale=options.grades is not None, aspects=options.aspects, reasons=options.reasons,
+        **context,
     )  # fmt: skip
 
 
@@ -193,17 +216,19 @@ def _value(outcome: int, bad: tuple[str, ...], left: str) -> str:
     return f"{outcome}{side}"
 
 
-def _choices(tool: str, options: dict[str, Any], value: str) -> list[tuple[str, str]]:
+def _choices(tool: str, options: Options, value: str) -> list[tuple[str, str]]:
     """Return the values and labels of the answers that can be chosen, with the current one."""
     if tool == "pairs":
         choices = [("1", "Left is better"), ("-1", "Right is better")]
-        if options["ties"] or value == "0":
+        if options.ties or value == "0":
             choices.insert(1, ("0", "Equally good"))
-        if options["bad"] or ":" in value:
+        if options.bad or ":" in value:
             choices += [("-1:left", "Left is bad"), ("1:right", "Right is bad")]
             choices += [("0:both", "Both are bad")]
+    elif tool == "grades":
+        choices = [(str(i), level.name) for i, level in enumerate(shown_scale(options.grades))]
     else:
-        choices = list(ANSWERS[tool])
+        choices = list(LIST_ANSWERS)
     if value not in dict(choices):
         choices.append((value, "Skipped" if value == "skipped" else "Unchanged"))
     return choices

@@ -1,5 +1,7 @@
 // The judging page: shows a question, saves the answer, shows the next question.
 
+import * as aids from "./aids.js";
+import * as annotations from "./annotations.js";
 import { Refused, get, post, uniqueKey } from "./api.js";
 import * as brief from "./brief.js";
 import * as comments from "./comments.js";
@@ -11,6 +13,7 @@ import { Reading, answersTop, documentsHidden } from "./reading.js";
 import { Timer } from "./timer.js";
 import * as tools from "./tools.js";
 import * as view from "./view.js";
+import { zoom } from "./zoom.js";
 
 const page = document.querySelector("[data-judge]").dataset;
 const training = page.mode === "training";
@@ -36,6 +39,7 @@ function pane(side) {
   const adopt = (doc) => {
     listenInside(doc, press, input);
     for (const kind of POINTER_EVENTS) doc.addEventListener(kind, () => reading.use(created), { passive: true });
+    doc.addEventListener("click", ({ target }) => target.tagName === "IMG" && zoomImages(target));
   };
   const root = document.querySelector(`#${side}`);
   const created = new Pane({ root, label: page[side], cue: box.querySelector(".below"), contents, emptyUrl: page.frame, adopt });
@@ -45,6 +49,27 @@ function pane(side) {
 
 function input() {
   timer.input();
+}
+
+/** Applies the aids for reading to the shown documents. */
+function applyAids() {
+  if (!state?.question) return;
+  const differ = aids.apply(Object.values(panes).map((pane) => pane.document), state.query.text);
+  view.differ(differ);
+}
+
+function switchAid(name) {
+  view.status(aids.set(name));
+  aids.refresh();
+  applyAids();
+}
+
+/** Zooms an image, or the first one of the document in use. */
+function zoomImages(image = null) {
+  const ordered = Object.values(panes).sort((a, b) => (b === reading.used) - (a === reading.used));
+  const images = ordered.flatMap((pane) => [...(pane.document?.images ?? [])]).filter((i) => i.naturalWidth);
+  if (!images.length) return view.status("These documents have no images.");
+  zoom(images, Math.max(0, images.indexOf(image)));
 }
 
 /** Explains which keys answer after a scrolling key had no effect. */
@@ -74,10 +99,12 @@ async function open(next) {
   brief.show(next);
   view.commented(Boolean(comments.of(next)));
   setMode("plain");
+  annotations.clear();
   const fresh = Object.keys(panes).filter((side) => panes[side].url !== next.question[side].url);
   view.scrollToSide(fresh.length === 1 ? fresh[0] : "left");
   const shown = Object.entries(panes).map(([side, pane]) => pane.show(next.question[side]));
   await Promise.all(shown);
+  applyAids();
   view.chosen(null);
   view.announce(next, page.tool);
   busy = false;
@@ -161,6 +188,8 @@ function documentId(url) {
 }
 
 function judge(answer, extra = {}) {
+  const unanswered = extra.skipped ? [] : annotations.missing();
+  if (unanswered.length) return view.status(`First grade: ${unanswered.join(", ")}`, "late");
   const { left, right } = state.question;
   const body = {
     seq: state.seq,
@@ -176,6 +205,7 @@ function judge(answer, extra = {}) {
     answered_at: new Date().toISOString(),
     spans: timer.take({ stop: true }),
     known: training ? null : Array.from(contents.keys(), documentId),
+    ...(extra.skipped ? {} : annotations.fields()),
     ...extra,
   };
   return send(entry(page.task, answers, body), "Saved", answer.side);
@@ -248,6 +278,11 @@ const actions = {
     timer.resume();
   },
   help: () => dialogs.open("help", { "?": "" }),
+  view: () => dialogs.open("view", { v: "" }),
+  zoom: () => zoomImages(),
+  highlight: () => switchAid("highlight"),
+  reflow: () => switchAid("reflow"),
+  differences: () => switchAid("differences"),
   describe: brief.toggleDescription,
   titles: brief.toggleTitles,
   guide: () => dialogs.guide(),
@@ -273,6 +308,7 @@ function press(key, event) {
   const scrolled = reading.press(key, event);
   if (scrolled !== null) return scrolled;
   if (key !== "?" && !shortcutsOn()) return false;
+  if (page.tool === "pairs" && !busy && /^[1-9]$/.test(key) && !event.repeat) return annotations.toggleNumber(Number(key) - 1);
   return event.repeat || act(tools.action(page.tool, mode, key)); // a key that is held down answers once
 }
 
@@ -290,6 +326,7 @@ function addListeners() {
     const button = event.target.closest("[data-action], [data-below]");
     if (button?.dataset.below === "page") document.querySelector("#main").scrollIntoView();
     else if (button?.dataset.below) panes[button.dataset.below].page(1);
+    else if (button?.dataset.reason) annotations.toggle(button);
     else if (button) act(button.dataset.action);
   });
   // A clicked button does not keep the focus: the space bar, pressed to scroll, would click it again.
@@ -313,6 +350,15 @@ function addListeners() {
   const box = document.querySelector("#single-keys");
   box.checked = shortcutsOn();
   box.addEventListener("change", () => setShortcuts(box.checked));
+  aids.bind(applyAids);
+  // In the choices of an aspect, arrows choose; all other keys do what they do elsewhere.
+  document.querySelector(".aspects")?.addEventListener("keydown", (event) => {
+    if (event.key.length > 1 || event.key === " " || event.ctrlKey || event.altKey || event.metaKey) return;
+    if (press(event.key.toLowerCase(), event)) event.preventDefault();
+  });
+  const grades = document.querySelectorAll("[data-grade]");
+  tools.addGrades(grades);
+  for (const button of grades) if (button.dataset.color) button.style.setProperty("--grade", button.dataset.color);
 }
 
 /** Sends answers that an earlier visit could not send, then shows the open question. */

@@ -22,12 +22,13 @@ const PAIRS = {
 };
 
 const FIVE = { 1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth" };
-const KEYS = { pairs: PAIRS, grades: { plain: FIVE }, lists: { plain: FIVE } };
+const KEYS = { pairs: PAIRS, grades: { plain: {} }, lists: { plain: FIVE } };
 const COMMON = {
   s: "skip", c: "comment", u: "undo", p: "pause", d: "describe", t: "titles", g: "guide", "?": "help", Escape: "leave",
+  v: "view", h: "highlight", j: "reflow", x: "differences", z: "zoom",
 };
 
-const READING = ["d", "t", "g", "?"]; // also while "which is bad?" is open
+const READING = ["d", "t", "g", "?", "v", "h", "j", "x", "z"]; // also while "which is bad?" is open
 
 const ANSWERS = {
   pairs: {
@@ -38,7 +39,7 @@ const ANSWERS = {
     "right-bad": ({ right }) => ({ outcome: 1, bad: [right.key], side: "left" }),
     "both-bad": ({ left, right }) => ({ outcome: 0, bad: [left.key, right.key], side: "none" }),
   },
-  grades: five([0, 1, 2, 3, 4], () => "left"),
+  grades: {},
   lists: five([2, 1, 0, -1, -2], (outcome) => (outcome > 0 ? "left" : outcome < 0 ? "right" : "both")),
 };
 
@@ -47,6 +48,15 @@ function five(outcomes, side) {
   return Object.fromEntries(
     names.map((name, i) => [name, () => ({ outcome: outcomes[i], bad: [], side: side(outcomes[i]) })]),
   );
+}
+
+/** Adds the grades of the project: each button has its number and its key. */
+export function addGrades(buttons) {
+  for (const { dataset } of buttons) {
+    const outcome = Number(dataset.grade);
+    KEYS.grades.plain[dataset.key] = dataset.action;
+    ANSWERS.grades[dataset.action] = () => ({ outcome, bad: [], side: "left" });
+  }
 }
 
 /** Returns the action of a key, or undefined. */

@@ -48,7 +48,9 @@ export function announce(state, tool) {
 }
 
 /** Actions that are always possible, since they are not answers. */
-export const ALWAYS = ["help", "pause", "describe", "titles", "guide", "leave"];
+export const ALWAYS = [
+  "help", "pause", "describe", "titles", "guide", "leave", "view", "zoom", "highlight", "reflow", "differences",
+];
 
 /** Enables or disables the answers, which wait while one is being saved.  They use aria-disabled,
  * since a disabled button would lose the keyboard focus. */
@@ -78,6 +80,12 @@ export function mode(name) {
 export function scrollToSide(side) {
   const lane = element("#main");
   lane.scrollTo({ left: side === "right" ? lane.scrollWidth : 0, behavior: "instant" });
+}
+
+/** Shows that the two documents are near-duplicates whose differences are marked. */
+export function differ(yes) {
+  const note = element("#differ");
+  if (note) note.hidden = !yes;
 }
 
 /** Marks the chosen side until the next question. */

@@ -6,7 +6,7 @@ from typing import Literal
 
 from sqlalchemy import delete, select, update
 
-from firstpage.web.store import assigning, attempts, audit, logins, projects
+from firstpage.web.store import assigning, attempts, audit, logins, projects, tokens
 from firstpage.web.store import projects as project_rows
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.people import Person
@@ -40,6 +40,7 @@ def forget(tx: Tx, person: Person, judgments: Judgments, by: Person) -> dict[str
         "judgments": len(tx.all(select(events.c.id).where(events.c.task.in_(own_tasks)))),
     }
     logins.end_all(tx, person.id)
+    tokens.revoke_all(tx, person.id)
     tx.run(delete(training_answers).where(training_answers.c.person == person.id))
     if judgments == "remove":
         _remove(tx, person)
@@ -93,7 +94,7 @@ def _anonymize(tx: Tx, person: Person) -> None:
 def _redact_audit(tx: Tx, person: Person) -> None:
     """Remove a person's words and addresses from the audit log; the actions stay."""
     own_rows = audit_table.c.person == person.id
-    addresses = audit_table.c.action.in_(("logged in", "login failed"))
+    addresses = audit_table.c.action.in_(("logged in", "login failed", "signed in by proxy"))
     tx.run(update(audit_table).where(own_rows, addresses).values(details={}))
     for row in tx.all(select(audit_table.c.id, audit_table.c.details).where(own_rows)):
         details = {k: v for k, v in row["details"].items() if k not in PERSONAL}

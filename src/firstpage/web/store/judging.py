@@ -25,12 +25,12 @@ from firstpage.labeling.session.events import (
     Undo,
 )
 from firstpage.labeling.session.session import Session
-from firstpage.labeling.strategies.exhaustive import GRADES
 from firstpage.labeling.strategies.registry import check_documents
-from firstpage.web.store import assigning, audit, log, projects, tasks, training
+from firstpage.web.store import assigning, audit, log, projects, tasks, training, webhooks
 from firstpage.web.store.connect import Store, Tx
 from firstpage.web.store.log import Timing
 from firstpage.web.store.people import Person
+from firstpage.web.store.scales import check_annotations, shown_scale
 from firstpage.web.store.sessions import (
     Conflict,
     NotFound,
@@ -112,8 +112,11 @@ class JudgingService:
             )
 
         with self._locked(task, person, answer.key) as lock:
-            _check_outcome(lock.task.task.tool, answer.outcome, answer.right is None)
+            graded = answer.right is None
+            _check_outcome(lock.task, answer.outcome, graded)
             _check_buttons(lock.task, answer)
+            timing = answer.timing
+            check_annotations(timing.reasons, timing.aspects, lock.task.options, graded)
             return self._record(lock, person, answer.seq, answer.key, event, answer.timing)
 
     def undo(self, task: int, person: Person, seq: int, key: str) -> TaskState:
@@ -128,7 +131,7 @@ class JudgingService:
         """Replace the answer of judgment number `index`, from 0."""
         with self._locked(task, person, key) as lock:
             old = lock.task.session.judgments[index : index + 1]
-            _check_outcome(lock.task.task.tool, outcome, bool(old) and old[0].right is None)
+            _check_outcome(lock.task, outcome, bool(old) and old[0].right is None)
             if old:
                 revised = SubmittedAnswer(seq, key, old[0].left, old[0].right, outcome, bad)
                 _check_buttons(lock.task, revised)
@@ -280,6 +283,7 @@ class JudgingService:
             tasks.set_started(tx, task, count)
         else:
             tasks.set_state(tx, task, "done", judgments=count, result=result)
+            webhooks.query_finished(tx, opened.task)
 
     def _lost_race(self, task: TaskRow, key: str) -> Exception:
         """Return the error to raise when another server wrote first: this answer, or another."""
@@ -323,7 +327,9 @@ def _check_buttons(opened: OpenTask, answer: SubmittedAnswer) -> None:
         raise DataError("ties are not allowed in this project; choose the better one, or skip.")
 
 
-def _check_outcome(tool: str, outcome: int, graded: bool) -> None:
-    low, high = (0, len(GRADES) - 1) if graded else (-2, 2) if tool == "lists" else (-1, 1)
+def _check_outcome(opened: OpenTask, outcome: int, graded: bool) -> None:
+    highest = len(shown_scale(opened.options.grades)) - 1
+    lists = opened.task.tool == "lists"
+    low, high = (0, highest) if graded else (-2, 2) if lists else (-1, 1)
     if not low <= outcome <= high:
         raise DataError(f"the outcome must be from {low} to {high} here; got {outcome}.")

@@ -29,7 +29,7 @@ class AlreadyRecorded(Exception):
 
 @dataclass(frozen=True)
 class Timing:
-    """When a question was shown and answered, and how the time between was spent."""
+    """When a question was shown and answered, how the time between was spent, and remarks."""
 
     shown_at: str | None = None
     answered_at: str | None = None
@@ -37,6 +37,8 @@ class Timing:
     comment: str | None = None
     cost: Mapping[str, Any] | None = None  # of an answer by a program
     adjusted: Mapping[str, Any] = field(default_factory=dict)  # corrections of reported times
+    reasons: tuple[str, ...] = ()  # tags that say why
+    aspects: Mapping[str, int] = field(default_factory=dict)  # grades of further aspects
 
     def sums(self) -> dict[str, int | None]:
         """Return the milliseconds of each kind; None if there are no spans."""
@@ -70,6 +72,10 @@ def append(
     record = to_dict(event)
     if timing.adjusted:
         record["adjusted_times"] = dict(timing.adjusted)
+    if timing.reasons:
+        record["reasons"] = list(timing.reasons)
+    if timing.aspects:
+        record["aspects"] = dict(timing.aspects)
     try:
         tx.run(
             APPEND, task=task, seq=seq, key=key, event=record, person=person,

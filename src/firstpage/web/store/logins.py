@@ -28,12 +28,17 @@ LOGIN_BY_TOKEN = (
 
 @dataclass(frozen=True)
 class Login:
-    """A session: the person, and the CSRF token of their forms.  `stale`: it should be touched."""
+    """A session: the person, and the CSRF token of their forms.  `stale`: it should be touched.
+
+    `scope` is set for a program with an API token, whose id is `id`; it needs no CSRF token.
+    """
 
     id: int
     person: Person
     csrf: str
     stale: bool = False
+    scope: str | None = None
+    by_proxy: bool = False  # signed in by the header of a proxy
 
 
 def token_hash(token: str) -> str:
@@ -59,6 +64,34 @@ def find(tx: Tx, token: str) -> Login | None:
         return None
     person = Person(row["person"], row["login"], row["name"], row["admin"])
     return Login(row["id"], person, row["csrf"], row["last_seen"] < tx.later(seconds=-STALE))
+
+
+def of_proxy(tx: Tx, person: Person) -> Login | None:
+    """Return the session of a person whom a proxy signed in; None if there is none yet."""
+    row = tx.first(select(logins).where(logins.c.token_hash == _proxy_key(person)))
+    if row is None or row["expires"] <= tx.now:
+        return None
+    stale = row["last_seen"] < tx.later(seconds=-STALE)
+    return Login(row["id"], person, row["csrf"], stale, by_proxy=True)
+
+
+def start_by_proxy(tx: Tx, person: Person) -> Login:
+    """Start the session of a person whom a proxy signed in: one per person, without a cookie."""
+    started = of_proxy(tx, person)  # perhaps by a concurrent request
+    if started is not None:
+        return started
+    key, csrf = _proxy_key(person), secrets.token_urlsafe(32)
+    tx.run(delete(logins).where((logins.c.expires < tx.now) | (logins.c.token_hash == key)))
+    row = tx.add(
+        logins, token_hash=key, person=person.id, csrf=csrf, created=tx.now, last_seen=tx.now,
+        expires=tx.later(days=DAYS),
+    )  # fmt: skip
+    return Login(row, person, csrf, by_proxy=True)
+
+
+def _proxy_key(person: Person) -> str:
+    """Return a value of `token_hash` that no token has: it is not a hexadecimal digest."""
+    return f"proxy {person.id}"
 
 
 def touch(tx: Tx, login: int) -> None:

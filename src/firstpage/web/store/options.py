@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from firstpage.errors import DataError
+from firstpage.web.store.scales import Scale, Tags
 
 Tool = Literal["pairs", "grades", "lists"]
 Number = int | float  # 120 stays 120 on a page, not 120.0
@@ -49,6 +50,13 @@ class Options(BaseModel):
     list_selection: Literal["order", "simple-margin", "diverse", "committee"] = Field(
         "order", description="one of order, simple-margin, diverse, committee"
     )
+    # The grades, worst first; None: five grades from bad to perfect.
+    grades: Scale | None = Field(
+        None, description="a list of 2 to 10 grades with distinct names and free keys"
+    )
+    # What else is graded, on the same scale; and why, as tags.
+    aspects: Tags | None = Field(None, description="a list of 1 to 20 distinct names")
+    reasons: Tags | None = Field(None, description="a list of 1 to 20 distinct names")
 
 
 def read_options(record: Mapping[str, Any]) -> Options:

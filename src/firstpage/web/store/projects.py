@@ -17,6 +17,7 @@ from firstpage.web.store import audit
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.options import Options, Tool, read_options
 from firstpage.web.store.people import Person
+from firstpage.web.store.scales import shown_scale
 from firstpage.web.store.tables import (
     documents,
     events,
@@ -172,9 +173,9 @@ def change(tx: Tx, project: Project, changes: Mapping[str, Any], by: Person | No
     if changes.get("setting") is not None:
         new["setting"] = asdict(setting_of({**asdict(project.setting), **changes["setting"]}))
     if changes.get("options") is not None:
-        new["options"] = read_options(
-            {**project.options.model_dump(), **changes["options"]}
-        ).model_dump()
+        options = read_options({**project.options.model_dump(), **changes["options"]})
+        _check_scale(tx, project, options)
+        new["options"] = options.model_dump()
     if new:
         tx.run(update(projects).where(projects.c.id == project.id).values(**new))
         actor = None if by is None else by.id
@@ -204,6 +205,19 @@ def _check_unjudged(tx: Tx, project: Project, setting: Mapping[str, Any]) -> Non
             f"{', '.join(names)} of the project {project.slug!r} cannot change any more: there "
             f"are {judgments:,} answers to questions that depend on it; switch single queries on "
             "the page People, or create another project."
+        )
+
+
+def _check_scale(tx: Tx, project: Project, options: Options) -> None:
+    """Refuse another number of grades once documents were graded; names may change."""
+    before, after = (len(shown_scale(o.grades)) for o in (project.options, options))
+    graded = select(tasks.c.id).where(
+        tasks.c.project == project.id, tasks.c.tool == "grades", tasks.c.judgments > 0
+    )
+    if before != after and tx.value(graded.limit(1)) is not None:
+        raise DataError(
+            f"the number of grades of the project {project.slug!r} cannot change from {before} to "
+            f"{after}: documents were graded; their names, keys and colors can change."
         )
 
 

@@ -111,8 +111,10 @@ def shown_document(row: RowMapping | Mapping[str, Any], rtl: bool | None = None)
 
 
 def shown_options(options: Options) -> dict[str, Any]:
-    """Return the options that the judging page needs."""
-    return options.model_dump(include={"ties", "bad", "away_after"})
+    """Return the options that the judging page needs; of the newer ones only those in use."""
+    shown = options.model_dump(include={"ties", "bad", "away_after"})
+    used = options.model_dump(include={"grades", "aspects", "reasons"}, exclude_none=True)
+    return {**shown, **used}
 
 
 def closed_reason(task: TaskRow | LockedTask) -> str | None:

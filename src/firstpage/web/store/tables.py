@@ -191,6 +191,39 @@ logins = Table(
     _time("created"), _time("last_seen"), _time("expires"),
 )  # fmt: skip
 
+api_tokens = Table(
+    "api_tokens", metadata, _id(),
+    Column("token_hash", String(64), nullable=False, unique=True),
+    _foreign("person", "people"),
+    Column("name", String(100), nullable=False),
+    Column("scope", String(16), nullable=False),  # read, judge or lead
+    _time("created"), _time("expires", null=True), _time("last_used", null=True),
+)  # fmt: skip
+
+tours = Table(  # who has finished or skipped the guided first task
+    "tours", metadata,
+    Column("person", ForeignKey("people.id"), primary_key=True),
+    _time("recorded_at"),
+)  # fmt: skip
+
+webhooks = Table(  # at most one per project
+    "webhooks", metadata,
+    Column("project", ForeignKey("projects.id"), primary_key=True),
+    Column("url", String(2000), nullable=False),
+    Column("secret", String(64), nullable=False),  # needed to sign, so it is not hashed
+    _time("created"),
+)  # fmt: skip
+
+deliveries = Table(  # messages to webhooks; those with a time `due` are still to be sent
+    "deliveries", metadata, _id(), _foreign("project", "projects"),
+    Column("key", String(64), nullable=False, unique=True),
+    Column("body", JSON, nullable=False),
+    Column("attempts", Integer, nullable=False, default=0),
+    _time("created"), _time("due", null=True), _time("delivered", null=True),
+    Column("error", String(300)),
+    Index("ix_deliveries_due", "due"),
+)  # fmt: skip
+
 attempts = Table(
     "attempts", metadata, _id(),
     Column("login", String(100), nullable=False),

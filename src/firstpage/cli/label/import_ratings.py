@@ -1,0 +1,49 @@
+"""`firstpage label import`: record the ratings of another program as judgments."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import click
+
+from firstpage.cli import options
+from firstpage.cli.help import documented_command
+from firstpage.cli.label.setup import check_text
+from firstpage.cli.shared import note, open_store, with_web
+
+
+@documented_command("import", "firstpage label import shop quepid.csv --login quepid")
+@click.argument("project")
+@click.argument("file", type=options.FILE)
+@click.option(
+    "--login", default="quepid", show_default=True, metavar="LOGIN",
+    help="Assessor as whom the ratings are recorded; the account is created.",
+)  # fmt: skip
+@click.option("--name", metavar="SLUG", help="Project to change, if the store has several.")
+@with_web
+def command(project: str, file: Path, login: str, name: str | None) -> None:
+    """Record ratings of Quepid as judgments of an assessor.
+
+    PROJECT is a folder or a database URL; FILE is Quepid's CSV with the columns query, docid and
+    rating.  The project has the tool grades, with the scale of the ratings, and contains the
+    queries and documents; agreement, truth and exports then count the ratings like any other
+    judgment.
+    """
+    from firstpage.errors import FirstpageWarning
+    from firstpage.interop.read.judgments import read_quepid
+
+    check_text("--login", login)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FirstpageWarning)  # rows without a rating are usual
+        ratings = read_quepid(file).to_dict()
+    with open_store(project) as store:
+        from firstpage.web.imports.quepid import import_ratings
+        from firstpage.web.store.projects import find_project
+
+        with store.read() as tx:
+            chosen = find_project(tx, name)
+        imported = import_ratings(store, chosen, login, ratings)
+    print(f"{imported.ratings} ratings of {imported.queries} queries, recorded as {login!r}.")
+    for remark in imported.notes():
+        note(remark)

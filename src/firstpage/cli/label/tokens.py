@@ -1,0 +1,82 @@
+"""`firstpage label tokens`: list, create and revoke API tokens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from firstpage.cli.help import documented_command
+from firstpage.cli.label.setup import check_text
+from firstpage.cli.shared import open_store, with_web
+
+if TYPE_CHECKING:
+    from firstpage.web.store.tokens import ApiToken
+
+
+@documented_command(
+    "tokens",
+    "firstpage label tokens shop",
+    "firstpage label tokens shop --create nightly --login lena --scope read --days 90",
+    "firstpage label tokens shop --revoke 3",
+)
+@click.argument("project")
+@click.option("--create", "name", metavar="NAME", help="Create a token of this name.")
+@click.option("--login", metavar="LOGIN", help="Person as whom the new token signs in.")
+@click.option(
+    "--scope", type=click.Choice(["read", "judge", "lead"]), default="read", show_default=True,
+    help="What the new token may do.",
+)  # fmt: skip
+@click.option("--days", type=float, metavar="N", help="Days until the new token expires.")
+@click.option("--revoke", type=int, metavar="ID", help="Revoke the token with this number.")
+@with_web
+def command(
+    project: str, name: str | None, login: str | None, scope: str, days: float | None,
+    revoke: int | None,
+) -> None:  # fmt: skip
+    """List, create or revoke API tokens.
+
+    PROJECT is a folder or a database URL.  A program sends its token as `Authorization: Bearer
+    TOKEN` and may then do what the person may, within the scope: read, judge (also answer their
+    questions) or lead (also change what they lead).  A token is printed once and stored hashed.
+    """
+    from firstpage.errors import DataError
+
+    if (name is None) != (login is None) or (name is not None and revoke is not None):
+        raise click.UsageError("give --create with --login, or --revoke, or neither to list.")
+    for option, text in (("--create", name), ("--login", login)):
+        check_text(option, text or "")
+    if name is None and revoke is None:
+        with open_store(project) as store, store.read() as tx:
+            from firstpage.web.store import tokens
+
+            print(_text(tokens.listed(tx)))
+        return
+    with open_store(project) as store, store.write() as tx:
+        from firstpage.web.store import people, tokens
+
+        if revoke is not None:
+            if not tokens.revoke(tx, revoke, None):
+                raise DataError(f"{project}: has no token {revoke}; run without --revoke to list.")
+            print(f"Token {revoke} was revoked.")
+            return
+        person = people.by_login(tx, login or "")
+        if person is None:
+            raise DataError(f"{project}: has no account {login!r}.")
+        secret, _ = tokens.create(tx, person, name or "", scope, days)
+    print(secret)
+
+
+def _text(rows: list[ApiToken]) -> str:
+    """Return a table of tokens."""
+    from firstpage.table import Table
+
+    head = ["id", "login", "name", "scope", "created", "last used", "expires"]
+    cells = [
+        [
+            str(row.id), row.login, row.name, row.scope, row.created[:10],
+            (row.last_used or "never")[:10], (row.expires or "never")[:10],
+        ]
+        for row in rows
+    ]  # fmt: skip
+    return Table(head, cells, left_aligned=len(head)).text() if cells else "There are no tokens."

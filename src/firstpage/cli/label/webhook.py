@@ -1,0 +1,74 @@
+"""`firstpage label webhook`: show, set or remove the webhook of a project."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from firstpage.cli.help import documented_command
+from firstpage.cli.label.setup import check_text, first_lead
+from firstpage.cli.shared import open_store, with_web
+
+if TYPE_CHECKING:
+    from firstpage.web.store.connect import Tx
+    from firstpage.web.store.projects import Project
+
+
+@documented_command(
+    "webhook",
+    "firstpage label webhook shop --url https://example.org/hook",
+    "firstpage label webhook shop",
+)
+@click.argument("project")
+@click.option("--name", metavar="SLUG", help="Project to change, if the store has several.")
+@click.option("--url", metavar="URL", help="Address that gets a message per finished query.")
+@click.option("--remove", is_flag=True, help="Remove the webhook and its unsent messages.")
+@with_web
+def command(project: str, name: str | None, url: str | None, remove: bool) -> None:
+    """Show, set or remove the webhook of a project.
+
+    PROJECT is a folder or a database URL.  When the last assessor of a query has finished it,
+    `firstpage label serve` posts a JSON message to the address, signed with the secret that is
+    printed once.
+    """
+    from firstpage.errors import DataError
+
+    if url is not None and remove:
+        raise click.UsageError("give --url or --remove.")
+    check_text("--url", url or "")
+    if url is None and not remove:
+        with open_store(project) as store, store.read() as tx:
+            from firstpage.web.store.projects import find_project
+
+            print(_text(tx, find_project(tx, name)))
+        return
+    with open_store(project) as store, store.write() as tx:
+        from firstpage.web.store import webhooks
+        from firstpage.web.store.projects import find_project
+
+        chosen = find_project(tx, name)
+        lead = first_lead(tx, chosen)
+        if url is not None:
+            print(f"Secret of the signatures: {webhooks.put(tx, chosen, url, lead).secret}")
+        elif not webhooks.remove(tx, chosen, lead):
+            raise DataError(f"the project {chosen.slug!r} has no webhook.")
+
+
+def _text(tx: Tx, project: Project) -> str:
+    """Return the address and the last messages."""
+    from firstpage.table import Table
+    from firstpage.web.store import webhooks
+
+    hook = webhooks.find(tx, project.id)
+    if hook is None:
+        return f"The project {project.slug!r} has no webhook."
+    rows = [
+        [
+            m["created"][:16], m["query"], str(m["attempts"]),
+            "delivered" if m["delivered"] else m["error"] or "waiting",
+        ]
+        for m in webhooks.recent(tx, project.id)
+    ]  # fmt: skip
+    table = Table(["created", "query", "attempts", "state"], rows, left_aligned=4).text()
+    return f"{hook.url}\n{table}" if rows else hook.url

@@ -1,0 +1,44 @@
+"""The webhook of a project: its address, and what became of its messages."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+
+from firstpage.web.admission import AdmissionRoute
+from firstpage.web.api import bodies
+from firstpage.web.security import Lead, csrf_header, store_of
+from firstpage.web.store import webhooks
+from firstpage.web.store.logins import Login
+from firstpage.web.store.sessions import NotFound
+
+router = APIRouter(tags=["projects"], route_class=AdmissionRoute)
+Changing = Annotated[Login, Depends(csrf_header)]
+
+
+@router.get("/projects/{slug}/webhook")
+def webhook(request: Request, member: Lead) -> dict[str, Any]:
+    """Return the address of the project's webhook, or null, and its last messages."""
+    with store_of(request).read() as tx:
+        hook = webhooks.find(tx, member.project.id)
+        messages = webhooks.recent(tx, member.project.id)
+    return {"url": hook.url if hook else None, "messages": messages}
+
+
+@router.put("/projects/{slug}/webhook")
+def set_webhook(
+    request: Request, member: Lead, body: bodies.WebhookBody, login: Changing
+) -> dict[str, Any]:
+    """Set the address; the response is the only one with the secret that signs the messages."""
+    with store_of(request).write() as tx:
+        hook = webhooks.put(tx, member.project, body.url, login.person)
+    return {"url": hook.url, "secret": hook.secret}
+
+
+@router.delete("/projects/{slug}/webhook", status_code=204)
+def remove_webhook(request: Request, member: Lead, login: Changing) -> None:
+    """Remove the webhook, with the messages that were not sent yet."""
+    with store_of(request).write() as tx:
+        if not webhooks.remove(tx, member.project, login.person):
+            raise NotFound("this project has no webhook.")

@@ -1,0 +1,132 @@
+"""Grade scales, aspects and reasons: stored with the judgments, exported, and off by default."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from firstpage.errors import DataError
+from firstpage.web.exports.make import export
+from firstpage.web.exports.notes import notes
+from firstpage.web.store import projects
+from firstpage.web.store.options import read_options
+from firstpage.web.store.scales import parse_scale, scale_text, shown_scale
+from tests.web.site import Site
+
+FOUR = [
+    {"name": "Off topic", "color": "#b3261e"},
+    {"name": "Related", "key": "r"},
+    {"name": "Relevant"},
+    {"name": "Vital", "key": "a", "color": "#2e7d32"},
+]
+OPTIONS = {"grades": FOUR, "aspects": ["trust", "freshness"], "reasons": ["complete", "recent"]}
+
+
+def graded_site(site: Site, **options: Any) -> tuple[Any, int]:
+    site.project(tool="grades", documents=3, queries=1, setting={"k": 2}, options=options)
+    return site.client("ada"), site.task("books", "ada")
+
+
+def exported(site: Site, name: str) -> tuple[str, list[str]]:
+    with site.store.read() as tx:
+        project = projects.by_slug(tx, "books")
+        assert project is not None
+        return "".join(export(tx, project, name)), list(notes(tx, project, name))
+
+
+def test_a_custom_scale_from_page_to_export(db_site: Site) -> None:
+    ada, task = graded_site(db_site, **OPTIONS)
+    page = ada.get(f"/tasks/{task}").text
+    for part in ('data-key="r"', 'data-color="#2e7d32"', "Off topic", "trust", "complete"):
+        assert part in page
+    state = ada.state(task)
+    assert [level["name"] for level in state["options"]["grades"]] == [g["name"] for g in FOUR]
+    assert ada.answer(state, 4).status_code == 400, "four grades are 0 to 3"
+    for fields, words in (
+        ({"reasons": ["other"]}, "no reason"),
+        ({"aspects": {"speed": 1}}, "no aspect"),
+        ({"aspects": {"trust": 4}}, "from 0 to 3"),
+    ):
+        reply = ada.answer(state, 1, **fields)
+        assert reply.status_code == 400
+        assert words in reply.json()["detail"]
+    assert ada.answer(state, 1, aspects={"trust": -1}).status_code == 422
+    remarks = {"aspects": {"trust": 3, "freshness": 0}, "reasons": ["recent", "recent"]}
+    state = ada.answer(state, 3, **remarks).json()
+    while state["question"]:
+        state = ada.answer(state, 1).json()
+    review = ada.get(f"/tasks/{task}/judgments").text
+    assert "Vital" in review
+    assert "Perfect" not in review
+    first = json.loads(exported(db_site, "log.jsonl")[0].splitlines()[0])
+    assert (first["outcome"], first["reasons"]) == (3, ["recent"])
+    assert first["aspects"] == {"trust": 3, "freshness": 0}
+    assert "recent" in exported(db_site, "log.csv")[0]
+    qrels, remarks_on = exported(db_site, "truth.qrels")
+    assert sorted(line.split()[-1] for line in qrels.splitlines()) == ["1", "1", "3"]
+    assert "The grades are 0 = Off topic, 1 = Related, 2 = Relevant, 3 = Vital." in remarks_on
+
+
+def test_projects_without_a_scale_are_as_before(site: Site) -> None:
+    ada, task = graded_site(site)
+    state = ada.state(task)
+    assert set(state["options"]) == {"ties", "bad", "away_after"}
+    assert "Perfect" in ada.get(f"/tasks/{task}").text
+    assert ada.answer(state, 5).status_code == 400
+    assert ada.answer(state, 4, reasons=["x"]).status_code == 400
+    assert ada.answer(state, 4).status_code == 200
+    assert not [note for note in exported(site, "truth.qrels")[1] if "grades are" in note]
+
+
+def test_pairs_have_reasons_and_no_aspects(site: Site) -> None:
+    site.project(options={"reasons": ["complete"], "aspects": ["trust"]})
+    ada, task = site.client("ada"), site.task("books", "ada")
+    state = ada.state(task)
+    assert ada.answer(state, 1, aspects={"trust": 1}).status_code == 400
+    assert ada.answer(state, 1, reasons=["complete"]).status_code == 200
+
+
+def test_the_number_of_grades_is_fixed_by_the_first_one(site: Site) -> None:
+    ada, task = graded_site(site, **OPTIONS)
+    lena = site.client("lena")
+    url = "/api/v1/projects/books"
+    assert lena.patch(url, json={"options": {"grades": FOUR[:3]}}).status_code == 200
+    assert lena.patch(url, json={"options": {"grades": FOUR}}).status_code == 200
+    ada.answer(ada.state(task), 3)
+    refused = lena.patch(url, json={"options": {"grades": FOUR[:3]}})
+    assert refused.status_code == 400
+    assert "documents were graded" in refused.json()["detail"]
+    renamed = [{**FOUR[0], "name": "Spam"}, *FOUR[1:]]
+    assert lena.patch(url, json={"options": {"grades": renamed}}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "grades",
+    [
+        [{"name": "one"}], [{"name": "x"}, {"name": "x"}], [{"name": "a", "key": "s"}, {"name": "b"}],
+        [{"name": "a", "key": "2"}, {"name": "b"}], [{"name": " a"}, {"name": "b"}],
+        [{"name": "a", "color": "red"}, {"name": "b"}], [{"name": "a\nb"}, {"name": "b"}],
+        [{"name": str(i)} for i in range(11)], [{"name": "a", "level": 1}, {"name": "b"}], "good",
+        [{"name": "a", "color": "#12345g"}, {"name": "b"}],
+    ],
+)  # fmt: skip
+def test_wrong_scales_are_refused(grades: Any) -> None:
+    with pytest.raises(DataError, match="the option grades must be a list of 2 to 10 grades"):
+        read_options({"grades": grades})
+
+
+def test_scales_as_text() -> None:
+    text = "Off topic, #B3261E\nRelated, r\nRelevant; Vital, a, #2e7d32"
+    parsed = parse_scale(text)
+    assert parsed == [
+        {"name": "Off topic", "color": "#b3261e"}, {"name": "Related", "key": "r"},
+        {"name": "Relevant"}, {"name": "Vital", "key": "a", "color": "#2e7d32"},
+    ]  # fmt: skip
+    levels = read_options({"grades": parsed}).grades
+    assert parse_scale(scale_text(levels)) == parsed
+    assert [level.key for level in shown_scale(levels)] == ["1", "r", "3", "a"]
+    assert parse_scale(" \n ;") is None
+    with pytest.raises(DataError, match="must be a name, a key"):
+        parse_scale("Good, xy")
