@@ -10,6 +10,8 @@ from firstpage.cli.label import (
     export,
     judge,
     people,
+    queries,
+    remove,
     serve,
     settings,
     setup,
@@ -20,8 +22,13 @@ from firstpage.cli.label import (
 SECTIONS = {
     "Plan": [simulate.command, setup.command, settings.command, people.add_command],
     "Judge": [serve.command, judge.command],
-    "Use the results": [stats.command, export.command],
-    "Administer": [people.link_command, backup.command, backup.restore_command],
+    "Use the results": [queries.command, stats.command, export.command],
+    "Administer": [
+        people.link_command,
+        remove.command,
+        backup.command,
+        backup.restore_command,
+    ],
 }
 
 

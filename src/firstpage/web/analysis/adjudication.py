@@ -23,6 +23,7 @@ from firstpage.web.store.projects import Project
 MAX_DISPUTES = 100  # of a project on the page and in JSON
 MAX_PAIRS = 2000  # of a query that are evaluated, the most uncertain ones
 MIN_VALUE = 1e-4
+IMPROBABLE = 0.5  # an answer below this probability contradicts the others
 Dispute = dict[str, Any]
 Labels = dict[tuple[str, str, str], dict[str, float]]  # by query, assessor and tool
 
@@ -32,9 +33,10 @@ def queue(
 ) -> dict[str, Any]:
     """Return the disputes of a project, the most valuable first, and the verdicts, for JSON.
 
-    A dispute is a pair that was asked or that assessors ordered in opposite ways, or a document
-    that they graded or flagged differently.  Its value is the expected change of the top k of the
-    truth if a verdict with the project's weight settles it (`labeling.statistics.adjudication`).
+    A dispute is a pair that assessors answered or ordered in opposite ways, or with an answer that
+    the others contradict, or a document that they graded or flagged differently.  Its value is the
+    expected change of the top k of the truth if a verdict with the project's weight settles it
+    (see `labeling.statistics.adjudication`).
     """
     weight = float(project.options.verdict_weight)
     settled = _settled(tx, project)
@@ -43,8 +45,8 @@ def queue(
     for tool in project.tools:
         for known in evidence(tx, project, tool):
             if query in (None, known.query):
-                done = {frozenset(_keys(v)) for v in settled if v["query"] == known.query
-                        and v["tool"] == tool}  # fmt: skip
+                same = [v for v in settled if (v["query"], v["tool"]) == (known.query, tool)]
+                done = {frozenset(_keys(verdict)) for verdict in same}
                 found = _disputes(known, labels, weight, project.options.ties)
                 disputes += [d for d in found if frozenset(_keys(d)) not in done]
     disputes.sort(key=lambda d: -d["value"])
@@ -99,16 +101,14 @@ def _pair_disputes(
 def _candidate_pairs(
     known: QueryEvidence, derived: dict[str, dict[str, float]]
 ) -> list[tuple[str, str]]:
-    """Return the pairs that were asked or ordered in opposite ways and may change the top k."""
+    """Return the disputed pairs that may change the top k.
+
+    Their answers, or the final orders of assessors, are in opposite ways; or an answer contradicts
+    what the others imply, so that it has a probability below one half.
+    """
     index, belief = known.index, known.fitted.belief
     near = set(_near_top(known))
-    pairs = {
-        (j.left, j.right) if index[j.left] < index[j.right] else (j.right, j.left)
-        for task in known.tasks
-        for j, _ in task.judgments
-        if j.right is not None and not j.skipped
-    }
-    pairs |= set(_opposed(known.keys, list(derived.values())))
+    pairs = {*_contradicted(known), *_opposed(known.keys, list(derived.values()))}
     chosen = [p for p in pairs if index[p[0]] in near or index[p[1]] in near]
 
     def uncertainty(pair: tuple[str, str]) -> float:
@@ -117,6 +117,25 @@ def _candidate_pairs(
         return difference / known.difference_variance(first, second) ** 0.5
 
     return sorted(chosen, key=lambda p: (uncertainty(p), p))[:MAX_PAIRS]
+
+
+def _contradicted(known: QueryEvidence) -> Iterator[tuple[str, str]]:
+    """Yield the pairs with different answers, and those with an improbable answer."""
+    index = known.index
+    signs: dict[tuple[str, str], set[int]] = {}
+    for task in known.tasks:
+        for judgment, _ in task.judgments:
+            if judgment.right is None or judgment.skipped or judgment.kind == "gold":
+                continue
+            left, right = judgment.left, judgment.right
+            sign = (judgment.outcome > 0) - (judgment.outcome < 0)
+            if index[left] > index[right]:
+                left, right, sign = right, left, -sign
+            given = signs.setdefault((left, right), set())
+            given.add(sign)
+            probability = known.probability(judgment)
+            if len(given) > 1 or (probability is not None and probability < IMPROBABLE):
+                yield left, right
 
 
 def _near_top(known: QueryEvidence) -> list[int]:
