@@ -131,7 +131,7 @@ def store_folder(site: Site) -> str:
 def label(*words: object, code: int = 0) -> str:
     done = CliRunner().invoke(app, ["label", *map(str, words)])
     assert done.exit_code == code, done.output
-    return done.output
+    return done.output + str(done.exception or "")
 
 
 def test_the_shell_lists_and_removes_queries(store_folder: str, tmp_path: Path) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from itertools import combinations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from firstpage.errors import DataError
 from firstpage.labeling.session.events import (
     Judgment,
     Setting,
@@ -99,7 +101,9 @@ def test_a_setting_of_an_older_log_has_no_probes() -> None:
 def test_verdicts_are_replayed_and_withdrawn() -> None:
     first, second = Verdict("a", "b", 1), Verdict("b", "a", 1)
     other = Verdict("c", None, 0, ("c",))
-    log = [first, other, second, Withdrawal(2)]
+    log = [first, other, second, Withdrawal(2), second, Withdrawal(0)]
     read = [(adjudication_from_dict(to_dict(event)), n) for n, event in enumerate(log)]
-    assert replay_verdicts(read) == [(first, 0), (other, 1)]
+    assert replay_verdicts(read) == [(other, 1), (second, 4)]
+    with pytest.raises(DataError, match="event 2 is no active verdict"):
+        replay_verdicts([*read, (Withdrawal(2), 6)])
     assert effective_verdicts([first, other, second]) == [second, other], "the last on a pair"

@@ -161,7 +161,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Withdrawal:
-    """Takes back the active verdict with number `index`, counted from 0."""
+    """Takes back the verdict that is event number `index` of the log, counted from 0."""
 
     index: int
 
@@ -219,18 +219,14 @@ def replay_verdicts(
     A later verdict on the same documents does not remove an earlier one: `effective_verdicts` are
     the last ones, so that withdrawing the later one restores the earlier.
     """
-    active: list[tuple[Verdict, Source]] = []
-    for event, source in log:
+    active: dict[int, tuple[Verdict, Source]] = {}
+    for number, (event, source) in enumerate(log):
         if isinstance(event, Verdict):
             check_outcome(event)
-            active.append((event, source))
-        elif 0 <= event.index < len(active):
-            del active[event.index]
-        else:
-            raise InconsistentEventError(
-                f"there is no verdict {event.index}; there are {len(active)}."
-            )
-    return active
+            active[number] = event, source
+        elif active.pop(event.index, None) is None:
+            raise InconsistentEventError(f"event {event.index} is no active verdict.")
+    return list(active.values())
 
 
 def effective_verdicts(active: Iterable[Verdict]) -> list[Verdict]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -33,7 +33,7 @@ class QueryEvidence:
     tasks: tuple[TaskJudgments, ...]
     verdicts: tuple[WeightedVerdict, ...]
 
-    @property
+    @cached_property
     def index(self) -> dict[str, int]:
         """The number of each document."""
         return {key: i for i, key in enumerate(self.keys)}
@@ -43,7 +43,7 @@ class QueryEvidence:
         """The depth of the truth."""
         return max(task.k for task in self.tasks)
 
-    @property
+    @cached_property
     def fitted(self) -> ConsensusBelief:
         """The posterior of all answers and verdicts."""
         index = self.index

@@ -151,7 +151,7 @@ def decide(request: Request, member: Lead, body: VerdictBody, login: Changing) -
 
 @router.post("/verdicts/withdraw", status_code=204)
 def withdraw(request: Request, member: Lead, body: WithdrawBody, login: Changing) -> None:
-    """Take back a verdict: that with number `index` among the verdicts on its query."""
+    """Take back a verdict: that with the number `index` of the list of disputes."""
     with store_of(request).write() as tx:
         tool = body.tool or member.project.tool
         verdicts.withdraw(tx, member.project, body.query, tool, body.index, body.key, login.person)

@@ -140,11 +140,12 @@ def comments(request: Request, member: Lead) -> Response:
     """Show the comments of assessors, newest first."""
     with store_of(request).read() as tx:
         rows = [row for row in log_rows(tx, member.project) if row["comment"]]
-        names = _titles(tx, member.project, [row["query"] for row in rows])
+        titles = _titles(tx, member.project, [row["query"] for row in rows])
+        names = {row["login"]: row["name"] for row in projects.members(tx, member.project)}
     rows.sort(key=lambda row: str(row["recorded_at"]), reverse=True)
     return render(
-        request, "lead/comments.html", member=member, rows=rows[:MAX_COMMENTS], titles=names,
-        count=len(rows),
+        request, "lead/comments.html", member=member, rows=rows[:MAX_COMMENTS], titles=titles,
+        count=len(rows), names=names,
     )  # fmt: skip
 
 

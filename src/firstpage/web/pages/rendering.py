@@ -121,7 +121,6 @@ def navigation(member: Member) -> list[tuple[str, str]]:
             ("Agreement", f"{start}/agreement"),
             ("Truth", f"{start}/truth"),
             *([("Measure", f"{start}/measure")] if "lists" in member.project.tools else []),
-            ("Queries", f"{start}/queries"),
             ("People", f"{start}/people"),
             ("Set up", f"{start}/setup"),
             ("Audit", f"{start}/audit"),

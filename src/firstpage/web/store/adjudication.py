@@ -31,7 +31,7 @@ CHANGED = "another verdict on this query was recorded in the meantime; look at i
 
 @dataclass(frozen=True)
 class RecordedVerdict:
-    """An active verdict; `index` is its number among those of its query and tool."""
+    """An active verdict; `index` is its number in the log of its query and tool."""
 
     query: int
     tool: str
@@ -62,13 +62,12 @@ def decide(
 def withdraw(
     tx: Tx, project: Project, query: str, tool: str, index: int, key: str, by: Person
 ) -> None:
-    """Take back the active verdict with this number; the same key again does nothing."""
+    """Take back the verdict with this number in the log; the same key again does nothing."""
     row = _query(tx, project, query)
     if _has_key(tx, row["id"], tool, key):
         return
-    count = len(_active(tx, row["id"], tool))
-    if not 0 <= index < count:
-        raise DataError(f"there is no verdict {index} on this query; there are {count}.")
+    if index not in [active["seq"] for _, active in _active(tx, row["id"], tool)]:
+        raise DataError(f"there is no verdict {index} on this query; perhaps it was undone before.")
     _append(tx, project, row, tool, Withdrawal(index), None, key, by)
 
 
@@ -80,10 +79,10 @@ def recorded(tx: Tx, project: Project, tool: str | None = None) -> list[Recorded
             logs.setdefault((row["query"], row["tool"]), []).append(row)
     return [
         RecordedVerdict(
-            query, name, index, verdict, row["name"], row["reason"] or "", row["recorded_at"]
+            query, name, row["seq"], verdict, row["name"], row["reason"] or "", row["recorded_at"]
         )
         for (query, name), log in logs.items()
-        for index, (verdict, row) in enumerate(_replayed(log))
+        for verdict, row in _replayed(log)
     ]  # fmt: skip
 
 
