@@ -75,12 +75,16 @@ def command(
             _export(store, target, folder)
         action = "delete" if delete else "restore" if restore else "archive"
         _change(store, target, action, queries, documents, by)
-    what = (
-        f"{len(documents)} documents of query {queries[0]!r}" if documents
-        else f"{len(queries)} queries" if queries
-        else f"the project {target.slug!r}"
-    )  # fmt: skip
-    print(f"{action}d {what}")
+    print(f"{action}d {_target(target, queries, documents)}")
+
+
+def _target(project: Project, queries: tuple[str, ...], documents: tuple[str, ...]) -> str:
+    if documents:
+        noun = "document" if len(documents) == 1 else "documents"
+        return f"{len(documents)} {noun} of query {queries[0]!r}"
+    if queries:
+        return f"{len(queries)} {'query' if len(queries) == 1 else 'queries'}"
+    return f"the project {project.slug!r}"
 
 
 def _change(

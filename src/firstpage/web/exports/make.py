@@ -152,7 +152,7 @@ def compared_pairs(tx: Tx, project: Project) -> Iterator[Vote]:
                     yield Vote(task.query, judgment.left, judgment.right, sign, voter=task.assessor)
     names = {row["id"]: row["key"] for row in texts.of_project(tx, project.id)}
     for query, verdicts in weighted_verdicts(tx, project, "pairs").items():
-        for given in verdicts:
+        for given in verdicts if query in names else ():
             if given.verdict.right is not None:
                 yield Vote(
                     names[query], given.verdict.left, given.verdict.right, given.verdict.outcome,

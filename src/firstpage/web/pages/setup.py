@@ -178,7 +178,11 @@ def _judging(request: Request, member: Member, **context: Any) -> Response:
 
 
 def _changes(form: Any, project: Project, fixed: Mapping[str, str]) -> dict[str, Any]:
-    """Return the changes of the form, as `projects.change` expects them, without fixed parts."""
+    """Return the changes of the form, as `projects.change` expects them.
+
+    The fields of fixed parts are disabled, so the form does not have them.  If an answer came
+    while the page was open it does, and the change is refused.
+    """
     options: dict[str, Any] = {
         "ties": form.get("ties") == "yes",
         "bad": form.get("bad") == "yes",
@@ -187,10 +191,10 @@ def _changes(form: Any, project: Project, fixed: Mapping[str, str]) -> dict[str,
         "replicates": _integer(form, "replicates"),
         "folds": _integer(form, "folds") if field(form, "folds") else None,
         "list_selection": field(form, "list_selection") or "order",
-        "verdict_weight": _weight(form),
+        "verdict_weight": _weight(form, project),
     }
     changes: dict[str, Any] = {"options": options}
-    if "setting" not in fixed:
+    if "setting" not in fixed or form.get("k") is not None:
         setting = {name: _integer(form, name) for name in ("k", "seed", "refine")}
         fractions = {name: _integer(form, name, "0") / 100 for name in RATES}
         changes["setting"] = {**setting, **fractions, "strategy": field(form, "strategy")}
@@ -203,8 +207,8 @@ def _changes(form: Any, project: Project, fixed: Mapping[str, str]) -> dict[str,
     return {"tool": tools[0], **changes}
 
 
-def _weight(form: Any) -> float:
-    text = field(form, "verdict_weight", "10") or "10"
+def _weight(form: Any, project: Project) -> float:
+    text = field(form, "verdict_weight") or str(project.options.verdict_weight)
     if not re.fullmatch(r"\d{1,4}(\.\d{1,6})?", text):
         raise DataError(f"the weight of a verdict must be a number; got {text[:20]!r}.")
     return float(text) if "." in text else int(text)

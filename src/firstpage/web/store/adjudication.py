@@ -100,7 +100,7 @@ def log_rows(tx: Tx, project: Project) -> Sequence[RowMapping]:
         select(adjudications, queries.c.key.label("query_key"), people.c.login, people.c.name)
         .join(queries, queries.c.id == adjudications.c.query)
         .join(people, people.c.id == adjudications.c.person)
-        .where(queries.c.project == project.id, queries.c.archived.is_(None))
+        .where(queries.c.project == project.id)
         .order_by(adjudications.c.query, adjudications.c.tool, adjudications.c.seq)
     )
 
