@@ -108,6 +108,9 @@ def test_stats_report_effort_and_agreement(folder: Path, run) -> None:
     assert table["overall"] == pytest.approx(27 / 28)  # all pairs but the one on which they differ
     assert {person["assessor"] for person in record["assessors"]} == {"ada", "ben"}
     assert record["repeats"]["overall"]["value"] == 1
+    counts = record["questions"]
+    assert counts["asked"] > 0
+    assert f"{counts['asked']:,} pairs were asked, " in run("label", "stats", "labels").stderr
     page = folder / "study.html"
     run("label", "stats", "labels", "-o", page)
     assert "<table" in page.read_text()

@@ -520,6 +520,7 @@ def test_options_are_stored_unchanged(site: Site) -> None:
         "ties": False, "bad": True, "away_after": 60, "training_pass": 0.7, "replicates": 1,
         "tools": ["pairs", "lists"], "folds": None, "rtl": None, "seconds_per_judgment": None, "list_selection": "order",
         "grades": None, "aspects": None, "reasons": None,
+        "verdict_weight": 10,
     }  # fmt: skip
     assert isinstance(shown["away_after"], int)
 

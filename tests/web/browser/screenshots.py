@@ -120,6 +120,9 @@ def lead(live: Live) -> None:
     for name in ("dashboard", "agreement", "truth", "setup/judging", "setup/assignment"):
         page = live.open(f"/p/tea/{name}", login="lena")
         save_screenshot(page, name.rpartition("/")[2])
+    page = live.open("/p/tea/adjudicate", login="lena", viewport={"width": 1280, "height": 1150})
+    page.wait_for_timeout(500)
+    save_screenshot(page, "adjudicate")
     page = live.open("/p/tea", login="cy")
     save_screenshot(page, "work")
 

@@ -18,7 +18,8 @@ LEAD = ["/", "/projects/new", "/account", *(
     f"/p/books/{name}"
     for name in (
         "dashboard", "agreement", "truth", "report", "audit", "comments", "people", "setup", "setup/data",
-        "setup/judging", "setup/people", "setup/assignment", "guidelines",
+        "setup/judging", "setup/people", "setup/assignment", "guidelines", "answers", "adjudicate",
+        "queries",
     )
 )]  # fmt: skip
 

@@ -14,6 +14,7 @@ from tests.web.site import PASSWORD, Client, Site
 
 LEAD = (
     "dashboard", "progress", "agreement", "truth", "measure", "report", "audit", "comments", "people", "setup",
+    "answers", "adjudicate", "queries",
     "setup/data", "setup/judging", "setup/people", "setup/assignment",
 )  # fmt: skip
 
@@ -62,7 +63,8 @@ POSTS = (
     "/projects/new", "/p/books/setup", "/p/books/setup/judging", "/p/books/import",
     "/p/books/preview/import", "/p/books/assignment", "/p/books/open", "/p/books/close",
     "/p/books/people/invite", "/p/books/people/revoke", "/p/books/people/join", "/logout",
-    "/account/password",
+    "/account/password", "/p/books/adjudicate", "/p/books/adjudicate/withdraw", "/p/books/queries",
+    "/p/books/archive", "/p/books/restore", "/p/books/delete",
 )  # fmt: skip
 
 

@@ -11,6 +11,8 @@ from firstpage.cli.label import (
     import_ratings,
     judge,
     people,
+    queries,
+    remove,
     serve,
     settings,
     setup,
@@ -23,11 +25,12 @@ from firstpage.cli.label import (
 SECTIONS = {
     "Plan": [simulate.command, setup.command, settings.command, people.add_command],
     "Judge": [serve.command, judge.command, import_ratings.command],
-    "Use the results": [stats.command, export.command],
+    "Use the results": [queries.command, stats.command, export.command],
     "Administer": [
         people.link_command,
         tokens.command,
         webhook.command,
+        remove.command,
         backup.command,
         backup.restore_command,
     ],

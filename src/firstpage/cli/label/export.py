@@ -36,6 +36,7 @@ ALL_FORMATS = sorted({name for formats in FORMATS.values() for name in formats})
     "firstpage label export shop -o truth.qrels",
     "firstpage label export shop --content log -o log.csv",
     "firstpage label export shop --content pairs -o votes.csv",
+    "firstpage label export shop --partial -o so-far.jsonl",
 )
 @click.argument("project")
 @click.option(
@@ -63,11 +64,16 @@ ALL_FORMATS = sorted({name for formats in FORMATS.values() for name in formats})
     "--letor", type=options.FILE, show_default="that of the set-up",
     help="With --content data: LETOR file with the features.",
 )  # fmt: skip
+@click.option(
+    "--partial", is_flag=True,
+    help="With --content truth or data: include unfinished queries, with the truth of the answers "
+    "so far.",
+)  # fmt: skip
 @options.output(*ALL_FORMATS, required=True, help="File to write; - is standard output.")
 @with_web
 def command(
     project: str, content: str, format_: str | None, name: str | None, tool: str | None,
-    features: str, index: Path | None, letor: Path | None, output: Path,
+    features: str, index: Path | None, letor: Path | None, partial: bool, output: Path,
 ) -> None:  # fmt: skip
     """Export the truth, data to train on, votes on pairs, the log or the report.
 
@@ -75,7 +81,7 @@ def command(
     """
     is_data = content == "data"
     of_tool = ("truth", "data", "quepid")
-    options.only_with("--content truth, data or quepid", content in of_tool, "tool")
+    options.only_with("--content truth, data or quepid", content in of_tool, "tool", "partial")
     options.only_with("--content data", is_data, "features", "index", "letor")
     if index is not None and letor is not None:
         raise click.UsageError("features come from --index or from --letor; give one.")
@@ -87,18 +93,20 @@ def command(
 
         exported = find_project(tx, name)
         if is_data:
-            _write_data(tx, exported, tool, features, index, letor, output, chosen)
+            _write_data(tx, exported, tool, features, index, letor, output, chosen, partial)
             is_empty = False
         else:
-            is_empty = not _write(tx, exported, f"{content}.{chosen}", tool, output)
-        remarks = list(notes(tx, exported, f"{content}.{chosen}", tool))
+            is_empty = not _write(tx, exported, f"{content}.{chosen}", tool, output, partial)
+        remarks = list(notes(tx, exported, f"{content}.{chosen}", tool, partial))
     if is_empty:
         note(f"{output} is empty{'.' if remarks else ': nothing has been judged yet.'}")
     for remark in remarks:
         note(remark)
 
 
-def _write(tx: Tx, project: Project, name: str, tool: str | None, output: Path) -> bool:
+def _write(
+    tx: Tx, project: Project, name: str, tool: str | None, output: Path, partial: bool
+) -> bool:
     """Write a text; return whether it is not empty."""
     from firstpage.data.formats.trec_writer import write_qrels
     from firstpage.data.ids import encode_text
@@ -106,8 +114,8 @@ def _write(tx: Tx, project: Project, name: str, tool: str | None, output: Path) 
     from firstpage.web.analysis.truth import truths
     from firstpage.web.exports.make import export, qrels_of
 
-    chunks = export(tx, project, name, tool)
-    if name == "truth.qrels" and (judged := truths(tx, project, tool)):
+    chunks = export(tx, project, name, tool, partial)
+    if name == "truth.qrels" and (judged := truths(tx, project, tool, partial)):
         write_qrels(qrels_of(judged), output)  # its notes name the file
         return True
     with write_bytes(output) as out:
@@ -116,7 +124,7 @@ def _write(tx: Tx, project: Project, name: str, tool: str | None, output: Path) 
 
 def _write_data(
     tx: Tx, project: Project, tool: str | None, features: str, index: Path | None,
-    letor: Path | None, output: Path, format_: str,
+    letor: Path | None, output: Path, format_: str, partial: bool,
 ) -> None:  # fmt: skip
     """Write features and labels together."""
     from firstpage.data.formats.registry import write
@@ -125,7 +133,7 @@ def _write_data(
     source = feature_source(project, index, letor)
     options.only_with("features of an index", source.index is not None, "features")
     with shared.progress_bar("features") as progress:
-        data, remarks = dataset(tx, project, source, features, tool, progress)
+        data, remarks = dataset(tx, project, source, features, tool, progress, partial)
     write(data, output, format_)
     print(f"wrote {data} to {output}", file=sys.stderr)
     for remark in remarks:

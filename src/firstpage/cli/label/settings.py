@@ -23,12 +23,15 @@ from firstpage.cli.shared import note, open_store, with_web
 if TYPE_CHECKING:
     from firstpage.web.store.projects import Project
 
-SETTING = ("k", "strategy", "refine", "seed", "repeat_rate", "gold_rate")
-OPTIONS = ("ties", "bad", "replicates", "list_selection", "away_after", "training_pass")
+SETTING = ("k", "strategy", "refine", "seed", "repeat_rate", "gold_rate", "probe_rate")
+OPTIONS = (
+    "ties", "bad", "replicates", "list_selection", "away_after", "training_pass", "verdict_weight",
+)  # fmt: skip
 OF_TOOL = {
-    "strategy": "pairs", "refine": "pairs", "ties": "pairs", "list_selection": "lists",
-    "grades": "grades", "aspects": "grades",
+    "strategy": "pairs", "refine": "pairs", "ties": "pairs", "probe_rate": "pairs",
+    "list_selection": "lists", "grades": "grades", "aspects": "grades",
 }  # fmt: skip
+FIXED = {"tool": "tool", "setting": "k, strategy, seed, refine and rates"}
 
 
 @documented_command(
@@ -46,6 +49,14 @@ OF_TOOL = {
 @click.option("--seed", type=int, metavar="N", help="Seed of everything random.")
 @click.option("--repeat-rate", type=float, metavar="X", help="Rate of hidden repeats, 0 to 0.5.")
 @click.option("--gold-rate", type=float, metavar="X", help="Rate of gold questions, 0 to 0.5.")
+@click.option(
+    "--probe-rate", type=float, metavar="X",
+    help="Rate of questions whose answer is implied by others, 0 to 0.5.",
+)  # fmt: skip
+@click.option(
+    "--verdict-weight", type=float, metavar="X",
+    help="Number of answers that a verdict of a lead counts as, 0 to 1000.",
+)  # fmt: skip
 @click.option("--ties/--no-ties", default=None, help="Offer a button for ties.")
 @click.option("--bad/--no-bad", default=None, help="Offer buttons for bad documents.")
 @click.option("--replicates", type=int, metavar="N", help="Assessors per query.")
@@ -85,9 +96,12 @@ def command(project: str, name: str | None, guidelines: Path | None, **chosen: A
         changes["options"] = {**changes.get("options", {}), **scales}
     if not changes:
         with open_store(project) as store, store.read() as tx:
-            from firstpage.web.store.projects import find_project
+            from firstpage.web.store.projects import find_project, fixed_settings
 
-            print(_text(find_project(tx, name)))
+            shown = find_project(tx, name)
+            print(_text(shown))
+            for part, reason in fixed_settings(tx, shown).items():
+                note(f"{FIXED[part]} cannot change any more. {reason}")
         return
     with open_store(project) as store, store.write() as tx:
         from firstpage.web.store import projects, tasks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -52,10 +52,14 @@ def command(
     if records is None:
         assert project is not None
         study, profiles = _project_study(project, name, symmetrize)
+        questions = _questions(project, name)
     else:
         study, profiles = _file_study(records, results, symmetrize)
+        questions = None
     if kind == "json":
         record = {**study.to_dict(), "assessors": [p.to_dict() for p in profiles]}
+        if questions is not None:
+            record["questions"] = questions["all"]
         outputs.write_text(json.dumps(record, indent=2), output)
     elif kind == "html":
         from firstpage.report.labeling import study_page
@@ -63,6 +67,31 @@ def command(
         outputs.write_text(study_page(project or str(records), study, profiles), output)
     else:
         outputs.write_text(str(study), output)
+    if questions is not None and questions["all"]["asked"]:
+        note(_question_note(questions["all"]))
+
+
+def _questions(location: str, name: str | None) -> dict[str, Any]:
+    with open_store(location) as store, store.read() as tx:
+        from firstpage.web.analysis.figures import questions
+        from firstpage.web.store.projects import find_project
+
+        return questions(tx, find_project(tx, name))
+
+
+def _question_note(counts: dict[str, Any]) -> str:
+    """Return how the order of the pairs is known, as a sentence."""
+    text = (
+        f"{counts['asked']:,} pairs were asked, {counts['implied']:,} follow from the answers, and "
+        f"{counts['pruned']:,} were never needed"
+    )
+    probes = counts["transitivity"]
+    if not probes["total"]:
+        return f"{text}."
+    return (
+        f"{text}; {probes['hits']} of {probes['total']} implied pairs were confirmed when asked "
+        f"({100 * probes['low']:.0f} to {100 * probes['high']:.0f} %)."
+    )
 
 
 def _project_study(location: str, name: str | None, symmetrize: bool) -> StudyAndProfiles:

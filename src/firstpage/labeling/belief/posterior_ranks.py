@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -13,9 +13,11 @@ from scipy.special import ndtr
 from firstpage.labeling.belief.factorized import fit_many
 from firstpage.labeling.belief.utilities import Utilities, prior
 from firstpage.labeling.strategies.strategy import (
+    Answer,
     AnsweredQuestion,
     Compare,
     Grade,
+    Question,
     TopK,
     tied_runs,
 )
@@ -136,20 +138,65 @@ def _largest(values: Floats, k: int) -> Ints:
 
 
 Row = tuple[int, int, int, float]  # first, second, outcome, weight
+Opinions = Sequence[Sequence[AnsweredQuestion]]  # the answers of each assessor
+WeightedAnswer = tuple[Question, Answer, float]  # a verdict counts as so many answers
 
 
-def consensus(n: int, k: int, opinions: Sequence[Sequence[AnsweredQuestion]]) -> TopK:
+@dataclass(frozen=True, eq=False)
+class ConsensusBelief:
+    """What the answers of all assessors, and verdicts, say about the documents of a query.
+
+    Attributes
+    ----------
+    belief : Utilities
+        Posterior of the utilities.
+    bad : frozenset of int
+        Documents that are bad by majority, and come last.
+    rows : list of Row
+        The comparisons.
+    """
+
+    belief: Utilities
+    bad: frozenset[int]
+    rows: list[Row]
+
+    @property
+    def good(self) -> Ints:
+        """The documents that are not bad."""
+        return np.array([d for d in range(len(self.belief.mean)) if d not in self.bad], np.int64)
+
+
+def consensus_belief(
+    n: int, opinions: Opinions, verdicts: Sequence[WeightedAnswer] = ()
+) -> ConsensusBelief:
+    """Return the posterior of n documents given the answers of all assessors, and verdicts.
+
+    A document is bad if more than half of the assessors flagged it; a verdict of weight w that
+    flags it, or that says it is not bad or better than another document, counts as w assessors.
+    """
+    rows = [row for answers in opinions for row in _comparisons(answers)]
+    rows += _verdict_comparisons(opinions, verdicts)
+    flags: Counter[int] = Counter(d for answers in opinions for d in _flagged_bad(answers))
+    flagged, total = dict[int, float](flags), dict.fromkeys(range(n), float(len(opinions)))
+    for question, answer, weight in verdicts:
+        worst = _flagged_bad([(question, answer)])
+        for document in worst | _not_bad(question, answer):
+            total[document] += weight
+            flagged[document] = flagged.get(document, 0.0) + weight * (document in worst)
+    bad = frozenset(d for d, times in flagged.items() if 2 * times > total[d])
+    firsts, seconds, outcomes, weights = zip(*rows, strict=True) if rows else ((), (), (), ())
+    return ConsensusBelief(fit_many(prior(n), (firsts, seconds, outcomes), weights), bad, rows)
+
+
+def consensus(n: int, k: int, opinions: Opinions, verdicts: Sequence[WeightedAnswer] = ()) -> TopK:
     """Return the top k of n documents from the answers of all assessors, with its confidence.
 
     A document is bad, and comes last, if more than half of the assessors flagged it.  The m
-    grades of an assessor are m (m - 1) / 2 comparisons whose weights sum to m - 1.
+    grades of an assessor are m (m - 1) / 2 comparisons whose weights sum to m - 1.  A verdict of
+    weight w counts as w answers.
     """
-    rows = [row for answers in opinions for row in _comparisons(answers)]
-    flags = Counter(document for answers in opinions for document in _flagged_bad(answers))
-    bad = frozenset(d for d, times in flags.items() if 2 * times > len(opinions))
-    firsts, seconds, outcomes, weights = zip(*rows, strict=True) if rows else ((), (), (), ())
-    belief = fit_many(prior(n), (firsts, seconds, outcomes), weights)
-    good = np.array([d for d in range(n) if d not in bad], np.int64)
+    fitted = consensus_belief(n, opinions, verdicts)
+    belief, bad, good = fitted.belief, fitted.bad, fitted.good
     posterior = rank_posterior(belief, min(k, n), good)
     last = sorted(bad, key=lambda d: -float(belief.mean[d]))[: min(k, n) - len(posterior.order)]
     membership = posterior.membership.copy()
@@ -159,7 +206,7 @@ def consensus(n: int, k: int, opinions: Sequence[Sequence[AnsweredQuestion]]) ->
         order,
         n,
         bad=bad,
-        tied=tied_runs(order[: len(posterior.order)], _majority_ties(rows)),
+        tied=tied_runs(order[: len(posterior.order)], _majority_ties(fitted.rows)),
         confidence=(*map(float, posterior.confidence), *[1.0] * len(last)),
         set_confidence=posterior.set_confidence,
         membership=tuple(map(float, membership)),
@@ -182,11 +229,69 @@ def _comparisons(answers: Sequence[AnsweredQuestion]) -> list[Row]:
     return rows
 
 
+def _verdict_comparisons(opinions: Opinions, verdicts: Sequence[WeightedAnswer]) -> list[Row]:
+    """Return verdicts as comparisons; a grade is compared with the median grades of the others.
+
+    Each of these comparisons has the weight that it has in the grades of an assessor, times that
+    of the verdict.
+    """
+    grades: dict[int, list[tuple[int, float]]] = {}
+    for question, answer, weight in _all_grades(opinions, verdicts):
+        grades.setdefault(question.document, []).append((answer.outcome, weight))
+    medians = {document: weighted_median(votes) for document, votes in grades.items()}
+    rows: list[Row] = []
+    for question, answer, weight in verdicts:
+        if isinstance(question, Compare):
+            rows.append((question.first, question.second, answer.outcome, weight))
+            continue
+        for other, median in medians.items():
+            if other != question.document:
+                sign = (answer.outcome > median) - (answer.outcome < median)
+                rows.append((question.document, other, sign, 2 * weight / len(medians)))
+    return [row for row in rows if row[3] > 0]
+
+
+def _all_grades(
+    opinions: Opinions, verdicts: Sequence[WeightedAnswer]
+) -> Iterator[tuple[Grade, Answer, float]]:
+    """Yield the grades of assessors with weight 1, and those of verdicts, if assessors graded."""
+    given = [
+        (question, answer, 1.0)
+        for answers in opinions
+        for question, answer in answers
+        if isinstance(question, Grade) and not answer.skipped
+    ]
+    yield from given
+    for question, answer, weight in verdicts:
+        if given and isinstance(question, Grade) and weight > 0:
+            yield question, answer, weight
+
+
+def weighted_median(votes: Sequence[tuple[int, float]]) -> int:
+    """Return the least value with at least half of the weight at or below it."""
+    ordered = sorted(votes)
+    half, total = sum(weight for _, weight in ordered) / 2, 0.0
+    for value, weight in ordered:
+        total += weight
+        if total >= half - 1e-9:
+            return value
+    return ordered[-1][0]
+
+
+def _not_bad(question: Question, answer: Answer) -> set[int]:
+    """Return the documents of a verdict that are not bad: one that wins, or has another grade."""
+    if isinstance(question, Grade):
+        return {question.document} - _flagged_bad([(question, answer)])
+    winner = {1: {question.first}, -1: {question.second}}.get(answer.outcome, set())
+    return winner - answer.bad
+
+
 def _majority_ties(rows: Sequence[Row]) -> set[tuple[int, int]]:
-    """Return the pairs that were called equal more often than not."""
-    balance: Counter[tuple[int, int]] = Counter()
-    for first, second, outcome, _ in rows:
-        balance[min(first, second), max(first, second)] += -1 if outcome else 1
+    """Return the pairs that were called equal more often than not; a verdict counts its weight."""
+    balance: dict[tuple[int, int], float] = {}
+    for first, second, outcome, weight in rows:
+        pair = min(first, second), max(first, second)
+        balance[pair] = balance.get(pair, 0.0) + (-1 if outcome else 1) * max(weight, 1.0)
     return {pair for pair, count in balance.items() if count > 0}
 
 

@@ -1,6 +1,7 @@
 """The events of a labeling session: judgments, undos, revisions, changes of the setting.
 
 The event log is the only stored state of a session; everything else is computed by replay.
+Verdicts of leads on a query have a log of their own, which is replayed in the same way.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from typing import Any, Literal, TypeVar
 from firstpage.errors import DataError
 from firstpage.registry import check_number
 
-Kind = Literal["judgment", "repeat", "gold", "training"]
-KINDS = ("judgment", "repeat", "gold", "training")
+Kind = Literal["judgment", "repeat", "gold", "training", "probe"]
+KINDS = ("judgment", "repeat", "gold", "training", "probe")
 DEFAULT_STRATEGY = "adaptive"
-MAX_RATE = 0.5  # of repeats and of gold questions
+MAX_RATE = 0.5  # of repeats, of gold questions and of probes
+RATES = ("repeat_rate", "gold_rate", "probe_rate")
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,9 @@ class Setting:
         Probability that an earlier question is asked again after a judgment, from 0 to 0.5.
     gold_rate : float, default 0.0
         Probability that a question with a known answer follows a judgment, from 0 to 0.5.
+    probe_rate : float, default 0.0
+        Probability that a judgment is followed by a pair whose outcome is implied by transitivity,
+        from 0 to 0.5.
 
     Raises
     ------
@@ -56,6 +61,7 @@ class Setting:
     refine: int = 0
     repeat_rate: float = 0.0
     gold_rate: float = 0.0
+    probe_rate: float = 0.0
 
     def __post_init__(self) -> None:
         if not isinstance(self.strategy, str):
@@ -63,7 +69,7 @@ class Setting:
         check_number(self, "k", minimum=1, integer=True)
         check_number(self, "seed", minimum=0, integer=True)
         check_number(self, "refine", minimum=0, integer=True)
-        for name in ("repeat_rate", "gold_rate"):
+        for name in RATES:
             check_number(self, name, minimum=0.0)
             if getattr(self, name) > MAX_RATE:
                 raise DataError(
@@ -86,7 +92,7 @@ class Judgment:
         much better. For a grade, the grade.
     bad : tuple of str
         Documents among the two that were flagged as clearly irrelevant.
-    kind : {"judgment", "repeat", "gold", "training"}
+    kind : {"judgment", "repeat", "gold", "training", "probe"}
         Why the question was asked.
     skipped : bool
         Whether the assessor skipped the question.
@@ -124,10 +130,48 @@ class SettingChange:
     setting: Setting
 
 
+@dataclass(frozen=True)
+class Verdict:
+    """The decision of a lead on a pair of documents, or on one document.
+
+    Attributes
+    ----------
+    left : str
+        The left document, or the only one.
+    right : str or None
+        The right document; None for a verdict on one document.
+    outcome : int
+        1 if the left document is better, -1 if the right one is, 0 if neither is; 2 and -2 mean
+        much better. For one document its grade, or 0 (bad) and 1 (not bad) where documents are
+        compared.
+    bad : tuple of str
+        Documents among the two that are clearly irrelevant.
+    """
+
+    left: str
+    right: str | None
+    outcome: int
+    bad: tuple[str, ...] = ()
+
+    @property
+    def documents(self) -> frozenset[str]:
+        """The documents that it is about, in any order."""
+        return frozenset((self.left,) if self.right is None else (self.left, self.right))
+
+
+@dataclass(frozen=True)
+class Withdrawal:
+    """Takes back the verdict that is event number `index` of the log, counted from 0."""
+
+    index: int
+
+
 Event = Judgment | Undo | Revision | SettingChange
 EVENT_TYPES: dict[str, type[Any]] = {
     "judged": Judgment, "undone": Undo, "revised": Revision, "switched": SettingChange,
 }  # fmt: skip
+Adjudication = Verdict | Withdrawal
+ADJUDICATION_TYPES: dict[str, type[Any]] = {"adjudicated": Verdict, "withdrawn": Withdrawal}
 MAX_OUTCOME = 2  # of a comparison: much better
 Source = TypeVar("Source")
 
@@ -167,7 +211,31 @@ def replay(log: Iterable[tuple[Event, Source]]) -> list[tuple[Judgment, Source]]
     return list(zip(active, sources, strict=True))
 
 
-def check_outcome(judgment: Judgment) -> None:
+def replay_verdicts(
+    log: Iterable[tuple[Adjudication, Source]],
+) -> list[tuple[Verdict, Source]]:
+    """Return the active verdicts after a log, each with its source.
+
+    A later verdict on the same documents does not remove an earlier one: `effective_verdicts` are
+    the last ones, so that withdrawing the later one restores the earlier.
+    """
+    active: dict[int, tuple[Verdict, Source]] = {}
+    for number, (event, source) in enumerate(log):
+        if isinstance(event, Verdict):
+            check_outcome(event)
+            active[number] = event, source
+        elif active.pop(event.index, None) is None:
+            raise InconsistentEventError(f"event {event.index} is no active verdict.")
+    return list(active.values())
+
+
+def effective_verdicts(active: Iterable[Verdict]) -> list[Verdict]:
+    """Return the last of the verdicts on the same documents."""
+    last = {verdict.documents: verdict for verdict in active}
+    return list(last.values())
+
+
+def check_outcome(judgment: Judgment | Verdict) -> None:
     """Raise a DataError if the question does not allow the outcome or the bad documents."""
     if judgment.right is not None and abs(judgment.outcome) > MAX_OUTCOME:
         raise DataError(
@@ -179,9 +247,10 @@ def check_outcome(judgment: Judgment) -> None:
             raise DataError(f"document {name!r} cannot be flagged as bad: it is not shown.")
 
 
-def to_dict(event: Event) -> dict[str, Any]:
+def to_dict(event: Event | Adjudication) -> dict[str, Any]:
     """Return the event as a dictionary for JSON."""
-    name = next(name for name, cls in EVENT_TYPES.items() if isinstance(event, cls))
+    types = EVENT_TYPES | ADJUDICATION_TYPES
+    name = next(name for name, cls in types.items() if isinstance(event, cls))
     return {"event": name, **asdict(event)}
 
 
@@ -201,6 +270,21 @@ def from_dict(record: Mapping[str, Any]) -> Event:
         _check_keys(values, "index", "outcome")
     if "bad" in values:
         values["bad"] = tuple(values["bad"])
+    return cls(**values)  # type: ignore[no-any-return]
+
+
+def adjudication_from_dict(record: Mapping[str, Any]) -> Adjudication:
+    """Return the verdict or the withdrawal that `to_dict` wrote; unknown keys are ignored."""
+    cls = ADJUDICATION_TYPES.get(str(record.get("event")))
+    if cls is None:
+        raise DataError(
+            f"an event of this log must be one of {', '.join(ADJUDICATION_TYPES)}; got "
+            f"{record.get('event')!r}."
+        )
+    values = {f.name: record[f.name] for f in fields(cls) if f.name in record}
+    _check_keys(values, *(("index",) if cls is Withdrawal else ("left", "outcome")))
+    if cls is Verdict:
+        values = {"right": None, **values, "bad": tuple(values.get("bad", ()))}
     return cls(**values)  # type: ignore[no-any-return]
 
 

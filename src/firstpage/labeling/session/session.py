@@ -22,6 +22,7 @@ from firstpage.labeling.session.estimate import (
     with_confidence,
 )
 from firstpage.labeling.session.events import (
+    RATES,
     Event,
     InconsistentEventError,
     Judgment,
@@ -33,6 +34,7 @@ from firstpage.labeling.session.events import (
     apply_event,
     check_outcome,
 )
+from firstpage.labeling.session.implied import QuestionCounts, probe, question_counts
 from firstpage.labeling.strategies.adaptive import Refined
 from firstpage.labeling.strategies.exhaustive import EveryPairRun
 from firstpage.labeling.strategies.registry import strategy
@@ -72,16 +74,21 @@ class Gold:
 
 @dataclass(frozen=True)
 class Extras:
-    """Decides which extra question is due: a repeat or a gold question.
+    """Decides which extra question is due: a repeat, a gold question or a probe.
 
     The decision depends only on the log and the seed, so that a replay repeats it.
     """
 
     gold_questions: tuple[Gold, ...] = ()
+    documents: tuple[str, ...] = ()
 
     def due(self, setting: Setting, log: Sequence[Judgment]) -> tuple[str, str | None, Kind] | None:
         """Return the extra question to show now, or None; never first, never two in a row."""
-        if not log or log[-1].kind != "judgment" or not (setting.repeat_rate or setting.gold_rate):
+        if (
+            not log
+            or log[-1].kind != "judgment"
+            or not any(getattr(setting, name) for name in RATES)
+        ):
             return None
         judgments = [event for event in log if event.kind == "judgment"]
         rng = np.random.default_rng([setting.seed, len(judgments), 1])
@@ -90,6 +97,9 @@ class Extras:
             return self._next_gold(log)
         if draw < setting.gold_rate + setting.repeat_rate:
             return _repeat(judgments[:-MIN_REPEAT_DISTANCE], log, rng)
+        if draw < setting.gold_rate + setting.repeat_rate + setting.probe_rate:
+            pair = probe(self.documents, log, rng)
+            return None if pair is None else (*pair, "probe")
         return None
 
     def _next_gold(self, log: Sequence[Judgment]) -> tuple[str, str | None, Kind] | None:
@@ -143,7 +153,7 @@ class ShownQuestion:
         The left document, or the document to grade.
     right : str or None
         The right document; None where one document is graded.
-    kind : {"judgment", "repeat", "gold", "training"}
+    kind : {"judgment", "repeat", "gold", "training", "probe"}
         Why the question is asked.
     """
 
@@ -230,7 +240,7 @@ class Session:
         self._past_count = 0  # how many of them precede the current setting
         self._prior = None if prior is None else tuple(float(x) for x in prior)
         self._features = features
-        self._extras = Extras(tuple(gold_questions))
+        self._extras = Extras(tuple(gold_questions), self.documents)
         self._current_run: StrategyRun | None = None
         strategy(self.setting.strategy)
         self._task = self._task_after(())  # raises for invalid documents, k or prior
@@ -243,7 +253,7 @@ class Session:
 
     @property
     def _strategy_judgments(self) -> list[Judgment]:
-        """The active judgments without repeats and gold questions."""
+        """The active judgments without repeats, gold questions and probes."""
         return [e for e in self._active if e.kind == "judgment"]
 
     @property
@@ -278,6 +288,8 @@ class Session:
         if question is None:
             return None
         extra = self._extras.due(self.setting, log)
+        if extra is not None and extra[2] == "probe" and isinstance(self._run(), EveryPairRun):
+            extra = None  # no pair is implied where every pair is asked
         if extra is not None:
             left, right, kind = extra
             return ShownQuestion(left, right, kind)
@@ -304,6 +316,11 @@ class Session:
             self.setting.strategy, len(self.documents), self.setting.k, progress_after(shown)
         )
         return low + extra, high + extra
+
+    @property
+    def counts(self) -> QuestionCounts:
+        """The pairs that were asked, that are implied by the answers, and that were not needed."""
+        return question_counts(self.documents, self._active)
 
     @property
     def done(self) -> bool:

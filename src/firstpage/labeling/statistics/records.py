@@ -14,7 +14,7 @@ from firstpage.data.io.files import write_bytes
 from firstpage.errors import DataError
 
 TOOLS = ("pairs", "grades", "lists")
-KINDS = ("judgment", "repeat", "gold", "training")
+KINDS = ("judgment", "repeat", "gold", "training", "probe")
 
 Labels: TypeAlias = Mapping[str, float]
 """The label per document of a query; higher is better."""
@@ -46,8 +46,9 @@ class Record:
         Seconds spent on the judgment, paused by the button, and without any activity.
     answered_at : float, optional
         Time of the answer in seconds since the epoch.
-    kind : {"judgment", "repeat", "gold", "training"}, default "judgment"
-        A judgment that counts, a hidden repetition, a gold question, or training.
+    kind : {"judgment", "repeat", "gold", "training", "probe"}, default "judgment"
+        A judgment that counts, a hidden repetition, a gold question, training, or a pair whose
+        outcome was implied by transitivity.
     expected : int, optional
         The known outcome or grade of a gold question.
     adjusted : bool, default False
@@ -129,7 +130,7 @@ def _problem(r: Record) -> str | None:
 
 
 def counted_records(records: Iterable[Record]) -> Iterator[Record]:
-    """Return the records that count: no repeats, gold questions or training."""
+    """Return the records that count: no repeats, gold questions, training or probes."""
     return (r for r in records if r.kind == "judgment")
 
 

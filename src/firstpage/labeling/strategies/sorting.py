@@ -61,6 +61,11 @@ class KnownOutcomes:
         """Pairs whose last answer was a tie; a skipped pair is not a tie."""
         return {pair for pair, outcome in self._direct.items() if outcome == 0}
 
+    @property
+    def worse(self) -> tuple[int, ...]:
+        """Per document, the bit set of those known to be worse; with the memory "closure"."""
+        return tuple(self._below)
+
     def learn(self, question: Compare, answer: Answer) -> None:
         """Record an answer; a skipped pair is recorded as not to be asked again."""
         self.bad |= answer.bad

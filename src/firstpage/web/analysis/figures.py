@@ -5,10 +5,21 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime, timedelta
 from typing import Any
 
+from sqlalchemy import func, select
+
 from firstpage.labeling.planning.tasks import format_names
+from firstpage.labeling.session.implied import (
+    ProbeCounts,
+    QuestionCounts,
+    probe_counts,
+    question_counts,
+)
 from firstpage.labeling.statistics.effort import effort_by, learning_curve, outliers
+from firstpage.labeling.statistics.intervals import Proportion
 from firstpage.labeling.statistics.profiles import (
     AssessorProfile,
     assessor_profiles,
@@ -17,6 +28,7 @@ from firstpage.labeling.statistics.profiles import (
 from firstpage.labeling.statistics.study import Study, adjusted_note, study
 from firstpage.web.analysis.records import (
     any_answer,
+    keys_by_query,
     records,
     results,
     skipped,
@@ -25,11 +37,15 @@ from firstpage.web.analysis.records import (
 )
 from firstpage.web.store import assigning, projects, tasks, texts
 from firstpage.web.store.assigning import predicted_query_effort
-from firstpage.web.store.connect import Tx
+from firstpage.web.store.connect import Tx, iso
 from firstpage.web.store.projects import Project
+from firstpage.web.store.tables import events
+from firstpage.web.store.tables import tasks as task_table
 from firstpage.web.store.tasks import TaskRow
 
 STATES = ("open", "started", "done")
+PACE_DAYS = 7
+MAX_DAYS = 3650  # a later end date is no estimate
 
 
 def progress(tx: Tx, project: Project) -> dict[str, Any]:
@@ -59,9 +75,11 @@ def progress(tx: Tx, project: Project) -> dict[str, Any]:
         and empty.issuperset(done)
     ]
     plan = assigning.current_plan(tx, project) if rows else None
+    everything = _counts(rows, present, skips)
     return {
         "state": project.state,
-        "all": _counts(rows, present, skips),
+        "all": everything,
+        "pace": pace(tx, project, everything["expected_remaining"]),
         "queries": [
             {"query": key, "text": titles.get(key, key), **_counts(query_tasks, present, skips)}
             for key, query_tasks in by_query.items()
@@ -150,6 +168,62 @@ def effort(tx: Tx, project: Project) -> dict[str, Any]:
         for tool in project.tools
     }  # fmt: skip
     return nan_to_none(report)
+
+
+def questions(tx: Tx, project: Project) -> dict[str, Any]:
+    """Return how many pairs were asked, implied and pruned, and how probes were answered.
+
+    Of the tools that compare documents or lists, over all tasks with an answer, in total and by
+    assessor; `transitivity` is the fraction of probes that confirm what was implied.
+    """
+    keys = keys_by_query(tx, project)
+    by_name: dict[str, tuple[QuestionCounts, ProbeCounts]] = {}
+    for task in task_judgments(tx, project):
+        if task.tool != "grades" and task.judgments:
+            judgments = [judgment for judgment, _ in task.judgments]
+            counts, probes = by_name.get(task.name, (QuestionCounts(), ProbeCounts()))
+            by_name[task.name] = (
+                counts + question_counts(keys[task.query_id], judgments),
+                probes + probe_counts(keys[task.query_id], judgments),
+            )
+    total = (
+        sum((counts for counts, _ in by_name.values()), QuestionCounts()),
+        sum((probes for _, probes in by_name.values()), ProbeCounts()),
+    )
+    return nan_to_none(
+        {
+            "all": _question_record(*total),
+            "assessors": [{"name": n, **_question_record(*c)} for n, c in by_name.items()],
+        }
+    )
+
+
+def _question_record(counts: QuestionCounts, probes: ProbeCounts) -> dict[str, Any]:
+    transitivity = Proportion(probes.confirmed, probes.total)
+    return {**asdict(counts), "probes": asdict(probes), "transitivity": transitivity.to_dict()}
+
+
+def pace(tx: Tx, project: Project, remaining: float) -> dict[str, Any]:
+    """Return the answers per day of the last week, and when the remaining ones will be given.
+
+    The days since the first answer of that week count; `end` is None without an answer, and
+    where nothing remains.
+    """
+    now = datetime.fromisoformat(tx.now)
+    start = iso(now - timedelta(days=PACE_DAYS))
+    recent = tx.first(
+        select(func.count().label("n"), func.min(events.c.recorded_at).label("first"))
+        .select_from(events.join(task_table, task_table.c.id == events.c.task))
+        .where(task_table.c.project == project.id, events.c.recorded_at >= start)
+    )
+    if recent is None or not recent["n"]:
+        return {"per_day": 0.0, "end": None}
+    days = max(1.0, (now - datetime.fromisoformat(recent["first"])) / timedelta(days=1))
+    per_day = recent["n"] / days
+    wait = remaining / per_day
+    if not 0 < wait < MAX_DAYS or project.state != "open":
+        return {"per_day": per_day, "end": None}
+    return {"per_day": per_day, "end": iso(now + timedelta(days=wait))[:10]}
 
 
 def project_study(

@@ -148,7 +148,7 @@ def _logs(tx: Tx, project: Project) -> dict[tuple[int, str, str], list[RowMappin
         .join(tasks, tasks.c.id == events.c.task)
         .join(queries, queries.c.id == tasks.c.query)
         .join(people, people.c.id == tasks.c.person)
-        .where(tasks.c.project == project.id, tasks.c.tool == "lists")
+        .where(tasks.c.project == project.id, tasks.c.tool == "lists", queries.c.archived.is_(None))
         .order_by(events.c.task, events.c.seq)
     ):
         logs.setdefault((row["query"], row["key"], row["login"]), []).append(row)
@@ -176,7 +176,7 @@ def _list_rows(tx: Tx, project: Project) -> Sequence[RowMapping]:
     return tx.all(
         select(documents.c.query, documents.c.key, documents.c.fields)
         .join(queries, queries.c.id == documents.c.query)
-        .where(*conditions, documents.c.kind == "list")
+        .where(*conditions, documents.c.kind == "list", documents.c.archived.is_(None))
         .order_by(documents.c.query, documents.c.position)
     )
 

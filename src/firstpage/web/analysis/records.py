@@ -29,6 +29,7 @@ class TaskJudgments:
     k: int
     result: dict[str, Any] | None
     judgments: tuple[tuple[Judgment, RowMapping], ...]
+    name: str = ""
 
     @property
     def answers(self) -> int:
@@ -45,9 +46,12 @@ class TaskJudgments:
         """Whether the result is based on an answer, or needed no question."""
         return any_answer(judgment for judgment, _ in self.judgments)
 
-    def unjudged(self, documents: Iterable[str]) -> set[str]:
-        """Return the documents of the query that have no answer because of skipped questions."""
-        if not self.skipped:
+    def unjudged(self, documents: Iterable[str], finished: bool = True) -> set[str]:
+        """Return the documents of the query that have no answer because of skipped questions.
+
+        Of a query that is not finished, those that have no answer yet.
+        """
+        if not self.skipped and finished:
             return set()
         rows = [j for j, _ in self.judgments if j.kind == "judgment" and not j.skipped]
         return set(documents) - {key for j in rows for key in (j.left, j.right)}
@@ -68,16 +72,16 @@ def task_judgments(tx: Tx, project: Project) -> list[TaskJudgments]:
     ):  # fmt: skip
         logs.setdefault(row["task"], []).append(row)
     rows = tx.all(
-        select(tasks, queries.c.key, people.c.login)
+        select(tasks, queries.c.key, people.c.login, people.c.name)
         .join(queries, queries.c.id == tasks.c.query)
         .join(people, people.c.id == tasks.c.person)
-        .where(tasks.c.project == project.id).order_by(tasks.c.id)
+        .where(tasks.c.project == project.id, queries.c.archived.is_(None)).order_by(tasks.c.id)
     )  # fmt: skip
     return [
         TaskJudgments(
             row["id"], row["key"], row["query"], row["login"], row["tool"],
             _k(row, logs.get(row["id"], [])), row["result"],
-            tuple(current_judgments(logs.get(row["id"], []))),
+            tuple(current_judgments(logs.get(row["id"], []))), row["name"],
         )
         for row in rows
         if row["id"] in logs or row["result"] is not None
@@ -162,7 +166,7 @@ def keys_by_query(tx: Tx, project: Project) -> dict[int, list[str]]:
     for row in tx.all(
         select(documents.c.query, documents.c.key)
         .join(queries, queries.c.id == documents.c.query)
-        .where(queries.c.project == project.id)
+        .where(queries.c.project == project.id, documents.c.archived.is_(None))
         .order_by(documents.c.query, documents.c.position)
     ):
         keys.setdefault(row["query"], []).append(row["key"])
@@ -189,7 +193,7 @@ def _record(
         query=task.query, assessor=task.assessor, tool=task.tool,
         left=judgment.left, right=judgment.right,
         outcome=sign if pair else None, grade=None if pair else judgment.outcome,
-        bad=judgment.bad, active=_active(row), paused=(row["paused_ms"] or 0) / 1000,
+        bad=judgment.bad, active=active_seconds(row), paused=(row["paused_ms"] or 0) / 1000,
         away=(row["away_ms"] or 0) / 1000,
         answered_at=_seconds(row["answered_at"] or row["recorded_at"]),
         kind=judgment.kind, expected=gold_outcome if judgment.kind == "gold" else None,
@@ -197,7 +201,7 @@ def _record(
     )  # fmt: skip
 
 
-def _active(row: RowMapping) -> float:
+def active_seconds(row: RowMapping) -> float:
     """Return the active seconds of a judgment, or the time from being shown to the answer."""
     if row["active_ms"] is not None:
         return float(row["active_ms"]) / 1000

@@ -1,14 +1,17 @@
-"""The truth of each query: the result of one assessor, or the consensus of several."""
+"""The truth of each query: the result of one assessor, or the consensus of several.
+
+Verdicts of leads count as the project weighs them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
-from statistics import median_low
 
-from firstpage.labeling.belief.posterior_ranks import consensus
+from firstpage.labeling.belief.posterior_ranks import WeightedAnswer, consensus, weighted_median
+from firstpage.labeling.session.events import Verdict
 from firstpage.labeling.strategies.strategy import (
     Answer,
     AnsweredQuestion,
@@ -17,7 +20,7 @@ from firstpage.labeling.strategies.strategy import (
     Question,
 )
 from firstpage.web.analysis.records import TaskJudgments, keys_by_query, task_judgments
-from firstpage.web.store import texts
+from firstpage.web.store import adjudication, texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
 
@@ -32,7 +35,8 @@ class QueryTruth:
     rank, the probability that its document belongs there, `set_confidence` that of the top-k
     set, and `membership` that of every document to be in it; None if unknown. `judgments`
     counts answers and `skipped` questions without one; `unjudged` are documents without an
-    answer because of skipped questions: they have no rank, and label 0.
+    answer because of skipped questions: they have no rank, and label 0.  `verdicts` counts those
+    that have a weight.  A query that nobody has `finished` has a truth if that is asked for.
     """
 
     query: str
@@ -51,6 +55,8 @@ class QueryTruth:
     judgments: int
     skipped: int
     unjudged: tuple[str, ...]
+    verdicts: int = 0
+    finished: bool = True
 
     @property
     def shared_labels(self) -> dict[str, int]:
@@ -74,20 +80,51 @@ class NotJudged:
     reason: str = "not judged: everything was skipped"
 
 
-def truths(tx: Tx, project: Project, tool: str | None = None) -> list[QueryTruth]:
+@dataclass(frozen=True)
+class WeightedVerdict:
+    """A verdict, and how many answers it counts as."""
+
+    verdict: Verdict
+    weight: float
+
+    def answer(self, index: Mapping[str, int]) -> WeightedAnswer:
+        """Return the verdict by document index."""
+        verdict = self.verdict
+        bad = frozenset(index[key] for key in verdict.bad)
+        if verdict.right is None:
+            return Grade(index[verdict.left]), Answer(verdict.outcome, bad), self.weight
+        sign = (verdict.outcome > 0) - (verdict.outcome < 0)
+        question = Compare(index[verdict.left], index[verdict.right])
+        return question, Answer(sign, bad), self.weight
+
+
+def truths(
+    tx: Tx, project: Project, tool: str | None = None, partial: bool = False
+) -> list[QueryTruth]:
     """Return the truth of every query that was judged with a tool, by default the first."""
-    return judged_queries(tx, project, tool)[0]
+    return judged_queries(tx, project, tool, partial)[0]
 
 
 def judged_queries(
-    tx: Tx, project: Project, tool: str | None = None
+    tx: Tx, project: Project, tool: str | None = None, partial: bool = False
 ) -> tuple[list[QueryTruth], list[NotJudged]]:
-    """Return the truths, and the finished queries that have none."""
+    """Return the truths, and the finished queries that have none.
+
+    With `partial`, queries that nobody has finished have the truth of the answers so far.
+    """
     tool_name = tool or project.tool
     done: dict[int, list[TaskJudgments]] = {}
+    started: dict[int, list[TaskJudgments]] = {}
     for task in task_judgments(tx, project):
-        if task.tool == tool_name and task.result is not None:
-            done.setdefault(task.query_id, []).append(task)
+        if task.tool == tool_name:
+            group = started if task.result is None else done
+            group.setdefault(task.query_id, []).append(task)
+    if partial:
+        for query, tasks in started.items():
+            answered = [task for task in tasks if task.answers]
+            if query not in done and answered:
+                done[query] = answered
+    verdicts = weighted_verdicts(tx, project, tool_name)
     keys = keys_by_query(tx, project)
     truths: list[QueryTruth] = []
     not_judged: list[NotJudged] = []
@@ -96,22 +133,40 @@ def judged_queries(
         supported = [task for task in finished if task.supported]
         if supported:
             documents = tuple(keys[row["id"]])
-            truths.append(_truth(row["key"], row["text"], tool_name, documents, supported))
+            given = verdicts.get(row["id"], ())
+            truths.append(_truth(row["key"], row["text"], tool_name, documents, supported, given))
         elif finished:
             skipped = sum(task.skipped for task in finished)
             not_judged.append(NotJudged(row["key"], row["text"], skipped))
     return truths, not_judged
 
 
+def weighted_verdicts(
+    tx: Tx, project: Project, tool: str
+) -> dict[int, tuple[WeightedVerdict, ...]]:
+    """Return the verdicts by query, each with the project's weight; none if that is 0."""
+    weight = project.options.verdict_weight
+    if not weight:
+        return {}
+    return {
+        query: tuple(WeightedVerdict(verdict, float(weight)) for verdict in verdicts)
+        for query, verdicts in adjudication.effective(tx, project, tool).items()
+    }
+
+
 def _truth(
-    query: str, text: str, tool: str, keys: tuple[str, ...], done: Sequence[TaskJudgments]
-) -> QueryTruth:
+    query: str, text: str, tool: str, keys: tuple[str, ...], done: Sequence[TaskJudgments],
+    verdicts: Sequence[WeightedVerdict],
+) -> QueryTruth:  # fmt: skip
     k = max(task.k for task in done)
-    unjudged = set.intersection(*(task.unjudged(keys) for task in done))
-    result = _single(done[0]) if len(done) == 1 else _consensus(keys, done, k)
+    decided = {key for given in verdicts for key in given.verdict.documents}
+    finished = all(task.result is not None for task in done)
+    unjudged = set.intersection(*(task.unjudged(keys, finished) for task in done)) - decided
+    is_result = len(done) == 1 and not verdicts and done[0].result is not None
+    result = _single(done[0]) if is_result else _consensus(keys, done, k, verdicts)
     order, tied, bad, confidence, set_confidence, membership = _without(unjudged, result)
     if tool == "grades":
-        labels = dict.fromkeys(keys, 0) | _grades(done)
+        labels = dict.fromkeys(keys, 0) | _grades(done, verdicts)
         tied = _equal_labels(order, labels)
     else:
         ranks = {key: k - rank for rank, key in enumerate(order[:k]) if key not in bad}
@@ -120,17 +175,22 @@ def _truth(
         query, text, tool, keys, k, order, labels, tied, bad, confidence, set_confidence,
         membership, len(done), sum(task.answers for task in done),
         sum(task.skipped for task in done), tuple(key for key in keys if key in unjudged),
+        len(verdicts), finished,
     )  # fmt: skip
 
 
-def _grades(done: Sequence[TaskJudgments]) -> dict[str, int]:
+def _grades(done: Sequence[TaskJudgments], verdicts: Sequence[WeightedVerdict]) -> dict[str, int]:
     """Return the grade of each document: the median of the assessors, the lower one of two."""
-    grades: dict[str, list[int]] = {}
+    grades: dict[str, list[tuple[int, float]]] = {}
     for task in done:
         for judgment, _ in task.judgments:
             if judgment.kind == "judgment" and judgment.right is None and not judgment.skipped:
-                grades.setdefault(judgment.left, []).append(judgment.outcome)
-    return {key: median_low(of_key) for key, of_key in grades.items()}
+                grades.setdefault(judgment.left, []).append((judgment.outcome, 1.0))
+    for given in verdicts:
+        if given.verdict.right is None:
+            vote = given.verdict.outcome, given.weight
+            grades.setdefault(given.verdict.left, []).append(vote)
+    return {key: weighted_median(votes) for key, votes in grades.items()}
 
 
 def _equal_labels(order: Sequence[str], labels: dict[str, int]) -> tuple[tuple[str, ...], ...]:
@@ -172,10 +232,16 @@ def _single(task: TaskJudgments) -> TopKResult:
     )  # fmt: skip
 
 
-def _consensus(keys: tuple[str, ...], done: Sequence[TaskJudgments], k: int) -> TopKResult:
-    """Return the result that fits the answers of all assessors best."""
+def _consensus(
+    keys: tuple[str, ...], done: Sequence[TaskJudgments], k: int,
+    verdicts: Sequence[WeightedVerdict],
+) -> TopKResult:  # fmt: skip
+    """Return the result that fits the answers of all assessors, and the verdicts, best."""
     index = {key: i for i, key in enumerate(keys)}
-    fit = _cached_consensus(len(keys), k, tuple(_answers(task, index) for task in done))
+    fit = _cached_consensus(
+        len(keys), k, tuple(answers_of(task, index) for task in done),
+        tuple(given.answer(index) for given in verdicts),
+    )  # fmt: skip
     assert fit.confidence is not None
     assert fit.membership is not None
     return (
@@ -190,7 +256,7 @@ def _consensus(keys: tuple[str, ...], done: Sequence[TaskJudgments], k: int) -> 
 _cached_consensus = lru_cache(maxsize=1000)(consensus)
 
 
-def _answers(task: TaskJudgments, index: dict[str, int]) -> tuple[AnsweredQuestion, ...]:
+def answers_of(task: TaskJudgments, index: Mapping[str, int]) -> tuple[AnsweredQuestion, ...]:
     """Return the answers of one task by document index, without gold questions."""
     rows: list[AnsweredQuestion] = []
     for judgment, _ in task.judgments:

@@ -1,4 +1,4 @@
-"""Projects: create, change, import into, open and close."""
+"""Projects: create, change, import into, open and close, archive and delete."""
 
 from __future__ import annotations
 
@@ -6,17 +6,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, File, Form, HTTPException, Request, UploadFile
+from fastapi import APIRouter, Depends, File, Form, HTTPException, Query, Request, UploadFile
+from pydantic import Field as PydanticField
 
 from firstpage.data.formats.row_reader import ReadLimits
 from firstpage.errors import DataError
 from firstpage.web.admission import AdmissionRoute
+from firstpage.web.analysis import queries as query_list
 from firstpage.web.api import bodies
 from firstpage.web.imports import bundle
 from firstpage.web.imports.pictures import from_uploads
 from firstpage.web.imports.texts import add
-from firstpage.web.security import Anyone, CurrentPerson, Lead, csrf_header, settings_of, store_of
-from firstpage.web.store import assigning, projects
+from firstpage.web.security import (
+    Anyone,
+    CurrentPerson,
+    Lead,
+    analyst_of,
+    csrf_header,
+    settings_of,
+    store_of,
+)
+from firstpage.web.store import archive, assigning, projects
 from firstpage.web.store.logins import Login
 from firstpage.web.store.projects import Member, Project
 
@@ -61,7 +71,7 @@ def get_project(member: Anyone) -> dict[str, Any]:
 def change(
     request: Request, member: Lead, body: bodies.ChangeBody, login: Changing
 ) -> dict[str, Any]:
-    """Change a project; tool and setting only in draft."""
+    """Change a project: the tool in draft, the setting before the first answer."""
     with store_of(request).write() as tx:
         changed = projects.change(
             tx, member.project, body.model_dump(exclude_unset=True), login.person
@@ -150,12 +160,85 @@ def close_project(request: Request, member: Lead, login: Changing) -> dict[str, 
     return _record(Member(member.person, changed, member.roles))
 
 
+@router.post("/projects/{slug}/archive")
+def archive_project(request: Request, member: Lead, login: Changing) -> dict[str, Any]:
+    """Close and archive a project; only its leads see it."""
+    with store_of(request).write() as tx:
+        changed = archive.archive_project(tx, member.project, login.person)
+    return _record(Member(member.person, changed, member.roles))
+
+
+@router.post("/projects/{slug}/restore")
+def restore_project(request: Request, member: Lead, login: Changing) -> dict[str, Any]:
+    """Restore an archived project; it stays closed."""
+    with store_of(request).write() as tx:
+        changed = archive.restore_project(tx, member.project, login.person)
+    return _record(Member(member.person, changed, member.roles))
+
+
+@router.delete("/projects/{slug}", status_code=204)
+def delete_project(request: Request, member: Lead, login: Changing) -> None:
+    """Delete an archived project with all its texts and judgments, for good."""
+    archive.delete_project(store_of(request), member.project, login.person)
+
+
+@router.get("/projects/{slug}/queries")
+def all_queries(
+    request: Request, member: Lead, search: Annotated[str, Query(max_length=200)] = ""
+) -> dict[str, Any]:
+    """Return the queries whose id or text contains `search`, with their state and confidence."""
+    found: dict[str, Any] = analyst_of(request).compute(
+        query_list.queries, member.project, search.strip()
+    )
+    return found
+
+
+class QueriesBody(bodies.Body):
+    queries: Annotated[list[bodies.Text], PydanticField(min_length=1, max_length=10_000)]
+
+
+class DocumentsBody(bodies.Body):
+    query: bodies.Text
+    documents: Annotated[list[bodies.Text], PydanticField(min_length=1, max_length=10_000)]
+
+
+Removal = Literal["archive", "restore", "delete"]
+
+
+@router.post("/projects/{slug}/queries/{action}", status_code=204)
+def change_queries(
+    request: Request, member: Lead, action: Removal, body: QueriesBody, login: Changing
+) -> None:
+    """Archive or restore queries, or delete archived ones for good."""
+    store = store_of(request)
+    if action == "delete":
+        archive.delete_queries(store, member.project, body.queries, login.person)
+        return
+    change = archive.archive_queries if action == "archive" else archive.restore_queries
+    with store.write() as tx:
+        change(tx, member.project, body.queries, login.person)
+
+
+@router.post("/projects/{slug}/documents/{action}", status_code=204)
+def change_documents(
+    request: Request, member: Lead, action: Removal, body: DocumentsBody, login: Changing
+) -> None:
+    """Archive, restore or delete documents of a query that has no answer yet."""
+    change = {
+        "archive": archive.archive_documents,
+        "restore": archive.restore_documents,
+        "delete": archive.delete_documents,
+    }[action]
+    with store_of(request).write() as tx:
+        change(tx, member.project, body.query, body.documents, login.person)
+
+
 def _record(member: Member) -> dict[str, Any]:
     project = member.project
     record: dict[str, Any] = {
         "slug": project.slug, "title": project.title, "guidelines": project.guidelines,
         "tool": project.tool, "state": project.state, "created": project.created,
-        "roles": list(member.roles), "is_lead": member.is_lead,
+        "roles": list(member.roles), "is_lead": member.is_lead, "archived": project.archived,
     }  # fmt: skip
     if not member.is_lead:
         return record

@@ -67,13 +67,16 @@ def feature_source(
 
 def dataset(
     tx: Tx, project: Project, source: FeatureSource, features: str = "all",
-    tool: str | None = None, progress: Progress | None = None,
+    tool: str | None = None, progress: Progress | None = None, partial: bool = False,
 ) -> tuple[Dataset, list[str]]:  # fmt: skip
-    """Return the judged documents with features and labels, and notes on what is left out."""
+    """Return the judged documents with features and labels, and notes on what is left out.
+
+    With `partial` unfinished queries have the labels of the answers so far.
+    """
     check_tool(project, "data.parquet", tool)
     if (tool or project.tool) == "lists":
         raise DataError("the tool lists compares pages, not documents, which alone have features.")
-    judged = truths(tx, project, tool)
+    judged = truths(tx, project, tool, partial)
     if not judged:
         raise DataError(
             f"the project {project.slug!r} has no finished query yet, so there are no data."

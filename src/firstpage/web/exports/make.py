@@ -27,13 +27,15 @@ from firstpage.web.analysis.measure import (
     list_judgments,
 )
 from firstpage.web.analysis.records import task_judgments
-from firstpage.web.analysis.truth import QueryTruth, truths
+from firstpage.web.analysis.truth import QueryTruth, truths, weighted_verdicts
 from firstpage.web.exports.quepid import quepid_csv
-from firstpage.web.store import assigning, projects, texts
+from firstpage.web.store import adjudication, assigning, projects, texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
 from firstpage.web.store.tables import events, people, queries, tasks
 
+OPINIONS = ("judgment", "probe")  # kinds of answers that are an opinion of their own
+VERDICT_VOTER = "verdict"
 FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run such a cell
 LOG_COLUMNS = (
     "project", "query", "assessor", "tool", "replicate", "task", "seq", "key", "event", "kind",
@@ -44,7 +46,22 @@ LOG_COLUMNS = (
 
 
 def log_rows(tx: Tx, project: Project) -> Iterator[dict[str, Any]]:
-    """Yield events by task and number, each with its query and assessor."""
+    """Yield events by task and number, each with its query and assessor; then verdicts."""
+    yield from judgment_rows(tx, project)
+    for row in adjudication.log_rows(tx, project):
+        event = dict(row["event"])
+        if "index" in event:  # the index of the verdict that is withdrawn
+            event["judgment_index"] = event.pop("index")
+        record = {
+            **event, "project": project.slug, "query": row["query_key"], "tool": row["tool"],
+            "seq": row["seq"], "key": row["key"], "comment": row["reason"],
+            "recorded_by": row["login"], "recorded_at": row["recorded_at"],
+        }  # fmt: skip
+        yield {name: record.get(name) for name in LOG_COLUMNS}
+
+
+def judgment_rows(tx: Tx, project: Project) -> Iterator[dict[str, Any]]:
+    """Yield the events of assessors by task and number, each with its query and assessor."""
     author = people.alias("author")
     statement = (
         select(
@@ -121,7 +138,7 @@ def compared_pairs(tx: Tx, project: Project) -> Iterator[Vote]:
     """Yield the current comparisons of two documents, by task, also those of unfinished queries.
 
     Skipped questions, hidden repeats, which would count an opinion twice, and gold questions are
-    left out.
+    left out.  Verdicts of leads follow, with the project's weight.
     """
     if "pairs" not in project.tools:
         raise DataError(
@@ -131,9 +148,17 @@ def compared_pairs(tx: Tx, project: Project) -> Iterator[Vote]:
     for task in task_judgments(tx, project):
         if task.tool == "pairs":
             for judgment, _ in task.judgments:
-                if judgment.kind == "judgment" and judgment.right and not judgment.skipped:
+                if judgment.kind in OPINIONS and judgment.right and not judgment.skipped:
                     sign = (judgment.outcome > 0) - (judgment.outcome < 0)
                     yield Vote(task.query, judgment.left, judgment.right, sign, voter=task.assessor)
+    names = {row["id"]: row["key"] for row in texts.of_project(tx, project.id)}
+    for query, verdicts in weighted_verdicts(tx, project, "pairs").items():
+        for given in verdicts if query in names else ():
+            if given.verdict.right is not None:
+                yield Vote(
+                    names[query], given.verdict.left, given.verdict.right, given.verdict.outcome,
+                    given.weight, VERDICT_VOTER,
+                )  # fmt: skip
 
 
 def pairs_csv(tx: Tx, project: Project) -> Iterator[str]:
@@ -179,15 +204,29 @@ def truth_jsonl(truths: Sequence[QueryTruth]) -> Iterator[str]:
         yield json.dumps(asdict(truth), ensure_ascii=False, allow_nan=False) + "\n"
 
 
-Export = Callable[[Tx, Project, str | None], Iterator[str]]
+Export = Callable[[Tx, Project, str | None, bool], Iterator[str]]
 
 
-def export(tx: Tx, project: Project, name: str, tool: str | None = None) -> Iterator[str]:
-    """Return the chunks of an export, such as `truth.qrels`, of a tool (default: the first)."""
+def export(
+    tx: Tx, project: Project, name: str, tool: str | None = None, partial: bool = False
+) -> Iterator[str]:
+    """Return the chunks of an export, such as `truth.qrels`, of a tool (default: the first).
+
+    With `partial` the truth contains unfinished queries.
+    """
     if name not in EXPORTS:
         raise DataError(f"an export must be one of {', '.join(EXPORTS)}; got {name!r}.")
     check_tool(project, name, tool)
-    return EXPORTS[name][1](tx, project, tool)
+    check_partial(name, partial)
+    return EXPORTS[name][1](tx, project, tool, partial)
+
+
+def check_partial(name: str, partial: bool) -> None:
+    """Refuse to include unfinished queries where they are included anyway or make no sense."""
+    if partial and not name.startswith(("truth.", "data.", "quepid.")):
+        raise DataError(
+            f"{name} has no partial form; only truth, data and quepid leave out queries."
+        )
 
 
 def check_tool(project: Project, name: str, tool: str | None) -> None:
@@ -233,12 +272,12 @@ def report(tx: Tx, project: Project) -> Iterator[str]:
 
 
 def _truth(write: Callable[[list[QueryTruth]], Iterator[str]]) -> Export:
-    return lambda tx, project, tool: write(truths(tx, project, tool))
+    return lambda tx, project, tool, partial: write(truths(tx, project, tool, partial))
 
 
 def _project(write: Callable[[Tx, Project], Iterator[str]]) -> Export:
     """Return an export of all tools."""
-    return lambda tx, project, _: write(tx, project)
+    return lambda tx, project, _, __: write(tx, project)
 
 
 EXPORTS: dict[str, tuple[str, Export]] = {

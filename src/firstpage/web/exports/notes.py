@@ -13,16 +13,19 @@ from firstpage.web.analysis.measure import (
 )
 from firstpage.web.analysis.records import task_judgments
 from firstpage.web.analysis.truth import NotJudged, QueryTruth, judged_queries
-from firstpage.web.store import texts
+from firstpage.web.exports.make import OPINIONS
+from firstpage.web.store import adjudication, texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
 from firstpage.web.store.scales import describe_scale
 
 
-def notes(tx: Tx, project: Project, name: str, tool: str | None = None) -> Iterator[str]:
+def notes(
+    tx: Tx, project: Project, name: str, tool: str | None = None, partial: bool = False
+) -> Iterator[str]:
     """Yield the notes on an export, one sentence each; `name` is one of `make.EXPORTS`."""
     if name.startswith(("truth.", "data.", "quepid.")):
-        truths, not_judged = judged_queries(tx, project, tool)
+        truths, not_judged = judged_queries(tx, project, tool, partial)
         yield from truth_notes(tx, project, truths, not_judged, tool)
         if name in ("truth.qrels", "truth.letor", "quepid.csv"):
             yield from _tie_notes(truths)
@@ -45,8 +48,16 @@ def truth_notes(
     """Yield what the truth of a tool omits, and what is not based on an answer."""
     count = len(texts.of_project(tx, project.id))
     unfinished = count - len(truths) - len(not_judged)
+    partial = [truth for truth in truths if not truth.finished]
+    if partial:
+        yield (
+            f"{len(partial)} of {count} queries are not finished: their truth is that of the "
+            "answers so far; truth.jsonl has its confidence."
+        )
     if count and unfinished == count:
         yield f"No query is finished yet; all {count} are left out."
+    elif unfinished and partial:
+        yield f"{unfinished} of {count} queries are left out: nobody has answered a question."
     elif unfinished:
         yield f"{unfinished} of {count} queries are left out: nobody has finished them."
     if not_judged:
@@ -55,6 +66,12 @@ def truth_notes(
             f"{format_names(repr(query.query) for query in not_judged)}."
         )
     yield from _skip_notes(truths)
+    decided = sum(truth.verdicts for truth in truths)
+    if decided:
+        yield (
+            f"{decided} verdict{'s' if decided != 1 else ''} of leads count as "
+            f"{project.options.verdict_weight:g} answers each."
+        )
     others = [name for name in project.tools if name != (tool or project.tool)]
     if others:
         yield (
@@ -64,12 +81,12 @@ def truth_notes(
 
 
 def _skip_notes(truths: Sequence[QueryTruth]) -> Iterator[str]:
-    partial = [truth for truth in truths if truth.unjudged]
-    if partial:
-        count = sum(len(truth.unjudged) for truth in partial)
+    gaps = [truth for truth in truths if truth.unjudged and truth.finished]
+    if gaps:
+        count = sum(len(truth.unjudged) for truth in gaps)
         yield (
-            f"In {len(partial)} of {len(truths)} queries "
-            f"({format_names(repr(truth.query) for truth in partial)}) {count} documents were only "
+            f"In {len(gaps)} of {len(truths)} queries "
+            f"({format_names(repr(truth.query) for truth in gaps)}) {count} documents were only "
             "skipped: without an answer they have label 0 (unjudged in truth.jsonl)."
         )
     skipped = sum(truth.skipped for truth in truths)
@@ -95,7 +112,7 @@ def _pair_notes(tx: Tx, project: Project) -> Iterator[str]:
     skipped = sum(task.skipped for task in tasks)
     if skipped:
         yield f"{skipped} skipped comparisons are left out."
-    checks = sum(judgment.kind != "judgment" for task in tasks for judgment, _ in task.judgments)
+    checks = sum(judgment.kind not in OPINIONS for task in tasks for judgment, _ in task.judgments)
     if checks:
         yield f"{checks} answers to hidden repeats, gold and training questions are left out."
     flagged = sum(bool(judgment.bad) for task in tasks for judgment, _ in task.judgments)
@@ -110,6 +127,8 @@ def _preference_notes(tx: Tx, project: Project) -> Iterator[str]:
     skipped = skipped_lists(tx, project)
     if skipped:
         yield f"{skipped} skipped judgments are left out."
+    if adjudication.recorded(tx, project, "lists"):
+        yield "Verdicts of leads are left out; truth.jsonl takes them into account."
     rows = list(list_judgments(tx, project))
     if rows and not has_grades(tx, project):
         yield (

@@ -9,20 +9,22 @@ from markupsafe import Markup
 
 from firstpage import charts
 from firstpage.report.measure import utility_figures
-from firstpage.web.analysis import figures, truth
+from firstpage.web.analysis import charts, figures, truth
 from firstpage.web.analysis.choosing import choice_report
 from firstpage.web.analysis.measure import learned_measure
 from firstpage.web.api.bodies import BeforeId
 from firstpage.web.exports.make import log_rows
 from firstpage.web.exports.notes import truth_notes
 from firstpage.web.pages.rendering import PageRoute, render, sentence
+from firstpage.web.pages.work import ANSWERS
 from firstpage.web.security import Lead, analyst_of, store_of
-from firstpage.web.store import audit, texts
+from firstpage.web.store import audit, projects, texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
+GRADE_LABELS = [label for _, label in ANSWERS["grades"]]
 TOOL_LABELS = {"pairs": "side by side", "grades": "five grades", "lists": "two lists"}
 EXPORTS = [
     ("truth.letor", "Truth, LETOR", "to train rankers; add your features"),
@@ -54,11 +56,15 @@ MAX_COMMENTS = 500  # on the page; the log has all
 def dashboard(request: Request, member: Lead) -> Response:
     with store_of(request).read() as tx:
         progress = figures.progress(tx, member.project)
-    effort = analyst_of(request).compute(figures.effort, member.project)
+        names = {row["login"]: row["name"] for row in projects.members(tx, member.project)}
+        days = charts.answers_by_day(tx, member.project)
+    analyst = analyst_of(request)
+    effort = analyst.compute(figures.effort, member.project)
     return render(
         request, "lead/dashboard.html", member=member, progress=progress, effort=effort,
         tool_labels=TOOL_LABELS, curves=_learning_curves(effort), exports=_exports(member.project),
-        tool=None,
+        tool=None, names=names, questions=analyst.compute(figures.questions, member.project),
+        days=Markup(draw.bars(days, "Answers by day")) if days else None,
     )  # fmt: skip
 
 
@@ -75,20 +81,33 @@ def agreement(request: Request, member: Lead, symmetrize: bool = False) -> Respo
     analyst = analyst_of(request)
     study = analyst.compute(figures.agreement, member.project, symmetrize)
     disputes = analyst.compute(figures.disagreements, member.project, MAX_PAIRS)["queries"]
+    matrices = analyst.compute(charts.agreement_matrices, member.project)
     with store_of(request).read() as tx:
-        names = _titles(tx, member.project, [q["query"] for q in disputes])
+        titles = _titles(tx, member.project, [q["query"] for q in disputes])
+        names = {row["login"]: row["name"] for row in projects.members(tx, member.project)}
+        grades = charts.grade_counts(tx, member.project)
+    for profile in study["assessors"]:
+        profile["name"] = names.get(profile["assessor"], profile["assessor"])
     return render(
         request, "lead/agreement.html", member=member, study=study, tool_labels=TOOL_LABELS,
-        disputes=disputes, titles=names, symmetrize=symmetrize,
-        biases=_biases(study["assessors"]),
+        disputes=disputes, titles=titles, symmetrize=symmetrize,
+        biases=_biases(study["assessors"]), maps=_agreement_maps(matrices),
+        grade_map=None if grades is None else Markup(
+            charts.grade_heat_map(grades, GRADE_LABELS, "Grades of two assessors")
+        ),
     )  # fmt: skip
 
 
 @router.get("/p/{slug}/truth")
-def truths(request: Request, member: Lead, tool: str | None = None) -> Response:
+def truths(
+    request: Request, member: Lead, tool: str | None = None, partial: bool = False
+) -> Response:
     """Show the truth of each query with its confidence."""
     chosen = tool if tool in member.project.tools else None
-    judged, not_judged = analyst_of(request).compute(truth.judged_queries, member.project, chosen)
+    judged, not_judged = analyst_of(request).compute(
+        truth.judged_queries, member.project, chosen, partial
+    )
+    curve = charts.confidence_curve(judged, "Confidence in the top k, by query")
     with store_of(request).read() as tx:
         notes = list(truth_notes(tx, member.project, judged, not_judged, chosen))
         names = _titles(tx, member.project, [t.query for t in judged])
@@ -96,7 +115,8 @@ def truths(request: Request, member: Lead, tool: str | None = None) -> Response:
         request, "lead/truth.html", member=member, truths=judged, titles=names,
         exports=_exports(member.project), tool_labels=TOOL_LABELS,
         tool=chosen or member.project.tool, not_judged=not_judged,
-        remarks=notes if judged or not_judged else [],
+        remarks=notes if judged or not_judged else [], partial=partial,
+        curve=None if curve is None else Markup(curve),
     )  # fmt: skip
 
 
@@ -120,11 +140,12 @@ def comments(request: Request, member: Lead) -> Response:
     """Show the comments of assessors, newest first."""
     with store_of(request).read() as tx:
         rows = [row for row in log_rows(tx, member.project) if row["comment"]]
-        names = _titles(tx, member.project, [row["query"] for row in rows])
+        titles = _titles(tx, member.project, [row["query"] for row in rows])
+        names = {row["login"]: row["name"] for row in projects.members(tx, member.project)}
     rows.sort(key=lambda row: str(row["recorded_at"]), reverse=True)
     return render(
-        request, "lead/comments.html", member=member, rows=rows[:MAX_COMMENTS], titles=names,
-        count=len(rows),
+        request, "lead/comments.html", member=member, rows=rows[:MAX_COMMENTS], titles=titles,
+        count=len(rows), names=names,
     )  # fmt: skip
 
 
@@ -148,6 +169,20 @@ def _learning_curves(effort: dict[str, Any]) -> list[tuple[str, Markup]]:
     return plots
 
 
+def _agreement_maps(matrices: dict[str, Any]) -> list[tuple[str, str, Markup]]:
+    """Return, for each tool, its name, what is compared, and the heat map of the assessors."""
+    return [
+        (
+            TOOL_LABELS[tool],
+            matrix["basis"],
+            Markup(
+                charts.agreement_heat_map(matrix, f"Agreement of assessors, {TOOL_LABELS[tool]}")
+            ),
+        )
+        for tool, matrix in matrices.items()
+    ]
+
+
 def _biases(people: list[dict[str, Any]]) -> Markup | None:
     """Return a plot of how often each person chose the left side, less one half."""
     rows = []
@@ -155,7 +190,7 @@ def _biases(people: list[dict[str, Any]]) -> Markup | None:
         fraction = person["position_bias"]["fraction_left"]
         if fraction["total"] >= MIN_ANSWERS:
             value, low, high = (fraction[name] - 0.5 for name in ("value", "low", "high"))
-            rows.append((person["assessor"], value, low, high))
+            rows.append((person["name"], value, low, high))
     if not rows:
         return None
     title = "Fraction of answers for the left side, minus one half"
@@ -196,8 +231,11 @@ def measure_page(request: Request, member: Lead) -> Response:
     with store_of(request).read() as tx:
         learned = learned_measure(tx, member.project)
     choice = choice_report(member.project, learned)
+    systems = analyst_of(request).compute(charts.system_wins, member.project)
+    title = "Fraction of comparisons that a system wins, minus one half"
     return render(
         request, "lead/measure.html", member=member, learned=learned, choice=choice,
+        systems=systems, wins=Markup(charts.system_chart(systems, title)) if systems else None,
         descriptions={name: text for name, _, text in CHOICES}, verdicts=ADVICE,
         advice=sentence(learned.advice) if learned.advice else None,
         comparison=sentence(learned.comparison) if learned.comparison else None,

@@ -9,6 +9,7 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from starlette.datastructures import FormData
 
 from firstpage.labeling.strategies.registry import STRATEGIES
+from firstpage.web.api.analysis import Part
 from firstpage.web.api.bodies import BeforeId, Id
 from firstpage.web.pages.rendering import Form, PageRoute, field, redirect, render
 from firstpage.web.pages.setup import ready
@@ -20,12 +21,13 @@ from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Member, Project
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
+NEVER: dict[str, str | None] = {"seen": None, "answered": None}
 NO_MEMBER = "There is no such person in this project."
 
 
 @router.get("/p/{slug}/people")
-def team_page(request: Request, member: Lead) -> Response:
-    return _team(request, member)
+def team_page(request: Request, member: Lead, search: Part = "") -> Response:
+    return _team(request, member, search=search.strip())
 
 
 @router.get("/p/{slug}/setup/people")
@@ -133,22 +135,30 @@ def _person(
 
 
 def _team(
-    request: Request, member: Member, setting_up: bool = False, link: dict[str, str] | None = None
-) -> Response:
+    request: Request, member: Member, setting_up: bool = False, link: dict[str, str] | None = None,
+    search: str = "",
+) -> Response:  # fmt: skip
     with store_of(request).read() as tx:
         rows = projects.members(tx, member.project)
+        activity = projects.last_activity(tx, member.project)
         links = invitations.links_of_project(tx, member.project, member.person)
     team: dict[int, dict[str, Any]] = {}
     for row in rows:
-        person = team.setdefault(row["person"], {**row, "id": row["person"], "roles": []})
+        own = {**row, "id": row["person"], "roles": [], **activity.get(row["person"], NEVER)}
+        person = team.setdefault(row["person"], own)
         person["roles"].append(row["role"])
+    named = [
+        person
+        for person in team.values()
+        if search.casefold() in f"{person['name']}\n{person['login']}".casefold()
+    ]
     judging = any(
         r["person"] == member.person.id and r["role"] == "assessor" and not r["departed_at"]
         for r in rows
     )
     base = f"/p/{member.project.slug}"
     return render(
-        request, "lead/people.html", member=member, team=list(team.values()), link=link,
+        request, "lead/people.html", member=member, team=named, link=link, search=search,
         open_links=[i for i in links if i.open], setting_up=setting_up,
         ready=ready(request, member), judging_too=judging,
         here=f"{base}/{'setup/' if setting_up else ''}people",

@@ -58,6 +58,11 @@ NOTES = {
     "toured": "That was the tour. On every question, ? shows the keys and G the guidelines.",
     "out": "You are signed out.",
     "switched": "Switched; the answers so far are kept.",
+    "archived": "The project is archived; it can be restored.",
+    "restored": "The project is restored; open it to continue.",
+    "project-deleted": "The project was deleted.",
+    "settled": "The verdict is recorded; the truth takes it into account.",
+    "withdrawn": "The verdict is undone.",
     "reset": "Your new password is set; sign in with it.",
 }
 TITLES = {
@@ -117,6 +122,8 @@ def navigation(member: Member) -> list[tuple[str, str]]:
     if member.is_lead:
         links += [
             ("Dashboard", f"{start}/dashboard"),
+            ("Answers", f"{start}/answers"),
+            ("Adjudicate", f"{start}/adjudicate"),
             ("Agreement", f"{start}/agreement"),
             ("Truth", f"{start}/truth"),
             *([("Measure", f"{start}/measure")] if "lists" in member.project.tools else []),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import APIRouter, HTTPException, Request, Response
@@ -12,6 +13,7 @@ from starlette.datastructures import FormData, UploadFile
 
 from firstpage.data.formats.row_reader import ReadLimits
 from firstpage.errors import DataError
+from firstpage.labeling.session.events import RATES
 from firstpage.labeling.strategies.registry import STRATEGIES, STRATEGY_OF
 from firstpage.web.imports.bundle import Bundle, File, Sources, read
 from firstpage.web.imports.pictures import from_uploads
@@ -87,10 +89,11 @@ def judging_page(request: Request, member: Lead) -> Response:
 
 @router.post("/p/{slug}/setup/judging")
 def save_judging(request: Request, member: Lead, form: Form) -> Response:
-    """Save tool, strategy and k in draft; options at any time."""
+    """Save the tool in draft, the setting before the first answer, options at any time."""
     try:
-        changes = _changes(form, member.project.state == "draft")
         with store_of(request).write() as tx:
+            fixed = projects.fixed_settings(tx, member.project)
+            changes = _changes(form, member.project, fixed)
             projects.change(tx, member.project, changes, member.person)
     except DataError as error:
         return _judging(request, member, status=400, problem=sentence(error))
@@ -160,6 +163,8 @@ def _set_state(request: Request, member: Member, state: str, note: str) -> Respo
 
 def _judging(request: Request, member: Member, **context: Any) -> Response:
     project = member.project
+    with store_of(request).read() as tx:
+        fixed = projects.fixed_settings(tx, project)
     implied = set(STRATEGY_OF.values())  # by a tool
     named = [(n, w) for n, w in STRATEGY_LABELS.items() if n in STRATEGIES]
     known = {n for n, _ in named}
@@ -169,13 +174,16 @@ def _judging(request: Request, member: Member, **context: Any) -> Response:
     return render(
         request, "lead/judging.html", member=member, ready=ready(request, member), tools=TOOLS,
         strategies=named, setting=project.setting, options=project.options, choices=CHOICES,
-        scale_text=scale_text(project.options.grades),
-        **context,
+        scale_text=scale_text(project.options.grades), fixed=fixed, **context,
     )  # fmt: skip
 
 
-def _changes(form: Any, draft: bool) -> dict[str, Any]:
-    """Return the changes of the form, as `projects.change` expects them."""
+def _changes(form: Any, project: Project, fixed: Mapping[str, str]) -> dict[str, Any]:
+    """Return the changes of the form, as `projects.change` expects them.
+
+    The fields of fixed parts are disabled, so the form does not have them.  If an answer came
+    while the page was open it does, and the change is refused.
+    """
     options: dict[str, Any] = {
         "ties": form.get("ties") == "yes",
         "bad": form.get("bad") == "yes",
@@ -187,21 +195,31 @@ def _changes(form: Any, draft: bool) -> dict[str, Any]:
         "grades": parse_scale(field(form, "grades").replace("\r", "")),
         "aspects": parse_tags(field(form, "aspects").replace("\r", "")),
         "reasons": parse_tags(field(form, "reasons").replace("\r", "")),
+        "verdict_weight": _weight(form, project),
     }
-    if not draft:
-        return {"options": options}
+    changes: dict[str, Any] = {"options": options}
+    if "setting" not in fixed or form.get("k") is not None:
+        setting = {name: _integer(form, name) for name in ("k", "seed", "refine")}
+        fractions = {name: _integer(form, name, "0") / 100 for name in RATES}
+        changes["setting"] = {**setting, **fractions, "strategy": field(form, "strategy")}
+    if "tool" in fixed:
+        return changes
     tools = [t for t in form.getlist("tools") if t in dict.fromkeys(n for n, _, _ in TOOLS)]
     if not tools:
         raise DataError("choose at least one tool.")
     options["tools"] = tools if len(tools) > 1 else None
-    setting = {name: _integer(form, name) for name in ("k", "seed", "refine")}
-    fractions = {name: _integer(form, name) / 100 for name in ("repeat_rate", "gold_rate")}
-    strategy = {"strategy": field(form, "strategy")}
-    return {"tool": tools[0], "options": options, "setting": {**setting, **fractions, **strategy}}
+    return {"tool": tools[0], **changes}
 
 
-def _integer(form: Any, name: str) -> int:
-    text = field(form, name)
+def _weight(form: Any, project: Project) -> float:
+    text = field(form, "verdict_weight") or str(project.options.verdict_weight)
+    if not re.fullmatch(r"\d{1,4}(\.\d{1,6})?", text):
+        raise DataError(f"the weight of a verdict must be a number; got {text[:20]!r}.")
+    return float(text) if "." in text else int(text)
+
+
+def _integer(form: Any, name: str, default: str = "") -> int:
+    text = field(form, name) or default
     if not re.fullmatch(r"\d{1,9}", text):
         raise DataError(f"{name.replace('_', ' ')} must be an integer; got {text[:20]!r}.")
     return int(text)

@@ -121,6 +121,8 @@ def _row(path: Path, number: int, table: Table, record: Any) -> dict[str, Any]:
     """Return a row with exactly the columns of the table, and values of their types."""
     if not isinstance(record, dict) or not record:
         _refuse(path, number, "this line is not a row")
+    later = {c.name: None for c in table.c if c.nullable and c.name not in record}
+    record = {**record, **later}  # columns that the Firstpage which wrote it did not have
     mismatched = sorted(set(record) ^ set(table.c.keys()))
     if mismatched:
         word = "unknown" if mismatched[0] in record else "missing"

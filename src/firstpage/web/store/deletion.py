@@ -10,8 +10,8 @@ from firstpage.web.store import assigning, attempts, audit, logins, projects, to
 from firstpage.web.store import projects as project_rows
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.people import Person
-from firstpage.web.store.tables import audit as audit_table
 from firstpage.web.store.tables import (
+    adjudications,
     events,
     invitations,
     memberships,
@@ -20,6 +20,7 @@ from firstpage.web.store.tables import (
     tasks,
     training_answers,
 )
+from firstpage.web.store.tables import audit as audit_table
 from firstpage.web.store.tasks import TO_DO
 
 Judgments = Literal["anonymize", "remove"]
@@ -30,7 +31,8 @@ def forget(tx: Tx, person: Person, judgments: Judgments, by: Person) -> dict[str
     """Delete a person's data; return how many tasks and judgments were removed or anonymized.
 
     Anonymized judgments stay with an account without name, login and password, so that agreement
-    and truth do not change.  Comments are personal and always deleted.  Queries that are no longer
+    and truth do not change.  Comments, and the reasons of verdicts,
+    are personal and always deleted.  Queries that are no longer
     covered are reassigned.
     """
     uncovered = _projects_to_reassign(tx, person, judgments)
@@ -47,6 +49,7 @@ def forget(tx: Tx, person: Person, judgments: Judgments, by: Person) -> dict[str
     else:
         tx.run(update(events).where(events.c.person == person.id).values(comment=None))
         tx.run(update(tasks).where(tasks.c.person == person.id).values(reason=None))
+    tx.run(update(adjudications).where(adjudications.c.person == person.id).values(reason=None))
     _anonymize(tx, person)
     for project in projects.projects_of(tx, person.id):
         audit.note(

@@ -46,6 +46,8 @@ class Options(BaseModel):
     seconds_per_judgment: Number | None = Field(
         None, ge=0.1, le=3600, description="seconds from 0.1 to 3600"
     )
+    # How many answers a lead's verdict counts as; 0 records verdicts without effect.
+    verdict_weight: Number = Field(10, ge=0, le=1000, description="a number from 0 to 1000")
     # How the next pair of lists is chosen: in working order, or the most informative one.
     list_selection: Literal["order", "simple-margin", "diverse", "committee"] = Field(
         "order", description="one of order, simple-margin, diverse, committee"

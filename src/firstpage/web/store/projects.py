@@ -21,6 +21,7 @@ from firstpage.web.store.scales import shown_scale
 from firstpage.web.store.tables import (
     documents,
     events,
+    logins,
     memberships,
     people,
     projects,
@@ -60,6 +61,7 @@ class Project:
     state: str
     created: str
     source: dict[str, Any] | None = None
+    archived: str | None = None
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -143,7 +145,12 @@ def _check_largest(tx: Tx, project: Project) -> None:
     largest = tx.first(
         select(queries.c.key, count)
         .join(documents, documents.c.query == queries.c.id)
-        .where(queries.c.project == project.id, queries.c.purpose == "work")
+        .where(
+            queries.c.project == project.id,
+            queries.c.purpose == "work",
+            queries.c.archived.is_(None),
+            documents.c.archived.is_(None),
+        )
         .group_by(queries.c.id, queries.c.key)
         .order_by(count.desc(), queries.c.id)
         .limit(1)
@@ -189,17 +196,36 @@ def change(tx: Tx, project: Project, changes: Mapping[str, Any], by: Person | No
     return changed
 
 
-def _check_unjudged(tx: Tx, project: Project, setting: Mapping[str, Any]) -> None:
-    """Refuse to change settings with which something was judged."""
-    old = asdict(project.setting)
-    names = [name.replace("_", " ") for name, value in setting.items() if value != old.get(name)]
-    tx.all(select(tasks.c.id).where(tasks.c.project == project.id).with_for_update())
+def answer_count(tx: Tx, project: Project) -> int:
+    """Return the number of events in the logs of a project."""
     count = (
         select(func.count())
         .select_from(events.join(tasks, tasks.c.id == events.c.task))
         .where(tasks.c.project == project.id)
     )
-    judgments = int(tx.value(count) or 0)
+    return int(tx.value(count) or 0)
+
+
+def fixed_settings(tx: Tx, project: Project) -> dict[str, str]:
+    """Return why parts of a project, `tool` and `setting`, cannot change any more."""
+    fixed = {}
+    if project.state != "draft":
+        fixed["tool"] = "The project was opened with this tool; create another project for others."
+    answers = answer_count(tx, project)
+    if answers:
+        fixed["setting"] = (
+            f"{answers:,} answers were given to questions that depend on these settings. Switch "
+            "single queries on the page People, or create another project."
+        )
+    return fixed
+
+
+def _check_unjudged(tx: Tx, project: Project, setting: Mapping[str, Any]) -> None:
+    """Refuse to change settings with which something was judged."""
+    old = asdict(project.setting)
+    names = [name.replace("_", " ") for name, value in setting.items() if value != old.get(name)]
+    tx.all(select(tasks.c.id).where(tasks.c.project == project.id).with_for_update())
+    judgments = answer_count(tx, project)
     if names and judgments:
         raise DataError(
             f"{', '.join(names)} of the project {project.slug!r} cannot change any more: there "
@@ -243,6 +269,8 @@ def task_setting(project: Project, tool: str, query: int, person: int) -> Settin
 def set_state(tx: Tx, project: Project, state: str, by: Person) -> Project:
     """Set the state of a project: draft, open or closed."""
     assert state in STATES
+    if project.archived is not None:
+        raise DataError(f"the project {project.slug!r} is archived; restore it first.")
     tx.run(update(projects).where(projects.c.id == project.id).values(state=state))
     audit.note(tx, f"project {state}", person=by.id, project=project.id)
     return get(tx, project.id)
@@ -268,7 +296,10 @@ def by_slug(tx: Tx, slug: str) -> Project | None:
 
 
 def of_person(tx: Tx, person: Person) -> list[Member]:
-    """Return the projects that a person may see, oldest first; an admin sees all."""
+    """Return the projects that a person may see, oldest first; an admin sees all.
+
+    Archived projects are shown to their leads only.
+    """
     statement: Select[Any] = (
         select(projects, memberships.c.role).where(VISIBLE).order_by(projects.c.id)
     )
@@ -282,7 +313,8 @@ def of_person(tx: Tx, person: Person) -> list[Member]:
     for row in rows:
         roles.setdefault(row["id"], []).extend([row["role"]] if row["role"] else [])
     by_id = {row["id"]: row for row in rows}
-    return [Member(person, _project(row), tuple(sorted(roles[i]))) for i, row in by_id.items()]
+    found = [Member(person, _project(row), tuple(sorted(roles[i]))) for i, row in by_id.items()]
+    return [member for member in found if member.is_lead or member.project.archived is None]
 
 
 def member(tx: Tx, slug: str, person: Person) -> Member | None:
@@ -355,6 +387,31 @@ def members(tx: Tx, project: Project, role: str | None = None) -> Sequence[RowMa
     return tx.all(rows if role is None else rows.where(memberships.c.role == role))
 
 
+def last_activity(tx: Tx, project: Project) -> dict[int, dict[str, str | None]]:
+    """Return when each member was last `seen` on the server, and last `answered` here."""
+    ids = select(memberships.c.person).where(memberships.c.project == project.id)
+    seen = tx.all(
+        select(logins.c.person, func.max(logins.c.last_seen).label("time"))
+        .where(logins.c.person.in_(ids))
+        .group_by(logins.c.person)
+    )
+    answered = tx.all(
+        select(events.c.person, func.max(events.c.recorded_at).label("time"))
+        .join(tasks, tasks.c.id == events.c.task)
+        .where(tasks.c.project == project.id)
+        .group_by(events.c.person)
+    )
+    activity: dict[int, dict[str, str | None]] = {}
+    for name, rows in (("seen", seen), ("answered", answered)):
+        for row in rows:
+            times = activity.setdefault(row["person"], {"seen": None, "answered": None})
+            times[name] = row["time"]
+    return {
+        person: {**times, "seen": max(filter(None, times.values()), default=None)}
+        for person, times in activity.items()
+    }
+
+
 def _check_title(title: str) -> str:
     if len(title) > MAX_TITLE:
         raise DataError(f"a title may have at most {MAX_TITLE} characters; got {len(title):,}.")
@@ -379,13 +436,13 @@ def _project(row: RowMapping) -> Project:
     return Project(
         row["id"], row["slug"], row["title"], row["guidelines"], row["tool"],
         setting_from_dict(row["setting"]), read_options(row["options"]), row["state"],
-        row["created"], row["source"],
+        row["created"], row["source"], row["archived"],
     )  # fmt: skip
 
 
 def find_project(tx: Tx, slug: str | None = None) -> Project:
     """Return the project with this short name, or the only project of the store."""
-    slugs = [project.slug for project in all_projects(tx)]
+    slugs = [project.slug for project in all_projects(tx) if project.archived is None]
     if slug is None and len(slugs) != 1:
         listed = ", ".join(slugs) or "none yet"
         raise DataError(

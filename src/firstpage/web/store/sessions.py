@@ -181,6 +181,7 @@ def synchronized(tx: Tx, row: TaskRow, opened: OpenTask | None, end: int) -> Ope
         opened is None
         or len(opened.session.events) > end
         or opened.task.setting != row.setting  # changed before the first answer
+        or opened.task.n != row.n  # documents were archived or restored before it
     ):
         opened = _new_session(tx, row)
     if len(opened.session.events) < end:

@@ -63,7 +63,7 @@ projects = Table(
     Column("options", JSON, nullable=False),
     Column("state", String(16), nullable=False),
     Column("source", JSON),  # the index or LETOR file whose documents are judged, with its path
-    _time("created"),
+    _time("created"), _time("archived", null=True),
 )  # fmt: skip
 
 memberships = Table(
@@ -93,7 +93,7 @@ queries = Table(
     Column("text", Text, nullable=False),
     Column("description", Text, nullable=False, default=""),
     Column("purpose", String(16), nullable=False, default="work"),  # or training
-    Column("position", Integer, nullable=False),
+    Column("position", Integer, nullable=False), _time("archived", null=True),
     UniqueConstraint("project", "key"),
 )  # fmt: skip
 
@@ -108,7 +108,7 @@ documents = Table(
     Column("image", String(64), ForeignKey("images.id"), index=True),
     Column("prior", Float),
     Column("runs", JSON),  # names of the runs that contain it, where several were pooled
-    Column("position", Integer, nullable=False),
+    Column("position", Integer, nullable=False), _time("archived", null=True),
     UniqueConstraint("query", "key"),
 )  # fmt: skip
 
@@ -159,6 +159,18 @@ events = Table(
     Column("cost", JSON),  # of an answer by a program: seconds, tokens, price
     _time("recorded_at"),
     UniqueConstraint("task", "seq"), UniqueConstraint("task", "key"),
+)  # fmt: skip
+
+adjudications = Table(  # verdicts of leads and their withdrawals: a log per query and tool
+    "adjudications", metadata, _id(), _foreign("query", "queries", index=False),
+    Column("tool", String(16), nullable=False),
+    Column("seq", Integer, nullable=False),
+    Column("key", String(64), nullable=False),
+    Column("event", JSON, nullable=False),
+    _foreign("person", "people", index=False),
+    Column("reason", Text),
+    _time("recorded_at"),
+    UniqueConstraint("query", "tool", "seq"), UniqueConstraint("query", "tool", "key"),
 )  # fmt: skip
 
 spans = Table(  # time that ended without an answer, as in a closed tab

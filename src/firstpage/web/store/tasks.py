@@ -23,10 +23,14 @@ TASK_ROWS = (
         tasks, projects.c.slug, projects.c.state.label("project_state"),
         queries.c.key.label("query_key"), queries.c.text.label("query_text"),
         queries.c.description,
-        select(func.count()).where(documents.c.query == tasks.c.query).scalar_subquery().label("n"),
+        select(func.count())
+        .where(documents.c.query == tasks.c.query, documents.c.archived.is_(None))
+        .scalar_subquery()
+        .label("n"),
     )
     .join(projects, projects.c.id == tasks.c.project)
     .join(queries, queries.c.id == tasks.c.query)
+    .where(queries.c.archived.is_(None))  # the tasks of an archived query are hidden
     .order_by(tasks.c.position, tasks.c.id)
 )  # fmt: skip
 _ID = tasks.c.id == bindparam("task")

@@ -54,16 +54,19 @@ def document_row(query: int, position: int, document: DocumentRecord) -> dict[st
     return {**vars(document), "fields": fields, "runs": runs, "query": query, "position": position}
 
 
-def of_project(tx: Tx, project: int, purpose: str = "work") -> Sequence[RowMapping]:
-    """Return the queries of a project in order, each with the number of its documents (`n`)."""
-    count = (
-        select(func.count()).where(documents.c.query == queries.c.id).scalar_subquery().label("n")
-    )
-    return tx.all(
-        select(queries, count)
-        .where(queries.c.project == project, queries.c.purpose == purpose)
-        .order_by(queries.c.position)
-    )
+def of_project(
+    tx: Tx, project: int, purpose: str = "work", archived: bool = False
+) -> Sequence[RowMapping]:
+    """Return the queries of a project in order, each with the number of its documents (`n`).
+
+    Archived queries are left out unless they are asked for.
+    """
+    counted = documents.c.query == queries.c.id, documents.c.archived.is_(None)
+    count = select(func.count()).where(*counted).scalar_subquery().label("n")
+    rows = select(queries, count).where(queries.c.project == project, queries.c.purpose == purpose)
+    if not archived:
+        rows = rows.where(queries.c.archived.is_(None))
+    return tx.all(rows.order_by(queries.c.position))
 
 
 def query(tx: Tx, query: int) -> RowMapping:
@@ -76,14 +79,24 @@ def query(tx: Tx, query: int) -> RowMapping:
 def documents_of(tx: Tx, query: int) -> Sequence[RowMapping]:
     """Return the documents of a query in order, without their bodies."""
     columns = [documents.c[name] for name in LISTED]
-    return tx.all(select(*columns).where(documents.c.query == query).order_by(documents.c.position))
+    rows = select(*columns).where(documents.c.query == query, documents.c.archived.is_(None))
+    return tx.all(rows.order_by(documents.c.position))
+
+
+def titles_and_ids(tx: Tx, query: int) -> dict[str, dict[str, Any]]:
+    """Return the title (or the key, where there is none) and the id of documents by key."""
+    rows = select(documents.c.id, documents.c.key, documents.c.title).where(
+        documents.c.query == query
+    )
+    return {
+        row["key"]: {"title": row["title"] or row["key"], "id": row["id"]} for row in tx.all(rows)
+    }
 
 
 def full_documents_of(tx: Tx, query: int) -> Sequence[RowMapping]:
     """Return the documents of a query in order, with their bodies."""
-    return tx.all(
-        select(documents).where(documents.c.query == query).order_by(documents.c.position)
-    )
+    rows = select(documents).where(documents.c.query == query, documents.c.archived.is_(None))
+    return tx.all(rows.order_by(documents.c.position))
 
 
 def documents_by_id(tx: Tx, ids: Collection[int]) -> Sequence[RowMapping]:

@@ -1,0 +1,129 @@
+"""`firstpage label remove`: archive, restore or delete projects, queries and documents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from firstpage.cli.help import documented_command
+from firstpage.cli.label.setup import check_text, first_lead
+from firstpage.cli.shared import open_store, with_web
+
+if TYPE_CHECKING:
+    from firstpage.web.store.connect import Store
+    from firstpage.web.store.people import Person
+    from firstpage.web.store.projects import Project
+
+EXPORTS = ("log.jsonl", "truth.jsonl", "pool.jsonl")
+
+
+@documented_command(
+    "remove",
+    "firstpage label remove shop --query q7 --query q9",
+    "firstpage label remove shop --query q7 --restore",
+    "firstpage label remove shop --delete --export shop-kept --yes",
+)
+@click.argument("project")
+@click.option("--name", metavar="SLUG", help="Project to remove or change, if there are several.")
+@click.option(
+    "--query", "queries", multiple=True, metavar="ID",
+    show_default="the whole project", help="Query to remove; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--document", "documents", multiple=True, metavar="ID",
+    help="With one --query that has no answer yet: document to remove; may be repeated.",
+)  # fmt: skip
+@click.option("--restore", is_flag=True, help="Restore what is archived.")
+@click.option("--delete", is_flag=True, help="Delete for good, with all judgments.")
+@click.option(
+    "--export", "folder", type=click.Path(file_okay=False, path_type=Path),
+    help="First write the log, the truth and the pool of the project to this folder.",
+)  # fmt: skip
+@click.option("--yes", is_flag=True, help="With --delete: confirm.")
+@with_web
+def command(
+    project: str, name: str | None, queries: tuple[str, ...], documents: tuple[str, ...],
+    restore: bool, delete: bool, folder: Path | None, yes: bool,
+) -> None:  # fmt: skip
+    """Archive a project, queries or documents; restore them, or delete them for good.
+
+    PROJECT is a folder or a database URL.  What is archived is hidden from assessors and left out
+    of truth and exports; nothing of it is lost.
+    """
+    if restore and delete:
+        raise click.UsageError("give --restore or --delete, not both.")
+    if documents and len(queries) != 1:
+        raise click.UsageError("--document needs one --query, whose documents they are.")
+    if delete and not yes:
+        raise click.UsageError(
+            "--delete is for good; add --yes, and --export FOLDER to keep the judgments."
+        )
+    if yes and not delete:
+        raise click.UsageError("--yes confirms --delete; nothing else needs it.")
+    for option, keys in (("--query", queries), ("--document", documents)):
+        for key in keys:
+            check_text(option, key)
+    with open_store(project) as store:
+        from firstpage.web.store.projects import find_project
+
+        with store.read() as tx:
+            target = find_project(tx, name)
+            by = first_lead(tx, target)
+        if folder is not None:
+            _export(store, target, folder)
+        action = "delete" if delete else "restore" if restore else "archive"
+        _change(store, target, action, queries, documents, by)
+    print(f"{action}d {_target(target, queries, documents)}")
+
+
+def _target(project: Project, queries: tuple[str, ...], documents: tuple[str, ...]) -> str:
+    if documents:
+        noun = "document" if len(documents) == 1 else "documents"
+        return f"{len(documents)} {noun} of query {queries[0]!r}"
+    if queries:
+        return f"{len(queries)} {'query' if len(queries) == 1 else 'queries'}"
+    return f"the project {project.slug!r}"
+
+
+def _change(
+    store: Store, project: Project, action: str, queries: tuple[str, ...],
+    documents: tuple[str, ...], by: Person | None,
+) -> None:  # fmt: skip
+    """Archive, restore or delete; what is deleted is archived first."""
+    from firstpage.web.store import archive, projects
+
+    part = "documents" if documents else "queries" if queries else "project"
+    arguments: list[Any] = {
+        "documents": [project, *queries, documents], "queries": [project, queries],
+        "project": [project],
+    }[part]  # fmt: skip
+    with store.write() as tx:
+        step = "restore" if action == "restore" else "archive"
+        getattr(archive, f"{step}_{part}")(tx, *arguments, by)
+        if action == "delete" and part == "documents":
+            archive.delete_documents(tx, *arguments, by)
+    if action == "delete" and part == "queries":
+        archive.delete_queries(store, project, queries, by)
+    if action == "delete" and part == "project":
+        with store.read() as tx:
+            archived = projects.get(tx, project.id)
+        archive.delete_project(store, archived, by)
+
+
+def _export(store: Store, project: Project, folder: Path) -> None:
+    """Write the log, the truth and the pool of a project; files that exist are not replaced."""
+    from firstpage.data.ids import encode_text
+    from firstpage.data.io.files import write_bytes
+    from firstpage.errors import DataError
+    from firstpage.web.exports.make import export
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in EXPORTS:
+        path = folder / f"{project.slug}-{name}"
+        if path.exists():
+            raise DataError(f"{path}: exists already; name another folder.")
+        with store.read() as tx, write_bytes(path) as out:
+            for chunk in export(tx, project, name):
+                out.write(encode_text(chunk))
