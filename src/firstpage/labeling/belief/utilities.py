@@ -244,13 +244,18 @@ class Utilities:
 
     def moved(self, direction: Floats, by: float, curvature: float) -> Utilities:
         """Return the distribution with another mean and covariance along a direction."""
-        if self.joint is None:
-            mean = self.mean + direction * by
-        else:
-            mean = self.mean.copy()
-            mean[self.joint] += direction * by
         outer = np.multiply.outer(direction * curvature, direction)
-        return replace(self, mean=mean, covariance=self.covariance + outer)
+        return replace(
+            self, mean=self.mean_moved(direction, by), covariance=self.covariance + outer
+        )
+
+    def mean_moved(self, direction: Floats, by: float) -> Floats:
+        """Return the means after a step along a direction."""
+        if self.joint is None:
+            return self.mean + direction * by
+        mean = self.mean.copy()
+        mean[self.joint] += direction * by
+        return mean
 
     def with_joint(self, *documents: int) -> Utilities:
         """Return the distribution with these documents joint.

@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 from sqlalchemy import func, select
 
+from firstpage import charts as draw
 from firstpage.labeling.statistics.agreement import by_assessor, pair_overlaps, result_overlaps
 from firstpage.labeling.statistics.intervals import Interval, bootstrap
-from firstpage.report import draw
 from firstpage.types import Floats
 from firstpage.web.analysis.records import TaskJudgments, records, results, task_judgments
 from firstpage.web.analysis.truth import QueryTruth
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
+from firstpage.web.store.scales import grade_names
 from firstpage.web.store.tables import events, tasks
 
 MAX_DAYS = 60  # of the chart of answers by day, the last ones
@@ -85,7 +86,7 @@ def grade_counts(tx: Tx, project: Project) -> list[list[int]] | None:
     pairs = [pair for grades in by_document.values() for pair in combinations(grades.values(), 2)]
     if not pairs:
         return None
-    size = 1 + max(4, *(max(pair) for pair in pairs))
+    size = max(len(grade_names(project)), *(1 + max(pair) for pair in pairs))
     counts = [[0] * size for _ in range(size)]
     for first, second in pairs:
         counts[first][second] += 1

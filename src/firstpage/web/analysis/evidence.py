@@ -75,9 +75,8 @@ class QueryEvidence:
 
     def difference_variance(self, first: int, second: int) -> float:
         """Return the posterior variance of the difference of two utilities."""
-        covariance = self.fitted.belief.covariance
-        variance = covariance[first, first] + covariance[second, second]
-        return max(float(variance - 2 * covariance[first, second]), 1e-12)
+        belief = self.fitted.belief.with_joint(first, second)
+        return belief.difference(first, second)[2]
 
 
 def evidence(tx: Tx, project: Project, tool: str) -> Iterator[QueryEvidence]:

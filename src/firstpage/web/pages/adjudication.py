@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 from uuid import uuid4
@@ -16,11 +17,12 @@ from firstpage.web.analysis.answers import AnswerFilter
 from firstpage.web.api.analysis import Wanted
 from firstpage.web.api.bodies import Id
 from firstpage.web.pages.rendering import Form, PageRoute, field, redirect, render, sentence
-from firstpage.web.pages.work import ANSWERS, QUESTIONS
+from firstpage.web.pages.work import LIST_ANSWERS, QUESTIONS
 from firstpage.web.security import Lead, analyst_of, store_of
 from firstpage.web.store import adjudication as verdicts
 from firstpage.web.store import projects
 from firstpage.web.store.projects import Member, Project
+from firstpage.web.store.scales import grade_names
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 PAIR_ANSWERS = {1: "Left is better", 0: "Equally good", -1: "Right is better"}
@@ -37,7 +39,8 @@ def answers_page(request: Request, member: Lead, wanted: Wanted) -> Response:
     names = {row["login"]: row["name"] for row in people if row["role"] == "assessor"}
     return render(
         request, "lead/answers.html", member=member, page=page, wanted=wanted, names=names,
-        orders=ORDERS, words=answer_words, filtered=wanted != AnswerFilter(),
+        orders=ORDERS, words=partial(answer_words, member.project),
+        filtered=wanted != AnswerFilter(),
         older=_address(wanted, page["pages"], 1), newer=_address(wanted, page["pages"], -1),
     )  # fmt: skip
 
@@ -49,8 +52,8 @@ def answer_page(request: Request, member: Lead, task: Id, seq: int) -> Response:
     if row is None:
         raise HTTPException(404, "There is no such answer.")
     return render(
-        request, "lead/answer.html", member=member, row=row, words=answer_words,
-        question=QUESTIONS[row["tool"]],
+        request, "lead/answer.html", member=member, row=row,
+        words=partial(answer_words, member.project), question=QUESTIONS[row["tool"]],
     )  # fmt: skip
 
 
@@ -99,27 +102,28 @@ def withdraw(request: Request, member: Lead, form: Form) -> Response:
 def _disputes(request: Request, member: Member, query: str | None, **context: Any) -> Response:
     queue = analyst_of(request).compute(adjudication.queue, member.project, query or None)
     return render(
-        request, "lead/adjudicate.html", member=member, queue=queue, words=answer_words,
+        request, "lead/adjudicate.html", member=member, queue=queue,
+        words=partial(answer_words, member.project),
         shown=queue["disputes"][:SHOWN_DISPUTES], query=query or "", new_key=lambda: uuid4().hex,
         choices=lambda row: _choices(member.project, row), **context,
     )  # fmt: skip
 
 
-def answer_words(row: dict[str, Any]) -> str:
+def answer_words(project: Project, row: dict[str, Any]) -> str:
     """Return an answer, an opinion or a verdict in words."""
     if row.get("skipped"):
         return "Skipped"
     bad = [b["key"] if isinstance(b, dict) else b for b in row.get("bad") or []]
     if "grade" in row:
-        return _grade(row["grade"])
+        return _grade(project, row["grade"])
     if row.get("right") is None and "outcome" in row and "asked" not in row:
         if row.get("tool") == "grades":
-            return _grade(row["outcome"])
+            return _grade(project, row["outcome"])
         return "Bad" if row["outcome"] == 0 else "Not bad"
     if isinstance(row.get("bad"), bool):
         return "Bad" if row["bad"] else "Not bad"
     outcome = row["outcome"]
-    words = dict(ANSWERS["lists"]).get(str(outcome)) if abs(outcome) > 1 else None
+    words = dict(LIST_ANSWERS).get(str(outcome)) if abs(outcome) > 1 else None
     text = words or PAIR_ANSWERS[outcome]
     if len(bad) > 1:
         return "Both are bad"
@@ -128,18 +132,19 @@ def answer_words(row: dict[str, Any]) -> str:
     return text
 
 
-def _grade(grade: int) -> str:
-    return dict(ANSWERS["grades"]).get(str(grade), str(grade))
+def _grade(project: Project, grade: int) -> str:
+    names = grade_names(project)
+    return names[grade] if grade < len(names) else str(grade)
 
 
 def _choices(project: Project, row: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the values and labels of the verdicts on a dispute."""
     if row["right"] is None:
         if row["tool"] == "grades":
-            return list(ANSWERS["grades"])
+            return [(str(grade), name) for grade, name in enumerate(grade_names(project))]
         return [("0:left", "Bad: clearly irrelevant"), ("1", "Not bad")]
     if row["tool"] == "lists":
-        return list(ANSWERS["lists"])
+        return list(LIST_ANSWERS)
     bad = [("-1:left", "Left is bad"), ("1:right", "Right is bad"), ("0:both", "Both are bad")]
     return [
         ("1", "Left is better"), ("0", "Equally good"), ("-1", "Right is better"),

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from markupsafe import Markup
 
-from firstpage import charts
+from firstpage.charts import bars, intervals, line
 from firstpage.report.measure import utility_figures
 from firstpage.web.analysis import charts, figures, truth
 from firstpage.web.analysis.choosing import choice_report
@@ -16,15 +16,14 @@ from firstpage.web.api.bodies import BeforeId
 from firstpage.web.exports.make import log_rows
 from firstpage.web.exports.notes import truth_notes
 from firstpage.web.pages.rendering import PageRoute, render, sentence
-from firstpage.web.pages.work import ANSWERS
 from firstpage.web.security import Lead, analyst_of, store_of
 from firstpage.web.store import audit, projects, texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
+from firstpage.web.store.scales import grade_names
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
-GRADE_LABELS = [label for _, label in ANSWERS["grades"]]
 TOOL_LABELS = {"pairs": "side by side", "grades": "five grades", "lists": "two lists"}
 EXPORTS = [
     ("truth.letor", "Truth, LETOR", "to train rankers; add your features"),
@@ -64,7 +63,7 @@ def dashboard(request: Request, member: Lead) -> Response:
         request, "lead/dashboard.html", member=member, progress=progress, effort=effort,
         tool_labels=TOOL_LABELS, curves=_learning_curves(effort), exports=_exports(member.project),
         tool=None, names=names, questions=analyst.compute(figures.questions, member.project),
-        days=Markup(draw.bars(days, "Answers by day")) if days else None,
+        days=Markup(bars(days, "Answers by day")) if days else None,
     )  # fmt: skip
 
 
@@ -93,7 +92,7 @@ def agreement(request: Request, member: Lead, symmetrize: bool = False) -> Respo
         disputes=disputes, titles=titles, symmetrize=symmetrize,
         biases=_biases(study["assessors"]), maps=_agreement_maps(matrices),
         grade_map=None if grades is None else Markup(
-            charts.grade_heat_map(grades, GRADE_LABELS, "Grades of two assessors")
+            charts.grade_heat_map(grades, grade_names(member.project), "Grades of two assessors")
         ),
     )  # fmt: skip
 
@@ -164,7 +163,7 @@ def _learning_curves(effort: dict[str, Any]) -> list[tuple[str, Markup]]:
             if b["seconds"]["median"] is not None
         ]
         if len(points) > 1:
-            plot = charts.line(points, f"Median seconds per judgment, {TOOL_LABELS[tool]}")
+            plot = line(points, f"Median seconds per judgment, {TOOL_LABELS[tool]}")
             plots.append((TOOL_LABELS[tool], Markup(plot)))
     return plots
 
@@ -194,7 +193,7 @@ def _biases(people: list[dict[str, Any]]) -> Markup | None:
     if not rows:
         return None
     title = "Fraction of answers for the left side, minus one half"
-    return Markup(charts.intervals(rows, title, zero=True))
+    return Markup(intervals(rows, title, zero=True))
 
 
 def _titles(tx: Tx, project: Project, keys: list[str]) -> dict[str, dict[str, Any]]:

@@ -18,11 +18,11 @@ from firstpage.labeling.session.events import (
     replay_verdicts,
     to_dict,
 )
-from firstpage.labeling.strategies.exhaustive import GRADES
 from firstpage.web.store import audit, texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Project
+from firstpage.web.store.scales import shown_scale
 from firstpage.web.store.tables import adjudications, people, queries
 
 MAX_REASON = 5000  # characters
@@ -174,14 +174,15 @@ def _check(tx: Tx, project: Project, query: int, tool: str, verdict: Verdict) ->
         raise DataError(f"a verdict with the tool {tool!r} is on {needed}.")
     if not set(verdict.bad) <= verdict.documents:
         raise DataError("only a document of the verdict can be marked bad.")
-    low, high = _range(tool, verdict)
+    low, high = _range(project, tool, verdict)
     if not low <= verdict.outcome <= high:
         raise DataError(
             f"the outcome of this verdict must be from {low} to {high}; got {verdict.outcome}."
         )
 
 
-def _range(tool: str, verdict: Verdict) -> tuple[int, int]:
+def _range(project: Project, tool: str, verdict: Verdict) -> tuple[int, int]:
     if verdict.right is None:
-        return (0, len(GRADES) - 1) if tool == "grades" else (0, 1)
+        grades = shown_scale(project.options.grades)
+        return (0, len(grades) - 1) if tool == "grades" else (0, 1)
     return (-2, 2) if tool == "lists" else (-1, 1)

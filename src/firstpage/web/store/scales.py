@@ -45,7 +45,7 @@ class GradeLevel(BaseModel):
 def check_scale(levels: list[GradeLevel]) -> list[GradeLevel]:
     """Return a scale whose names and keys are distinct, and whose keys do nothing else."""
     _distinct([level.name for level in levels])
-    keys = [level.key for level in shown_scale(levels)]
+    keys = [str(level.key) for level in shown_scale(levels)]
     _distinct(keys)
     if any(key in RESERVED_KEYS for key in keys):
         raise ValueError("has a key with another meaning")
@@ -76,6 +76,11 @@ def shown_scale(levels: Sequence[GradeLevel] | None) -> list[GradeLevel]:
         level if level.key is not None else level.model_copy(update={"key": DEFAULT_KEYS[number]})
         for number, level in enumerate(named)
     ]
+
+
+def grade_names(project: Any) -> list[str]:
+    """Return the names of the grades of a project, worst first."""
+    return [level.name for level in shown_scale(project.options.grades)]
 
 
 def parse_scale(text: str) -> list[dict[str, Any]] | None:
