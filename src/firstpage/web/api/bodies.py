@@ -39,6 +39,7 @@ Key = Annotated[str, Field(pattern=r"^[A-Za-z0-9_\-]{1,64}$")]
 Bad = Annotated[list[Text], Field(max_length=2), AfterValidator(distinct)]
 Secret = Annotated[str, Field(min_length=1, max_length=600), AfterValidator(storable)]
 Id = Annotated[int, Path(ge=1, le=MAX_INT)]
+EventNumber = Annotated[int, Path(ge=0, le=MAX_INT)]  # in the log of a task
 BeforeId = Annotated[int | None, Query(ge=1, le=MAX_INT)]  # the last id of the page before
 Number = Annotated[int, Field(ge=0, le=MAX_INT)]
 Outcome = Annotated[int, Field(ge=-2, le=MAX_GRADES - 1)]

@@ -15,7 +15,7 @@ from firstpage.labeling.session.events import Verdict
 from firstpage.web.analysis import adjudication, answers
 from firstpage.web.analysis.answers import AnswerFilter
 from firstpage.web.api.analysis import Wanted
-from firstpage.web.api.bodies import Id
+from firstpage.web.api.bodies import EventNumber, Id
 from firstpage.web.pages.rendering import Form, PageRoute, field, redirect, render, sentence
 from firstpage.web.pages.work import LIST_ANSWERS, QUESTIONS
 from firstpage.web.security import Lead, analyst_of, store_of
@@ -46,7 +46,7 @@ def answers_page(request: Request, member: Lead, wanted: Wanted) -> Response:
 
 
 @router.get("/p/{slug}/answers/{task}/{seq}")
-def answer_page(request: Request, member: Lead, task: Id, seq: int) -> Response:
+def answer_page(request: Request, member: Lead, task: Id, seq: EventNumber) -> Response:
     """Show one answer with both documents, as its assessor saw them."""
     row = analyst_of(request).compute(answers.answer_as_shown, member.project, task, seq)
     if row is None:
