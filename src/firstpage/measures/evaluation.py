@@ -222,7 +222,14 @@ class Evaluation(Tabular):
         -------
         Table
             Means by segment, with intervals where these were computed.
+
+        Raises
+        ------
+        DataError
+            If the evaluation has no segments.
         """
+        if not self.segments:
+            raise DataError("this evaluation has no segments; call evaluate with by.")
         parts = {segment: [part] for segment, part in self.segments.items()}
         return segment_means_table(self.by, parts)
 
@@ -233,7 +240,14 @@ class Evaluation(Tabular):
         -------
         Table
             Means where they are not relevant, removed, and relevant.
+
+        Raises
+        ------
+        DataError
+            If the evaluation has no bounds.
         """
+        if not self.bounds:
+            raise DataError("this evaluation has no bounds; call evaluate with bounds=True.")
         return bounds_table([self])
 
     def plot(self, measure: str | None = None) -> Chart:
