@@ -196,6 +196,8 @@ def test_evaluate_has_segments_weights_bounds_and_condensed_lists(run, folder) -
     )
     code, out, _ = run("compare", *base[1:], "good.run", "--condensed", "--rounds", 100, "--json")
     assert json.loads(out)["systems"]["bad"]["RR"] == json.loads(condensed.stdout)["measures"]["RR"]
+    bounded = run("compare", *base[1:], "good.run", "--bounds", "--rounds", 100)
+    assert "Unjudged documents are" in bounded.stdout
     assert "--by; give both" in run(*base, "--query-table", "table.csv").stderr.replace(
         "--by or --weight", "--by"
     )

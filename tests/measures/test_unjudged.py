@@ -89,6 +89,14 @@ def test_segments_are_evaluations_of_their_queries() -> None:
     assert same.segments["de"].means == {"RR": 1.0, "NumQ": 1.0}
 
 
+def test_tables_of_what_was_not_computed_are_refused() -> None:
+    evaluation = fp.evaluate(SCORES, LABELS, qid=QID, measures="RR")
+    with pytest.raises(fp.DataError, match="call evaluate with by"):
+        evaluation.segments_table()
+    with pytest.raises(fp.DataError, match="call evaluate with bounds=True"):
+        evaluation.bounds_table()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -112,13 +112,16 @@ READ = {
         convert data.parquet scored.run --scores scores.txt""",
     "model": """
         rank model.json data.parquet -o scores4.txt
+        describe model.json
         explain model.json
         evaluate data.parquet --model model.json
         search shop.index shoe --model model.json
         export model.json --to numpy -o scorer.py""",
     "baseline of a gate": """
         evaluate graded.qrels bm25.run --baseline base.json --fail-if-worse 0.1""",
-    "fusion": "aggregate bm25.run learned.run --model fusion.json -o fused.run",
+    "fusion": """
+        aggregate bm25.run learned.run --model fusion.json -o fused.run
+        describe fusion.json""",
     "checkpoint": "train ListNet data.parquet --checkpoint checkpoint.json -o model6.json",
     "labeling project": """
         label judge labels --assessor ada --function taste:assess

@@ -81,7 +81,9 @@ def command(
     rankings = RankingFiles.from_command_line(files, qrels, runs, scores)
     if rankings.count < 2:
         raise click.UsageError("give at least two rankings, all as --scores or all as runs.")
-    options.only_with("--run or RUNS", bool(rankings.runs), "queries", "duplicates", "condensed")
+    options.only_with(
+        "--run or RUNS", bool(rankings.runs), "queries", "duplicates", "condensed", "bounds"
+    )
     parsed = parse(measures or DEFAULT_MEASURES)
     shared.check_rel(parsed)
     kind = outputs.report_format(format_, as_json, output)

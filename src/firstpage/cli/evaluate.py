@@ -43,10 +43,6 @@ from firstpage.cli.systems import (
 @options.measure_options
 @click.option("--ci", is_flag=True, help="Add 95 % bootstrap confidence intervals.")
 @query_options
-@click.option(
-    "--bounds", is_flag=True,
-    help="Add the means without unjudged documents, and with these as relevant ones.",
-)  # fmt: skip
 @gate_options
 @options.report_options
 def command(

@@ -180,6 +180,10 @@ query_options = options.combine(
         "--condensed", is_flag=True, default=None,
         help="Remove unjudged documents from runs first, as trec_eval -J.",
     ),
+    click.option(
+        "--bounds", is_flag=True,
+        help="Add the means without unjudged documents, and with these as relevant ones.",
+    ),
 )  # fmt: skip
 
 

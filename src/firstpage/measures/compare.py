@@ -43,6 +43,7 @@ def compare(
     weights: Mapping[str, float] | str | None = None,
     query_table: Any = None,
     condensed: bool | None = None,
+    bounds: bool = False,
 ) -> Comparison:
     """Measure several systems on the same judgments and test their differences.
 
@@ -100,6 +101,9 @@ def compare(
         Table with a row per query, for `weights`; `compare_segments` takes one too.
     condensed : bool, optional
         Setting of the convention to replace: whether unjudged documents are removed from the runs.
+    bounds : bool, default False
+        Whether to compute the means also without unjudged documents, and with those of the first
+        ranks as relevant ones, as in `evaluate`.
 
     Returns
     -------
@@ -151,7 +155,7 @@ def compare(
     evaluations = tuple(
         evaluate(
             system, truth, qid=qid, docid=docid, measures=requested, convention=resolved, k=k,
-            ci=ci, name=name, weights=by_query,
+            ci=ci, name=name, weights=by_query, bounds=bounds,
         )
         for name, system in named.items()
     )  # fmt: skip

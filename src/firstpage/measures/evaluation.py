@@ -169,7 +169,7 @@ class Evaluation(Tabular):
         if self.intervals:
             summary["ci"] = {text: list(bounds) for text, bounds in self.intervals.items()}
         if self.bounds:
-            summary["bounds"] = {text: bounds._asdict() for text, bounds in self.bounds.items()}
+            summary["bounds"] = self.bounds_by_text()
         if self.segments:
             summary["by"] = self.by
             summary["segments"] = {name: part.to_dict() for name, part in self.segments.items()}
@@ -222,9 +222,26 @@ class Evaluation(Tabular):
         -------
         Table
             Means by segment, with intervals where these were computed.
+
+        Raises
+        ------
+        DataError
+            If the evaluation has no segments.
         """
+        if not self.segments:
+            raise DataError("this evaluation has no segments; call evaluate with by.")
         parts = {segment: [part] for segment, part in self.segments.items()}
         return segment_means_table(self.by, parts)
+
+    def bounds_by_text(self) -> dict[str, dict[str, float]]:
+        """Return the bounds as nested dictionaries.
+
+        Returns
+        -------
+        dict
+            {measure: {"condensed": mean, "relevant": mean}}.
+        """
+        return {text: bounds._asdict() for text, bounds in self.bounds.items()}
 
     def bounds_table(self) -> Table:
         """Return a row per measure: the mean by what unjudged documents are.
@@ -233,7 +250,14 @@ class Evaluation(Tabular):
         -------
         Table
             Means where they are not relevant, removed, and relevant.
+
+        Raises
+        ------
+        DataError
+            If the evaluation has no bounds.
         """
+        if not self.bounds:
+            raise DataError("this evaluation has no bounds; call evaluate with bounds=True.")
         return bounds_table([self])
 
     def plot(self, measure: str | None = None) -> Chart:

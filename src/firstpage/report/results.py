@@ -358,7 +358,7 @@ def _comparison(
     if format == "csv":
         return _comparison_csv(comparison) if segments is None else _segments_csv(segments)
     notation: Callable[[Table], str] = NOTATIONS[format]
-    tables = [means_table(comparison), differences_table(comparison)]
+    tables = [means_table(comparison), differences_table(comparison), *_bounds(comparison)]
     if len(comparison.systems) > 2:
         tables.append(rank_systems(comparison)._summary_table())
     tables += [] if segments is None else segment_tables(segments)
@@ -370,10 +370,17 @@ def _comparison(
     return "\n\n".join([_test_line(comparison), *(notation(t) for t in tables if t.rows)])
 
 
+def _bounds(comparison: Comparison) -> list[Table]:
+    """Return the means by what unjudged documents are, if they were computed."""
+    evaluations = comparison.evaluations
+    return [bounds_table(evaluations)] if all(e.bounds for e in evaluations) else []
+
+
 def _comparison_page(
     comparison: Comparison, source: str, segments: Segments | None, wins: WinsAndLosses | None
 ) -> str:
-    sections: list[tuple[str, list[str]]] = [("Means", [means_table(comparison).html()])]
+    means = [table.html() for table in (means_table(comparison), *_bounds(comparison))]
+    sections: list[tuple[str, list[str]]] = [("Means", means)]
     for text in comparison.texts:
         drawings = means_of_systems(comparison.evaluations, text)
         drawings += differences_of_systems(comparison, text)

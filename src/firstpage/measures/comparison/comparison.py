@@ -333,8 +333,10 @@ class Comparison(Tabular):
         dict
             The content of `firstpage compare --json`.
         """
+        bounds = {e.name: e.bounds_by_text() for e in self.evaluations if e.bounds}
         return {
             "systems": {e.name: e.means for e in self.evaluations},
+            **({"bounds": bounds} if bounds else {}),
             "queries": len(self.queries),
             "convention": self.evaluations[0].convention.name,
             "test": self.test,
