@@ -223,8 +223,8 @@ def _verdict_comparisons(opinions: Opinions, verdicts: Sequence[WeightedAnswer])
     of the verdict.
     """
     grades: dict[int, list[tuple[int, float]]] = {}
-    for question, answer, weight in _all_grades(opinions, verdicts):
-        grades.setdefault(question.document, []).append((answer.outcome, weight))
+    for graded, grade, times in _all_grades(opinions, verdicts):
+        grades.setdefault(graded.document, []).append((grade.outcome, times))
     medians = {document: weighted_median(votes) for document, votes in grades.items()}
     rows: list[Row] = []
     for question, answer, weight in verdicts:
