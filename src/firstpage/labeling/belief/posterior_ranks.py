@@ -188,16 +188,25 @@ def consensus_belief(
     return ConsensusBelief(fit_many(prior(n), (firsts, seconds, outcomes), weights), bad, rows)
 
 
-def consensus(n: int, k: int, opinions: Opinions, verdicts: Sequence[WeightedAnswer] = ()) -> TopK:
+def consensus(
+    n: int, k: int, opinions: Opinions, verdicts: Sequence[WeightedAnswer] = (),
+    ranked: frozenset[int] | None = None,
+) -> TopK:  # fmt: skip
     """Return the top k of n documents from the answers of all assessors, with its confidence.
 
     A document is bad, and comes last, if more than half of the assessors flagged it.  The m
     grades of an assessor are m (m - 1) / 2 comparisons whose weights sum to m - 1.  A verdict of
-    weight w counts as w answers.
+    weight w counts as w answers.  With `ranked` only these documents are in the order; the
+    confidence is still that among all documents.
     """
     fitted = consensus_belief(n, opinions, verdicts)
     belief, bad, good = fitted.belief, fitted.bad, fitted.good
-    posterior = rank_posterior(belief, min(k, n), good)
+    order_of = None
+    if ranked is not None:
+        candidates = good[np.isin(good, list(ranked))]
+        order_of = candidates[np.argsort(-belief.mean[candidates], kind="stable")][:k]
+        bad = bad & ranked
+    posterior = rank_posterior(belief, min(k, n), good, order=order_of)
     last = sorted(bad, key=lambda d: -float(belief.mean[d]))[: min(k, n) - len(posterior.order)]
     membership = posterior.membership.copy()
     membership[last] = 1.0
@@ -236,8 +245,8 @@ def _verdict_comparisons(opinions: Opinions, verdicts: Sequence[WeightedAnswer])
     of the verdict.
     """
     grades: dict[int, list[tuple[int, float]]] = {}
-    for question, answer, weight in _all_grades(opinions, verdicts):
-        grades.setdefault(question.document, []).append((answer.outcome, weight))
+    for graded, grade, times in _all_grades(opinions, verdicts):
+        grades.setdefault(graded.document, []).append((grade.outcome, times))
     medians = {document: weighted_median(votes) for document, votes in grades.items()}
     rows: list[Row] = []
     for question, answer, weight in verdicts:

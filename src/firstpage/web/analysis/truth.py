@@ -163,7 +163,8 @@ def _truth(
     finished = all(task.result is not None for task in done)
     unjudged = set.intersection(*(task.unjudged(keys, finished) for task in done)) - decided
     is_result = len(done) == 1 and not verdicts and done[0].result is not None
-    result = _single(done[0]) if is_result else _consensus(keys, done, k, verdicts)
+    ranked = None if finished else tuple(key for key in keys if key not in unjudged)
+    result = _single(done[0]) if is_result else _consensus(keys, done, k, verdicts, ranked)
     order, tied, bad, confidence, set_confidence, membership = _without(unjudged, result)
     if tool == "grades":
         labels = dict.fromkeys(keys, 0) | _grades(done, verdicts)
@@ -234,13 +235,17 @@ def _single(task: TaskJudgments) -> TopKResult:
 
 def _consensus(
     keys: tuple[str, ...], done: Sequence[TaskJudgments], k: int,
-    verdicts: Sequence[WeightedVerdict],
+    verdicts: Sequence[WeightedVerdict], ranked: Sequence[str] | None = None,
 ) -> TopKResult:  # fmt: skip
-    """Return the result that fits the answers of all assessors, and the verdicts, best."""
+    """Return the result that fits the answers of all assessors, and the verdicts, best.
+
+    With `ranked` the order has these documents only.
+    """
     index = {key: i for i, key in enumerate(keys)}
     fit = _cached_consensus(
         len(keys), k, tuple(answers_of(task, index) for task in done),
         tuple(given.answer(index) for given in verdicts),
+        None if ranked is None else frozenset(index[key] for key in ranked),
     )  # fmt: skip
     assert fit.confidence is not None
     assert fit.membership is not None
