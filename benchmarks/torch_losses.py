@@ -1,6 +1,7 @@
 """Time of forward and backward passes of ranking losses in PyTorch, against other libraries.
 
     python benchmarks/torch_losses.py [--device cuda] [--lists 32] [--documents 100] [--k 10]
+                                      [--only ListNet]
 
 Peers are allRank and sentence-transformers, where they are installed.  Losses of allRank read
 padded scores, as ours do.  Those of sentence-transformers read texts: theirs and ours (through
@@ -9,8 +10,9 @@ lists remain.  allRank imports torchvision and pkg_resources, which its losses d
 they are missing, empty modules are put in their place.
 
 Held equal: the same scores and labels (five grades, no padding) in float32, one thread on the CPU.
-All jobs run in turn, round after round; times are medians of the rounds.  On the CPU they are CPU
-times of the process, so that other programs of the machine do not count.  Definitions differ:
+All jobs run in turn, round after round, each twice, of which the second is timed; times are medians
+of the rounds.  On the CPU they are CPU times of the process, so that other programs of the machine
+do not count.  Definitions differ:
 allRank breaks ties of labels at random, and its LambdaLoss is a sum over the batch;
 sentence-transformers takes the order of documents as given unless `respect_input_order=False`.
 """
@@ -41,6 +43,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=100)
     parser.add_argument("--k", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--only", default="", help="losses whose name contains this")
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
@@ -175,11 +178,13 @@ def sentence_transformers_jobs(
 
 def table(title: str, jobs: dict[str, Job], args: argparse.Namespace) -> None:
     """Run all jobs in turn and print their times, next to those of the peers."""
+    jobs = {name: job for name, job in jobs.items() if args.only in name}
     times: dict[str, list[float]] = {name: [] for name in jobs}
     wait = torch.cuda.synchronize if args.device.startswith("cuda") else (lambda: None)
     clock = time.perf_counter if args.device.startswith("cuda") else time.process_time
     for round_number in range(args.rounds + 3):
         for name, job in jobs.items():
+            job()  # so that the caches are those of this job
             wait()
             start = clock()
             job()

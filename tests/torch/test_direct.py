@@ -22,7 +22,7 @@ MEASURES = [
     "NDCG@3", "NDCG", "DCG@4", "P@3", "Recall@3", "RBP", "NDCG(gain=linear)@5",
     "NDCG(discount=letor)@2",
 ]  # fmt: skip
-OTHERS = [
+OTHERS = [  # without a formula: on a device, these are computed on the CPU
     "AP", "AP@3", "AP(rel=2)", "RR", "RR@2", "Success@2", "ERR(max=20)@3", "kNDCG@3", "kERR@3",
     *learned_measures(),
 ]  # fmt: skip
@@ -51,7 +51,7 @@ def readable(batch: Any, measure: Any) -> tuple[np.ndarray, np.ndarray, np.ndarr
 LAMBDA_CASES = [
     *((variant, measure, way) for variant in ("lambdarank", "loss2", "loss2++")
       for measure in MEASURES for way in ("kernels", "formulas")),
-    *(("lambdarank", measure, "kernels") for measure in OTHERS),
+    *(("lambdarank", measure, way) for measure in OTHERS for way in ("kernels", "formulas")),
 ]  # fmt: skip
 
 
@@ -97,8 +97,7 @@ def noise_of_the_cpu(mask: np.ndarray, samples: int) -> np.ndarray:
 
 
 PL_RANK_CASES = [
-    *((measure, way) for measure in MEASURES for way in ("kernels", "formulas")),
-    *((measure, "kernels") for measure in OTHERS),
+    (measure, way) for measure in (*MEASURES, *OTHERS) for way in ("kernels", "formulas")
 ]
 
 
@@ -172,3 +171,31 @@ def test_compiled_without_graph_breaks(name: str, k: int | None, measure: str) -
     expected.backward()
     torch.testing.assert_close(actual, expected, rtol=1e-6, atol=1e-6)
     torch.testing.assert_close(x.grad, y.grad, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("measure", ["NDCG@3", "NDCG", "AP", "RR", "ERR(max=3)@5"])
+@pytest.mark.parametrize("variant", ["lambdarank", "loss2++"])
+def test_lambda_loss_on_a_gpu(measure: str, variant: Any) -> None:
+    if variant != "lambdarank" and not measure.startswith("NDCG"):
+        return
+    scores, labels, mask = example(lists=8, n=20)
+    results = []
+    for device in ("cpu", "cuda"):
+        leaf = scores.detach().clone().to(device).requires_grad_()
+        loss = fp.torch.LambdaLoss(measure=measure, variant=variant)
+        value = loss(leaf, labels.to(device), mask.to(device))
+        value.backward()
+        results.append((value.detach().cpu(), leaf.grad.cpu()))
+    for actual, expected in zip(results[1], results[0], strict=True):
+        torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("measure", ["NDCG@3", "AP"])
+def test_the_expectation_of_pl_rank_on_a_gpu(measure: str) -> None:
+    """Samples differ from those of the CPU; their means do not."""
+    scores, labels, mask = example()
+    loss = fp.torch.PLRankLoss(measure=measure, samples=20_000)
+    values = [loss(scores.to(d), labels.to(d), mask.to(d)).cpu() for d in ("cpu", "cuda")]
+    torch.testing.assert_close(*values, rtol=0, atol=0.01)
