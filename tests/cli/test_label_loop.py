@@ -169,7 +169,7 @@ def test_a_study_with_two_tools_exports_each(run, shop: fp.Index) -> None:
         run("label", "export", "g", "--tool", "lists", "-o", "x.qrels"), "no judgments with the"
     )
     refused(run("label", "export", "g", "--content", "log", "--tool", "pairs", "-o", "x.csv"),
-            "--tool requires --content truth or data", 2)  # fmt: skip
+            "--tool requires --content truth, data or quepid", 2)  # fmt: skip
 
 
 @pytest.mark.slow

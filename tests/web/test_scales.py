@@ -102,6 +102,15 @@ def test_the_number_of_grades_is_fixed_by_the_first_one(site: Site) -> None:
     assert lena.patch(url, json={"options": {"grades": renamed}}).status_code == 200
 
 
+def test_options_added_while_people_judge_hold_at_once(site: Site) -> None:
+    ada, task = graded_site(site, grades=FOUR[:3])
+    state = ada.state(task)  # the server has the task in memory
+    assert ada.answer(state, 3, reasons=["clear"]).status_code == 400
+    options = {"grades": FOUR, "reasons": ["clear"]}
+    site.client("lena").patch("/api/v1/projects/books", json={"options": options})
+    assert ada.answer(state, 3, reasons=["clear"]).status_code == 200
+
+
 @pytest.mark.parametrize(
     "grades",
     [

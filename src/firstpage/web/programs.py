@@ -82,7 +82,7 @@ def _check_scope(login: Login, request: Request) -> None:
     scope = needed_scope(request.method, getattr(request.scope.get("route"), "path", ""))
     if scope is None:
         raise HTTPException(403, "API tokens cannot do this; sign in with a browser.")
-    if SCOPES.index(scope) > SCOPES.index(login.scope):  # type: ignore[arg-type]
+    if SCOPES.index(scope) > SCOPES.index(login.scope):
         raise HTTPException(
             403, f"This API token has the scope {login.scope!r}; this needs one with {scope!r}."
         )

@@ -41,7 +41,7 @@ ALL_FORMATS = sorted({name for formats in FORMATS.values() for name in formats})
 @click.argument("project")
 @click.option(
     "--content", "content", type=click.Choice(list(FORMATS)), default="truth", show_default=True,
-    help="Content of the file.",
+    metavar="NAME", help=f"Content of the file: {', '.join(FORMATS)}.",
 )  # fmt: skip
 @click.option(
     "--format", "format_", type=click.Choice(ALL_FORMATS),

@@ -20,7 +20,7 @@ STANDARD_HEADERS = ("host", "cookie", "authorization", "origin", "content-type",
     "serve",
     "firstpage label serve shop --open",
     "firstpage label serve shop --host 0.0.0.0 --allow-host labels.example.org",
-    "firstpage label serve shop --proxy --auth-header X-Remote-User --auth-from 10.0.0.0/8",
+    "firstpage label serve shop --proxy --auth-header X-Remote-User \\\n  --auth-from 10.0.0.0/8",
 )
 @click.argument("project")
 @click.option(

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 @documented_command(
     "tokens",
     "firstpage label tokens shop",
-    "firstpage label tokens shop --create nightly --login lena --scope read --days 90",
-    "firstpage label tokens shop --revoke 3",
+    "firstpage label tokens shop --create nightly --login robot --days 90",
+    "firstpage label tokens shop --revoke 1",
 )
 @click.argument("project")
 @click.option("--create", "name", metavar="NAME", help="Create a token of this name.")

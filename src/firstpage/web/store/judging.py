@@ -112,11 +112,12 @@ class JudgingService:
             )
 
         with self._locked(task, person, answer.key) as lock:
-            graded = answer.right is None
-            _check_outcome(lock.task, answer.outcome, graded)
-            _check_buttons(lock.task, answer)
-            timing = answer.timing
-            check_annotations(timing.reasons, timing.aspects, lock.task.options, graded)
+            try:
+                _check_answer(lock.task, answer)
+            except DataError:  # a lead may have changed the options since they were cached
+                with self.store.read() as tx:
+                    lock.task.options = projects.get(tx, lock.task.task.project).options
+                _check_answer(lock.task, answer)
             return self._record(lock, person, answer.seq, answer.key, event, answer.timing)
 
     def undo(self, task: int, person: Person, seq: int, key: str) -> TaskState:
@@ -311,6 +312,14 @@ def _judged_task(tx: Tx, task: int, person: Person, key: str | None = None) -> J
     if judged is None:
         raise NotFound("there is no such task.")
     return judged
+
+
+def _check_answer(opened: OpenTask, answer: SubmittedAnswer) -> None:
+    """Refuse an answer that the options of the project do not allow."""
+    graded = answer.right is None
+    _check_outcome(opened, answer.outcome, graded)
+    _check_buttons(opened, answer)
+    check_annotations(answer.timing.reasons, answer.timing.aspects, opened.options, graded)
 
 
 def _check_buttons(opened: OpenTask, answer: SubmittedAnswer) -> None:

@@ -45,7 +45,7 @@ class GradeLevel(BaseModel):
 def check_scale(levels: list[GradeLevel]) -> list[GradeLevel]:
     """Return a scale whose names and keys are distinct, and whose keys do nothing else."""
     _distinct([level.name for level in levels])
-    keys = [str(level.key) for level in shown_scale(levels)]
+    keys = [level.key or "" for level in shown_scale(levels)]
     _distinct(keys)
     if any(key in RESERVED_KEYS for key in keys):
         raise ValueError("has a key with another meaning")
