@@ -17,8 +17,8 @@ FORMATS = ("text", "json", "csv", "markdown", "latex")
 
 @documented_command(
     "estimate",
-    "firstpage estimate bm25.run ours.run --human people.qrels --machine robot.qrels \\\n"
-    "  --sample sample.csv -m NDCG@10",
+    "firstpage estimate bm25.run ours.run --sample sample.csv \\\n"
+    "  --human people.qrels --machine robot.qrels -m NDCG@10",
 )
 @click.argument("runs", nargs=-1, required=True, type=options.FILE)
 @click.option("--human", type=options.FILE, required=True, help="Judgments of people.")
