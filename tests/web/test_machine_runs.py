@@ -17,6 +17,7 @@ from sqlalchemy import select
 from firstpage.errors import DataError
 from firstpage.labeling.machines.chat import Chat
 from firstpage.labeling.machines.limits import Budget
+from firstpage.web.analysis.machines import project_calibration
 from firstpage.web.machine_examples import agreed_examples
 from firstpage.web.machines import judge, query_texts
 from firstpage.web.store import machine_replies
@@ -146,6 +147,29 @@ def test_examples_are_questions_on_which_people_agree(site, stub: Stub) -> None:
             assert len(row["cost"]["examples"]) == 2
     with site.store.read() as tx:
         assert agreed_examples(tx, project, project.tools) == examples, "machines do not count"
+        report = project_calibration(tx, project, 0.05)[0]
+    assert (report.left_out, report.questions) == (3, 0), "it has seen the answers"
+
+
+def test_a_machine_is_calibrated_against_the_people_of_its_project(site, stub: Stub) -> None:
+    project = site.project(
+        assessors=("ada", "ben", "robot"), queries=3, documents=4, options={"replicates": 3}
+    )
+    with site.store.read() as tx, pytest.raises(DataError, match="no program has judged"):
+        project_calibration(tx, project, 0.05)
+    for login in ("ada", "ben"):
+        for number in range(3):
+            site.client(login).judge(site.task("books", login, number))
+    judge(site.store, project, site.person("robot"), Chat(stub.url, "m"))
+    with site.store.read() as tx:
+        (report,) = project_calibration(tx, project, 0.05)
+        with pytest.raises(DataError, match=r"'ada' has no answers by a program .* robot"):
+            project_calibration(tx, project, 0.05, ["ada"])
+    assert (report.machine, report.tool) == ("robot", "pairs")
+    assert report.agreement.value == report.reference.value == 1.0
+    assert report.position is not None
+    assert report.position.consistent.value == 1.0
+    assert report.questions > 0
 
 
 @pytest.mark.slow

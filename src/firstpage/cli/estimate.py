@@ -18,9 +18,9 @@ FORMATS = ("text", "json", "csv", "markdown", "latex")
 @documented_command(
     "estimate",
     "firstpage estimate bm25.run ours.run --sample sample.csv \\\n"
-    "  --human people.qrels --machine robot.qrels -m NDCG@10",
+    "  --human test.qrels --machine robot.qrels -m NDCG@10",
 )
-@click.argument("runs", nargs=-1, required=True, type=options.FILE)
+@click.argument("runs", nargs=-1, required=True, type=options.FILE, metavar="RUNS")
 @click.option("--human", type=options.FILE, required=True, help="Judgments of people.")
 @click.option("--machine", type=options.FILE, required=True, help="Judgments of the machine.")
 @click.option(
@@ -57,10 +57,11 @@ def command(
     measures: tuple[str, ...], baseline: str | None, as_json: bool, format_: str | None,
     output: Path | None, **settings: Any,
 ) -> None:  # fmt: skip
-    """Estimate measures of RUNS from few human and many machine judgments.
+    """Estimate measures from few human judgments.
 
-    People judge a random sample of the queries, a machine judges all of them.  The machine's errors
-    on the sample correct its means, so the intervals are valid however wrong it is.
+    RUNS are ranked documents.  People judge a random sample of the queries, a machine judges all of
+    them.  The machine's errors on the sample correct its means, so the intervals are valid however
+    wrong it is.
     """
     from firstpage.measures.comparison.estimates import estimate
     from firstpage.measures.sources import read_truth

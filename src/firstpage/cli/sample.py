@@ -13,8 +13,7 @@ from firstpage.cli.shared import note
 
 @documented_command(
     "sample",
-    "firstpage sample machine.qrels --size 50 --seed 1 -o sample.csv",
-    "firstpage sample queries.jsonl --size 50 --sizes difficulty.csv -o sample.csv",
+    "firstpage sample robot.qrels --size 8 --seed 1 -o sample.csv",
 )
 @click.argument("queries", type=options.FILE)
 @options.integer("--size", required=True, help="Number of queries to draw.")

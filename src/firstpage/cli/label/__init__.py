@@ -7,6 +7,7 @@ import click
 from firstpage.cli.help import SectionedGroup
 from firstpage.cli.label import (
     backup,
+    calibrate,
     export,
     judge,
     people,
@@ -20,7 +21,7 @@ from firstpage.cli.label import (
 SECTIONS = {
     "Plan": [simulate.command, setup.command, settings.command, people.add_command],
     "Judge": [serve.command, judge.command],
-    "Use the results": [stats.command, export.command],
+    "Use the results": [stats.command, calibrate.command, export.command],
     "Administer": [people.link_command, backup.command, backup.restore_command],
 }
 
