@@ -83,7 +83,7 @@ def post_chat(
 
 def _retry_after(url: str, error: urllib.error.HTTPError, default: float) -> float:
     """Return the seconds that the endpoint asks to wait: a number, or a date."""
-    text = (error.headers or {}).get("Retry-After")
+    text = error.headers.get("Retry-After")
     if text is None:
         return default
     try:

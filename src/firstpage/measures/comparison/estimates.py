@@ -198,7 +198,7 @@ def estimate(
     systems: Mapping[str, Any] | Iterable[Any],
     human: Any,
     machine: Any,
-    sample: QuerySample | Any,
+    sample: Any,
     *,
     measures: MeasureLike | Iterable[MeasureLike] = "NDCG@10",
     baseline: str | None = None,
