@@ -57,12 +57,16 @@ from firstpage.losses.registry import register_loss as register_loss
 from firstpage.measures.compare import compare as compare
 from firstpage.measures.comparison.baseline import Baseline as Baseline
 from firstpage.measures.comparison.comparison import Comparison as Comparison
+from firstpage.measures.comparison.estimates import Estimate as Estimate
+from firstpage.measures.comparison.estimates import Estimates as Estimates
+from firstpage.measures.comparison.estimates import estimate as estimate
 from firstpage.measures.comparison.gate import Gate as Gate
 from firstpage.measures.comparison.gate import gate as gate
 from firstpage.measures.comparison.plan import Plan as Plan
 from firstpage.measures.comparison.plan import plan as plan
 from firstpage.measures.comparison.pool import PoolReport as PoolReport
 from firstpage.measures.comparison.pool import check_pool as check_pool
+from firstpage.measures.comparison.query_sample import QuerySample as QuerySample
 from firstpage.measures.comparison.ranking import SystemRanks as SystemRanks
 from firstpage.measures.comparison.ranking import rank_systems as rank_systems
 from firstpage.measures.comparison.segments import Segments as Segments

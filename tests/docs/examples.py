@@ -52,6 +52,8 @@ def write_examples(folder: Path) -> None:
     fp.write_letor(data[9:], folder / "vali.txt")
     fp.write_folds(data, folder / "letor", 3)
     fp.write_qrels(data, folder / "test.qrels")
+    noise = np.random.default_rng(1).integers(-1, 2, data.n_docs)
+    fp.write_qrels(data.with_labels(np.clip(data.y + noise, 0, 2)), folder / "robot.qrels")
     good = recipe.true_utility(data.X)
     other = np.random.default_rng(0).random(data.n_docs)
     for name, scores in (("ours", good), ("theirs", other)):
@@ -91,6 +93,11 @@ def for_labeling(folder: Path) -> None:
         lines = "".join(json.dumps(row) + "\n" for row in rows)
         (folder / f"{name}.jsonl").write_text(lines)
     graded_lists(folder)
+    with (folder / "judged.jsonl").open("w") as file:
+        for n, who in product(range(12), ("ada", "ben", "robot")):
+            outcome = 1 if (n * len(who)) % 7 else -1
+            row = {"query": f"q{n % 3}", "assessor": who, "tool": "pairs", "left": f"d{n}"}
+            file.write(json.dumps({**row, "right": f"e{n}", "outcome": outcome}) + "\n")
     votes = [f"t,d{a},d{b},a1" for a, b in combinations(range(6), 2)]
     (folder / "votes.csv").write_text("\n".join(["topic,arg1,arg2,vote", *votes, ""]))
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from firstpage.errors import DataError
-from firstpage.labeling.assessors import Chat, DocumentText, Function, label
+from firstpage.labeling.assessors import DocumentText, Function, label
+from firstpage.labeling.machines.chat import Chat
 from firstpage.labeling.session.events import Setting, from_dict
 from firstpage.labeling.session.session import Session
 from tests.labeling.endpoint import Stub, served

@@ -37,6 +37,7 @@ SECTIONS = {
         DeferredCommand("label", "label"),
         DeferredCommand("plan", "plan"),
         DeferredCommand("pool", "pool"),
+        DeferredCommand("sample", "sample"),
     ],
     "Train": [
         DeferredCommand("rankers", "listings", "rankers_command"),
@@ -50,6 +51,7 @@ SECTIONS = {
         DeferredCommand("measures", "listings", "measures_command"),
         DeferredCommand("evaluate", "evaluate"),
         DeferredCommand("compare", "compare"),
+        DeferredCommand("estimate", "estimate"),
         DeferredCommand("dcglearn", "dcglearn"),
     ],
     "Ship": [DeferredCommand("export", "export"), DeferredCommand("serve", "serve")],

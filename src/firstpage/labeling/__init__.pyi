@@ -1,6 +1,9 @@
-from firstpage.labeling.assessors import Chat as Chat
 from firstpage.labeling.assessors import Function as Function
 from firstpage.labeling.assessors import label as label
+from firstpage.labeling.machines.calibration import MachineCalibration as MachineCalibration
+from firstpage.labeling.machines.calibration import calibrate as calibrate
+from firstpage.labeling.machines.chat import Chat as Chat
+from firstpage.labeling.machines.prompts import Rubric as Rubric
 from firstpage.labeling.planning.assignment import Assignment as Assignment
 from firstpage.labeling.planning.assignment import make_assignment as make_assignment
 from firstpage.labeling.pooling import pool as pool

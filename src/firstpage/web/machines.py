@@ -1,13 +1,20 @@
-"""Programs as assessors of a project: they use the judging service and write the same log."""
+"""Programs as assessors of a project: they use the judging service and write the same log.
+
+Several threads judge several queries at a time.  Within a query the questions follow one another,
+since the next one depends on the answers so far.
+"""
 
 from __future__ import annotations
 
+import statistics
+import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, runtime_checkable
 from uuid import uuid4
 
-from sqlalchemy import RowMapping
+from sqlalchemy import RowMapping, select
 
 from firstpage.errors import DataError
 from firstpage.labeling.assessors import (
@@ -17,16 +24,20 @@ from firstpage.labeling.assessors import (
     InvalidReplyError,
     QueryText,
 )
+from firstpage.labeling.machines.chat import ReplyJournal
+from firstpage.labeling.machines.limits import Budget, RateLimiter, Stopped
 from firstpage.types import Progress
 from firstpage.web.analysis.choosing import choose_next_task, choose_pair
 from firstpage.web.sanitize import plain_text
-from firstpage.web.store import projects, tasks, texts, training
+from firstpage.web.store import audit, projects, tasks, texts, training
 from firstpage.web.store.connect import Store, Tx, iso
 from firstpage.web.store.judging import JudgingService, SubmittedAnswer
 from firstpage.web.store.log import Timing
+from firstpage.web.store.machine_replies import StoredReplies, spent
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Project
 from firstpage.web.store.sessions import TaskState
+from firstpage.web.store.tables import audit as audit_table
 from firstpage.web.store.tasks import TaskRow
 from firstpage.web.store.texts import without_grade
 
@@ -34,6 +45,22 @@ CLOSED = {"draft": "not open yet", "closed": "closed"}
 NO_TIES = "a tie, which this project does not allow"
 UNREADABLE = "the answer could not be parsed"
 MAX_UNREADABLE = 3  # consecutive answers that cannot be parsed before judging is aborted
+MACHINE_SETTINGS = "machine settings"  # the action in the audit log
+
+
+@runtime_checkable
+class RecordingAssessor(Protocol):
+    """An assessor whose questions take several requests, each of which is stored."""
+
+    limiter: RateLimiter
+
+    def judge_recorded(
+        self, query: str, left: DocumentText, right: DocumentText | None, journal: ReplyJournal
+    ) -> AssessorAnswer:
+        """Answer a question; replies in the journal are not asked for again."""
+
+    def settings(self) -> dict[str, Any]:
+        """Return everything that determines the answers."""
 
 
 @dataclass
@@ -41,7 +68,8 @@ class JudgingReport:
     """Finished queries, answers, and the total cost of all questions.
 
     `skipped` counts questions without an answer, by reason; `truncated` are documents of which
-    the program read only the beginning, `pictures` those of which it read only the title.
+    the program read only the beginning, `pictures` those of which it read only the title;
+    `latencies` are the seconds of each answer, `exhausted` is the budget that ended the run.
     """
 
     queries: int = 0
@@ -50,10 +78,13 @@ class JudgingReport:
     seconds: float = 0.0
     tokens: int = 0
     price: float = 0.0
+    attempts: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     truncated: set[str] = field(default_factory=set)
     pictures: set[str] = field(default_factory=set)
     unreadable: int = 0  # consecutive answers that could not be parsed
+    latencies: list[float] = field(default_factory=list)
+    exhausted: str | None = None
 
     @property
     def questions(self) -> int:
@@ -63,37 +94,220 @@ class JudgingReport:
     def count(self, verdict: AssessorAnswer) -> None:
         """Add the verdict of one question."""
         self.answers += verdict.skipped is None
+        self.latencies.append(float(verdict.cost.get("seconds", 0.0)))
+        self.add_cost(verdict)
+        if verdict.skipped is not None:
+            self.skipped[verdict.skipped] += 1
+
+    def add_cost(self, verdict: AssessorAnswer) -> None:
+        """Add what a question cost, of practice too."""
         cost = verdict.cost
         self.seconds += float(cost.get("seconds", 0.0))
         self.tokens += int(cost.get("input_tokens", 0)) + int(cost.get("output_tokens", 0))
         self.price += float(cost.get("price", 0.0))
+        self.attempts += int(cost.get("attempts", 0))
         self.truncated.update(cost.get("truncated", ()))
-        if verdict.skipped is not None:
-            self.skipped[verdict.skipped] += 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report for JSON, with cost and latency per question."""
+        latencies = sorted(self.latencies)
+        asked = max(1, len(latencies))
+        return {
+            "queries": self.queries, "answers": self.answers, "practice": self.practice,
+            "skipped": dict(self.skipped), "seconds": self.seconds, "tokens": self.tokens,
+            "price": self.price, "requests": self.attempts,
+            "price_per_question": self.price / asked, "tokens_per_question": self.tokens / asked,
+            "latency": {
+                "median": statistics.median(latencies) if latencies else None,
+                "p95": latencies[int(0.95 * (len(latencies) - 1))] if latencies else None,
+                "max": latencies[-1] if latencies else None,
+            },
+            "budget_exhausted": self.exhausted,
+        }  # fmt: skip
 
 
 def judge(
     store: Store, project: Project, person: Person, assessor: Assessor,
-    progress: Progress | None = None,
+    progress: Progress | None = None, *, concurrency: int = 1, budget: Budget | None = None,
 ) -> JudgingReport:  # fmt: skip
     """Let a program answer all open questions of a person; return the report.
 
-    Each answer is durable before the next question.  Practice questions come first, as for people;
-    failing them is an error.  `progress` is called with the number of questions so far and the
-    expected total.
+    Each answer is durable before the next question of its query, and so is each reply of a
+    `RecordingAssessor`: a run that was killed continues where it ended.  Practice questions come
+    first, as for people; failing them is an error.  `concurrency` is the number of queries that are
+    judged at a time.  `progress` is called with the number of questions so far and the expected
+    total.
     """
     report = JudgingReport()
     _check_open(store, project, person)
+    budget = budget or Budget()
+    with store.read() as tx:
+        budget.answers, budget.price = spent(tx, project.id, person.id)
+    if isinstance(assessor, RecordingAssessor):
+        _note_settings(store, project, person, assessor)
     _practice(store, project, person, assessor, report)
+    budget.price += report.price
     service = JudgingService(store, choose_pair)
     expected = _expected(store, service, project, person) if progress else 0
-    for task in _open_tasks(store, project, person):
-        for verdict in _judge_task(store, service, person, assessor, task, report):
-            report.count(verdict)
-            if progress is not None:
-                progress(report.questions, max(expected, report.questions))
-        report.queries += 1
+    work = _Work(store, service, project, person, assessor, report, budget, progress, expected)
+    work.run(concurrency)
+    report.exhausted = budget.exhausted
     return report
+
+
+def _note_settings(
+    store: Store, project: Project, person: Person, assessor: RecordingAssessor
+) -> None:
+    """Write model, prompts and rubric to the audit log, unless they are those of the last run."""
+    settings = assessor.settings()
+    row = (
+        select(audit_table.c.details)
+        .where(audit_table.c.project == project.id, audit_table.c.person == person.id)
+        .where(audit_table.c.action == MACHINE_SETTINGS)
+        .order_by(audit_table.c.id.desc())
+    )
+    with store.write() as tx:
+        last = tx.first(row)
+        if last is None or last["details"] != settings:
+            audit.note(tx, MACHINE_SETTINGS, person=person.id, project=project.id, **settings)
+
+
+@dataclass
+class _Work:
+    """The judging of one run, shared by its threads."""
+
+    store: Store
+    service: JudgingService
+    project: Project
+    person: Person
+    assessor: Assessor
+    report: JudgingReport
+    budget: Budget
+    progress: Progress | None
+    expected: int
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    stopped: threading.Event = field(default_factory=threading.Event)
+    seen: set[int] = field(default_factory=set)
+    error: BaseException | None = None
+
+    def run(self, concurrency: int) -> None:
+        """Judge until nothing is open, the budget is spent, or a thread fails."""
+        if concurrency == 1:
+            self._judge_tasks()
+            return
+        threads = [
+            threading.Thread(target=self._guarded, args=(self._judge_tasks,), daemon=True)
+            for _ in range(concurrency)
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            for thread in threads:
+                thread.join()
+        except BaseException:  # Ctrl-C: questions under way are finished and recorded
+            self._stop()
+            for thread in threads:
+                thread.join()
+            raise
+        if self.error is not None:
+            raise self.error
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Stopped:
+            pass
+        except BaseException as error:  # raised again by `run`
+            with self.lock:
+                self.error = self.error or error
+            self._stop()
+
+    def _stop(self) -> None:
+        self.stopped.set()
+        if isinstance(self.assessor, RecordingAssessor):
+            self.assessor.limiter.stop()
+
+    def _judge_tasks(self) -> None:
+        while (task := self._next_task()) is not None:
+            if not self._judge_task(task):
+                return
+            with self.lock:
+                self.report.queries += 1
+
+    def _next_task(self) -> TaskRow | None:
+        """Return the next open task that no thread has taken; chosen when one before is done."""
+        with self.lock, self.store.read() as tx:
+            if self.stopped.is_set() or self.budget.exhausted:
+                return None
+            rows = tasks.of_person(tx, self.project, self.person.id)
+            remaining = [t for t in rows if t.state in tasks.TO_DO and t.id not in self.seen]
+            chosen = choose_next_task(tx, self.project, remaining).task
+            if chosen is None:
+                return None
+            self.seen.add(chosen)
+            return next(task for task in remaining if task.id == chosen)
+
+    def _judge_task(self, task: TaskRow) -> bool:
+        """Judge one task to its end; return False if the run was stopped before."""
+        with self.store.read() as tx:
+            query, documents = query_texts(tx, task.query)
+        with self.lock:
+            self.report.pictures |= {k for k, text in documents.items() if text.kind == "image"}
+        state = self.service.state(task.id, self.person)
+        while state.question is not None:
+            if self.stopped.is_set() or not self.budget.start_question():
+                return False
+            state = self._answer(task, state, query, documents)
+        if not state.done:
+            raise DataError(f"query {task.query_key}: {state.message}")
+        return True
+
+    def _answer(
+        self, task: TaskRow, state: TaskState, query: QueryText, documents: dict[str, DocumentText]
+    ) -> TaskState:
+        """Ask the open question, record the answer and return the next state."""
+        assert state.question is not None
+        left, right = state.question.left, state.question.right
+        shown_at = iso(self.store.clock())
+        journal = StoredReplies(self.store, task.id, state.seq)
+        other = documents[right.key] if right else None
+        try:
+            verdict = self._ask(query, documents[left.key], other, journal)
+            verdict = _without_tie(task, state, verdict)
+            with self.lock:
+                self.report.unreadable = 0
+        except InvalidReplyError as error:
+            with self.lock:
+                self.report.unreadable += 1
+                if self.report.unreadable == MAX_UNREADABLE:
+                    raise
+            verdict = AssessorAnswer(0, cost=error.cost, skipped=UNREADABLE)
+        price = float(verdict.cost.get("price", 0.0))
+        submitted = _submitted(state, verdict, shown_at, iso(self.store.clock()))
+        next_state = self.service.answer(task.id, self.person, submitted)
+        if isinstance(self.assessor, RecordingAssessor):
+            with self.store.write() as tx:
+                journal.clear(tx)
+        self.budget.finish_question(price)
+        with self.lock:
+            self.report.count(verdict)
+            if self.progress is not None:
+                questions = self.report.questions
+                self.progress(questions, max(self.expected, questions))
+        if verdict.cost.get("uncounted") and self.budget.max_price is not None:
+            raise DataError(
+                "the endpoint does not report its tokens, so the price is not known and cannot be "
+                "limited; limit the answers or the time instead."
+            )
+        return next_state
+
+    def _ask(
+        self, query: QueryText, left: DocumentText, right: DocumentText | None,
+        journal: StoredReplies,
+    ) -> AssessorAnswer:  # fmt: skip
+        if isinstance(self.assessor, RecordingAssessor):
+            return self.assessor.judge_recorded(query, left, right, journal)
+        return self.assessor.judge(query, left, right)
 
 
 def _expected(store: Store, service: JudgingService, project: Project, person: Person) -> int:
@@ -131,10 +345,11 @@ def _practice(
     total = practice.answered + len(practice.unanswered)
     for gold in practice.unanswered:
         with store.read() as tx:
-            query, documents = _texts(tx, gold["query"])
+            query, documents = query_texts(tx, gold["query"])
         right = documents[gold["right"]] if gold["right"] else None
         verdict = assessor.judge(query, documents[gold["left"]], right)
         report.practice += 1
+        report.add_cost(verdict)
         with store.write() as tx:
             is_correct, _ = training.answer(tx, project, person.id, uuid4().hex, verdict.outcome)
         correct += is_correct
@@ -148,54 +363,7 @@ def _practice(
         )
 
 
-def _open_tasks(store: Store, project: Project, person: Person) -> Iterator[TaskRow]:
-    """Yield each open task once; the next one is chosen when the one before is done."""
-    seen: set[int] = set()
-    while True:
-        with store.read() as tx:
-            rows = tasks.of_person(tx, project, person.id)
-            remaining = [t for t in rows if t.state in tasks.TO_DO and t.id not in seen]
-            chosen = choose_next_task(tx, project, remaining).task
-        if chosen is None:
-            return
-        seen.add(chosen)
-        yield next(task for task in remaining if task.id == chosen)
-
-
-def _judge_task(
-    store: Store,
-    service: JudgingService,
-    person: Person,
-    assessor: Assessor,
-    task: TaskRow,
-    report: JudgingReport,
-) -> Iterator[AssessorAnswer]:
-    """Judge one task to its end; yield each verdict once it is stored."""
-    with store.read() as tx:
-        query, documents = _texts(tx, task.query)
-    report.pictures |= {key for key, text in documents.items() if text.kind == "image"}
-    state = service.state(task.id, person)
-    while state.question is not None:
-        left, right = state.question.left, state.question.right
-        shown_at = iso(store.clock())
-        try:
-            other = documents[right.key] if right else None
-            verdict = _without_tie(task, state, assessor.judge(query, documents[left.key], other))
-            report.unreadable = 0
-        except InvalidReplyError as error:
-            report.unreadable += 1
-            if report.unreadable == MAX_UNREADABLE:
-                raise
-            verdict = AssessorAnswer(0, cost=error.cost, skipped=UNREADABLE)
-        state = service.answer(
-            task.id, person, _submitted(state, verdict, shown_at, iso(store.clock()))
-        )
-        yield verdict
-    if not state.done:
-        raise DataError(f"query {task.query_key}: {state.message}")
-
-
-def _texts(tx: Tx, query: int) -> tuple[QueryText, dict[str, DocumentText]]:
+def query_texts(tx: Tx, query: int) -> tuple[QueryText, dict[str, DocumentText]]:
     """Return a query and its documents by key, as a program reads them."""
     row = texts.query(tx, query)
     documents = {row["key"]: text_of(row) for row in texts.full_documents_of(tx, query)}

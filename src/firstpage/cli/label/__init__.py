@@ -7,6 +7,7 @@ import click
 from firstpage.cli.help import SectionedGroup
 from firstpage.cli.label import (
     backup,
+    calibrate,
     export,
     import_ratings,
     judge,
@@ -25,7 +26,7 @@ from firstpage.cli.label import (
 SECTIONS = {
     "Plan": [simulate.command, setup.command, settings.command, people.add_command],
     "Judge": [serve.command, judge.command, import_ratings.command],
-    "Use the results": [queries.command, stats.command, export.command],
+    "Use the results": [queries.command, stats.command, calibrate.command, export.command],
     "Administer": [
         people.link_command,
         tokens.command,

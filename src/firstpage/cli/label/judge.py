@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import traceback
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,10 +16,18 @@ from firstpage.cli.help import documented_command
 from firstpage.cli.shared import note, open_store, with_web
 
 if TYPE_CHECKING:
-    from firstpage.labeling.assessors import Assessor, Conflicts
+    from firstpage.labeling.assessors import Assessor
+    from firstpage.labeling.machines.chat import Conflicts
+    from firstpage.labeling.machines.limits import Budget
+    from firstpage.labeling.machines.prompts import Example
     from firstpage.web.machines import JudgingReport
+    from firstpage.web.store.connect import Store
     from firstpage.web.store.projects import Project
 
+ENDPOINT_ONLY = (
+    "model", "prices", "conflicts", "max_chars", "rubric", "prompt", "examples", "concurrency",
+    "requests_per_minute", "tokens_per_minute", "max_price", "timeout", "attempts",
+)  # fmt: skip
 API_KEY_VARIABLE = "FIRSTPAGE_ENDPOINT_KEY"
 CONFLICT_NOTES = {
     "tie": "a tie is recorded",
@@ -31,6 +41,9 @@ CONFLICT_NOTES = {
     "firstpage label judge shop --assessor robot --function taste:longer",
     "firstpage label judge shop --assessor robot --model some-model \\\n"
     "  --endpoint http://localhost:8000/v1",
+    "firstpage label judge shop --assessor robot --model some-model \\\n"
+    "  --endpoint https://api.example.com/v1 --prices 0.2 0.8 --max-price 5 \\\n"
+    "  --concurrency 8 --requests-per-minute 300 --rubric rubric.txt --examples 4",
 )
 @click.argument("project")
 @click.option(
@@ -54,23 +67,72 @@ CONFLICT_NOTES = {
     help="With --endpoint: characters of a document that the model reads.",
 )  # fmt: skip
 @click.option(
+    "--rubric", type=options.FILE,
+    help="With --endpoint: text file with the meaning of each grade, one line per grade.",
+)  # fmt: skip
+@click.option(
+    "--prompt", type=options.FILE,
+    help="With --endpoint: text file that replaces the first paragraph of the prompt.",
+)  # fmt: skip
+@options.integer(
+    "--examples", default=0, minimum=0,
+    help="With --endpoint: number of questions of other queries, on which people agree, that the "
+    "model reads with their answers.",
+)  # fmt: skip
+@options.integer(
+    "--concurrency", default=4, help="With --endpoint: number of queries judged at a time."
+)
+@click.option(
+    "--requests-per-minute", type=click.FloatRange(0, min_open=True), metavar="NUMBER",
+    help="With --endpoint: largest rate of requests.",
+)  # fmt: skip
+@click.option(
+    "--tokens-per-minute", type=click.FloatRange(0, min_open=True), metavar="NUMBER",
+    help="With --endpoint: largest rate of tokens.",
+)  # fmt: skip
+@click.option(
+    "--timeout", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True,
+    metavar="SECONDS", help="With --endpoint: time to wait for a reply.",
+)  # fmt: skip
+@options.integer(
+    "--attempts", default=6,
+    help="With --endpoint: attempts per request; the wait between them doubles, or is what the "
+    "endpoint asks for.",
+)  # fmt: skip
+@options.integer(
+    "--max-answers", help="Stop after this number of questions, those of earlier runs included."
+)
+@click.option(
+    "--max-price", type=click.FloatRange(0, min_open=True), metavar="NUMBER",
+    help="With --prices: stop before more than this is spent, by earlier runs included.",
+)  # fmt: skip
+@click.option(
+    "--max-minutes", type=click.FloatRange(0, min_open=True), metavar="NUMBER",
+    help="Stop after this time; questions under way are finished.",
+)  # fmt: skip
+@click.option(
     "--function", metavar="MODULE:NAME",
     help="Function of (query, left, right); documents have key, body, title, fields and items.",
 )  # fmt: skip
+@options.as_json
 @with_web
-def command(project: str, login: str, name: str | None, **settings: Any) -> None:
+def command(project: str, login: str, name: str | None, as_json: bool, **settings: Any) -> None:
     """Let a program judge the open queries of an assessor.
 
     PROJECT is a folder or a database URL.  The program answers the practice questions first, as
     people do.  The endpoint is asked for each pair in both orders; its API key is read from the
     environment variable FIRSTPAGE_ENDPOINT_KEY.
+
+    Every reply is stored when it is received.  A run that was stopped, killed or out of budget is
+    continued by the same command; it asks for no stored reply again.
     """
     if (settings["endpoint"] is None) == (settings["function"] is None):
         raise click.UsageError("give --endpoint with --model, or --function.")
     if settings["endpoint"] is not None and not settings["model"]:
         raise click.UsageError("--endpoint needs --model.")
-    if settings["endpoint"] is None and settings["conflicts"] is not None:
-        raise click.UsageError("--conflicts requires --endpoint; a function is called once.")
+    options.only_with("--endpoint", settings["endpoint"] is not None, *ENDPOINT_ONLY)
+    if settings["max_price"] is not None and not any(settings["prices"]):
+        raise click.UsageError("--max-price requires --prices.")
     with open_store(project) as store:
         from firstpage.errors import DataError
         from firstpage.web.machines import judge
@@ -88,26 +150,78 @@ def command(project: str, login: str, name: str | None, **settings: Any) -> None
                 f"there is no assessor {login!r} in {chosen_project.slug!r}; add them: "
                 f"firstpage label add {project}{name_option} --assessor {login}"
             )
-        assessor = _assessor(settings, chosen_project)
+        assessor = _assessor(settings, chosen_project, store)
+        concurrency = 1 if settings["endpoint"] is None else settings["concurrency"]
         with shared.progress_bar(login) as progress:
-            report = judge(store, chosen_project, person, assessor, progress)
-    print(
-        f"{login}: {report.queries} queries, {report.answers} answers, "
-        f"{report.skipped.total()} skipped, {report.seconds:.1f} s, {report.tokens} tokens, "
-        f"{report.price:.4f} spent"
-    )
+            report = judge(
+                store, chosen_project, person, assessor, progress, concurrency=concurrency,
+                budget=_budget(settings),
+            )  # fmt: skip
+    print(json.dumps(report.to_dict(), indent=2) if as_json else _summary(login, report))
     for text in _notes(report, settings["max_chars"]):
         note(text)
 
 
-def _assessor(settings: dict[str, Any], project: Project) -> Assessor:
+def _budget(settings: dict[str, Any]) -> Budget:
+    from firstpage.labeling.machines.limits import Budget
+
+    minutes = settings["max_minutes"]
+    return Budget(
+        settings["max_answers"], settings["max_price"], None if minutes is None else 60 * minutes
+    )
+
+
+def _summary(login: str, report: JudgingReport) -> str:
+    text = (
+        f"{login}: {report.queries} queries, {report.answers} answers, "
+        f"{report.skipped.total()} skipped, {report.seconds:.1f} s, {report.tokens} tokens, "
+        f"{report.price:.4f} spent"
+    )
+    if not report.attempts or not report.latencies:
+        return text
+    figures = report.to_dict()
+    return (
+        f"{text}\nper question: {figures['latency']['median']:.2f} s at the median, "
+        f"{figures['latency']['p95']:.2f} s at the 95th percentile, "
+        f"{figures['tokens_per_question']:.0f} tokens, {figures['price_per_question']:.6f} spent; "
+        f"{report.attempts} requests"
+    )
+
+
+def _assessor(settings: dict[str, Any], project: Project, store: Store) -> Assessor:
     """Return the assessor; a note explains the treatment of conflicts before the first question."""
-    from firstpage.labeling.assessors import Chat, Function
+    from firstpage.errors import DataError
+    from firstpage.labeling.assessors import Function
 
     if settings["endpoint"] is None:
         function = shared.load_function(settings["function"], "--function")
         return Function(_with_error_report(function, settings["function"]))
+    from firstpage.labeling.machines.chat import Chat
+    from firstpage.labeling.machines.limits import RateLimiter
+    from firstpage.labeling.machines.prompts import DEFAULT_RUBRIC, Rubric
+    from firstpage.labeling.strategies.exhaustive import GRADES
+
+    rubric = DEFAULT_RUBRIC if settings["rubric"] is None else Rubric.read(settings["rubric"])
+    if "grades" in project.tools and rubric.highest != len(GRADES) - 1:
+        raise DataError(
+            f"{settings['rubric']}: has {rubric.highest + 1} grades; the project has {len(GRADES)}."
+        )
     ties = project.options.ties or "pairs" not in project.tools
+    prompt: Path | None = settings["prompt"]
+    return Chat(
+        settings["endpoint"], settings["model"], os.environ.get(API_KEY_VARIABLE, ""),
+        project.guidelines, settings["prices"], settings["max_chars"], settings["timeout"],
+        settings["attempts"], conflicts=_conflicts(settings, project, ties), ties=ties,
+        rubric=rubric,
+        instructions="" if prompt is None else _text_of(prompt),
+        prompt_name="default" if prompt is None else prompt.name,
+        examples=_examples(settings["examples"], project, store),
+        max_examples=settings["examples"],
+        limiter=RateLimiter(settings["requests_per_minute"], settings["tokens_per_minute"]),
+    )  # fmt: skip
+
+
+def _conflicts(settings: dict[str, Any], project: Project, ties: bool) -> Conflicts:
     if settings["conflicts"] == "tie" and not ties:
         raise click.UsageError(
             f"--conflicts tie: the project {project.slug!r} has no ties, so none can be recorded; "
@@ -119,11 +233,36 @@ def _assessor(settings: dict[str, Any], project: Project) -> Assessor:
             "each pair is asked in both orders; where the two answers differ, "
             f"{CONFLICT_NOTES[conflicts]} (--conflicts {conflicts})."
         )
-    return Chat(
-        settings["endpoint"], settings["model"], os.environ.get(API_KEY_VARIABLE, ""),
-        project.guidelines, settings["prices"], settings["max_chars"],
-        conflicts=conflicts, ties=ties,
-    )  # fmt: skip
+    return conflicts
+
+
+def _examples(count: int, project: Project, store: Store) -> tuple[Example, ...]:
+    """Return the questions from which examples are taken; a note tells what they come from."""
+    if not count:
+        return ()
+    from firstpage.web.machine_examples import agreed_examples
+
+    with store.read() as tx:
+        examples = agreed_examples(tx, project, project.tools)
+    queries = len({example.query_key for example in examples})
+    note(
+        f"examples come from {len(examples)} questions of {queries} queries on which people agree; "
+        "`firstpage label calibrate` leaves these queries out where they were shown."
+    )
+    return examples
+
+
+def _text_of(path: Path) -> str:
+    from firstpage.data.io.files import read_all
+    from firstpage.errors import DataError
+
+    try:
+        text = read_all(path).decode().strip()
+    except UnicodeDecodeError:
+        raise DataError(f"{path}: must be text in UTF-8.") from None
+    if not text:
+        raise DataError(f"{path}: is empty; it must have the instructions for the model.")
+    return text
 
 
 def _with_error_report(function: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -148,7 +287,12 @@ def _notes(report: JudgingReport, max_chars: int) -> Iterator[str]:
     """Yield a line for everything that was skipped, truncated or not seen."""
     if report.practice:
         yield f"{report.practice} practice questions were answered first, and passed."
-    if not report.queries:
+    if report.exhausted:
+        yield (
+            f"the budget of {report.exhausted} is used up; run the command again with a larger "
+            "one to continue."
+        )
+    elif not report.queries:
         yield "there were no open queries."
     for reason, count in report.skipped.items():
         yield f"{count} of {report.questions} questions were skipped: {reason}."

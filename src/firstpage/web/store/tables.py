@@ -183,6 +183,17 @@ spans = Table(  # time that ended without an answer, as in a closed tab
     UniqueConstraint("task", "key"),
 )  # fmt: skip
 
+machine_replies = Table(  # replies of a machine whose answer is not among the events yet
+    "machine_replies", metadata, _id(),
+    Column("task", Integer, ForeignKey("tasks.id", ondelete="CASCADE"), nullable=False),
+    Column("seq", Integer, nullable=False),
+    Column("part", Integer, nullable=False),  # 0, and 1 for a pair in the other order
+    Column("request", String(64), nullable=False),  # hash of what was asked
+    Column("reply", JSON, nullable=False),
+    _time("recorded_at"),
+    UniqueConstraint("task", "seq", "part"),
+)  # fmt: skip
+
 training_answers = Table(
     "training_answers", metadata, _id(), _foreign("project", "projects", index=False),
     _foreign("person", "people", index=False), _foreign("gold", "gold_questions", index=False),

@@ -1,0 +1,1 @@
+"""Machines as assessors: prompts, requests with limits, and calibration against people."""

@@ -1,0 +1,137 @@
+"""Limits of judging by a machine: rates of requests and tokens, and budgets of a run."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from firstpage.errors import DataError
+
+MINUTE = 60.0
+
+
+class Stopped(Exception):
+    """Judging was stopped while a request waited for its turn."""
+
+
+@dataclass
+class RateLimiter:
+    """Spaces the requests of all threads, so that an endpoint's rates are not exceeded.
+
+    Parameters
+    ----------
+    requests_per_minute, tokens_per_minute : float, optional
+        The rates; None for no limit.  Tokens are counted when a reply is received.
+    """
+
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    clock: Callable[[], float] = time.monotonic
+    _free_at: float = field(default=0.0, init=False, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
+    _stopped: threading.Event = field(default_factory=threading.Event, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("requests_per_minute", "tokens_per_minute"):
+            rate = getattr(self, name)
+            if rate is not None and not rate > 0:
+                raise DataError(f"{name} must be positive; got {rate!r}.")
+
+    def wait_turn(self) -> None:
+        """Wait until the next request may be sent; raise `Stopped` if judging is stopped."""
+        while True:
+            with self._lock:
+                now = self.clock()
+                if now >= self._free_at:
+                    if self.requests_per_minute is not None:
+                        self._free_at = now + MINUTE / self.requests_per_minute
+                    break
+                delay = self._free_at - now
+            self.sleep(delay)
+        if self._stopped.is_set():
+            raise Stopped
+
+    def add_tokens(self, count: int) -> None:
+        """Count the tokens of a reply; later requests wait accordingly."""
+        if self.tokens_per_minute is not None:
+            with self._lock:
+                start = max(self._free_at, self.clock())
+                self._free_at = start + MINUTE * count / self.tokens_per_minute
+
+    def pause(self, seconds: float) -> None:
+        """Let all threads wait, since the endpoint asked for it."""
+        with self._lock:
+            self._free_at = max(self._free_at, self.clock() + seconds)
+
+    def sleep(self, seconds: float) -> None:
+        """Wait; return early with `Stopped` if judging is stopped."""
+        if self._stopped.wait(seconds):
+            raise Stopped
+
+    def stop(self) -> None:
+        """End all waiting."""
+        self._stopped.set()
+
+
+@dataclass
+class Budget:
+    """What a machine may spend: answers, money and seconds.
+
+    A question is started only if the largest price of a question so far is left for it and for
+    each question under way, so the money spent exceeds the budget at most by the first questions.
+
+    Parameters
+    ----------
+    max_answers : int, optional
+        Number of questions, those of earlier runs included.
+    max_price : float, optional
+        Money, that of earlier runs included.
+    max_seconds : float, optional
+        Time of this run, from the first question.
+    answers, price : int and float
+        What earlier runs spent.
+    """
+
+    max_answers: int | None = None
+    max_price: float | None = None
+    max_seconds: float | None = None
+    answers: int = 0
+    price: float = 0.0
+    clock: Callable[[], float] = time.monotonic
+    exhausted: str | None = field(default=None, init=False)  # which budget ended the run
+    _largest: float = field(default=0.0, init=False, repr=False)
+    _started_at: float | None = field(default=None, init=False, repr=False)
+    _pending: int = field(default=0, init=False, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
+
+    def start_question(self) -> bool:
+        """Reserve one question; return False if the budget does not allow it."""
+        with self._lock:
+            if self._started_at is None:
+                self._started_at = self.clock()
+            self.exhausted = self.exhausted or self._exhausted()
+            if self.exhausted is None:
+                self._pending += 1
+            return self.exhausted is None
+
+    def _exhausted(self) -> str | None:
+        assert self._started_at is not None
+        if self.max_answers is not None and self.answers + self._pending >= self.max_answers:
+            return f"{self.max_answers} answers"
+        reserved = (self._pending + 1) * self._largest
+        spent = self.price + reserved
+        if self.max_price is not None and (spent > self.max_price or self.price >= self.max_price):
+            return f"a price of {self.max_price:g}"
+        if self.max_seconds is not None and self.clock() - self._started_at >= self.max_seconds:
+            return f"{self.max_seconds:g} seconds"
+        return None
+
+    def finish_question(self, price: float, answered: bool = True) -> None:
+        """Count a question that was started, and what it cost."""
+        with self._lock:
+            self._pending -= 1
+            self.answers += answered
+            self.price += price
+            self._largest = max(self._largest, price)

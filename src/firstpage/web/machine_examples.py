@@ -1,0 +1,73 @@
+"""Examples for a model's prompt: questions on which people agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from firstpage.errors import DataError
+from firstpage.labeling.machines.prompts import Example
+from firstpage.web.analysis.records import TaskJudgments, task_judgments
+from firstpage.web.machines import query_texts
+from firstpage.web.store.connect import Tx
+from firstpage.web.store.projects import Project
+
+MIN_PEOPLE = 2  # who give the same answer, with nobody against it
+MAX_CANDIDATES = 200  # examples among which a question chooses
+
+Question = tuple[str, str, str | None]  # query, left and right document
+
+
+def agreed_examples(tx: Tx, project: Project, tools: Sequence[str]) -> tuple[Example, ...]:
+    """Return questions that at least two people answered, all with the same answer.
+
+    Those with the most answers come first.  Machines do not count; raise if there are none.
+    """
+    judged = task_judgments(tx, project)
+    ids = {task.query: task.query_id for task in judged}
+    agreed = [
+        (len(outcomes), question, outcomes[0])
+        for question, outcomes in _answers(people_tasks(judged), tools).items()
+        if len(outcomes) >= MIN_PEOPLE and len(set(outcomes)) == 1
+    ]
+    if not agreed:
+        raise DataError(
+            f"there is no question on which at least {MIN_PEOPLE} people agree, so there are no "
+            "examples; let people judge first, or ask without examples."
+        )
+    agreed.sort(key=lambda row: (-row[0], row[1][0], row[1][1], row[1][2] or ""))
+    return tuple(_with_texts(tx, ids, [row[1:] for row in agreed[:MAX_CANDIDATES]]))
+
+
+def people_tasks(judged: Iterable[TaskJudgments]) -> list[TaskJudgments]:
+    """Return the tasks of people: those without an answer of a program."""
+    return [
+        task for task in judged if not any(row["cost"] is not None for _, row in task.judgments)
+    ]
+
+
+def _answers(judged: Iterable[TaskJudgments], tools: Sequence[str]) -> dict[Question, list[int]]:
+    """Return the answers of all people to each question; the first document is on the left."""
+    answers: dict[Question, list[int]] = {}
+    for task in judged:
+        if task.tool not in tools:
+            continue
+        for judgment, _ in task.judgments:
+            if judgment.skipped or judgment.kind != "judgment":
+                continue
+            left, right, outcome = judgment.left, judgment.right, judgment.outcome
+            if right is not None and right < left:
+                left, right, outcome = right, left, -outcome
+            sign = outcome if right is None else (outcome > 0) - (outcome < 0)
+            answers.setdefault((task.query, left, right), []).append(sign)
+    return answers
+
+
+def _with_texts(
+    tx: Tx, ids: dict[str, int], questions: Sequence[tuple[Question, int]]
+) -> Iterator[Example]:
+    """Yield the examples with the texts of their queries and documents."""
+    read = {key: query_texts(tx, ids[key]) for key in {question[0] for question, _ in questions}}
+    for (key, left, right), outcome in questions:
+        query, documents = read[key]
+        other = None if right is None else documents[right]
+        yield Example(key, str(query), documents[left], other, outcome)

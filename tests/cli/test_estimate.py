@@ -1,0 +1,62 @@
+"""`firstpage sample` and `firstpage estimate`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import firstpage as fp
+from tests.measures.comparison.test_estimates import HUMAN, MACHINE, SYSTEMS
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    fp.write_qrels(fp.Qrels.from_dict(MACHINE), "machine.qrels")
+    for name, run in SYSTEMS.items():
+        fp.write_run(fp.Run.from_dict(run, name), f"{name}.run")
+    return tmp_path
+
+
+JUDGMENTS = ("--human", "people.qrels", "--machine", "machine.qrels", "--sample", "sample.csv")
+
+
+def test_from_the_sample_to_the_estimates(run, files: Path) -> None:
+    drawn = run("sample", "machine.qrels", "--size", 15, "--seed", 1, "-o", "sample.csv")
+    assert (drawn.returncode, drawn.stdout) == (0, "")
+    assert "15 of 40 queries drawn (seed 1)" in drawn.stderr
+    sample = fp.QuerySample.read("sample.csv")
+    assert sample.drawn_queries == fp.QuerySample.draw(MACHINE, 15, seed=1).drawn_queries
+    people = {query: HUMAN[query] for query in sample.drawn_queries}
+    fp.write_qrels(fp.Qrels.from_dict(people), "people.qrels")
+    done = run("estimate", "x.run", "y.run", *JUDGMENTS, "-m", "RR", "--baseline", "y", "--json")
+    assert done.returncode == 0
+    expected = fp.estimate(
+        SYSTEMS, people, MACHINE, sample, measures="RR", baseline="y"
+    ).to_dict()  # fmt: skip
+    assert json.loads(done.stdout) == expected
+    text = run("estimate", "x.run", "y.run", *JUDGMENTS, "-m", "RR").stdout
+    assert "15 of 40 queries judged by people" in text
+    assert "y - x" in text
+
+
+def test_sizes_and_files_of_queries(run, files: Path) -> None:
+    Path("sizes.csv").write_text("query,size\na,1\nb,2\nc,1\n")
+    Path("queries.jsonl").write_text("".join(f'{{"id": "{q}", "text": "t"}}\n' for q in "abc"))
+    sizes = ("--size", 2, "--sizes", "sizes.csv", "-o", "sample.csv")
+    assert run("sample", "queries.jsonl", *sizes).returncode == 0
+    assert Path("sample.csv").read_text().startswith("query,probability,drawn\na,0.5,")
+    assert "b,1.0,yes" in Path("sample.csv").read_text()
+
+
+def test_wrong_files_are_one_line(run, files: Path) -> None:
+    many = run("sample", "machine.qrels", "--size", 41, "-o", "sample.csv")
+    assert many.returncode == 1
+    assert "number of queries, 40; got 41" in many.stderr
+    run("sample", "machine.qrels", "--size", 20, "-o", "sample.csv")
+    fp.write_qrels(fp.Qrels.from_dict({"q0": {"a": 1}}), "people.qrels")
+    short = run("estimate", "x.run", *JUDGMENTS)
+    assert short.returncode == 1
+    assert "of 20 drawn queries have no human judgments" in short.stderr
