@@ -396,7 +396,7 @@ class SDCG(Scaled):
             self._gains(lists), lists.tie_sizes, lists.offsets, np.zeros(len(lists)),
             kernel.LINEAR, np.empty(0), weights, self.cutoff, out,
         )  # fmt: skip
-        return out / weights.sum()
+        return np.asarray(out / weights.sum())
 
     def needs(self, convention: Convention) -> Needs:
         return first_ranks(self.cutoff)

@@ -95,15 +95,15 @@ def _change(
     from firstpage.web.store import archive, projects
 
     part = "documents" if documents else "queries" if queries else "project"
-    arguments: list[Any] = {
+    by_part: dict[str, list[Any]] = {
         "documents": [project, *queries, documents], "queries": [project, queries],
         "project": [project],
-    }[part]  # fmt: skip
+    }  # fmt: skip
     with store.write() as tx:
         step = "restore" if action == "restore" else "archive"
-        getattr(archive, f"{step}_{part}")(tx, *arguments, by)
+        getattr(archive, f"{step}_{part}")(tx, *by_part[part], by)
         if action == "delete" and part == "documents":
-            archive.delete_documents(tx, *arguments, by)
+            archive.delete_documents(tx, project, queries[0], documents, by)
     if action == "delete" and part == "queries":
         archive.delete_queries(store, project, queries, by)
     if action == "delete" and part == "project":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 from typing import Any
@@ -114,7 +115,7 @@ def _candidate_pairs(
     def uncertainty(pair: tuple[str, str]) -> float:
         first, second = index[pair[0]], index[pair[1]]
         difference = abs(float(belief.mean[first] - belief.mean[second]))
-        return difference / known.difference_variance(first, second) ** 0.5
+        return difference / math.sqrt(known.difference_variance(first, second))
 
     return sorted(chosen, key=lambda p: (uncertainty(p), p))[:MAX_PAIRS]
 
