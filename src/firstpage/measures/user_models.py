@@ -396,7 +396,8 @@ class SDCG(Scaled):
             self._gains(lists), lists.tie_sizes, lists.offsets, np.zeros(len(lists)),
             kernel.LINEAR, np.empty(0), weights, self.cutoff, out,
         )  # fmt: skip
-        return np.asarray(out / weights.sum())
+        scaled: Floats = out / weights.sum()
+        return scaled
 
     def needs(self, convention: Convention) -> Needs:
         return first_ranks(self.cutoff)
