@@ -49,6 +49,8 @@ def test_numbers_that_are_not_finite(name: str, value: float) -> None:
     flat = tuple(x.flatten() for x in arguments)
     with pytest.raises(fp.DataError, match=rf"a {name} is -?(nan|inf) \(row 5\)"):
         LOSS(*flat, offsets=torch.tensor([0, 6]))
+    with pytest.raises(fp.DataError, match=rf"a {name} is -?(nan|inf) \(list 1, document 2\)"):
+        fp.torch.ListNetLoss()(*arguments)
     mask = torch.ones(2, 3, dtype=torch.bool)
     mask[1, 2] = False
     assert torch.isfinite(LOSS(*arguments, mask))  # padding may be anything

@@ -201,6 +201,22 @@ def check_reductions(case: str) -> None:
     torch.testing.assert_close(flat.grad, padded.grad[mask])
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("case", FEW)
+def test_lists_of_equal_length_need_no_mask(case: str, dtype: Any) -> None:
+    scores, labels, mask = example()
+    labels = (labels + scores.flip(0) * (labels > 1)).to(dtype)  # real labels, and ties
+    for reduction in ("mean", "sum"):
+        results = []
+        for masks in ((), (torch.ones_like(mask),)):
+            x = scores.to(dtype).requires_grad_()
+            value = module(case, reduction=reduction)(x, labels, *masks)
+            value.backward()
+            results += [value.detach(), x.grad]
+            assert value.dtype == x.grad.dtype == dtype
+        torch.testing.assert_close(results[:2], results[2:], rtol=1e-6, atol=1e-7)
+
+
 @pytest.mark.parametrize("case", FEW)
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_half_precision_is_computed_in_float32(case: str, dtype: Any) -> None:

@@ -25,6 +25,7 @@ from firstpage.types import Floats, Ints
 if TYPE_CHECKING:
     from torch import Tensor
 
+FLOATS = (torch.float32, torch.float64)
 ValueGrad = tuple[Floats, Floats]
 
 
@@ -94,6 +95,28 @@ def softmax_cross_entropy(lists: FlatLists, k: int | None, temperature: float) -
         np.empty_like(scores), values, gradient,
     )  # fmt: skip
     return values, gradient
+
+
+def softmax_cross_entropy_of_rows(
+    scores: Tensor, labels: Tensor, k: int | None, temperature: float, factor: float
+) -> tuple[float, Tensor]:
+    """Return the loss of ListNet of lists of equal length, summed times a factor.
+
+    Fewer arrays than in `softmax_cross_entropy`: for so cheap a loss, passing them takes longer
+    than the loss itself.
+    """
+    s, y = scores.detach().numpy(), labels.detach().numpy()
+    gradient, n = np.empty(s.shape, s.dtype), s.shape[1]
+    total = kernel.softmax_cross_entropy_of_rows(
+        s, y, k or 0, float(temperature), factor, np.empty(n, np.int64), np.empty((2, n)), gradient
+    )
+    return total, torch.from_numpy(gradient)
+
+
+def are_rows(scores: Tensor, labels: Tensor) -> bool:
+    """Return whether `softmax_cross_entropy_of_rows` reads these tensors as they are."""
+    wide = scores.dtype in FLOATS and labels.dtype in FLOATS
+    return wide and scores.numel() > 0 and scores.is_contiguous() and labels.is_contiguous()
 
 
 def evaluate(target: LossTarget, lists: FlatLists) -> ValueGrad:

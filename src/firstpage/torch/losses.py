@@ -15,10 +15,10 @@ from firstpage.losses.plrank import ExpectedMeasure, ExpectedMeasureTarget
 from firstpage.registry import check_number
 from firstpage.torch import direct, focused, host, listwise
 from firstpage.torch.backend import torch
-from firstpage.torch.batches import Lists
+from firstpage.torch.batches import Lists, check_batch, check_finite
 from firstpage.torch.host import FlatLists, ValueGrad
 from firstpage.torch.pairwise import pairwise_logistic
-from firstpage.torch.ranking_loss import RankingLoss, Reduction
+from firstpage.torch.ranking_loss import RankingLoss, Reduction, attached
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -143,6 +143,22 @@ class ListNetLoss(RankingLoss):
 
     def _host_formula(self, lists: FlatLists, seed: int) -> ValueGrad:
         return host.softmax_cross_entropy(lists, self.k, self.temperature)
+
+    def _by_kernels(
+        self, scores: Tensor, labels: Tensor, mask: Any, offsets: Any, weights: Any
+    ) -> Tensor:
+        check_batch(scores, labels, mask, offsets, check=False)
+        if any(part is not None for part in (mask, offsets, weights)) or self.reduction == "none":
+            return super()._by_kernels(scores, labels, mask, offsets, weights)
+        if not host.are_rows(scores, labels):
+            return super()._by_kernels(scores, labels, mask, offsets, weights)
+        factor = 1.0 / len(scores) if self.reduction == "mean" else 1.0
+        value, gradient = host.softmax_cross_entropy_of_rows(
+            scores, labels, self.k, self.temperature, factor
+        )
+        if self.check is not False and not math.isfinite(value):
+            check_finite(scores, labels, mask)
+        return attached(scores, host.scalar(value, scores), gradient, None)
 
 
 class RankCosineLoss(RankingLoss):

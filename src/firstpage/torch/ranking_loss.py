@@ -97,7 +97,7 @@ class RankingLoss(torch.nn.Module):
             gradient = gradient * per_document(factor, batch.number)
         if self.reduction != "none":
             values = values.sum()
-        return _attached(scores, values, gradient, batch.number)
+        return attached(scores, values, gradient, batch.number)
 
     def _by_kernels(
         self, scores: Tensor, labels: Tensor, mask: Any, offsets: Any, weights: Any
@@ -125,7 +125,7 @@ class RankingLoss(torch.nn.Module):
             number = None if offsets is None else lists.number
         else:
             out, number = host.scalar(float(values.sum()), scores), None
-        return _attached(scores, out, host.shaped(gradient, scores, mask), number)
+        return attached(scores, out, host.shaped(gradient, scores, mask), number)
 
     def _check_weights(self, weights: Any, count: int) -> None:
         """Raise an error unless there is one weight per list, or none at all."""
@@ -175,7 +175,7 @@ class RankingLoss(torch.nn.Module):
         return ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
 
 
-def _attached(scores: Tensor, values: Tensor, gradient: Tensor, number: Tensor | None) -> Tensor:
+def attached(scores: Tensor, values: Tensor, gradient: Tensor, number: Tensor | None) -> Tensor:
     """Return values whose gradient by the scores is this one; see `per_document` for `number`."""
     if not (scores.requires_grad and torch.is_grad_enabled()):
         return values

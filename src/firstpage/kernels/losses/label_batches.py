@@ -146,11 +146,11 @@ def label_weights(
     Top-k labels are k, k-1, .., 1, 0, .., 0, and equal labels share theirs.
     """
     if k == 0:
-        greatest = labels[lo]
+        greatest = np.float64(labels[lo])
         for i in range(lo, lo + n):
-            greatest = max(greatest, labels[i])
+            greatest = max(greatest, np.float64(labels[i]))
         for i in range(lo, lo + n):
-            out[i] = np.exp((labels[i] - greatest) / temperature)
+            out[i] = np.exp((np.float64(labels[i]) - greatest) / temperature)
         return
     size = min(k, n)
     select_top(labels, lo, n, size, items, out)
@@ -177,6 +177,31 @@ def label_weights(
         start = end
 
 
+@subroutine
+def list_softmax_cross_entropy(
+    scores: Floats, labels: Floats, lo: int, n: int, k: int, temperature: float, factor: float,
+    items: Ints, target: Floats, exps: Floats, grad: Floats,
+) -> float:  # fmt: skip
+    """Write the gradient of one list times a factor; return the value.
+
+    `exps` is workspace, and may be `grad`.
+    """
+    label_weights(labels, lo, n, k, temperature, items, target)
+    top, label_sum = np.float64(scores[lo]), 0.0
+    for i in range(lo, lo + n):
+        top = max(top, np.float64(scores[i]))
+        label_sum += labels[i]
+    total, label_total, inner = 0.0, 0.0, 0.0
+    for i in range(lo, lo + n):
+        exps[i] = np.exp(scores[i] - top)
+        total += exps[i]
+        label_total += target[i]
+        inner += target[i] * (scores[i] - top)
+    for i in range(lo, lo + n):
+        grad[i] = factor * (exps[i] / total - target[i] / label_total)
+    return np.log(total) - inner / label_total + 0.0 * label_sum
+
+
 @kernel
 def softmax_cross_entropy(
     scores: Floats,
@@ -196,18 +221,32 @@ def softmax_cross_entropy(
     for q in range(offsets.size - 1):
         lo, n = offsets[q], offsets[q + 1] - offsets[q]
         values[q] = 0.0
-        if n == 0:
-            continue
-        label_weights(labels, lo, n, k, temperature, items, target)
-        top = scores[lo]
-        for i in range(lo, lo + n):
-            top = max(top, scores[i])
-        total, label_total, inner = 0.0, 0.0, 0.0
-        for i in range(lo, lo + n):
-            grad[i] = np.exp(scores[i] - top)
-            total += grad[i]
-            label_total += target[i]
-            inner += target[i] * (scores[i] - top)
-        values[q] = np.log(total) - inner / label_total
-        for i in range(lo, lo + n):
-            grad[i] = grad[i] / total - target[i] / label_total
+        if n > 0:
+            values[q] = list_softmax_cross_entropy(
+                scores, labels, lo, n, k, temperature, 1.0, items, target, grad, grad
+            )
+
+
+@kernel
+def softmax_cross_entropy_of_rows(
+    scores: Floats,
+    labels: Floats,
+    k: int,
+    temperature: float,
+    factor: float,
+    items: Ints,
+    rows: Floats,
+    grad: Floats,
+) -> float:
+    """Return the sum over the rows of two-dimensional scores; write its gradient.
+
+    Both are multiplied by a factor.  Scores and labels may be float32.  `items` and the two `rows`
+    are workspace, as long as a row of scores.
+    """
+    total = 0.0
+    for q in range(scores.shape[0]):
+        total += list_softmax_cross_entropy(
+            scores[q], labels[q], 0, scores.shape[1], k, temperature, factor, items, rows[0],
+            rows[1], grad[q],
+        )  # fmt: skip
+    return factor * total
