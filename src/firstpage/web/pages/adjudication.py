@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlencode
 from uuid import uuid4
 
-from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi import APIRouter, HTTPException, Path, Request, Response
 
 from firstpage.errors import DataError
 from firstpage.labeling.session.events import Verdict
 from firstpage.web.analysis import adjudication, answers
 from firstpage.web.analysis.answers import AnswerFilter
 from firstpage.web.api.analysis import Wanted
-from firstpage.web.api.bodies import Id
+from firstpage.web.api.bodies import MAX_INT, Id
 from firstpage.web.pages.rendering import Form, PageRoute, field, redirect, render, sentence
 from firstpage.web.pages.work import ANSWERS, QUESTIONS
 from firstpage.web.security import Lead, analyst_of, store_of
@@ -25,6 +25,7 @@ from firstpage.web.store.projects import Member, Project
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 PAIR_ANSWERS = {1: "Left is better", 0: "Equally good", -1: "Right is better"}
 SHOWN_DISPUTES = 20
+Seq = Annotated[int, Path(ge=0, le=MAX_INT)]  # of an event in its log
 ORDERS = ("newest", "fastest", "slowest", "least probable")
 
 
@@ -43,7 +44,7 @@ def answers_page(request: Request, member: Lead, wanted: Wanted) -> Response:
 
 
 @router.get("/p/{slug}/answers/{task}/{seq}")
-def answer_page(request: Request, member: Lead, task: Id, seq: int) -> Response:
+def answer_page(request: Request, member: Lead, task: Id, seq: Seq) -> Response:
     """Show one answer with both documents, as its assessor saw them."""
     row = analyst_of(request).compute(answers.answer_as_shown, member.project, task, seq)
     if row is None:
