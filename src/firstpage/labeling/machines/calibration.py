@@ -101,6 +101,19 @@ class MachineCalibration:
         Largest difference between agreement and reference that is accepted.
     left_out : int
         Number of queries that are left out since their answers were shown to the machine.
+    people_needed : tuple of str
+        The queries on which the machine is expected to disagree too often.
+    reason : str
+        One sentence: why the machine is trusted or not.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> def answer(query, who, outcome):
+    ...     return fp.labeling.Record(query, who, "pairs", "a", "b", outcome=outcome)
+    >>> records = [answer(f"q{n}", who, 1) for n in range(20) for who in ("ann", "bob", "robot")]
+    >>> fp.labeling.calibrate(records, ["robot"])[0].questions
+    20
     """
 
     machine: str
@@ -140,7 +153,13 @@ class MachineCalibration:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the calibration for JSON."""
+        """Return the calibration for JSON.
+
+        Returns
+        -------
+        dict
+            The content of `firstpage label calibrate --json`.
+        """
         return {
             "machine": self.machine, "tool": self.tool, "questions": self.questions,
             "trust": self.trust, "reason": self.reason, "margin": self.margin,

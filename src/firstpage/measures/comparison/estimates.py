@@ -58,6 +58,17 @@ class Estimate:
     equivalent_queries : float
         Number of queries that people would have to judge for an interval of the same width
         without a machine.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> human = {f"q{n}": {"a": 1, "b": n % 3} for n in range(60)}
+    >>> machine = {query: {"a": 1, "b": n % 2} for n, query in enumerate(human)}
+    >>> run = {query: {"a": 1.0, "b": 2.0} for query in human}
+    >>> sample = fp.QuerySample.draw(human, 40, seed=1)
+    >>> mean = fp.estimate({"x": run}, human, machine, sample, measures="RR").means[0]
+    >>> mean.system, mean.machine, mean.low < 0.83 < mean.high
+    ('x', 0.75, True)
     """
 
     measure: str
@@ -96,12 +107,13 @@ class Estimates(Tabular):
     Examples
     --------
     >>> import firstpage as fp
-    >>> human = {f"q{n}": {"a": 1, "b": n % 2} for n in range(8)}
+    >>> human = {f"q{n}": {"a": 1, "b": n % 3} for n in range(60)}
+    >>> machine = {query: {"a": 1, "b": n % 2} for n, query in enumerate(human)}
     >>> run = {query: {"a": 1.0, "b": 2.0} for query in human}
-    >>> sample = fp.QuerySample.draw(human, 4, seed=1)
-    >>> estimates = fp.estimate([run], human, human, sample, measures="RR")
-    >>> estimates.means[0].machine
-    0.75
+    >>> sample = fp.QuerySample.draw(human, 40, seed=1)
+    >>> estimates = fp.estimate([run], human, machine, sample, measures="RR")
+    >>> estimates.queries, estimates.judged, len(estimates.means)
+    (60, 40, 1)
     """
 
     means: tuple[Estimate, ...]
@@ -271,14 +283,15 @@ def estimate(
     Examples
     --------
     >>> import firstpage as fp
-    >>> human = {f"q{n}": {"a": 1, "b": n % 2} for n in range(40)}
-    >>> machine = {query: {"a": 1, "b": 1} for query in human}
+    >>> human = {f"q{n}": {"a": n % 5 // 4, "b": n % 3} for n in range(90)}
+    >>> machine = {query: {"a": 1, "b": n % 2} for n, query in enumerate(human)}
     >>> systems = {"x": {q: {"a": 2.0, "b": 1.0} for q in human},
     ...            "y": {q: {"a": 1.0, "b": 2.0} for q in human}}
-    >>> sample = fp.QuerySample.draw(human, 20, seed=1)
+    >>> sample = fp.QuerySample.draw(human, 60, seed=1)
     >>> difference = fp.estimate(systems, human, machine, sample, measures="RR").differences[0]
-    >>> difference.machine, difference.low < -0.25 < difference.high
-    (0.0, True)
+    >>> truth = fp.compare(systems, human, measures="RR").differences[0].difference
+    >>> difference.machine, difference.low < truth < difference.high
+    (-0.25, True)
     """
     if is_path(sample):
         sample = QuerySample.read(sample)

@@ -8,6 +8,10 @@ of its errors on the sample,
 
 m = 1 is the estimator of Angelopoulos et al. (2023), m = 0 uses people alone, and the m that
 minimizes the estimated variance is the power tuning of PPI++ (Angelopoulos, Duchi, Zrnic 2023).
+The variance of the errors y - m f is estimated as if two more queries had been drawn on which f is
+unrelated to y.  Without them, a machine that errs rarely would often show no error on the sample,
+and have an interval of no width.  With m = 0 they change nothing.
+
 For a fixed m the bias is that of a ratio, of order 1 / n, and 0 for equal probabilities: the
 machine's errors cannot bias the estimate, only widen its interval.
 """
@@ -22,6 +26,7 @@ from firstpage.errors import DataError, MeasureError
 from firstpage.types import Bools, Floats
 
 Target = Literal["population", "queries"]
+GUARD_QUERIES = 2  # more queries, on which the machine is taken to know nothing, in the variance
 MIN_DRAWN = 3  # with fewer sampled queries there is no variance of a tuned estimate
 
 
@@ -87,14 +92,18 @@ def powered_mean(
     gap = machine.mean() - sampled_mean
     residual = residual - machine_weight * deviation
     factors = _regression_factors(weights, deviation, gap) if tuned else 1.0
-    scale = count / (count - parameters)
-    design = scale * float(variance_weights @ (factors * residual) ** 2) / total**2
+    design = float(variance_weights @ (factors * residual) ** 2) / total**2
     between = float(weights @ (human - human_mean) ** 2) / total * count / (count - 1)
+    within = float(weights @ deviation**2) / total * count / (count - 1)
+    unrelated = (between + machine_weight**2 * within) * float(variance_weights.sum()) / total**2
+    freedom = count - parameters
+    # The mean over the sample and the guard's queries: residuals, and unrelated values.
+    design = (count * design + GUARD_QUERIES * unrelated) / (freedom + GUARD_QUERIES)
     complete = design + between / len(machine)
     return PoweredMean(
         float(human_mean + machine_weight * gap),
         math.sqrt(complete if target == "population" else design),
-        count - parameters,
+        freedom,
         machine_weight,
         between / complete if complete else math.nan,
     )
