@@ -258,3 +258,22 @@ def test_the_thread_sends(site: Site, receiver: Receiver, monkeypatch: pytest.Mo
         time.sleep(0.01)
     running.stopped.set()
     assert len(receiver.received) == 1
+
+
+def test_two_who_finish_at_the_same_time_are_one_message(db_site: Site) -> None:
+    """Neither transaction sees the other's result unless they wait for each other."""
+    hooked(db_site, "https://example.org/hook", assessors=("ada", "ben"), queries=1)
+    start = threading.Barrier(2)
+
+    def finish(login: str) -> None:
+        client, task = db_site.client(login), db_site.task("books", login)
+        state = client.state(task)
+        start.wait(PATIENCE)
+        client.answer(state)
+
+    threads = [threading.Thread(target=finish, args=(login,)) for login in ("ada", "ben")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert [row["query"] for row in messages(db_site)] == ["q0"]
