@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import combinations
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -114,7 +115,7 @@ def _candidate_pairs(
     def uncertainty(pair: tuple[str, str]) -> float:
         first, second = index[pair[0]], index[pair[1]]
         difference = abs(float(belief.mean[first] - belief.mean[second]))
-        return difference / known.difference_variance(first, second) ** 0.5
+        return difference / sqrt(known.difference_variance(first, second))
 
     return sorted(chosen, key=lambda p: (uncertainty(p), p))[:MAX_PAIRS]
 
