@@ -4,8 +4,8 @@ VENV := .venv
 # PyTorch is large, so networks are tested only where it is asked for: make test TORCH=torch==2.13.0
 TORCH ?=
 BIN := $(VENV)/bin
-PYTEST := $(BIN)/python -m pytest -n auto
-
+# One process more than cores: many tests wait for a server, a browser or a cluster.
+PYTEST := $(BIN)/python -m pytest -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 .PHONY: help demo test quick system lint check format coverage stress emulated bench soak docs clean
 

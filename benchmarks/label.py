@@ -3,11 +3,11 @@
     python benchmarks/label.py                     # 50 assessors, a minute, both databases
     python benchmarks/label.py --assessors 200 --minutes 5 --workers 2
 
-Each assessor answers every two seconds (50 documents, k = 10), by the requests that the judging
-page makes in Chromium, which tests/web/browser/test_judging.py counts: one per answer, whose reply
-has the next question and those of its documents that the page does not have yet.  The clients run
-in a process of their own.  At the end, every acknowledged answer must be in the log exactly once,
-and every log must replay.
+Each assessor answers every two seconds (k = 10), by the requests that the judging page makes in
+Chromium, which tests/web/browser/test_judging.py counts: one per answer, whose reply has the next
+question and those of its documents that the page does not have yet.  The clients run in a process
+of their own.  At the end, every acknowledged answer must be in the log exactly once, and every log
+must replay.
 
 Held equal: both databases have the same assessors, tasks, schedule and machine.
 """
@@ -151,13 +151,13 @@ def cpu_seconds(process: int) -> float:
 
 
 def measure(
-    where: str, assessors: int, minutes: float, strategy: str, workers: int
+    where: str, assessors: int, minutes: float, strategy: str, workers: int, documents: int
 ) -> dict[str, Any]:
     """Return the results of one run on one database."""
     from tests.web.load import Server, Tally, prepare, verify_store
 
     queries = int(minutes * 60 / PAUSE / 60) + 3  # a query takes at least 60 answers
-    clients = prepare(where, assessors, queries, strategy=strategy)
+    clients = prepare(where, assessors, queries, documents, strategy=strategy)
     server = Server(where, options=("--workers", str(workers)) if workers > 1 else ())
     server.start()
     warmup = clients[0].client(server.address)
@@ -211,6 +211,7 @@ def main() -> None:
     parser.add_argument("--assessors", type=int, default=50)
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--workers", type=int, default=1, help="server processes")
+    parser.add_argument("--documents", type=int, default=50, help="per query")
     parser.add_argument("--strategy", default=None)
     parser.add_argument("--database", choices=["sqlite", "postgres", "both"], default="both")
     parser.add_argument("--client", action="store_true", help=argparse.SUPPRESS)
@@ -227,14 +228,18 @@ def main() -> None:
             if where is None:
                 print("PostgreSQL is not installed, and not measured.")
                 continue
-            results = measure(where, options.assessors, options.minutes, strategy, options.workers)
+            results = measure(
+                where, options.assessors, options.minutes, strategy, options.workers,
+                options.documents,
+            )  # fmt: skip
         rows.append(table_row(kind, results))
         problems += [f"{kind}: {p}" for p in results["problems"]]
     head = ["database", "answers", "per second", "p50", "p95", "p99", "maximum",
             "server CPU per answer", "errors", "stored", "lost or duplicated"]  # fmt: skip
     title = (
         f"{options.assessors} assessors, an answer every {PAUSE:.0f} s, {options.minutes:g} min, "
-        f"{strategy}, {options.workers} server process{'es' if options.workers > 1 else ''}"
+        f"{strategy}, {options.documents:,} documents per query, "
+        f"{options.workers} server process{'es' if options.workers > 1 else ''}"
     )
     show(title, head, rows, versions("fastapi", "sqlalchemy", "uvicorn"))
     for problem in problems[:20]:

@@ -11,7 +11,7 @@ from firstpage.labeling.strategies.registry import STRATEGIES, check_documents, 
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_every_strategy_has_a_limit(name: str) -> None:
     limit = max_documents(name)
-    assert limit == {"five-grade": 5000, "pairs": 100}.get(name, 500)
+    assert limit == {"five-grade": 5000, "pairs": 100}.get(name, 10_000)
     check_documents("q", limit, name)
     with pytest.raises(DataError) as error:
         check_documents("q", limit + 1, name)
@@ -23,15 +23,16 @@ def test_every_strategy_has_a_limit(name: str) -> None:
 
 def test_the_message_gives_advice_for_the_tool() -> None:
     for name, advice in (
-        ("adaptive(budget=9)", "pool to a smaller depth (--depth 500, or the best 500 by a score), "
-         "or grade them (--tool grades takes 5,000)."),
-        ("five-grade", "pool to a smaller depth (--depth 5000, or the best 5,000 by a score)."),
+        ("adaptive(budget=9)", "pool to a smaller depth (--depth 10000, or the best 10,000 by a "
+         "score)."),
+        ("five-grade", "pool to a smaller depth (--depth 5000, or the best 5,000 by a score), or "
+         "compare them (--tool pairs takes 10,000)."),
         ("pairs", "keep 100 lists of it."),
     ):  # fmt: skip
         with pytest.raises(DataError) as error:
-            check_documents("q", 10_000, name)
+            check_documents("q", 10_001, name)
         assert str(error.value).endswith(advice)
 
 
-def test_refinement_of_grades_has_the_limit_of_comparisons() -> None:
+def test_refinement_of_grades_has_a_limit_of_its_own() -> None:
     assert max_documents("five-grade", refine=10) == 500

@@ -76,7 +76,10 @@ def test_queries_of_a_run_without_topics_are_reported(tmp_path: Path) -> None:
     assert "only the best 2 documents are imported" in notes[2]
 
 
-def test_too_many_documents_give_a_one_line_error(tmp_path: Path) -> None:
+def test_too_many_documents_give_a_one_line_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("firstpage.labeling.strategies.registry.MAX_COMPARED", 500)
     rows = [{"query": "q", "document": f"d{i}", "text": "x"} for i in range(501)]
     (tmp_path / "d.jsonl").write_bytes(jsonl(*rows))
     message = error_output("setup", tmp_path / "project", "--documents", tmp_path / "d.jsonl")

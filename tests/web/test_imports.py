@@ -483,10 +483,9 @@ def document_rows(count: int, query: str = "q", **columns: Any) -> bytes:
 
 @pytest.mark.slow
 def test_documents_per_query_are_limited(site: Site) -> None:
-    """Ten thousand documents would take gigabytes of memory, and seconds per answer."""
     lena = site.client("lena")
     for slug, tool, most, more in (
-        ("pairs", "pairs", 500, {}), ("grades", "grades", 5000, {}),
+        ("pairs", "pairs", 10_000, {}), ("grades", "grades", 5000, {}),
         ("lists", "lists", 100, {"items": ["one"]}),
     ):  # fmt: skip
         site.project(slug, queries=0, opened=False, tool=tool, setting={"k": 3})
@@ -498,8 +497,11 @@ def test_documents_per_query_are_limited(site: Site) -> None:
         assert reply.json()["documents"] == most
 
 
-def test_a_strategy_with_a_lower_document_limit_is_refused(site: Site) -> None:
+def test_a_strategy_with_a_lower_document_limit_is_refused(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is refused at set-up and when the strategy of a task is changed."""
+    monkeypatch.setattr("firstpage.labeling.strategies.registry.MAX_COMPARED", 500)
     site.project(
         queries=1, documents=501, opened=False, tool="grades", setting={"k": 3, "strategy": "heap"}
     )

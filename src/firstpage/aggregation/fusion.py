@@ -37,6 +37,8 @@ class Fusion(Method):
     {'q': {'a': 1.0, 'c': 1.0, 'b': 0.0}}
     """
 
+    skewed: ClassVar[bool] = False  # whether points have many orders of magnitude
+
     def points(self, ballots: Ballots, weights: Iterable[float] | None = None) -> Floats:
         """Return the fused score of each candidate.
 
@@ -70,7 +72,7 @@ class Fusion(Method):
 
     def order_of_points(self, points: Floats, ballots: Ballots) -> Ints:
         """Return the candidates by descending points; ties in base order."""
-        order, _ = sort_groups(rounded(points), ballots.offsets)
+        order, _ = sort_groups(rounded(points), ballots.offsets, self.skewed)
         return order - np.repeat(ballots.offsets[:-1], ballots.lengths)
 
 
@@ -220,6 +222,7 @@ class RBC(RankFusion):
     [1, 0, 2]
     """
 
+    skewed: ClassVar[bool] = True
     phi: float = 0.9
     summary: ClassVar[str] = "sums of (1 - phi) phi^(rank - 1)"
     tuned: ClassVar[dict[str, tuple[float, ...]]] = {

@@ -136,12 +136,16 @@ def _query_bounds(columns: Sequence[Column], sequence: Sequence[int]) -> tuple[I
 def _concatenate(ids: Sequence[Ids]) -> Ids:
     """Return the identifiers of all columns, one column after the other."""
     shifts = offsets_from_lengths([len(part.data) for part in ids])
+    rows = offsets_from_lengths([len(part) for part in ids])
+    starts, ends = np.empty(rows[-1], np.int64), np.empty(rows[-1], np.int64)
+    for number, part in enumerate(ids):
+        here = slice(rows[number], rows[number + 1])
+        np.add(part.starts, shifts[number], out=starts[here])
+        np.add(part.ends, shifts[number], out=ends[here])
     return Ids(
-        np.concatenate([part.data for part in ids]),
-        np.concatenate([part.starts + shift for part, shift in zip(ids, shifts, strict=False)]),
-        np.concatenate([part.ends + shift for part, shift in zip(ids, shifts, strict=False)]),
+        np.concatenate([part.data for part in ids]), starts, ends,
         np.concatenate([part.hashes for part in ids]),
-    )
+    )  # fmt: skip
 
 
 def _ranked_rows(columns: Sequence[Column]) -> tuple[Ints, Floats]:

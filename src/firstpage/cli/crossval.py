@@ -14,9 +14,10 @@ from firstpage.cli import options, outputs, shared
 from firstpage.cli.help import documented_command
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from firstpage.data.folds import Fold
+    from firstpage.data.formats.trec import Qrels
     from firstpage.rankers.selection.cross_validation import CrossValidation
 
 
@@ -87,12 +88,8 @@ def command(
     has the mean over folds, its standard error over queries and, with --seeds, its standard
     deviation between seeds.
     """
-    from firstpage.data.folds import read_folds, split_folds
     from firstpage.data.formats.trec import read_run
-    from firstpage.data.formats.trec_writer import write_run
     from firstpage.errors import DataError
-    from firstpage.measures.registry import measures as parse
-    from firstpage.rankers.fit.pair_measures import PAIR_MEASURES
     from firstpage.rankers.selection.cross_validation import DEFAULT_MEASURES, cross_validate
     from firstpage.report.rankers import read_published
 
@@ -100,28 +97,15 @@ def command(
     if published is not None:
         read_published(published)
     measures = tests or DEFAULT_MEASURES
-    of_labels = [text for text in measures if pairs is None or text not in PAIR_MEASURES]
-    if of_labels:
-        parse(of_labels)
-    for name in rankers:
-        if rankers.count(name) > 1:
-            raise click.UsageError(f"{name} is named twice; name each ranker once.")
+    of_labels = _measures_of_labels(measures, pairs is not None)
+    _check_names(rankers, [path.stem for path in runs], baseline)
     by_name = {
         name: shared.ranker_from_options(name, settings, measure, normalize, seed)
         for name in rankers
     }
-    by_run = {path.stem: read_run(path) for path in runs}
-    names = [*by_name, *by_run]
-    if len(set(names)) < len(names) or len(by_run) < len(runs):
-        raise click.UsageError("two rankings have the same name; rename a run file.")
-    if baseline is not None and baseline not in names:
-        raise click.UsageError(
-            f"--baseline must be one of the rankers and runs: {', '.join(names)}."
-        )
     run_files = _run_files(by_name) if write_runs is not None else {}
     options.only_with("a DATA file; a folder has its own folds", data.is_file(), "folds")
     options.only_with("a folder of LETOR folds", not data.is_file(), "pad")
-    judgments = shared.read_qrels_option(qrels, confidences)
     votes = None
     if pairs is not None:
         options.only_with("labels, not --pairs", False, "top_k")
@@ -131,27 +115,14 @@ def command(
         or bool(tests and of_labels)
         or any(ranker._reads_labels() for ranker in by_name.values())
     )
+    judgments = shared.read_qrels_option(qrels, confidences)
     if data.is_file():
-        dataset = shared.read_data(data, labeled=labeled, **shared.feature_options(categorical))
-        (dataset,) = shared.join_judgments([dataset], judgments, unjudged)
-        if judgments is not None:
-            dataset = shared.measured_queries(dataset, judgments)
-        fold_list = split_folds(dataset, folds or 5, seed)
+        fold_list = _split_file(data, labeled, categorical, judgments, unjudged, folds or 5, seed)
     else:
-        fold_list = read_folds(data)
+        fold_list = _read_folder(data, pad, categorical, judgments, unjudged)
     validated = any("valid" in fold.splits for fold in fold_list)
     for ranker in by_name.values():
         shared.refuse_without_validation(ranker, "folds that have validation data", validated)
-    if pad and (width := _padded_width(fold_list)):
-        fold_list = read_folds(data, n_features=width)
-    if not data.is_file():
-        for fold in fold_list:
-            splits = [getattr(fold, name).with_categories(*categorical) for name in fold.splits]
-            joined = shared.join_judgments(splits, judgments, unjudged, str(data))
-            if judgments is not None:
-                joined = [shared.measured_queries(each, judgments) for each in joined]
-            fold.datasets.update(zip(fold.splits, joined, strict=True))
-
     if write_runs is not None and any(fold.test.docids is None for fold in fold_list):
         raise DataError(f"{data}: has no document ids, which --write-runs needs.")
     with shared.status_line("cross-validation") as show:
@@ -162,14 +133,78 @@ def command(
 
         results = cross_validate(
             by_name, fold_list, measures, convention, tune, range(seed, seed + seeds), progress,
-            top_k, by_run, votes,
+            top_k, {path.stem: read_run(path) for path in runs}, votes,
         )  # fmt: skip
     if write_runs is not None:
-        write_runs.mkdir(parents=True, exist_ok=True)
-        for name, file in run_files.items():
-            write_run(results.runs[name], write_runs / file)
-        print(f"wrote {len(run_files)} runs to {write_runs}", file=sys.stderr)
+        _write_runs(results, run_files, write_runs)
     outputs.write_text(_render(results, kind, data.name, published, baseline), output)
+
+
+def _measures_of_labels(measures: Sequence[str], of_pairs: bool) -> list[str]:
+    """Return the measures that need labels; refuse unknown ones."""
+    from firstpage.measures.registry import measures as parse
+    from firstpage.rankers.fit.pair_measures import PAIR_MEASURES
+
+    of_labels = [text for text in measures if not of_pairs or text not in PAIR_MEASURES]
+    if of_labels:
+        parse(of_labels)
+    return of_labels
+
+
+def _check_names(rankers: Sequence[str], runs: Sequence[str], baseline: str | None) -> None:
+    """Refuse rankers or runs of the same name, and a baseline that is neither."""
+    for name in rankers:
+        if rankers.count(name) > 1:
+            raise click.UsageError(f"{name} is named twice; name each ranker once.")
+    names = [*rankers, *runs]
+    if len(set(names)) < len(names):
+        raise click.UsageError("two rankings have the same name; rename a run file.")
+    if baseline is not None and baseline not in names:
+        raise click.UsageError(
+            f"--baseline must be one of the rankers and runs: {', '.join(names)}."
+        )
+
+
+def _split_file(
+    path: Path, labeled: bool, categorical: tuple[str, ...], judgments: Qrels | None,
+    unjudged: str, folds: int, seed: int,
+) -> list[Fold]:  # fmt: skip
+    """Read a data file, join the judgments, and divide its queries into folds."""
+    from firstpage.data.folds import split_folds
+
+    dataset = shared.read_data(path, labeled=labeled, **shared.feature_options(categorical))
+    (dataset,) = shared.join_judgments([dataset], judgments, unjudged)
+    if judgments is not None:
+        dataset = shared.measured_queries(dataset, judgments)
+    return split_folds(dataset, folds, seed)
+
+
+def _read_folder(
+    folder: Path, pad: bool, categorical: tuple[str, ...], judgments: Qrels | None, unjudged: str
+) -> list[Fold]:
+    """Read the folds of a folder, and join the judgments."""
+    from firstpage.data.folds import read_folds
+
+    folds = read_folds(folder)
+    if pad and (width := _padded_width(folds)):
+        folds = read_folds(folder, n_features=width)
+    for fold in folds:
+        splits = [getattr(fold, name).with_categories(*categorical) for name in fold.splits]
+        joined = shared.join_judgments(splits, judgments, unjudged, str(folder))
+        if judgments is not None:
+            joined = [shared.measured_queries(each, judgments) for each in joined]
+        fold.datasets.update(zip(fold.splits, joined, strict=True))
+    return folds
+
+
+def _write_runs(results: CrossValidation, files: Mapping[str, str], folder: Path) -> None:
+    """Write the test ranking of each ranker into a folder."""
+    from firstpage.data.formats.trec_writer import write_run
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, file in files.items():
+        write_run(results.runs[name], folder / file)
+    print(f"wrote {len(files)} runs to {folder}", file=sys.stderr)
 
 
 def _run_files(rankers: Iterable[str]) -> dict[str, str]:

@@ -264,7 +264,7 @@ def read_truth(
         assert plain is not None
         return plain
     known: dict[str, Any] = {}
-    if models:
+    if models and not data.is_dir():
         from firstpage.rankers.model_files import read_model  # slow to import
 
         known = categories_known_to(data, *map(read_model, models))

@@ -19,7 +19,9 @@ def _workspace(size: int) -> tuple[Words, Words, Ints]:
     return np.empty(size, np.uint64), np.empty(size, np.uint64), np.empty(size, np.int64)
 
 
-def _sorted_words(values: Floats, offsets: Ints, lengths: Ints) -> tuple[AnyWords, Ints]:
+def _sorted_words(
+    values: Floats, offsets: Ints, lengths: Ints, skewed: bool = False
+) -> tuple[AnyWords, Ints]:
     """Return rows of words in the order of the documents, and where each group's row begins.
 
     NumPy sorts rows of equal width together; groups are padded to few different widths.
@@ -39,7 +41,7 @@ def _sorted_words(values: Floats, offsets: Ints, lengths: Ints) -> tuple[AnyWord
         blocks = np.stack([firsts, counts, different], axis=1).tolist()
     size = int(widths.sum())
     words: AnyWords = np.empty(size, np.uint32)
-    if longest > LONG_LIST:
+    if longest > LONG_LIST or skewed:
         words = np.empty(size, np.uint64)
     kernel.pack_cells(values, values.view(np.uint64), offsets, starts, widths, words)
     for start, count, width in blocks:
@@ -47,8 +49,11 @@ def _sorted_words(values: Floats, offsets: Ints, lengths: Ints) -> tuple[AnyWord
     return words, starts
 
 
-def sort_groups(values: Floats, offsets: Ints) -> tuple[Ints, Floats]:
-    """Return the rows of each group by descending value (stable), and the sorted values."""
+def sort_groups(values: Floats, offsets: Ints, skewed: bool = False) -> tuple[Ints, Floats]:
+    """Return the rows of each group by descending value (stable), and the sorted values.
+
+    `skewed` only concerns speed: values of many orders of magnitude are packed into longer words.
+    """
     values = np.ascontiguousarray(values, np.float64)
     order, keys = np.empty(len(values), np.int64), np.empty(len(values))
     lengths = np.diff(offsets)
@@ -56,7 +61,7 @@ def sort_groups(values: Floats, offsets: Ints) -> tuple[Ints, Floats]:
     if len(values) <= FEW_DOCUMENTS:
         kernel.rank(values, values.view(np.uint64), offsets, *_workspace(longest), order, keys)
     else:
-        words, starts = _sorted_words(values, offsets, lengths)
+        words, starts = _sorted_words(values, offsets, lengths, skewed)
         workspace = np.empty(len(values), np.int64)
         kernel.unpack_order(values, offsets, starts, words, workspace, order, keys)
     return order, keys

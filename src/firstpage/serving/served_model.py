@@ -125,12 +125,12 @@ def load(path: str | os.PathLike[str]) -> ServedModel:
         raise DataError(f"{name}: changed while it was being read.")
     served = ServedModel(model, digest)
     _check_serializable(served, name)
-    rows = (
-        MAX_INTERPRETED // model.n_features + 2
-    )  # enough to compile the kernels now, not during a request
+    # Enough rows to compile the kernels now, not during a request, in lists of ordinary length:
+    # the cost of attention grows with the square of it.
+    rows = MAX_INTERPRETED // model.n_features + 2
+    offsets = np.append(np.arange(0, rows, 100), rows)
     for dtype in (np.float32, np.float64):
-        X = np.zeros((rows, model.n_features), dtype)
-        if not np.isfinite(served.scores(X, np.array([0, rows]))).all():
+        if not np.isfinite(served.scores(np.zeros((rows, model.n_features), dtype), offsets)).all():
             raise DataError(f"{name}: computes scores that are not finite.")
     return served
 

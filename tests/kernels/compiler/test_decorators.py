@@ -179,7 +179,7 @@ SCRIPT = """
 import sys
 import firstpage as fp
 result = fp.evaluate([2.0, 1.0] * 30000, [0, 1] * 30000, qid=sorted(list(range(30000)) * 2),
-                    measures=["NDCG@10", "AP", "RR", "P@5"])
+                    measures=["RR"])
 print(round(result["RR"], 6), [m for m in ("numba", "scipy", "sklearn", "rich") if m in sys.modules])
 """
 

@@ -41,9 +41,6 @@ def test_cost_of_long_lists_depends_on_k() -> None:
     assert np.isfinite(loss.curvature(np.zeros(100_000), truth)).all()  # O(n^2) would take minutes
 
 
-TRUTH = fp.Truth.from_labels(np.array([2.0, 1, 0, 0, 1, 0, 2]), np.array([1, 1, 1, 1, 2, 2, 2]))
-
-
 def test_noise_is_normal_and_seeded() -> None:
     noise = np.asarray(Randomness(noise=1.0, seed=3).score_noise(20_000, 5))
     for other in (
@@ -77,22 +74,24 @@ def test_queries_are_drawn_anew_for_every_tree() -> None:
 @pytest.mark.parametrize("unfitted", [fp.ListNet(), fp.ListMLE(2), fp.LambdaRank(), fp.RankNet()])
 def test_mean_gradient_is_that_of_the_expected_loss(unfitted: fp.ListNet) -> None:
     """The gradient with noise has the mean that Gauss-Hermite quadrature finds."""
-    loss, scores = unfitted._tree_loss(), np.array([0.3, -0.2, 0.8, 0.1, -0.5, 0.4, 0.0])
+    loss, labels, scores = unfitted._tree_loss(), np.array([1.0, 0, 2]), np.array([-0.5, 0.4, 0.0])
     sigma, draws = 0.7, 4000
-    noisy = Gradients(loss, TRUTH, randomness=Randomness(noise=sigma, seed=1))
-    samples = np.array([noisy(scores) for _ in range(draws)])  # draws, 2, documents
+
+    def copies(count: int) -> fp.Truth:
+        return fp.Truth.from_labels(np.tile(labels, count), np.repeat(np.arange(count), 3))
+
+    noisy = Gradients(loss, copies(draws), randomness=Randomness(noise=sigma, seed=1))
+    samples = noisy(np.tile(scores, draws))[0].reshape(draws, 3)
     nodes, weights = np.polynomial.hermite_e.hermegauss(7)
     if unfitted.__class__ is fp.LambdaRank:  # its gradient jumps, so nodes must be dense
         nodes, weights = np.linspace(-4, 4, 33), np.exp(-(np.linspace(-4, 4, 33) ** 2) / 2)
-    second = np.arange(4, 7)  # the second query has three documents: 7^3 or 33^3 nodes
-    truth = fp.Truth.from_labels(TRUTH.labels[second], np.array([2, 2, 2]))
-    grid = np.array(np.meshgrid(nodes, nodes, nodes)).reshape(3, -1).T
+    grid = np.array(np.meshgrid(nodes, nodes, nodes)).reshape(3, -1).T  # 7^3 or 33^3 nodes
     weight = np.prod(np.meshgrid(weights, weights, weights), axis=0).ravel()
-    exact = [loss.value_grad(scores[second] + sigma * z, truth)[1] for z in grid]
-    expected = np.average(exact, axis=0, weights=weight)
-    error = samples[:, 0, second].std(axis=0) / np.sqrt(draws)
-    assert (np.abs(samples[:, 0, second].mean(axis=0) - expected) < 4 * error + 1e-3).all()
-    assert np.abs(expected - loss.value_grad(scores[second], truth)[1]).max() > 0.01  # it smooths
+    exact = loss.value_grad((scores + sigma * grid).ravel(), copies(len(grid)))[1]
+    expected = np.average(exact.reshape(-1, 3), axis=0, weights=weight)
+    error = samples.std(axis=0) / np.sqrt(draws)
+    assert (np.abs(samples.mean(axis=0) - expected) < 4 * error + 1e-3).all()
+    assert np.abs(expected - loss.value_grad(scores, copies(1))[1]).max() > 0.01  # it smooths
 
 
 def test_noise_is_the_same_for_any_number_of_threads() -> None:

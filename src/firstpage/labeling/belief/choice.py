@@ -28,6 +28,10 @@ ORDER_WEIGHT = 1.0  # a greater weight finds the order sooner and the set later
 REPEAT_DISCOUNT = 0.5  # factor of a question's gain per earlier time that it was asked
 MAX_CANDIDATES = 128  # documents of which pairs are formed
 BISECTION_STEPS = 26
+MAX_BISECTED = 500  # documents
+GRIDS = (16, 12, 48)  # points
+GROUP_WIDTH = 0.01  # of means and of log deviations
+MIN_EXPECTED = 1e-30
 EPS = 1e-12
 
 
@@ -65,9 +69,7 @@ def next_pair(
     if k < 1:
         return None
     documents = documents[np.argsort(tie_break[documents])]
-    cov = belief.covariance[np.ix_(documents, documents)]
-    marginal = Utilities(belief.mean[documents], cov, belief.margin)
-    candidates, gain = pair_gains(marginal, k)
+    candidates, gain = pair_gains(belief.marginal(documents), k)
     chosen = documents[candidates]
     gain = gain * _repeat_discounts(chosen, counts or {}, last)
     at = int(np.argmax(np.round(gain / gain.max(), 9))) if gain.max() > 0 else -1
@@ -79,14 +81,16 @@ def next_pair(
 
 def pair_gains(belief: Utilities, k: int) -> tuple[Ints, Floats]:
     """Return candidate documents, and the expected gain of a question per pair of them."""
-    cov, variance = belief.covariance, belief.variance
-    cuts = cut_statistics(belief, k)
-    candidates = _candidates(cov, cuts)
-    rows = cov[candidates]
-    square = _quadratic(rows, cuts)
+    cuts, variance = cut_statistics(belief, k), belief.variance
+    candidates = _candidates(belief, cuts)
+    everything = np.arange(len(variance))
+    correlated = everything if belief.joint is None else np.union1d(belief.joint, candidates)
+    rows = belief.covariance_of(candidates, correlated)
+    square = _quadratic(rows, Cuts(cuts.importance[correlated], cuts.boundary[correlated]))
     diagonal = np.diagonal(square)
     reduction = diagonal[:, None] + diagonal - 2.0 * square
-    difference = variance[candidates][:, None] + variance[candidates] - 2.0 * rows[:, candidates]
+    covariance = belief.covariance_of(candidates, candidates)
+    difference = variance[candidates][:, None] + variance[candidates] - 2.0 * covariance
     mean = belief.mean[candidates]
     gain = reduction * information(mean[:, None] - mean, np.maximum(difference, EPS), belief.margin)
     return candidates, np.triu(np.maximum(gain, 0.0), 1)
@@ -102,7 +106,7 @@ def cut_statistics(belief: Utilities, k: int) -> Cuts:
     distance = belief.mean[:, None] - points
     density = np.exp(-0.5 * (distance / deviation) ** 2) / deviation
     boundary = density / np.maximum(density.sum(axis=0), EPS)
-    covariance = belief.covariance @ boundary
+    covariance = belief.covariance_times(boundary)
     variance = belief.variance[:, None] - 2.0 * covariance + (boundary * covariance).sum(axis=0)
     z = distance / np.sqrt(np.maximum(variance, EPS))
     importance = np.exp(-z * z) / np.maximum(variance, EPS)
@@ -125,17 +129,40 @@ def order_weight(member: Floats) -> float:
 
 
 def cut_points(belief: Utilities, k: int) -> Floats:
-    """Return the utilities above which c documents are expected, for c = 1 .. k, by bisection."""
-    mean, deviation = belief.mean[:, None], np.sqrt(belief.variance)[:, None]
-    low = np.full(k, float((mean - 9.0 * deviation).min()))
-    high = np.full(k, float((mean + 9.0 * deviation).max()))
+    """Return the utilities above which c documents are expected, for c = 1 .. k.
+
+    By bisection, or, for many documents, by interpolation between the points of nested grids, with
+    documents of almost the same mean and deviation counted together.
+    """
+    mean, deviation = belief.mean, np.sqrt(belief.variance)
+    lowest, highest = float((mean - 9.0 * deviation).min()), float((mean + 9.0 * deviation).max())
     target = np.arange(1, k + 1)
+    if len(mean) > MAX_BISECTED:
+        mean, deviation, counts = _grouped(mean, deviation)
+        for points in GRIDS:
+            grid = np.linspace(lowest, highest, points)
+            above = counts @ ndtr((mean[:, None] - grid) / deviation[:, None])
+            lowest = float(grid[max(int((above > k).sum()) - 1, 0)])
+            highest = float(grid[min(int((above > 1).sum()), points - 1)])
+        logarithms = np.log(np.maximum(above, MIN_EXPECTED))
+        return np.asarray(np.interp(-np.log(target), -logarithms, grid))
+    low, high = np.full(k, lowest), np.full(k, highest)
     for _ in range(BISECTION_STEPS):
         middle = 0.5 * (low + high)
-        above = ndtr((mean - middle) / deviation).sum(axis=0) > target
+        above = ndtr((mean[:, None] - middle) / deviation[:, None]).sum(axis=0) > target
         low, high = np.where(above, middle, low), np.where(above, high, middle)
-    points: Floats = 0.5 * (low + high)
-    return points
+    return np.asarray(0.5 * (low + high))
+
+
+def _grouped(mean: Floats, deviation: Floats) -> tuple[Floats, Floats, Ints]:
+    """Return means, deviations and sizes of groups of documents that hardly differ in either."""
+    cells = np.round(np.stack((mean, np.log(deviation))) / GROUP_WIDTH).astype(np.int64)
+    cells -= cells.min(axis=1, keepdims=True)
+    _, group, counts = np.unique(
+        cells[0] * (cells[1].max() + 1) + cells[1], return_inverse=True, return_counts=True
+    )
+    centers = [np.bincount(group, values) / counts for values in (mean, deviation)]
+    return centers[0], centers[1], counts
 
 
 def _quadratic(rows: Floats, cuts: Cuts) -> Floats:
@@ -153,15 +180,16 @@ def _quadratic(rows: Floats, cuts: Cuts) -> Floats:
     return square
 
 
-def _candidates(cov: Floats, cuts: Cuts) -> Ints:
+def _candidates(belief: Utilities, cuts: Cuts) -> Ints:
     """Return all documents, or those about which a single answer would be most informative.
 
     The criterion is the diagonal of `_quadratic` over all rows.
     """
-    if len(cov) <= MAX_CANDIDATES:
-        return np.arange(len(cov))
-    weighted, boundary = cov @ cuts.importance, cov @ cuts.boundary
-    reduction = (cov * cov) @ cuts.importance.sum(axis=1)
+    if len(belief.mean) <= MAX_CANDIDATES:
+        return np.arange(len(belief.mean))
+    weighted = belief.covariance_times(cuts.importance)
+    boundary = belief.covariance_times(cuts.boundary)
+    reduction = belief.covariance_times(cuts.importance.sum(axis=1), power=2)
     reduction += (boundary * (boundary * cuts.importance.sum(axis=0) - 2.0 * weighted)).sum(axis=1)
     best: Ints = np.sort(np.argsort(-reduction, kind="stable")[:MAX_CANDIDATES])
     return best

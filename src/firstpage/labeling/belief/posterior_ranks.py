@@ -10,7 +10,8 @@ from itertools import combinations
 import numpy as np
 from scipy.special import ndtr
 
-from firstpage.labeling.belief.utilities import Utilities, fit, prior
+from firstpage.labeling.belief.factorized import fit_many
+from firstpage.labeling.belief.utilities import Utilities, prior
 from firstpage.labeling.strategies.strategy import (
     Answer,
     AnsweredQuestion,
@@ -24,6 +25,7 @@ from firstpage.types import Floats, Ints
 
 SAMPLES = 2000  # a probability then has a standard error of about .01
 STOPPING_SAMPLES = 400  # of the stopping rule, which is evaluated after every answer
+MAX_SAMPLED = 1 << 21  # utilities in memory at a time
 SEED = 20120812
 
 
@@ -92,7 +94,7 @@ def is_confident(confidence: float, belief: Utilities, k: int, documents: Ints) 
         return True
     difference = belief.mean[top][:, None] - belief.mean[rest]
     variance = belief.variance[top][:, None] + belief.variance[rest]
-    variance = variance - 2.0 * belief.covariance[np.ix_(top, rest)]
+    variance = variance - 2.0 * belief.covariance_of(top, rest)
     if ndtr((difference / np.sqrt(np.maximum(variance, 1e-12))).min()) < confidence:
         return False
     return rank_posterior(belief, k, documents, STOPPING_SAMPLES).set_confidence >= confidence
@@ -106,13 +108,33 @@ def sample_top_k(belief: Utilities, k: int, documents: Ints, samples: int) -> In
     mean, deviation = belief.mean[documents], np.sqrt(belief.variance[documents])
     threshold = np.sort(mean - 4.0 * deviation)[::-1][k - 1 : k]
     near = documents[mean + 4.0 * deviation >= threshold] if k else documents[:0]
-    cov = belief.covariance[np.ix_(near, near)]
+    marginal = belief.marginal(near)
+    scale, joint = np.sqrt(marginal.variance), marginal.joint
+    cov = marginal.covariance
     root = np.linalg.cholesky(cov + 1e-9 * np.diag(np.diagonal(cov)))
-    normal = np.random.default_rng(SEED).standard_normal((samples, len(near)))
-    utilities = belief.mean[near] + normal @ root.T
-    best = np.argsort(-utilities, axis=1, kind="stable")[:, :k]
-    tops: Ints = near[best]
-    return tops
+    rng = np.random.default_rng(SEED)
+    rows = max(1, MAX_SAMPLED // max(len(near), 1))
+    tops = []
+    for start in range(0, samples, rows):
+        normal = rng.standard_normal((min(rows, samples - start), len(near)))
+        if joint is None:
+            utilities = marginal.mean + normal @ root.T
+        else:
+            utilities = marginal.mean + normal * scale
+            utilities[:, joint] = marginal.mean[joint] + normal[:, joint] @ root.T
+        tops.append(near[_largest(utilities, k)])
+    return np.concatenate(tops)
+
+
+def _largest(values: Floats, k: int) -> Ints:
+    """Return the columns of the k greatest values of each row, in descending order."""
+    if values.shape[1] <= 4 * k:
+        return np.argsort(-values, axis=1, kind="stable")[:, :k]
+    columns = (
+        np.argpartition(-values, k - 1, axis=1)[:, :k] if k else np.zeros((len(values), 0), int)
+    )
+    order = np.argsort(-np.take_along_axis(values, columns, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(columns, order, axis=1)
 
 
 Row = tuple[int, int, int, float]  # first, second, outcome, weight
@@ -163,7 +185,7 @@ def consensus_belief(
             flagged[document] = flagged.get(document, 0.0) + weight * (document in worst)
     bad = frozenset(d for d, times in flagged.items() if 2 * times > total[d])
     firsts, seconds, outcomes, weights = zip(*rows, strict=True) if rows else ((), (), (), ())
-    return ConsensusBelief(fit(prior(n), (firsts, seconds, outcomes), weights), bad, rows)
+    return ConsensusBelief(fit_many(prior(n), (firsts, seconds, outcomes), weights), bad, rows)
 
 
 def consensus(

@@ -18,7 +18,7 @@ from scipy.linalg import solve
 from scipy.special import expit, log_ndtr, ndtr, ndtri
 
 from firstpage.errors import DataError
-from firstpage.types import Array, Floats
+from firstpage.types import Array, Floats, Ints
 
 HALF_LOG_TAU = 0.5 * log(2 * pi)
 MIN_PROBABILITY = 1e-300
@@ -132,6 +132,7 @@ PRIOR_SDS = (1.2, 0.7, 2.0)  # prior standard deviations of the utilities that a
 MIN_EXPLORATION_SD = 1.2  # smaller ones concentrate too early on too few documents
 PRIOR_CORRELATION = 0.5  # default correlation of a prior order with the truth
 SHARED_VARIANCE = 0.5  # fraction of the variance that documents with equal features share
+MAX_JOINT = 500  # documents whose covariances are kept
 SWEEPS = 4  # passes over the answers; more change the third digit
 
 Answers: TypeAlias = tuple[Sequence[int], Sequence[int], Sequence[int]]  # firsts, seconds, outcomes
@@ -140,18 +141,28 @@ Site: TypeAlias = tuple[float, float]  # an answer's factor: precision, precisio
 
 @dataclass(frozen=True, eq=False)
 class Utilities:
-    """Utilities ~ N(mean, covariance).
+    """Normal utilities, of which some documents (by default all) have a joint distribution.
+
+    Up to `MAX_JOINT` documents, all are joint. Of more, only those compared are, and of these the
+    most promising ones: the others are independent, so that an answer costs no more for 10,000
+    documents than for `MAX_JOINT`.
 
     Attributes
     ----------
-    mean, covariance : array
-        Moments of the utilities.
+    mean : array
+        Means of the utilities.
+    covariance : array
+        Covariance matrix of the joint documents.
     margin : float
         Differences below it are called ties.
     evidence : float
         Log probability of the answers so far.
     prior_sd : float
         Standard deviation of the utilities before any answer.
+    joint : array of int or None
+        The documents of `covariance`, in its order; None: all documents.
+    marginal_variance : array or None
+        Variances of the documents that are not joint, by document; None if all are.
     """
 
     mean: Floats
@@ -159,36 +170,122 @@ class Utilities:
     margin: float = MARGIN
     evidence: float = 0.0
     prior_sd: float = 1.0
+    joint: Ints | None = None
+    marginal_variance: Floats | None = None
 
     @property
     def variance(self) -> Floats:
         """The variance per utility, bounded below by the rounding error."""
         variance: Floats = np.maximum(np.diagonal(self.covariance), 1e-12)
-        return variance
+        if self.joint is None or self.marginal_variance is None:
+            return variance
+        of_all = self.marginal_variance.copy()
+        of_all[self.joint] = variance
+        return of_all
+
+    def covariance_of(self, rows: Ints, columns: Ints) -> Floats:
+        """Return the covariances of some documents with others."""
+        if self.joint is None:
+            return self.covariance[np.ix_(rows, columns)]
+        at_rows, at_columns = self._places(rows), self._places(columns)
+        matrix = np.where(np.equal.outer(rows, columns), self.variance[columns], 0.0)
+        in_rows, in_columns = np.flatnonzero(at_rows >= 0), np.flatnonzero(at_columns >= 0)
+        matrix[np.ix_(in_rows, in_columns)] = self.covariance[
+            np.ix_(at_rows[in_rows], at_columns[in_columns])
+        ]
+        return matrix
+
+    def marginal(self, documents: Ints) -> Utilities:
+        """Return the distribution of some documents, in this order."""
+        if self.joint is None:
+            matrix = self.covariance[np.ix_(documents, documents)]
+            return replace(self, mean=self.mean[documents], covariance=matrix)
+        places = self._places(documents)
+        inside = np.flatnonzero(places >= 0)
+        return replace(
+            self,
+            mean=self.mean[documents],
+            covariance=self.covariance[np.ix_(places[inside], places[inside])],
+            joint=inside,
+            marginal_variance=self.variance[documents],
+        )
+
+    def covariance_times(self, columns: Floats, power: int = 1) -> Floats:
+        """Return the product of the covariance matrix (its elements to a power) with columns."""
+        matrix = self.covariance if power == 1 else self.covariance**power
+        if self.joint is None:
+            return matrix @ columns
+        diagonal = self.variance**power
+        product: Floats = (columns.T * diagonal).T
+        product[self.joint] = matrix @ columns[self.joint]
+        return product
 
     def updated(self, first: int, second: int, outcome: int, weight: float = 1.0) -> Utilities:
         """Return the posterior after an answer: 1, the first is better; -1, the second; 0, a tie.
 
         An answer of weight w has an error of variance 1/w, so w = 2 counts about as two answers.
         """
-        direction = self.covariance[first] - self.covariance[second]
-        mean, variance = self._difference(first, second, direction)
+        before = self.with_joint(first, second)
+        direction, mean, variance = before.difference(first, second)
         root = weight**0.5
         log_probability, gradient, curvature = moments(
             root * mean, weight * variance, outcome, root * self.margin
         )
+        after = before.moved(direction, root * gradient, weight * curvature)
+        return replace(after, evidence=self.evidence + log_probability)
+
+    def difference(self, first: int, second: int) -> tuple[Floats, float, float]:
+        """Return the covariances of u_first - u_second with the joint utilities, its mean and
+        its variance; both documents are joint."""
+        a, b = (first, second) if self.joint is None else self._places(np.array([first, second]))
+        direction = self.covariance[a] - self.covariance[b]
+        mean = float(self.mean[first] - self.mean[second])
+        return direction, mean, max(float(direction[a] - direction[b]), 1e-12)
+
+    def moved(self, direction: Floats, by: float, curvature: float) -> Utilities:
+        """Return the distribution with another mean and covariance along a direction."""
+        if self.joint is None:
+            mean = self.mean + direction * by
+        else:
+            mean = self.mean.copy()
+            mean[self.joint] += direction * by
+        outer = np.multiply.outer(direction * curvature, direction)
+        return replace(self, mean=mean, covariance=self.covariance + outer)
+
+    def with_joint(self, *documents: int) -> Utilities:
+        """Return the distribution with these documents joint.
+
+        Where more than `MAX_JOINT` would be joint, those least likely to be among the best become
+        independent: their means and variances remain, their covariances are dropped.
+        """
+        if self.joint is None or (np.isin(documents, self.joint)).all():
+            return self
+        variance = self.variance
+        added = np.array([d for d in documents if d not in self.joint], np.int64)
+        kept = np.arange(len(self.joint))
+        excess = len(kept) + len(added) - MAX_JOINT
+        if excess > 0:
+            promise = (self.mean + 2.0 * np.sqrt(variance))[self.joint]
+            promise[np.isin(self.joint, documents)] = np.inf
+            kept = np.sort(np.argsort(-promise, kind="stable")[: len(kept) - excess])
+        size = len(kept) + len(added)
+        covariance = np.zeros((size, size))
+        covariance[: len(kept), : len(kept)] = self.covariance[np.ix_(kept, kept)]
+        new = np.arange(len(kept), size)
+        covariance[new, new] = variance[added]
         return replace(
             self,
-            mean=self.mean + direction * (root * gradient),
-            covariance=self.covariance
-            + np.multiply.outer(direction * (weight * curvature), direction),
-            evidence=self.evidence + log_probability,
+            covariance=covariance,
+            joint=np.concatenate((self.joint[kept], added)),
+            marginal_variance=variance,
         )
 
-    def _difference(self, first: int, second: int, direction: Floats) -> tuple[float, float]:
-        """Return mean and variance of the difference of two utilities."""
-        mean = float(self.mean[first] - self.mean[second])
-        return mean, max(float(direction[first] - direction[second]), 1e-12)
+    def _places(self, documents: Ints) -> Ints:
+        """Return the row of each document in `covariance`; -1 where it is not joint."""
+        places = np.full(len(self.mean), -1)
+        places[self.joint] = np.arange(len(self.covariance))
+        found: Ints = places[documents]
+        return found
 
 
 def prior(
@@ -202,7 +299,8 @@ def prior(
 
     `scores` enter by their normal scores (ranks), so that their scale does not matter;
     `prior_correlation` is their assumed correlation with the utilities, and removes its square from
-    the variance.  Documents with similar `features` share up to half of the remaining variance.
+    the variance.  Documents with similar `features` share up to half of the remaining variance; of
+    more than `MAX_JOINT` documents, only the first ones by score do.
     """
     mean = np.zeros(n)
     variance = prior_sd * prior_sd
@@ -211,10 +309,16 @@ def prior(
         normal_scores = np.asarray(ndtri((ranks - 0.375) / (n + 0.25)))  # Blom
         mean = prior_correlation * prior_sd * normal_scores
         variance *= 1.0 - prior_correlation * prior_correlation
-    correlation = (
-        np.eye(n) if features is None else _correlation(np.asarray(features, np.float64), n)
-    )
-    return Utilities(mean, variance * correlation, prior_sd=prior_sd)
+    if n <= MAX_JOINT:
+        correlation = np.eye(n) if features is None else _correlation(features, n)
+        return Utilities(mean, variance * correlation, prior_sd=prior_sd)
+    joint = np.zeros(0, np.int64)
+    correlation = np.zeros((0, 0))
+    if features is not None:
+        joint = np.argsort(-mean, kind="stable")[:MAX_JOINT]
+        correlation = _correlation(features, n, joint)
+    variances = np.full(n, variance)
+    return Utilities(mean, variance * correlation, MARGIN, 0.0, prior_sd, joint, variances)
 
 
 def _average_ranks(scores: Floats) -> Floats:
@@ -226,10 +330,13 @@ def _average_ranks(scores: Floats) -> Floats:
     return np.asarray((np.cumsum(counts) - 0.5 * (counts - 1))[inverse])
 
 
-def _correlation(features: Floats, n: int) -> Floats:
+def _correlation(features: Array, n: int, documents: Ints | None = None) -> Floats:
     """Return correlations: half the identity, half exp(-distance^2 / (2 median distance^2))."""
+    features = np.asarray(features, np.float64)
     if features.ndim != 2 or len(features) != n:
         raise DataError(f"features must have a row for each of the {n} documents.")
+    if documents is not None:
+        features, n = features[documents], len(documents)
     scale = features.std(axis=0)
     rows = (features - features.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
     square = (rows * rows).sum(axis=1)
@@ -261,8 +368,7 @@ def _update_site(
     belief: Utilities, site: Site, first: int, second: int, outcome: int, weight: float
 ) -> tuple[Utilities, Site]:
     """Return the belief with an answer's site removed, matched again and put back, and the site."""
-    direction = belief.covariance[first] - belief.covariance[second]
-    mean, variance = belief._difference(first, second, direction)
+    direction, mean, variance = belief.difference(first, second)
     precision = max(1.0 / variance - site[0], 1e-9)  # of the difference without this answer
     cavity_mean = (mean / variance - site[1]) / precision
     root = weight**0.5
@@ -271,14 +377,10 @@ def _update_site(
     )
     new_mean = cavity_mean + root * gradient / precision
     new_variance = max((1.0 + weight * curvature / precision) / precision, 1e-12)
-    updated = replace(
-        belief,
-        mean=belief.mean + direction * ((new_mean - mean) / variance),
-        covariance=belief.covariance
-        + np.multiply.outer(direction * ((new_variance - variance) / variance**2), direction),
-        evidence=belief.evidence + log_probability,
+    updated = belief.moved(
+        direction, (new_mean - mean) / variance, (new_variance - variance) / variance**2
     )
-    return updated, (
+    return replace(updated, evidence=belief.evidence + log_probability), (
         1.0 / new_variance - precision,
         new_mean / new_variance - cavity_mean * precision,
     )

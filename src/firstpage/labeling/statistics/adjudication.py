@@ -104,15 +104,17 @@ def pair_values(
     root = weight**0.5
     outcomes = (1, 0, -1) if ties else (1, -1)
     for number, (first, second) in enumerate(pairs):
-        direction = belief.covariance[first] - belief.covariance[second]
-        mean = float(belief.mean[first] - belief.mean[second])
-        variance = max(float(direction[first] - direction[second]), 1e-12)
+        joint = belief.with_joint(first, second)
+        direction, mean, variance = joint.difference(first, second)
         total = 0.0
         for outcome in outcomes:
             log_probability, gradient, _ = moments(
                 root * mean, weight * variance, outcome, root * belief.margin
             )
-            after = belief.mean + direction * (root * gradient)
+            after = joint.mean.copy()
+            after[slice(None) if joint.joint is None else joint.joint] += direction * (
+                root * gradient
+            )
             probability = exp(log_probability)
             total += probability
             top = _top(after, documents, k)

@@ -96,7 +96,9 @@ class BeliefState:
     @property
     def good(self) -> Ints:
         """The documents that were not flagged as bad."""
-        return np.array([d for d in range(len(self.tie_break)) if d not in self.bad], np.int64)
+        good = np.ones(len(self.tie_break), bool)
+        good[list(self.bad)] = False
+        return np.flatnonzero(good)
 
     @property
     def belief(self) -> Utilities:

@@ -65,11 +65,10 @@ def strategy(text: str | Strategy) -> Strategy:
     return created
 
 
-# The maximum number of documents per query.  A belief about n documents is three n x n matrices
-# that every answer updates and that the end of a query fits again: 500 documents then take seconds,
-# 10,000 would take gigabytes.  Every pair of n documents is n (n - 1) / 2 questions; a grade per
-# document costs almost nothing.
-MAX_COMPARED, MAX_PAIRED, MAX_GRADED = 500, 100, 5000
+# The maximum number of documents per query.  The cost of a comparison hardly depends on it
+# (`firstpage.labeling.belief`).  Every pair of n documents is n (n - 1) / 2 questions.  A grade per
+# document costs almost nothing, but comparisons that refine m grades count m (m - 1) / 2 pairs.
+MAX_COMPARED, MAX_PAIRED, MAX_GRADED, MAX_REFINED = 10_000, 100, 5000, 500
 
 
 def max_documents(text: str | Strategy, refine: int = 0) -> int:
@@ -77,7 +76,9 @@ def max_documents(text: str | Strategy, refine: int = 0) -> int:
     chosen = strategy(text)
     if isinstance(chosen, EveryPair):
         return MAX_PAIRED
-    return MAX_GRADED if isinstance(chosen, FiveGrade) and not refine else MAX_COMPARED
+    if isinstance(chosen, FiveGrade):
+        return MAX_REFINED if refine else MAX_GRADED
+    return MAX_COMPARED
 
 
 def check_documents(query: str, count: int, text: str | Strategy, refine: int = 0) -> None:
@@ -90,8 +91,8 @@ def check_documents(query: str, count: int, text: str | Strategy, refine: int = 
     advice = f"pool to a smaller depth (--depth {limit}, or the best {limit:,} by a score)"
     if isinstance(chosen, EveryPair):
         advice = f"keep {limit} lists of it"
-    elif limit < MAX_GRADED:
-        advice += f", or grade them (--tool grades takes {MAX_GRADED:,})"
+    elif limit < MAX_COMPARED:
+        advice += f", or compare them (--tool pairs takes {MAX_COMPARED:,})"
     raise DataError(
         f"query {query!r} has {count:,} {noun}, and {text} takes at most {limit:,} per query; "
         f"{advice}."

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from scipy.special import ndtri
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.groups import offsets_from_lengths
@@ -50,6 +49,8 @@ class Randomness:
         """Return the noise of each score; 0 without noise."""
         if self.noise == 0:
             return 0.0
+        from scipy.special import ndtri  # slow to import
+
         return np.asarray(self.noise * ndtri(self._uniform(rows, call, 0)), np.float64)
 
     def queries(self, count: int, call: int) -> Floats:

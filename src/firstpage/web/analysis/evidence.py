@@ -75,9 +75,9 @@ class QueryEvidence:
 
     def difference_variance(self, first: int, second: int) -> float:
         """Return the posterior variance of the difference of two utilities."""
-        covariance = self.fitted.belief.covariance
-        variance = covariance[first, first] + covariance[second, second]
-        return max(float(variance - 2 * covariance[first, second]), 1e-12)
+        pair = np.array([first, second])
+        covariance = self.fitted.belief.covariance_of(pair, pair)
+        return max(float(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]), 1e-12)
 
 
 def evidence(tx: Tx, project: Project, tool: str) -> Iterator[QueryEvidence]:
