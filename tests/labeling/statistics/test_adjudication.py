@@ -140,3 +140,18 @@ def test_verdicts_flag_documents_and_clear_them() -> None:
     assert consensus_belief(2, opinions, [(Grade(1), Answer(1), 1.0)]).bad == {1}, "2 of 3"
     flagged = consensus_belief(2, [opinions[0], ()], [(Grade(0), Answer(0), 3.0)])
     assert flagged.bad == {0}
+
+
+def test_values_of_more_documents_than_are_joint(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only compared documents have covariances; the values are those of the dense posterior."""
+    from firstpage.labeling.belief import utilities
+
+    answers = [((Compare(a, b), Answer(sign)),) for a, b, sign in ((0, 1, 1), (1, 2, 1), (2, 0, 1))]
+    dense = consensus_belief(12, answers).belief
+    monkeypatch.setattr(utilities, "MAX_JOINT", 10)
+    sparse = consensus_belief(12, answers).belief
+    assert dense.joint is None
+    assert sparse.joint is not None
+    pairs = [(0, 1), (1, 2), (2, 7)]
+    values = [pair_values(belief, pairs, 3, 10.0) for belief in (dense, sparse)]
+    assert values[1] == pytest.approx(values[0], abs=1e-6)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -92,24 +92,27 @@ def _change(
     documents: tuple[str, ...], by: Person | None,
 ) -> None:  # fmt: skip
     """Archive, restore or delete; what is deleted is archived first."""
-    from firstpage.web.store import archive, projects
+    from firstpage.web.store import archive
 
-    part = "documents" if documents else "queries" if queries else "project"
-    by_part: dict[str, list[Any]] = {
-        "documents": [project, *queries, documents], "queries": [project, queries],
-        "project": [project],
-    }  # fmt: skip
-    with store.write() as tx:
-        step = "restore" if action == "restore" else "archive"
-        getattr(archive, f"{step}_{part}")(tx, *by_part[part], by)
-        if action == "delete" and part == "documents":
-            archive.delete_documents(tx, project, queries[0], documents, by)
-    if action == "delete" and part == "queries":
-        archive.delete_queries(store, project, queries, by)
-    if action == "delete" and part == "project":
-        with store.read() as tx:
-            archived = projects.get(tx, project.id)
-        archive.delete_project(store, archived, by)
+    restore, delete = action == "restore", action == "delete"
+    if documents:
+        change = archive.restore_documents if restore else archive.archive_documents
+        with store.write() as tx:
+            change(tx, project, queries[0], documents, by)
+            if delete:
+                archive.delete_documents(tx, project, queries[0], documents, by)
+    elif queries:
+        change_queries = archive.restore_queries if restore else archive.archive_queries
+        with store.write() as tx:
+            change_queries(tx, project, queries, by)
+        if delete:
+            archive.delete_queries(store, project, queries, by)
+    else:
+        change_project = archive.restore_project if restore else archive.archive_project
+        with store.write() as tx:
+            changed = change_project(tx, project, by)
+        if delete:
+            archive.delete_project(store, changed, by)
 
 
 def _export(store: Store, project: Project, folder: Path) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from itertools import combinations
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -115,7 +115,7 @@ def _candidate_pairs(
     def uncertainty(pair: tuple[str, str]) -> float:
         first, second = index[pair[0]], index[pair[1]]
         difference = abs(float(belief.mean[first] - belief.mean[second]))
-        return difference / math.sqrt(known.difference_variance(first, second))
+        return difference / sqrt(known.difference_variance(first, second))
 
     return sorted(chosen, key=lambda p: (uncertainty(p), p))[:MAX_PAIRS]
 

@@ -75,8 +75,9 @@ class QueryEvidence:
 
     def difference_variance(self, first: int, second: int) -> float:
         """Return the posterior variance of the difference of two utilities."""
-        belief = self.fitted.belief.with_joint(first, second)
-        return belief.difference(first, second)[2]
+        pair = np.array([first, second])
+        covariance = self.fitted.belief.covariance_of(pair, pair)
+        return max(float(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]), 1e-12)
 
 
 def evidence(tx: Tx, project: Project, tool: str) -> Iterator[QueryEvidence]:
