@@ -220,9 +220,9 @@ def routing() -> None:
         for votes in fp.labeling.read_votes(DATA / "ukpconvarg1" / "votes.csv")
     ]
     costs = (20, 40, 60, 80)
-    table = []
+    topics = topics[: int(sys.argv[2])] if sys.argv[2:] else topics
     people = mean_curve(topics, "longer text", "people", 1.0, PERSON, costs)
-    table.append(["people alone", "", "", *(f"{value:.3f}" for value in people)])
+    table = [["people alone", "", "", *(f"{value:.3f}" for value in people)]]
     for machine in topics[0].machines:
         agreement = np.mean([agreement_of(topic, machine) for topic in topics])
         accuracy = float(np.clip((agreement - (1 - PERSON)) / (2 * PERSON - 1), 0.51, 0.99))
@@ -231,6 +231,7 @@ def routing() -> None:
                 values = mean_curve(topics, machine, policy, price, accuracy, costs)
                 name = f"{machine} ({agreement:.2f})"
                 table.append([name, policy, f"{price:g}", *(f"{v:.3f}" for v in values)])
+                print(*table[-1], file=sys.stderr, flush=True)
     head = ["machine (agreement)", "policy", "price", *(f"cost {cost}" for cost in costs)]
     show(f"recall of the top {K} by cost in human judgments", head, table, versions("numpy"))
 
