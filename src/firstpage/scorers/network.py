@@ -26,7 +26,6 @@ FEEDFORWARD_RATIO = 4  # units of a feed-forward layer per unit of its input, by
 MIN_FILLED = 0.75  # of the longest list of a padded batch, the length of the shortest
 FEW_PADDED = 16  # documents by which any list may be padded
 MAX_BATCH_CELLS = 1 << 24  # attention weights of a padded batch
-WORD_SIZE = 4  # random numbers of 16 bits per random word of 64 bits: dropout needs no more
 Torch: TypeAlias = Any
 """The module torch, or a tensor: PyTorch is optional, and is not typed here."""
 
@@ -355,13 +354,8 @@ class TorchOperations:
     def drop(self, x: Torch) -> Torch:
         if not self.dropout:
             return x
-        torch, count = self._torch, x.numel()
-        words = torch.empty(-(-count // WORD_SIZE), dtype=torch.int64, device=x.device)
-        words.random_(-(1 << 63), None, generator=self.generator)
-        uniform = words.view(torch.int16)[:count].view(x.shape)
-        threshold = round(self.dropout * (1 << 16)) - (1 << 15)
-        scale = (uniform >= threshold).to(x.dtype)
-        return x * scale.div_(1 - self.dropout)
+        kept = self._torch.rand(x.shape, generator=self.generator, device=x.device) >= self.dropout
+        return x * kept / (1 - self.dropout)
 
 
 @contextmanager

@@ -86,7 +86,7 @@ class AnyLoss(RankingLoss):
         if lists.shortest > 0:
             return super()._host_formula(lists, seed)
         filled = np.diff(lists.offsets) > 0
-        values, gradient = np.zeros(lists.count), np.zeros_like(lists.scores)
+        values, gradient = np.zeros(lists.size), np.zeros_like(lists.scores)
         if filled.any():
             ends = np.unique(lists.offsets)
             shorter = lists._replace(offsets=ends)

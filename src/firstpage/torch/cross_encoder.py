@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from firstpage.errors import DataError
 from firstpage.torch.backend import torch
-from firstpage.torch.losses import RankingLoss
+from firstpage.torch.ranking_loss import RankingLoss
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -41,10 +41,10 @@ class FlatLists(NamedTuple):
     @property
     def truth(self) -> Truth:
         """The labels as losses of the package read them; lists are numbered from 0."""
-        return Truth(self.labels, self.offsets, _list_names(self.count))
+        return Truth(self.labels, self.offsets, _list_names(self.size))
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         """The number of lists."""
         return len(self.offsets) - 1
 
@@ -56,12 +56,12 @@ class FlatLists(NamedTuple):
     @property
     def number(self) -> Tensor:
         """The number of the list of each document."""
-        return torch.from_numpy(np.repeat(np.arange(self.count), np.diff(self.offsets)))
+        return torch.from_numpy(np.repeat(np.arange(self.size), np.diff(self.offsets)))
 
     def mean_factor(self, weights: Floats | None) -> Floats | float:
         """Return factors with which a sum over lists is the mean over those with a document."""
         if weights is None and self.shortest > 0:
-            return 1.0 / self.count
+            return 1.0 / self.size
         filled = self.offsets[1:] > self.offsets[:-1]
         counted = filled.astype(np.float64) if weights is None else filled * weights
         total = float(counted.sum())
@@ -77,7 +77,7 @@ def _list_names(count: int) -> Ids:
 def plackett_luce(lists: FlatLists, loss: Loss, k: int | None, average: bool) -> ValueGrad:
     """Return the loss of ListMLE; `loss` computes it where scores are far apart."""
     scores, labels, offsets, _, longest = lists
-    values, gradient = np.empty(lists.count), np.empty_like(scores)
+    values, gradient = np.empty(lists.size), np.empty_like(scores)
     items, words = np.empty((2, longest), np.int64), np.empty((2, longest), np.uint64)
     wide = kernel.plackett_luce(
         scores, labels, labels.view(np.uint64), offsets, k or 0, int(average), items, words,
@@ -89,7 +89,7 @@ def plackett_luce(lists: FlatLists, loss: Loss, k: int | None, average: bool) ->
 def softmax_cross_entropy(lists: FlatLists, k: int | None, temperature: float) -> ValueGrad:
     """Return the loss of ListNet."""
     scores, labels, offsets, _, longest = lists
-    values, gradient = np.empty(lists.count), np.empty_like(scores)
+    values, gradient = np.empty(lists.size), np.empty_like(scores)
     kernel.softmax_cross_entropy(
         scores, labels, offsets, k or 0, float(temperature), np.empty(longest, np.int64),
         np.empty_like(scores), values, gradient,
@@ -121,7 +121,7 @@ def are_rows(scores: Tensor, labels: Tensor) -> bool:
 
 def evaluate(target: LossTarget, lists: FlatLists) -> ValueGrad:
     """Return values and gradient of a prepared loss."""
-    values, gradient = np.empty(lists.count), np.empty_like(lists.scores)
+    values, gradient = np.empty(lists.size), np.empty_like(lists.scores)
     target.bind_slice(0, len(values), lists.scores, values, gradient)()
     return values, gradient
 

@@ -267,9 +267,9 @@ class RankNetLoss(RankingLoss):
     """Logistic loss of document pairs (RankNet).
 
     The sum over pairs, u better than v, of log(1 + exp(s_v - s_u)).  It equals
-    ``fp.loss("PairwiseLogistic")``.  Time and memory are proportional to the documents that can be
-    the better ones of a pair, times all: O(n k) with `k`, O(n^2) without.  Compiled code, and
-    devices for up to four million pairs, take all pairs.
+    ``fp.loss("PairwiseLogistic")``.  Time is proportional to the documents that can be the better
+    ones of a pair, times all: O(n k) with `k`, O(n^2) without.  On a device, memory is too, and
+    compiled code and batches of up to four million pairs take all pairs.
 
     Parameters
     ----------
@@ -477,8 +477,8 @@ class PLRankLoss(RankingLoss):
     Rankings are drawn from the Plackett-Luce model: the document at each rank is chosen among all
     documents not yet ranked, with a probability proportional to exp(score).  Value and gradient are
     estimates without bias, from other rankings in every call; ``torch.manual_seed`` repeats them.
-    The estimate is that of ``fp.loss("ExpectedMeasure")``.  Documents whose scores are more than
-    600 below the best one of their list count as 600 below it.
+    The estimate is that of ``fp.loss("ExpectedMeasure")``.  On a device, documents whose scores
+    are more than 600 below the best one of their list count as 600 below it.
 
     Parameters
     ----------

@@ -110,12 +110,11 @@ class RankingLoss(torch.nn.Module):
         lists = host.flat_lists(scores, labels, mask, offsets)
         if self.check is not False and not lists.is_finite:
             check_finite(scores, labels, mask)
-        self._check_weights(weights, lists.count)
+        self._check_weights(weights, lists.size)
         seed = self._seed()
         values, gradient = self._host_formula(lists, 0 if seed is None else int(seed))
-        factor = None if weights is None else host.array(weights)
-        if self.reduction == "mean":
-            factor = lists.mean_factor(factor)
+        list_weights = None if weights is None else host.array(weights)
+        factor = lists.mean_factor(list_weights) if self.reduction == "mean" else list_weights
         if factor is not None:
             values = values * factor
             each = factor if isinstance(factor, float) else factor.repeat(np.diff(lists.offsets))
@@ -160,7 +159,7 @@ class RankingLoss(torch.nn.Module):
         return None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)  # type: ignore[no-untyped-call]
+        super().__setstate__(state)
         self._number = host.register_formula(self)  # a copy is another module
 
     def extra_repr(self) -> str:
