@@ -268,7 +268,7 @@ def test_crossval_csv_and_latex_have_one_number_per_cell(files: Path, run) -> No
         assert float(row["difference"]) == pytest.approx(float(row["mean"]) - own[row["measure"]])
     latex = run(*arguments, "-f", "latex").stdout
     assert latex.isascii()
-    assert latex.startswith(r"% needs \usepackage{amssymb}")
+    assert r"% needs \usepackage{amssymb}" in latex
     assert r"$\pm$" in latex
     assert "differs from ListNet at p $<$ 0.05" in latex
     assert "standard error over queries" in latex

@@ -17,7 +17,7 @@ MEASURED = (
     "AP", "AP@10", "Rprec", "bpref", "Judged@10", "Judged", "RBP@10", "SetP", "SetR", "SetF", "CG@5",
     "nERR@10", "Hits@10", "Hits", "F1@10", "F1", "RelP@10", "SetRelP", "SetAP", "SetUtility", "NumQ",
     "NumRet", "NumRel", "NumRelRet", "NumNonrelRet", "Unjudged@10", "IPrec@0.2", "AP11", "GMAP",
-    "GMbpref", "binG", "Accuracy@10", "RBP(gain=linear)@10",
+    "GMbpref", "binG", "Accuracy@10", "RBP(gain=linear)@10", "SDCG@10",
 )  # fmt: skip
 
 

@@ -15,7 +15,8 @@ TEXTS = [
     "Recall@4", "RR", "Rprec", "Success@2", "bpref", "Judged@5", "RBP", "SetP", "SetR", "SetF",
     "ppref@3", "nwppref", "PairAccuracy", "RBO", "TopK01@2", "Perm01", "infAP", "IPrec@0.2", "SetAP",
     "NDCGrel", "SetRelP", "F1@3", "nERR@3", "AP11", "Unjudged@3", "Q", "RelP@3", "Accuracy@3",
-    "Rndcg", "RBPResidual", "G", "binG",
+    "Rndcg", "RBPResidual", "G", "binG", "INST", "INSQ", "BPM", "SDCG@3", "NERR8@3", "NERR9@3",
+    "NERR10", "NERR11",
 ]  # fmt: skip
 COUNTS = ["Hits@3", "NumQ", "NumRet", "NumRel", "NumRelRet", "NumNonrelRet", "SetUtility", "CG@3"]
 ALL_TEXTS = [*TEXTS, *COUNTS, "Tau", "WKT@3", "WKT(norm=true)", "DCG@3"]

@@ -126,6 +126,7 @@ READ = {
     "labeling project": """
         label judge labels --assessor ada --function taste:assess
         label settings labels
+        label queries labels
         label stats labels
         label export labels -o truth2.qrels
         label backup labels -o labels2.jsonl""",

@@ -95,6 +95,7 @@ _single_thread = _SingleThread()
 
 @cache
 def _controller() -> Any:
+    import scipy.linalg  # noqa: F401 (a controller knows the libraries that are loaded: SciPy's too)
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

@@ -58,7 +58,7 @@ class Scaled(Measure):
 
     def _gains(self, lists: RankedLists) -> Floats:
         """Return the gain of every ranked document."""
-        span = np.repeat(scale_of(self, self.max, lists) - self.min, lists.lengths)
+        span = np.repeat(scale_of(self, self.max, lists) - self.min, np.diff(lists.offsets))
         gains = np.clip(np.nan_to_num(lists.labels, nan=self.min) - self.min, 0.0, None)
         return np.divide(gains, span, out=np.zeros_like(gains), where=span > 0)
 

@@ -23,16 +23,16 @@ MAX_TEXT = 50  # characters of a query in the table
 )
 @click.argument("project")
 @click.option("--name", metavar="SLUG", help="Project to list, if the store has several.")
-@click.option("--search", default="", metavar="TEXT", help="Part of an id or text, in any case.")
+@click.option("--search", metavar="TEXT", help="Part of an id or text, in any case.")
 @click.option(
     "--state", type=click.Choice(["open", "started", "done", "archived"]),
     help="Only queries in this state.",
 )  # fmt: skip
 @options.as_json
-@options.output("txt", "json", help="Write to this file: .txt or .json.")
+@options.output("text", "json", help="Write to this file: .txt or .json.")
 @with_web
 def command(
-    project: str, name: str | None, search: str, state: str | None, as_json: bool,
+    project: str, name: str | None, search: str | None, state: str | None, as_json: bool,
     output: Path | None,
 ) -> None:  # fmt: skip
     """List the queries of a project.
@@ -40,12 +40,12 @@ def command(
     PROJECT is a folder or a database URL.  The confidence is the probability that the top k of the
     query is correct as a set, given the answers so far.
     """
-    kind = outputs.report_format(None, as_json, output, ("txt", "json"))
+    kind = outputs.report_format(None, as_json, output, ("text", "json"))
     with open_store(project) as store, store.read() as tx:
         from firstpage.web.analysis.queries import queries
         from firstpage.web.store.projects import find_project
 
-        rows = queries(tx, find_project(tx, name), search)["queries"]
+        rows = queries(tx, find_project(tx, name), search or "")["queries"]
     chosen = [row for row in rows if state in (None, row["state"])]
     if kind == "json":
         outputs.write_text(json.dumps(chosen, indent=2, ensure_ascii=False), output)

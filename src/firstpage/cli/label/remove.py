@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from firstpage.cli import outputs
 from firstpage.cli.help import documented_command
 from firstpage.cli.label.setup import check_text, first_lead
 from firstpage.cli.shared import open_store, with_web
@@ -21,8 +22,8 @@ EXPORTS = ("log.jsonl", "truth.jsonl", "pool.jsonl")
 
 @documented_command(
     "remove",
-    "firstpage label remove shop --query q7 --query q9",
-    "firstpage label remove shop --query q7 --restore",
+    "firstpage label remove shop --query q1 --query q2",
+    "firstpage label remove shop --query q1 --restore",
     "firstpage label remove shop --delete --export shop-kept --yes",
 )
 @click.argument("project")
@@ -38,7 +39,7 @@ EXPORTS = ("log.jsonl", "truth.jsonl", "pool.jsonl")
 @click.option("--restore", is_flag=True, help="Restore what is archived.")
 @click.option("--delete", is_flag=True, help="Delete for good, with all judgments.")
 @click.option(
-    "--export", "folder", type=click.Path(file_okay=False, path_type=Path),
+    "--export", "folder", type=outputs.OutputFile(), metavar="FOLDER",
     help="First write the log, the truth and the pool of the project to this folder.",
 )  # fmt: skip
 @click.option("--yes", is_flag=True, help="With --delete: confirm.")
@@ -47,7 +48,7 @@ def command(
     project: str, name: str | None, queries: tuple[str, ...], documents: tuple[str, ...],
     restore: bool, delete: bool, folder: Path | None, yes: bool,
 ) -> None:  # fmt: skip
-    """Archive a project, queries or documents; restore them, or delete them for good.
+    """Archive, restore or delete a project, queries or documents.
 
     PROJECT is a folder or a database URL.  What is archived is hidden from assessors and left out
     of truth and exports; nothing of it is lost.
