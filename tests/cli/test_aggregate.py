@@ -207,8 +207,8 @@ def test_learned_fusion_is_trained_saved_and_applied(run, files) -> None:
 
 
 def test_measures_of_modules_are_found(run, files) -> None:
-    Path("own.py").write_text("def first(labels, ideal):\n    return float(labels[0] > 0)\n")
-    code, _, err = run("aggregate", *RUNS, "--qrels", "data.qrels", "-m", "own:first")
+    Path("first_hit.py").write_text("def first(labels, ideal):\n    return float(labels[0] > 0)\n")
+    code, _, err = run("aggregate", *RUNS, "--qrels", "data.qrels", "-m", "first_hit:first")
     assert code == 0, err
 
 

@@ -52,6 +52,7 @@ label setup pages --tool lists --index shop.index --queries queries.jsonl --run 
 label judge pages --assessor ada --function taste:page
 label export pages --content preferences -o preferences.jsonl
 evaluate graded.qrels bm25.run --save-baseline base.json
+sample graded.qrels --size 3 --seed 1 -o sample.csv
 aggregate bm25.run learned.run --method learned --qrels graded.qrels --save-model fusion.json -o fused0.run
 dcglearn learn preferences.jsonl --K 5 --rounds 0 -o measure.json
 dcglearn choose preferences.jsonl --measure measure.json --count 5 -o pool.jsonl
@@ -117,6 +118,8 @@ READ = {
         evaluate data.parquet --model model.json
         search shop.index shoe --model model.json
         export model.json --to numpy -o scorer.py""",
+    "sample of queries for people": """
+        estimate bm25.run learned.run --human graded.qrels --machine graded.qrels --sample sample.csv""",
     "baseline of a gate": """
         evaluate graded.qrels bm25.run --baseline base.json --fail-if-worse 0.1""",
     "fusion": """
