@@ -17,10 +17,12 @@ from sqlalchemy import select
 from firstpage.errors import DataError
 from firstpage.labeling.machines.chat import Chat
 from firstpage.labeling.machines.limits import Budget
+from firstpage.labeling.session.events import Verdict
 from firstpage.web.analysis.machines import project_calibration
 from firstpage.web.machine_examples import agreed_examples
 from firstpage.web.machines import judge, query_texts
 from firstpage.web.store import machine_replies
+from firstpage.web.store.adjudication import decide
 from firstpage.web.store.connect import Store
 from firstpage.web.store.tables import audit, events, tasks
 from firstpage.web.store.tables import machine_replies as replies_table
@@ -125,6 +127,18 @@ def test_a_hidden_repeat_is_asked_again(site, stub: Stub) -> None:
     kinds = [row["event"]["kind"] for row in rows_of(site, events)]
     assert kinds.count("repeat") > 0
     assert len(asked) == 2 * report.answers > len(set(asked))
+
+
+def test_verdicts_are_the_first_examples(site) -> None:
+    project = site.project(assessors=("ada",), queries=2, documents=3)
+    site.client("ada").judge(site.task("books", "ada", 0))
+    lead, verdict = site.person("lena"), Verdict("d2", "d0", 1)
+    with site.store.write() as tx:
+        decide(tx, project, "q0", "pairs", verdict, "d2 answers it", "k", lead)
+    with site.store.read() as tx:
+        (example,) = agreed_examples(tx, project, project.tools)
+    assert example.right is not None
+    assert (example.left.key, example.right.key, example.outcome) == ("d0", "d2", -1)
 
 
 def test_examples_are_questions_on_which_people_agree(site, stub: Stub) -> None:

@@ -199,12 +199,18 @@ def _assessor(settings: dict[str, Any], project: Project, store: Store) -> Asses
     from firstpage.labeling.machines.chat import Chat
     from firstpage.labeling.machines.limits import RateLimiter
     from firstpage.labeling.machines.prompts import DEFAULT_RUBRIC, Rubric
-    from firstpage.labeling.strategies.exhaustive import GRADES
+    from firstpage.web.store.scales import describe_scale, shown_scale
 
     rubric = DEFAULT_RUBRIC if settings["rubric"] is None else Rubric.read(settings["rubric"])
-    if "grades" in project.tools and rubric.highest != len(GRADES) - 1:
+    grades = shown_scale(project.options.grades)
+    if "grades" in project.tools and settings["rubric"] is None and project.options.grades:
         raise DataError(
-            f"{settings['rubric']}: has {rubric.highest + 1} grades; the project has {len(GRADES)}."
+            f"the project has its own grades ({describe_scale(grades)}); say what each one means "
+            "in a file, and give --rubric FILE."
+        )
+    if "grades" in project.tools and rubric.highest != len(grades) - 1:
+        raise DataError(
+            f"{settings['rubric']}: has {rubric.highest + 1} grades; the project has {len(grades)}."
         )
     ties = project.options.ties or "pairs" not in project.tools
     prompt: Path | None = settings["prompt"]
