@@ -283,12 +283,12 @@ def register_measure(measure_class: type[Measure], name: str | None = None) -> t
     >>> import firstpage as fp
     >>> @fp.register_measure
     ... @dataclass(frozen=True)
-    ... class TopLabel(fp.Measure):
+    ... class ScaledLabel(fp.Measure):
     ...     scale: float = 1.0
     ...
     ...     def values(self, lists, convention):
     ...         return self.scale * lists.labels[lists.offsets[:-1]]
-    >>> fp.evaluate([2, 1], [3, 0], qid=[1, 1], measures="TopLabel(scale=2)")["TopLabel(scale=2)"]
+    >>> fp.evaluate([2, 1], [3, 0], qid=[1, 1], measures="ScaledLabel(scale=2)")["ScaledLabel(scale=2)"]
     6.0
     """
     if not isinstance(measure_class, type) or not issubclass(measure_class, Measure):
