@@ -288,8 +288,8 @@ def register_measure(measure_class: type[Measure], name: str | None = None) -> t
     ...
     ...     def values(self, lists, convention):
     ...         return self.scale * lists.labels[lists.offsets[:-1]]
-    >>> fp.evaluate([2, 1], [3, 0], qid=[1, 1], measures="ScaledLabel(scale=2)")["ScaledLabel(scale=2)"]
-    6.0
+    >>> fp.evaluate([2, 1], [3, 0], qid=[1, 1], measures="ScaledLabel(scale=2)").values.tolist()
+    [[6.0]]
     """
     if not isinstance(measure_class, type) or not issubclass(measure_class, Measure):
         raise ParameterError(
