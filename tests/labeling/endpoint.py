@@ -19,7 +19,7 @@ from typing import Any
 
 from firstpage.labeling.machines.prompts import short_hash
 
-HANG = 1.5  # seconds of an endpoint that does not answer
+HANG = 3.0  # seconds of an endpoint that does not answer
 
 
 @dataclass

@@ -87,9 +87,9 @@ def test_usual_pages_are_not_too_complex() -> None:
     )
     picture = f'<img src="data:image/png;base64,{"A" * 2_000_000}">'
     assert not too_complex(page + picture)
-    start = time.perf_counter()
+    start = time.process_time()
     assert picture in sanitize_document(page + picture)
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,9 @@ def test_known_attacks_on_sanitizers(html: str) -> None:
 
 
 def test_many_brackets_are_rendered_in_linear_time() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     html = render_markdown("[" * 20 * MAX_BRACKETS)
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
     assert "[[[" in html
 
 

@@ -167,7 +167,7 @@ def test_a_slow_answer_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
         def drip() -> None:
             connection, _ = listener.accept()
             with connection:
-                for _ in range(100):
+                for _ in range(600):
                     try:
                         connection.sendall(b"H")
                     except OSError:
@@ -179,7 +179,7 @@ def test_a_slow_answer_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
         start = time.monotonic()
         with pytest.raises(sending.DeliveryError, match="no answer"):
             sending.send(webhooks.Message(1, "k", {}, 1, url, "s"), True, 0.0)
-        assert time.monotonic() - start < 5
+        assert time.monotonic() - start < 30
 
 
 @pytest.mark.parametrize(
@@ -251,13 +251,13 @@ def test_the_queue_is_bounded_and_removed(site: Site, monkeypatch: pytest.Monkey
 def test_the_thread_sends(site: Site, receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sending, "POLL_INTERVAL", 0.01)
     hooked(site, receiver.url, queries=1)
-    running = sender(site).start()
-    site.client("ada").judge(site.task("books", "ada"))
-    end = time.monotonic() + PATIENCE
-    while not receiver.received and time.monotonic() < end:
-        time.sleep(0.01)
-    running.stopped.set()
+    with sender(site):
+        site.client("ada").judge(site.task("books", "ada"))
+        end = time.monotonic() + PATIENCE
+        while not receiver.received and time.monotonic() < end:
+            time.sleep(0.01)
     assert len(receiver.received) == 1
+    assert "webhooks" not in {thread.name for thread in threading.enumerate()}
 
 
 def test_two_who_finish_at_the_same_time_are_one_message(db_site: Site) -> None:

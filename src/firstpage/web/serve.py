@@ -101,12 +101,12 @@ def _run(
     sys.setswitchinterval(SWITCH_INTERVAL)
     threadpool_limits(1)  # requests are the threads; small matrix products gain nothing from more
     app = create_app(store, settings)
-    WebhookSender(store, settings.private_webhooks).start()
     server = server_for(app, ConnectionLimits(settings.max_connections), SHUTDOWN_TIMEOUT)
     if until is not None:
         threading.Thread(target=_stop_when, args=(server, until), daemon=True).start()
     gc.freeze()  # otherwise every full collection visits all modules and blocks answers for 0.15 s
-    server.run(sockets=[listener])
+    with WebhookSender(store, settings.private_webhooks):
+        server.run(sockets=[listener])
 
 
 @dataclass(frozen=True)

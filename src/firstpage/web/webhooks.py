@@ -30,6 +30,7 @@ from firstpage.web.store.webhooks import Message
 LOG = logging.getLogger("firstpage.web")
 TIMEOUT = 10.0  # seconds for a whole request
 POLL_INTERVAL = 2.0  # seconds
+STOP_TIMEOUT = 2.0  # seconds that a message on its way may take when the server stops
 NAT64 = ip_network("64:ff9b::/96")
 
 
@@ -125,11 +126,18 @@ class WebhookSender:
     store: Store
     allow_private: bool = False
     stopped: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread = field(init=False, repr=False)
 
-    def start(self) -> WebhookSender:
-        """Start the thread, which ends with the process."""
-        threading.Thread(target=self._run, name="webhooks", daemon=True).start()
+    def __enter__(self) -> WebhookSender:
+        """Start the thread."""
+        self._thread = threading.Thread(target=self._run, name="webhooks", daemon=True)
+        self._thread.start()
         return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop the thread, before its store is closed; a message on its way may be sent again."""
+        self.stopped.set()
+        self._thread.join(STOP_TIMEOUT)
 
     def _run(self) -> None:
         while not self.stopped.wait(POLL_INTERVAL):
