@@ -46,9 +46,9 @@ def question_times(n: int) -> list[float]:
     )
     times = []
     while run.question is not None:
-        given = answer(*run.question.documents)
+        outcome = answer(*run.question.documents)
         start = time.process_time()
-        run.answer(given)
+        run.answer(outcome)
         times.append(time.process_time() - start)
     return times[5:]
 

@@ -35,7 +35,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import firstpage as fp
 from common import peer, show, versions
-from firstpage.data.dataset import concat_datasets
+from firstpage.data.concat import concat_datasets
 from firstpage.data.folds import Fold, split_folds
 from firstpage.measures.significance import mean_intervals, p_value
 

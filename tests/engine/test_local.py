@@ -12,7 +12,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import firstpage as fp
-from firstpage.data.dataset import concat_datasets
+from firstpage.data.concat import concat_datasets
 from firstpage.data.ids import Ids
 from firstpage.engine.addresses import resolve_engine
 from firstpage.engine.engine import ShardCache

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firstpage.data.groups import labels_by_score, sort_groups
-from firstpage.kernels.sorting import order_ties_by_key, tie_blocks, top_labels
+from firstpage.kernels.selection import top_labels
+from firstpage.kernels.ties import order_ties_by_key, tie_blocks
 
 groups = st.lists(
     st.lists(st.one_of(st.integers(0, 3), st.floats(allow_nan=False)), max_size=70), max_size=4

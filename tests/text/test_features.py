@@ -311,7 +311,7 @@ def test_other_formats_say_that_the_recipe_is_lost(
 
 
 def test_recipes_of_other_features(labeled: fp.Dataset) -> None:
-    from firstpage.data.dataset import concat_datasets
+    from firstpage.data.concat import concat_datasets
 
     assert concat_datasets([labeled[:3], labeled[3:]]).recipe == labeled.recipe
     other = fp.Dataset.from_arrays(labeled.X[:2], [0, 1], ["x", "x"])

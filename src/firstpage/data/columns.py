@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from firstpage.data.categories import Categories, recoded, warn_of_unknown
-from firstpage.data.dataset import Dataset, pad_features
+from firstpage.data.concat import pad_features
+from firstpage.data.dataset import Dataset
 from firstpage.data.shards.shards import Shards
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.types import Ints

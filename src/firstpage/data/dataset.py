@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -17,13 +17,10 @@ from firstpage.data.categories import (
     decoded,
     encode_columns,
     find_feature,
-    merged_categories,
-    recoded,
 )
 from firstpage.data.groups import (
     check_offsets,
     check_query_weights,
-    duplicate_rows,
     group_rows,
     offsets_from_lengths,
     query_rows,
@@ -623,103 +620,3 @@ def _as_features(X: Any, source: str) -> Features:
         except (TypeError, ValueError) as error:
             raise DataError(f"{source}: features must be numbers ({error}).") from error
     return np.ascontiguousarray(array)
-
-
-def concat_datasets(blocks: Sequence[Dataset]) -> Dataset:
-    """Return datasets concatenated by rows; rows of a query that occurs in several are regrouped.
-
-    Narrower datasets are padded with zero columns on the right, since LETOR text omits zeros.
-    """
-    if len(blocks) == 1:
-        return blocks[0]
-    categories = merged_categories(blocks)
-    blocks = [recoded(block, categories)[0] for block in blocks]
-    first = blocks[0]
-    X = concat_features([pad_features(b.X, max(c.n_features for c in blocks)) for b in blocks])
-    y = np.concatenate([b.y for b in blocks])
-    queries = reduce(Ids.concatenate, [b.queries.compact() for b in blocks])
-    lengths = np.concatenate([b.lengths for b in blocks])
-    docids = None
-    if all(b.docids is not None for b in blocks):
-        columns = [b.docids.compact() for b in blocks if b.docids is not None]
-        docids = reduce(Ids.concatenate, columns)
-    _, first_index, inverse = np.unique(queries.hashes, return_index=True, return_inverse=True)
-    if len(first_index) < len(queries):
-        rank = np.empty(len(first_index), np.int64)
-        rank[np.argsort(first_index)] = np.arange(len(first_index))
-        number = np.repeat(rank[inverse], lengths)
-        queries = queries[np.sort(first_index)]
-        lengths = np.bincount(number, minlength=len(first_index))
-        if (np.diff(number) < 0).any():
-            warnings.warn(INTERLEAVED.format(source=first.source), FirstpageWarning, stacklevel=3)
-            order = np.argsort(number, kind="stable")
-            X, y = X[order], y[order]
-            docids = None if docids is None else docids[order]
-    offsets = offsets_from_lengths(lengths)
-    recipe = first.recipe if all(b.recipe == first.recipe for b in blocks) else None
-    if any(b.query_weights is not None or b.positions is not None for b in blocks):
-        raise DataError(
-            f"{first.source}: datasets with weights of queries or positions of documents cannot be "
-            "concatenated."
-        )
-    return Dataset(
-        X, y, offsets, queries, docids, first.feature_names, first.source, recipe=recipe,
-        categories=first.categories,
-    )  # fmt: skip
-
-
-def concat_features(blocks: Sequence[Any]) -> Any:
-    """Return feature arrays of equal width concatenated by rows, dense if all are dense."""
-    if all(isinstance(X, np.ndarray) for X in blocks):
-        return np.concatenate(blocks)
-    from scipy.sparse import csr_array, vstack
-
-    return csr_array(vstack([csr_array(X) for X in blocks], format="csr"))
-
-
-def pad_features(X: Any, width: int) -> Any:
-    """Return features with columns of zeros appended up to `width`."""
-    if X.shape[1] == width:
-        return X
-    if isinstance(X, np.ndarray):
-        out = np.zeros((X.shape[0], width), X.dtype)
-        out[:, : X.shape[1]] = X
-        return out
-    from scipy.sparse import csr_array
-
-    return csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
-
-
-# --- warnings about suspicious data, the same in every reader
-
-MIN_QUERIES_TO_WARN = 10  # fewer queries may well have one document each
-SINGLE_DOCUMENT_FRACTION = 0.9
-
-
-def data_warnings(data: Dataset) -> list[str]:
-    """Return a sentence about each suspicious property of the data, without the file name."""
-    messages = []
-    if data.docids is not None:
-        named = data.docids.ends > data.docids.starts
-        duplicates = duplicate_rows(data.docids.hashes, data.offsets, named)
-        if len(duplicates):
-            row = int(duplicates[0])
-            query = data.queries[int(np.searchsorted(data.offsets, row, side="right")) - 1]
-            messages.append(
-                f"{len(duplicates)} documents repeat an earlier document id of their query, and "
-                f"every copy counts; the first is {data.docids[row]!r} in query {query!r}. Drop "
-                "the copies if they are not intended."
-            )
-    single = int((data.lengths == 1).sum())
-    if len(data) >= MIN_QUERIES_TO_WARN and single >= SINGLE_DOCUMENT_FRACTION * len(data):
-        messages.append(
-            f"{single} of {len(data)} queries have one document, where nothing can be ranked; are "
-            "the ids of queries and documents swapped?"
-        )
-    return messages
-
-
-def warn_about(source: str, messages: Iterable[str], stacklevel: int = 3) -> None:
-    """Issue a warning about a file for each message."""
-    for message in messages:
-        warnings.warn(f"{source}: {message}", FirstpageWarning, stacklevel=stacklevel + 1)

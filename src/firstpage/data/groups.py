@@ -9,6 +9,7 @@ import numpy as np
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError
 from firstpage.kernels import sorting as kernel
+from firstpage.kernels.selection import select_top
 from firstpage.types import AnyWords, Bools, Floats, Ints, Words
 
 FEW_DOCUMENTS = 1024  # so few are sorted faster by one kernel than by NumPy and two kernels
@@ -95,7 +96,7 @@ def top_rows(scores: Floats, offsets: Ints, depth: int) -> tuple[Ints, Ints]:
     groups = 16 if depth <= 10 else -(-8 * depth // 40) * 8
     rows, ends = np.empty(len(scores) + 1, np.int64), np.zeros(len(offsets), np.int64)
     maxima, items = np.empty(groups), np.empty(groups, np.int64)
-    kernel.select_top(
+    select_top(
         scores, offsets, depth, groups, maxima, maxima.view(np.uint64), items, *_workspace(groups),
         rows, ends[1:],
     )  # fmt: skip

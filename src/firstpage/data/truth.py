@@ -18,7 +18,7 @@ from firstpage.data.groups import check_offsets, group_rows, sort_groups
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError
 from firstpage.kernels.hashing import STEP, random_words
-from firstpage.kernels.sorting import order_ties_by_key
+from firstpage.kernels.ties import order_ties_by_key
 from firstpage.types import Floats, Ints
 
 MAX_K = 10**9

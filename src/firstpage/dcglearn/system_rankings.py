@@ -20,7 +20,7 @@ import numpy as np
 from firstpage.data.ids import Ids
 from firstpage.data.preferences.utility import Utility
 from firstpage.errors import DataError, MeasureError
-from firstpage.kernels.sorting import number_ties
+from firstpage.kernels.ties import number_ties
 from firstpage.measures.graded import DCG, NDCG, discounts
 from firstpage.measures.inputs import DEFAULT_DEPTH, make_lists
 from firstpage.measures.learned import LearnedDCG, LearnedNDCG

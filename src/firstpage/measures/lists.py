@@ -22,12 +22,12 @@ from firstpage.data.ids import Ids
 from firstpage.data.truth import random_keys
 from firstpage.errors import DataError, MeasureError
 from firstpage.kernels.measures import binary
-from firstpage.kernels.sorting import (
+from firstpage.kernels.selection import top_labels
+from firstpage.kernels.ties import (
     number_ties,
     order_ties_by_id,
     order_ties_by_key,
     tie_blocks,
-    top_labels,
 )
 from firstpage.measures.convention import Convention
 from firstpage.types import Bools, Floats, Ints

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from firstpage.data.dataset import concat_features
+from firstpage.data.concat import concat_features
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.engine.engine import ShardJob
 from firstpage.scorers.linear import MAX_COVARIANCE_FEATURES, BoundLinear, inverse_scales

@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import firstpage as fp
-from firstpage.data.dataset import concat_datasets
+from firstpage.data.concat import concat_datasets
 from firstpage.data.shards.shards import is_shard_folder
 from firstpage.data.shards.writer import letor_blocks
 from firstpage.errors import DataError, FirstpageWarning

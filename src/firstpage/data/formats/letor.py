@@ -19,12 +19,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from firstpage.data.dataset import INTERLEAVED, Dataset, data_warnings, warn_about
+from firstpage.data.dataset import INTERLEAVED, Dataset
 from firstpage.data.formats.letor_reader import LetorReader
 from firstpage.data.formats.letor_writer import check_writable, header_text, letor_text
 from firstpage.data.ids import Ids
 from firstpage.data.io.files import read_all, write_bytes
 from firstpage.data.io.json_files import json_digest
+from firstpage.data.suspicious import data_warnings, warn_about
 from firstpage.errors import DataError, FirstpageWarning, location
 from firstpage.folders import atomic_replace, cache_folder
 from firstpage.kernels.parsing import letor as kernel

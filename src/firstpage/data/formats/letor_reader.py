@@ -11,11 +11,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from firstpage.data.dataset import INTERLEAVED, Dataset, warn_about
+from firstpage.data.dataset import INTERLEAVED, Dataset
 from firstpage.data.formats.feature_buffers import DenseSink, SparseSink, too_wide
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.data.io.files import BOM, open_bytes
+from firstpage.data.suspicious import warn_about
 from firstpage.errors import DataError, FirstpageWarning, location
 from firstpage.kernels.parsing import letor as kernel
 from firstpage.kernels.parsing.numbers import fallback_number, powers

@@ -30,7 +30,7 @@ from firstpage.data.categories import (
     integer_codes,
     text_codes,
 )
-from firstpage.data.dataset import Dataset, data_warnings, warn_about
+from firstpage.data.dataset import Dataset
 from firstpage.data.formats.row_reader import separator_of
 from firstpage.data.io.files import (
     BOM,
@@ -40,6 +40,7 @@ from firstpage.data.io.files import (
     suffix_of,
     write_bytes,
 )
+from firstpage.data.suspicious import data_warnings, warn_about
 from firstpage.errors import DataError, FirstpageWarning, missing_dependency
 
 LABEL_COLUMNS = ("label", "relevance", "grade", "target", "y")

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from firstpage.data.categories import merged_categories, recoded
-from firstpage.data.dataset import Dataset, concat_datasets, pad_features
+from firstpage.data.concat import concat_datasets, pad_features
+from firstpage.data.dataset import Dataset
 from firstpage.data.formats.letor import dataset_to_arrays
 from firstpage.data.formats.letor_reader import LetorReader
 from firstpage.data.formats.registry import format_of, read

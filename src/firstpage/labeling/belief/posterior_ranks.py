@@ -264,15 +264,15 @@ def _all_grades(
     opinions: Opinions, verdicts: Sequence[WeightedAnswer]
 ) -> Iterator[tuple[Grade, Answer, float]]:
     """Yield the grades of assessors with weight 1, and those of verdicts, if assessors graded."""
-    given = [
+    graded = [
         (question, answer, 1.0)
         for answers in opinions
         for question, answer in answers
         if isinstance(question, Grade) and not answer.skipped
     ]
-    yield from given
+    yield from graded
     for question, answer, weight in verdicts:
-        if given and isinstance(question, Grade) and weight > 0:
+        if graded and isinstance(question, Grade) and weight > 0:
             yield question, answer, weight
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
-from firstpage.data.dataset import concat_features
+from firstpage.data.concat import concat_features
 from firstpage.registry import ParameterError, Registry, check_number
 from firstpage.solvers.boosting.pools import (
     Allocator,
