@@ -16,6 +16,7 @@ from firstpage.registry import check_number
 from firstpage.torch import direct, focused, host, listwise
 from firstpage.torch.backend import torch
 from firstpage.torch.batches import Lists, check_batch, check_finite
+from firstpage.torch.device import KernelLoss
 from firstpage.torch.host import FlatLists, ValueGrad
 from firstpage.torch.pairwise import pairwise_logistic
 from firstpage.torch.ranking_loss import RankingLoss, Reduction, attached
@@ -79,6 +80,7 @@ class ListMLELoss(RankingLoss):
         super().__init__(k, reduction, check)
         self.average = bool(average)
         self._loss = PlackettLuce(k, self.average)
+        self._kernel = KernelLoss("plackett_luce", average=self.average)
 
     def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
         return listwise.plackett_luce(lists, self.k, self.average)
@@ -137,6 +139,7 @@ class ListNetLoss(RankingLoss):
         self.temperature = temperature
         check_number(self, "temperature", above=0)
         self._loss = SoftmaxCrossEntropy(k, temperature)
+        self._kernel = KernelLoss("softmax_cross_entropy", float(temperature))
 
     def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
         return listwise.softmax_cross_entropy(lists, self.k, self.temperature)
@@ -210,6 +213,7 @@ class RankCosineLoss(RankingLoss):
         self.floor = floor
         check_number(self, "floor", above=0)
         self._loss = Cosine(k, floor)
+        self._kernel = KernelLoss("cosine", float(floor))
 
     def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
         return listwise.cosine(lists, self.k, self.floor)
@@ -258,6 +262,7 @@ class SquaredErrorLoss(RankingLoss):
         super().__init__(k, reduction, check)
         self.average = bool(average)
         self._loss = SquaredError(k, self.average)
+        self._kernel = KernelLoss("squared_error", average=self.average)
 
     def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
         return listwise.squared_error(lists, self.k, self.average)
@@ -321,6 +326,7 @@ class RankNetLoss(RankingLoss):
             raise DataError(f"pairs must be 'all' or 'cross'; got {pairs!r}.")
         self.pairs, self.average = pairs, bool(average)
         self._loss = PairwiseLogistic(k, pairs, self.average)
+        self._kernel = KernelLoss("pairwise_logistic", 0.0, self.average, pairs == "cross")
 
     def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
         return pairwise_logistic(lists, self.k, self.pairs == "cross", self.average)

@@ -5,13 +5,13 @@ Losses are computed by Triton without padding: one value per query, one derivati
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from firstpage.data.truth import Truth
+from firstpage.gpu import has_kernels
 from firstpage.losses.loss import LossTerm, ShortLists
 from firstpage.scorers.network import BoundNetwork, TorchOperations
 from firstpage.solvers.gpu.measure_terms import MeasureTermOnDevice, measure_term
@@ -152,7 +152,7 @@ class LinearObjective(_DeviceObjective):
 
     def _pass(self, w: Tensor) -> None:
         """Compute scores, losses and gradients, all on the device and without synchronization."""
-        from firstpage.solvers.gpu.list_kernels import fused_pass
+        from firstpage.gpu.list_kernels import fused_pass
 
         assert self._fused_term is not None
         term = self._fused_term
@@ -279,7 +279,7 @@ class TermOnDevice:
     """A term that Triton computes."""
 
     def __init__(self, term: LossTerm, offsets: Ints, order: Ints, device: str) -> None:
-        from firstpage.solvers.gpu.list_kernels import KINDS
+        from firstpage.gpu.list_kernels import KINDS
 
         self.weight = term.weight
         self.offset = None if term.offset is None else on(device, term.offset)
@@ -296,7 +296,7 @@ class TermOnDevice:
         self.factor = on(device, term.factor.astype(np.float32))
 
     def run(self, lo: int, hi: int, scores: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
-        from firstpage.solvers.gpu.list_kernels import each_query
+        from firstpage.gpu.list_kernels import each_query
 
         t = torch()
         values = t.zeros(hi - lo, dtype=t.float64, device=scores.device)
@@ -390,14 +390,3 @@ class PermutationTermOnDevice:
 def _lengths(lists: ShortLists) -> list[int]:
     """Return the different lengths of lists of two or more documents."""
     return [m for m in np.unique(np.diff(lists.firsts)).tolist() if m > 1]
-
-
-def has_kernels(device: str) -> bool:
-    """Return whether losses can be computed there: by Triton on CUDA, or by its interpreter."""
-    if not (device.startswith("cuda") or os.environ.get("TRITON_INTERPRET") == "1"):
-        return False
-    try:
-        import triton  # noqa: F401
-    except ImportError:
-        return False
-    return True
