@@ -18,6 +18,7 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 from tests.torch import by_triton  # noqa: E402
+from tests.torch.test_direct import MEASURES  # noqa: E402
 from tests.torch.test_losses import CASES, FEW, example, host, module  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
@@ -44,9 +45,6 @@ def test_interpreted_kernels_match_the_cpu() -> None:
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_compile_for_a_gpu(name: str, top: bool) -> None:
     pytest.importorskip("triton", reason="no Triton: its kernels are not tested")
-    import triton
-    from triton.backends.compiler import GPUTarget
-
     from firstpage.gpu import label_batches
 
     kinds = dict.fromkeys("SGV", "*fp32") | {
@@ -58,9 +56,25 @@ def test_kernels_compile_for_a_gpu(name: str, top: bool) -> None:
         "N": 128, "PAIRS": 4, "MASKED": True, "FLAT": False, "PARAMETER": 1.0, "AVERAGE": True,
         "CROSS": True, "TOP": top, "LOSS": getattr(label_batches, name),
     }  # fmt: skip
-    names = label_batches.each_list.arg_names
+    check_compiled(label_batches.each_list, kinds, fixed)
+
+
+def test_the_kernel_of_lambda_loss_compiles_for_a_gpu() -> None:
+    pytest.importorskip("triton", reason="no Triton: its kernels are not tested")
+    from firstpage.gpu import label_batches
+
+    kinds = dict.fromkeys(["S", "W", "G", "V"], "*fp32") | {"M": "*u8", "n": "i32", "depth": "i32"}
+    kinds |= dict.fromkeys(["GAINS", "SUMS", "MOMENTS", "K"], "*fp64")
+    check_compiled(label_batches.each_lambda_list, kinds, {"N": 128, "PAIRS": 4, "MASKED": True})
+
+
+def check_compiled(kernel: Any, kinds: dict[str, str], fixed: dict[str, Any]) -> None:
+    import triton
+    from triton.backends.compiler import GPUTarget
+
+    names = kernel.arg_names
     source = triton.compiler.ASTSource(
-        fn=label_batches.each_list,
+        fn=kernel,
         signature={n: "constexpr" if n in fixed else kinds[n] for n in names},
         constexprs={(names.index(n),): v for n, v in fixed.items()},
     )
@@ -76,6 +90,17 @@ def test_values_and_gradients_equal_those_of_the_cpu(case: str, way: str) -> Non
         for shape in ((3, 1), (4, 5), (5, 130)):
             for batch in by_triton.batches(*shape):
                 by_triton.compare(case, batch, "cuda", TOLERANCES)
+
+
+@needs_gpu
+@pytest.mark.parametrize("way", ["kernels", "formulas"])
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("k", [None, 2])
+def test_lambda_loss_equals_that_of_the_cpu(measure: str, k: int | None, way: str) -> None:
+    with by(way):
+        for shape in ((3, 1), (4, 5), (5, 130)):
+            for batch in by_triton.batches(*shape):
+                by_triton.compare_lambda_loss(measure, k, batch, "cuda")
 
 
 @needs_gpu

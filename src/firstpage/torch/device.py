@@ -20,6 +20,7 @@ MAX_DOCUMENTS = 4096  # that a program holds
 MAX_K = 64  # levels that are taken one after the other
 MIN_TILE = 16  # documents
 DOCUMENTS_PER_WARP = 256
+DOCUMENTS_PER_PAIR_WARP = 32
 MAX_WARPS = 8
 PAIR_CELLS = 4096  # pairs that a program computes at once
 WORKSPACES = {"plackett_luce": 1, "pairwise_logistic": 3}  # numbers per document
@@ -34,7 +35,7 @@ class KernelLoss(NamedTuple):
     cross: bool = False
 
 
-def is_used(scores: Tensor, offsets: FlatOffsets | None, k: int | None) -> bool:
+def is_used(scores: Tensor, offsets: FlatOffsets | None = None, k: int | None = None) -> bool:
     """Return whether the kernels compute such lists."""
     if torch.compiler.is_compiling() or not has_kernels(scores.device.type):
         return False
@@ -56,7 +57,7 @@ def evaluate(
         longest = width
     else:
         count, width, ends, longest = len(offsets.ends) - 1, 0, offsets.ends, offsets.longest
-    size = max(MIN_TILE, 1 << max(longest - 1, 0).bit_length())
+    size = _tile(longest)
     gradient, values = torch.empty_like(scores), scores.new_empty(count)
     keys = workspace = scores
     if loss.name in WORKSPACES and scores.numel():
@@ -69,9 +70,47 @@ def evaluate(
             workspace, gradient, values, width, longest if k is None else k, divisor, size,
             max(PAIR_CELLS // size, 1), mask is not None, offsets is not None, loss.parameter,
             loss.average, loss.cross, k is not None, getattr(label_batches, loss.name),
-            num_warps=min(max(size // DOCUMENTS_PER_WARP, 1), MAX_WARPS),
+            num_warps=_warps(size, loss.name == "pairwise_logistic"),
         )  # fmt: skip
     return values, gradient
+
+
+def lambda_loss(
+    scores: Tensor, gains: Tensor, mask: Tensor | None, discounts: Tensor, depth: int
+) -> tuple[Tensor, Tensor]:
+    """Return LambdaLoss of padded lists: the variant "lambdarank".
+
+    `discounts` has one number per document.  Ranks after `depth` do not count.
+    """
+    from firstpage.gpu import label_batches
+
+    scores, gains = scores.contiguous(), gains.contiguous()
+    count, width = scores.shape
+    discounts = discounts[:depth]
+    sums, moments = discounts.new_zeros(2, width + 1)
+    sums[1 : depth + 1] = discounts.cumsum(0)
+    moments[1 : depth + 1] = (discounts * torch.arange(depth, device=scores.device)).cumsum(0)
+    sums[depth + 1 :], moments[depth + 1 :] = sums[depth], moments[depth]
+    size = _tile(width)
+    gradient, values = torch.empty_like(scores), scores.new_empty(count)
+    keys = scores.new_empty(scores.numel(), dtype=torch.float64)
+    workspace = scores.new_empty(7 * scores.numel())
+    with _on(scores.device):
+        label_batches.each_lambda_list[(count,)](
+            scores, gains, scores if mask is None else _readable(mask.contiguous()), sums, moments,
+            keys, workspace, gradient, values, width, depth, size, max(PAIR_CELLS // size, 1),
+            mask is not None, num_warps=_warps(size, pairs=True),
+        )  # fmt: skip
+    return values, gradient
+
+
+def _tile(longest: int) -> int:
+    """Return the number of documents that a program holds: a power of 2."""
+    return max(MIN_TILE, 1 << max(longest - 1, 0).bit_length())
+
+
+def _warps(size: int, pairs: bool) -> int:
+    return min(max(size // (DOCUMENTS_PER_PAIR_WARP if pairs else DOCUMENTS_PER_WARP), 1), MAX_WARPS)
 
 
 def _readable(values: Tensor) -> Tensor:

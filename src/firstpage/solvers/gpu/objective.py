@@ -13,7 +13,7 @@ import numpy as np
 from firstpage.data.truth import Truth
 from firstpage.gpu import has_kernels
 from firstpage.losses.loss import LossTerm, ShortLists
-from firstpage.scorers.network import BoundNetwork, TorchOperations
+from firstpage.scorers.network import BoundNetwork
 from firstpage.solvers.gpu.measure_terms import MeasureTermOnDevice, measure_term
 from firstpage.solvers.gpu.tensors import checked, on, torch
 from firstpage.solvers.objective import BlockObjective, query_ranges
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from firstpage.data.dataset import Features
+    from firstpage.scorers.torch_operations import TorchOperations
 
 FLOAT32_ERROR = 1e-7  # relative error of an objective computed in float32
 CHUNK_ROWS = 1 << 18  # uploaded, or sent through a network, at once
