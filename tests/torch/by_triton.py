@@ -42,7 +42,9 @@ def compare(case: str, batch: Any, device: str, tolerances: dict[Any, float]) ->
         def tensor(values: Any, dtype: Any = None) -> Any:
             return torch.tensor(values, dtype=dtype, device=device)
 
-        def check(x: Any, y: Any, expected: Any, tolerance: float = tolerance, **options: Any) -> None:
+        def check(
+            x: Any, y: Any, expected: Any, tolerance: float = tolerance, **options: Any
+        ) -> None:
             x.requires_grad_()
             out = loss(x, y, **options)
             assert out.dtype == x.dtype
@@ -69,9 +71,7 @@ def compare_lambda_loss(measure: str, k: int | None, batch: Any, device: str) ->
     values.sum().backward()
     actual = torch.tensor(scores, requires_grad=True, device=device)
     with patch("firstpage.torch.host.is_used", lambda scores: False):
-        out = loss(
-            actual, torch.tensor(labels, device=device), torch.tensor(mask, device=device)
-        )
+        out = loss(actual, torch.tensor(labels, device=device), torch.tensor(mask, device=device))
     out.sum().backward()
     assert_close(out.cpu(), values.detach().numpy(), 1e-6)
     assert_close(actual.grad.cpu(), expected.grad.numpy(), 1e-6)

@@ -1,4 +1,4 @@
-"""Triton kernels, and whether a device can run them.  Neither Triton nor PyTorch is imported here."""
+"""Triton kernels, and whether a device can run them; Triton itself is not imported here."""
 
 from __future__ import annotations
 

@@ -33,7 +33,8 @@ def _sum(x, chosen):
 
 @triton.jit
 def _top_ranks(key, k):
-    """Return how many documents are above each one, k outside the top, and how many are its equals."""
+    """Return how many documents are above each one and how many are its equals; k and 1 outside
+    the top."""
     seen = 0.0 * k
     above, equal = tl.zeros_like(key) + k, tl.zeros_like(key) + 1.0
     level = tl.max(key, 0)

@@ -110,7 +110,9 @@ def _tile(longest: int) -> int:
 
 
 def _warps(size: int, pairs: bool) -> int:
-    return min(max(size // (DOCUMENTS_PER_PAIR_WARP if pairs else DOCUMENTS_PER_WARP), 1), MAX_WARPS)
+    return min(
+        max(size // (DOCUMENTS_PER_PAIR_WARP if pairs else DOCUMENTS_PER_WARP), 1), MAX_WARPS
+    )
 
 
 def _readable(values: Tensor) -> Tensor:

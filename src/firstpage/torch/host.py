@@ -84,10 +84,25 @@ def plackett_luce(lists: FlatLists, loss: Loss, k: int | None, average: bool) ->
 
 def softmax_cross_entropy(lists: FlatLists, k: int | None, temperature: float) -> ValueGrad:
     """Return the loss of ListNet."""
+    return _by_relevance(kernel.softmax_cross_entropy, lists, k, float(temperature))
+
+
+def cosine(lists: FlatLists, k: int | None, floor: float) -> ValueGrad:
+    """Return the loss of RankCosine."""
+    return _by_relevance(kernel.cosine, lists, k, float(floor))
+
+
+def squared_error(lists: FlatLists, k: int | None, average: bool) -> ValueGrad:
+    """Return half the squared differences of scores and labels."""
+    return _by_relevance(kernel.squared_error, lists, k, int(average))
+
+
+def _by_relevance(loss: Any, lists: FlatLists, k: int | None, parameter: float) -> ValueGrad:
+    """Return a loss of scores and labels, or of the top-k labels."""
     scores, labels, offsets, _, longest = lists
     values, gradient = np.empty(lists.size), np.empty_like(scores)
-    kernel.softmax_cross_entropy(
-        scores, labels, offsets, k or 0, float(temperature), np.empty(longest, np.int64),
+    loss(
+        scores, labels, offsets, k or 0, parameter, np.empty(longest, np.int64),
         np.empty_like(scores), values, gradient,
     )  # fmt: skip
     return values, gradient
