@@ -1,7 +1,7 @@
 """Time of forward and backward passes of ranking losses in PyTorch, against other libraries.
 
     python benchmarks/torch_losses.py [--device cuda] [--lists 32] [--documents 100] [--k 10]
-                                      [--only ListNet]
+                                      [--only ListNet] [--graph]
 
 Peers are allRank and sentence-transformers, where they are installed.  Losses of allRank read
 padded scores, as ours do.  Those of sentence-transformers read texts: theirs and ours (through
@@ -12,8 +12,9 @@ they are missing, empty modules are put in their place.
 Held equal: the same scores and labels (five grades, no padding) in float32, one thread on the CPU.
 All jobs run in turn, round after round, each twice, of which the second is timed; times are medians
 of the rounds.  On the CPU they are CPU times of the process, so that other programs of the machine
-do not count.  Definitions differ:
-allRank breaks ties of labels at random, and its LambdaLoss is a sum over the batch;
+do not count.  With --graph, passes are CUDA graphs, whose replays are timed: the device alone,
+without the time to start each operation.  Passes that wait for the device cannot be such graphs,
+and are left out.  Definitions differ: allRank breaks ties of labels at random, and its LambdaLoss is a sum over the batch;
 sentence-transformers takes the order of documents as given unless `respect_input_order=False`.
 """
 
@@ -45,6 +46,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--only", default="", help="losses whose name contains this")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--graph", action="store_true", help="time the device alone")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
@@ -176,10 +178,34 @@ def sentence_transformers_jobs(
     return jobs | {f"sentence-transformers {name}": job(loss) for name, loss in theirs.items()}
 
 
+PASSES = 50  # of a CUDA graph, so that its start does not count
+
+
+def cuda_graph(job: Job) -> Job | None:
+    """Return the replay of many passes, or None where a pass waits for the device."""
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            job()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    try:
+        with torch.cuda.graph(graph):
+            for _ in range(PASSES):
+                job()
+    except RuntimeError:
+        torch.cuda.synchronize()
+        return None
+    return graph.replay
+
+
 def table(title: str, jobs: dict[str, Job], args: argparse.Namespace) -> None:
     """Run all jobs in turn and print their times, next to those of the peers."""
     jobs = {name: job for name, job in jobs.items() if args.only in name}
     times: dict[str, list[float]] = {name: [] for name in jobs}
+    if args.graph:
+        jobs = {name: graph for name, job in jobs.items() if (graph := cuda_graph(job))}
+        times = {name: [] for name in jobs}
     wait = torch.cuda.synchronize if args.device.startswith("cuda") else (lambda: None)
     clock = time.perf_counter if args.device.startswith("cuda") else time.process_time
     for round_number in range(args.rounds + 3):
@@ -190,14 +216,14 @@ def table(title: str, jobs: dict[str, Job], args: argparse.Namespace) -> None:
             job()
             wait()
             if round_number >= 3:
-                times[name].append(clock() - start)
+                times[name].append((clock() - start) / (PASSES if args.graph else 1))
     medians = {name: statistics.median(values) for name, values in times.items()}
     least = {name: min(values) for name, values in times.items()}
     losses: dict[str, dict[str, str]] = {}
     for name in jobs:
         library, _, loss = name.partition(" ")
         losses.setdefault(loss, {})[library] = (
-            f"{1e3 * medians[name]:.3f} ({1e3 * least[name]:.3f})"
+            f"{1e3 * medians[name]:.4f} ({1e3 * least[name]:.4f})"
         )
     libraries = list(dict.fromkeys(name.partition(" ")[0] for name in jobs))
     rows = [

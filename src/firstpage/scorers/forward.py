@@ -1,7 +1,7 @@
 """The forward pass of a network, written once for NumPy, PyTorch and ONNX.
 
 Rows are documents.  Only attention looks at other rows, those of the same list.  The source of
-`linear`, `forward` and `NumpyOperations` is a part of exported Python files: it needs NumPy alone.
+`forward` and `NumpyOperations` is a part of exported Python files: it needs NumPy alone.
 """
 
 from __future__ import annotations
@@ -125,7 +125,11 @@ class Architecture:
 
 
 class Operations(Protocol):
-    """What a forward pass needs besides sums and matrix products."""
+    """What a forward pass needs besides sums."""
+
+    def linear(self, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        """Multiply each row by a matrix, or by a vector, and add the bias."""
+        ...
 
     def activate(self, x: Tensor) -> Tensor:
         """Apply the activation function."""
@@ -144,11 +148,6 @@ class Operations(Protocol):
         ...
 
 
-def linear(x: Tensor, weights: dict[str, Tensor], name: str) -> Tensor:
-    """Apply the layer with this name."""
-    return x @ weights[name + ".weight"] + weights[name + ".bias"]
-
-
 def forward(
     operations: Operations, x: Tensor, weights: dict[str, Tensor], layers: int, norm: bool,
     blocks: int,
@@ -158,22 +157,25 @@ def forward(
     The blocks are those of Vaswani et al. (2017), normalized before each of their two parts.
     """
 
+    def linear(x: Tensor, name: str) -> Tensor:
+        return operations.linear(x, weights[name + ".weight"], weights[name + ".bias"])
+
     def normalized(x: Tensor, name: str) -> Tensor:
         return operations.normalize(x, weights[name + ".weight"], weights[name + ".bias"])
 
     for i in range(layers):
-        x = linear(x, weights, f"layers.{i}")
+        x = linear(x, f"layers.{i}")
         x = normalized(x, f"layers.{i}.norm") if norm else x
         x = operations.drop(operations.activate(x))
     for i in range(blocks):
-        qkv = linear(normalized(x, f"blocks.{i}.norm1"), weights, f"blocks.{i}.qkv")
-        attended = linear(operations.attend(qkv), weights, f"blocks.{i}.projection")
+        qkv = linear(normalized(x, f"blocks.{i}.norm1"), f"blocks.{i}.qkv")
+        attended = linear(operations.attend(qkv), f"blocks.{i}.projection")
         x = x + operations.drop(attended)
-        inner = linear(normalized(x, f"blocks.{i}.norm2"), weights, f"blocks.{i}.feedforward1")
+        inner = linear(normalized(x, f"blocks.{i}.norm2"), f"blocks.{i}.feedforward1")
         inner = operations.drop(operations.activate(inner))
-        x = x + operations.drop(linear(inner, weights, f"blocks.{i}.feedforward2"))
+        x = x + operations.drop(linear(inner, f"blocks.{i}.feedforward2"))
     x = normalized(x, "norm") if blocks else x
-    return linear(x, weights, "output")
+    return linear(x, "output")
 
 
 class NumpyOperations:
@@ -186,6 +188,9 @@ class NumpyOperations:
 
     def __init__(self, activation: str, heads: int, ends: Any) -> None:
         self.activation, self.heads, self.ends = activation, heads, ends
+
+    def linear(self, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        return x @ weight + bias
 
     def activate(self, x: Tensor) -> Tensor:
         if self.activation == "relu":

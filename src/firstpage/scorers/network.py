@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
@@ -20,12 +20,10 @@ from firstpage.types import BoundKernel, Floats, Ints
 
 if TYPE_CHECKING:
     from firstpage.data.dataset import Features
+    from firstpage.scorers.torch_operations import TorchOperations
 
 NORMS = ("layer",)
 FEEDFORWARD_RATIO = 4  # units of a feed-forward layer per unit of its input, by default
-MIN_FILLED = 0.75  # of the longest list of a padded batch, the length of the shortest
-FEW_PADDED = 16  # documents by which any list may be padded
-MAX_BATCH_CELLS = 1 << 24  # attention weights of a padded batch
 Torch: TypeAlias = Any
 """The module torch, or a tensor: PyTorch is optional, and is not typed here."""
 
@@ -205,10 +203,12 @@ class BoundNetwork:
 
         For training, `start` is the first row of the slice, on which the dropout depends.
         """
+        from firstpage.scorers.torch_operations import ListBatches, TorchOperations
+
         shape = self.architecture
-        lists = ListBatches.of(ends, shape.heads, self) if shape.blocks else None
+        lists = ListBatches.of(ends, shape.heads, self.upload) if shape.blocks else None
         dropout = 0.0 if start is None else self._dropout
-        return TorchOperations(self.torch, shape.activation, shape.heads, lists, dropout)
+        return TorchOperations(shape.activation, shape.heads, lists, dropout)
 
     def reseed(self, operations: TorchOperations, start: int) -> None:
         """Seed the dropout of the next evaluation of a slice of rows."""
@@ -277,85 +277,6 @@ class BoundNetwork:
                 scores = self.scores(self.operations(ends - lo), rows[lo:hi], flat)
                 out[lo:hi] = scores.double().cpu().numpy()
         return out
-
-
-@dataclass(frozen=True, eq=False)
-class ListBatches:
-    """Lists of similar length, padded together, so that attention is computed list by list.
-
-    Attributes
-    ----------
-    batches : list of tuple
-        The rows of some lists, one list per line, and a mask that is True where there is a
-        document; None where all lists have the same length.
-    positions : tensor
-        Where each row is in the padded lists, one batch after the other.
-    """
-
-    batches: Sequence[tuple[Torch, Torch | None]]
-    positions: Torch
-
-    @classmethod
-    def of(cls, ends: Ints, heads: int, bound: BoundNetwork) -> ListBatches:
-        """Batch lists so that little is padding, and few attention weights are computed at once."""
-        lengths, batches = np.diff(ends), []
-        order = np.argsort(-lengths, kind="stable")
-        descending = lengths[order]
-        positions, start, filled = np.empty(int(ends[-1]), np.int64), 0, 0
-        while start < len(order) and descending[start]:
-            width = int(descending[start])
-            shortest = max(min(MIN_FILLED * width, width - FEW_PADDED), 1)
-            stop = int(np.searchsorted(-descending, -shortest, side="right"))
-            stop = min(stop, start + max(1, MAX_BATCH_CELLS // (heads * width * width)))
-            chosen = order[start:stop]
-            column, lengths_here = np.arange(width), lengths[chosen, None]
-            rows = ends[chosen, None] + np.minimum(column, lengths_here - 1)
-            mask = column < lengths_here
-            positions[rows[mask]] = filled + np.flatnonzero(mask.ravel())
-            padded = None if mask.all() else bound.upload(mask[:, None, None, :])
-            batches.append((bound.upload(rows), padded))
-            start, filled = stop, filled + rows.size
-        return cls(batches, bound.upload(positions))
-
-
-class TorchOperations:
-    """The operations of a forward pass in PyTorch."""
-
-    def __init__(
-        self, torch: Torch, activation: str, heads: int, lists: ListBatches | None, dropout: float
-    ) -> None:
-        self._torch, self._heads, self._lists = torch, heads, lists
-        functions = torch.nn.functional
-        self._activation = {
-            "relu": torch.relu, "tanh": torch.tanh, "silu": functions.silu,
-            "gelu": lambda x: functions.gelu(x, approximate="tanh"),
-        }[activation]  # fmt: skip
-        self.dropout = dropout
-        self.generator: Torch = None
-
-    def activate(self, x: Torch) -> Torch:
-        return self._activation(x)
-
-    def normalize(self, x: Torch, weight: Torch, bias: Torch) -> Torch:
-        return self._torch.nn.functional.layer_norm(x, weight.shape, weight, bias)
-
-    def attend(self, qkv: Torch) -> Torch:
-        assert self._lists is not None
-        attention = self._torch.nn.functional.scaled_dot_product_attention
-        outputs, width = [], qkv.shape[1] // 3
-        for rows, mask in self._lists.batches:
-            count, length = rows.shape
-            split = qkv[rows].reshape(count, length, 3, self._heads, width // self._heads)
-            q, k, v = split.permute(2, 0, 3, 1, 4)
-            mixed = attention(q, k, v, attn_mask=mask)
-            outputs.append(mixed.transpose(1, 2).reshape(count * length, width))
-        return self._torch.cat(outputs)[self._lists.positions]
-
-    def drop(self, x: Torch) -> Torch:
-        if not self.dropout:
-            return x
-        kept = self._torch.rand(x.shape, generator=self.generator, device=x.device) >= self.dropout
-        return x * kept / (1 - self.dropout)
 
 
 @contextmanager

@@ -75,19 +75,41 @@ class Batch(NamedTuple):
     number: Tensor | None  # of the list of each flat score
 
 
+class FlatOffsets(NamedTuple):
+    """Where flat lists begin and end."""
+
+    ends: Tensor  # (lists + 1,): int64, on the device of the scores
+    shortest: int
+    longest: int
+
+    @property
+    def number(self) -> Tensor:
+        """The number of the list of each document."""
+        return torch.repeat_interleave(self.ends.diff())
+
+
 def read_batch(
     scores: Any, labels: Any, mask: Any = None, offsets: Any = None, check: bool | None = None
 ) -> Batch:
     """Check a batch and return it padded, in the type in which it is computed."""
-    offsets = check_batch(scores, labels, mask, offsets, check)
+    return padded(scores, labels, mask, check_batch(scores, labels, mask, offsets, check))
+
+
+def padded(scores: Any, labels: Any, mask: Any, offsets: FlatOffsets | None) -> Batch:
+    """Return a checked batch padded, in the type in which it is computed."""
     if offsets is None:
         return Batch(_lists(scores, labels, mask), None, None)
     return _padded(scores, labels, offsets)
 
 
+def result_type(scores: Any) -> torch.dtype:
+    """Return the type of values: float64 for scores of float64, else float32."""
+    return torch.float64 if scores.dtype == torch.float64 else torch.float32
+
+
 def check_batch(
     scores: Any, labels: Any, mask: Any = None, offsets: Any = None, check: bool | None = None
-) -> Any:
+) -> FlatOffsets | None:
     """Raise an error for a batch that cannot be read; return the offsets of flat scores or None."""
     _check_tensors(scores=scores, labels=labels)
     if not scores.is_floating_point():
@@ -100,8 +122,9 @@ def check_batch(
         raise DataError(
             f"scores and labels differ in shape: {_shape(scores)} and {_shape(labels)}."
         )
+    flat = None
     if offsets is not None:
-        offsets = _check_offsets(scores, mask, offsets)
+        flat = _check_offsets(scores, mask, offsets)
     elif scores.dim() != 2:
         raise DataError(
             f"scores must have the shape (lists, documents), or one dimension with offsets; "
@@ -113,7 +136,7 @@ def check_batch(
         _check_mask(scores, mask)
     if _checked(check, scores):
         check_finite(scores, labels, mask)
-    return offsets
+    return flat
 
 
 def _check_mask(scores: Any, mask: Any) -> None:
@@ -126,8 +149,7 @@ def _check_mask(scores: Any, mask: Any) -> None:
         raise DataError(f"scores are on {scores.device}, the mask on {mask.device}.")
 
 
-def _check_offsets(scores: Any, mask: Any, offsets: Any) -> Any:
-    """Return the offsets on the device of the scores."""
+def _check_offsets(scores: Any, mask: Any, offsets: Any) -> FlatOffsets:
     if mask is not None:
         raise DataError("pass either mask (padded lists) or offsets (flat scores), not both.")
     if scores.dim() != 1:
@@ -137,31 +159,31 @@ def _check_offsets(scores: Any, mask: Any, offsets: Any) -> Any:
         raise DataError("offsets must be integers in one dimension, one more than lists.")
     if len(offsets) < 2:
         raise DataError("the batch is empty: there is no list.")
-    offsets = offsets.to(scores.device, torch.int64)
-    first, last, shortest = torch.stack([offsets[0], offsets[-1], offsets.diff().min()]).tolist()
+    lengths = offsets.diff()  # on their own device: on the CPU, nobody waits
+    ends = [offsets[0], offsets[-1], lengths.min(), lengths.max()]
+    first, last, shortest, longest = torch.stack(ends).tolist()
     if first != 0 or last != len(scores) or shortest < 0:
         raise DataError(
             f"offsets must ascend from 0 to the number of scores, {len(scores)}; they are from "
             f"{first} to {last}{', and descend in between' if shortest < 0 else ''}."
         )
-    return offsets
+    return FlatOffsets(offsets.to(scores.device, torch.int64), shortest, longest)
 
 
-def _padded(scores: Any, labels: Any, offsets: Any) -> Batch:
+def _padded(scores: Any, labels: Any, offsets: FlatOffsets) -> Batch:
     """Return flat scores as padded lists."""
-    lengths = offsets.diff()
-    longest = int(lengths.max())
+    lengths, longest = offsets.ends.diff(), offsets.longest
     rows = torch.arange(longest, device=scores.device)
     mask = rows < lengths.unsqueeze(-1)
     number = torch.repeat_interleave(lengths, output_size=len(scores))
-    position = torch.arange(len(scores), device=scores.device) - offsets[number]
+    position = torch.arange(len(scores), device=scores.device) - offsets.ends[number]
     position = number * longest + position
 
-    def padded(values: Any) -> Any:
+    def in_rows(values: Any) -> Any:
         out = values.new_zeros(len(lengths) * longest)
         return out.index_copy_(0, position, values).view(len(lengths), longest)
 
-    return Batch(_lists(padded(scores.detach()), padded(labels), mask), position, number)
+    return Batch(_lists(in_rows(scores.detach()), in_rows(labels), mask), position, number)
 
 
 def _lists(scores: Any, labels: Any, mask: Any) -> Lists:

@@ -16,6 +16,7 @@ from firstpage.measures.graded import DCG, ERR, NDCG
 from firstpage.measures.measure import Measure, kernel_cutoff
 from firstpage.measures.registry import MeasureLike
 from firstpage.measures.registry import measure as parse_measure
+from firstpage.torch import device
 from firstpage.torch.backend import torch
 from firstpage.torch.batches import Lists
 from firstpage.torch.levels import level_bounds
@@ -103,6 +104,8 @@ def lambda_loss(
     table, depth = discount_table(measure, n + 1, scores.device)
     depth = min(depth, n, n if k is None else k)
     gains = list_gains(measure, lists)
+    if variant == "lambdarank" and device.is_used(scores):
+        return device.lambda_loss(scores.to(dtype), gains, lists.mask, table[:-1], depth)
     key = scores if lists.mask is None else scores.masked_fill(~lists.mask, -math.inf)
     ranked, order = key.sort(dim=-1, descending=True)
     first, last = level_bounds(ranked)

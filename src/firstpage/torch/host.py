@@ -20,6 +20,7 @@ from firstpage.data.truth import Truth
 from firstpage.kernels.losses import label_batches as kernel
 from firstpage.losses.loss import Loss, LossTarget
 from firstpage.torch.backend import torch
+from firstpage.torch.batches import FlatOffsets, result_type
 from firstpage.types import Floats, Ints
 
 if TYPE_CHECKING:
@@ -53,11 +54,6 @@ class FlatLists(NamedTuple):
         """Whether no sum shows a score or label that is not finite; large ones may overflow."""
         return math.isfinite(self.scores.sum()) and math.isfinite(self.labels.sum())
 
-    @property
-    def number(self) -> Tensor:
-        """The number of the list of each document."""
-        return torch.from_numpy(np.repeat(np.arange(self.size), np.diff(self.offsets)))
-
     def mean_factor(self, weights: Floats | None) -> Floats | float:
         """Return factors with which a sum over lists is the mean over those with a document."""
         if weights is None and self.shortest > 0:
@@ -88,10 +84,25 @@ def plackett_luce(lists: FlatLists, loss: Loss, k: int | None, average: bool) ->
 
 def softmax_cross_entropy(lists: FlatLists, k: int | None, temperature: float) -> ValueGrad:
     """Return the loss of ListNet."""
+    return _by_relevance(kernel.softmax_cross_entropy, lists, k, float(temperature))
+
+
+def cosine(lists: FlatLists, k: int | None, floor: float) -> ValueGrad:
+    """Return the loss of RankCosine."""
+    return _by_relevance(kernel.cosine, lists, k, float(floor))
+
+
+def squared_error(lists: FlatLists, k: int | None, average: bool) -> ValueGrad:
+    """Return half the squared differences of scores and labels."""
+    return _by_relevance(kernel.squared_error, lists, k, int(average))
+
+
+def _by_relevance(loss: Any, lists: FlatLists, k: int | None, parameter: float) -> ValueGrad:
+    """Return a loss of scores and labels, or of the top-k labels."""
     scores, labels, offsets, _, longest = lists
     values, gradient = np.empty(lists.size), np.empty_like(scores)
-    kernel.softmax_cross_entropy(
-        scores, labels, offsets, k or 0, float(temperature), np.empty(longest, np.int64),
+    loss(
+        scores, labels, offsets, k or 0, parameter, np.empty(longest, np.int64),
         np.empty_like(scores), values, gradient,
     )  # fmt: skip
     return values, gradient
@@ -132,7 +143,7 @@ def is_used(scores: Tensor) -> bool:
 
 
 def flat_lists(
-    scores: Tensor, labels: Tensor, mask: Tensor | None = None, offsets: Tensor | None = None
+    scores: Tensor, labels: Tensor, mask: Tensor | None = None, offsets: FlatOffsets | None = None
 ) -> FlatLists:
     """Return the documents of lists on the CPU."""
     if offsets is None and mask is None:
@@ -140,16 +151,14 @@ def flat_lists(
         ends = np.arange(count + 1, dtype=np.int64) * n
         return FlatLists(array(scores), array(labels), ends, n, n)
     if offsets is not None:
-        ends = np.ascontiguousarray(offsets.numpy())
-        lengths = np.diff(ends)
-    else:
-        assert mask is not None
-        lengths = mask.sum(-1).numpy()
-        scores, labels = scores[mask], labels[mask]
-        ends = np.zeros(len(lengths) + 1, np.int64)
-        np.cumsum(lengths, out=ends[1:])
+        ends = np.ascontiguousarray(offsets.ends.numpy())
+        return FlatLists(array(scores), array(labels), ends, offsets.shortest, offsets.longest)
+    assert mask is not None
+    lengths = mask.sum(-1).numpy()
+    ends = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=ends[1:])
     shortest, longest = int(lengths.min()), int(lengths.max())
-    return FlatLists(array(scores), array(labels), ends, shortest, longest)
+    return FlatLists(array(scores[mask]), array(labels[mask]), ends, shortest, longest)
 
 
 def array(values: Tensor) -> Floats:
@@ -176,11 +185,6 @@ def scalar(value: float, like: Tensor) -> Tensor:
     """Return a number as a tensor; several times faster than `torch.tensor`."""
     dtype = np.float64 if like.dtype == torch.float64 else np.float32
     return torch.from_numpy(np.array(value, dtype))
-
-
-def result_type(scores: Tensor) -> torch.dtype:
-    """Return the type of values: float64 for scores of float64, else float32."""
-    return torch.float64 if scores.dtype == torch.float64 else torch.float32
 
 
 # In compiled code a loss is one operation, which finds its formula by number.

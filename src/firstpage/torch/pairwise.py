@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from firstpage.torch import device
 from firstpage.torch.backend import torch
 from firstpage.torch.batches import Lists
 from firstpage.torch.levels import top_documents, top_probability
@@ -28,6 +29,9 @@ def pairwise_logistic(
     scores, key, mask = lists.scores, lists.key, lists.mask
     if not key.shape[-1]:
         return scores.sum(-1), scores
+    if device.is_used(scores, k=k):
+        loss = device.KernelLoss("pairwise_logistic", 0.0, average, cross)
+        return device.evaluate(loss, scores, key, mask, None, k, 1)
     upper, lower = None, None  # probabilities to be the better and the worse document of a pair
     if k is not None:
         top = top_documents(key, k, scores.dtype)

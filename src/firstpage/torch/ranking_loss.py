@@ -9,15 +9,17 @@ import numpy as np
 from firstpage.errors import DataError
 from firstpage.losses.loss import Loss
 from firstpage.registry import check_number
-from firstpage.torch import host
+from firstpage.torch import device, host
 from firstpage.torch.backend import torch
 from firstpage.torch.batches import (
     AttachGradient,
+    FlatOffsets,
     Lists,
     check_batch,
     check_finite,
+    padded,
     per_document,
-    read_batch,
+    result_type,
 )
 
 if TYPE_CHECKING:
@@ -29,11 +31,13 @@ Reduction = Literal["none", "mean", "sum"]
 class RankingLoss(torch.nn.Module):
     """Base class: reads a batch, computes values and gradients, and reduces them.
 
-    Tensors on the CPU are computed by the kernels of `loss`, others by `_formula` where there is
+    Tensors on the CPU are computed by the kernels of `loss`.  Others are computed by the Triton
+    kernel `_kernel` where there is one and it can be launched, else by `_formula` where there is
     one, else on the CPU too.
     """
 
     _has_formula = True
+    _kernel: device.KernelLoss | None = None
 
     def __init__(self, k: int | None, reduction: Reduction, check: bool | None) -> None:
         super().__init__()
@@ -82,7 +86,10 @@ class RankingLoss(torch.nn.Module):
         """
         if host.is_used(scores) and not torch.compiler.is_compiling():
             return self._by_kernels(scores, labels, mask, offsets, weights)
-        batch = read_batch(scores, labels, mask, offsets, self.check)
+        flat = check_batch(scores, labels, mask, offsets, self.check)
+        if self._kernel is not None and device.is_used(scores, flat, self.k):
+            return self._by_triton(self._kernel, scores, labels, mask, flat, weights)
+        batch = padded(scores, labels, mask, flat)
         lists = batch.lists
         if host.is_used(scores) or not self._has_formula:
             values, gradient = host.opaque(*lists, self._seed(), self._number)
@@ -91,13 +98,40 @@ class RankingLoss(torch.nn.Module):
         if batch.position is not None:
             gradient = gradient.flatten()[batch.position]
         self._check_weights(weights, len(values))
-        factor = self._factor(values, lists.mask, weights)
+        filled = None if lists.mask is None else lists.mask.any(-1)
+        factor = self._factor(values, filled, weights)
+        return self._reduced(scores, values, gradient, factor, batch.number)
+
+    def _by_triton(
+        self, kernel: device.KernelLoss, scores: Tensor, labels: Tensor, mask: Tensor | None,
+        flat: FlatOffsets | None, weights: Tensor | None,
+    ) -> Tensor:  # fmt: skip
+        """Return the loss of a batch on a GPU; the kernel divides by the number of lists."""
+        count = len(scores) if flat is None else len(flat.ends) - 1
+        self._check_weights(weights, count)
+        filled, number = None, None
+        if mask is not None:
+            filled = mask.any(-1)
+        elif flat is not None:
+            filled = None if flat.shortest else flat.ends.diff() > 0
+            number = flat.number if weights is not None or self.reduction == "none" else None
+        divided = self.reduction == "mean" and filled is None and weights is None
+        values, gradient = device.evaluate(
+            kernel, scores, labels, mask, flat, self.k, count if divided else 1
+        )
+        factor = None if divided else self._factor(values, filled, weights)
+        return self._reduced(scores, values, gradient, factor, number)
+
+    def _reduced(
+        self, scores: Tensor, values: Tensor, gradient: Tensor, factor: Tensor | None, number: Any
+    ) -> Tensor:
+        """Return values times a factor, or their sum, with their gradient."""
         if factor is not None:
             values = values * factor
-            gradient = gradient * per_document(factor, batch.number)
+            gradient = gradient * per_document(factor, number)
         if self.reduction != "none":
             values = values.sum()
-        return attached(scores, values, gradient, batch.number)
+        return attached(scores, values, gradient, number)
 
     def _by_kernels(
         self, scores: Tensor, labels: Tensor, mask: Any, offsets: Any, weights: Any
@@ -106,8 +140,8 @@ class RankingLoss(torch.nn.Module):
 
         Arrays of NumPy are reduced: for so few numbers a tensor costs more than its content.
         """
-        offsets = check_batch(scores, labels, mask, offsets, check=False)
-        lists = host.flat_lists(scores, labels, mask, offsets)
+        flat = check_batch(scores, labels, mask, offsets, check=False)
+        lists = host.flat_lists(scores, labels, mask, flat)
         if self.check is not False and not lists.is_finite:
             check_finite(scores, labels, mask)
         self._check_weights(weights, lists.size)
@@ -120,8 +154,8 @@ class RankingLoss(torch.nn.Module):
             each = factor if isinstance(factor, float) else factor.repeat(np.diff(lists.offsets))
             gradient = gradient * each
         if self.reduction == "none":
-            out = torch.from_numpy(values).to(host.result_type(scores))
-            number = None if offsets is None else lists.number
+            out = torch.from_numpy(values).to(result_type(scores))
+            number = None if flat is None else flat.number
         else:
             out, number = host.scalar(float(values.sum()), scores), None
         return attached(scores, out, host.shaped(gradient, scores, mask), number)
@@ -133,16 +167,22 @@ class RankingLoss(torch.nn.Module):
         shape = tuple(weights.shape) if isinstance(weights, torch.Tensor) else "no tensor"
         raise DataError(f"weights must have one number per list, {count}; got {shape}.")
 
-    def _factor(self, values: Tensor, mask: Tensor | None, weights: Tensor | None) -> Tensor | None:
-        """Return the factor of every list, or of all, before they are added; None for 1."""
+    def _factor(
+        self, values: Tensor, filled: Tensor | None, weights: Tensor | None
+    ) -> Tensor | None:
+        """Return the factor of every list, or of all, before they are added; None for 1.
+
+        `filled` says which lists have a document; None if all do.
+        """
         weights = None if weights is None else weights.detach().to(values)
         if self.reduction != "mean":
             return weights
-        if mask is None and weights is None:
+        if filled is None and weights is None:
             return values.new_full((), 1 / len(values))
-        counted = torch.ones_like(values) if weights is None else weights
-        if mask is not None:
-            counted = counted * mask.any(-1)
+        if weights is None:
+            assert filled is not None
+            return 1 / filled.sum().clamp(min=1).to(values.dtype)
+        counted = weights if filled is None else weights * filled
         count = counted.sum()
         return counted / torch.where(count > 0, count, 1.0)
 

@@ -47,7 +47,7 @@ def test_kernels_compile_for_a_gpu() -> None:
     import triton
     from triton.backends.compiler import GPUTarget
 
-    from firstpage.solvers.gpu import list_kernels
+    from firstpage.gpu import list_kernels
 
     kinds = dict.fromkeys("XWSGABKD", "*fp32") | {
         "OFFSETS": "*i64", "COUNTS": "*i32", "FACTORS": "*fp32", "QUERY_WEIGHTS": "*fp32",

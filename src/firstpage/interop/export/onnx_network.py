@@ -60,6 +60,9 @@ class OnnxOperations:
     def _integers(self, *values: int) -> Value:
         return Value(self._graph, self._graph.constant(values, np.int64))
 
+    def linear(self, x: Value, weight: Value, bias: Value) -> Value:
+        return x @ weight + bias
+
     def activate(self, x: Value) -> Value:
         if self._activation == "relu":
             return x.apply("Relu")

@@ -81,7 +81,7 @@ def export_numpy(exported: ExportModel) -> ExportFiles:
 
 def _network_source() -> str:
     """Return the functions that score a network, from our own source."""
-    functions = (forward.linear, forward.forward, forward.NumpyOperations)
+    functions = (forward.forward, forward.NumpyOperations)
     return "\n\n".join(inspect.getsource(function) for function in functions) + "\n\n"
 
 

@@ -1,4 +1,4 @@
-"""ListMLE and ListNet of labels that are read once, as in batches of a training loop.
+"""Listwise losses of labels that are read once, as in batches of a training loop.
 
 The kernels of `listwise` read levels that are prepared once per fit.  Where every call has other
 labels, preparing them costs more than the loss: here both are one pass.  Query q has the rows
@@ -138,19 +138,14 @@ def plackett_luce(
 
 
 @subroutine
-def label_weights(
-    labels: Floats, lo: int, n: int, k: int, temperature: float, items: Ints, out: Floats
-) -> None:
-    """Write exp((label - greatest) / temperature) of the labels, or of the top-k labels if k > 0.
+def label_relevance(labels: Floats, lo: int, n: int, k: int, items: Ints, out: Floats) -> None:
+    """Write the labels, or the top-k labels if k > 0; there is at least one document.
 
     Top-k labels are k, k-1, .., 1, 0, .., 0, and equal labels share theirs.
     """
     if k == 0:
-        greatest = np.float64(labels[lo])
         for i in range(lo, lo + n):
-            greatest = max(greatest, np.float64(labels[i]))
-        for i in range(lo, lo + n):
-            out[i] = np.exp((np.float64(labels[i]) - greatest) / temperature)
+            out[i] = labels[i]
         return
     size = min(k, n)
     select_top(labels, lo, n, size, items, out)
@@ -162,19 +157,28 @@ def label_weights(
     remaining = float(k - above)
     after = max(remaining - count, 0.0)
     tied = (remaining * (remaining + 1.0) - after * (after + 1.0)) / (2.0 * max(count, 1))
-    greatest = tied
-    if above > 0:
-        greatest = k - 0.5 * (level_end(labels, items, 0, above) - 1)
-    at_boundary, below = np.exp((tied - greatest) / temperature), np.exp(-greatest / temperature)
     for i in range(lo, lo + n):
-        out[i] = at_boundary if labels[i] == boundary else below
+        out[i] = tied if labels[i] == boundary else 0.0
     start = 0
     while start < above:
         end = level_end(labels, items, start, above)
-        weight = np.exp((k - 0.5 * (start + end - 1) - greatest) / temperature)
         for x in range(start, end):
-            out[items[x]] = weight
+            out[items[x]] = k - 0.5 * (start + end - 1)
         start = end
+
+
+@subroutine
+def label_weights(
+    labels: Floats, lo: int, n: int, k: int, temperature: float, items: Ints, out: Floats
+) -> None:
+    """Write exp((label - greatest) / temperature), of top-k labels if k > 0."""
+    label_relevance(labels, lo, n, k, items, out)
+    greatest = out[lo]
+    for i in range(lo, lo + n):
+        greatest = max(greatest, out[i])
+    of_zero = np.exp(-greatest / temperature)
+    for i in range(lo, lo + n):
+        out[i] = of_zero if out[i] == 0.0 else np.exp((out[i] - greatest) / temperature)
 
 
 @subroutine
@@ -250,3 +254,80 @@ def softmax_cross_entropy_of_rows(
             rows[1], grad[q],
         )  # fmt: skip
     return factor * total
+
+
+@kernel
+def cosine(
+    scores: Floats,
+    labels: Floats,
+    offsets: Ints,
+    k: int,
+    floor: float,
+    items: Ints,
+    target: Floats,
+    values: Floats,
+    grad: Floats,
+) -> None:
+    """Write (1 - cosine of scores and labels) / 2; norms of scores are at least `floor`.
+
+    `items` is as long as the longest query, `target` as the scores.  Vectors are divided by their
+    greatest number before they are squared: nothing overflows.
+    """
+    for q in range(offsets.size - 1):
+        lo, hi = offsets[q], offsets[q + 1]
+        values[q] = 0.0
+        if lo == hi:
+            continue
+        label_relevance(labels, lo, hi - lo, k, items, target)
+        largest, max_score = 0.0, 0.0
+        for i in range(lo, hi):
+            largest, max_score = max(largest, abs(target[i])), max(max_score, abs(scores[i]))
+            grad[i] = 0.0
+        if largest == 0.0:
+            continue
+        scale = max_score if max_score > 0.0 else 1.0
+        label_square, square, inner = 0.0, 0.0, 0.0
+        for i in range(lo, hi):
+            label, score = target[i] / largest, scores[i] / scale
+            label_square += label * label
+            square += score * score
+            inner += label * score
+        label_norm = np.sqrt(label_square)
+        norm = max(np.sqrt(square) * scale, floor)
+        cosine_value = inner / label_norm * (scale / norm)
+        radial = cosine_value if norm > floor else 0.0  # below the floor the loss is linear
+        values[q] = 0.5 * (1.0 - cosine_value)
+        for i in range(lo, hi):
+            unit = target[i] / largest / label_norm
+            grad[i] = -0.5 * (unit - radial * (scores[i] / norm)) / norm
+
+
+@kernel
+def squared_error(
+    scores: Floats,
+    labels: Floats,
+    offsets: Ints,
+    k: int,
+    average: int,
+    items: Ints,
+    target: Floats,
+    values: Floats,
+    grad: Floats,
+) -> None:
+    """Write half the squared differences of scores and labels: their mean, or their sum.
+
+    `items` is as long as the longest query, `target` as the scores.
+    """
+    for q in range(offsets.size - 1):
+        lo, hi = offsets[q], offsets[q + 1]
+        values[q] = 0.0
+        if lo == hi:
+            continue
+        label_relevance(labels, lo, hi - lo, k, items, target)
+        factor = 1.0 / (hi - lo) if average == 1 else 1.0
+        total = 0.0
+        for i in range(lo, hi):
+            error = scores[i] - target[i]
+            total += error * error
+            grad[i] = factor * error
+        values[q] = 0.5 * factor * total

@@ -5,15 +5,15 @@ Losses are computed by Triton without padding: one value per query, one derivati
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from firstpage.data.truth import Truth
+from firstpage.gpu import has_kernels
 from firstpage.losses.loss import LossTerm, ShortLists
-from firstpage.scorers.network import BoundNetwork, TorchOperations
+from firstpage.scorers.network import BoundNetwork
 from firstpage.solvers.gpu.measure_terms import MeasureTermOnDevice, measure_term
 from firstpage.solvers.gpu.tensors import checked, on, torch
 from firstpage.solvers.objective import BlockObjective, query_ranges
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from firstpage.data.dataset import Features
+    from firstpage.scorers.torch_operations import TorchOperations
 
 FLOAT32_ERROR = 1e-7  # relative error of an objective computed in float32
 CHUNK_ROWS = 1 << 18  # uploaded, or sent through a network, at once
@@ -152,7 +153,7 @@ class LinearObjective(_DeviceObjective):
 
     def _pass(self, w: Tensor) -> None:
         """Compute scores, losses and gradients, all on the device and without synchronization."""
-        from firstpage.solvers.gpu.list_kernels import fused_pass
+        from firstpage.gpu.list_kernels import fused_pass
 
         assert self._fused_term is not None
         term = self._fused_term
@@ -279,7 +280,7 @@ class TermOnDevice:
     """A term that Triton computes."""
 
     def __init__(self, term: LossTerm, offsets: Ints, order: Ints, device: str) -> None:
-        from firstpage.solvers.gpu.list_kernels import KINDS
+        from firstpage.gpu.list_kernels import KINDS
 
         self.weight = term.weight
         self.offset = None if term.offset is None else on(device, term.offset)
@@ -296,7 +297,7 @@ class TermOnDevice:
         self.factor = on(device, term.factor.astype(np.float32))
 
     def run(self, lo: int, hi: int, scores: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
-        from firstpage.solvers.gpu.list_kernels import each_query
+        from firstpage.gpu.list_kernels import each_query
 
         t = torch()
         values = t.zeros(hi - lo, dtype=t.float64, device=scores.device)
@@ -390,14 +391,3 @@ class PermutationTermOnDevice:
 def _lengths(lists: ShortLists) -> list[int]:
     """Return the different lengths of lists of two or more documents."""
     return [m for m in np.unique(np.diff(lists.firsts)).tolist() if m > 1]
-
-
-def has_kernels(device: str) -> bool:
-    """Return whether losses can be computed there: by Triton on CUDA, or by its interpreter."""
-    if not (device.startswith("cuda") or os.environ.get("TRITON_INTERPRET") == "1"):
-        return False
-    try:
-        import triton  # noqa: F401
-    except ImportError:
-        return False
-    return True
