@@ -170,8 +170,9 @@ def state(
     request: Request, task: bodies.Id, person: CurrentPerson, contents: bool = False
 ) -> TaskState:
     """Return the state of one's own task, with the contents of its documents if asked for."""
-    current = service_of(request).state(task, person)
-    return _with_contents(request, current, () if contents else None)
+    with store_of(request).holding_connection():
+        current = service_of(request).state(task, person)
+        return _with_contents(request, current, () if contents else None)
 
 
 @task_router.post("/tasks/{task}/answers", responses={409: {"description": "too late, or closed"}})

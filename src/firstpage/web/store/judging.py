@@ -275,15 +275,10 @@ class JudgingService:
         result: dict[str, Any] | None,
     ) -> None:  # fmt: skip
         task, session = opened.task.id, opened.session
-        locked = tasks.locked(tx, task)
-        if locked is None or closed_reason(locked) or locked.log_length != seq:
+        if not tasks.advance(tx, task, seq, len(session.judgments), result):
             raise log.AlreadyRecorded
         log.append(tx, task, seq, key, session.events[-1], person.id, timing)
-        count = len(session.judgments)
-        if result is None:
-            tasks.set_started(tx, task, count)
-        else:
-            tasks.set_state(tx, task, "done", judgments=count, result=result)
+        if result is not None:
             webhooks.query_finished(tx, opened.task)
 
     def _lost_race(self, task: TaskRow, key: str) -> Exception:

@@ -15,7 +15,7 @@ from firstpage.web.document_html import DocumentContent, content_of
 from firstpage.web.store import log, projects, tasks, texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.options import Options
-from firstpage.web.store.tasks import LockedTask, TaskRow
+from firstpage.web.store.tasks import TaskRow
 from firstpage.web.store.texts import without_grade
 
 ESTIMATION = threading.Lock()
@@ -117,7 +117,7 @@ def shown_options(options: Options) -> dict[str, Any]:
     return {**shown, **used}
 
 
-def closed_reason(task: TaskRow | LockedTask) -> str | None:
+def closed_reason(task: TaskRow) -> str | None:
     """Return why the task takes no answers, as a sentence for the assessor; None if it does."""
     if task.project_state == "draft":
         return "This project is not open yet; please come back later."
