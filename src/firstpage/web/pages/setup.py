@@ -42,7 +42,7 @@ STRATEGY_LABELS = {
     "insertion": "Binary insertion into the sorted top k; good with a prior order",
     "heap-closure": "Heap, with the transitive closure of the answers",
     "heap-memo": "Heap, never asks a pair twice",
-    "heap": "Heap, as published",
+    "heap": "Heap, as published: asks some pairs twice",
     "quick-sort": "Quick sort",
     "select-best": "Repeated selection of the best",
 }

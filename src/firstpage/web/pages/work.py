@@ -171,18 +171,21 @@ def review(request: Request, task: Id, person: CurrentPerson) -> Response:
     state = service.state(task, person)
     member = _member(request, state.project, person)
     rows = []
-    for index, (judgment, left, right) in enumerate(service.judgments(task, person)):
-        value = (
-            _value(judgment.outcome, judgment.bad, left.key) if not judgment.skipped else "skipped"
-        )
+    options = member.project.options
+    for index, row in enumerate(service.judgments(task, person)):
+        judgment, key = row.judgment, row.left.key
+        value = _value(judgment.outcome, judgment.bad, key) if not judgment.skipped else "skipped"
         rows.append(
             {
-                "index": index, "left": left, "right": right, "value": value,
-                "choices": _choices(state.tool, member.project.options, value),
+                "index": index, "left": row.left, "right": row.right, "value": value,
+                "choices": _choices(state.tool, options, value),
+                "reasons": row.reasons, "aspects": row.aspects,
             }
         )  # fmt: skip
     return render(
-        request, "judgments.html", member=member, task=task,
+        request, "judgments.html", member=member, task=task, reasons=options.reasons or (),
+        aspects=(options.aspects or ()) if state.tool == "grades" else (),
+        scale=shown_scale(options.grades),
         seq=state.seq, query=state.query.text, tool=state.tool, rows=rows,
         open=not state.done and state.question is not None,
     )  # fmt: skip

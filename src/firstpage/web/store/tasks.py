@@ -31,6 +31,7 @@ TO_DO = ("open", "started")
 TASK_ROWS = (
     select(
         tasks, projects.c.slug, projects.c.state.label("project_state"),
+        projects.c.options.label("project_options"),
         queries.c.key.label("query_key"), queries.c.text.label("query_text"),
         queries.c.description,
         select(func.count())
@@ -89,6 +90,7 @@ class TaskRow:
     project: int
     slug: str
     project_state: str
+    project_options: dict[str, Any]  # as they are stored
     query: int
     query_key: str
     query_text: str
