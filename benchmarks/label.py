@@ -1,13 +1,16 @@
 """Latency of the labeling server under load: simulated assessors over real HTTP, on loopback.
 
     python benchmarks/label.py                     # 50 assessors, a minute, both databases
-    python benchmarks/label.py --assessors 200 --minutes 5 --workers 2
+    python benchmarks/label.py --bar 50            # 5 minutes, p99 under 50 ms
+    python benchmarks/label.py --bar 200 --database postgres   # 2 workers, p99 under 100 ms
 
-Each assessor answers every two seconds (k = 10), by the requests that the judging page makes in
-Chromium, which tests/web/browser/test_judging.py counts: one per answer, whose reply has the next
-question and those of its documents that the page does not have yet.  The clients run in a process
-of their own.  At the end, every acknowledged answer must be in the log exactly once, and every log
-must replay.
+The assessors arrive within ten seconds.  Each answers every two seconds (k = 10), by the requests
+that the judging page makes in Chromium, which tests/web/browser/test_judging.py counts: one per
+answer, whose reply has the next question and those of its documents that the page does not have
+yet.  The clients run in a process of their own.  At the end, every acknowledged answer must be in
+the log exactly once, and every log must replay.  CPU times are those of the server, of PostgreSQL
+and of the clients, which share the machine's cores: their sum times the answers per second is what
+the load needs of them.
 
 Held equal: both databases have the same assessors, tasks, schedule and machine.
 """
@@ -17,6 +20,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import random
 import subprocess
 import sys
@@ -34,6 +38,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import seconds, show, versions
 
 PAUSE = 2.0  # seconds from one answer to the next
+BARS = {50: (1, 0.05), 200: (2, 0.1)}  # assessors: server processes, and p99 in seconds
+BAR_MINUTES = 5.0
+ARRIVAL = 10.0  # seconds in which all assessors open their first query
 
 
 class Connection:
@@ -75,6 +82,7 @@ class LoadTest:
         """Run all assessors until the time is over."""
         end = time.perf_counter() + self.settings["seconds"]
         await asyncio.gather(*(self.assessor(worker, end) for worker in self.settings["workers"]))
+        self.cpu = time.process_time()
 
     async def assessor(self, worker: dict[str, Any], end: float) -> None:
         """Answer the tasks of one assessor, one question every PAUSE seconds."""
@@ -83,7 +91,7 @@ class LoadTest:
             "127.0.0.1", self.settings["port"], worker["cookie"], worker["csrf"]
         )
         await connection.open()
-        due = time.perf_counter() + rng.uniform(0, PAUSE)
+        due = time.perf_counter() + rng.uniform(0, ARRIVAL)
         for task in worker["tasks"]:
             await asyncio.sleep(max(0.0, due - time.perf_counter()))
             path, known = f"/api/v1/tasks/{task}?contents=true", set()
@@ -135,19 +143,33 @@ def client() -> None:
     json.dump(
         {
             "answers": load.answers, "opens": load.opens, "errors": load.errors,
-            "acknowledged": load.acknowledged,
+            "acknowledged": load.acknowledged, "cpu": load.cpu,
         },
         sys.stdout,
     )  # fmt: skip
 
 
 def cpu_seconds(process: int) -> float:
-    """Return the CPU time that a process and its children have used so far."""
+    """Return the CPU time that a process and its children, also ended ones, have used so far."""
     import psutil
 
     parent = psutil.Process(process)
-    times = [p.cpu_times() for p in (parent, *parent.children(recursive=True))]
-    return sum(t.user + t.system for t in times)
+    own = parent.cpu_times()
+    times = [child.cpu_times() for child in parent.children(recursive=True)]
+    ended = own.children_user + own.children_system
+    return ended + sum(t.user + t.system for t in (own, *times))
+
+
+def database_process(where: str) -> int | None:
+    """Return the id of the PostgreSQL server's first process; None for SQLite."""
+    if not where.startswith("postgresql"):
+        return None
+    import psycopg
+
+    with psycopg.connect(where) as connection:
+        row = connection.execute("SHOW data_directory").fetchone()
+    assert row is not None
+    return int((Path(row[0]) / "postmaster.pid").read_text().split()[0])
 
 
 def measure(
@@ -159,24 +181,26 @@ def measure(
     queries = int(minutes * 60 / PAUSE / 60) + 3  # a query takes at least 60 answers
     clients = prepare(where, assessors, queries, documents, strategy=strategy)
     server = Server(where, options=("--workers", str(workers)) if workers > 1 else ())
-    server.start()
-    warmup = clients[0].client(server.address)
-    warmup.get(f"/api/v1/tasks/{clients[0].tasks[0]}")  # loads the strategy
-    settings = {
-        "seconds": minutes * 60, "port": server.port, "workers": [asdict(c) for c in clients],
-    }  # fmt: skip
-    before = cpu_seconds(server.process.pid)
     try:
+        server.start()
+        warmup = clients[0].client(server.address)
+        warmup.get(f"/api/v1/tasks/{clients[0].tasks[0]}")  # loads the strategy
+        settings = {
+            "seconds": minutes * 60, "port": server.port, "workers": [asdict(c) for c in clients],
+        }  # fmt: skip
+        processes = {"server": server.process.pid, "database": database_process(where)}
+        before = {name: cpu_seconds(pid) for name, pid in processes.items() if pid is not None}
         completed = subprocess.run(
             [sys.executable, __file__, "--client"], input=json.dumps(settings).encode(),
             stdout=subprocess.PIPE, check=True, timeout=minutes * 60 + 120,
         )  # fmt: skip
-        spent = cpu_seconds(server.process.pid) - before
+        cpu = {name: cpu_seconds(processes[name]) - start for name, start in before.items()}
     finally:
         server.stop()
     results = json.loads(completed.stdout)
     tally = Tally([tuple(a) for a in results["acknowledged"]], results["errors"])
-    return {**results, **verify_store(where, tally), "seconds": minutes * 60, "cpu": spent}
+    cpu["clients"] = results["cpu"]
+    return {**results, **verify_store(where, tally), "seconds": minutes * 60, "cpu": cpu}
 
 
 @contextmanager
@@ -194,16 +218,31 @@ def database(kind: str) -> Iterator[str | None]:
             yield postgres.new_database(server)
 
 
+def quantile(results: dict[str, Any], fraction: float) -> float:
+    """Return a quantile of the seconds that answers took."""
+    times = sorted(results["answers"])
+    return times[min(len(times) - 1, int(len(times) * fraction))]
+
+
 def table_row(kind: str, results: dict[str, Any]) -> list[str]:
     """Return a row of the table."""
-    times = sorted(results["answers"])
-    last = len(times) - 1
-    percentiles = [times[min(last, int(len(times) * quantile))] for quantile in (0.5, 0.95, 0.99)]
+    count, cpu = len(results["answers"]), results["cpu"]
+    rate = count / results["seconds"]
+    load = sum(cpu.values()) / results["seconds"] / (os.cpu_count() or 1)
+    latencies = [quantile(results, fraction) for fraction in (0.5, 0.95, 0.99, 1)]
     return [
-        kind, str(len(times)), f"{len(times) / results['seconds']:.1f}", *map(seconds, percentiles),
-        seconds(times[-1]), seconds(results["cpu"] / len(times)), str(len(results["errors"])),
-        str(results["kept"]), str(len(results["problems"])),
+        kind, str(count), f"{rate:.1f}", *map(seconds, latencies),
+        *(seconds(cpu[name] / count) if name in cpu else "" for name in CPU_OF), f"{load:.2f}",
+        str(len(results["errors"])), str(results["kept"]), str(len(results["problems"])),
     ]  # fmt: skip
+
+
+CPU_OF = ("server", "database", "clients")
+HEAD = [
+    "database", "answers", "per second", "p50", "p95", "p99", "maximum",
+    *(f"CPU per answer, {name}" for name in CPU_OF), "of the cores",
+    "errors", "stored", "lost or duplicated",
+]  # fmt: skip
 
 
 def main() -> None:
@@ -214,12 +253,17 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=50, help="per query")
     parser.add_argument("--strategy", default=None)
     parser.add_argument("--database", choices=["sqlite", "postgres", "both"], default="both")
+    parser.add_argument("--bar", type=int, choices=list(BARS), help="check a bar, in five minutes")
     parser.add_argument("--client", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.client:
         return client()
     from firstpage.labeling.session.events import DEFAULT_STRATEGY
 
+    limit = None
+    if options.bar is not None:
+        options.assessors, options.minutes = options.bar, BAR_MINUTES
+        options.workers, limit = BARS[options.bar]
     strategy = options.strategy or DEFAULT_STRATEGY
     kinds = ["sqlite", "postgres"] if options.database == "both" else [options.database]
     rows, problems = [], []
@@ -234,14 +278,14 @@ def main() -> None:
             )  # fmt: skip
         rows.append(table_row(kind, results))
         problems += [f"{kind}: {p}" for p in results["problems"]]
-    head = ["database", "answers", "per second", "p50", "p95", "p99", "maximum",
-            "server CPU per answer", "errors", "stored", "lost or duplicated"]  # fmt: skip
+        if limit is not None and quantile(results, 0.99) >= limit:
+            problems.append(f"{kind}: p99 is not under {seconds(limit)}")
     title = (
         f"{options.assessors} assessors, an answer every {PAUSE:.0f} s, {options.minutes:g} min, "
         f"{strategy}, {options.documents:,} documents per query, "
         f"{options.workers} server process{'es' if options.workers > 1 else ''}"
     )
-    show(title, head, rows, versions("fastapi", "sqlalchemy", "uvicorn"))
+    show(title, HEAD, rows, versions("fastapi", "sqlalchemy", "uvicorn"))
     for problem in problems[:20]:
         print(f"Problem: {problem}")
     sys.exit(1 if problems else 0)

@@ -129,6 +129,9 @@ def test_a_function_labels_pairs_and_grades() -> None:
     list(label(session, best, "q", {"x": "x", "xxx": "xxx", "xx": "xx"}))
     assert session.order == ("xxx", "xx")
     assert Function(lambda q, a, b: 4).judge("q", A, None).outcome == 4
+    assert Function(lambda q, a, b: 6, grades=7).judge("q", A, None).outcome == 6
+    with pytest.raises(DataError, match="a grade from 0 to 2"):
+        Function(lambda q, a, b: 3, grades=3).judge("q", A, None)
     session = Session(["x", "xxx", "xx"], Setting("heap", k=2))
     assert (
         len(list(label(session, best, "q", lambda key: DocumentText(key, key), max_answers=1))) == 1

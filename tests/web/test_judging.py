@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 
 from firstpage.errors import DataError
 from firstpage.web.store import assigning, log, people, projects, tasks
@@ -541,3 +541,20 @@ def test_answers_without_a_button_are_refused(
     state = ada.state(site.task("books", "ada"))
     keys = [state["question"][side]["key"] for side in bad]
     assert ada.answer(state, outcome, bad=keys).status_code == (200 if fine else 400)
+
+
+def test_an_answer_takes_four_statements(db_site: Site) -> None:
+    """Each is a round trip to PostgreSQL; more of them made answers wait for one another."""
+    db_site.project()
+    ada = db_site.client("ada")
+    state = ada.state(db_site.task("books", "ada"))
+    state = ada.answer(state).json()
+    statements: list[str] = []
+
+    @event.listens_for(db_site.store.engine, "before_cursor_execute")
+    def count(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
+        if not statement.startswith("BEGIN"):
+            statements.append(statement.split()[0])
+
+    assert ada.answer(state).status_code == 200
+    assert statements == ["SELECT", "SELECT", "UPDATE", "INSERT"]  # login, task, its state, log

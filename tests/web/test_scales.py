@@ -10,7 +10,7 @@ import pytest
 from firstpage.errors import DataError
 from firstpage.web.exports.make import export
 from firstpage.web.exports.notes import notes
-from firstpage.web.store import projects
+from firstpage.web.store import projects, texts
 from firstpage.web.store.options import read_options
 from firstpage.web.store.scales import parse_scale, scale_text, shown_scale
 from tests.web.site import Site
@@ -139,3 +139,81 @@ def test_scales_as_text() -> None:
     assert parse_scale(" \n ;") is None
     with pytest.raises(DataError, match="must be a name, a key"):
         parse_scale("Good, xy")
+
+
+def test_removed_options_end_at_once(site: Site) -> None:
+    """Also in a session that a server has in memory."""
+    ada, task = graded_site(site, grades=FOUR, reasons=["clear"], aspects=["trust"])
+    state = ada.state(task)
+    lena = site.client("lena")
+    changed = lena.patch("/api/v1/projects/books", json={"options": {"reasons": ["long"]}})
+    assert changed.status_code == 200
+    assert ada.state(task)["options"]["reasons"] == ["long"]
+    refused = ada.answer(state, 1, reasons=["clear"])
+    assert refused.status_code == 400
+    assert "no reason 'clear'" in refused.json()["detail"]
+    assert ada.answer(state, 1, reasons=["long"]).status_code == 200
+
+
+def test_reasons_and_aspects_are_changed_on_review(site: Site) -> None:
+    ada, task = graded_site(site, grades=FOUR, reasons=["clear", "long"], aspects=["trust"])
+    state = ada.answer(ada.state(task), 1, reasons=["clear"], aspects={"trust": 3}).json()
+    url = f"/api/v1/tasks/{task}"
+
+    def revise(**fields: Any) -> Any:
+        seq = ada.state(task)["seq"]
+        body = {"seq": seq, "key": f"key-{seq}", "index": 0, "outcome": 2, **fields}
+        return ada.post(f"{url}/revise", json=body)
+
+    def current() -> tuple[int, list[str], dict[str, int]]:
+        (row,) = ada.get(f"{url}/judgments").json()["judgments"]
+        return row["outcome"], row["reasons"], row["aspects"]
+
+    assert state["judgments"] == 1
+    assert revise().status_code == 200
+    assert current() == (2, ["clear"], {"trust": 3}), "what was added stays"
+    assert revise(reasons=["long", "long"], aspects={"trust": 0}).status_code == 200
+    assert current() == (2, ["long"], {"trust": 0})
+    assert revise(reasons=[]).status_code == 200
+    assert current() == (2, [], {"trust": 0})
+    assert revise(reasons=["dear"]).status_code == 400
+    assert revise(aspects={"trust": 4}).status_code == 400
+    page = ada.get(f"/tasks/{task}/judgments").text
+    assert 'data-aspect="trust"' in page
+    assert page.count("data-reason") == 2
+    log = site.client("lena").get("/api/v1/projects/books/export/log.jsonl").text
+    events = [json.loads(line) for line in log.splitlines()]
+    assert [event["reasons"] or [] for event in events] == [["clear"], ["clear"], ["long"], []]
+
+
+def test_the_scale_is_named_on_pages(site: Site) -> None:
+    ada, task = graded_site(site, grades=FOUR)
+    ada.judge(task, lambda left, right: 1)
+    lena = site.client("lena")
+    for path in ("setup/judging", "dashboard"):
+        page = lena.get(f"/p/books/{path}").text.lower()
+        assert "four grades" in page, path
+        assert "five grades" not in page.replace("empty: five grades", ""), path
+    assert "Four grades." in ada.get("/p/books/guidelines").text
+
+
+def test_known_answers_have_the_grades_of_the_project(site: Site) -> None:
+    graded_site(site, grades=FOUR)
+    lena = site.client("lena")
+
+    def imported(grade: Any) -> Any:
+        row = {"text": "query", "left": "a text", "grade": grade, "explanation": "why"}
+        files = {"training": ("t.jsonl", json.dumps(row).encode())}
+        return lena.post("/api/v1/projects/books/import", files=files)
+
+    assert imported(3).status_code == 200
+    assert imported(FOUR[2]["name"].upper()).status_code == 200
+    for grade in (4, "perfect"):
+        refused = imported(grade)
+        assert refused.status_code == 400
+        assert "from 0 to 3" in refused.json()["detail"]
+    with site.store.read() as tx:
+        project = projects.by_slug(tx, "books")
+        assert project is not None
+        outcomes = [g["outcome"] for g in texts.gold_questions_of(tx, project.id, "training")]
+    assert outcomes == [3, 2]

@@ -91,6 +91,79 @@ def test_postgresql_acknowledges_only_what_is_durable(db_site: Site) -> None:
         assert tx.value(text("SHOW synchronous_commit")) == "on"
 
 
+def backend(site: Site) -> int:
+    with site.store.read() as tx:
+        return int(tx.value(text("SELECT pg_backend_pid()")))
+
+
+def end_backends(site: Site) -> None:
+    """End all connections to the database, as a restart of it does."""
+    import psycopg
+
+    address = site.store.url.set(drivername="postgresql").render_as_string(hide_password=False)
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
+def test_connections_that_the_database_ended_are_replaced(db_site: Site) -> None:
+    if db_site.store.sqlite:
+        pytest.skip("SQLite has no connections that end")
+    db_site.project()
+    ada = db_site.client("ada")
+    state = ada.state(db_site.task("books", "ada"))
+    first = backend(db_site)
+    with db_site.store.read(), db_site.store.read():  # so that the pool has several
+        pass
+    end_backends(db_site)
+    assert ada.answer(state).json()["judgments"] == 1
+    assert backend(db_site) != first
+
+
+def test_a_connection_unused_for_long_is_pinged(
+    db_site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A database that became unreachable does not end its connections; only a ping tells."""
+    if db_site.store.sqlite:
+        pytest.skip("SQLite has no connections that end")
+    dialect, first = db_site.store.engine.dialect, backend(db_site)
+    pinged = []
+    monkeypatch.setattr(dialect, "do_ping", pinged.append)
+    assert backend(db_site) == first
+    assert not pinged
+    monkeypatch.setattr(connect, "PING_AFTER", -1.0)
+    assert backend(db_site) == first
+    assert pinged
+
+    def unreachable(connection: object) -> bool:
+        raise dialect.loaded_dbapi.OperationalError("no answer")
+
+    monkeypatch.setattr(dialect, "do_ping", unreachable)
+    assert backend(db_site) != first
+
+
+def test_a_held_connection_commits_writes_together(db_site: Site) -> None:
+    store = db_site.store
+    with store.holding_connection():
+        with store.read() as tx:
+            assert people.by_login(tx, "ada") is None
+        with pytest.raises(RuntimeError), store.write() as tx:
+            people.create(tx, "ada")
+            raise RuntimeError
+        with store.read() as tx:
+            assert people.by_login(tx, "ada") is None
+        with store.write() as tx:
+            people.create(tx, "ada")
+    with store.read() as tx:
+        assert people.by_login(tx, "ada") is not None
+    with store.read() as tx:
+        audit.note(tx, "nothing")
+    with store.read() as tx:
+        assert tx.value(text("SELECT count(*) FROM audit WHERE action = 'nothing'")) == 0
+
+
 def test_a_write_is_all_or_nothing(db_site: Site) -> None:
     with pytest.raises(RuntimeError), db_site.store.write() as tx:
         people.create(tx, "ada")

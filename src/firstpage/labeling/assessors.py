@@ -111,7 +111,9 @@ class Function:
         query of a project also has the attributes `key`, `text` and `description`. A document
         has `key` (its id), `body` (its text), `title`, `kind`, `fields`, `items` and `url`.
         The function returns 1, 0 or -1, or "left", "tie" or "right" (for two lists also 2 or
-        -2: much better); a grade from 0 to 4 where the right document is None; or "skip".
+        -2: much better); a grade where the right document is None; or "skip".
+    grades : int, default 5
+        Number of grades; they are 0, 1, ..., `grades` - 1.
 
     Examples
     --------
@@ -128,6 +130,7 @@ class Function:
     """
 
     call: Callable[[str, DocumentText, DocumentText | None], int | str]
+    grades: int = len(GRADES)
 
     def judge(self, query: str, left: DocumentText, right: DocumentText | None) -> AssessorAnswer:
         """Call the function and check its answer.
@@ -158,12 +161,16 @@ class Function:
         if word == SKIP:
             return AssessorAnswer(0, cost=cost, skipped="the function skipped this question")
         strongest = 2 if left.kind == "list" else 1
-        allowed = range(len(GRADES)) if right is None else range(-strongest, strongest + 1)
+        allowed = range(self.grades) if right is None else range(-strongest, strongest + 1)
         outcome = (
             _integer(value) if word is None else OUTCOMES.get(word) if right is not None else None
         )
         if outcome is None or outcome not in allowed:
-            answers = "a grade from 0 to 4" if right is None else "left, right, tie, 1, 0 or -1"
+            answers = (
+                f"a grade from 0 to {self.grades - 1}"
+                if right is None
+                else "left, right, tie, 1, 0 or -1"
+            )
             raise DataError(f"the assessor must answer {answers}, or skip; it answered {value!r}.")
         return AssessorAnswer(outcome, cost=cost)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations
 from math import ceil, factorial, log2
 
@@ -40,6 +41,22 @@ def test_the_true_top_is_found(name: str, merit: list[int], k: int, seed: int) -
     best = sorted(range(9), key=lambda d: -merit[d])
     assert list(top_k.order) == best[:k]
     assert sorted(top_k.order + top_k.rest) == list(range(9))
+
+
+@pytest.mark.parametrize("name", SORTING + MEMORIES)
+def test_what_was_asked_before_is_not_asked_again(name: str) -> None:
+    """Each answer and each skip counts as often as it was given: a restart goes on where it was."""
+    merit = by_merit([float(i) for i in range(8)])
+
+    def respond(question: Compare | Grade) -> Answer:
+        return replace(merit(question), skipped=0 in question.documents)
+
+    task = TopKTask(8, 3, 0)
+    top_k, questions = play(strategy(name), task, respond)
+    past = tuple((question, respond(question)) for question in questions)
+    again, asked = play(strategy(name), replace(task, past=past), respond)
+    assert asked == []
+    assert again == top_k
 
 
 @pytest.mark.slow

@@ -192,17 +192,17 @@ def _assessor(settings: dict[str, Any], project: Project, store: Store) -> Asses
     """Return the assessor; a note explains the treatment of conflicts before the first question."""
     from firstpage.errors import DataError
     from firstpage.labeling.assessors import Function
+    from firstpage.web.store.scales import describe_scale, shown_scale
 
+    grades = shown_scale(project.options.grades)
     if settings["endpoint"] is None:
         function = shared.load_function(settings["function"], "--function")
-        return Function(_with_error_report(function, settings["function"]))
+        return Function(_with_error_report(function, settings["function"]), len(grades))
     from firstpage.labeling.machines.chat import Chat
     from firstpage.labeling.machines.limits import RateLimiter
     from firstpage.labeling.machines.prompts import DEFAULT_RUBRIC, Rubric
-    from firstpage.web.store.scales import describe_scale, shown_scale
 
     rubric = DEFAULT_RUBRIC if settings["rubric"] is None else Rubric.read(settings["rubric"])
-    grades = shown_scale(project.options.grades)
     if "grades" in project.tools and settings["rubric"] is None and project.options.grades:
         raise DataError(
             f"the project has its own grades ({describe_scale(grades)}); say what each one means "

@@ -146,6 +146,11 @@ def read_scales(settings: dict[str, Any]) -> dict[str, Any]:
     help="Probability (0 to 0.5) that a judgment is followed by one of --gold-questions.",
 )  # fmt: skip
 @click.option(
+    "--probe-rate", default=0.0, show_default=True, metavar="X",
+    help="Probability (0 to 0.5) that a judgment is followed by a pair whose order other answers "
+    "imply, to measure whether it holds.",
+)  # fmt: skip
+@click.option(
     "--list-selection", type=click.Choice(["order", "simple-margin", "diverse", "committee"]),
     default="order", show_default=True,
     help="With --tool lists: strategy that chooses the next pair of lists.",
@@ -364,8 +369,16 @@ def _open_sources(settings: dict[str, Any], files: ExitStack) -> Sources:
     return Sources(
         **opened, runs=tuple(map(opened_file, settings["runs"])), pictures=pictures,
         pages="lists" in settings["tools"] and bool(settings["runs"]),
-        **{name: settings[name] for name in chosen},
+        grade_names=_grade_names(settings), **{name: settings[name] for name in chosen},
     )  # fmt: skip
+
+
+def _grade_names(settings: dict[str, Any]) -> tuple[str, ...]:
+    """Return the names of the project's grades, worst first."""
+    from firstpage.web.store.options import read_options
+    from firstpage.web.store.scales import grade_names
+
+    return grade_names(read_options(read_scales(settings)).grades)
 
 
 def _source_record(settings: dict[str, Any], sources: Sources) -> dict[str, Any] | None:
@@ -382,8 +395,9 @@ def _source_record(settings: dict[str, Any], sources: Sources) -> dict[str, Any]
 
 def _setting(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings of judging, as the store saves them."""
-    setting = {name: settings[name] for name in ("k", "seed", "repeat_rate", "refine")}
-    setting["gold_rate"] = settings["gold_rate"]
+    from firstpage.labeling.session.events import RATES
+
+    setting = {name: settings[name] for name in ("k", "seed", "refine", *RATES)}
     return {**setting, "strategy": settings["strategy"]} if settings["strategy"] else setting
 
 

@@ -37,7 +37,7 @@ class KnownOutcomes:
     no pair is asked twice; with "closure" a > b and b > c also imply a > c, over strict answers
     only, since ties are not transitive.  An answer that contradicts the closure counts for its own
     pair only.  With every memory, a bad document loses to one that is not bad, two bad documents
-    are equal, and each answer from before the strategy started is used once.
+    are equal, and each answer from before the strategy started is used once, as is each skip.
     """
 
     def __init__(
@@ -53,8 +53,8 @@ class KnownOutcomes:
         for question, answer in past:
             if isinstance(question, Compare):
                 self.learn(question, answer)
-                if not answer.skipped:
-                    self._past[question.pair].append(_from_low(question, answer.outcome))
+                outcome = 0 if answer.skipped else _from_low(question, answer.outcome)
+                self._past[question.pair].append(outcome)
 
     @property
     def ties(self) -> set[tuple[int, int]]:

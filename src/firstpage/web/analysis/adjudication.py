@@ -13,13 +13,14 @@ from sqlalchemy import RowMapping
 
 from firstpage.labeling.session.events import Judgment, Verdict
 from firstpage.labeling.statistics.adjudication import bad_value, grade_value, pair_values
-from firstpage.labeling.strategies.exhaustive import GRADES
 from firstpage.web.analysis.evidence import QueryEvidence, evidence
 from firstpage.web.analysis.figures import nan_to_none
 from firstpage.web.analysis.records import TaskJudgments, active_seconds, results
 from firstpage.web.store import adjudication, texts
 from firstpage.web.store.connect import Tx
+from firstpage.web.store.options import Options
 from firstpage.web.store.projects import Project
+from firstpage.web.store.scales import shown_scale
 
 MAX_DISPUTES = 100  # of a project on the page and in JSON
 MAX_PAIRS = 2000  # of a query that are evaluated, the most uncertain ones
@@ -48,7 +49,7 @@ def queue(
             if query in (None, known.query):
                 same = [v for v in settled if (v["query"], v["tool"]) == (known.query, tool)]
                 done = {frozenset(_keys(verdict)) for verdict in same}
-                found = _disputes(known, labels, weight, project.options.ties)
+                found = _disputes(known, labels, weight, project.options)
                 disputes += [d for d in found if frozenset(_keys(d)) not in done]
     disputes.sort(key=lambda d: -d["value"])
     shown = disputes[:limit]
@@ -58,12 +59,14 @@ def queue(
     )
 
 
-def _disputes(known: QueryEvidence, labels: Labels, weight: float, ties: bool) -> Iterator[Dispute]:
+def _disputes(
+    known: QueryEvidence, labels: Labels, weight: float, options: Options
+) -> Iterator[Dispute]:
     """Yield the disputes of one query that a verdict could change."""
     if known.tool == "grades":
-        rows = _graded_disputes(known, weight)
+        rows = _graded_disputes(known, weight, len(shown_scale(options.grades)))
     else:
-        rows = [*_pair_disputes(known, labels, weight, ties), *_bad_disputes(known, weight)]
+        rows = [*_pair_disputes(known, labels, weight, options.ties), *_bad_disputes(known, weight)]
     for row in rows:
         if row["value"] >= MIN_VALUE:
             yield row
@@ -191,14 +194,14 @@ def _bad_disputes(known: QueryEvidence, weight: float) -> list[Dispute]:
     ]  # fmt: skip
 
 
-def _graded_disputes(known: QueryEvidence, weight: float) -> list[Dispute]:
+def _graded_disputes(known: QueryEvidence, weight: float, levels: int) -> list[Dispute]:
     grades = known.grades()
     rows = []
     for number, votes in grades.items():
         if len(set(votes)) > 1:
             key = known.keys[number]
             value = grade_value(
-                grades, number, len(known.keys), min(known.k, len(known.keys)), len(GRADES), weight
+                grades, number, len(known.keys), min(known.k, len(known.keys)), levels, weight
             )
             opinions = [
                 _opinion(task, judgment, row, {"grade": judgment.outcome})

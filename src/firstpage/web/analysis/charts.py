@@ -86,7 +86,7 @@ def grade_counts(tx: Tx, project: Project) -> list[list[int]] | None:
     pairs = [pair for grades in by_document.values() for pair in combinations(grades.values(), 2)]
     if not pairs:
         return None
-    size = max(len(grade_names(project)), *(1 + max(pair) for pair in pairs))
+    size = max(len(grade_names(project.options.grades)), *(1 + max(pair) for pair in pairs))
     counts = [[0] * size for _ in range(size)]
     for first, second in pairs:
         counts[first][second] += 1

@@ -83,6 +83,9 @@ def _lengths(tx: Tx, project: Project) -> Lengths:
             queries.c.key.label("query"), documents.c.key, func.length(documents.c.body).label("n")
         )
         .join(queries, queries.c.id == documents.c.query)
-        .where(queries.c.project == project.id)
+        .where(
+            queries.c.project == project.id, queries.c.archived.is_(None),
+            documents.c.archived.is_(None),
+        )
     )  # fmt: skip
     return {(row["query"], row["key"]): int(row["n"]) for row in rows}

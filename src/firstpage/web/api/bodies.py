@@ -43,6 +43,8 @@ EventNumber = Annotated[int, Path(ge=0, le=MAX_INT)]  # in the log of a task
 BeforeId = Annotated[int | None, Query(ge=1, le=MAX_INT)]  # the last id of the page before
 Number = Annotated[int, Field(ge=0, le=MAX_INT)]
 Outcome = Annotated[int, Field(ge=-2, le=MAX_GRADES - 1)]
+Reasons = Annotated[list[Text], Field(max_length=MAX_TAGS)]
+Aspects = Annotated[dict[Text, Number], Field(max_length=MAX_TAGS)]
 
 
 class Body(BaseModel):
@@ -72,8 +74,8 @@ class AnswerBody(Body):
     outcome: Outcome = 0
     bad: Bad = []
     skipped: bool = False
-    reasons: Annotated[list[Text], Field(max_length=MAX_TAGS)] = []
-    aspects: Annotated[dict[Text, Number], Field(max_length=MAX_TAGS)] = {}
+    reasons: Reasons = []
+    aspects: Aspects = {}
     reason: LongText | None = None
     comment: LongText | None = None
     shown_at: str | None = None
@@ -88,9 +90,13 @@ class StepBody(Body):
 
 
 class ReviseBody(StepBody):
+    """A changed answer; without `reasons` or `aspects` those of the answer stay."""
+
     index: Number
     outcome: Outcome
     bad: Bad = []
+    reasons: Reasons | None = None
+    aspects: Aspects | None = None
 
 
 class SpansBody(Body):

@@ -25,7 +25,7 @@ from firstpage.web.security import Anyone, CurrentPerson, csrf_header, service_o
 from firstpage.web.store import projects, tasks, tours, training
 from firstpage.web.store.connect import iso
 from firstpage.web.store.judging import SubmittedAnswer
-from firstpage.web.store.log import SPAN_KINDS, Timing
+from firstpage.web.store.log import ANNOTATIONS, SPAN_KINDS, Timing
 from firstpage.web.store.logins import Login
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Member
@@ -170,8 +170,9 @@ def state(
     request: Request, task: bodies.Id, person: CurrentPerson, contents: bool = False
 ) -> TaskState:
     """Return the state of one's own task, with the contents of its documents if asked for."""
-    current = service_of(request).state(task, person)
-    return _with_contents(request, current, () if contents else None)
+    with store_of(request).holding_connection():
+        current = service_of(request).state(task, person)
+        return _with_contents(request, current, () if contents else None)
 
 
 @task_router.post("/tasks/{task}/answers", responses={409: {"description": "too late, or closed"}})
@@ -196,9 +197,13 @@ def revise(
     request: Request, task: bodies.Id, body: bodies.ReviseBody, login: Changing
 ) -> TaskState:
     """Replace the answer of a judgment."""
+    annotations = body.model_dump(include=set(ANNOTATIONS), exclude_none=True)
+    if "reasons" in annotations:
+        annotations["reasons"] = list(dict.fromkeys(annotations["reasons"]))
     return service_of(request).revise(
-        task, login.person, body.seq, body.key, body.index, body.outcome, tuple(body.bad)
-    )
+        task, login.person, body.seq, body.key, body.index, body.outcome, tuple(body.bad),
+        annotations,
+    )  # fmt: skip
 
 
 @router.post("/tasks/{task}/spans", status_code=204)
@@ -237,11 +242,13 @@ def judgments(request: Request, task: bodies.Id, person: CurrentPerson) -> dict[
     return {
         "judgments": [
             {
-                "index": index, "left": asdict(left),
-                "right": None if right is None else asdict(right),
-                "outcome": judgment.outcome, "bad": list(judgment.bad), "skipped": judgment.skipped,
+                "index": index, "left": asdict(row.left),
+                "right": None if row.right is None else asdict(row.right),
+                "outcome": row.judgment.outcome, "bad": list(row.judgment.bad),
+                "skipped": row.judgment.skipped,
+                "reasons": list(row.reasons), "aspects": dict(row.aspects),
             }
-            for index, (judgment, left, right) in enumerate(rows)
+            for index, row in enumerate(rows)
         ]
     }  # fmt: skip
 

@@ -3,22 +3,27 @@
 FastAPI's general path solves dependencies in several threads, one after another, and authenticates
 twice (`firstpage.web.admission`).  `TaskRoute` does the same checks in one thread on one database
 connection.  The declared function stays the endpoint and the source of the API's description.
+
+Few threads answer, and further requests wait for one of them: more threads would only compete for
+the interpreter, which costs time and lets an early request finish after a late one.
 """
 
 from __future__ import annotations
 
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, get_type_hints
 
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import TypeAdapter, ValidationError
-from starlette.concurrency import run_in_threadpool
 
 from firstpage.web.admission import ANONYMOUS_BODY, AdmissionRoute, Handler
 from firstpage.web.api.bodies import Id
 from firstpage.web.security import csrf_header, current_login, require_login, store_of
 
 TASK = TypeAdapter(Id)
+THREADS = ThreadPoolExecutor(4, thread_name_prefix="answers")
 
 
 class TaskRoute(AdmissionRoute):
@@ -46,7 +51,10 @@ class TaskRoute(AdmissionRoute):
         async def handle(request: Request) -> Response:
             if not _is_small_json(request):
                 return await general(request)
-            return await run_in_threadpool(respond, request, await request.body())
+            content = await request.body()
+            return await asyncio.get_running_loop().run_in_executor(
+                THREADS, respond, request, content
+            )
 
         return handle
 

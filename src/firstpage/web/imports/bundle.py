@@ -17,6 +17,7 @@ from firstpage.web.imports import collection, rows, runs, trec
 from firstpage.web.imports.pictures import Pictures
 from firstpage.web.imports.queries import read_queries
 from firstpage.web.imports.rows import KnownAnswer
+from firstpage.web.store.scales import DEFAULT_NAMES
 from firstpage.web.store.texts import QueryRecord
 
 if TYPE_CHECKING:
@@ -109,6 +110,8 @@ class Sources:
         The format of `queries`; None: it is recognized.
     ordinal : bool
         Whether queries are numbered in their order.
+    grade_names : tuple of str
+        The grades of the project, worst first, for gold and training questions.
     """
 
     queries: File | None = None
@@ -129,6 +132,7 @@ class Sources:
     first: int | None = None
     query_format: str | None = None
     ordinal: bool = False
+    grade_names: tuple[str, ...] = DEFAULT_NAMES
 
 
 @dataclass(frozen=True)
@@ -150,7 +154,7 @@ def read(sources: Sources, limits: ReadLimits = ReadLimits()) -> Bundle:  # noqa
     unread = rows.UnreadColumns()
     queries = _queries(sources, limits, unread)
     gold_questions = (
-        rows.gold_questions_from(_rows(sources.gold_questions, limits, unread))
+        rows.gold_questions_from(_rows(sources.gold_questions, limits, unread), sources.grade_names)
         if sources.gold_questions
         else []
     )
@@ -208,7 +212,9 @@ def _training(
     file = sources.training
     if file is None:
         return []
-    return rows.training_from(file.name, _rows(file, limits, unread), sources.pictures, unread)
+    return rows.training_from(
+        file.name, _rows(file, limits, unread), sources.pictures, unread, sources.grade_names
+    )
 
 
 def _empty_notes(queries: list[QueryRecord], training: list[KnownAnswer]) -> Iterator[str]:

@@ -16,14 +16,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from firstpage.data.formats.row_reader import LocatedRow
 from firstpage.errors import DataError
 from firstpage.labeling.planning.tasks import format_names
-from firstpage.labeling.strategies.exhaustive import GRADES
 from firstpage.web.imports.pictures import Pictures
 from firstpage.web.store.texts import GRADE, IDS, KINDS, DocumentRecord, QueryRecord
 
@@ -314,8 +313,8 @@ class KnownAnswer:
     query_record: QueryRecord | None = None
 
 
-def gold_questions_from(rows: Iterable[LocatedRow]) -> list[KnownAnswer]:
-    """Return gold questions.
+def gold_questions_from(rows: Iterable[LocatedRow], grades: Sequence[str]) -> list[KnownAnswer]:
+    """Return gold questions; `grades` are the names of the project's grades, worst first.
 
     Columns: `query`, `left`, `right` (documents), `outcome` (1, 0, -1) or `grade`, `explanation`.
     """
@@ -325,15 +324,17 @@ def gold_questions_from(rows: Iterable[LocatedRow]) -> list[KnownAnswer]:
         gold_questions.append(KnownAnswer(
             location, key_of(location, row, ("query", "qid"), "query"),
             key_of(location, row, ("left", "document", "docid"), "document"), right,
-            _outcome(location, row, right is None), text_of(location, row, "explanation"),
+            _outcome(location, row, grades if right is None else None),
+            text_of(location, row, "explanation"),
         ))  # fmt: skip
     return gold_questions
 
 
 def training_from(
-    source: str, rows: Iterable[LocatedRow], pictures: Pictures, unread: UnreadColumns
-) -> list[KnownAnswer]:
-    """Return practice questions.
+    source: str, rows: Iterable[LocatedRow], pictures: Pictures, unread: UnreadColumns,
+    grades: Sequence[str],
+) -> list[KnownAnswer]:  # fmt: skip
+    """Return practice questions; `grades` are the names of the project's grades, worst first.
 
     Columns: `text` (the query), `left` and `right` (texts, or objects like documents), `outcome` or
     `grade`, `explanation`.
@@ -356,20 +357,22 @@ def training_from(
         )  # fmt: skip
         right = "right" if len(sides) == 2 else None
         questions.append(KnownAnswer(
-            location, key, "left", right, _outcome(location, row, right is None),
+            location, key, "left", right,
+            _outcome(location, row, grades if right is None else None),
             text_of(location, row, "explanation"), query,
         ))  # fmt: skip
     return questions
 
 
-def _outcome(location: str, row: Mapping[str, Any], graded: bool) -> int:
-    name = "grade" if graded else "outcome"
+def _outcome(location: str, row: Mapping[str, Any], grades: Sequence[str] | None) -> int:
+    """Return the answer to a comparison, or a grade by its number or its name."""
+    name = "outcome" if grades is None else "grade"
     value = row.get(name, row.get("outcome"))
-    words = {word: i for i, word in enumerate(GRADES)} if graded else OUTCOMES
+    words = OUTCOMES if grades is None else {word.lower(): i for i, word in enumerate(grades)}
     if isinstance(value, str):
         text = value.strip().lower()
         value = words.get(text, int(text) if INTEGER.fullmatch(text) else None)
-    low, high = (0, len(GRADES) - 1) if graded else (-2, 2)
+    low, high = (-2, 2) if grades is None else (0, len(grades) - 1)
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         raise DataError(
             f"{location}: {name} must be an integer from {low} to {high}, or one of "

@@ -133,7 +133,7 @@ def answer_words(project: Project, row: dict[str, Any]) -> str:
 
 
 def _grade(project: Project, grade: int) -> str:
-    names = grade_names(project)
+    names = grade_names(project.options.grades)
     return names[grade] if grade < len(names) else str(grade)
 
 
@@ -141,7 +141,9 @@ def _choices(project: Project, row: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the values and labels of the verdicts on a dispute."""
     if row["right"] is None:
         if row["tool"] == "grades":
-            return [(str(grade), name) for grade, name in enumerate(grade_names(project))]
+            return [
+                (str(grade), name) for grade, name in enumerate(grade_names(project.options.grades))
+            ]
         return [("0:left", "Bad: clearly irrelevant"), ("1", "Not bad")]
     if row["tool"] == "lists":
         return list(LIST_ANSWERS)

@@ -15,7 +15,7 @@ from firstpage.web.analysis.measure import learned_measure
 from firstpage.web.api.bodies import BeforeId
 from firstpage.web.exports.make import log_rows
 from firstpage.web.exports.notes import truth_notes
-from firstpage.web.pages.rendering import PageRoute, render, sentence
+from firstpage.web.pages.rendering import PageRoute, render, sentence, tool_labels
 from firstpage.web.security import Lead, analyst_of, store_of
 from firstpage.web.store import audit, projects, texts
 from firstpage.web.store.connect import Tx
@@ -24,7 +24,6 @@ from firstpage.web.store.scales import grade_names
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
-TOOL_LABELS = {"pairs": "side by side", "grades": "five grades", "lists": "two lists"}
 EXPORTS = [
     ("truth.letor", "Truth, LETOR", "to train rankers; add your features"),
     ("truth.qrels", "Truth, qrels", "for evaluation"),
@@ -59,10 +58,12 @@ def dashboard(request: Request, member: Lead) -> Response:
         days = charts.answers_by_day(tx, member.project)
     analyst = analyst_of(request)
     effort = analyst.compute(figures.effort, member.project)
+    labels = tool_labels(member.project)
     return render(
         request, "lead/dashboard.html", member=member, progress=progress, effort=effort,
-        tool_labels=TOOL_LABELS, curves=_learning_curves(effort), exports=_exports(member.project),
-        tool=None, names=names, questions=analyst.compute(figures.questions, member.project),
+        tool_labels=labels, curves=_learning_curves(effort, labels),
+        exports=_exports(member.project), tool=None, names=names,
+        questions=analyst.compute(figures.questions, member.project),
         days=Markup(bars(days, "Answers by day")) if days else None,
     )  # fmt: skip
 
@@ -85,14 +86,17 @@ def agreement(request: Request, member: Lead, symmetrize: bool = False) -> Respo
         titles = _titles(tx, member.project, [q["query"] for q in disputes])
         names = {row["login"]: row["name"] for row in projects.members(tx, member.project)}
         grades = charts.grade_counts(tx, member.project)
+    labels = tool_labels(member.project)
     for profile in study["assessors"]:
         profile["name"] = names.get(profile["assessor"], profile["assessor"])
     return render(
-        request, "lead/agreement.html", member=member, study=study, tool_labels=TOOL_LABELS,
+        request, "lead/agreement.html", member=member, study=study, tool_labels=labels,
         disputes=disputes, titles=titles, symmetrize=symmetrize,
-        biases=_biases(study["assessors"]), maps=_agreement_maps(matrices),
+        biases=_biases(study["assessors"]), maps=_agreement_maps(matrices, labels),
         grade_map=None if grades is None else Markup(
-            charts.grade_heat_map(grades, grade_names(member.project), "Grades of two assessors")
+            charts.grade_heat_map(
+                grades, grade_names(member.project.options.grades), "Grades of two assessors"
+            )
         ),
     )  # fmt: skip
 
@@ -112,7 +116,7 @@ def truths(
         names = _titles(tx, member.project, [t.query for t in judged])
     return render(
         request, "lead/truth.html", member=member, truths=judged, titles=names,
-        exports=_exports(member.project), tool_labels=TOOL_LABELS,
+        exports=_exports(member.project), tool_labels=tool_labels(member.project),
         tool=chosen or member.project.tool, not_judged=not_judged,
         remarks=notes if judged or not_judged else [], partial=partial,
         curve=None if curve is None else Markup(curve),
@@ -153,7 +157,7 @@ def _exports(project: Project) -> list[tuple[str, str, str]]:
     return EXPORTS + pairs + (LIST_EXPORTS if "lists" in project.tools else [])
 
 
-def _learning_curves(effort: dict[str, Any]) -> list[tuple[str, Markup]]:
+def _learning_curves(effort: dict[str, Any], labels: dict[str, str]) -> list[tuple[str, Markup]]:
     """Return plots of the median seconds per judgment over the number of judgments before."""
     plots = []
     for tool, blocks in effort["learning"].items():
@@ -163,20 +167,20 @@ def _learning_curves(effort: dict[str, Any]) -> list[tuple[str, Markup]]:
             if b["seconds"]["median"] is not None
         ]
         if len(points) > 1:
-            plot = line(points, f"Median seconds per judgment, {TOOL_LABELS[tool]}")
-            plots.append((TOOL_LABELS[tool], Markup(plot)))
+            plot = line(points, f"Median seconds per judgment, {labels[tool]}")
+            plots.append((labels[tool], Markup(plot)))
     return plots
 
 
-def _agreement_maps(matrices: dict[str, Any]) -> list[tuple[str, str, Markup]]:
+def _agreement_maps(
+    matrices: dict[str, Any], labels: dict[str, str]
+) -> list[tuple[str, str, Markup]]:
     """Return, for each tool, its name, what is compared, and the heat map of the assessors."""
     return [
         (
-            TOOL_LABELS[tool],
+            labels[tool],
             matrix["basis"],
-            Markup(
-                charts.agreement_heat_map(matrix, f"Agreement of assessors, {TOOL_LABELS[tool]}")
-            ),
+            Markup(charts.agreement_heat_map(matrix, f"Agreement of assessors, {labels[tool]}")),
         )
         for tool, matrix in matrices.items()
     ]

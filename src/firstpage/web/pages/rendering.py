@@ -28,7 +28,8 @@ from firstpage.web.security import (
     settings_of,
     status_of,
 )
-from firstpage.web.store.projects import Member
+from firstpage.web.store.projects import Member, Project
+from firstpage.web.store.scales import scale_title
 
 STATIC = Path(__file__).parents[1] / "static"
 
@@ -72,6 +73,15 @@ TITLES = {
     429: "Please wait a moment",
     503: "Please wait a moment",
 }
+
+
+def tool_labels(project: Project) -> dict[str, str]:
+    """Return what the tools are called on the pages of a project."""
+    return {
+        "pairs": "side by side",
+        "grades": scale_title(project.options.grades),
+        "lists": "two lists",
+    }
 
 
 @cache

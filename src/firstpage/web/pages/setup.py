@@ -25,22 +25,24 @@ from firstpage.web.store import assigning, projects, texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Member, Project
-from firstpage.web.store.scales import parse_scale, parse_tags, scale_text
+from firstpage.web.store.scales import (
+    grade_names,
+    parse_scale,
+    parse_tags,
+    scale_ends,
+    scale_text,
+    scale_title,
+)
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
-TOOLS = [
-    ("pairs", "Side by side", "Which of two documents is better? Finds the top k, in order."),
-    ("grades", "Five grades", "Each document on its own, from bad to perfect."),
-    ("lists", "Two result lists", "Which of two result lists is better, and by how much?"),
-]
 STRATEGY_LABELS = {
     "adaptive": "Adaptive: asks the most informative pair (recommended)",
     "tournament": "Tournament: fewest questions, trusts every answer",
     "insertion": "Binary insertion into the sorted top k; good with a prior order",
     "heap-closure": "Heap, with the transitive closure of the answers",
     "heap-memo": "Heap, never asks a pair twice",
-    "heap": "Heap, as published",
+    "heap": "Heap, as published: asks some pairs twice",
     "quick-sort": "Quick sort",
     "select-best": "Repeated selection of the best",
 }
@@ -172,10 +174,25 @@ def _judging(request: Request, member: Member, **context: Any) -> Response:
     if project.setting.strategy not in dict(named):
         named.append((project.setting.strategy, project.setting.strategy))
     return render(
-        request, "lead/judging.html", member=member, ready=ready(request, member), tools=TOOLS,
-        strategies=named, setting=project.setting, options=project.options, choices=CHOICES,
+        request, "lead/judging.html", member=member, ready=ready(request, member),
+        tools=_tools(project), strategies=named, setting=project.setting,
+        options=project.options, choices=CHOICES,
         scale_text=scale_text(project.options.grades), fixed=fixed, **context,
     )  # fmt: skip
+
+
+def _tools(project: Project) -> list[tuple[str, str, str]]:
+    """Return the tools, each with its label and what it asks."""
+    scale = project.options.grades
+    return [
+        ("pairs", "Side by side", "Which of two documents is better? Finds the top k, in order."),
+        (
+            "grades",
+            scale_title(scale).capitalize(),
+            f"Each document on its own, {scale_ends(scale)}.",
+        ),
+        ("lists", "Two result lists", "Which of two result lists is better, and by how much?"),
+    ]
 
 
 def _changes(form: Any, project: Project, fixed: Mapping[str, str]) -> dict[str, Any]:
@@ -204,7 +221,7 @@ def _changes(form: Any, project: Project, fixed: Mapping[str, str]) -> dict[str,
         changes["setting"] = {**setting, **fractions, "strategy": field(form, "strategy")}
     if "tool" in fixed:
         return changes
-    tools = [t for t in form.getlist("tools") if t in dict.fromkeys(n for n, _, _ in TOOLS)]
+    tools = [t for t in form.getlist("tools") if t in projects.TOOLS]
     if not tools:
         raise DataError("choose at least one tool.")
     options["tools"] = tools if len(tools) > 1 else None
@@ -314,5 +331,8 @@ def _read(request: Request, project: Project, form: FormData) -> Bundle:
     pictures = from_uploads({f.filename or "": f.file for f in images})
     limits = ReadLimits(bytes=settings_of(request).max_unpacked)
     pages = "lists" in project.tools and bool(runs)
-    sources = Sources(**files, runs=runs, pictures=pictures, pages=pages)
+    sources = Sources(
+        **files, runs=runs, pictures=pictures, pages=pages,
+        grade_names=grade_names(project.options.grades),
+    )  # fmt: skip
     return read(sources, limits)

@@ -11,14 +11,14 @@ from markupsafe import Markup
 from firstpage.web.api import judging
 from firstpage.web.api.bodies import MAX_INT, Id
 from firstpage.web.document_html import EMPTY_URL
-from firstpage.web.pages.rendering import Form, PageRoute, redirect, render
+from firstpage.web.pages.rendering import Form, PageRoute, redirect, render, tool_labels
 from firstpage.web.sanitize import render_markdown
 from firstpage.web.security import Anyone, CurrentPerson, service_of, store_of
 from firstpage.web.store import projects, tasks, tours, training
 from firstpage.web.store.options import Options
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Member, Project
-from firstpage.web.store.scales import shown_scale
+from firstpage.web.store.scales import scale_ends, scale_title, shown_scale
 from firstpage.web.store.sessions import TaskState
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -47,8 +47,8 @@ WHICH_IS_BAD = "Which document is bad, that is, clearly irrelevant?"
 DEFAULT_GUIDELINES = {  # for projects without their own
     "pairs": "**Side by side.** You see a query and two documents. Choose the document that "
     "answers the query better. If both are good, choose the one you would rather see first.",
-    "grades": "**Five grades.** You see a query and one document. Grade how well the document "
-    "answers the query, from bad to perfect.",
+    "grades": "**{title}.** You see a query and one document. Grade how well the document "
+    "answers the query, {ends}.",
     "lists": "**Two lists.** You see a query and two lists of results. Choose the list that you "
     "would rather get for this query; the first results count most.",
 }
@@ -76,6 +76,7 @@ def start(request: Request, member: Anyone) -> Response:
     return render(
         request, "work.html", member=member, tasks=work["tasks"], next_task=next_task,
         training=work["training"], finished=done, offer_tour=new,
+        tool_labels=tool_labels(member.project),
     )  # fmt: skip
 
 
@@ -170,18 +171,21 @@ def review(request: Request, task: Id, person: CurrentPerson) -> Response:
     state = service.state(task, person)
     member = _member(request, state.project, person)
     rows = []
-    for index, (judgment, left, right) in enumerate(service.judgments(task, person)):
-        value = (
-            _value(judgment.outcome, judgment.bad, left.key) if not judgment.skipped else "skipped"
-        )
+    options = member.project.options
+    for index, row in enumerate(service.judgments(task, person)):
+        judgment, key = row.judgment, row.left.key
+        value = _value(judgment.outcome, judgment.bad, key) if not judgment.skipped else "skipped"
         rows.append(
             {
-                "index": index, "left": left, "right": right, "value": value,
-                "choices": _choices(state.tool, member.project.options, value),
+                "index": index, "left": row.left, "right": row.right, "value": value,
+                "choices": _choices(state.tool, options, value),
+                "reasons": row.reasons, "aspects": row.aspects,
             }
         )  # fmt: skip
     return render(
-        request, "judgments.html", member=member, task=task,
+        request, "judgments.html", member=member, task=task, reasons=options.reasons or (),
+        aspects=(options.aspects or ()) if state.tool == "grades" else (),
+        scale=shown_scale(options.grades),
         seq=state.seq, query=state.query.text, tool=state.tool, rows=rows,
         open=not state.done and state.question is not None,
     )  # fmt: skip
@@ -206,7 +210,10 @@ def _judging_page(
 
 def _guidelines(project: Project, tools: Sequence[str], under: int = 1) -> Markup:
     """Return the project's guidelines as HTML, or the default ones of these tools."""
-    default = "\n\n".join([*(DEFAULT_GUIDELINES[tool] for tool in tools), GENERAL_GUIDELINES])
+    scale = project.options.grades
+    names = {"title": scale_title(scale).capitalize(), "ends": scale_ends(scale)}
+    texts = (DEFAULT_GUIDELINES[tool].format(**names) for tool in tools)
+    default = "\n\n".join([*texts, GENERAL_GUIDELINES])
     return render_markdown(project.guidelines.strip() or default, under)
 
 

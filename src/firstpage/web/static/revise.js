@@ -6,15 +6,31 @@ const table = document.querySelector("[data-revise]");
 const status = document.querySelector("#save-status");
 
 /** Parses "1", "0", "-1:left" or "0:both": an outcome, and which documents are marked bad. */
-function parseAnswer(select) {
-  const [outcome, side] = select.value.split(":");
-  const { left, right } = select.dataset;
+function parseAnswer(row) {
+  const [outcome, side] = row.querySelector("[data-answer]").value.split(":");
+  const { left, right } = row.dataset;
   const bad = { left: [left], right: [right], both: [left, right] }[side] ?? [];
   return { outcome: Number(outcome), bad };
 }
 
-async function change(select) {
-  const body = { seq: Number(table.dataset.seq), key: uniqueKey(), index: Number(select.dataset.index), ...parseAnswer(select) };
+/** Returns the reasons and aspects of a row; those that the page does not offer stay as they are. */
+function annotations(row) {
+  const reasons = [...row.querySelectorAll("[data-reason]")];
+  const aspects = [...row.querySelectorAll("[data-aspect]")];
+  const graded = aspects.filter((s) => s.value).map((s) => [s.dataset.aspect, Number(s.value)]);
+  return {
+    ...(reasons.length && { reasons: reasons.filter((box) => box.checked).map((box) => box.value) }),
+    ...(aspects.length && { aspects: Object.fromEntries(graded) }),
+  };
+}
+
+async function change(row, revert) {
+  if (row.querySelector("[data-answer]").value === "skipped") {
+    status.textContent = "Not saved. This question was skipped; choose an answer first.";
+    return revert();
+  }
+  const { seq } = table.dataset;
+  const body = { seq: Number(seq), key: uniqueKey(), index: Number(row.dataset.index), ...parseAnswer(row), ...annotations(row) };
   status.textContent = "Saving…";
   try {
     const state = await post(`${table.dataset.revise}/revise`, body);
@@ -24,11 +40,16 @@ async function change(select) {
   } catch (error) {
     if (error.body?.state) table.dataset.seq = error.body.state.seq;
     status.textContent = `Not saved. ${error.message}`;
-    select.value = select.dataset.before;
+    revert();
   }
 }
 
-for (const select of table?.querySelectorAll("select") ?? []) {
-  select.dataset.before = select.value;
-  select.addEventListener("change", () => change(select));
+for (const row of table?.querySelectorAll("tr[data-index]") ?? []) {
+  for (const select of row.querySelectorAll("select")) {
+    const before = select.value;
+    select.addEventListener("change", () => change(row, () => { select.value = before; }));
+  }
+  for (const box of row.querySelectorAll("[data-reason]")) {
+    box.addEventListener("change", () => change(row, () => { box.checked = !box.checked; }));
+  }
 }

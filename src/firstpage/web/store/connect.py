@@ -2,12 +2,16 @@
 
 SQLite runs with a write-ahead log, `synchronous=FULL` and `BEGIN IMMEDIATE`: a transaction that
 writes takes the lock before it reads, so what it has read cannot change until it commits.
+PostgreSQL runs with `synchronous_commit=on`.  There every statement is a round trip to another
+process, also `BEGIN`, `ROLLBACK` and a ping, so that answers to questions do without these three.
 """
 
 from __future__ import annotations
 
 import os
+import selectors
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -27,9 +31,10 @@ from sqlalchemy import (
     inspect,
     text,
 )
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.engine import URL, Dialect, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, InvalidatePoolError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from firstpage.errors import DataError, FirstpageError, missing_dependency
 
@@ -43,6 +48,8 @@ PRIVATE, PRIVATE_FOLDER = 0o600, 0o700  # the database contains password hashes
 WAIT = 30.0  # seconds to wait for another process's transaction
 POSTGRES_CONNECTIONS = 8  # each is a process, so that peak load waits instead of opening more
 SQLITE_CONNECTIONS, SQLITE_OVERFLOW = 24, 40  # kept open, and in addition at peak load
+AUTOCOMMIT = "firstpage_autocommit"  # whether each statement of a connection commits by itself
+PING_AFTER = 30.0  # seconds without use after which a connection to PostgreSQL is tested by a ping
 
 
 class Busy(FirstpageError):
@@ -133,7 +140,7 @@ class Store:
     def write(self) -> Iterator[Tx]:
         """Yield a transaction that is committed, durably, at the end of the block."""
         if not self.sqlite:
-            with self._connected() as connection, connection.begin():
+            with self._connected() as connection, _in_transaction(connection):
                 yield Tx(connection, self.clock)
             return
         with self._single_writer(), self._connected() as connection:
@@ -146,8 +153,13 @@ class Store:
 
     @contextmanager
     def holding_connection(self) -> Iterator[None]:
-        """Use one connection for all transactions of this thread in the block."""
+        """Use one connection for all transactions of this thread in the block.
+
+        In PostgreSQL a statement of `read` is then a transaction of its own, which saves `BEGIN`
+        and `ROLLBACK`; by default its snapshot would be its own as well.
+        """
         with self._connected() as connection:
+            connection.execution_options(**{AUTOCOMMIT: not self.sqlite})
             self._held.connection = connection
             try:
                 yield
@@ -264,13 +276,67 @@ def _engine(url: URL) -> Engine:
         event.listen(engine, "begin", _begin_sqlite)
         return engine
     try:
-        return create_engine(
+        engine = create_engine(
             url, connect_args={"options": "-c synchronous_commit=on"},
-            pool_size=POSTGRES_CONNECTIONS, max_overflow=POSTGRES_CONNECTIONS,
-            pool_pre_ping=True, pool_use_lifo=True,
+            pool_size=POSTGRES_CONNECTIONS, max_overflow=POSTGRES_CONNECTIONS, pool_use_lifo=True,
         )  # fmt: skip
     except ModuleNotFoundError as error:
         raise missing_dependency("psycopg", "postgres", "PostgreSQL") from error
+    event.listen(engine, "begin", _begin_postgres)
+    _check_connections(engine)
+    return engine
+
+
+def _check_connections(engine: Engine) -> None:
+    """Check every connection when it is taken from the pool."""
+
+    @event.listens_for(engine, "checkin")
+    def note(raw: Any, record: ConnectionPoolEntry) -> None:
+        record.info["used"] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def check(raw: Any, record: ConnectionPoolEntry, proxy: Any) -> None:
+        used = record.info.get("used")
+        if used is not None:
+            _check_alive(raw, engine.dialect, time.monotonic() - used)
+
+
+@contextmanager
+def _in_transaction(connection: Connection) -> Iterator[None]:
+    """Commit the statements of the block together, also on a connection that autocommits."""
+    autocommit = connection.get_execution_options().get(AUTOCOMMIT, False)
+    if autocommit:
+        connection.execution_options(**{AUTOCOMMIT: False})
+    try:
+        with connection.begin():
+            yield
+    finally:
+        if autocommit:
+            connection.execution_options(**{AUTOCOMMIT: True})
+
+
+def _begin_postgres(connection: Connection) -> None:
+    raw: Any = connection.connection.dbapi_connection
+    autocommit = connection.get_execution_options().get(AUTOCOMMIT, False)
+    if raw.autocommit != autocommit:
+        raw.autocommit = autocommit
+
+
+def _check_alive(raw: Any, dialect: Dialect, unused: float) -> None:
+    """Refuse a connection that has ended, so that the pool opens another one.
+
+    A database that ends a connection says so, which makes the socket readable; one that became
+    unreachable does not, and only a ping would tell.
+    """
+    try:
+        with selectors.DefaultSelector() as selector:
+            selector.register(raw.fileno(), selectors.EVENT_READ)
+            if selector.select(0):
+                raise InvalidatePoolError
+        if unused > PING_AFTER:
+            dialect.do_ping(raw)
+    except dialect.loaded_dbapi.Error as error:
+        raise InvalidatePoolError from error
 
 
 def _set_up_sqlite(raw: Any, record: object) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -65,6 +65,17 @@ class SubmittedAnswer:
     timing: Timing = field(default_factory=Timing)
 
 
+@dataclass(frozen=True)
+class ShownJudgment:
+    """A current judgment with its documents, and the reasons and aspects of its last answer."""
+
+    judgment: Judgment
+    left: ShownDocument
+    right: ShownDocument | None
+    reasons: Sequence[str] = ()
+    aspects: Mapping[str, int] = field(default_factory=dict)
+
+
 @dataclass
 class TaskLock:
     """Serializes the threads that work on one task, and caches its session."""
@@ -112,12 +123,7 @@ class JudgingService:
             )
 
         with self._locked(task, person, answer.key) as lock:
-            try:
-                _check_answer(lock.task, answer)
-            except DataError:  # a lead may have changed the options since they were cached
-                with self.store.read() as tx:
-                    lock.task.options = projects.get(tx, lock.task.task.project).options
-                _check_answer(lock.task, answer)
+            _check_answer(lock.task, answer)
             return self._record(lock, person, answer.seq, answer.key, event, answer.timing)
 
     def undo(self, task: int, person: Person, seq: int, key: str) -> TaskState:
@@ -127,16 +133,30 @@ class JudgingService:
 
     def revise(
         self, task: int, person: Person, seq: int, key: str, index: int, outcome: int,
-        bad: tuple[str, ...] = (),
+        bad: tuple[str, ...] = (), annotations: Mapping[str, Any] | None = None,
     ) -> TaskState:  # fmt: skip
-        """Replace the answer of judgment number `index`, from 0."""
+        """Replace the answer of judgment number `index`, from 0, and its `annotations` if given."""
         with self._locked(task, person, key) as lock:
             old = lock.task.session.judgments[index : index + 1]
-            _check_outcome(lock.task, outcome, bool(old) and old[0].right is None)
+            graded = bool(old) and old[0].right is None
+            _check_outcome(lock.task, outcome, graded)
+            timing = Timing()
             if old:
                 revised = SubmittedAnswer(seq, key, old[0].left, old[0].right, outcome, bad)
                 _check_buttons(lock.task, revised)
-            return self._record(lock, person, seq, key, lambda _: Revision(index, outcome, bad))
+                timing = self._annotated(task, index, annotations or {})
+                if annotations:
+                    options = lock.task.options
+                    check_annotations(timing.reasons, timing.aspects, options, graded)
+            return self._record(
+                lock, person, seq, key, lambda _: Revision(index, outcome, bad), timing
+            )
+
+    def _annotated(self, task: int, index: int, changes: Mapping[str, Any]) -> Timing:
+        """Return the annotations of a judgment after changes, as they are recorded."""
+        with self.store.read() as tx:
+            current = {**log.annotations(tx, task)[index], **changes}
+        return Timing(reasons=tuple(current.get("reasons", ())), aspects=current.get("aspects", {}))
 
     def switch(self, task: int, by: Person, key: str, changes: Mapping[str, Any]) -> TaskState:
         """Change the strategy or k for the remaining questions; done by a lead."""
@@ -198,15 +218,15 @@ class JudgingService:
         )
         return max(1, low - task.judgments), max(1, high - task.judgments)
 
-    def judgments(
-        self, task: int, person: Person
-    ) -> list[tuple[Judgment, ShownDocument, ShownDocument | None]]:
+    def judgments(self, task: int, person: Person) -> list[ShownJudgment]:
         """Return the person's current judgments with their documents, in order."""
         with self._locked(task, person) as lock:
             docs = lock.task.docs
+            with self.store.read() as tx:
+                notes = log.annotations(tx, task)
             return [
-                (j, docs[j.left], None if j.right is None else docs[j.right])
-                for j in lock.task.session.judgments
+                ShownJudgment(j, docs[j.left], None if j.right is None else docs[j.right], **note)
+                for j, note in zip(lock.task.session.judgments, notes, strict=True)
             ]
 
     @contextmanager
@@ -275,15 +295,10 @@ class JudgingService:
         result: dict[str, Any] | None,
     ) -> None:  # fmt: skip
         task, session = opened.task.id, opened.session
-        locked = tasks.locked(tx, task)
-        if locked is None or closed_reason(locked) or locked.log_length != seq:
+        if not tasks.advance(tx, task, seq, len(session.judgments), result):
             raise log.AlreadyRecorded
         log.append(tx, task, seq, key, session.events[-1], person.id, timing)
-        count = len(session.judgments)
-        if result is None:
-            tasks.set_started(tx, task, count)
-        else:
-            tasks.set_state(tx, task, "done", judgments=count, result=result)
+        if result is not None:
             webhooks.query_finished(tx, opened.task)
 
     def _lost_race(self, task: TaskRow, key: str) -> Exception:

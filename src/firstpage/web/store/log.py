@@ -9,7 +9,14 @@ from typing import Any
 from sqlalchemy import bindparam, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from firstpage.labeling.session.events import Event, from_dict, to_dict
+from firstpage.labeling.session.events import (
+    Event,
+    Judgment,
+    Revision,
+    apply_event,
+    from_dict,
+    to_dict,
+)
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.tables import events, spans
 
@@ -21,6 +28,7 @@ SINCE = (
     select(events.c.event).where(_OF_TASK, events.c.seq >= bindparam("seq")).order_by(events.c.seq)
 )
 SPAN_KINDS = ("active", "paused", "away")
+ANNOTATIONS = ("reasons", "aspects")  # of an answer, in its event
 
 
 class AlreadyRecorded(Exception):
@@ -63,6 +71,22 @@ def has_key(tx: Tx, task: int, key: str) -> bool:
 def since(tx: Tx, task: int, seq: int = 0) -> list[Event]:
     """Return a task's events, starting with number `seq`."""
     return [from_dict(row["event"]) for row in tx.all(SINCE, task=task, seq=seq)]
+
+
+def annotations(tx: Tx, task: int) -> list[dict[str, Any]]:
+    """Return the reasons and aspects of each current judgment: those of its last answer."""
+    active: list[Judgment] = []
+    notes: list[dict[str, Any]] = []
+    for row in tx.all(SINCE, task=task, seq=0):
+        event = from_dict(row["event"])
+        note = {name: row["event"][name] for name in ANNOTATIONS if name in row["event"]}
+        apply_event(active, event)
+        if isinstance(event, Judgment):
+            notes.append(note)
+        elif isinstance(event, Revision):
+            notes[event.index] = note
+        del notes[len(active) :]
+    return notes
 
 
 def append(

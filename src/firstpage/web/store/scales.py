@@ -78,9 +78,23 @@ def shown_scale(levels: Sequence[GradeLevel] | None) -> list[GradeLevel]:
     ]
 
 
-def grade_names(project: Any) -> list[str]:
-    """Return the names of the grades of a project, worst first."""
-    return [level.name for level in shown_scale(project.options.grades)]
+def grade_names(levels: Sequence[GradeLevel] | None) -> tuple[str, ...]:
+    """Return the names of the grades, worst first."""
+    return tuple(level.name for level in shown_scale(levels))
+
+
+COUNTS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+def scale_title(levels: Sequence[GradeLevel] | None) -> str:
+    """Return how a scale is called in a text, such as "five grades"."""
+    return f"{COUNTS[len(shown_scale(levels)) - 2]} grades"
+
+
+def scale_ends(levels: Sequence[GradeLevel] | None) -> str:
+    """Return the first and the last grade, such as "from “Bad” to “Perfect”"."""
+    scale = shown_scale(levels)
+    return f"from “{scale[0].name}” to “{scale[-1].name}”"
 
 
 def parse_scale(text: str) -> list[dict[str, Any]] | None:

@@ -12,10 +12,10 @@ from sqlalchemy import RowMapping
 from firstpage.errors import FirstpageError
 from firstpage.labeling.session.session import Gold, Session, ShownQuestion
 from firstpage.web.document_html import DocumentContent, content_of
-from firstpage.web.store import log, projects, tasks, texts
+from firstpage.web.store import log, tasks, texts
 from firstpage.web.store.connect import Tx
-from firstpage.web.store.options import Options
-from firstpage.web.store.tasks import LockedTask, TaskRow
+from firstpage.web.store.options import Options, read_options
+from firstpage.web.store.tasks import TaskRow
 from firstpage.web.store.texts import without_grade
 
 ESTIMATION = threading.Lock()
@@ -117,7 +117,7 @@ def shown_options(options: Options) -> dict[str, Any]:
     return {**shown, **used}
 
 
-def closed_reason(task: TaskRow | LockedTask) -> str | None:
+def closed_reason(task: TaskRow) -> str | None:
     """Return why the task takes no answers, as a sentence for the assessor; None if it does."""
     if task.project_state == "draft":
         return "This project is not open yet; please come back later."
@@ -181,6 +181,7 @@ def synchronized(tx: Tx, row: TaskRow, opened: OpenTask | None, end: int) -> Ope
         opened is None
         or len(opened.session.events) > end
         or opened.task.setting != row.setting  # changed before the first answer
+        or opened.task.project_options != row.project_options
         or opened.task.n != row.n  # documents were archived or restored before it
     ):
         opened = _new_session(tx, row)
@@ -192,7 +193,7 @@ def synchronized(tx: Tx, row: TaskRow, opened: OpenTask | None, end: int) -> Ope
 
 def _new_session(tx: Tx, row: TaskRow) -> OpenTask:
     """Return the task with its session before the first event."""
-    options = projects.get(tx, row.project).options
+    options = read_options(row.project_options)
     documents = texts.documents_of(tx, row.query)
     gold_questions = texts.gold_questions_of(tx, row.project, "gold", row.query)
     graded = row.tool == "grades"  # gold questions of the other form are not asked

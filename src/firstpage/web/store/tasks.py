@@ -6,7 +6,17 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, RowMapping, bindparam, exists, func, null, select, update
+from sqlalchemy import (
+    JSON,
+    ColumnElement,
+    RowMapping,
+    bindparam,
+    exists,
+    func,
+    null,
+    select,
+    update,
+)
 
 from firstpage.labeling.session.events import Setting, setting_from_dict
 from firstpage.web.store import audit
@@ -21,6 +31,7 @@ TO_DO = ("open", "started")
 TASK_ROWS = (
     select(
         tasks, projects.c.slug, projects.c.state.label("project_state"),
+        projects.c.options.label("project_options"),
         queries.c.key.label("query_key"), queries.c.text.label("query_text"),
         queries.c.description,
         select(func.count())
@@ -54,18 +65,19 @@ JUDGED_TASK = (
         memberships.c.departed_at.is_(None),
     )
 )
-LOCKED = (
-    select(tasks.c.state, projects.c.state.label("project_state"), _LAST.label("last"))
-    .join(projects, projects.c.id == tasks.c.project)
-    .where(_ID)
-    .with_for_update(of=tasks)
-)
-STARTED = (
+# One statement that checks a task, locks it until the transaction ends, and changes it.
+PROGRESS = (
     update(tasks)
-    .where(_ID)
+    .where(
+        _ID,
+        tasks.c.state != "skipped",
+        func.coalesce(_LAST, -1) == bindparam("last"),
+        exists().where(projects.c.id == tasks.c.project, projects.c.state == "open"),
+    )
     .values(
-        state="started", reason=None, result=null(), finished=None,
-        started=func.coalesce(tasks.c.started, bindparam("now")), judgments=bindparam("count"),
+        state=bindparam("new_state"), judgments=bindparam("count"), reason=None,
+        result=bindparam("new_result", type_=JSON(none_as_null=True)),
+        started=func.coalesce(tasks.c.started, bindparam("now")), finished=bindparam("end"),
     )
 )  # fmt: skip
 
@@ -78,6 +90,7 @@ class TaskRow:
     project: int
     slug: str
     project_state: str
+    project_options: dict[str, Any]  # as they are stored
     query: int
     query_key: str
     query_text: str
@@ -126,34 +139,26 @@ def judged_by(tx: Tx, task: int, person: int, key: str | None = None) -> JudgedT
     return JudgedTask(_task(row), _length(row["last"]), bool(row["has_key"]))
 
 
-@dataclass(frozen=True)
-class LockedTask:
-    """The state of a task that is locked until its transaction ends."""
-
-    state: str
-    project_state: str
-    log_length: int
-
-
-def locked(tx: Tx, task: int) -> LockedTask | None:
-    """Lock a task; in SQLite the write transaction itself is the lock.
-
-    In PostgreSQL the length may be that before waiting for the lock; then the number of the next
-    event is taken, and `log.append` refuses it.
-    """
-    row = tx.first(LOCKED, task=task)
-    if row is None:
-        return None
-    return LockedTask(row["state"], row["project_state"], _length(row["last"]))
-
-
 def _length(last: int | None) -> int:
     return 0 if last is None else last + 1
 
 
-def set_started(tx: Tx, task: int, judgments: int) -> None:
-    """Record that questions of a task remain after this number of judgments."""
-    tx.run(STARTED, task=task, now=tx.now, count=judgments)
+def advance(
+    tx: Tx, task: int, seq: int, judgments: int, result: dict[str, Any] | None = None
+) -> bool:
+    """Record a task's progress by event `seq`; with a result it is done.
+
+    Returns False, and changes nothing, if the task takes no answers or its log has another length.
+    In PostgreSQL the length may be that before waiting for a concurrent transaction; then the
+    number of the event is taken, and `log.append` refuses it.
+    """
+    state, end = ("started", None) if result is None else ("done", tx.now)
+    return bool(
+        tx.run(
+            PROGRESS, task=task, last=seq - 1, new_state=state, count=judgments, new_result=result,
+            now=tx.now, end=end,
+        )
+    )  # fmt: skip
 
 
 def of_person(tx: Tx, project: Project, person: int) -> list[TaskRow]:
