@@ -14,8 +14,11 @@ All jobs run in turn, round after round, each twice, of which the second is time
 of the rounds.  On the CPU they are CPU times of the process, so that other programs of the machine
 do not count.  With --graph, passes are CUDA graphs, whose replays are timed: the device alone,
 without the time to start each operation.  Passes that wait for the device cannot be such graphs,
-and are left out.  Definitions differ: allRank breaks ties of labels at random, and its LambdaLoss is a sum over the batch;
-sentence-transformers takes the order of documents as given unless `respect_input_order=False`.
+and are left out.
+
+Definitions differ: allRank breaks ties of labels at random, and its LambdaLoss is a sum over the
+batch; sentence-transformers takes the order of documents as given unless
+`respect_input_order=False`.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from firstpage.registry import ParameterError
 from firstpage.scorers import network_gradient, network_scoring
 from firstpage.scorers.forward import NumpyOperations
 from firstpage.scorers.mlp import MLP
-from firstpage.scorers.network import ListBatches, Network, torch_threads
+from firstpage.scorers.network import Network, torch_threads
 from firstpage.scorers.network_scoring import InputTransform, NetworkScoring
 from firstpage.types import Floats
 from tests.scorers.checks import check_gradient, forward
@@ -153,16 +153,18 @@ def test_rows_and_attention_weights_are_computed_in_chunks(monkeypatch) -> None:
 
 @pytest.mark.torch
 def test_padded_batches_contain_each_row_once_and_few_attention_weights(monkeypatch) -> None:
+    from firstpage.scorers.torch_operations import ListBatches
+
     bound = CASES["attention"].bind(X, OFFSETS)
-    monkeypatch.setattr("firstpage.scorers.network.MAX_BATCH_CELLS", 1 << 16)
+    monkeypatch.setattr("firstpage.scorers.torch_operations.MAX_BATCH_CELLS", 1 << 16)
     lengths = np.concatenate([RNG.integers(0, 120, 200), [3000, 1, 0]])
     ends = np.concatenate([[0], np.cumsum(lengths)])
-    lists, heads = ListBatches.of(ends, 2, bound), 2
-    padded = np.concatenate([rows.numpy().ravel() for rows, _ in lists.batches])
+    lists, heads = ListBatches.of(ends, 2, bound.upload), 2
+    padded = lists.rows.numpy()
     assert padded[lists.positions.numpy()].tolist() == list(range(ends[-1]))
     assert len(padded) < 1.3 * ends[-1]
-    for rows, _ in lists.batches:
-        count, width = rows.shape
+    assert len(padded) == sum(count * width for count, width, _ in lists.shapes)
+    for count, width, _ in lists.shapes:
         assert count == 1 or heads * count * width**2 <= 1 << 16
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from typing import Any
 
+import numpy as np
 import pytest
 
 import firstpage as fp
@@ -26,6 +27,8 @@ ZEROS = torch.zeros(2, 3)
         ((torch.zeros(3), torch.zeros(3)), "one dimension with offsets; got (3,)"),
         ((torch.zeros(2, 3, dtype=torch.int64), ZEROS), "scores must be floating-point"),
         ((ZEROS, [[0, 1, 2], [0, 1, 2]]), "labels must be a torch.Tensor; got list"),
+        ((np.zeros((2, 3)), ZEROS), "scores must be a torch.Tensor; got ndarray"),
+        (([[0.0]], ZEROS), "scores must be a torch.Tensor; got list"),
         ((torch.zeros(0, 3), torch.zeros(0, 3)), "the batch is empty"),
         ((ZEROS, ZEROS.to(torch.complex64)), "must be real numbers"),
         ((ZEROS.to("meta"), ZEROS), "scores are on meta, labels on cpu"),
@@ -90,6 +93,13 @@ def test_offsets_and_other_forms_exclude_each_other() -> None:
 def test_weights_of_lists(weights: Any) -> None:
     with pytest.raises(fp.DataError, match="one number per list, 2"):
         LOSS(ZEROS, ZEROS, weights=weights)
+
+
+@pytest.mark.parametrize("weight", [-1.0, float("nan"), float("inf")])
+def test_weights_that_are_no_weights(weight: float) -> None:
+    for loss in (LOSS, fp.torch.ListNetLoss(reduction="sum")):
+        with pytest.raises(fp.DataError, match=f"not negative; that of list 1 is {weight}"):
+            loss(ZEROS, ZEROS, weights=torch.tensor([1.0, weight]))
 
 
 def test_lists_of_length_zero_add_nothing() -> None:

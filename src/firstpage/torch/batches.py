@@ -111,7 +111,7 @@ def check_batch(
     scores: Any, labels: Any, mask: Any = None, offsets: Any = None, check: bool | None = None
 ) -> FlatOffsets | None:
     """Raise an error for a batch that cannot be read; return the offsets of flat scores or None."""
-    _check_tensors(scores=scores, labels=labels)
+    check_tensors(scores=scores, labels=labels)
     if not scores.is_floating_point():
         raise DataError(f"scores must be floating-point numbers; got {scores.dtype}.")
     if labels.is_complex() or scores.is_complex():
@@ -140,7 +140,7 @@ def check_batch(
 
 
 def _check_mask(scores: Any, mask: Any) -> None:
-    _check_tensors(mask=mask)
+    check_tensors(mask=mask)
     if mask.shape != scores.shape:
         raise DataError(f"scores and mask differ in shape: {_shape(scores)} and {_shape(mask)}.")
     if mask.dtype != torch.bool:
@@ -154,7 +154,7 @@ def _check_offsets(scores: Any, mask: Any, offsets: Any) -> FlatOffsets:
         raise DataError("pass either mask (padded lists) or offsets (flat scores), not both.")
     if scores.dim() != 1:
         raise DataError(f"with offsets, scores must have one dimension; got {_shape(scores)}.")
-    _check_tensors(offsets=offsets)
+    check_tensors(offsets=offsets)
     if offsets.dim() != 1 or offsets.is_floating_point() or offsets.dtype == torch.bool:
         raise DataError("offsets must be integers in one dimension, one more than lists.")
     if len(offsets) < 2:
@@ -227,7 +227,8 @@ def check_finite(scores: Any, labels: Any, mask: Any) -> None:
             raise DataError(f"a {name} is {value} ({at}); {name}s must be finite numbers{hint}.")
 
 
-def _check_tensors(**values: Any) -> None:
+def check_tensors(**values: Any) -> None:
+    """Raise an error for what is no tensor."""
     for name, value in values.items():
         if not isinstance(value, torch.Tensor):
             raise DataError(f"{name} must be a torch.Tensor; got {type(value).__name__}.")

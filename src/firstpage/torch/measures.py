@@ -158,7 +158,7 @@ class RankingMeasure(torch.nn.Module):
             torch.distributed.all_reduce(total)
             torch.distributed.all_reduce(count)
         if not int(count):
-            raise DataError(f"{self.measure} has no value yet: call update() first.")
+            raise DataError(f"{self.measure} has no value yet: update() received no document.")
         return total / count
 
     def reset(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -17,6 +18,7 @@ from firstpage.torch.batches import (
     Lists,
     check_batch,
     check_finite,
+    check_tensors,
     padded,
     per_document,
     result_type,
@@ -71,7 +73,7 @@ class RankingLoss(torch.nn.Module):
         offsets : Tensor of int of shape (lists + 1,), optional
             With flat scores: list q has the documents offsets[q]:offsets[q + 1].
         weights : Tensor of shape (lists,), optional
-            The weight of each list; none is negative.
+            The weight of each list: finite, and not negative.
 
         Returns
         -------
@@ -82,8 +84,10 @@ class RankingLoss(torch.nn.Module):
         Raises
         ------
         DataError
-            If shapes or types do not fit, there is no list, or a number is not finite.
+            If shapes or types do not fit, there is no list, a number is not finite, or a weight is
+            negative.
         """
+        check_tensors(scores=scores)
         if host.is_used(scores) and not torch.compiler.is_compiling():
             return self._by_kernels(scores, labels, mask, offsets, weights)
         flat = check_batch(scores, labels, mask, offsets, self.check)
@@ -161,11 +165,22 @@ class RankingLoss(torch.nn.Module):
         return attached(scores, out, host.shaped(gradient, scores, mask), number)
 
     def _check_weights(self, weights: Any, count: int) -> None:
-        """Raise an error unless there is one weight per list, or none at all."""
-        if weights is None or (isinstance(weights, torch.Tensor) and weights.shape == (count,)):
+        """Raise an error unless there is one weight per list, or none at all.
+
+        Their numbers are checked on the CPU; a device would have to wait.
+        """
+        if weights is None:
             return
-        shape = tuple(weights.shape) if isinstance(weights, torch.Tensor) else "no tensor"
-        raise DataError(f"weights must have one number per list, {count}; got {shape}.")
+        if not isinstance(weights, torch.Tensor) or weights.shape != (count,):
+            shape = tuple(weights.shape) if isinstance(weights, torch.Tensor) else "no tensor"
+            raise DataError(f"weights must have one number per list, {count}; got {shape}.")
+        if torch.compiler.is_compiling() or weights.device.type != "cpu" or self.check is False:
+            return
+        for number, weight in enumerate(weights.tolist()):
+            if not 0 <= weight < math.inf:
+                raise DataError(
+                    f"weights must be finite and not negative; that of list {number} is {weight}."
+                )
 
     def _factor(
         self, values: Tensor, filled: Tensor | None, weights: Tensor | None
