@@ -96,6 +96,22 @@ def judge_all(where: str, taste: dict[str, int]) -> None:
     store.close()
 
 
+def test_the_rates_of_extra_questions_are_stored(tmp_path: Path, monkeypatch, run) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [{"query": "q", "document": f"d{i}", "text": "word"} for i in range(3)]
+    Path("documents.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = run(
+        "label", "setup", "labels", "--documents", "documents.jsonl", "--probe-rate", 0.1,
+        "--repeat-rate", 0.2,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    store = Store("labels")
+    with store.read() as tx:
+        setting = find_project(tx).setting
+    store.close()
+    assert (setting.probe_rate, setting.repeat_rate, setting.gold_rate) == (0.1, 0.2, 0)
+
+
 def test_stats_report_effort_and_agreement(folder: Path, run) -> None:
     text = run("label", "stats", "labels").stdout
     assert "top-k" in text.lower()

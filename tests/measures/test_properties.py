@@ -47,6 +47,12 @@ def test_every_measure_is_tested_here() -> None:
     assert named | others == {m.__name__ for m in MEASURES}
 
 
+def test_the_ranges_are_those_of_the_values() -> None:
+    ranges = {text: fp.measure(text).value_range for text in ALL_TEXTS}
+    assert {text for text, limits in ranges.items() if limits == (0.0, 1.0)} == set(TEXTS)
+    assert {text for text, limits in ranges.items() if limits == (-1.0, 1.0)} == {"Tau"}
+
+
 @pytest.mark.slow
 @given(lists=collections)
 def test_values_lie_between_0_and_1(lists) -> None:

@@ -18,10 +18,10 @@ from firstpage.errors import DataError
 from firstpage.labeling.machines.chat import Chat
 from firstpage.labeling.machines.limits import Budget
 from firstpage.labeling.session.events import Verdict
-from firstpage.web.analysis.machines import project_calibration
+from firstpage.web.analysis.machines import document_lengths, project_calibration
 from firstpage.web.machine_examples import agreed_examples
 from firstpage.web.machines import judge, query_texts
-from firstpage.web.store import machine_replies
+from firstpage.web.store import archive, machine_replies
 from firstpage.web.store.adjudication import decide
 from firstpage.web.store.connect import Store
 from firstpage.web.store.tables import audit, events, tasks
@@ -184,6 +184,24 @@ def test_a_machine_is_calibrated_against_the_people_of_its_project(site, stub: S
     assert report.position is not None
     assert report.position.consistent.value == 1.0
     assert report.questions > 0
+    lena = site.client("lena")
+    (machine,) = lena.get("/api/v1/projects/books/machines?margin=1").json()["machines"]
+    assert (machine["machine"], machine["trust"]) == ("robot", "trusted")
+    page = lena.get("/p/books/machines?margin=1").text
+    for part in ("robot, side by side", "Trusted.", "worth in human judgments", "<svg"):
+        assert part in page
+    assert site.client("ada").get("/api/v1/projects/books/machines").status_code == 403
+
+
+def test_archived_texts_have_no_lengths(site) -> None:
+    project = site.project(queries=2, documents=4)
+    lena = site.person("lena")
+    with site.store.write() as tx:
+        archive.archive_queries(tx, project, ["q0"], lena)
+        archive.archive_documents(tx, project, "q1", ["d3"], lena)
+    with site.store.read() as tx:
+        lengths = document_lengths(tx, project)
+    assert set(lengths) == {("q1", "d0"), ("q1", "d1"), ("q1", "d2")}
 
 
 @pytest.mark.slow

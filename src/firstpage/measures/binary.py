@@ -35,6 +35,8 @@ class Binary(Measure):
         Smallest relevant label; default is the convention's (1).
     """
 
+    value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
+
     rel: float | None = None
 
     def _level(self, convention: Convention) -> float:
@@ -299,6 +301,8 @@ class Judged(Measure):
     >>> fp.evaluate(run, qrels, measures="Judged@1")["Judged@1"]
     1.0
     """
+
+    value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
 
     cutoff: int | None = None
     about: ClassVar[str] = "fraction of judged documents in the first k ranks"

@@ -74,6 +74,8 @@ class NumRet(NumQ):
 class _Count(Summed, Binary):
     """Base of the counts of relevant documents, which are summed over the queries."""
 
+    value_range: ClassVar[tuple[float, float] | None] = None
+
     def needs(self, convention: Convention) -> Needs:
         return Needs()
 
@@ -147,6 +149,8 @@ class Hits(Binary):
     2.0
     """
 
+    value_range: ClassVar[tuple[float, float] | None] = None
+
     cutoff: int | None = None
     about: ClassVar[str] = "number of relevant documents in the first k ranks"
 
@@ -173,6 +177,7 @@ class F1(Hits):
     0.5
     """
 
+    value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
     about: ClassVar[str] = "harmonic mean of precision and recall in the first k ranks"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
@@ -199,6 +204,7 @@ class RelP(Hits):
     1.0
     """
 
+    value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
     about: ClassVar[str] = "precision in the first k ranks, relative to the best possible"
     without_cutoff: ClassVar[str] = "RelP@10; SetRelP measures the entire list"
 
@@ -266,6 +272,8 @@ class SetUtility(Binary):
     -1.0
     """
 
+    value_range: ClassVar[tuple[float, float] | None] = None
+
     relevant: float = 1.0
     nonrelevant: float = -1.0
     missed: float = 0.0
@@ -299,6 +307,8 @@ class Unjudged(Measure):
     >>> fp.evaluate(run, qrels, measures="Unjudged@2")["Unjudged@2"]
     0.5
     """
+
+    value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
 
     cutoff: int | None = None
     lower_is_better: ClassVar[bool] = True

@@ -241,6 +241,7 @@ class AlphaNDCG(AlphaDCG):
     0.5
     """
 
+    value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
     text_name: ClassVar[str] = "alpha-nDCG"
     about: ClassVar[str] = "alpha-DCG divided by that of an ideal list"
 
@@ -287,6 +288,7 @@ class nERRIA(ERRIA):
     1.0
     """
 
+    value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
     text_name: ClassVar[str] = "nERR-IA"
     about: ClassVar[str] = "ERR-IA divided by that of an ideal list"
 
@@ -356,6 +358,7 @@ class nNRBP(NRBP):
     1.0
     """
 
+    value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
     about: ClassVar[str] = "NRBP divided by that of an ideal list"
 
     def _values(self, lists: RankedLists, relevant: RelevantSubtopics) -> Floats:
@@ -383,6 +386,8 @@ class StRecall(Novelty):
     >>> fp.evaluate(run, qrels, measures="StRecall@1")["StRecall@1"]
     0.5
     """
+
+    value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
 
     cutoff: int | None = None
     about: ClassVar[str] = "fraction of the subtopics covered by the first k ranks"

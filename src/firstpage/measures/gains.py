@@ -111,6 +111,8 @@ class Q(Gained):
     0.6666666666666666
     """
 
+    value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
+
     beta: float = 1.0
     about: ClassVar[str] = "Q-measure: average precision of graded relevance (Sakai 2004)"
 
@@ -144,6 +146,7 @@ class G(Gained):
     1.0
     """
 
+    value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
     about: ClassVar[str] = "normalized gain G of trec_eval: between AP and NDCG"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
@@ -168,6 +171,7 @@ class NDCGrel(Discounted):
     1.0
     """
 
+    value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
     about: ClassVar[str] = "mean of NDCG at the ranks of the relevant documents"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
@@ -220,6 +224,8 @@ class RBPResidual(Measure):
     >>> result["RBPResidual(p=0.5)"]
     0.25
     """
+
+    value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
 
     p: float = 0.8
     lower_is_better: ClassVar[bool] = True

@@ -213,6 +213,8 @@ class NDCG(Discounted):
     0.6885
     """
 
+    value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
+
     cutoff: int | None = None
     about: ClassVar[str] = "normalized DCG"
 
@@ -263,6 +265,7 @@ class MeanNDCG(Discounted):
     1.0
     """
 
+    value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
     about: ClassVar[str] = "mean of NDCG over all cut-offs"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
@@ -307,6 +310,8 @@ class ERR(Measure):
     >>> fp.evaluate([2, 1], [0, 1], qid=[1, 1], measures="ERR")["ERR"]
     0.25
     """
+
+    value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
 
     max: float | str | None = None
     cutoff: int | None = None
@@ -381,6 +386,8 @@ class _TopK(Measure):
         Depth of the truth: the first k documents by label are ordered.  None takes the labels
         as position-aware ones.
     """
+
+    value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
 
     k: int | None = None
 

@@ -79,6 +79,9 @@ class Measure:
         Name in texts, where it is not that of the class (class attribute).
     of_subtopics : bool
         Whether the measure needs diversity judgments (class attribute).
+    value_range : tuple of (float, float) or None
+        The smallest and the largest value that is possible; None if there is none (class
+        attribute).
 
     Examples
     --------
@@ -95,6 +98,7 @@ class Measure:
     without_cutoff: ClassVar[str] = ""
     text_name: ClassVar[str] = ""
     of_subtopics: ClassVar[bool] = False
+    value_range: ClassVar[tuple[float, float] | None] = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -61,6 +61,7 @@ class Tau(Measure):
     1.0
     """
 
+    value_range: ClassVar[tuple[float, float] | None] = (-1.0, 1.0)
     about: ClassVar[str] = "Kendall's tau (tau-b: corrected for ties)"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
@@ -84,6 +85,7 @@ class PairAccuracy(Measure):
     0.25
     """
 
+    value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
     about: ClassVar[str] = "fraction of preferences in the correct order"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
@@ -238,6 +240,8 @@ class TopK01(Measure):
     0.0
     """
 
+    value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
+
     cutoff: int | None = None
     lower_is_better: ClassVar[bool] = True
     about: ClassVar[str] = "top-k true loss (Xia et al. 2009, eq. 5)"
@@ -264,6 +268,7 @@ class Perm01(Measure):
     1.0
     """
 
+    value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
     lower_is_better: ClassVar[bool] = True
     about: ClassVar[str] = "permutation 0-1 loss (Xia et al. 2009, eq. 2)"
 
@@ -290,6 +295,8 @@ class _Preferences(Measure):
     cutoff : int, optional
         Number of ranks k; None takes the entire list.
     """
+
+    value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
 
     cutoff: int | None = None
 
@@ -384,6 +391,8 @@ class RBO(Measure):
     >>> fp.evaluate([3, 2, 1], [2, 1, 0], qid=[1, 1, 1], measures="RBO")["RBO"]
     1.0
     """
+
+    value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
 
     rel: float | None = None
     p: float = 0.9

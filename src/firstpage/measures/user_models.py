@@ -47,6 +47,8 @@ class Scaled(Measure):
         Label with gain 0; lower ones and unjudged documents gain nothing either.
     """
 
+    value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
+
     max: float | str | None = None
     min: float = 0.0
 

@@ -44,6 +44,27 @@ def test_people_alone_are_the_plain_mean_with_its_t_interval() -> None:
     assert estimate.equivalent_queries == pytest.approx(12)
 
 
+@pytest.mark.filterwarnings("ignore:the machine's error varies")
+def test_intervals_are_cut_to_the_possible_values() -> None:
+    """Nearly all values are 1, so that the interval of a mean would exceed 1."""
+    names = [f"q{n}" for n in range(40)]
+    human = {query: {"a": int(n != 3), "b": 1} for n, query in enumerate(names)}
+    machine = {query: {"a": 1, "b": int(n % 5 > 0)} for n, query in enumerate(names)}
+    systems = {
+        "x": {q: {"a": 2.0, "b": 1.0} for q in names},
+        "y": {q: {"a": 1.0, "b": 2.0} for q in names},
+    }
+    sample = fp.QuerySample(names, np.full(40, 0.5), np.arange(40) < 20)
+    result = fp.estimate(systems, human, machine, sample, measures=["RR", "DCG"])
+    for mean in result.means:
+        if mean.measure == "RR":
+            assert 0 <= mean.low <= mean.value <= mean.high <= 1
+    assert max(mean.high for mean in result.means if mean.measure == "RR") == 1
+    assert max(mean.high for mean in result.means if mean.measure == "DCG") > 1
+    for difference in result.differences:
+        assert -1 <= difference.low <= difference.value <= difference.high
+
+
 def test_tuning_is_the_regression_estimate() -> None:
     rng = np.random.default_rng(0)
     machine, drawn = rng.random(200), np.arange(200) % 4 == 0

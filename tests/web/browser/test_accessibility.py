@@ -19,7 +19,7 @@ LEAD = ["/", "/projects/new", "/account", *(
     for name in (
         "dashboard", "agreement", "truth", "report", "audit", "comments", "people", "setup", "setup/data",
         "setup/judging", "setup/people", "setup/assignment", "guidelines", "answers", "adjudicate",
-        "queries",
+        "machines", "queries",
     )
 )]  # fmt: skip
 

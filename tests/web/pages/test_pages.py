@@ -14,7 +14,7 @@ from tests.web.site import PASSWORD, Client, Site
 
 LEAD = (
     "dashboard", "progress", "agreement", "truth", "measure", "report", "audit", "comments", "people", "setup",
-    "answers", "adjudicate", "queries",
+    "answers", "adjudicate", "machines", "queries",
     "setup/data", "setup/judging", "setup/people", "setup/assignment",
 )  # fmt: skip
 
@@ -36,6 +36,30 @@ def test_pages_of_a_lead_are_for_leads(site: Site, page: str) -> None:
     assert (response.status_code, response.headers["location"]) == (
         303,
         f"/login?next=/p/books/{page}",
+    )
+
+
+def test_the_webhook_is_set_on_the_first_page_of_the_set_up(site: Site) -> None:
+    site.project(documents=2, queries=1)
+    lena, page = site.client("lena"), "/p/books/setup"
+    form = {"csrf": token(lena, page), "url": "https://example.org/hook"}
+    shown = lena.post(f"{page}/webhook", data=form)
+    secret = re.search(r'id="secret" value="([^"]+)"', shown.text)
+    assert secret is not None
+    again = lena.get(page).text
+    assert secret[1] not in again
+    assert 'value="https://example.org/hook"' in again
+    site.client("ada").judge(site.task("books", "ada"))
+    assert "Last messages" in lena.get(page).text
+    refused = lena.post(f"{page}/webhook", data={**form, "url": "nowhere"})
+    assert refused.status_code == 400
+    assert "A webhook needs an address" in refused.text
+    lena.post(f"{page}/webhook", data={**form, "remove": "yes"})
+    assert 'value="https://example.org/hook"' not in lena.get(page).text
+    ada = site.client("ada")
+    assert (
+        ada.post(f"{page}/webhook", data={**form, "csrf": token(ada, "/p/books")}).status_code
+        == 403
     )
 
 

@@ -179,7 +179,15 @@ class MachineCalibration:
             "people_needed": list(self.people_needed),
         }  # fmt: skip
 
-    def _tables(self) -> list[Table]:
+    def tables(self) -> list[Table]:
+        """Return the calibration as tables.
+
+        Returns
+        -------
+        list of Table
+            Agreement and biases; the grades, where documents were graded; and the queries on
+            which people are needed.
+        """
         rows = [
             ["agreement with a person", str(self.agreement)],
             ["agreement of two people", str(self.reference)],
@@ -207,7 +215,7 @@ class MachineCalibration:
         return tables
 
     def __str__(self) -> str:
-        return "\n\n".join(table.text() for table in self._tables())
+        return "\n\n".join(table.text() for table in self.tables())
 
     __repr__ = __str__
 

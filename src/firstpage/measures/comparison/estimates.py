@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -45,7 +45,8 @@ class Estimate:
     against : str or None
         The system that is subtracted; None for a mean.
     value, low, high : float
-        The prediction-powered estimate and its confidence interval.
+        The prediction-powered estimate and its confidence interval, cut to the values that are
+        possible.
     p, p_corrected : float or None
         p-value of a difference of 0, and corrected for the comparisons in this measure; None for
         a mean.
@@ -324,7 +325,10 @@ def estimate(
         }
         for judge, (qrels, queries) in judges.items()
     }
-    job = _Job(sample, values["human"], values["machine"], machine_weight, target, level)
+    job = _Job(
+        sample, values["human"], values["machine"], machine_weight, target, level,
+        [measure.value_range for measure in requested.values()],
+    )  # fmt: skip
     rows = {text: row for row, text in enumerate(requested)}
     means = [job.estimate(row, text, name) for text, row in rows.items() for name in named]
     differences = [
@@ -349,6 +353,7 @@ class _Job:
     machine_weight: float | None
     target: Target
     level: float
+    ranges: Sequence[tuple[float, float] | None]  # of the measures
 
     def _estimate(
         self, human: Floats, machine: Floats, machine_weight: float | None
@@ -372,11 +377,26 @@ class _Job:
         powered = self._estimate(human, machine, self.machine_weight)
         alone = self._estimate(human, machine, 0.0)
         p = None if against is None else powered.p_value()
+        low, high = self._range(row, against, human, machine)
+        by_both, by_people = (
+            np.clip([mean.value, *mean.interval(self.level)], low, high).tolist()
+            for mean in (powered, alone)
+        )
         return Estimate(
-            text, system, against, powered.value, *powered.interval(self.level), p, p,
-            powered.machine_weight, alone.value, *alone.interval(self.level),
+            text, system, against, *by_both, p, p, powered.machine_weight, *by_people,
             float(machine.mean()), powered.equivalent_queries,
         )  # fmt: skip
+
+    def _range(self, row: int, against: str | None, *values: Floats) -> tuple[float, float]:
+        """Return the range of a measure or a difference; none if values are outside of it."""
+        possible = self.ranges[row]
+        if possible is None:
+            return -np.inf, np.inf
+        low, high = (
+            possible if against is None else (possible[0] - possible[1], possible[1] - possible[0])
+        )
+        inside = all(low <= part.min() and part.max() <= high for part in values)
+        return (low, high) if inside else (-np.inf, np.inf)
 
     def differences(
         self, row: int, text: str, pairs: list[tuple[str, str]], correction: Correction

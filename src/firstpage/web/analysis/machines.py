@@ -45,9 +45,28 @@ def project_calibration(
     return calibrate(
         answers, list(names) or machines,
         orders={name: _orders(tasks) for name, tasks in own.items()},
-        lengths=_lengths(tx, project),
+        lengths=document_lengths(tx, project),
         shown={name: _shown(tasks) for name, tasks in own.items()}, margin=margin,
     )  # fmt: skip
+
+
+def machine_report(tx: Tx, project: Project, margin: float) -> dict[str, Any]:
+    """Return the calibration of all machines for JSON, or the `reason` why there is none."""
+    try:
+        calibrations = project_calibration(tx, project, margin)
+    except DataError as error:
+        return {"machines": [], "reason": str(error)}
+    machines = [
+        {
+            **calibration.to_dict(),
+            "tables": [
+                {"title": table.title, "head": list(table.head), "rows": list(table.rows)}
+                for table in calibration.tables()
+            ],
+        }
+        for calibration in calibrations
+    ]
+    return {"machines": machines, "reason": None}
 
 
 def _costs(task: TaskJudgments) -> list[dict[str, Any]]:
@@ -77,7 +96,8 @@ def _shown(judged: Sequence[TaskJudgments]) -> set[str]:
     }
 
 
-def _lengths(tx: Tx, project: Project) -> Lengths:
+def document_lengths(tx: Tx, project: Project) -> Lengths:
+    """Return the number of characters of the documents that are not archived."""
     rows = tx.all(
         select(
             queries.c.key.label("query"), documents.c.key, func.length(documents.c.body).label("n")

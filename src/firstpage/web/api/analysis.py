@@ -8,10 +8,12 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import AfterValidator, Field
 
+from firstpage.labeling.machines.calibration import DEFAULT_MARGIN
 from firstpage.labeling.session.events import Verdict
 from firstpage.web.admission import AdmissionRoute
 from firstpage.web.analysis import adjudication, answers, choosing, figures, measure, truth
 from firstpage.web.analysis.answers import AnswerFilter
+from firstpage.web.analysis.machines import machine_report
 from firstpage.web.api import bodies
 from firstpage.web.exports import make
 from firstpage.web.exports.notes import notes
@@ -30,6 +32,7 @@ ExportName = Literal[
 ToolName = Literal["pairs", "grades", "lists"]
 Part = Annotated[str, Query(max_length=200), AfterValidator(bodies.storable)]
 Changing = Annotated[Login, Depends(csrf_header)]
+Margin = Annotated[float, Query(ge=0, le=1)]
 TABS = "An id contains a blank, so tabs separate the fields; trec_eval does not read such a file."
 REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
@@ -114,6 +117,18 @@ def show_answers(request: Request, member: Lead, wanted: Wanted) -> dict[str, An
     """
     page: dict[str, Any] = analyst_of(request).compute(answers.answers, member.project, wanted)
     return page
+
+
+@router.get("/machines")
+def show_machines(
+    request: Request, member: Lead, margin: Margin = DEFAULT_MARGIN
+) -> dict[str, Any]:
+    """Return how machines judge in comparison with people; `reason` says why there is nothing.
+
+    A machine is trusted if it agrees with a person at most `margin` less often than people do.
+    """
+    report: dict[str, Any] = analyst_of(request).compute(machine_report, member.project, margin)
+    return report
 
 
 @router.get("/questions")

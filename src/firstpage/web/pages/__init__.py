@@ -7,11 +7,20 @@ from fastapi.exception_handlers import http_exception_handler
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from firstpage.web.pages import adjudication, dashboard, people, queries, setup, sign_in, work
+from firstpage.web.pages import (
+    adjudication,
+    dashboard,
+    machines,
+    people,
+    queries,
+    setup,
+    sign_in,
+    work,
+)
 from firstpage.web.pages.rendering import error_page, static_files
 
 router = APIRouter(include_in_schema=False)
-for module in (sign_in, work, people, dashboard, adjudication, queries, setup):
+for module in (sign_in, work, people, dashboard, adjudication, machines, queries, setup):
     router.include_router(module.router)
 
 

@@ -64,6 +64,7 @@ NOTES = {
     "project-deleted": "The project was deleted.",
     "settled": "The verdict is recorded; the truth takes it into account.",
     "withdrawn": "The verdict is undone.",
+    "webhook-removed": "The webhook is removed; nothing more is sent.",
     "reset": "Your new password is set; sign in with it.",
 }
 TITLES = {

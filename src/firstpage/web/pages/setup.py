@@ -21,7 +21,7 @@ from firstpage.web.imports.texts import add
 from firstpage.web.pages.dashboard import CHOICES
 from firstpage.web.pages.rendering import Form, PageRoute, field, redirect, render, sentence
 from firstpage.web.security import CurrentPerson, Lead, settings_of, store_of
-from firstpage.web.store import assigning, projects, texts
+from firstpage.web.store import assigning, projects, texts, webhooks
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Member, Project
@@ -73,7 +73,35 @@ def create(request: Request, form: Form, person: CurrentPerson) -> Response:
 
 @router.get("/p/{slug}/setup")
 def project_page(request: Request, member: Lead) -> Response:
-    return render(request, "lead/project.html", member=member, ready=ready(request, member))
+    return _project_page(request, member)
+
+
+@router.post("/p/{slug}/setup/webhook")
+def save_webhook(request: Request, member: Lead, form: Form) -> Response:
+    """Set or remove the webhook; the secret that signs its messages is shown once."""
+    if form.get("remove") == "yes":
+        with store_of(request).write() as tx:
+            webhooks.remove(tx, member.project, member.person)
+        return redirect(f"/p/{member.project.slug}/setup", "webhook-removed")
+    try:
+        with store_of(request).write() as tx:
+            hook = webhooks.put(tx, member.project, field(form, "url"), member.person)
+    except DataError as error:
+        return _project_page(request, member, status=400, problem=sentence(error))
+    return _project_page(request, member, secret=hook.secret)
+
+
+def _project_page(
+    request: Request, member: Member, secret: str | None = None, **context: Any
+) -> Response:
+    """Render the first page of the set-up; `secret` is that of a webhook just set."""
+    with store_of(request).read() as tx:
+        hook = webhooks.find(tx, member.project.id)
+        messages = webhooks.recent(tx, member.project.id, 5)
+    return render(
+        request, "lead/project.html", member=member, ready=ready(request, member), hook=hook,
+        messages=messages, secret=secret, **context,
+    )  # fmt: skip
 
 
 @router.post("/p/{slug}/setup")
