@@ -32,7 +32,7 @@ def files(tmp_path: Path) -> Path:
 def test_text_reports_agreement_and_certificates(run, files) -> None:
     code, out, err = run(
         "dcglearn", "compare", "DCG@5", f"NDCG({files / 'measure.json'})@3", "--qrels",
-        files / "data.qrels", "--runs", files / "good.run", files / "fair.run", files / "poor.run",
+        files / "data.qrels", files / "good.run", files / "fair.run", files / "poor.run",
     )  # fmt: skip
     assert (code, err) == (0, "")
     assert "20 queries, 3 systems" in out
@@ -65,7 +65,7 @@ def test_json_is_equal_for_runs_and_scores(run, files) -> None:
 def test_page_is_self_contained(run, files) -> None:
     code, _, _ = run(
         "dcglearn", "compare", "DCG@5", "NDCG@5", files / "data.txt", "--scores",
-        files / "good.scores", files / "fair.scores", "-o", files / "page.html",
+        files / "good.scores", "--scores", files / "fair.scores", "-o", files / "page.html",
     )  # fmt: skip
     assert code == 0
     page = (files / "page.html").read_text()
@@ -81,13 +81,13 @@ def test_page_is_self_contained(run, files) -> None:
         (["NDCG@5"], 2, "name two measures"),
         (["NDCG@5", "AP", "data.txt", "--scores", "good.scores"], 1, "only DCG and NDCG"),
         (["NDCG@5", "DCG@5", "data.txt", "--scores", "good.scores"], 2, "give at least two rankings"),
-        (["NDCG@5", "DCG@5", "data.txt"], 2, "all as --run or all as --scores"),
-        (["DCG(gain=[0, 1])@5", "DCG@5", "data.txt", "--scores", "good.scores", "fair.scores"], 1, "have a grade 2"),
-        (["DCG@5", "DCG@5", "--qrels", "data.qrels", "--run", "good.run", "other.run"], 1, "share no query"),
-        (["DCG@5", "DCG@5", "--qrels", "half.qrels", "--run", "one.run", "two.run"], 1, "share no judged query"),
-        (["DCG@5", "DCG@5", "data.txt", "--scores", "good.scores", "fair.scores", "--within", "0.5"], 1, "at least 1"),
-        (["DCG@5", "DCG@5", "data.txt", "--scores", "good.scores", "fair.scores", "--baseline", "x"], 1, "no system 'x'"),
-        (["DCG@5", "DCG@5", "data.txt", "--scores", "good.scores", "fair.scores", "-o", "x.csv"], 2, ".html"),
+        (["NDCG@5", "DCG@5", "data.txt"], 2, "all as --scores or all as runs"),
+        (["DCG(gain=[0, 1])@5", "DCG@5", "data.txt", "--scores", "good.scores", "--scores", "fair.scores"], 1, "have a grade 2"),
+        (["DCG@5", "DCG@5", "--qrels", "data.qrels", "good.run", "other.run"], 1, "share no query"),
+        (["DCG@5", "DCG@5", "--qrels", "half.qrels", "one.run", "two.run"], 1, "share no judged query"),
+        (["DCG@5", "DCG@5", "data.txt", "--scores", "good.scores", "--scores", "fair.scores", "--within", "0.5"], 1, "at least 1"),
+        (["DCG@5", "DCG@5", "data.txt", "--scores", "good.scores", "--scores", "fair.scores", "--baseline", "x"], 1, "no system 'x'"),
+        (["DCG@5", "DCG@5", "data.txt", "--scores", "good.scores", "--scores", "fair.scores", "-o", "x.csv"], 2, ".html"),
     ],
 )  # fmt: skip
 def test_errors_are_one_line(run, files, monkeypatch, args, code, message) -> None:
@@ -102,6 +102,21 @@ def test_errors_are_one_line(run, files, monkeypatch, args, code, message) -> No
     assert result.stdout == ""
     if code == 1:
         assert len([x for x in result.stderr.splitlines() if "firstpage: note: " not in x]) == 1
+
+
+def test_rankings_are_read_as_by_compare(run, files, monkeypatch) -> None:
+    monkeypatch.chdir(files)
+    base = ("dcglearn", "compare", "DCG@5", "NDCG@5", "data.qrels")
+    by_pattern = json.loads(run(*base, "*.run", "--baseline", "good", "--json")[1])
+    assert set(by_pattern["means"][0]) == {"good", "fair", "poor"}
+    named = json.loads(run(*base, *(f"{n}.run" for n in ("fair", "good", "poor")), "--json")[1])
+    assert named["means"] == by_pattern["means"]
+    lines = Path("good.run").read_text().splitlines(keepends=True)
+    Path("twice.run").write_text("".join([*lines, lines[0]]))
+    twice = (*base, "twice.run", "fair.run", "--json")
+    assert "twice" in run(*twice).stderr
+    first = json.loads(run(*twice, "--duplicates", "first")[1])
+    assert first["means"][0]["good"] == by_pattern["means"][0]["good"]
 
 
 def test_cutoff_beyond_all_lists_equals_evaluate(files, monkeypatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +13,7 @@ import firstpage as fp
 from firstpage.data.ids import Ids
 from firstpage.data.joins import join_documents, match_queries
 from firstpage.errors import DataError
-from firstpage.kernels.hashing import random_words
+from firstpage.kernels.hashing import equal_ranges, random_words
 
 WORD = (1 << 64) - 1
 
@@ -60,6 +62,22 @@ def test_random_words_depend_on_their_own_seed_only() -> None:
     assert len(np.unique(many)) == len(many)
 
 
+@pytest.mark.parametrize("size", range(20))
+def test_equal_ranges_compares_all_bytes_and_no_others(size: int) -> None:
+    rng = np.random.default_rng(size)
+    for before, after in itertools.product((0, 3, 9), repeat=2):
+        a = rng.integers(0, 256, before + size + after).astype(np.uint8)
+        b = rng.integers(0, 256, after + size + before).astype(np.uint8)
+        b[after : after + size] = a[before : before + size]
+        ranges = a, before, before + size, b, after, after + size
+        assert equal_ranges(*ranges)
+        assert not equal_ranges(*ranges[:-1], after + size + 1)
+        for at in range(size):
+            b[after + at] ^= np.uint8(1 << at % 8)
+            assert not equal_ranges(*ranges)
+            b[after + at] ^= np.uint8(1 << at % 8)
+
+
 @given(st.lists(st.text(max_size=9), max_size=9))
 def test_identifiers_are_hashed_and_copied_as_bytes(names: list[str]) -> None:
     ids = Ids.from_values(names)
@@ -82,6 +100,19 @@ def test_join_matches_a_join_by_dictionary(left, right) -> None:
     rows = join_documents(run, qrels, match_queries(run.queries, qrels.queries))
     expected = [right.get(query, {}).get(doc) for query, docs in left.items() for doc in docs]
     assert [None if row < 0 else qrels.values[row] for row in rows.tolist()] == expected
+
+
+def test_a_large_join_matches_a_join_by_dictionary() -> None:
+    """So many identifiers are joined by compiled code; lengths are below and above a word."""
+    rng = np.random.default_rng(0)
+    names = sorted(
+        {"a" * (n % 23) + f"{int(1e9 * m)}"[: 1 + n % 9] for n, m in enumerate(rng.random(50_000))}
+    )
+    left = {"q": {str(names[i]): 1.0 for i in rng.permutation(len(names))[: len(names) // 2]}}
+    right = {"q": {str(names[i]): float(i) for i in rng.permutation(len(names))}}
+    run, qrels = fp.Run.from_dict(left), fp.Qrels.from_dict(right)
+    rows = join_documents(run, qrels, match_queries(run.queries, qrels.queries))
+    assert qrels.values[rows].tolist() == [right["q"][doc] for doc in left["q"]]
 
 
 @pytest.mark.parametrize("side_name", ["run", "judgments"])

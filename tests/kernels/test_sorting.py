@@ -42,6 +42,46 @@ def test_rank_of_long_lists_matches_numpy() -> None:
         assert np.array_equal(order, np.argsort(-values, kind="stable"))
 
 
+def scores_of_kind(kind: str, size: int, rng: np.random.Generator) -> np.ndarray:
+    normal = rng.normal(size=size)
+    if kind == "skewed":  # as in fusion by rank: clusters of equal leading digits
+        return 0.9 ** rng.integers(0, 900, size) + 0.9 ** rng.integers(0, 900, size)
+    kinds = {
+        "normal": normal, "grades": np.rint(2 * normal), "equal": np.ones(size),
+        "long tails": np.sign(normal) * np.exp(30 * np.abs(normal)),
+        "two clusters": np.where(normal > 0, 1e9, 0.0) + 1e-3 * rng.normal(size=size),
+        "outlier": np.where(np.arange(size) == size // 2, 1e12, normal),
+        "infinite": np.where(np.abs(normal) > 2, np.copysign(np.inf, normal), normal),
+        "descending": -np.sort(-normal), "ascending": np.sort(normal),
+    }  # fmt: skip
+    return kinds[kind]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["normal", "grades", "equal", "long tails", "two clusters", "outlier", "infinite", "skewed",
+     "descending", "ascending"],
+)  # fmt: skip
+def test_short_and_long_lists_are_sorted_together(kind: str) -> None:
+    """Short lists are counted; others are sorted as words of 32 bits, or of 64 where need be."""
+    rng = np.random.default_rng(2)
+    several = [*range(20), 0, 100, 1023, 16384, 16, 20_000, 17]
+    for lengths in (several, [*several, 140_000], [40] * 50, [7] * 300):
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        values = np.concatenate([scores_of_kind(kind, n, rng) for n in lengths])
+        labels = rng.integers(0, 5, len(values)).astype(float)
+        order, keys = sort_groups(values, offsets)
+        ranked, tie_sizes, longest = labels_by_score(values, labels, offsets)
+        sizes = np.ones(len(values), np.int64)
+        assert longest == tie_blocks(keys, offsets, sizes)
+        assert np.array_equal(tie_sizes, sizes)
+        assert np.array_equal(ranked, labels[order])
+        assert np.array_equal(keys, values[order])
+        for lo, hi in itertools.pairwise(offsets.tolist()):
+            expected = np.argsort(-values[lo:hi], kind="stable")
+            assert np.array_equal(order[lo:hi] - lo, expected)
+
+
 def test_scores_that_differ_in_their_last_bits_are_sorted() -> None:
     """Packed words do not distinguish them; the sort by full scores does, few or many, with ties."""
     rng = np.random.default_rng(1)

@@ -307,8 +307,9 @@ def aggregate(
         runs = as_runs(rankings)
         base = Run.from_dict(base) if isinstance(base, Mapping) else base
         ballots = Ballots.from_runs(
-            runs, base=base, depth=depth, same_depth=same_depth, missing=missing
-        )
+            runs, base=base, depth=depth, same_depth=same_depth, missing=missing,
+            with_scores=parsed.reads_scores,
+        )  # fmt: skip
         _warn_about_missing_queries(runs, ballots)
     normalized, measured = _weights(weights, runs, valid, qrels, measure, ballots.n_rankers)
     name = name or type(parsed).__name__

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -191,6 +191,7 @@ class Ballots:
         depth: int | None = 100,
         same_depth: bool = False,
         missing: Missing = "last",
+        with_scores: bool = True,
     ) -> Ballots:
         """Return the ballots of several runs, joined by query and document.
 
@@ -211,6 +212,8 @@ class Ballots:
             Use one depth for all queries: at most the length of the shortest.
         missing : {"last", "ignore"}, default "last"
             What a ranker says about documents that it does not list.
+        with_scores : bool, default True
+            Whether the ballots have the scores of the runs, which methods by rank do not read.
 
         Returns
         -------
@@ -225,7 +228,7 @@ class Ballots:
         merged = merge_runs(runs, base)
         documents = np.arange(len(merged.docids))
         heads, _ = truncate(merged.offsets, documents, depth, same_depth)
-        positions, scores = merged.tables(heads)
+        positions, scores = merged.tables(heads, with_scores)
         names = tuple(run.name or f"ranker {a}" for a, run in enumerate(runs, 1))
         return cls(
             positions, heads, documents, merged.offsets, merged.queries, merged.docids, names,
@@ -272,7 +275,7 @@ class Ballots:
         for a, (run, table) in enumerate(zip(runs, lists, strict=True), 1):
             if len(run.docids) < sum(map(len, table.values())):
                 raise DataError(f"list {a}: a document occurs twice in a query.")
-        return replace(cls.from_runs(runs, **options), scores=None)
+        return cls.from_runs(runs, with_scores=False, **options)
 
     # --- properties
 

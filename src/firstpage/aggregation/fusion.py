@@ -37,8 +37,6 @@ class Fusion(Method):
     {'q': {'a': 1.0, 'c': 1.0, 'b': 0.0}}
     """
 
-    skewed: ClassVar[bool] = False  # whether points have many orders of magnitude
-
     def points(self, ballots: Ballots, weights: Iterable[float] | None = None) -> Floats:
         """Return the fused score of each candidate.
 
@@ -72,7 +70,7 @@ class Fusion(Method):
 
     def order_of_points(self, points: Floats, ballots: Ballots) -> Ints:
         """Return the candidates by descending points; ties in base order."""
-        order, _ = sort_groups(rounded(points), ballots.offsets, self.skewed)
+        order, _ = sort_groups(rounded(points), ballots.offsets)
         return order - np.repeat(ballots.offsets[:-1], ballots.lengths)
 
 
@@ -138,17 +136,19 @@ class RankFusion(Fusion):
         """Return the term of each rank, from 1."""
         raise NotImplementedError
 
-    def _factors(self, counts: Floats) -> Floats:
-        """Return the factor of documents in so many lists."""
-        return np.ones_like(counts)
+    def _factors(self, counts: Floats) -> Floats | None:
+        """Return the factor of documents in so many lists; None where it is 1."""
+        return None
 
     def _points(self, ballots: Ballots, weights: Floats) -> Floats:
         points = np.empty(ballots.positions.shape[1])
         terms = np.zeros(ballots.longest + 1)  # the last one of documents that are not listed
         terms[:-1] = self._terms(np.arange(1.0, ballots.longest + 1))
+        kernel.add_rank_terms(ballots.positions, weights, terms, points)
         factors = self._factors(np.arange(ballots.n_rankers + 1.0))
-        counts = np.empty(len(points), np.int64)
-        kernel.add_rank_terms(ballots.positions, weights, terms, factors, counts, points)
+        if factors is not None:
+            counts = np.empty(kernel.BLOCK, np.int64)
+            kernel.multiply_by_count(ballots.positions, factors, counts, points)
         return points
 
 
@@ -222,7 +222,6 @@ class RBC(RankFusion):
     [1, 0, 2]
     """
 
-    skewed: ClassVar[bool] = True
     phi: float = 0.9
     summary: ClassVar[str] = "sums of (1 - phi) phi^(rank - 1)"
     tuned: ClassVar[dict[str, tuple[float, ...]]] = {
@@ -261,7 +260,7 @@ class ISR(RankFusion):
     def _terms(self, ranks: Floats) -> Floats:
         return 1.0 / ranks**2
 
-    def _factors(self, counts: Floats) -> Floats:
+    def _factors(self, counts: Floats) -> Floats | None:
         return counts
 
 
@@ -284,7 +283,7 @@ class LogISR(ISR):
 
     summary: ClassVar[str] = "sums of 1 / rank^2, times log(number of lists)"
 
-    def _factors(self, counts: Floats) -> Floats:
+    def _factors(self, counts: Floats) -> Floats | None:
         return np.log(np.maximum(counts, 1.0))
 
 
@@ -324,5 +323,5 @@ class LogNISR(ISR):
         if self.sigma > 1:
             raise ParameterError(f"sigma of LogNISR must be at most 1; got {self.sigma!r}.")
 
-    def _factors(self, counts: Floats) -> Floats:
+    def _factors(self, counts: Floats) -> Floats | None:
         return np.log(np.maximum(counts, 1.0) + self.sigma)

@@ -48,18 +48,18 @@ class MergedRuns:
     numbers: Ints
     voters: Ints
 
-    def tables(self, heads: Ints) -> tuple[Ints, Floats]:
+    def tables(self, heads: Ints, with_scores: bool) -> tuple[Ints, Floats | None]:
         """Return positions and scores of the candidates: the first documents of each query.
 
         `heads` are the offsets of the candidates.  Documents that a ranker does not list have the
         position ABSENT and the score NaN.
         """
         shape = (int(self.voters.max()) + 1, int(heads[-1]))
-        positions, scores = np.empty(shape, np.int64), np.empty(shape)
+        positions, scores = np.empty(shape, np.int64), np.empty(shape if with_scores else (0, 0))
         tabulate_runs(
             self.bounds, self.order, self.keys, self.numbers, self.voters, heads, positions, scores
         )
-        return positions, scores
+        return positions, scores if with_scores else None
 
 
 def merge_runs(runs: Sequence[Run], base: BaseOrder) -> MergedRuns:

@@ -36,6 +36,7 @@ class Method:
     """
 
     summary: ClassVar[str] = ""  # one line, for the manual
+    reads_scores: ClassVar[bool] = False  # not ranks alone
 
     def __str__(self) -> str:
         parameters = [

@@ -31,6 +31,7 @@ class ScoreFusion(Fusion):
     """
 
     normalize: str = "min-max"
+    reads_scores: ClassVar[bool] = True
     kind: ClassVar[int]
     tuned: ClassVar[dict[str, tuple[str, ...]]] = {
         "normalize": ("min-max", "sum", "z", "rank", "borda")

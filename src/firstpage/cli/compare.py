@@ -72,7 +72,6 @@ def command(
     code is 1 where a check of a ranking other than the baseline fails.
     """
     from firstpage.measures.compare import compare
-    from firstpage.measures.comparison.segments import compare_segments
     from firstpage.measures.comparison.wins import wins_and_losses
     from firstpage.measures.evaluate import DEFAULT_MEASURES
     from firstpage.measures.registry import measures as parse
@@ -90,8 +89,7 @@ def command(
     outputs.check_per_query(per_query)
     options.only_with("another format than csv and latex", kind not in ("csv", "latex"), "wins")
     gate = GateRequest.from_options(settings, measures or DEFAULT_MEASURES, baseline is not None)
-    about_queries = read_query_table(settings)
-    table, by = about_queries["query_table"], about_queries.pop("by")
+    settings |= read_query_table(settings)
     truth = rankings.read_truth(parsed)
     systems = rankings.read_systems(truth, duplicates)
     comparison = compare(
@@ -99,14 +97,12 @@ def command(
         truth,
         measures=gate.measures,
         baseline=rankings.baseline_name(baseline, systems),
-        **about_queries,
         **settings,
     )
-    segments = None if by is None else compare_segments(comparison, table, by)
     outputs.write_per_query(list(comparison.evaluations), per_query)
     cases = None
     if wins is not None:
         cases = wins_and_losses(comparison, systems, truth, count=wins)
-    outputs.write_text(render(comparison, kind, rankings.source, segments, cases), output)
+    outputs.write_text(render(comparison, kind, rankings.source, cases), output)
     against = {e.name: e for e in comparison.evaluations}.pop(comparison.baseline or "", None)
     gate.apply([e for e in comparison.evaluations if e is not against], against)

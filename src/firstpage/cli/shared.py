@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial, wraps
+from functools import wraps
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -304,46 +304,6 @@ def read_scores_of(truth: Dataset | Column | Shards, path: Path) -> Any:
         raise click.UsageError("--scores requires a data file, whose documents it scores.")
     scores = read_scores(path, truth.n_docs)
     return truth.to_row_order(scores) if hasattr(truth, "to_row_order") else scores
-
-
-def system_names(files: Sequence[Path]) -> list[str]:
-    """Return a unique name per file: its own, with the folder or a number where it repeats."""
-    file_names = [file.name for file in files]
-    names: list[str] = []
-    for file in files:
-        name, number = file.name if file_names.count(file.name) == 1 else str(file), 2
-        while name in names:
-            name = f"{file} ({number})"
-            number += 1
-        names.append(name)
-    return names
-
-
-def read_systems(files: Sequence[Path], truth: Any, runs: bool) -> dict[str, Any]:
-    """Read systems, all runs or all scores, by name."""
-    from firstpage.data.formats.trec import read_run
-    from firstpage.data.shards.shards import Shards
-
-    if runs and isinstance(truth, Shards):
-        raise click.UsageError("shards go with --scores, or with --model in `evaluate`.")
-    read = read_run if runs else partial(read_scores_of, truth)
-    return dict(zip(system_names(files), map(read, files), strict=True))
-
-
-def baseline_name(text: str | None, systems: dict[str, Any]) -> str | None:
-    """Return the name of the system that --baseline means: by file name, stem or run tag."""
-    if text is None or text in systems:
-        return text
-    matches = [
-        name
-        for name, system in systems.items()
-        if text in (Path(name).name, Path(name).stem, getattr(system, "name", None))
-    ]
-    if len(matches) > 1:
-        raise click.UsageError(
-            f"--baseline {text} may be {' or '.join(matches)}; give the full name."
-        )
-    return matches[0] if matches else text
 
 
 def as_qrels(truth: Dataset | Column | Shards) -> Column:

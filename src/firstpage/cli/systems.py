@@ -1,4 +1,4 @@
-"""The rankings that `evaluate`, `compare` and `plan` take: runs, scores and models, by name."""
+"""The rankings that commands measure: runs, scores and models, by name."""
 
 from __future__ import annotations
 
@@ -141,8 +141,7 @@ def _has_judgments(path: Path) -> bool:
     return path.is_file() and format_of(path) in ("qrels", "truth")
 
 
-ranking_arguments = options.combine(
-    click.argument("files", nargs=-1, type=options.FILE, metavar="[DATA] [RUNS]"),
+ranking_options = options.combine(
     click.option(
         "--qrels", type=options.FILE,
         help="Judgments (TREC qrels or truth.jsonl), instead of DATA or of its labels.",
@@ -156,6 +155,9 @@ ranking_arguments = options.combine(
         help="Run in TREC format, or a pattern such as 'runs/*.run'; may be repeated.",
     ),
 )  # fmt: skip
+ranking_arguments = options.combine(
+    click.argument("files", nargs=-1, type=options.FILE, metavar="[DATA] [RUNS]"), ranking_options
+)
 duplicates_option = click.option(
     "--duplicates", type=click.Choice(["refuse", "first", "best"]), default="refuse",
     show_default=True,

@@ -13,48 +13,58 @@ from firstpage.kernels.selection import select_top
 from firstpage.types import AnyWords, Bools, Floats, Ints, Words
 
 FEW_DOCUMENTS = 1024  # so few are sorted faster by one kernel than by NumPy and two kernels
-LONG_LIST = 1 << 14  # in longer lists, words of 32 bits have too few bits for the cells of scores
+MAX_SHORT_WORDS = 1 << 17  # documents of a list; of more, words of 32 bits leave too few cells
 
 
 def _workspace(size: int) -> tuple[Words, Words, Ints]:
     return np.empty(size, np.uint64), np.empty(size, np.uint64), np.empty(size, np.int64)
 
 
-def _sorted_words(
-    values: Floats, offsets: Ints, lengths: Ints, skewed: bool = False
-) -> tuple[AnyWords, Ints]:
+def _padded_rows(lengths: Ints) -> tuple[Ints, Ints, list[list[int]]]:
+    """Return where the row of each group begins, its width, and the count and width of each block.
+
+    Rows of equal width follow each other in a block; groups are padded to few different widths.
+    Groups of at most SHORT_LIST have no row.
+    """
+    starts, widths = np.zeros_like(lengths), np.zeros_like(lengths)
+    long = np.flatnonzero(lengths > kernel.SHORT_LIST)
+    if not len(long):
+        return starts, widths, []
+    exact = lengths[long]
+    if exact.min() == exact.max():
+        widths[long], width = exact, int(exact[0])
+        starts[long] = np.arange(0, len(long) * width, width)
+        return starts, widths, [[len(long), width]]
+    step = np.exp2(np.floor(np.log2(exact)) - 3).astype(np.int64)
+    padded = -(-exact // step) * step  # at most an eighth is padding
+    by_width = np.argsort(padded, kind="stable")
+    widths[long] = padded
+    starts[long[by_width]] = np.cumsum(padded[by_width]) - padded[by_width]
+    different, counts = np.unique(padded, return_counts=True)
+    return starts, widths, np.stack([counts, different], axis=1).tolist()
+
+
+def _sorted_words(values: Floats, offsets: Ints, lengths: Ints) -> tuple[AnyWords, Ints]:
     """Return rows of words in the order of the documents, and where each group's row begins.
 
-    NumPy sorts rows of equal width together; groups are padded to few different widths.
+    NumPy sorts all rows of a width together.
     """
-    longest = int(lengths.max())
-    if longest == lengths.min():
-        widths, starts = lengths, offsets[:-1]
-        blocks = [[0, len(lengths), longest]]
-    else:
-        step = np.exp2(np.floor(np.log2(np.maximum(lengths, 16))) - 3).astype(np.int64)
-        widths = -(-lengths // step) * step  # at most an eighth is padding, beyond 16 documents
-        by_width = np.argsort(widths, kind="stable")
-        different, counts = np.unique(widths, return_counts=True)
-        starts = np.empty(len(widths), np.int64)
-        starts[by_width] = np.cumsum(widths[by_width]) - widths[by_width]
-        firsts = np.cumsum(different * counts) - different * counts
-        blocks = np.stack([firsts, counts, different], axis=1).tolist()
-    size = int(widths.sum())
+    starts, widths, blocks = _padded_rows(lengths)
+    size, bits = int(widths.sum()), values.view(np.uint64)
     words: AnyWords = np.empty(size, np.uint32)
-    if longest > LONG_LIST or skewed:
+    fits = int(lengths.max(initial=0)) <= MAX_SHORT_WORDS
+    if not fits or kernel.pack_cells(values, bits, offsets, starts, widths, words) >= 0:
         words = np.empty(size, np.uint64)
-    kernel.pack_cells(values, values.view(np.uint64), offsets, starts, widths, words)
-    for start, count, width in blocks:
+        kernel.pack_cells(values, bits, offsets, starts, widths, words)
+    start = 0
+    for count, width in blocks:
         words[start : start + count * width].reshape(count, width).sort(axis=1)
+        start += count * width
     return words, starts
 
 
-def sort_groups(values: Floats, offsets: Ints, skewed: bool = False) -> tuple[Ints, Floats]:
-    """Return the rows of each group by descending value (stable), and the sorted values.
-
-    `skewed` only concerns speed: values of many orders of magnitude are packed into longer words.
-    """
+def sort_groups(values: Floats, offsets: Ints) -> tuple[Ints, Floats]:
+    """Return the rows of each group by descending value (stable), and the sorted values."""
     values = np.ascontiguousarray(values, np.float64)
     order, keys = np.empty(len(values), np.int64), np.empty(len(values))
     lengths = np.diff(offsets)
@@ -62,7 +72,7 @@ def sort_groups(values: Floats, offsets: Ints, skewed: bool = False) -> tuple[In
     if len(values) <= FEW_DOCUMENTS:
         kernel.rank(values, values.view(np.uint64), offsets, *_workspace(longest), order, keys)
     else:
-        words, starts = _sorted_words(values, offsets, lengths, skewed)
+        words, starts = _sorted_words(values, offsets, lengths)
         workspace = np.empty(len(values), np.int64)
         kernel.unpack_order(values, offsets, starts, words, workspace, order, keys)
     return order, keys
@@ -82,8 +92,8 @@ def labels_by_score(scores: Floats, labels: Floats, offsets: Ints) -> tuple[Floa
     else:
         words, starts = _sorted_words(scores, offsets, lengths)
         longest_tie = kernel.unpack_labels(
-            scores, labels, offsets, starts, words, items, np.empty_like(items), ranked,
-            tie_lengths,
+            scores, labels, offsets, starts, words, items, np.empty(longest), np.empty_like(items),
+            ranked, tie_lengths,
         )  # fmt: skip
     return ranked, tie_lengths, longest_tie
 

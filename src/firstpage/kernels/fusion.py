@@ -153,8 +153,9 @@ def tabulate_runs(
 
     `keys` has the scores in the order of `order`.  Documents of equal score are ordered by their
     numbers, in `order` too; numbers beyond the size of the query in `heads` are not candidates.
-    `voters` has the ranker of each run, -1 for none.
+    `voters` has the ranker of each run, -1 for none.  An empty table of scores is not written.
     """
+    with_scores = scores.size > 0
     for q in range(bounds.shape[0]):
         lo, size = heads[q], heads[q + 1] - heads[q]
         for a in range(bounds.shape[1]):
@@ -163,7 +164,9 @@ def tabulate_runs(
                 continue
             for i in range(lo, lo + size):
                 positions[ranker, i] = ABSENT
-                scores[ranker, i] = np.nan
+            if with_scores:
+                for i in range(lo, lo + size):
+                    scores[ranker, i] = np.nan
             at, end = bounds[q, a, 0], bounds[q, a, 1]
             position = 0
             while at < end:
@@ -176,7 +179,8 @@ def tabulate_runs(
                     number = numbers[order[i]]
                     if number < size:
                         positions[ranker, lo + number] = position
-                        scores[ranker, lo + number] = keys[i]
+                        if with_scores:
+                            scores[ranker, lo + number] = keys[i]
                         position += 1
                 at = after
 
@@ -333,25 +337,35 @@ def choose_scores(
 
 
 @kernel
-def add_rank_terms(
-    positions: Ints, weights: Floats, terms: Floats, factors: Floats, counts: Ints, points: Floats
-) -> None:
-    """Write the weighted sum of terms by rank, times a factor by the number of lists.
+def add_rank_terms(positions: Ints, weights: Floats, terms: Floats, points: Floats) -> None:
+    """Write the weighted sum of terms by rank.
 
-    `terms[r]` is the term of rank r, the last one 0 for documents that are not listed;
-    `factors[n]` is the factor of documents in n lists.  `counts` is as long as `points`.
+    `terms[r]` is the term of rank r, the last one 0 for documents that are not listed.
     """
-    absent = terms.size - 1
+    absent = np.uint64(terms.size - 1)
     for start in range(0, points.size, BLOCK):
         end = min(start + BLOCK, points.size)
         for i in range(start, end):
             points[i] = 0.0
-            counts[i] = 0
         for a in range(weights.size):
             weight = weights[a]
             for i in range(start, end):
-                rank = min(positions[a, i], absent)
-                points[i] += weight * terms[rank]
-                counts[i] += rank < absent
-        for i in range(start, end):
-            points[i] *= factors[counts[i]]
+                rank = np.uint64(positions[a, i])
+                points[i] += weight * terms[rank if rank < absent else absent]
+
+
+@kernel
+def multiply_by_count(positions: Ints, factors: Floats, counts: Ints, points: Floats) -> None:
+    """Multiply the points of each candidate by factors[n], n being the number of lists with it.
+
+    `counts` is workspace of BLOCK numbers.
+    """
+    for start in range(0, points.size, BLOCK):
+        size = min(BLOCK, points.size - start)
+        for i in range(size):
+            counts[i] = 0
+        for a in range(positions.shape[0]):
+            for i in range(size):
+                counts[i] += positions[a, start + i] < ABSENT
+        for i in range(size):
+            points[start + i] *= factors[counts[i]]

@@ -75,13 +75,35 @@ def gather_bytes(data: Bytes, starts: Ints, ends: Ints, out: Bytes) -> None:
 
 
 @subroutine
+def load_word(data: Bytes, at: int) -> np.uint64:
+    """Return eight bytes as a word; the compiler makes one load of them."""
+    first = np.uint64(at)  # an index that may be negative would take a branch per byte
+    word = np.uint64(data[first])
+    for i in range(1, 8):
+        word |= np.uint64(data[first + np.uint64(i)]) << np.uint64(8 * i)
+    return word
+
+
+@subroutine
 def equal_ranges(a: Bytes, a_start: int, a_end: int, b: Bytes, b_start: int, b_end: int) -> bool:
-    """Return whether two byte ranges are equal."""
-    if a_end - a_start != b_end - b_start:
+    """Return whether two byte ranges are equal: by words of eight bytes, the last of them short."""
+    size = a_end - a_start
+    if size != b_end - b_start:
         return False
-    for i in range(a_end - a_start):
+    i: int = np.int64(0)
+    while size - i >= 8:
+        if load_word(a, a_start + i) != load_word(b, b_start + i):
+            return False
+        i += 8
+    if i == size:
+        return True
+    if a_start + i + 8 <= a.size and b_start + i + 8 <= b.size:
+        difference = load_word(a, a_start + i) ^ load_word(b, b_start + i)
+        return difference << np.uint64(8 * (8 - (size - i))) == np.uint64(0)
+    while i < size:
         if a[a_start + i] != b[b_start + i]:
             return False
+        i += 1
     return True
 
 

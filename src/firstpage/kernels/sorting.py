@@ -8,7 +8,7 @@ sorted by their full scores afterwards.
 Two sorts share this idea.  `pack_cells` makes words for NumPy's `sort`, which uses the vector units
 of the machine: of 32 bits for most lists, which it sorts two to four times faster than those of 64
 bits.  `firstpage.data.groups` calls it for many lists at once.  `sort_down` sorts one list inside a
-kernel, by merging words of 64 bits.
+kernel, by merging words of 64 bits.  In short lists, the documents before each one are counted.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from firstpage.kernels.compiler.decorators import kernel, subroutine
 from firstpage.types import AnyWords, Floats, Ints, Words
 
 RUN = 8  # merge sort starts from sorted runs of this length
+SHORT_LIST = 16  # documents whose ranks are counted, without words
+LONG_LIST = 1 << 14  # in longer lists, words of 32 bits suit cells of equal width only
+MAX_MOVES = 16  # per document, before insertion is given up for a merge sort
 ZERO, ONE, SIGN, S63 = np.uint64(0), np.uint64(1), np.uint64(1 << 63), np.uint64(63)
 WORD = np.uint64(64)  # bits
 
@@ -271,7 +274,8 @@ def index_bits(size: int) -> int:
 def cell_scale(scores: Floats, lo: int, size: int, last_cell: float) -> tuple[float, float]:
     """Return the greatest score and the number of cells per unit; 0 cells if none suit.
 
-    Cells of equal width suit scores whose range is a few standard deviations.
+    Cells of equal width suit scores whose range is a few standard deviations, and whose mean is not
+    close to the least or the greatest one.
     """
     top, top1, low, low1 = -np.inf, -np.inf, np.inf, np.inf
     total, total1, square, square1 = 0.0, 0.0, 0.0, 0.0
@@ -289,7 +293,8 @@ def cell_scale(scores: Floats, lo: int, size: int, last_cell: float) -> tuple[fl
     variance = max((square + square1) / size - mean * mean, 0.0)
     span = top - low
     scale = last_cell / span if span > 0.0 else np.inf
-    if not (span * span < 100.0 * variance and scale < np.inf):
+    wide = span * span < 100.0 * variance and span < 20.0 * min(top - mean, mean - low)
+    if not (wide and scale < np.inf):
         scale = 0.0
     return top, scale
 
@@ -297,22 +302,27 @@ def cell_scale(scores: Floats, lo: int, size: int, last_cell: float) -> tuple[fl
 @kernel
 def pack_cells(
     scores: Floats, bits: Words, offsets: Ints, starts: Ints, widths: Ints, words: AnyWords
-) -> None:
+) -> int:
     """Write a row of words per query, which ascend as its scores descend; ties by index.
 
     The range of a query's scores is divided into cells: of equal width, or, if the scores have long
     tails, into cells of their ordered bits.  A word holds the number of the cell, counted from the
     greatest score, and the index of the document.  Scores of one cell may differ: `unpack_order`
     and `unpack_labels` resolve this.  Query q has the row words[starts[q]:starts[q] + widths[q]],
-    filled up with the greatest word.
+    filled up with the greatest word; those of width 0 have none.  Returns -1, or a query for which
+    words of 32 bits have too few cells.
     """
     for q in range(offsets.size - 1):
         lo, size, start = offsets[q], offsets[q + 1] - offsets[q], starts[q]
+        if widths[q] == 0:
+            continue
         index_size = np.uint64(index_bits(size))
         cell_bits = np.uint64(8 * words.itemsize) - index_size
         scale, best = 0.0, 0.0
-        if words.itemsize == 4 and size > 0:
+        if words.itemsize == 4:
             best, scale = cell_scale(scores, lo, size, float((ONE << cell_bits) - ONE - ONE))
+            if scale == 0.0 and size > LONG_LIST:
+                return q
         if scale > 0.0:
             for i in range(size):
                 cell = np.int64((best - scores[lo + i]) * scale)
@@ -330,35 +340,49 @@ def pack_cells(
                 words[start + i] = (word << index_size) | np.uint64(i)
         for i in range(size, widths[q]):
             words[start + i] = ~ZERO
+    return -1
 
 
 @subroutine
-def sort_few(scores: Floats, items: Ints, lo: int, hi: int, workspace: Ints) -> None:
-    """Sort items[lo:hi] by descending score, stable: by insertion if there are few."""
-    if hi - lo > RUN:
-        ordered = 1
-        for i in range(lo + 1, hi):
-            ordered &= scores[items[i - 1]] >= scores[items[i]]
-        if not ordered:  # a tie is
-            merge_items(scores, items, lo, hi, workspace)
-        return
+def count_ranks(scores: Floats, lo: int, hi: int, ranks: Ints) -> None:
+    """Write the rank of each document of a short list, ties in file order: no branch depends on it.
+
+    Each pair of documents is compared once.
+    """
+    for i in range(hi - lo):
+        score, before = scores[lo + i], np.int64(0)
+        for j in range(i):
+            precedes = scores[lo + j] >= score
+            before += 1 if precedes else 0
+            ranks[j] += 0 if precedes else 1
+        ranks[i] = before
+
+
+@subroutine
+def sort_inside_cells(
+    scores: Floats, items: Ints, keys: Floats, lo: int, hi: int, workspace: Ints
+) -> None:
+    """Sort items[lo:hi] by descending score and stable, where only scores of one cell are unsorted.
+
+    `keys` are the scores of the items.  By insertion, since cells have few documents; where they
+    have many, by merging.
+    """
+    moves = MAX_MOVES * (hi - lo)
     for i in range(lo + 1, hi):
-        item = items[i]
-        j = i - 1
-        while j >= lo and scores[items[j]] < scores[item]:
-            items[j + 1] = items[j]
-            j -= 1
-        items[j + 1] = item
-
-
-@subroutine
-def cell_end(words: AnyWords, at: int, end: int, bits: np.uint64) -> int:
-    """Return the end of the run of words of one cell that begins at `at`."""
-    cell = np.uint64(words[at]) >> bits
-    at += 1
-    while at < end and np.uint64(words[at]) >> bits == cell:
-        at += 1
-    return at
+        key = keys[i]
+        if keys[i - 1] < key:
+            item = items[i]
+            j = i - 1
+            while j >= lo and keys[j] < key:
+                keys[j + 1], items[j + 1] = keys[j], items[j]
+                j -= 1
+            keys[j + 1], items[j + 1] = key, item
+            moves -= i - j
+            if moves < 0:
+                merge_items(scores, items, lo, hi, workspace)
+                for at in range(lo, hi):
+                    keys[at] = scores[items[at]]
+                return
 
 
 @kernel
@@ -377,10 +401,16 @@ def unpack_order(
     """
     for q in range(offsets.size - 1):
         lo, hi, start = offsets[q], offsets[q + 1], starts[q]
+        if hi - lo <= SHORT_LIST:
+            count_ranks(scores, lo, hi, workspace)
+            for i in range(hi - lo):
+                order[lo + workspace[i]] = lo + i
+                keys[lo + workspace[i]] = scores[lo + i]
+            continue
         bits = np.uint64(index_bits(hi - lo))
         mask = (ONE << bits) - ONE
         shared = 0
-        previous = ~np.uint64(words[start]) if hi > lo else ZERO
+        previous = ~np.uint64(words[start])
         for i in range(hi - lo):
             word = np.uint64(words[start + i])
             row = np.uint64(lo) + (word & mask)
@@ -388,14 +418,22 @@ def unpack_order(
             keys[lo + i] = scores[row]
             shared |= (word ^ previous) >> bits == ZERO
             previous = word
-        at: int = np.int64(0) if shared else hi - lo
-        while at < hi - lo:
-            after = cell_end(words, start + at, start + hi - lo, bits) - start
-            if after - at > 1:
-                sort_few(scores, order, lo + at, lo + after, workspace)
-                for j in range(lo + at, lo + after):
-                    keys[j] = scores[order[j]]
-            at = after
+        if shared:
+            sort_inside_cells(scores, order, keys, lo, hi, workspace)
+
+
+@subroutine
+def write_ties(keys: Floats, lo: int, hi: int, block: Ints) -> int:
+    """Write the sizes of ties of a list's sorted scores, keys[:hi - lo]; return the longest."""
+    longest, start = 1, 0
+    for i in range(hi - lo):
+        block[lo + i] = 1
+    for i in range(1, hi - lo + 1):
+        if i == hi - lo or keys[i] != keys[start]:
+            block[lo + start] = i - start
+            longest = max(longest, i - start)
+            start = i
+    return longest
 
 
 @kernel
@@ -406,37 +444,45 @@ def unpack_labels(
     starts: Ints,
     words: AnyWords,
     items: Ints,
+    keys: Floats,
     workspace: Ints,
     ranked: Floats,
     block: Ints,
 ) -> int:
     """Write labels in the order of the scores and the sizes of ties, from sorted words.
 
-    Returns the length of the longest tie; `items` and `workspace` are as long as the longest query.
+    Returns the length of the longest tie.  `items`, `keys` and `workspace` are as long as the
+    longest query.
     """
     longest = 1
     for q in range(offsets.size - 1):
         lo, hi, start = offsets[q], offsets[q + 1], starts[q]
+        if hi - lo <= SHORT_LIST:
+            count_ranks(scores, lo, hi, items)
+            for i in range(hi - lo):
+                ranked[lo + items[i]] = labels[lo + i]
+                keys[items[i]] = scores[lo + i]
+            longest = max(longest, write_ties(keys, lo, hi, block))
+            continue
         bits = np.uint64(index_bits(hi - lo))
         mask = (ONE << bits) - ONE
         shared = 0
-        previous = ~np.uint64(words[start]) if hi > lo else ZERO
+        previous = ~np.uint64(words[start])
         for i in range(hi - lo):
             word = np.uint64(words[start + i])
             ranked[lo + i] = labels[np.uint64(lo) + (word & mask)]
             block[lo + i] = 1
             shared |= (word ^ previous) >> bits == ZERO
             previous = word
-        at: int = np.int64(0) if shared else hi - lo
-        while at < hi - lo:  # equal scores share a cell, so ties are inside of cells
-            after = cell_end(words, start + at, start + hi - lo, bits) - start
-            if after - at > 1:
-                for j in range(at, after):
-                    items[j - at] = lo + np.int64(np.uint64(words[start + j]) & mask)
-                sort_few(scores, items, np.int64(0), after - at, workspace)
-                tie = write_ranked(scores, labels, lo + at, lo + after, items, ranked, block)
-                longest = max(longest, tie)
-            at = after
+        if shared:  # equal scores share a cell, so there is no tie otherwise
+            for i in range(hi - lo):
+                row = np.uint64(lo) + (np.uint64(words[start + i]) & mask)
+                items[i] = np.int64(row)
+                keys[i] = scores[row]
+            sort_inside_cells(scores, items, keys, np.int64(0), hi - lo, workspace)
+            for i in range(hi - lo):
+                ranked[lo + i] = labels[items[i]]
+            longest = max(longest, write_ties(keys, lo, hi, block))
     return longest
 
 

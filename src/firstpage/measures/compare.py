@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
 
 from firstpage.errors import DataError, FirstpageWarning, MeasureError
 from firstpage.measures.comparison.comparison import Comparison
+from firstpage.measures.comparison.segments import compare_segments
 from firstpage.measures.convention import WithoutRelevant
 from firstpage.measures.evaluate import DEFAULT_MEASURES, evaluate
 from firstpage.measures.evaluation import Evaluation
 from firstpage.measures.measure import Convention, Queries, Ties, resolve_convention
-from firstpage.measures.query_segments import weights_by_query
+from firstpage.measures.query_segments import named_segments, weights_by_query
 from firstpage.measures.registry import MeasureLike, as_list
 from firstpage.measures.significance import Correction, Test, adjust_p_values, p_value
 from firstpage.measures.sources import named_systems, read_truth
@@ -41,6 +43,7 @@ def compare(
     seed: int = 0,
     ci: bool = True,
     weights: Mapping[str, float] | str | None = None,
+    by: Mapping[str, Any] | str | None = None,
     query_table: Any = None,
     condensed: bool | None = None,
     bounds: bool = False,
@@ -97,8 +100,12 @@ def compare(
     weights : dict of str to float or str, optional
         Weight of each query in the means and tests, such as its traffic, by query id; or a column
         of `query_table`.
+    by : dict of str to str or str, optional
+        Segment of each query, by query id; or a column of `query_table`: `language`,
+        `traffic(10, 100)` with cut points, or `traffic(head)` for head, torso and tail.  The
+        systems are compared within each segment too.
     query_table : QueryTable, data frame or path, optional
-        Table with a row per query, for `weights`; `compare_segments` takes one too.
+        Table with a row per query, for `weights` and `by`.
     condensed : bool, optional
         Setting of the convention to replace: whether unjudged documents are removed from the runs.
     bounds : bool, default False
@@ -108,7 +115,8 @@ def compare(
     Returns
     -------
     Comparison
-        Means, differences with p-values, and the queries that differ most.
+        Means, differences with p-values, and the queries that differ most; on request, the same
+        within segments of the queries.
 
     Raises
     ------
@@ -152,6 +160,7 @@ def compare(
         depth=depth, seed=seed, condensed=condensed,
     )  # fmt: skip
     by_query = weights_by_query(weights, query_table)
+    segments = None if by is None else named_segments(by, query_table)
     evaluations = tuple(
         evaluate(
             system, truth, qid=qid, docid=docid, measures=requested, convention=resolved, k=k,
@@ -161,9 +170,13 @@ def compare(
     )  # fmt: skip
     if rounds < 1:
         raise MeasureError(f"rounds must be at least 1; got {rounds}.")
-    return Comparison(
+    comparison = Comparison(
         _on_common_queries(evaluations), baseline, test, correction, rounds, resolved.seed
     )
+    if segments is None:
+        return comparison
+    name, by_id = segments
+    return replace(comparison, segments=compare_segments(comparison, by_id, name))
 
 
 def _on_common_queries(evaluations: tuple[Evaluation, ...]) -> tuple[Evaluation, ...]:

@@ -39,7 +39,6 @@ def render(
     result: Evaluation | Sequence[Evaluation] | Comparison,
     format: str,
     source: str = "",
-    segments: Segments | None = None,
     wins: WinsAndLosses | None = None,
 ) -> str:
     """Return a result in one of the output formats.
@@ -52,8 +51,6 @@ def render(
         Output format.
     source : str, default ""
         Name of the data, for titles.
-    segments : Segments, optional
-        The same comparison within segments of the queries.
     wins : WinsAndLosses, optional
         Queries of the comparison to show with their documents; not in CSV and LaTeX.
 
@@ -70,12 +67,11 @@ def render(
     checked_format(format)
     if isinstance(result, Comparison):
         if format == "json":
-            more = {} if segments is None else {"segments": segments.to_dict()}
-            more |= {} if wins is None else {"wins": wins.to_dict()}
+            more = {} if wins is None else {"wins": wins.to_dict()}
             return _json(result.to_dict() | more)
         if format == "html":
-            return _comparison_page(result, source, segments, wins)
-        return _comparison(result, format, segments, wins)
+            return _comparison_page(result, source, wins)
+        return _comparison(result, format, wins)
     evaluations = [result] if isinstance(result, Evaluation) else list(result)
     if format == "json":
         rows = [{"system": e.name, **e.to_dict()} for e in evaluations]
@@ -340,10 +336,10 @@ def segment_tables(segments: Segments) -> list[Table]:
     return [table for table in tables if table.rows]
 
 
-def _segments_csv(segments: Segments) -> str:
+def _segments_csv(comparison: Comparison, segments: Segments) -> str:
     """Return the differences of all queries and of each segment, one number per cell."""
     names = [f.name for f in fields(Difference)]
-    groups = {"all": segments.overall.differences} | segments.differences
+    groups = {"all": comparison.differences} | segments.differences
     rows = [
         [segment, *(str(getattr(d, name)) for name in names)]
         for segment, differences in groups.items()
@@ -352,11 +348,12 @@ def _segments_csv(segments: Segments) -> str:
     return Table([segments.name, *names], rows).csv()
 
 
-def _comparison(
-    comparison: Comparison, format: str, segments: Segments | None, wins: WinsAndLosses | None
-) -> str:
+def _comparison(comparison: Comparison, format: str, wins: WinsAndLosses | None) -> str:
+    segments = comparison.segments
     if format == "csv":
-        return _comparison_csv(comparison) if segments is None else _segments_csv(segments)
+        if segments is not None:
+            return _segments_csv(comparison, segments)
+        return _comparison_csv(comparison)
     notation: Callable[[Table], str] = NOTATIONS[format]
     tables = [means_table(comparison), differences_table(comparison), *_bounds(comparison)]
     if len(comparison.systems) > 2:
@@ -376,9 +373,7 @@ def _bounds(comparison: Comparison) -> list[Table]:
     return [bounds_table(evaluations)] if all(e.bounds for e in evaluations) else []
 
 
-def _comparison_page(
-    comparison: Comparison, source: str, segments: Segments | None, wins: WinsAndLosses | None
-) -> str:
+def _comparison_page(comparison: Comparison, source: str, wins: WinsAndLosses | None) -> str:
     means = [table.html() for table in (means_table(comparison), *_bounds(comparison))]
     sections: list[tuple[str, list[str]]] = [("Means", means)]
     for text in comparison.texts:
@@ -397,6 +392,7 @@ def _comparison_page(
     sections.insert(1, ("Differences", [differences_table(comparison).html(), note]))
     if len(comparison.systems) > 2:
         sections.insert(1, ("Ranking", _ranking_blocks(comparison)))
+    segments = comparison.segments
     if segments is not None:
         blocks = [table.html() for table in segment_tables(segments)]
         sections.insert(2, (f"By {segments.name}", blocks))

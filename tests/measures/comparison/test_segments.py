@@ -132,6 +132,26 @@ def test_segments_are_compared_and_corrected_together() -> None:
     assert "Does the difference depend on segment?" in str(segments)
 
 
+def test_compare_takes_segments_as_the_command_does() -> None:
+    systems = {"a": [2, 1, 2, 1, 2, 1, 1, 2], "b": [1, 2, 2, 1, 2, 1, 2, 1]}
+    labels, qid = [1, 0] * 4, [1, 1, 2, 2, 3, 3, 4, 4]
+    language = {"1": "en", "2": "en", "3": "de", "4": "de"}
+    whole = fp.compare(systems, labels, qid=qid, measures="RR")
+    table = fp.QueryTable({"language": language})
+    split = fp.compare(systems, labels, qid=qid, measures="RR", by="language", query_table=table)
+    expected = fp.compare_segments(whole, table, "language")
+    assert whole.segments is None
+    assert split.segments is not None
+    assert split.segments.to_dict() == expected.to_dict() == split.to_dict()["segments"]
+    assert str(split) == f"{whole}\n\n{expected}"
+    by_dict = fp.compare(systems, labels, qid=qid, measures="RR", by=language)
+    assert by_dict.segments is not None
+    assert list(by_dict.segments.parts) == ["en", "de"]
+    assert fp.compare_segments(split, table, "language").to_dict() == expected.to_dict()
+    with pytest.raises(fp.DataError, match="give query_table too"):
+        fp.compare(systems, labels, qid=qid, measures="RR", by="language")
+
+
 def test_queries_without_a_segment_and_single_ones_are_reported() -> None:
     whole = comparison(np.ones(24), np.zeros(24))
     names: dict[str, str] = dict.fromkeys(QUERIES[:20], "big") | {"20": "one"}

@@ -10,29 +10,22 @@ import click
 
 from firstpage.cli import options, outputs, shared
 from firstpage.cli.help import documented_command
+from firstpage.cli.systems import RankingFiles, duplicates_option, ranking_options
 
 
 @documented_command(
     "compare",
-    "firstpage dcglearn compare DCG@10 NDCG@10 --qrels test.qrels \\\n"
-    "  --run ours.run --run bm25.run --within 1.5 -o verdicts.html",
+    "firstpage dcglearn compare DCG@10 NDCG@10 test.qrels ours.run bm25.run \\\n"
+    "  --within 1.5 -o verdicts.html",
     "firstpage dcglearn compare NDCG@10 'NDCG(measure.json)@10' test.txt \\\n"
     "  --scores ours.scores --scores theirs.scores",
 )
-@click.argument("arguments", nargs=-1, metavar="MEASURE MEASURE [DATA]")
-@click.option(
-    "--qrels", type=options.FILE, help="Judgments (TREC qrels or truth.jsonl), instead of DATA."
-)
-@click.option(
-    "--run", "--runs", "runs", type=options.FILE, multiple=True,
-    help="Run in TREC format; repeat the option.",
-)  # fmt: skip
-@click.option(
-    "--scores", type=options.FILE, multiple=True, help="Scores of DATA; repeat the option."
-)
+@click.argument("arguments", nargs=-1, metavar="MEASURE MEASURE [DATA] [RUNS]")
+@ranking_options
+@duplicates_option
 @click.option(
     "--baseline", metavar="NAME", show_default="every pair",
-    help="Compare all systems with this one, by its file name or run tag.",
+    help="Compare all rankings with this one, by its run tag or file name.",
 )  # fmt: skip
 @click.option(
     "--vary", type=click.Choice(["gains", "discounts", "both", "weights"]), show_default="both",
@@ -60,8 +53,8 @@ def command(
 ) -> None:
     """Compare two measures on the same rankings.
 
-    MEASURE is a DCG, an NDCG or a measure file.  The rankings are --qrels with several --run, or
-    DATA with several --scores.
+    MEASURE is a DCG, an NDCG or a measure file.  Give judgments with several RUNS, or DATA with
+    several --scores, as for `firstpage compare`.
 
     Shows how often the two measures agree on which list is better.  For each pair of systems,
     shows whether the verdict of the first MEASURE holds for all gains that rise with the grade
@@ -74,26 +67,17 @@ def command(
         raise click.UsageError("name two measures, such as NDCG@10 'DCG(gain=linear)@10'.")
     # a misspelled measure is an error before any file is read
     measures = parse_dcg(arguments[0]), parse_dcg(arguments[1])
-    systems, truth = _read([Path(name) for name in arguments[2:]], settings)
+    rankings = RankingFiles.from_command_line(
+        [Path(name) for name in arguments[2:]], *map(settings.pop, ("qrels", "runs", "scores"))
+    )
+    if rankings.count < 2:
+        raise click.UsageError("give at least two rankings, all as --scores or all as runs.")
+    options.only_with("--run or RUNS", bool(rankings.runs), "queries", "duplicates")
+    truth = rankings.read_truth()
+    systems = rankings.read_systems(truth, settings.pop("duplicates"))
+    settings["baseline"] = rankings.baseline_name(settings["baseline"], systems)
     coherence, verdicts = _compare(measures, systems, truth, settings)
     outputs.write_text(_render(coherence, verdicts, kind), output)
-
-
-def _read(files: list[Path], settings: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-    """Return the systems by name, and the ground truth.
-
-    Files that follow the first one of an option are more files of that option.
-    """
-    runs, scores, qrels = settings["runs"], settings["scores"], settings["qrels"]
-    if bool(runs) == bool(scores):
-        raise click.UsageError("give several rankings, all as --run or all as --scores.")
-    data = files.pop(0) if qrels is None and files else None
-    system_files = [*(runs or scores), *files]
-    if len(system_files) < 2:
-        raise click.UsageError("give at least two rankings; there is only one.")
-    truth: Any = shared.read_truth(data, qrels, bool(runs))
-    systems = shared.read_systems(system_files, truth, bool(runs))
-    return systems, shared.as_qrels(truth) if runs else truth
 
 
 def _compare(measures: Any, systems: dict[str, Any], truth: Any, settings: dict[str, Any]) -> Any:
@@ -111,7 +95,7 @@ def _compare(measures: Any, systems: dict[str, Any], truth: Any, settings: dict[
     first, second = (ranked.bind(measure) for measure in measures)
     with shared.progress_bar("certificates") as progress:
         verdicts = verdicts_of_rankings(
-            ranked, first, shared.baseline_name(settings["baseline"], systems), settings["vary"],
+            ranked, first, settings["baseline"], settings["vary"],
             settings["within"], not settings["any_discounts"], settings["max_boxes"], progress,
         )  # fmt: skip
     return coherence_of_rankings(ranked, first, second, settings["bins"]), verdicts

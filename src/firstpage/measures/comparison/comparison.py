@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from firstpage.measures.significance import (
 from firstpage.table import Table
 from firstpage.tabular import Tabular
 from firstpage.types import Floats
+
+if TYPE_CHECKING:
+    from firstpage.measures.comparison.segments import Segments
 
 MAX_PRINTED = 20  # differences that are printed
 MAX_TUKEY_ROUNDS = 20_000
@@ -113,6 +116,8 @@ class Comparison(Tabular):
         Number of random permutations per test.
     seed : int
         Seed of the tests and intervals.
+    segments : Segments or None
+        The same comparison within segments of the queries, where `by` was given.
     systems : tuple of str
         Names of the systems.
     texts : tuple of str
@@ -141,6 +146,7 @@ class Comparison(Tabular):
     correction: Correction
     rounds: int
     seed: int
+    segments: Segments | None = field(default=None, repr=False)
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -355,6 +361,7 @@ class Comparison(Tabular):
                 }
                 for d in self.differences
             ],
+            **({} if self.segments is None else {"segments": self.segments.to_dict()}),
         }
 
     def __str__(self) -> str:
@@ -369,15 +376,16 @@ class Comparison(Tabular):
         ]
         if len(self.differences) > MAX_PRINTED:
             lines.append(f".. and {len(self.differences) - MAX_PRINTED} more, in `differences`")
-        return "\n".join(lines)
+        text = "\n".join(lines)
+        return text if self.segments is None else f"{text}\n\n{self.segments}"
 
     __repr__ = __str__
 
     def _frame_columns(self) -> dict[str, Any]:
         """Return the fields of the differences, one row per difference."""
         return {
-            field.name: [getattr(difference, field.name) for difference in self.differences]
-            for field in fields(Difference)
+            f.name: [getattr(difference, f.name) for difference in self.differences]
+            for f in fields(Difference)
         }
 
     def _summary_table(self) -> Table:

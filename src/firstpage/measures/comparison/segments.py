@@ -274,7 +274,7 @@ def compare_segments(comparison: Comparison, segments: Any, by: str = "segment")
 def select_columns(comparison: Comparison, columns: Ints) -> Comparison:
     """Return the comparison on some of its queries."""
     evaluations = tuple(e.on_queries(columns) for e in comparison.evaluations)
-    return replace(comparison, evaluations=evaluations)
+    return replace(comparison, evaluations=evaluations, segments=None)
 
 
 def interaction_p_value(
