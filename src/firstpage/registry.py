@@ -42,6 +42,8 @@ def check_number(
         return
     bound = "" if minimum is None else f" of at least {minimum:g}"
     bound = bound if above is None else f" above {above:g}"
+    if isinstance(value, types) and value > MAX_INTEGER and integer:
+        bound = f" of at most {MAX_INTEGER}"
     noun = "an integer" if integer else "a number"
     raise ParameterError(f"{name} of {type(owner).__name__} must be {noun}{bound}; got {value!r}.")
 
