@@ -150,7 +150,7 @@ def register(value: Any, name: str | None, kind: str, *tables: dict[str, Any]) -
     an error.
     """
     listed = value.__name__ if name is None else name
-    if not listed.isidentifier():
+    if not listed.isidentifier() or not canonical_name(listed):
         raise ParameterError(
             f"{listed!r} cannot be the name of a {kind}; use letters, digits and underscores."
         )
