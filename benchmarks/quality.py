@@ -1,7 +1,8 @@
 """Quality of trees: NDCG@10 of Firstpage, CatBoost, LightGBM and XGBoost on the same folds.
 
     python benchmarks/quality.py --data data --sets mq2008,ohsumed,mslr-web10k-5k
-    python benchmarks/quality.py --data data --seeds 0,1,2 --ablation
+    python benchmarks/quality.py --data data --seeds 0,1,2 --ablation default
+    python benchmarks/quality.py --data data --seeds 0,1,2 --ablation peers
 
 Each set is a folder of --data with Fold1, Fold2, ..; the queries of one without such folders are
 divided into five folds at random.  Values are NDCG@10 on the test data, in LETOR's convention.
@@ -11,9 +12,10 @@ early stopping by NDCG@10 on the validation data after 50 trees without improvem
 All other parameters of the peers are their defaults.  CatBoost also runs with its default
 rate, 0.03.
 
---ablation compares variants of the default that differ in one thing: the fraction of the features
-and of the queries that a tree learns from, the number of forests, noise in the scores, leaves,
-early stopping, the loss.  Patience is 50 trees, also of five forests, except where it is changed.
+--ablation default compares variants of the default that differ in one thing: the fraction of the
+features and of the queries that a tree learns from, the number of forests, noise in the scores,
+leaves, early stopping, the loss.  Patience is 50 trees, also of five forests, except where it is
+changed.  --ablation peers changes one thing of CatBoost's YetiRank or of LightGBM's rank_xendcg.
 
 With several seeds, the values of a query are averaged over them.  Intervals and p-values are
 computed as by `firstpage.compare`: 95 % bootstrap over queries, and a randomization test, without a
@@ -43,6 +45,7 @@ DEFAULT = "trees(forests=5, leaves=8, query_fraction=0.5)"
 RATE, MAX_TREES, PATIENCE, THREADS = 0.1, 1000, 50, 1
 Scores = np.ndarray
 System = Callable[[Fold, int], Scores]
+Change = tuple[str, str, str]
 
 
 def ours(ranker: fp.Ranker) -> System:
@@ -62,8 +65,8 @@ def trees(text: str) -> str:
     return text.replace("trees", f"trees(count={MAX_TREES})", 1).replace(")(", ", ", 1)
 
 
-def catboost(rate: float) -> System:
-    """Return CatBoost's YetiRank as a system."""
+def catboost(rate: float = RATE, **changes: object) -> System:
+    """Return CatBoost's YetiRank as a system, with changed parameters."""
     library = peer("catboost")
 
     def pool(data: fp.Dataset) -> object:
@@ -74,7 +77,7 @@ def catboost(rate: float) -> System:
         model = library.CatBoost({
             "loss_function": "YetiRank", "eval_metric": "NDCG:top=10;type=Exp",
             "random_seed": seed, "iterations": MAX_TREES, "learning_rate": rate,
-            "thread_count": THREADS, "verbose": False, "allow_writing_files": False,
+            "thread_count": THREADS, "verbose": False, "allow_writing_files": False, **changes,
         })  # fmt: skip
         model.fit(pool(fold.train), eval_set=pool(fold.valid), early_stopping_rounds=PATIENCE)
         return model.predict(pool(fold.test))
@@ -82,15 +85,15 @@ def catboost(rate: float) -> System:
     return scores
 
 
-def lightgbm(objective: str) -> System:
-    """Return an objective of LightGBM as a system."""
+def lightgbm(objective: str, **changes: object) -> System:
+    """Return an objective of LightGBM as a system, with changed parameters."""
     library = peer("lightgbm")
 
     def scores(fold: Fold, seed: int) -> Scores:
         params = {
             "objective": objective, "metric": "ndcg", "eval_at": [10], "verbosity": -1,
             "seed": seed, "learning_rate": RATE, "num_threads": THREADS, "deterministic": True,
-            "force_row_wise": True,
+            "force_row_wise": True, **changes,
         }  # fmt: skip
         train, valid = (
             library.Dataset(dense(data), data.y.astype(int), group=data.lengths, params=params)
@@ -134,7 +137,7 @@ def systems() -> dict[str, System]:
     named["ListNet, trees"] = ours(fp.ListNet(scorer=trees("trees")))
     named["ListMLE(k=10, normalize=minmax), linear"] = ours(fp.ListMLE(k=10, normalize="minmax"))
     if peer("catboost"):
-        named["CatBoost YetiRank"] = catboost(RATE)
+        named["CatBoost YetiRank"] = catboost()
         named["CatBoost YetiRank, rate 0.03"] = catboost(0.03)
     if peer("lightgbm"):
         named["LightGBM rank_xendcg"] = lightgbm("rank_xendcg")
@@ -172,6 +175,36 @@ def variants() -> dict[str, System]:
     return named
 
 
+def peer_variants() -> dict[str, System]:
+    """Return variants of YetiRank and of rank_xendcg, which differ from these in one thing."""
+    return {
+        "YetiRank": catboost(),
+        "YetiRank, no bootstrap": catboost(bootstrap_type="No"),
+        "YetiRank, no score noise": catboost(random_strength=0),
+        "YetiRank, 1 permutation": catboost(loss_function="YetiRank:permutations=1"),
+        "YetiRank, gradient leaves": catboost(leaf_estimation_method="Gradient"),
+        "YetiRank, 8 leaves": catboost(depth=3),
+        "PairLogit": catboost(loss_function="PairLogit"),
+        "QuerySoftMax": catboost(loss_function="QuerySoftMax"),
+        "rank_xendcg": lightgbm("rank_xendcg"),
+        "rank_xendcg, 8 leaves": lightgbm("rank_xendcg", num_leaves=8),
+        "rank_xendcg, features": lightgbm("rank_xendcg", feature_fraction=0.5),
+        "ListNet, trees": ours(fp.ListNet(scorer=trees("trees"))),
+    }
+
+
+PEER_CHANGES = [  # as CHANGES
+    ("no bootstrap of the documents", "YetiRank, no bootstrap", "YetiRank"),
+    ("no noise in the scores of splits", "YetiRank, no score noise", "YetiRank"),
+    ("1 sampled permutation, not 10", "YetiRank, 1 permutation", "YetiRank"),
+    ("leaves by gradient, not by Newton", "YetiRank, gradient leaves", "YetiRank"),
+    ("8 leaves, not 64", "YetiRank, 8 leaves", "YetiRank"),
+    ("all pairs of equal weight, no sampling", "PairLogit", "YetiRank"),
+    ("softmax, no pairs, no sampling", "QuerySoftMax", "YetiRank"),
+    ("8 leaves, not 31", "rank_xendcg, 8 leaves", "rank_xendcg"),
+    ("half of the features", "rank_xendcg, features", "rank_xendcg"),
+    ("fixed targets and bounded leaves", "ListNet, trees", "rank_xendcg"),
+]  # fmt: skip
 CHANGES = [  # what is changed, to which variant, from which variant
     ("half of the features", "1 forest, features", "1 forest"),
     ("half of the features", "1 forest, features, queries", "1 forest, queries"),
@@ -252,14 +285,16 @@ def show_systems(values: dict[str, np.ndarray], cpu: dict[str, float], title: st
     )
 
 
-def show_changes(values: dict[str, np.ndarray], cpu: dict[str, float], title: str) -> None:
+def show_changes(
+    values: dict[str, np.ndarray], cpu: dict[str, float], title: str, changes: list[Change]
+) -> None:
     """Print the effect of each change, with everything else held equal."""
     rows = [
         [
             change, before, f"{values[before].mean():.4f}", f"{values[after].mean():.4f}",
             *difference(values[after] - values[before]), f"{cpu[after] / cpu[before]:.1f}",
         ]
-        for change, after, before in CHANGES
+        for change, after, before in changes
     ]  # fmt: skip
     show(
         title,
@@ -275,18 +310,21 @@ def main() -> None:
     parser.add_argument("--sets", default="mq2008,ohsumed,mslr-web10k-5k")
     parser.add_argument("--folds", type=int, default=5, help="how many folds to run")
     parser.add_argument("--seeds", default="0", help="seeds, as in 0,1,2")
-    parser.add_argument("--ablation", action="store_true", help="variants of the default only")
+    parser.add_argument("--ablation", choices=["default", "peers"], help="variants only")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
-    named = variants() if chosen.ablation else systems()
-    show_results = show_changes if chosen.ablation else show_systems
+    named = {"default": variants, "peers": peer_variants, None: systems}[chosen.ablation]()
     seeds = [int(seed) for seed in chosen.seeds.split(",")]
     for name in chosen.sets.split(","):
         folds = folds_of(chosen.data / name)[: chosen.folds]
         values, cpu = measure(folds, seeds, named, name)
         queries = len(next(iter(values.values())))
         title = f"{name}: NDCG@10, {len(folds)} folds, {queries} queries, seeds {seeds}"
-        show_results(values, cpu, title)
+        if chosen.ablation is None:
+            show_systems(values, cpu, title)
+        else:
+            changes = CHANGES if chosen.ablation == "default" else PEER_CHANGES
+            show_changes(values, cpu, title, changes)
     print(versions("numpy", "lightgbm", "xgboost-cpu", "catboost"))
 
 

@@ -42,6 +42,8 @@ def check_number(
         return
     bound = "" if minimum is None else f" of at least {minimum:g}"
     bound = bound if above is None else f" above {above:g}"
+    if isinstance(value, types) and value > MAX_INTEGER and integer:
+        bound = f" of at most {MAX_INTEGER}"
     noun = "an integer" if integer else "a number"
     raise ParameterError(f"{name} of {type(owner).__name__} must be {noun}{bound}; got {value!r}.")
 
@@ -148,7 +150,7 @@ def register(value: Any, name: str | None, kind: str, *tables: dict[str, Any]) -
     an error.
     """
     listed = value.__name__ if name is None else name
-    if not listed.isidentifier():
+    if not listed.isidentifier() or not canonical_name(listed):
         raise ParameterError(
             f"{listed!r} cannot be the name of a {kind}; use letters, digits and underscores."
         )

@@ -157,6 +157,7 @@ def test_degenerate_data_give_a_finite_model(cls) -> None:
         (np.ones((12, 3)), Y, Q),
         (X * 1e8, Y, Q),
         (X * 1e-8, Y, Q),
+        (X * 1e-300, Y, Q),
         (X, Y * 1e6, Q),
     ]:
         ranker = small(cls, k=100).fit(x, y, qid=qid)

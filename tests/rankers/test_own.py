@@ -166,6 +166,12 @@ def test_a_registered_ranker_is_found_by_name() -> None:
         (lambda: fp.register_loss(LabelSquares, "co_sine"), "there is already a loss 'Cosine'"),
         (lambda: fp.register_ranker(SquaresRanker, "ListMLE"), "already a ranker 'ListMLE'"),
         (lambda: fp.register_ranker(SquaresRanker, "TopRank"), "already a ranker 'TopRank'"),
+        (
+            lambda: fp.register_ranker(SquaresRanker, "AdaRankMAP"),
+            "AdaRank(maximize='AP'); register",
+        ),
+        (lambda: fp.register_ranker(SquaresRanker, "TopK_PLRank"), "'TopK_PLRank': PLRank("),
+        (lambda: fp.register_ranker(SquaresRanker, "_"), "'_' cannot be the name of a ranker"),
         (lambda: fp.register_loss(LabelSquares, "a b"), "'a b' cannot be the name of a loss"),
         (lambda: fp.register_loss(int), "takes a class derived from fp.Loss"),  # type: ignore[arg-type]
         (lambda: fp.register_ranker(LabelSquares), "derived from fp.Ranker"),  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from firstpage.scorers.forest import lightgbm_forest, xgboost_forest
-from firstpage.scorers.trees import TreesScoring
+from firstpage.scorers.tree_scoring import TreesScoring
 from firstpage.serving.forests import flat_forest
 from firstpage.types import Array, Floats
 

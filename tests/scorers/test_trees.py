@@ -12,9 +12,10 @@ from scipy.sparse import csr_array
 
 from firstpage.errors import DataError
 from firstpage.registry import ParameterError
-from firstpage.scorers import trees as trees_module
+from firstpage.scorers import tree_scoring
 from firstpage.scorers.forest import Forest, Tree, lightgbm_text
-from firstpage.scorers.trees import LIBRARIES, Trees, TreesScoring
+from firstpage.scorers.tree_scoring import TreesScoring
+from firstpage.scorers.trees import LIBRARIES, Trees
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4)).astype(np.float32)
@@ -77,7 +78,7 @@ def test_sparse_features_have_the_same_scores(library: str, monkeypatch) -> None
     model, rows = scoring(library), X * (np.abs(X) > 0.5)
     scores = model.predict(rows)
     assert model.predict(csr_array(rows)).tolist() == scores.tolist()
-    monkeypatch.setattr(trees_module, "CHUNK_ROWS", 64)
+    monkeypatch.setattr(tree_scoring, "CHUNK_ROWS", 64)
     assert model.predict(csr_array(rows)).tolist() == scores.tolist()
     assert model.predict(rows).tolist() == scores.tolist()
 

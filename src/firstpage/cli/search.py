@@ -240,7 +240,10 @@ def features_command(
     with shared.progress_bar("features") as progress:
         data = computed.dataset(typed, run, judgments, progress=progress)
     if qrels is None:
-        shared.note("without --qrels there are no labels: the data can be ranked, not trained on.")
+        shared.note(
+            "without --qrels there are no labels: the data can be ranked, or trained on by "
+            "votes (train --pairs)."
+        )
     write(data, output)
     print(f"wrote {data} to {output}", file=sys.stderr)
 

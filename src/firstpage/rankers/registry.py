@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from firstpage.errors import DataError
+from firstpage.errors import DataError, FirstpageError
 from firstpage.rankers.methods import METHODS, create_ranker
 from firstpage.rankers.model_files import parse_parameter, read_model
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.toprank import TopRank
-from firstpage.registry import ParameterError, register
+from firstpage.registry import ParameterError, canonical_name, register
 
 RANKERS: dict[str, type[Ranker]] = {**METHODS, "TopRank": TopRank}
 
@@ -80,8 +80,22 @@ def register_ranker(ranker_class: type[Ranker], name: str | None = None) -> type
         raise ParameterError(
             f"register_ranker takes a class derived from fp.Ranker; got {ranker_class!r}."
         )
+    listed = ranker_class.__name__ if name is None else name
+    if canonical_name(listed) not in map(canonical_name, RANKERS):
+        _check_not_an_alias(listed)
     register(ranker_class, name, "ranker", METHODS, RANKERS)
     return ranker_class
+
+
+def _check_not_an_alias(name: str) -> None:
+    """Raise an error if the name stands for a ranker with certain parameters."""
+    try:
+        known = ranker(name)
+    except FirstpageError:
+        return
+    raise ParameterError(
+        f"there is already a ranker {name!r}: {known}; register yours by another name=."
+    )
 
 
 def describe_rankers() -> list[tuple[str, str, str]]:

@@ -11,7 +11,8 @@ from firstpage.scorers.network import Network
 from firstpage.scorers.network_scoring import NetworkScoring
 from firstpage.scorers.scorer import JsonObject, Scoring
 from firstpage.scorers.stumps import StumpsScoring
-from firstpage.scorers.trees import Trees, TreesScoring
+from firstpage.scorers.tree_scoring import TreesScoring
+from firstpage.scorers.trees import Trees
 
 AnyScorer = Linear | MLP | Network | Trees
 SCORERS: dict[str, type[AnyScorer]] = {

@@ -2,48 +2,36 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from firstpage.engine.threads import limited_openmp, resolve
-from firstpage.errors import DataError, missing_dependency
+from firstpage.errors import DataError
 from firstpage.registry import check_number
-from firstpage.scorers.forest import Forest, lightgbm_forest, xgboost_forest
-from firstpage.scorers.scorer import (
-    Contributions,
-    Importances,
-    JsonObject,
-    LibraryModel,
-    ScoringBase,
+from firstpage.scorers.tree_scoring import (
+    TreesScoring,
+    Untyped,
+    import_lightgbm,
+    import_xgboost,
+    library_errors,
 )
-from firstpage.types import Array, Floats, Ints
+from firstpage.types import Array, Floats
 
 if TYPE_CHECKING:
     from firstpage.data.dataset import Features
 
-Untyped: TypeAlias = Any
-"""A module, booster, dataset or parameter of LightGBM or XGBoost, which are optional."""
 ScoreDerivatives = Callable[[Floats], tuple[Floats, Floats]]
 """Scores of all training documents -> gradient and curvature of the loss by each score."""
-NO_SPLIT = (
-    "the trees have no split. Each feature is constant, or there are too few documents for two "
-    "leaves; lower min_docs, as in scorer='trees(min_docs=5)'."
-)
 SPARSE = (
     "xgboost reads the values that a sparse matrix omits as missing, not as 0; use LightGBM "
     "(library=lightgbm), or convert the data with data.dense() if they fit into memory."
 )
 FEATURE_FRACTION_NAMES = {"feature_fraction", "sub_feature", "colsample_bytree"}  # of LightGBM
 FEATURE_FRACTION = 0.5  # of the features of a tree, where there are several forests
-CHUNK_ROWS = 1 << 16  # that XGBoost scores at a time
 TreeCallback = Callable[[int, Untyped, Floats | None], bool]
 """(number of trees, booster, scores of the validation documents) -> whether to stop."""
 
@@ -239,11 +227,6 @@ class LightGBM:
     """Adapter of LightGBM."""
 
     @staticmethod
-    def error() -> type[Exception]:
-        error: type[Exception] = import_lightgbm().basic.LightGBMError
-        return error
-
-    @staticmethod
     def params(trees: Trees, seed: int, threads: int) -> dict[str, Untyped]:
         several: dict[str, Untyped] = {}
         if trees.forests > 1:
@@ -325,47 +308,9 @@ class LightGBM:
             text = re.sub(rf"^{name}=\d+$", f"{name}=1", text, count=1, flags=re.MULTILINE)
         return text
 
-    @staticmethod
-    def is_complete(text: str) -> bool:
-        return text.startswith("tree") and "end of trees" in text and "end of parameters" in text
-
-    @staticmethod
-    @lru_cache(8)
-    def read(text: str) -> Untyped:
-        return import_lightgbm().Booster(model_str=text)
-
-    @classmethod
-    def predict(cls, text: str, X: Features, threads: int) -> Floats:
-        rows: Untyped = X
-        if not isinstance(X, np.ndarray):
-            from scipy.sparse import csr_matrix
-
-            rows = csr_matrix(X)  # LightGBM would convert it with a warning
-        scores = cls.read(text).predict(rows, raw_score=True, num_threads=threads)
-        return np.asarray(scores, np.float64)
-
-    @staticmethod
-    def gains(text: str, n_features: int) -> Floats:
-        booster = LightGBM.read(text)
-        return np.asarray(booster.feature_importance("gain"), np.float64)
-
-    @staticmethod
-    def contributions(text: str, X: Array) -> Floats:
-        values = LightGBM.read(text).predict(X, raw_score=True, pred_contrib=True)
-        return np.asarray(values, np.float64)
-
-    @staticmethod
-    def forest(text: str, source: str) -> Forest:
-        return lightgbm_forest(text, source)
-
 
 class XGBoost:
     """Adapter of XGBoost."""
-
-    @staticmethod
-    def error() -> type[Exception]:
-        error: type[Exception] = import_xgboost().core.XGBoostError
-        return error
 
     @staticmethod
     def params(trees: Trees, seed: int, threads: int) -> dict[str, Untyped]:
@@ -438,48 +383,6 @@ class XGBoost:
     def text(booster: Untyped, count: int) -> str:
         return bytes(booster[:count].save_raw("json")).decode()
 
-    @staticmethod
-    def is_complete(text: str) -> bool:
-        try:
-            return "learner" in json.loads(text)
-        except (ValueError, TypeError, RecursionError):
-            return False
-
-    @staticmethod
-    @lru_cache(8)
-    def read(text: str, threads: int | None = None) -> Untyped:
-        booster = import_xgboost().Booster({} if threads is None else {"nthread": threads})
-        with limited_openmp(threads):  # loading ignores the parameter
-            booster.load_model(bytearray(text.encode()))
-        return booster
-
-    @classmethod
-    def predict(cls, text: str, X: Features, threads: int) -> Floats:
-        booster, matrix = cls.read(text, threads), import_xgboost().DMatrix
-        scores = [np.empty(0)]
-        for lo in range(0, X.shape[0], CHUNK_ROWS):
-            rows = X[lo : lo + CHUNK_ROWS]
-            dense = rows if isinstance(rows, np.ndarray) else rows.toarray()  # 0 is not missing
-            data = matrix(dense, nthread=threads)
-            scores.append(booster.predict(data, output_margin=True))
-        return np.concatenate(scores).astype(np.float64)
-
-    @staticmethod
-    def gains(text: str, n_features: int) -> Floats:
-        out = np.zeros(n_features)
-        for name, gain in XGBoost.read(text).get_score(importance_type="total_gain").items():
-            out[int(name.removeprefix("f"))] = gain
-        return out
-
-    @staticmethod
-    def contributions(text: str, X: Array) -> Floats:
-        values = XGBoost.read(text).predict(import_xgboost().DMatrix(X), pred_contribs=True)
-        return np.asarray(values, np.float64)
-
-    @staticmethod
-    def forest(text: str, source: str) -> Forest:
-        return xgboost_forest(text, source)
-
 
 LIBRARIES: dict[str, type[LightGBM] | type[XGBoost]] = {"lightgbm": LightGBM, "xgboost": XGBoost}
 
@@ -496,94 +399,3 @@ def _valid_scores(booster: Untyped) -> Floats:
 
     booster.eval_valid(capture)
     return captured[0]
-
-
-@contextmanager
-def library_errors(library: str) -> Iterator[None]:
-    """Raise errors of the library as DataError, with their first line as the message."""
-    try:
-        yield
-    except LIBRARIES[library].error() as error:
-        reason = (str(error).strip().splitlines() or ["no reason given"])[0].rstrip(".")
-        if "num_features()) > (0)" in reason:  # LightGBM drops features that it cannot split
-            raise DataError(f"{library} refuses: {NO_SPLIT}") from error
-        raise DataError(f"{library} refuses: {reason}.") from error
-
-
-def import_lightgbm() -> Untyped:
-    try:
-        import lightgbm
-    except ImportError as error:
-        raise missing_dependency("lightgbm", "trees", "scorer='trees'") from error
-    return lightgbm
-
-
-def import_xgboost() -> Untyped:
-    try:
-        import xgboost
-    except ImportError as error:
-        raise missing_dependency("xgboost-cpu", "trees", "library='xgboost'") from error
-    return xgboost
-
-
-@dataclass(frozen=True, eq=False)
-class TreesScoring(ScoringBase):
-    """Fitted trees, in the text format of the library."""
-
-    library: str
-    text: str
-    n_features: int
-
-    def __repr__(self) -> str:
-        size = len(self.text)
-        return f"TreesScoring({self.library}, {self.n_features} features, {size:,} characters)"
-
-    @property
-    def reads_missing(self) -> bool:
-        return True
-
-    @property
-    def export_kinds(self) -> tuple[str, ...]:
-        return "trees", self.library
-
-    @property
-    def library_model(self) -> LibraryModel:
-        return LibraryModel(self.library, self.text)
-
-    def predict(
-        self, X: Features, threads: int | None = None, offsets: Ints | None = None
-    ) -> Floats:
-        """Return one score per document."""
-        with library_errors(self.library):
-            return LIBRARIES[self.library].predict(self.text, X, resolve(threads))
-
-    def explain(self) -> Importances:
-        """Return the reduction of the loss by the splits on each feature, summed."""
-        with library_errors(self.library):
-            gains = LIBRARIES[self.library].gains(self.text, self.n_features)
-        return Importances("gain of splits", gains)
-
-    def contributions(self, X: Array, offsets: Ints | None = None) -> Contributions:
-        """Return Shapley values, computed by the library."""
-        with library_errors(self.library):
-            values = LIBRARIES[self.library].contributions(self.text, X)
-        return Contributions("Shapley value", values[:, :-1], values[:, -1])
-
-    def forest(self, source: str) -> Forest:
-        return LIBRARIES[self.library].forest(self.text, source)
-
-    def to_dict(self) -> JsonObject:
-        return {
-            "kind": "trees", "library": self.library, "n_features": self.n_features,
-            "text": self.text,
-        }  # fmt: skip
-
-    @classmethod
-    def from_dict(cls, stored: JsonObject) -> TreesScoring:
-        if stored["library"] not in LIBRARIES:
-            raise DataError(f"trees of the library {stored['library']!r} cannot be read.")
-        if not LIBRARIES[stored["library"]].is_complete(stored["text"]):
-            raise DataError(f"the trees are not a complete model of {stored['library']}.")
-        if type(stored["n_features"]) is not int or stored["n_features"] < 1:
-            raise DataError("the number of features of the trees is not an integer of at least 1")
-        return cls(stored["library"], stored["text"], stored["n_features"])

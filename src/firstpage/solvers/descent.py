@@ -82,7 +82,7 @@ class GradientDescent:
             params = params - self.rate * gradient
             value, gradient = objective(params)
             if not np.isfinite(value):
-                return SolverResult(params, value, iteration, "diverged: lower the rate", False)
+                return SolverResult(params, value, iteration, "diverged", False)
             if progress(iteration, value, params):
                 return SolverResult(params, value, iteration, "stopped early", False)
             if self.tol > 0 and abs(before - value) <= self.tol * max(abs(before), 1.0):
@@ -156,7 +156,7 @@ class StochasticDescent:
             complete[0] = dict(state)
             params, done = T.to_params(state["u"]), epoch - resume.iterations
             if not np.isfinite(value):
-                return SolverResult(params, value, done, "diverged: lower the rate", False)
+                return SolverResult(params, value, done, "diverged", False)
             if progress(done, value, params):
                 return SolverResult(params, value, done, "stopped early", False)
         params, done = T.to_params(state["u"]), int(state["epoch"]) - resume.iterations

@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from firstpage.data.dataset import Features
 
 CHUNK_ROWS = 1 << 14  # multiplied at a time
+overflowing = np.errstate(over="ignore", invalid="ignore")  # the solution is NaN
 
 
+@overflowing
 def weighted_row_sum(X: Features, weight: Floats) -> Floats:
     """Return the weighted sum of all rows."""
     total = np.zeros(X.shape[1])
@@ -22,6 +24,7 @@ def weighted_row_sum(X: Features, weight: Floats) -> Floats:
     return total
 
 
+@overflowing
 def moments(
     X: Features, y: Floats, weight: Floats, feature_mean: Floats, label_mean: float
 ) -> tuple[Floats, Floats]:
@@ -39,10 +42,16 @@ def moments(
     return gram, rhs
 
 
+@overflowing
 def solve_normal_equations(
     gram: Floats, rhs: Floats, feature_mean: Floats, label_mean: float, l2: float
 ) -> tuple[Floats, float]:
-    """Return the weights and the intercept that solve the normal equations."""
+    """Return the weights and the intercept that solve the normal equations.
+
+    They are NaN where the products of the features have overflown.
+    """
+    if not np.isfinite(gram).all():
+        return np.full(len(gram), np.nan), np.nan
     variance = np.diag(gram)
     # Centering a constant column leaves its rounding error, which carries no information.
     rounding_error = (64 * np.finfo(np.float64).eps) ** 2 * (variance + feature_mean**2)

@@ -66,8 +66,8 @@ def test_written_votes_are_read_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", r"votes.csv:1: there is no column topic"),
         (f"{HEAD}\n", r"votes.csv: there are no votes"),
+        ("", r"votes.csv: there are no votes"),
         ("query,left,right\nq,a,b\n", r"votes.csv:1: there is no column vote or outcome"),
         (f"{HEAD}\nq,a,a,left\n", r"votes.csv:2: a document against itself \('a'\)"),
         (f"{HEAD}\nq,a,b,left\nq,a,b,better\n", r"votes.csv:3: the vote 'better'"),

@@ -140,6 +140,8 @@ def _table_rows(file: Path, refuse_log: bool) -> Iterator[tuple[str, dict[str, A
     """Yield location and fields of the rows of a table."""
     table = read_file_cells(file)
     _, header = next(table, (1, []))
+    if not header:
+        return
     if refuse_log and {name.strip().lower() for name in header} >= LOG_COLUMNS:
         raise DataError(IS_LOG.format(file))
     where = location(file, 1)

@@ -14,7 +14,7 @@ from firstpage.rankers.model_files import Model
 from firstpage.scorers.forest import MAX_TREE_DEPTH, Node, Tree, lightgbm_text
 from firstpage.scorers.linear import LinearScoring
 from firstpage.scorers.scorer import Scoring
-from firstpage.scorers.trees import TreesScoring
+from firstpage.scorers.tree_scoring import TreesScoring
 
 LINEAR, TREES = ("Coordinate Ascent", "Linear Regression"), ("LambdaMART", "MART")
 MAX_FEATURES = 1_000_000

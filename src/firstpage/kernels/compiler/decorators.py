@@ -103,6 +103,13 @@ def subroutine(function: Callable[P, R]) -> Subroutine[P, R]:
     return Subroutine(function)
 
 
+def inlined_subroutine(function: Callable[P, R]) -> Subroutine[P, R]:
+    """Mark a subroutine with many arrays that an inner loop calls: passing them costs time."""
+    inlined: Subroutine[P, R] = Subroutine(function)
+    inlined.inline = True
+    return inlined
+
+
 def vector_kernel(function: Callable[P, R]) -> Kernel[P, R]:
     """Mark a kernel whose sums may be reordered by the compiler, for SIMD.
 

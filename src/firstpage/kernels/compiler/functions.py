@@ -25,6 +25,7 @@ class Subroutine(Generic[P, R]):
         self.python = function
         self.name = function.__name__
         self.fastmath: frozenset[str] = frozenset()  # LLVM fast-math flags
+        self.inline = False  # whether its code is copied to each call
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -35,7 +36,8 @@ def fingerprint(kernel: Subroutine[Any, Any], *also: object) -> str:
     """Return a digest of a kernel, of every subroutine and constant that it uses, and of `also`."""
     digest = hashlib.sha256(repr(also).encode())
     for function in _reachable(kernel):
-        digest.update(repr((sorted(function.fastmath), list(_content(function.python)))).encode())
+        flags = (*sorted(function.fastmath), *(["inline"] if function.inline else []))
+        digest.update(repr((list(flags), list(_content(function.python)))).encode())
     return digest.hexdigest()[:24]
 
 
@@ -90,7 +92,8 @@ def jitted(
             scope[used] = _jitted_subroutines[key]
     plain = FunctionType(function.python.__code__, scope, function.name)
     plain.__qualname__ = name or function.name  # the key of Numba's cache
-    return numba.njit(cache=cache, fastmath=set(function.fastmath), **options)(plain)
+    flags = {"fastmath": set(function.fastmath), "forceinline": function.inline}
+    return numba.njit(cache=cache, **flags, **options)(plain)
 
 
 # --- plain Numba

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from firstpage.kernels.compiler.decorators import compiled_kernel, subroutine
+from firstpage.kernels.compiler.decorators import compiled_kernel, inlined_subroutine, subroutine
 from firstpage.kernels.losses.plrank import ADDITIVE, CASCADE, PRECISION, TABLE, next_state
 from firstpage.kernels.sorting import sort_down
 from firstpage.types import Floats, Ints, Words
 
+SHIFT, LOW_BITS = 32, 2**32 - 1  # a pair is the numbers of two documents in one integer
 ROUNDING_EPS = 1e-14  # changes of a value below this are rounding errors
 
 
-@subroutine
+@inlined_subroutine
 def measure_range(
     gains: Floats, order: Ints, key: Floats, lo: int, hi: int, depth: int, kind: int,
     discount: Floats, table: Floats, state: Floats, means: Floats, parts: Floats,
@@ -81,7 +82,7 @@ def find_crossings(
                 at = (scores[lo + v] - scores[lo + u]) / difference
                 if np.isfinite(at):
                     crossing[crossings] = -at
-                    pairs[crossings] = u * n + v
+                    pairs[crossings] = u << SHIFT | v
                     crossings += 1
     return crossings
 
@@ -105,7 +106,7 @@ def scan_crossings(
         middle = step
         while e < crossings:  # all up to a step after which there is a number in between
             pair = pairs[sorted_pairs[e]]
-            for r in (position[pair // n], position[pair % n]):
+            for r in (position[pair >> SHIFT], position[pair & LOW_BITS]):
                 first, last = min(first, r), max(last, r)
             here = -crossing[sorted_pairs[e]]
             e += 1

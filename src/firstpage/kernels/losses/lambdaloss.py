@@ -231,9 +231,10 @@ def add_pairs_below(
     if kind != TABLE:
         passed = above * leaving[g] + leaving[half + g]
     for t in range(b + 1, count):
+        pairs = block_groups[t + 1] - block_groups[t] > 1 or gains[items[blocks[t]]] != gain
         x = s - scores[items[blocks[t]]]
-        small = np.exp(-x)
-        softplus, upper = np.log1p(small), small / (1.0 + small)
+        small = np.exp(-x) if pairs else 0.0  # not needed for equal gains
+        softplus, upper = np.log1p(small) if pairs else 0.0, small / (1.0 + small)
         bend = upper * (1.0 - upper)
         difference = 0.0
         if variant != LAMBDARANK:

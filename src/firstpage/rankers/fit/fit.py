@@ -19,7 +19,8 @@ from firstpage.rankers.trees.growth import Booster, Growth, GrowthOptions
 from firstpage.scorers.linear import BoundLinear, LinearScoring
 from firstpage.scorers.network import torch_threads
 from firstpage.scorers.scorer import BoundScorer
-from firstpage.scorers.trees import NO_SPLIT, Trees
+from firstpage.scorers.tree_scoring import NO_SPLIT
+from firstpage.scorers.trees import Trees
 from firstpage.solvers.lbfgs import Coordinates
 from firstpage.solvers.registry import solver_for
 from firstpage.solvers.score_space import (
@@ -100,7 +101,8 @@ def _solve(
         solved = request.checkpoint.minimize(solver, objective, start, watcher, request.memory)
     if not np.isfinite(solved.params).all() or not np.isfinite(solved.value):
         if watcher.best is None or not watcher.keep_best:
-            raise Diverged(f"training {solved.reason}, or scale the features (normalize=..).")
+            rate = "lower the rate, or " if hasattr(solver, "rate") else ""
+            raise Diverged(f"training diverged: {rate}scale the features (normalize=..).")
         best = watcher.best
         solved = replace(solved, value=best.loss, iterations=best.iteration, gap=None)
     if solved.l2 is not None and solved.l2 > 1.001 * objective.l2:
@@ -177,12 +179,19 @@ def _start(request: FitRequest, loss: Loss, bound: BoundScorer, objective: Objec
         T = Coordinates(objective.preconditioner(), bound.size)
         direction = T.gradient_from_params(objective(start)[1])
         if direction.any():
-            return T.to_params(-direction / np.linalg.norm(direction))
+            return T.to_params(-_unit(direction))
         direction = np.random.default_rng(request.seed).normal(size=bound.size)
-        moved = T.to_params(-direction / np.linalg.norm(direction))
+        moved = T.to_params(-_unit(direction))
         if (objective(moved)[1] != objective.l2 * moved).any():
             return moved
     return start  # where nothing can be learned, the weights stay 0
+
+
+def _unit(direction: Floats) -> Floats:
+    """Return a direction with length 1, also where the squares of its numbers underflow."""
+    scaled = direction / np.abs(direction).max()
+    unit: Floats = scaled / np.linalg.norm(scaled)
+    return unit
 
 
 def fit_least_squares(request: FitRequest, k: int | None, l2: float) -> FitResult:
@@ -193,6 +202,8 @@ def fit_least_squares(request: FitRequest, k: int | None, l2: float) -> FitResul
     """
     request.warn_if_constant()
     params, intercept, error = request.training.least_squares(k, l2)
+    if not np.isfinite(params).all():
+        raise Diverged("the squares of the features overflow; scale them (normalize=..).")
     value = 0.5 * error + l2 / 2 * float(params @ params)
     watcher = request.watcher(lambda p, X: BoundLinear(X).predict(p, X), path=False)
     watcher(1, value, params)

@@ -32,7 +32,8 @@ from firstpage.rankers.trees.growth import (
     TreeObjective,
     identity,
 )
-from firstpage.scorers.trees import TreeCallback, Trees, import_lightgbm, library_errors
+from firstpage.scorers.tree_scoring import import_lightgbm, library_errors
+from firstpage.scorers.trees import TreeCallback, Trees
 from firstpage.types import Array, Floats
 
 if TYPE_CHECKING:

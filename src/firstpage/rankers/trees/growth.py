@@ -16,7 +16,8 @@ from firstpage.errors import DataError
 from firstpage.kernels.hashing import random_words
 from firstpage.losses.loss import Loss
 from firstpage.rankers.fit.checks import check_labels
-from firstpage.scorers.trees import LightGBM, TreeCallback, Trees, import_lightgbm, library_errors
+from firstpage.scorers.tree_scoring import import_lightgbm, library_errors
+from firstpage.scorers.trees import LightGBM, TreeCallback, Trees
 from firstpage.types import Floats, Ints
 
 if TYPE_CHECKING:

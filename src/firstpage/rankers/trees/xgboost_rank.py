@@ -9,14 +9,8 @@ import numpy as np
 from firstpage.data.dataset import Dataset
 from firstpage.errors import DataError
 from firstpage.rankers.trees.growth import Booster, GrowthOptions, LambdaRankOptions
-from firstpage.scorers.trees import (
-    SPARSE,
-    TreeCallback,
-    Trees,
-    XGBoost,
-    import_xgboost,
-    library_errors,
-)
+from firstpage.scorers.tree_scoring import import_xgboost, library_errors
+from firstpage.scorers.trees import SPARSE, TreeCallback, Trees, XGBoost
 from firstpage.types import Floats
 
 
