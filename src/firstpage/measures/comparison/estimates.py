@@ -378,13 +378,13 @@ class _Job:
         alone = self._estimate(human, machine, 0.0)
         p = None if against is None else powered.p_value()
         low, high = self._range(row, against, human, machine)
-        by_both, by_people = (
-            np.clip([mean.value, *mean.interval(self.level)], low, high).tolist()
-            for mean in (powered, alone)
-        )
+        value, value_low, value_high, human_value, human_low, human_high = np.clip(
+            [powered.value, *powered.interval(self.level), alone.value, *alone.interval(self.level)],
+            low, high,
+        ).tolist()  # fmt: skip
         return Estimate(
-            text, system, against, *by_both, p, p, powered.machine_weight, *by_people,
-            float(machine.mean()), powered.equivalent_queries,
+            text, system, against, value, value_low, value_high, p, p, powered.machine_weight,
+            human_value, human_low, human_high, float(machine.mean()), powered.equivalent_queries,
         )  # fmt: skip
 
     def _range(self, row: int, against: str | None, *values: Floats) -> tuple[float, float]:

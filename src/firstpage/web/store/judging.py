@@ -155,7 +155,7 @@ class JudgingService:
     def _annotated(self, task: int, index: int, changes: Mapping[str, Any]) -> Timing:
         """Return the annotations of a judgment after changes, as they are recorded."""
         with self.store.read() as tx:
-            current = {**log.annotations(tx, task)[index], **changes}
+            current = {**log.judgment_annotations(tx, task)[index], **changes}
         return Timing(reasons=tuple(current.get("reasons", ())), aspects=current.get("aspects", {}))
 
     def switch(self, task: int, by: Person, key: str, changes: Mapping[str, Any]) -> TaskState:
@@ -223,7 +223,7 @@ class JudgingService:
         with self._locked(task, person) as lock:
             docs = lock.task.docs
             with self.store.read() as tx:
-                notes = log.annotations(tx, task)
+                notes = log.judgment_annotations(tx, task)
             return [
                 ShownJudgment(j, docs[j.left], None if j.right is None else docs[j.right], **note)
                 for j, note in zip(lock.task.session.judgments, notes, strict=True)

@@ -73,7 +73,7 @@ def since(tx: Tx, task: int, seq: int = 0) -> list[Event]:
     return [from_dict(row["event"]) for row in tx.all(SINCE, task=task, seq=seq)]
 
 
-def annotations(tx: Tx, task: int) -> list[dict[str, Any]]:
+def judgment_annotations(tx: Tx, task: int) -> list[dict[str, Any]]:
     """Return the reasons and aspects of each current judgment: those of its last answer."""
     active: list[Judgment] = []
     notes: list[dict[str, Any]] = []
