@@ -378,10 +378,11 @@ class _Job:
         alone = self._estimate(human, machine, 0.0)
         p = None if against is None else powered.p_value()
         low, high = self._range(row, against, human, machine)
+        means = (powered, alone)
+        figures = [number for m in means for number in (m.value, *m.interval(self.level))]
         value, value_low, value_high, human_value, human_low, human_high = np.clip(
-            [powered.value, *powered.interval(self.level), alone.value, *alone.interval(self.level)],
-            low, high,
-        ).tolist()  # fmt: skip
+            figures, low, high
+        ).tolist()
         return Estimate(
             text, system, against, value, value_low, value_high, p, p, powered.machine_weight,
             human_value, human_low, human_high, float(machine.mean()), powered.equivalent_queries,
