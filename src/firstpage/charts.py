@@ -136,9 +136,9 @@ def ticks(low: float, high: float) -> list[float]:
         if span / (step * factor) <= 6:
             step *= factor
             break
-    first = np.ceil(low / step - 1e-9) * step
-    # adding 0.0 turns -0.0 into 0.0
-    return [float(t) + 0.0 for t in np.arange(first, high + step * 1e-6, step)]
+    # Multiples of the step, so that 0 is exact; adding 0.0 turns -0.0 into 0.0.
+    multiples = np.arange(np.ceil(low / step - 1e-9), np.floor(high / step + 1e-6) + 1)
+    return [float(multiple * step) + 0.0 for multiple in multiples]
 
 
 class _Axis:

@@ -167,6 +167,11 @@ def test_ticks_have_no_negative_zero() -> None:
     assert str(charts.ticks(-0.4, 3.0)[0]) == "0.0"
 
 
+def test_the_tick_at_zero_is_exact() -> None:
+    assert charts.ticks(-1.04, 0.04) == pytest.approx([-1.0, -0.8, -0.6, -0.4, -0.2, 0.0])
+    assert charts.ticks(-1.04, 0.04)[-1] == 0.0
+
+
 def test_curves_with_bands_and_dashes() -> None:
     series = {"a": [(1.0, 0.5), (2.0, 0.7)], "b": [(1.0, 0.4), (2.0, 0.4)]}
     plain = curves(series, "t", "x", "y")

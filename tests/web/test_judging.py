@@ -543,7 +543,7 @@ def test_answers_without_a_button_are_refused(
     assert ada.answer(state, outcome, bad=keys).status_code == (200 if fine else 400)
 
 
-def test_an_answer_takes_four_statements(db_site: Site) -> None:
+def test_an_answer_takes_few_statements(db_site: Site) -> None:
     """Each is a round trip to PostgreSQL; more of them made answers wait for one another."""
     db_site.project()
     ada = db_site.client("ada")
@@ -557,4 +557,5 @@ def test_an_answer_takes_four_statements(db_site: Site) -> None:
             statements.append(statement.split()[0])
 
     assert ada.answer(state).status_code == 200
-    assert statements == ["SELECT", "SELECT", "UPDATE", "INSERT"]  # login, task, its state, log
+    assert statements[:2] == ["SELECT", "SELECT"], "login and task"
+    assert statements[2:] == (["UPDATE", "INSERT"] if db_site.store.sqlite else ["WITH"])

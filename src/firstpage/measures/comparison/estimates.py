@@ -377,16 +377,18 @@ class _Job:
         powered = self._estimate(human, machine, self.machine_weight)
         alone = self._estimate(human, machine, 0.0)
         p = None if against is None else powered.p_value()
-        low, high = self._range(row, against, human, machine)
-        means = (powered, alone)
-        figures = [number for m in means for number in (m.value, *m.interval(self.level))]
-        value, value_low, value_high, human_value, human_low, human_high = np.clip(
-            figures, low, high
-        ).tolist()
+        limits = self._range(row, against, human, machine)
+        value, low, high = self._cut(powered, *limits)
+        human_value, human_low, human_high = self._cut(alone, *limits)
         return Estimate(
-            text, system, against, value, value_low, value_high, p, p, powered.machine_weight,
-            human_value, human_low, human_high, float(machine.mean()), powered.equivalent_queries,
+            text, system, against, value, low, high, p, p, powered.machine_weight, human_value,
+            human_low, human_high, float(machine.mean()), powered.equivalent_queries,
         )  # fmt: skip
+
+    def _cut(self, mean: PoweredMean, low: float, high: float) -> list[float]:
+        """Return an estimate and its interval, cut to a range."""
+        estimates = [mean.value, *mean.interval(self.level)]
+        return [float(min(max(x, low), high)) for x in estimates]
 
     def _range(self, row: int, against: str | None, *values: Floats) -> tuple[float, float]:
         """Return the range of a measure or a difference; none if values are outside of it."""

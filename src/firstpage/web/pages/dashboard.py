@@ -166,7 +166,7 @@ def _learning_curves(effort: dict[str, Any], labels: dict[str, str]) -> list[tup
             for b in blocks
             if b["seconds"]["median"] is not None
         ]
-        if len(points) > 1:
+        if len(points) > 1 and any(seconds for _, seconds in points):  # programs report no times
             plot = line(points, f"Median seconds per judgment, {labels[tool]}")
             plots.append((labels[tool], Markup(plot)))
     return plots

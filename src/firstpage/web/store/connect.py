@@ -137,10 +137,14 @@ class Store:
                 connection.rollback()
 
     @contextmanager
-    def write(self) -> Iterator[Tx]:
-        """Yield a transaction that is committed, durably, at the end of the block."""
+    def write(self, single: bool = False) -> Iterator[Tx]:
+        """Yield a transaction that is committed, durably, at the end of the block.
+
+        A `single` statement may commit by itself, as it does in PostgreSQL on a connection that is
+        held.
+        """
         if not self.sqlite:
-            with self._connected() as connection, _in_transaction(connection):
+            with self._connected() as connection, _transaction(connection, single):
                 yield Tx(connection, self.clock)
             return
         with self._single_writer(), self._connected() as connection:
@@ -302,9 +306,12 @@ def _check_connections(engine: Engine) -> None:
 
 
 @contextmanager
-def _in_transaction(connection: Connection) -> Iterator[None]:
-    """Commit the statements of the block together, also on a connection that autocommits."""
-    autocommit = connection.get_execution_options().get(AUTOCOMMIT, False)
+def _transaction(connection: Connection, single: bool) -> Iterator[None]:
+    """Commit the statements of the block together, also on a connection that autocommits.
+
+    A `single` one may commit by itself.
+    """
+    autocommit = not single and connection.get_execution_options().get(AUTOCOMMIT, False)
     if autocommit:
         connection.execution_options(**{AUTOCOMMIT: False})
     try:

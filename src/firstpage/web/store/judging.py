@@ -26,10 +26,11 @@ from firstpage.labeling.session.events import (
 )
 from firstpage.labeling.session.session import Session
 from firstpage.labeling.strategies.registry import check_documents
-from firstpage.web.store import assigning, audit, log, projects, tasks, training, webhooks
+from firstpage.web.store import assigning, audit, log, projects, tasks, training
 from firstpage.web.store.connect import Store, Tx
 from firstpage.web.store.log import Timing
 from firstpage.web.store.people import Person
+from firstpage.web.store.recording import record
 from firstpage.web.store.scales import check_annotations, shown_scale
 from firstpage.web.store.sessions import (
     Conflict,
@@ -155,7 +156,7 @@ class JudgingService:
     def _annotated(self, task: int, index: int, changes: Mapping[str, Any]) -> Timing:
         """Return the annotations of a judgment after changes, as they are recorded."""
         with self.store.read() as tx:
-            current = {**log.judgment_annotations(tx, task)[index], **changes}
+            current = {**log.current_annotations(tx, task)[index], **changes}
         return Timing(reasons=tuple(current.get("reasons", ())), aspects=current.get("aspects", {}))
 
     def switch(self, task: int, by: Person, key: str, changes: Mapping[str, Any]) -> TaskState:
@@ -223,7 +224,7 @@ class JudgingService:
         with self._locked(task, person) as lock:
             docs = lock.task.docs
             with self.store.read() as tx:
-                notes = log.judgment_annotations(tx, task)
+                notes = log.current_annotations(tx, task)
             return [
                 ShownJudgment(j, docs[j.left], None if j.right is None else docs[j.right], **note)
                 for j, note in zip(lock.task.session.judgments, notes, strict=True)
@@ -269,9 +270,12 @@ class JudgingService:
         lock.cached = None  # until the write succeeds the session is ahead of the log
         state = opened.state()  # chooses the next question, outside the transaction
         result = result_of(opened.session)
+        session = opened.session
         try:
-            with self.store.write() as tx:
-                self._write(tx, opened, person, seq, key, timing or Timing(), result)
+            record(
+                self.store, opened.task, seq, key, session.events[-1], person.id,
+                timing or Timing(), len(session.judgments), result,
+            )  # fmt: skip
         except log.AlreadyRecorded:
             raise self._lost_race(opened.task, key) from None
         lock.cached = opened
@@ -289,17 +293,6 @@ class JudgingService:
         pair = self._choose_pair(tx, opened.task, choices) if len(choices) > 1 else None
         if pair is not None:
             opened.session.select_pair(*pair)
-
-    def _write(
-        self, tx: Tx, opened: OpenTask, person: Person, seq: int, key: str, timing: Timing,
-        result: dict[str, Any] | None,
-    ) -> None:  # fmt: skip
-        task, session = opened.task.id, opened.session
-        if not tasks.advance(tx, task, seq, len(session.judgments), result):
-            raise log.AlreadyRecorded
-        log.append(tx, task, seq, key, session.events[-1], person.id, timing)
-        if result is not None:
-            webhooks.query_finished(tx, opened.task)
 
     def _lost_race(self, task: TaskRow, key: str) -> Exception:
         """Return the error to raise when another server wrote first: this answer, or another."""

@@ -73,7 +73,7 @@ def since(tx: Tx, task: int, seq: int = 0) -> list[Event]:
     return [from_dict(row["event"]) for row in tx.all(SINCE, task=task, seq=seq)]
 
 
-def judgment_annotations(tx: Tx, task: int) -> list[dict[str, Any]]:
+def current_annotations(tx: Tx, task: int) -> list[dict[str, Any]]:
     """Return the reasons and aspects of each current judgment: those of its last answer."""
     active: list[Judgment] = []
     notes: list[dict[str, Any]] = []
@@ -89,10 +89,18 @@ def judgment_annotations(tx: Tx, task: int) -> list[dict[str, Any]]:
     return notes
 
 
-def append(
-    tx: Tx, task: int, seq: int, key: str, event: Event, person: int, timing: Timing
-) -> None:
+def append(tx: Tx, row: Mapping[str, Any]) -> None:
     """Append an event; raise `AlreadyRecorded` if its number or key is taken."""
+    try:
+        tx.run(APPEND, **row)
+    except IntegrityError as error:
+        raise AlreadyRecorded from error
+
+
+def event_row(
+    tx: Tx, task: int, seq: int, key: str, event: Event, person: int, timing: Timing
+) -> dict[str, Any]:
+    """Return an event as a row of the log."""
     record = to_dict(event)
     if timing.adjusted:
         record["adjusted_times"] = dict(timing.adjusted)
@@ -100,15 +108,12 @@ def append(
         record["reasons"] = list(timing.reasons)
     if timing.aspects:
         record["aspects"] = dict(timing.aspects)
-    try:
-        tx.run(
-            APPEND, task=task, seq=seq, key=key, event=record, person=person,
-            shown_at=timing.shown_at, answered_at=timing.answered_at, **timing.sums(),
-            spans=list(timing.spans) or None, comment=timing.comment, recorded_at=tx.now,
-            cost=None if timing.cost is None else dict(timing.cost),
-        )  # fmt: skip
-    except IntegrityError as error:
-        raise AlreadyRecorded from error
+    return {
+        "task": task, "seq": seq, "key": key, "event": record, "person": person,
+        "shown_at": timing.shown_at, "answered_at": timing.answered_at, **timing.sums(),
+        "spans": list(timing.spans) or None, "comment": timing.comment, "recorded_at": tx.now,
+        "cost": None if timing.cost is None else dict(timing.cost),
+    }  # fmt: skip
 
 
 def add_spans(tx: Tx, task: int, key: str, timing: Timing) -> None:

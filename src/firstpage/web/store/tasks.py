@@ -65,7 +65,9 @@ JUDGED_TASK = (
         memberships.c.departed_at.is_(None),
     )
 )
-# One statement that checks a task, locks it until the transaction ends, and changes it.
+# One statement that checks a task, locks it until the transaction ends, and changes it.  It changes
+# no row if the task takes no answers or its log has another length.  In PostgreSQL the length may
+# be that before waiting for a concurrent transaction; then the number of the next event is taken.
 PROGRESS = (
     update(tasks)
     .where(
@@ -143,22 +145,15 @@ def _length(last: int | None) -> int:
     return 0 if last is None else last + 1
 
 
-def advance(
+def progress(
     tx: Tx, task: int, seq: int, judgments: int, result: dict[str, Any] | None = None
-) -> bool:
-    """Record a task's progress by event `seq`; with a result it is done.
-
-    Returns False, and changes nothing, if the task takes no answers or its log has another length.
-    In PostgreSQL the length may be that before waiting for a concurrent transaction; then the
-    number of the event is taken, and `log.append` refuses it.
-    """
+) -> dict[str, Any]:
+    """Return the parameters of `PROGRESS` by event `seq`; with a result the task is done."""
     state, end = ("started", None) if result is None else ("done", tx.now)
-    return bool(
-        tx.run(
-            PROGRESS, task=task, last=seq - 1, new_state=state, count=judgments, new_result=result,
-            now=tx.now, end=end,
-        )
-    )  # fmt: skip
+    return {
+        "task": task, "last": seq - 1, "new_state": state, "count": judgments,
+        "new_result": result, "now": tx.now, "end": end,
+    }  # fmt: skip
 
 
 def of_person(tx: Tx, project: Project, person: int) -> list[TaskRow]:
