@@ -71,7 +71,8 @@ def column_of_records(values: Any, kind: type[Column], field: str) -> Any:
         return records
     if not all(hasattr(records[0], name) for name in fields):
         return records
-    return kind.from_arrays(*([getattr(r, name) for r in records] for name in fields))
+    queries, documents, numbers = ([getattr(r, name) for r in records] for name in fields)
+    return kind.from_arrays(queries, documents, numbers)
 
 
 def resolve_inputs(system: Any, truth: Any, qid: Any, docid: Any) -> tuple[Any, Any, Any, Any]:
