@@ -6,6 +6,7 @@ import gzip
 import io
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas
@@ -38,7 +39,7 @@ RUN_COLUMNS = (
 QRELS_COLUMNS = (
     ("qid", "docno", "label"),
     ("query_id", "doc_id", "relevance"),
-    ("q_id", "doc_id", "rel"),
+    ("q_id", "doc_id", "score"),
 )
 
 
@@ -50,6 +51,33 @@ def test_data_frames_are_runs_and_judgments(library, run, qrels) -> None:
     assert fp.evaluate(run_frame, qrels_frame, measures=MEASURES).means == EXPECTED
     assert fp.evaluate(RUN, qrels_frame, measures=MEASURES).means == EXPECTED
     assert fp.evaluate(run_frame, QRELS, measures=MEASURES).means == EXPECTED
+
+
+def test_a_frame_of_scores_is_no_frame_of_judgments() -> None:
+    frame = pandas.DataFrame(rows(RUN, "q_id", "doc_id", "score"))
+    with pytest.raises(fp.DataError, match="has no column of grades"):
+        fp.evaluate(RUN, frame)
+
+
+class ScoredDoc(NamedTuple):
+    query_id: str
+    doc_id: str
+    score: float
+
+
+class Qrel(NamedTuple):
+    query_id: str
+    doc_id: str
+    relevance: int
+
+
+def test_records_of_ir_measures_are_runs_and_judgments() -> None:
+    run = [ScoredDoc(q, d, s) for q, docs in RUN.items() for d, s in docs.items()]
+    qrels = [Qrel(q, d, g) for q, docs in QRELS.items() for d, g in docs.items()]
+    assert fp.evaluate(run, qrels, measures=MEASURES).means == EXPECTED
+    assert fp.evaluate(iter(run), iter(qrels), measures=MEASURES).means == EXPECTED
+    comparison = fp.compare({"a": run, "b": RUN}, iter(qrels), measures=MEASURES)
+    assert [e.means for e in comparison.evaluations] == [EXPECTED, EXPECTED]
 
 
 def test_a_frame_of_labels_goes_with_an_array_of_scores() -> None:

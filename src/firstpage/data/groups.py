@@ -13,7 +13,7 @@ from firstpage.kernels.selection import select_top
 from firstpage.types import AnyWords, Bools, Floats, Ints, Words
 
 FEW_DOCUMENTS = 1024  # so few are sorted faster by one kernel than by NumPy and two kernels
-MAX_SHORT_WORDS = 1 << 17  # documents of a list; of more, words of 32 bits leave too few cells
+MAX_SHORT_WORDS = 1 << 16  # documents of a list; of more, words of 32 bits leave too few cells
 
 
 def _workspace(size: int) -> tuple[Words, Words, Ints]:

@@ -71,11 +71,13 @@ def evaluate(
     system : array-like of float, Run, dict, data frame, path or fitted ranker
         Scores, one per document of `truth`; a `Run`, {query: {document: score}} or a data frame
         (pandas, polars) with columns such as `qid`, `docno` and `score`, where `truth` is qrels;
-        the file of a run or of scores; a fitted ranker, which scores the documents of `truth`.
+        the file of a run or of scores; a fitted ranker, which scores the documents of `truth`; or
+        records with `query_id`, `doc_id` and `score`, as in ir_measures.
     truth : array-like, Dataset, Truth, Qrels, DiversityQrels, dict, data frame, path or Shards
         Labels, one per document, with `qid`; an object with the judgments;
         {query: {document: label}}; a data frame with columns such as `qid`, `docno` and `label`;
-        the file of judgments or of labeled data.
+        the file of judgments or of labeled data; or records with `query_id`, `doc_id` and
+        `relevance`, as in ir_datasets.
     qid : array-like, optional
         Query id of each document; required where `system` and `truth` are plain arrays.
     docid : array-like, optional

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,7 @@ def is_path(value: Any) -> bool:
 def read_truth(truth: Any) -> Any:
     """Return the truth; a file of judgments or of labeled data, or a folder of shards, is read."""
     if not is_path(truth):
-        return truth
+        return column_of_records(truth, Qrels, "relevance")
     path = Path(truth)
     if str(path) == STANDARD_INPUT:
         return read_qrels(path)
@@ -60,6 +60,21 @@ def read_truth(truth: Any) -> Any:
     return labeled
 
 
+def column_of_records(values: Any, kind: type[Column], field: str) -> Any:
+    """Return records as ir_measures and ir_datasets have them as a column; others as they are.
+
+    A record has the attributes query_id, doc_id and the value.
+    """
+    records = list(values) if isinstance(values, Iterator) else values
+    fields = ("query_id", "doc_id", field)
+    if not isinstance(records, list) or not records:
+        return records
+    if not all(hasattr(records[0], name) for name in fields):
+        return records
+    queries, documents, numbers = ([getattr(r, name) for r in records] for name in fields)
+    return kind.from_arrays(queries, documents, numbers)
+
+
 def resolve_inputs(system: Any, truth: Any, qid: Any, docid: Any) -> tuple[Any, Any, Any, Any]:
     """Return system, truth, query ids and document ids in a form that can be joined.
 
@@ -68,6 +83,7 @@ def resolve_inputs(system: Any, truth: Any, qid: Any, docid: Any) -> tuple[Any, 
     truth = read_truth(truth)
     if is_path(system):
         system = _read_system(Path(system), truth)
+    system = column_of_records(system, Run, "score")
     if hasattr(system, "predict") and not isinstance(truth, Shards):
         system = _scores_of(system, truth)
     if is_frame(system):

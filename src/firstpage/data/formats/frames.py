@@ -19,6 +19,12 @@ SCORE_NAMES = ("score", "scores", "sim", "similarity")
 GRADE_NAMES = (*LABEL_COLUMNS, "rel", "relevant", "judgment")
 
 
+def grade_names(table: Any) -> tuple[str, ...]:
+    """Return the names of columns of grades; ranx calls them `score`, and they are integers."""
+    whole = "score" in table.columns and np.asarray(table["score"]).dtype.kind in "iu"
+    return (*GRADE_NAMES, "score") if whole else GRADE_NAMES
+
+
 def is_frame(table: Any) -> bool:
     """Return whether an object is a data frame of pandas or polars."""
     return hasattr(type(table), "columns") and hasattr(table, "__getitem__")

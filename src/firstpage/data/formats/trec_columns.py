@@ -10,11 +10,11 @@ import numpy as np
 
 from firstpage.data.formats.frames import (
     DOCUMENT_NAMES,
-    GRADE_NAMES,
     QUERY_NAMES,
     SCORE_NAMES,
     find_column,
     frame_numbers,
+    grade_names,
 )
 from firstpage.data.groups import (
     check_offsets,
@@ -217,9 +217,9 @@ class Column:
             If a column is missing, an id is missing, or a value is not a number.
         """
         source = cls.__name__.lower() if cls is not Column else "values"
-        values = GRADE_NAMES if cls is Qrels else SCORE_NAMES
         query = qid or find_column(frame, QUERY_NAMES, "query ids", source)
         document = docid or find_column(frame, DOCUMENT_NAMES, "document ids", source)
+        values = grade_names(frame) if cls is Qrels else SCORE_NAMES
         number = value or find_column(frame, values, f"{cls.value_name}s", source)
         ids = np.asarray(frame[document])
         missing = [row for row, key in enumerate(ids.tolist()) if key is None or key != key]
