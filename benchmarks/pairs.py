@@ -1,7 +1,7 @@
 """Training on votes on pairs against training on the order that the votes give (docs/pairs.md).
 
     FIRSTPAGE_DATA=data python benchmarks/pairs.py
-    FIRSTPAGE_DATA=data python benchmarks/pairs.py RankSVM --fraction 1 --draws 1
+    FIRSTPAGE_DATA=data python benchmarks/pairs.py RankSVM --fraction 1
 
 Data: UKPConvArg1, 41,750 votes of about 2,400 people on which of two arguments is more convincing,
 523 arguments of 16 topics.  Features: statistics of the texts.  Each topic is a test topic once; of
@@ -32,7 +32,11 @@ AMOUNTS = [  # fraction of the pairs, votes per pair
 RANKERS = {
     "RankNet": ("RankNet(average=True)", "l2", (1e-3, 1e-2, 1e-1)),
     "RankSVM": ("RankSVM(average=True)", "C", (1.0, 10.0, 100.0)),
-    "RankNet, trees": ("RankNet(average=True, scorer='trees(count=60, leaves=7)')", "l2", (0.01,)),
+    "RankNet, trees": (
+        "RankNet(average=True, threads=1, scorer='trees(count=60, leaves=7)')",
+        "l2",
+        (0.01,),
+    ),
 }
 DRAWS, VALIDATION, RESAMPLES = 5, 3, 10_000
 
@@ -142,7 +146,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("rankers", nargs="*", default=list(RANKERS), help=" or ".join(RANKERS))
     parser.add_argument("--fraction", type=float, help="only rows with this fraction of the pairs")
-    parser.add_argument("--draws", type=int, default=DRAWS, help="draws of the votes to average")
     chosen = parser.parse_args()
     print(versions("firstpage", "numpy", "lightgbm"))
     rows = []
@@ -151,8 +154,7 @@ def main() -> None:
             if chosen.fraction not in (None, fraction):
                 continue
             runs = []
-            draws = 1 if (fraction, count) == (1.0, 5) or "trees" in name else chosen.draws
-            for seed in range(draws):
+            for seed in range(1 if (fraction, count) == (1.0, 5) else DRAWS):
                 votes = sample_votes(pairs, fraction, count, seed)
                 runs.append(accuracies(data, pairs, votes, RANKERS[name], seed))
             mean = {m: np.mean([run[m] for run in runs], axis=0) for m in ("pairs", "order")}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import firstpage as fp
 from firstpage.data.truth import Truth
@@ -98,3 +99,18 @@ def test_fits_are_seeded_and_equal_for_any_number_of_threads(name: str) -> None:
 def test_rankers_that_cannot_resample_say_so(text: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         fp.ranker(text, ties="resample").fit(DATA)
+
+
+def test_an_interrupted_fit_resumes_with_the_orders_of_the_next_epoch(tmp_path) -> None:
+    ranker = fp.ListMLE(k=3, ties="resample", solver="sgd(rate=0.01, max_iter=6)")
+    expected = clone(ranker).fit(DATA).coef_.tolist()
+
+    def stop(step: fp.Step) -> None:
+        if step.iteration == 3:
+            raise KeyboardInterrupt
+
+    path = tmp_path / "checkpoint.json"
+    with pytest.warns(fp.FirstpageWarning, match="interrupted"):
+        clone(ranker).fit(DATA, progress=stop, checkpoint=path)
+    with pytest.warns(fp.FirstpageWarning, match="continuing from"):
+        assert clone(ranker).fit(DATA, checkpoint=path).coef_.tolist() == expected

@@ -60,6 +60,8 @@ def bad(value: float) -> np.ndarray:
         (lambda: fp.FocusedBoost().fit(X, Y, qid=Q, sample_weight=np.arange(12) / 2), "must be integers, and one is 0.5"),
         (lambda: fp.RankBoost().fit(X, Y, qid=Q).predict(X[:, :2]), "expecting 3 features"),
         (lambda: fp.AdaRank(maximize="kNDCG@3").fit(X, Y, qid=Q), "needs a truth with a strict order of the top"),
+        (lambda: fp.ListNet(scorer="trees", warm_start=True).fit(X, Y, qid=Q), "trees cannot continue an earlier fit"),
+        (lambda: fp.LambdaMART(warm_start=True).fit(X, Y, qid=Q), "trees cannot continue an earlier fit"),
         (lambda: fp.ListNet(seed=2**63).fit(X, Y, qid=Q), f"seed of ListNet must be an integer of at most {2**62}"),
         (lambda: fp.Regression().fit(X * 1e300, Y, qid=Q), "the squares of the features overflow; scale them"),
         (lambda: fp.TopRank(first="Regression").fit(X * 1e300, Y, qid=Q), "the squares of the features overflow"),

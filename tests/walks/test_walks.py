@@ -58,6 +58,10 @@ def test_comparisons_of_two_documents(firstpage: Command, folder: Path) -> None:
     assert "votes are trained on" in trained
     assert f"{len(votes)} votes on" in trained.replace(",", "")
     firstpage("rank model.json features.parquet -o learned.run")
+    agreement = firstpage("evaluate --run bm25.run --run learned.run --pairs votes.csv")
+    assert "PairAccuracy" in agreement
+    firstpage("export model.json --to solr -o solr")
+    assert json.loads(Path("solr/model.json").read_text())["class"].endswith("LinearModel")
     firstpage("label export labels -o truth.qrels")
     assert "NDCG@5" in firstpage("evaluate --qrels truth.qrels --run learned.run -m NDCG@5")
     truth = fp.read_qrels("truth.qrels")

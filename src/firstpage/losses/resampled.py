@@ -8,7 +8,7 @@ import numpy as np
 
 from firstpage.data.truth import Truth
 from firstpage.losses.loss import Loss, LossTarget, LossTerm, Traits
-from firstpage.types import BoundKernel, Floats
+from firstpage.types import BoundKernel, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class ResampledTies(Loss):
         return truth.full_order(seed) if self.k is None else truth.top_k(self.k, seed)
 
     def target(self, truth: Truth, weights: Floats | None = None) -> LossTarget:
-        return _ResampledTarget(self, truth, weights)
+        return _ResampledTarget(self, truth, weights, np.zeros(len(truth) + 1, np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +66,13 @@ class _ResampledTarget(LossTarget):
     resampled: ResampledTies
     truth: Truth
     weights: Floats | None
+    epochs: Ints  # by the first query of a slice: how often it was evaluated
+
+    def skip_draws(self, evaluations: int) -> None:
+        self.epochs[:] += evaluations
+
+    def set_evaluation(self, number: int) -> None:
+        self.epochs[:] = number
 
     def hessian_scale(self) -> Floats:
         return self._inner(self.truth, self.weights, 0).hessian_scale()
@@ -77,12 +84,12 @@ class _ResampledTarget(LossTarget):
         self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
     ) -> BoundKernel:
         truth, weights = self._slice(lo, hi)
-        epoch = 0
+        epoch = self.epochs[lo : lo + 1]
 
         def run() -> None:
-            nonlocal epoch
-            epoch += 1
-            self._inner(truth, weights, epoch).bind_slice(0, hi - lo, scores, values, grad)()
+            epoch[0] += 1
+            inner = self._inner(truth, weights, int(epoch[0]))
+            inner.bind_slice(0, hi - lo, scores, values, grad)()
 
         return run
 

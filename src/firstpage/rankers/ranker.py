@@ -91,7 +91,7 @@ class Ranker(TrainableEstimator, Tabular):
         The maximum number of threads in training, validation and prediction; None uses all
         cores.  Results do not depend on it.
     warm_start : bool, default False
-        Start the next `fit` from the parameters of the previous one.
+        Start the next `fit` from the parameters of the previous one; refused with trees.
     verbose : bool, default False
         Print one line per iteration to standard error.
 
@@ -512,6 +512,8 @@ class Ranker(TrainableEstimator, Tabular):
                 f"ties={self.ties!r} orders equal labels of the top k; give {type(self).__name__} "
                 "k, or leave ties out."
             )
+        if self.warm_start and self._grows_trees():
+            raise DataError("trees cannot continue an earlier fit: warm_start must be false.")
         if self.impute is not None:
             check_impute(self.impute)
         any_measure(self._measure_name())

@@ -13,7 +13,12 @@ import pytest
 
 from firstpage import kernels
 from firstpage.kernels.compiler import decorators, object_cache
-from firstpage.kernels.compiler.decorators import kernel, subroutine, vector_kernel
+from firstpage.kernels.compiler.decorators import (
+    inlined_subroutine,
+    kernel,
+    subroutine,
+    vector_kernel,
+)
 from firstpage.kernels.compiler.functions import Subroutine
 from firstpage.types import Floats, Ints
 
@@ -128,6 +133,18 @@ def test_cache_key_depends_on_every_subroutine_and_constant() -> None:
     )
     assert object_cache.cache_file(other, ("float64:1", "float64:1")) != before
     assert object_cache.cache_file(add_tripled, ("float64:1", "float32:1")) != before
+
+
+def test_inlined_subroutines_give_the_same_numbers_by_other_code(cache: Path) -> None:
+    inlined = inlined_subroutine(tripled.python)
+    scope = dict(add_tripled.python.__globals__, tripled=inlined)
+    code = type(tripled.python)(add_tripled.python.__code__, scope, "add_tripled")
+    other = decorators.compiled_kernel(code)
+    types = ("float64:1", "float64:1")
+    assert object_cache.cache_file(other, types) != object_cache.cache_file(add_tripled, types)
+    out = np.ones(3)
+    assert other(np.array([1.0, 2.0, 3.0]), out) == 3
+    assert out.tolist() == [4, 7, 10]
 
 
 def test_vector_kernels_are_never_interpreted(cache: Path, monkeypatch) -> None:
