@@ -1,7 +1,7 @@
 """Time of forward and backward passes of ranking losses in PyTorch, against other libraries.
 
     python benchmarks/torch_losses.py [--device cuda] [--lists 32] [--documents 100] [--k 10]
-                                      [--only ListNet] [--graph]
+                                      [--only ListNet] [--padded] [--graph] [--operations]
 
 Peers are allRank and sentence-transformers, where they are installed.  Losses of allRank read
 padded scores, as ours do.  Those of sentence-transformers read texts: theirs and ours (through
@@ -14,7 +14,8 @@ All jobs run in turn, round after round, each twice, of which the second is time
 of the rounds.  On the CPU they are CPU times of the process, so that other programs of the machine
 do not count.  With --graph, passes are CUDA graphs, whose replays are timed: the device alone,
 without the time to start each operation.  Passes that wait for the device cannot be such graphs,
-and are left out.
+and are left out.  With --operations, losses on a GPU are computed by operations of PyTorch instead
+of Triton kernels.
 
 Definitions differ: allRank breaks ties of labels at random, and its LambdaLoss is a sum over the
 batch; sentence-transformers takes the order of documents as given unless
@@ -36,6 +37,7 @@ import torch
 
 import firstpage as fp
 from common import peer, show, versions
+from firstpage.torch import device
 
 Job = Callable[[], Any]
 
@@ -49,9 +51,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--only", default="", help="losses whose name contains this")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--padded", action="store_true", help="padded scores only")
+    parser.add_argument("--operations", action="store_true", help="no Triton kernels")
     parser.add_argument("--graph", action="store_true", help="time the device alone")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
+    if args.operations:
+        device.has_kernels = lambda device: False  # type: ignore[assignment]
     torch.manual_seed(0)
     scores = torch.randn(args.lists, args.documents, device=args.device)
     labels = torch.randint(0, 5, scores.shape, device=args.device).float()
@@ -60,7 +66,7 @@ def main() -> None:
     jobs = {f"firstpage {name}": padded(loss, scores, labels) for name, loss in ours.items()}
     jobs |= allrank_jobs(scores, labels, args.k)
     table("padded scores", jobs, args)
-    jobs = sentence_transformers_jobs(scores, labels, ours, args.k)
+    jobs = {} if args.padded else sentence_transformers_jobs(scores, labels, ours, args.k)
     if jobs:
         table("lists of texts, stored scores", jobs, args)
 

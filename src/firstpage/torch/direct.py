@@ -152,38 +152,48 @@ def expected_measure(
         return lists.scores.sum(-1).to(dtype), lists.scores.to(dtype)
     table, depth = discount_table(measure, n, lists.scores.device)
     depth = min(depth, n if k is None else k)
-    discount = table * (torch.arange(n, device=table.device) < depth)
+    rank = torch.arange(depth, device=table.device)
+    discount = table[:depth] * (rank < lists.lengths.view(-1, 1, 1))
     gains = list_gains(measure, lists)
     z, _ = lists.centered()
-    exists = None if lists.mask is None else lists.mask.unsqueeze(-2)
-    z = z.clamp(min=-MAX_RANGE).unsqueeze(-2)
-    arrival = (-uniforms.clamp(min=torch.finfo(uniforms.dtype).tiny).log()).log() - z
-    if exists is not None:
-        arrival = arrival.masked_fill(~exists, math.inf)
-    order = arrival.argsort(-1)
-    e = z.exp() if exists is None else z.exp() * exists
-    e = e.expand(order.shape).gather(-1, order)
-    gain = gains.unsqueeze(-2).expand(order.shape).gather(-1, order)
-    mean_gain = (gains.sum(-1) / lists.lengths.clamp(min=1)).view(-1, 1, 1)
-    centered = gain - mean_gain
-    if exists is not None:
-        centered = centered * exists.expand(order.shape).gather(-1, order)
-    remaining = _suffix_sums(e).clamp(min=torch.finfo(e.dtype).tiny)
-    means = _suffix_sums(e * centered) / remaining * discount
-    reward = _suffix_sums(centered * discount)
+    z = z.clamp(min=-MAX_RANGE)
+    arrival = (-uniforms.clamp(min=torch.finfo(uniforms.dtype).tiny).log()).log() - z.unsqueeze(-2)
+    mean_gain = gains.sum(-1) / lists.lengths.clamp(min=1)
+    e, centered = z.exp(), gains - mean_gain.unsqueeze(-1)
+    if lists.mask is not None:
+        arrival = arrival.masked_fill(~lists.mask.unsqueeze(-2), math.inf)
+        e, centered = e * lists.mask, centered * lists.mask
+    order = arrival.argsort(-1) if depth == n else arrival.topk(depth, largest=False).indices
+    # Of the ranks that count, and of all documents below them together.
+    e_ranked, e_below = _ranked(e, order)
+    gain_ranked = centered.unsqueeze(-2).expand(arrival.shape).gather(-1, order)
+    _, below_gain = _ranked(e * centered, order)
+    remaining = (_suffix_sums(e_ranked) + e_below).clamp(min=torch.finfo(e.dtype).tiny)
+    means = (_suffix_sums(e_ranked * gain_ranked) + below_gain) / remaining * discount
+    reward = _suffix_sums(gain_ranked * discount)
     later = torch.cat([reward[..., 1:], torch.zeros_like(reward[..., :1])], -1)
-    counted = discount.new_ones(n) * (torch.arange(n, device=table.device) < depth)
-    risk = ((means + later) * counted / remaining).cumsum(-1)
+    risk = ((means + later) / remaining).cumsum(-1)
     weight = (discount / remaining).cumsum(-1)
-    gradient = -(later + e * (centered * weight - risk))
-    out = torch.zeros_like(gradient).scatter(-1, order, gradient).mean(-2)
-    ranks = discount if lists.mask is None else discount * (
-        torch.arange(n, device=table.device) < lists.lengths.unsqueeze(-1)
-    )  # fmt: skip
-    constant = (mean_gain.view(-1, 1) * ranks).sum(-1)
-    best = (gains.sort(dim=-1, descending=True).values * discount).sum(-1)
+    ranked = -(later + e_ranked * (gain_ranked * weight - risk))
+    below = ranked  # of which nothing remains if all ranks count
+    if depth < n:
+        below = -e.unsqueeze(-2) * (centered.unsqueeze(-2) * weight[..., -1:] - risk[..., -1:])
+    gradient = below.scatter(-1, order, ranked).mean(-2)
+    constant = mean_gain * discount.sum((-1, -2))
+    best = (gains.topk(depth).values * table[:depth]).sum(-1)
     values = best - constant - means.sum(-1).mean(-1)
-    return values.to(dtype), out.to(dtype)
+    return values.to(dtype), gradient.to(dtype)
+
+
+def _ranked(values: Tensor, order: Tensor) -> tuple[Tensor, Tensor]:
+    """Return values of the documents of each ranking, and the sum over those that are in none.
+
+    Nothing is subtracted from a total: a small sum would be lost.
+    """
+    every = values.unsqueeze(-2).expand(*order.shape[:-1], values.shape[-1])
+    if order.shape == every.shape:
+        return every.gather(-1, order), values.new_zeros(())
+    return every.gather(-1, order), every.scatter(-1, order, 0.0).sum(-1, keepdim=True)
 
 
 def _suffix_sums(values: Tensor) -> Tensor:
