@@ -159,7 +159,7 @@ def _check_offsets(scores: Any, mask: Any, offsets: Any) -> FlatOffsets:
         raise DataError("offsets must be integers in one dimension, one more than lists.")
     if len(offsets) < 2:
         raise DataError("the batch is empty: there is no list.")
-    lengths = offsets.diff()  # on their own device: on the CPU, nobody waits
+    lengths = offsets.diff()  # on the device of the offsets: those on the CPU need no GPU
     ends = [offsets[0], offsets[-1], lengths.min(), lengths.max()]
     first, last, shortest, longest = torch.stack(ends).tolist()
     if first != 0 or last != len(scores) or shortest < 0:

@@ -49,8 +49,8 @@ def queue(
             if query in (None, known.query):
                 same = [v for v in settled if (v["query"], v["tool"]) == (known.query, tool)]
                 done = {frozenset(_keys(verdict)) for verdict in same}
-                found = _disputes(known, labels, weight, project.options)
-                disputes += [d for d in found if frozenset(_keys(d)) not in done]
+                open_disputes = _disputes(known, labels, weight, project.options)
+                disputes += [d for d in open_disputes if frozenset(_keys(d)) not in done]
     disputes.sort(key=lambda d: -d["value"])
     shown = disputes[:limit]
     _add_documents(tx, project, [*shown, *settled])
