@@ -77,6 +77,7 @@ ROUTES: dict[tuple[str, str], tuple[Any, ...]] = {
     ("GET", "/projects/{slug}/effort"): LEAD,
     ("GET", "/projects/{slug}/agreement"): LEAD,
     ("GET", "/projects/{slug}/disagreements"): LEAD,
+    ("GET", "/projects/{slug}/machines"): LEAD,
     ("GET", "/projects/{slug}/consensus"): LEAD,
     ("GET", "/projects/{slug}/measure"): LEAD,
     ("GET", "/projects/{slug}/export/{name}"): LEAD,

@@ -128,7 +128,7 @@ def test_guidelines_page(live: Live) -> None:
     ("tool", "question", "general"),
     [
         ("pairs", "Which document answers the query better?", "Choose the document that answers"),
-        ("grades", "How well does this document answer the query?", "from bad to perfect"),
+        ("grades", "How well does this document answer the query?", "from “Bad” to “Perfect”"),
         ("lists", "Which list of results answers the query better?", "Choose the list"),
     ],
 )
