@@ -26,9 +26,9 @@ KERNELS = ("plackett_luce", "softmax_cross_entropy", "cosine", "squared_error", 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 
 
-def by(way: str) -> Any:
+def by(implementation: str) -> Any:
     """Return a context in which losses on a GPU are computed by "kernels" or by "formulas"."""
-    used = way == "kernels" and torch.cuda.is_available()
+    used = implementation == "kernels" and torch.cuda.is_available()
     return patch("firstpage.torch.device.has_kernels", lambda device: used)
 
 
@@ -82,10 +82,10 @@ def check_compiled(kernel: Any, kinds: dict[str, str], fixed: dict[str, Any]) ->
 
 
 @needs_gpu
-@pytest.mark.parametrize("way", ["kernels", "formulas"])
+@pytest.mark.parametrize("implementation", ["kernels", "formulas"])
 @pytest.mark.parametrize("case", CASES)
-def test_values_and_gradients_equal_those_of_the_cpu(case: str, way: str) -> None:
-    with by(way):
+def test_values_and_gradients_equal_those_of_the_cpu(case: str, implementation: str) -> None:
+    with by(implementation):
         for batch in by_triton.batches(4, 5):
             by_triton.compare(case, batch, "cuda", {torch.float32: 1e-6, torch.float64: 1e-12})
         for batch in by_triton.batches(5, 130):
@@ -93,11 +93,13 @@ def test_values_and_gradients_equal_those_of_the_cpu(case: str, way: str) -> Non
 
 
 @needs_gpu
-@pytest.mark.parametrize("way", ["kernels", "formulas"])
+@pytest.mark.parametrize("implementation", ["kernels", "formulas"])
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("k", [None, 2])
-def test_lambda_loss_equals_that_of_the_cpu(measure: str, k: int | None, way: str) -> None:
-    with by(way):
+def test_lambda_loss_equals_that_of_the_cpu(
+    measure: str, k: int | None, implementation: str
+) -> None:
+    with by(implementation):
         for shape in ((4, 5), (5, 130)):
             for batch in by_triton.batches(*shape):
                 by_triton.compare_lambda_loss(measure, k, batch, "cuda")

@@ -49,24 +49,24 @@ def readable(batch: Any, measure: Any) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 
 LAMBDA_CASES = [
-    *((variant, measure, way) for variant in ("lambdarank", "loss2", "loss2++")
-      for measure in MEASURES for way in ("kernels", "formulas")),
-    *(("lambdarank", measure, way) for measure in OTHERS for way in ("kernels", "formulas")),
+    *((variant, measure, implementation) for variant in ("lambdarank", "loss2", "loss2++")
+      for measure in MEASURES for implementation in ("kernels", "formulas")),
+    *(("lambdarank", measure, implementation) for measure in OTHERS for implementation in ("kernels", "formulas")),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("variant", "measure", "way"), LAMBDA_CASES)
+@pytest.mark.parametrize(("variant", "measure", "implementation"), LAMBDA_CASES)
 @settings(max_examples=10)
 @given(batch=batches(), k=st.sampled_from([None, 1, 2, 30]))
 def test_lambda_loss_equals_that_of_the_cpu(
-    variant: Any, measure: str, way: str, batch: Any, k: int | None
+    variant: Any, measure: str, implementation: str, batch: Any, k: int | None
 ) -> None:
     scores, labels, mask = readable(batch, measure)
     loss = fp.loss("LambdaLoss", measure=measure, k=k, variant=variant)
     values, flat = loss.value_grad(scores[mask].astype(float), truth_of(labels, mask))
     module = fp.torch.LambdaLoss(k, measure=measure, variant=variant, reduction="none")
     x = torch.tensor(np.where(mask, scores, np.nan), requires_grad=True)
-    with by(way):
+    with by(implementation):
         out = module(x, torch.tensor(labels), torch.tensor(mask))
     out.sum().backward()
     assert_close(out, values, 1e-6)
@@ -97,15 +97,17 @@ def noise_of_the_cpu(mask: np.ndarray, samples: int) -> np.ndarray:
 
 
 PL_RANK_CASES = [
-    (measure, way) for measure in (*MEASURES, *OTHERS) for way in ("kernels", "formulas")
+    (measure, implementation)
+    for measure in (*MEASURES, *OTHERS)
+    for implementation in ("kernels", "formulas")
 ]
 
 
-@pytest.mark.parametrize(("measure", "way"), PL_RANK_CASES)
+@pytest.mark.parametrize(("measure", "implementation"), PL_RANK_CASES)
 @settings(max_examples=10)
 @given(batch=batches(), k=st.sampled_from([None, 1, 2, 30]))
 def test_pl_rank_equals_that_of_the_cpu_for_the_same_noise(
-    measure: str, way: str, batch: Any, k: int | None
+    measure: str, implementation: str, batch: Any, k: int | None
 ) -> None:
     scores, labels, mask = readable(batch, measure)
     scores = np.clip(scores, -250, 250)
@@ -115,7 +117,7 @@ def test_pl_rank_equals_that_of_the_cpu_for_the_same_noise(
     module._uniforms = lambda lists: torch.tensor(noise_of_the_cpu(mask, 3))
     module._seed = lambda: torch.tensor(0)
     x = torch.tensor(np.where(mask, scores, np.nan), requires_grad=True)
-    with by(way):
+    with by(implementation):
         out = module(x, torch.tensor(labels), torch.tensor(mask))
     out.sum().backward()
     assert_close(out, values, 1e-6)

@@ -58,14 +58,14 @@ FEW = [
 ]  # fmt: skip
 
 
-def by(way: str) -> Any:
+def by(implementation: str) -> Any:
     """Return a context in which losses are computed by "kernels" or by "formulas"."""
-    if way == "kernels":
+    if implementation == "kernels":
         return nullcontext()
     return patch("firstpage.torch.host.is_used", lambda scores: False)
 
 
-WAYS = pytest.mark.parametrize("way", ["kernels", "formulas"])
+WAYS = pytest.mark.parametrize("implementation", ["kernels", "formulas"])
 
 
 def module(case: str, **options: Any) -> Any:
@@ -114,14 +114,16 @@ def assert_close(actual: Any, expected: np.ndarray, tolerance: float) -> None:
 @pytest.mark.parametrize("case", CASES)
 @settings(max_examples=20)
 @given(batch=batches())
-def test_values_and_gradients_equal_those_of_the_cpu(case: str, way: str, batch: Any) -> None:
+def test_values_and_gradients_equal_those_of_the_cpu(
+    case: str, implementation: str, batch: Any
+) -> None:
     scores, labels, mask = batch
     values, gradient = host(case, *batch)
     loss = module(case, reduction="none")
     for dtype, tolerance in ((torch.float32, 1e-6), (torch.float64, 1e-12)):
         hidden = np.where(mask, scores, np.nan)  # padding may be anything
         x = torch.tensor(hidden, dtype=dtype, requires_grad=True)
-        with by(way):
+        with by(implementation):
             out = loss(x, torch.tensor(np.where(mask, labels, np.inf)), torch.tensor(mask))
         assert out.dtype == dtype
         out.sum().backward()
@@ -133,13 +135,15 @@ def test_values_and_gradients_equal_those_of_the_cpu(case: str, way: str, batch:
 @pytest.mark.parametrize("case", FEW)
 @settings(max_examples=10)
 @given(batch=batches())
-def test_flat_scores_and_unpadded_lists_give_the_same(case: str, way: str, batch: Any) -> None:
+def test_flat_scores_and_unpadded_lists_give_the_same(
+    case: str, implementation: str, batch: Any
+) -> None:
     scores, labels, mask = batch
     values, gradient = host(case, *batch)
     offsets = torch.tensor(np.concatenate([[0], np.cumsum(mask.sum(1))]))
     loss = module(case, reduction="none")
     flat = torch.tensor(scores[mask], requires_grad=True)
-    with by(way):
+    with by(implementation):
         out = loss(flat, torch.tensor(labels[mask]), offsets=offsets)
     out.sum().backward()
     assert_close(out, values, 1e-6)
@@ -147,7 +151,7 @@ def test_flat_scores_and_unpadded_lists_give_the_same(case: str, way: str, batch
     everything = np.ones_like(mask)
     values, gradient = host(case, scores, labels, everything)
     x = torch.tensor(scores, requires_grad=True)
-    with by(way):
+    with by(implementation):
         out = loss(x, torch.tensor(labels.astype(np.int64)))  # integers, and no mask
     out.sum().backward()
     assert_close(out, values, 1e-6)
@@ -172,8 +176,8 @@ def test_gradients_equal_finite_differences(case: str) -> None:
 
 @WAYS
 @pytest.mark.parametrize("case", FEW)
-def test_reductions(case: str, way: str) -> None:
-    with by(way):
+def test_reductions(case: str, implementation: str) -> None:
+    with by(implementation):
         check_reductions(case)
 
 
@@ -257,13 +261,13 @@ def test_a_second_derivative_is_refused(case: str) -> None:
 @pytest.mark.parametrize("case", FEW)
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # by PyTorch
-def test_compiled_without_graph_breaks(case: str, way: str) -> None:
+def test_compiled_without_graph_breaks(case: str, implementation: str) -> None:
     scores, labels, mask = example()
     loss = module(case)
     x, y = scores.clone().requires_grad_(), scores.clone().requires_grad_()
     torch.compiler.reset()
     compiled = torch.compile(loss, fullgraph=True, backend="aot_eager")
-    with by(way):
+    with by(implementation):
         actual = compiled(x, labels, mask)
     expected = loss(y, labels, mask)
     actual.backward()
