@@ -118,3 +118,12 @@ def test_varies_compares_documents_of_a_query() -> None:
             X[row, 1] = 1.0
             assert varies(fp.Dataset.from_arrays(make(X), np.zeros(rows), qid)), row
     assert not varies(fp.Dataset.from_arrays(np.array([[1.0], [2.0]]), np.zeros(2), [1, 2]))
+
+
+@pytest.mark.torch
+def test_a_network_without_preferences_causes_a_warning() -> None:
+    """Its weights start at random, so that its scores differ although nothing was learned."""
+    X, qid = np.random.default_rng(0).normal(size=(12, 2)), np.repeat([1, 2, 3], 4)
+    ranker = fp.ListNet(scorer="mlp(hidden=4)", solver="adam(max_iter=3)")
+    with pytest.warns(FirstpageWarning, match="the scores are arbitrary"):
+        ranker.fit(X, np.zeros(12), qid=qid)

@@ -13,7 +13,7 @@ from firstpage.engine.threads import resolve, single_threaded_blas
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.losses.loss import Loss
 from firstpage.rankers.fit.progress import Watcher
-from firstpage.rankers.fit.request import NOTHING_LEARNED, FitRequest, FitResult
+from firstpage.rankers.fit.request import NO_PREFERENCES, NOTHING_LEARNED, FitRequest, FitResult
 from firstpage.rankers.fit.training_data import Scorer
 from firstpage.rankers.trees.growth import Booster, Growth, GrowthOptions
 from firstpage.scorers.linear import BoundLinear, LinearScoring
@@ -81,6 +81,8 @@ def fit_scorer(
         gap, gap_note = _gap(loss, bound, objective, solved, interrupted)
         if not solved.degenerate and _equal_scores(objective, bound, solved, request):
             warnings.warn(NOTHING_LEARNED, FirstpageWarning, stacklevel=5)
+        elif not bound.linear and not training.has_preferences():
+            warnings.warn(NO_PREFERENCES, FirstpageWarning, stacklevel=5)
         result = request.result(
             watcher, bound.scoring(solved.params), solved.iterations, solved.value,
             converged=solved.converged, interrupted=interrupted, gap=gap,

@@ -30,6 +30,9 @@ NOTHING_LEARNED = (
     "all scores are equal: no query of the training data has preferences that this ranker uses, or "
     "no feature distinguishes its documents."
 )
+NO_PREFERENCES = (
+    "no query of the training data has documents with different labels: the scores are arbitrary."
+)
 
 
 @dataclass(frozen=True, eq=False)

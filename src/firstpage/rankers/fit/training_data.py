@@ -42,7 +42,7 @@ from firstpage.solvers.boosting.weak_rankers import WeakRankers, weak_rankers
 from firstpage.solvers.least_squares import ridge
 from firstpage.solvers.objective import BlockObjective
 from firstpage.solvers.solver import AnySolver, Objective
-from firstpage.types import Floats, Ints
+from firstpage.types import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     from firstpage.data.dataset import Features
@@ -131,6 +131,10 @@ class TrainingData(Protocol):
 
     def varies(self) -> bool:
         """Return whether any feature differs between two documents of a query."""
+        ...
+
+    def has_preferences(self) -> bool:
+        """Return whether a query has different labels or, where pairs are trained on, votes."""
         ...
 
     def warn_of_overlap(self, valid: Dataset) -> None:
@@ -231,6 +235,9 @@ class InMemory:
     def varies(self) -> bool:
         return varies(self.data)
 
+    def has_preferences(self) -> bool:
+        return self.pairs is not None or bool(self._informative().any())
+
     def warn_of_overlap(self, valid: Dataset) -> None:
         warn_of_overlap(self.data, valid)
 
@@ -273,15 +280,20 @@ class InMemory:
 
     def without_uninformative(self) -> InMemory:
         """Return the data with weight 0 for queries with equal labels, unless all are so."""
-        data, weights = self.data, self.each_document()
-        starts = data.offsets[:-1]
-        high = np.maximum.reduceat(np.where(weights > 0, data.y, -np.inf), starts)
-        low = np.minimum.reduceat(np.where(weights > 0, data.y, np.inf), starts)
-        informative = high > low
+        informative = self._informative()
         if informative.all():
             return self
         query_weights = np.where(informative, self.each_query(), 0.0)
         return replace(self, query_weights=query_weights) if query_weights.sum() > 0 else self
+
+    def _informative(self) -> Bools:
+        """Return whether each query has different labels among documents of positive weight."""
+        data, weights = self.data, self.each_document()
+        starts = data.offsets[:-1]
+        high = np.maximum.reduceat(np.where(weights > 0, data.y, -np.inf), starts)
+        low = np.minimum.reduceat(np.where(weights > 0, data.y, np.inf), starts)
+        informative: Bools = high > low
+        return informative
 
     def with_pairs(self, pairs: RowPairs, labeled: bool) -> InMemory:
         """Return the data with votes on pairs; queries without any have weight 0.

@@ -163,6 +163,9 @@ class ShardedData:
     def varies(self) -> bool:
         return any(survey.varies for survey in self.surveys)
 
+    def has_preferences(self) -> bool:
+        return any(survey.informative > 0 for survey in self.surveys)
+
     def fingerprint(self) -> Record:
         missing = sum(survey.missing for survey in self.surveys)
         return {**self.shards.fingerprint(), **({"missing": missing} if missing else {})}
