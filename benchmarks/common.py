@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import platform
 import statistics
 import sys
@@ -28,10 +28,15 @@ def cpu_seconds(job: Callable[[], Any], repeats: int = 5, warmups: int = 1) -> f
 
 
 def peer(name: str) -> Any | None:
-    """Return a module of another library, or None if it is not installed."""
+    """Return a module of another library, or None if it is not installed.
+
+    A library that is installed but cannot be imported is named.
+    """
     try:
         return importlib.import_module(name)
-    except ImportError:
+    except ImportError as error:
+        if importlib.util.find_spec(name.partition(".")[0]) is not None:
+            print(f"left out: {name} ({error})", file=sys.stderr)
         return None
 
 

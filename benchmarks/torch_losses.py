@@ -6,8 +6,8 @@
 Peers are allRank and sentence-transformers, where they are installed.  Losses of allRank read
 padded scores, as ours do.  Those of sentence-transformers read texts: theirs and ours (through
 `CrossEncoderLoss`) get a model that returns stored scores, so that the loss and the handling of
-lists remain.  allRank imports torchvision and pkg_resources, which its losses do not use: where
-they are missing, empty modules are put in their place.
+lists remain.  allRank imports torchvision, pkg_resources and gcsfs, which its losses do not use:
+where they are missing, empty modules are put in their place.
 
 Held equal: the same scores and labels (five grades, no padding) in float32, one thread on the CPU.
 All jobs run in turn, round after round, each twice, of which the second is timed; times are medians
@@ -104,6 +104,7 @@ UNUSED = {
     "torchvision": ["transforms"],
     "torchvision.transforms": ["Compose"],
     "pkg_resources": ["Requirement", "resource_filename"],
+    "gcsfs": [],
 }
 
 
