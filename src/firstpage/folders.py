@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import secrets
 import shutil
@@ -41,11 +42,22 @@ def atomic_replace(path: Path, *, sync: bool = False) -> Iterator[Path]:
         if sync:
             _flush(path.parent)
     finally:
-        if temporary.is_dir():
-            shutil.rmtree(temporary, ignore_errors=True)
-        else:
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
+        remove(temporary)
+
+
+def remove_abandoned(path: Path) -> None:
+    """Remove what killed processes left of `atomic_replace(path)`; only for its one writer."""
+    for temporary in path.parent.glob(f".{glob.escape(path.name)}-*"):
+        remove(temporary)
+
+
+def remove(path: Path) -> None:
+    """Remove a file or folder if it exists and that is possible; readers keep what they mapped."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
 
 
 def _flush(path: Path) -> None:

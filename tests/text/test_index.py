@@ -457,6 +457,14 @@ def test_a_killed_writer_leaves_a_committed_index(tmp_path: Path) -> None:
     assert leftover <= {"engine", "forward", "index.json", "latent", "statistics", "vectors"}
 
 
+def test_the_next_writer_removes_an_abandoned_manifest(tmp_path: Path) -> None:
+    index = Index.from_documents([{"id": "a", "title": "red"}], tmp_path / "i", latent=0)
+    abandoned = tmp_path / "i" / ".index.json-7-0123abcd"  # of a writer killed before the rename
+    abandoned.write_text("{")
+    index.add([{"id": "b", "title": "blue"}])
+    assert not abandoned.exists()
+
+
 def test_a_killed_creation_leaves_nothing_in_the_way(tmp_path: Path) -> None:
     draft = tmp_path / ".i.new"
     (draft / "engine-1").mkdir(parents=True)

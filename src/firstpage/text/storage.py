@@ -145,9 +145,3 @@ def generations(folder: Path) -> dict[Path, int]:
     """Return the files and folders of an index that belong to a generation, and which."""
     numbers = {e: e.name.partition("-")[2].partition(".")[0] for e in folder.iterdir()}
     return {entry: int(number) for entry, number in numbers.items() if number.isdigit()}
-
-
-def remove(entry: Path) -> None:
-    """Remove a file or folder if possible; a reader keeps what it has mapped."""
-    with suppress(OSError):
-        shutil.rmtree(entry) if entry.is_dir() else entry.unlink()

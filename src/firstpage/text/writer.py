@@ -17,6 +17,7 @@ import numpy as np
 from firstpage.data.ids import encode_text
 from firstpage.data.io.files import write_bytes
 from firstpage.errors import DataError, FirstpageWarning
+from firstpage.folders import remove, remove_abandoned
 from firstpage.kernels import text as kernel
 from firstpage.text import storage
 from firstpage.text.analyzer import TermNumbers, tokenize
@@ -24,7 +25,7 @@ from firstpage.text.documents import SourceDocument
 from firstpage.text.engine import Engine
 from firstpage.text.forward import ForwardIndex
 from firstpage.text.latent import LatentSpace
-from firstpage.text.manifest import empty_manifest, read_forward, write_manifest
+from firstpage.text.manifest import MANIFEST, empty_manifest, read_forward, write_manifest
 from firstpage.text.schema import Schema
 from firstpage.types import Ints, Progress
 
@@ -80,6 +81,7 @@ class IndexWriter:
         for number in range(len(schema.values)):
             sizes[f"value.{number}"] = np.float64, self._rows
         self._remove_generation()  # of a writer that was killed
+        remove_abandoned(folder / MANIFEST)
         self._files: dict[str, storage.AppendFile] = {}
         self._engine_folder = folder / f"engine-{self._generation}"
         with ExitStack() as opened, storage.reporting(folder):
@@ -109,7 +111,7 @@ class IndexWriter:
         """Remove what belongs to the generation of this writer."""
         for entry, generation in storage.generations(self._folder).items():
             if generation == self._generation:
-                storage.remove(entry)
+                remove(entry)
 
     def add(
         self, documents: Iterable[SourceDocument], row_of: Mapping[str, int],
@@ -222,7 +224,7 @@ class IndexWriter:
         used = {manifest[name] for name in ("engine", "forward", "statistics")}
         for entry in storage.generations(self._folder):
             if entry.name not in {*used, *map(str, stored.values())}:
-                storage.remove(entry)
+                remove(entry)
 
     def _write_statistics(self, manifest: dict[str, Any]) -> None:
         """Write document and collection frequencies, and which documents are deleted."""
@@ -312,7 +314,7 @@ def create(
     with storage.writer_lock(draft):
         try:
             for entry in draft.iterdir():  # of a writer that was killed
-                storage.remove(entry)
+                remove(entry)
             _write_all(draft, documents, schema, latent, progress)
             if folder.exists():
                 raise DataError(f"{folder}: was created meanwhile by another process.")
