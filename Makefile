@@ -5,7 +5,8 @@ VENV := .venv
 TORCH ?=
 BIN := $(VENV)/bin
 # One process more than cores: many tests wait for a server, a browser or a cluster.
-PYTEST := $(BIN)/python -m pytest -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+CORES := $(shell getconf _NPROCESSORS_ONLN)
+PYTEST := $(BIN)/python -m pytest -n $(shell expr $(CORES) + 1)
 
 .PHONY: help demo test quick system lint check format coverage stress emulated bench soak docs clean
 
@@ -27,7 +28,7 @@ test: $(VENV)/.ready system  ## all tests (real data too, where FIRSTPAGE_DATA o
 	$(PYTEST)
 
 quick: $(VENV)/.ready  ## the inner loop: no browser, cluster, database server, real data, PyTorch or slow test
-	$(PYTEST) -m "not (browser or cluster or postgres or data or slow or torch)"
+	$(BIN)/python -m pytest -n $(CORES) -m "not (browser or cluster or postgres or data or slow or torch)"
 
 system:  # a browser and a database server for the tests, where they may be installed
 	@sh tests/system.sh

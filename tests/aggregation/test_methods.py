@@ -61,6 +61,7 @@ def test_orders_match_the_reference(text: str, partial: bool, missing: str) -> N
             assert order == expected, (query, weights)
 
 
+@pytest.mark.slow
 def test_supervised_kemeny_matches_algorithm_2() -> None:
     rng = np.random.default_rng(12)
     compared = 0

@@ -147,6 +147,7 @@ def test_choose_uses_a_measure_or_preferences(run, files):
     assert len(fp.dcglearn.read_preferences("next.jsonl", pool=True)) == 4
 
 
+@pytest.mark.slow
 def test_simulate_prints_means_and_standard_errors(run, files):
     code, out, _ = run(
         "dcglearn", "simulate", "--data", "2", "--pairs", "100", "--runs", "2", "--json"
@@ -223,6 +224,7 @@ def test_options_refused_with_a_folder(run, files):
     assert "engine applies to a folder of files only" in err
 
 
+@pytest.mark.slow
 def test_undetermined_discounts_are_not_printed(run, tmp_path: Path, monkeypatch) -> None:
     """With random preferences over lists of five, the discount of rank 1 may be close to 0."""
     monkeypatch.chdir(tmp_path)

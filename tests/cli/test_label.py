@@ -112,6 +112,7 @@ def test_the_rates_of_extra_questions_are_stored(tmp_path: Path, monkeypatch, ru
     assert (setting.probe_rate, setting.repeat_rate, setting.gold_rate) == (0.1, 0.2, 0)
 
 
+@pytest.mark.slow
 def test_stats_report_effort_and_agreement(folder: Path, run) -> None:
     text = run("label", "stats", "labels").stdout
     assert "top-k" in text.lower()
@@ -132,6 +133,7 @@ def test_stats_report_effort_and_agreement(folder: Path, run) -> None:
     assert "<table" in page.read_text()
 
 
+@pytest.mark.slow
 def test_export_writes_the_ground_truth(folder: Path, run) -> None:
     result = run("label", "export", "labels", "--content", "truth", "-o", "truth.qrels")
     assert result.returncode == 0, result.stderr
@@ -147,6 +149,7 @@ def test_export_writes_the_ground_truth(folder: Path, run) -> None:
     assert len(Path("log.jsonl").read_text().splitlines()) > 30
 
 
+@pytest.mark.slow
 def test_export_refuses_a_suffix_of_another_format(folder: Path, run) -> None:
     """A .txt file is LETOR in other commands, and truth is qrels by default; neither is guessed."""
     for name, what in (("truth.txt", "truth"), ("truth.csv", "truth"), ("study.csv", "report")):
@@ -164,6 +167,7 @@ def test_export_refuses_a_suffix_of_another_format(folder: Path, run) -> None:
     assert fp.read_qrels("truth").to_dict() == fp.read_qrels("truth.qrels.gz").to_dict()
 
 
+@pytest.mark.slow
 def test_restored_backup_has_the_same_content(folder: Path, run) -> None:
     assert run("label", "backup", "labels", "-o", "copy.jsonl").returncode == 0
     assert run("label", "restore", "copy.jsonl", "again").returncode == 0
@@ -311,6 +315,7 @@ def test_unreadable_answers_are_skipped_and_many_stop_the_run(
     assert "must answer A, B or tie; it answered 'no'" in stopped.stderr
 
 
+@pytest.mark.slow
 def test_people_are_added_to_an_existing_project(run, tmp_path: Path, monkeypatch) -> None:
     """The command in the error of `label judge` can be run, and then the work is done."""
     monkeypatch.chdir(tmp_path)
@@ -336,6 +341,7 @@ def test_people_are_added_to_an_existing_project(run, tmp_path: Path, monkeypatc
     assert run("label", "add", "nowhere", "--lead", "x").returncode == 1
 
 
+@pytest.mark.slow
 def test_link_sets_a_new_password(run, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     setup(run)
@@ -356,6 +362,7 @@ def test_link_sets_a_new_password(run, tmp_path: Path, monkeypatch) -> None:
         assert f"has no account {login!r} that can sign in" in refused.stderr
 
 
+@pytest.mark.slow
 def test_failing_function_is_reported_in_one_line(run, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
@@ -372,6 +379,7 @@ def test_failing_function_is_reported_in_one_line(run, tmp_path: Path, monkeypat
     assert result.returncode == 2
 
 
+@pytest.mark.slow
 def test_export_prints_what_it_omits(run, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     rows = [
@@ -392,6 +400,7 @@ def test_export_prints_what_it_omits(run, tmp_path: Path, monkeypatch) -> None:
     assert "called equal" not in run("label", "export", "labels", "-o", "truth.jsonl").stderr
 
 
+@pytest.mark.slow
 def test_options_and_inputs_without_effect_are_refused_or_noted(
     run, tmp_path: Path, monkeypatch
 ) -> None:
@@ -422,6 +431,7 @@ def test_options_and_inputs_without_effect_are_refused_or_noted(
     assert "at most 300 characters; got 301" in long.stderr
 
 
+@pytest.mark.slow
 def test_stats_note_skipped_questions_and_refuse_unused_options(
     run, tmp_path: Path, monkeypatch
 ) -> None:
@@ -438,6 +448,7 @@ def test_stats_note_skipped_questions_and_refuse_unused_options(
     assert run("label", "stats", "--records", "r.jsonl", "--name", "x").returncode == 2
 
 
+@pytest.mark.slow
 def test_function_that_skips_all_questions_yields_no_ground_truth(
     run, tmp_path: Path, monkeypatch
 ) -> None:
@@ -458,6 +469,7 @@ def test_function_that_skips_all_questions_yields_no_ground_truth(
         assert "1 of 1 queries are left out, since everything was skipped: 'q'." in result.stderr
 
 
+@pytest.mark.slow
 def test_log_of_unfinished_queries_is_not_empty(run, tmp_path: Path, monkeypatch) -> None:
     """The log has judgments, so the note 'nothing has been judged yet' would be wrong."""
     monkeypatch.chdir(tmp_path)

@@ -30,6 +30,7 @@ def files(tmp_path: Path, monkeypatch) -> Path:
 TEXTS = ["NDCG(measure.json)@5", "DCG(my measure.json, form=weights, segment=a, b)@1"]
 
 
+@pytest.mark.slow
 def test_evaluate_and_compare_use_a_measure_file(files: Path, run) -> None:
     measures = [word for text in [*TEXTS, "NDCG@5"] for word in ("-m", text)]
     result = run("evaluate", "test.txt", "--scores", "good.txt", *measures, "--json")
@@ -45,6 +46,7 @@ def test_evaluate_and_compare_use_a_measure_file(files: Path, run) -> None:
         assert "my measure.json" in result.stdout
 
 
+@pytest.mark.slow
 def test_train_and_rank_with_a_measure_file(files: Path, run) -> None:
     result = run(
         "train", "TopSlack", "train.txt", "--valid", "vali.txt", "-m", TEXTS[0],

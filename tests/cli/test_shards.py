@@ -20,6 +20,7 @@ def folder(tmp_path: Path, monkeypatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_shards_give_the_results_of_the_file(folder: Path, run) -> None:
     result = run("shard", "train.txt", "shards", "--rows", 100)
     assert result.returncode == 0

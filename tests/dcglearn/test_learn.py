@@ -236,6 +236,7 @@ def test_judgment_noise_has_its_lapse_rate():
     assert np.array_equal(noise_free.left, pairs.left)
 
 
+@pytest.mark.slow
 def test_segments_are_shrunk_toward_the_pooled_measure():
     flat = Utility.from_gains(TRUE.gains, np.ones(10))
     web, shop = varied(900, seed=1), varied(60, seed=2, truth=flat)

@@ -118,6 +118,7 @@ def test_gap_is_closed_for_random_problems(
     assert (optimum.steps >= 0).all()
 
 
+@pytest.mark.slow
 def test_threads_and_warm_starts_do_not_change_the_optimum():
     pairs = problem(40_000, seed=2, ties=0.2)
     costs = np.array([1.0, 1.0, 1.0])

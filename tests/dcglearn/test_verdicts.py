@@ -112,6 +112,7 @@ def test_count_differences_match_the_lists() -> None:
             assert verdict.count_differences[j, level - 1] == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_radius_of_dcg_matches_a_dense_grid() -> None:
     """K = 2, L = 3: a fine grid of all four steps."""
     rng = np.random.default_rng(11)

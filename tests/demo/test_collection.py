@@ -22,6 +22,7 @@ def collection() -> fp.demo.Collection:
     return fp.demo.stdlib_collection()
 
 
+@pytest.mark.slow
 def test_every_answer_exists(collection) -> None:
     absent = {name for name, since in NEWER.items() if sys.version_info < since}
     assert set(collection.missing) == absent
@@ -38,6 +39,7 @@ def test_questions_are_distinct_and_have_an_answer() -> None:
         assert answers[3], text
 
 
+@pytest.mark.slow
 def test_every_question_has_an_answer_in_the_qrels(collection) -> None:
     grades = collection.qrels.to_dict()
     assert list(grades) == list(collection.queries.ids)
@@ -58,6 +60,7 @@ def test_words_of_a_name() -> None:
     assert name_words("json.JSONDecoder.raw_decode") == "json JSON Decoder raw decode"
 
 
+@pytest.mark.slow
 def test_an_answer_that_is_missing_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     questions = (
         ("sort", {3: ("sorted", "newsort"), 2: (), 1: ()}),
@@ -82,6 +85,7 @@ def test_a_python_without_docstrings_is_refused_in_one_line(tmp_path) -> None:
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.slow
 def test_a_python_without_topics_has_other_documents(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pydoc_data.topics", None)
     collection = fp.demo.stdlib_collection()

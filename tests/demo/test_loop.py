@@ -160,6 +160,7 @@ def test_a_second_run_in_the_same_folder_replaces_only_its_files(
     assert (tmp_path / "copy" / "notes.txt").read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_an_interrupt_prints_one_line(small, tmp_path: Path, run, monkeypatch) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt

@@ -67,12 +67,14 @@ def test_a_better_ranking_without_significance() -> None:
     assert f"about {hours:.1f} hours" in sentences.advice(c, LABELS)
 
 
+@pytest.mark.slow
 def test_no_better_ranking() -> None:
     c, _ = comparison(-0.5, 40)
     assert sentences.verdict(c).startswith("No:")
     assert sentences.advice(c, LABELS).startswith("Keep plain")
 
 
+@pytest.mark.slow
 def test_questions_needed_follow_from_the_effect_size() -> None:
     c, data = comparison(0.3, 40)
     scores = _scores(data, 0.3)

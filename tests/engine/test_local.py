@@ -134,6 +134,7 @@ def test_thresholds_are_those_of_data_in_memory(exact, monkeypatch) -> None:
     assert np.array_equal(sharded.params_[:, :2], in_memory.params_[:, :2])
 
 
+@pytest.mark.slow
 def test_sparse_features_of_many_columns(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     X = np.zeros((DATA.n_docs, 2100))
@@ -158,6 +159,7 @@ def test_real_data_in_shards_gives_the_same_model(real_data: Path, tmp_path: Pat
         assert sharded.score(fold.test) == pytest.approx(in_memory.score(fold.test), abs=2e-3)
 
 
+@pytest.mark.slow
 def test_uninformative_queries_have_no_weight(tmp_path: Path) -> None:
     y = DATA.y.copy()
     y[: int(DATA.offsets[40])] = 1.0  # half of the queries are uninformative
@@ -171,6 +173,7 @@ def test_uninformative_queries_have_no_weight(tmp_path: Path) -> None:
         fp.RankNet().fit(no_preferences)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalize", [None, "minmax", "global standard"])
 def test_validation_queries_in_the_shards_cause_a_warning(shards, normalize) -> None:
     ranker = fp.ListNet(normalize=normalize)
@@ -183,6 +186,7 @@ def test_validation_queries_in_the_shards_cause_a_warning(shards, normalize) -> 
             ranker.fit(shards, valid=valid)
 
 
+@pytest.mark.slow
 def test_validation_and_warm_start_over_shards(shards: fp.Shards) -> None:
     valid = UNSEEN[:20]
     steps = []
@@ -193,6 +197,7 @@ def test_validation_and_warm_start_over_shards(shards: fp.Shards) -> None:
     assert ranker.converged_
 
 
+@pytest.mark.slow
 def test_evaluate_scores_and_models_over_shards(shards: fp.Shards) -> None:
     model = fp.ListNet(normalize="minmax").fit(DATA)
     in_memory = fp.evaluate(model.predict(DATA), DATA, measures=["NDCG@5", "AP", "RR"], ci=True)
@@ -226,6 +231,7 @@ def test_queries_without_documents_are_ignored(tmp_path: Path) -> None:
         sharded.rank(shards)
 
 
+@pytest.mark.slow
 def test_operations_that_shards_do_not_support_are_refused(
     shards: fp.Shards, tmp_path: Path
 ) -> None:

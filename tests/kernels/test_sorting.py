@@ -57,6 +57,7 @@ def scores_of_kind(kind: str, size: int, rng: np.random.Generator) -> np.ndarray
     return kinds[kind]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
     ["normal", "grades", "equal", "long tails", "two clusters", "outlier", "infinite", "skewed",
@@ -131,6 +132,7 @@ def test_ties_are_detected_and_reordered_by_key(lists, random) -> None:
     assert longest == longest_seen
 
 
+@pytest.mark.slow
 @given(groups, st.integers(1, 20))
 def test_top_labels_are_the_greatest_in_descending_order(lists, depth: int) -> None:
     values, offsets = flat(lists)

@@ -48,7 +48,7 @@ class Stub:
 def served() -> Iterator[Stub]:
     """Serve the endpoint while the block runs."""
     server, stub = _server()
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     yield stub
     server.shutdown()
     server.server_close()

@@ -155,6 +155,7 @@ def test_focused_net_matches_the_reference_on_strict_truths(beta: float) -> None
             assert values[q] == pytest.approx(expected, abs=1e-10), (kind, q)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.01, 1.0, 10.0])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("loss", EVERY, ids=lambda x: str(x)[:60])
@@ -194,6 +195,7 @@ BOUNDED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.0, 1.0, 5.0])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("loss", BOUNDED, ids=str)

@@ -45,6 +45,7 @@ def test_wilcoxon_matches_scipy() -> None:
     assert wilcoxon(np.array([0.0, 0.0])) == 1
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from([-2, -1, -0.5, 0, 0.5, 1, 3]), min_size=1, max_size=9))
 def test_randomization_of_few_queries_is_exact(differences) -> None:
     """The p-value equals that of enumerating all sign patterns."""
@@ -93,6 +94,7 @@ def test_corrections_by_hand_and_against_scipy() -> None:
         adjust_p_values(p, "bonferroni")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_corrections_never_lower_a_p_value(p) -> None:
     for correction in ("holm", "bh"):

@@ -80,6 +80,7 @@ def test_measures_that_declare_nothing_get_complete_lists() -> None:
             assert example.needs(convention) == EVERYTHING, cls
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::firstpage.errors.FirstpageWarning")
 def test_runs_with_unjudged_documents_have_the_same_values_by_any_plan() -> None:
     rng = np.random.default_rng(0)

@@ -86,6 +86,7 @@ def test_rbo_sums_the_overlap_of_every_depth(p: float) -> None:
         assert value.means[f"RBO(p={p})"] == pytest.approx(rbo_of_order(labels, p), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_rbo_of_ties_is_the_mean_over_orders() -> None:
     rng = np.random.default_rng(2)
     labels = rng.integers(0, 3, 30).astype(float)

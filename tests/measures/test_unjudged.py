@@ -23,6 +23,7 @@ def quiet(*arguments, **options) -> fp.Evaluation:
         return fp.evaluate(*arguments, **options)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(runs, judgments), min_size=1, max_size=3), st.sampled_from(
     ["default", "trec"]))  # fmt: skip
@@ -43,6 +44,7 @@ def test_condensed_lists_lack_the_unjudged_documents(pairs, convention) -> None:
         np.testing.assert_allclose(condensed.values, expected.values)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(runs, st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(0, 2), min_size=1))
 def test_bounds_are_the_means_under_other_judgments(run, qrels) -> None:

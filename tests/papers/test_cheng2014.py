@@ -230,6 +230,7 @@ def example_cells(means: dict[str, float], sd: float = 0.01) -> Cells:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_verdicts_follow_the_numbers() -> None:
     means = dict.fromkeys(MODELS, 0.4) | {"TopRank": 0.5, training.LISTMLE: 0.45}
     claims = {c.text: c for c in study.comparison_claims("OHSUMED")(example_cells(means))}

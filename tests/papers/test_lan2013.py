@@ -137,6 +137,7 @@ def test_full_order_fails_with_a_misleading_tail_but_not_with_a_random_one(monke
     assert values["clean", "full", "NDCG@10"] > values["clean", 1, "NDCG@10"]
 
 
+@pytest.mark.slow
 def test_parameters_are_best_on_validation_data() -> None:
     train, valid, _ = lists.synthetic_lists(3, "clean", 30, SMALL)
     grid = [0.001, 30.0, 1000.0]
@@ -233,6 +234,7 @@ def example_cells(means: dict[object, float]) -> Cells:
     )
 
 
+@pytest.mark.slow
 def test_verdicts_on_curves() -> None:
     rising = {1: 0.2, 10: 0.3, 20: 0.301}
     stable = example_cells({**rising, 50: 0.302, 100: 0.3, 1000: 0.299, "full": 0.3})

@@ -441,6 +441,7 @@ def test_ten_rankers_have_one_kind_of_weak_rankers() -> None:
         assert not any(other in learned.RANKERS[name].text for name in names)
 
 
+@pytest.mark.slow
 def test_row_with_fixed_beta_equals_the_curve_at_that_beta(tmp_path: Path) -> None:
     folder = str(write_mq(tmp_path) / "mq2007")
     rows = learned.evaluate_on_letor(rng(), "FocusedBoost, features", "top-k", 1, FEW_BETAS, folder)
@@ -450,6 +451,7 @@ def test_row_with_fixed_beta_equals_the_curve_at_that_beta(tmp_path: Path) -> No
     assert all(fixed[measure] == values for measure, values in curve.items())
 
 
+@pytest.mark.slow
 def test_ohsumed_is_scaled_within_queries(tmp_path: Path) -> None:
     experiments = NIU2012.entries["table4-ohsumed"].experiments
     assert {e.params["normalize"] for e in experiments} == {"minmax"}

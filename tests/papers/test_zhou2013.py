@@ -242,6 +242,7 @@ def test_committee_with_simulated_editors() -> None:
     assert all(0.5 < r["value"] < 1 for r in rows)
 
 
+@pytest.mark.slow
 def test_active_learning_on_lists(tmp_path: Path) -> None:
     folder = str(write_sample(tmp_path / "sample"))
     rows = news.web_active_learning(rng(), "web10k", "simple-margin", [20, 40], 10, folder)

@@ -410,6 +410,7 @@ def test_threads_do_not_change_a_bit(monkeypatch) -> None:
 # --- stopping
 
 
+@pytest.mark.slow
 def test_training_loss_decreases_every_round_with_halvings() -> None:
     for unfitted in UNFITTED:
         losses = [1.0, *(s.loss for s in clone(unfitted).fit(TRAIN).history_)]
@@ -492,6 +493,7 @@ def test_a_perfect_weak_ranker_ends_boosting() -> None:
 # --- properties of all rankers
 
 
+@pytest.mark.slow
 def test_document_weights_act_as_copies() -> None:
     rng = np.random.default_rng(0)
     weights = rng.integers(0, 3, TRAIN.n_docs)
@@ -592,6 +594,7 @@ def test_degenerate_data_give_a_finite_model() -> None:
                 assert np.isfinite(ranker.objective_)
 
 
+@pytest.mark.slow
 def test_units_of_features_do_not_matter() -> None:
     factors = np.tile([1e-6, 1.0, 1e4, 32.0, 7e8], 3)
     for unfitted in UNFITTED:

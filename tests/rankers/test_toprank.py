@@ -119,6 +119,7 @@ def test_incompatible_components_are_rejected() -> None:
         fp.TopRank(voters=[named]).fit(frame[list("fedcba")], TRAIN.y, qid=TRAIN.qid)
 
 
+@pytest.mark.slow
 def test_measures_that_are_better_when_lower_cannot_weight_voters() -> None:
     with pytest.raises(DataError, match="better when lower"):
         fp.TopRank(measure="TopK01@1").fit(TRAIN, valid=VALID)

@@ -205,6 +205,7 @@ def open_files(server: Server) -> int:
     return len(os.listdir(f"/proc/{server.process.pid}/fd"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs /proc")
 def test_idle_connections_are_closed_for_new_ones(server: Server) -> None:
     """Idle connections are closed first; a connection in use stays open."""

@@ -32,6 +32,7 @@ def client(shop: Shop) -> Any:
     yield from text_clients(*shop)
 
 
+@pytest.mark.slow
 def test_results_are_those_of_the_searcher(client: TestClient, shop: Shop) -> None:
     searcher = fp.Searcher(*shop)
     for _, text in QUERIES:
@@ -157,6 +158,7 @@ def test_a_model_of_rows_is_refused_at_start(shop: Shop, tmp_path: Path) -> None
     assert "was not trained on features of texts" in str(watched.refused)
 
 
+@pytest.mark.slow
 def test_another_index_is_refused(own_shop: Shop, tmp_path: Path) -> None:
     other = tmp_path / "other.index"
     fp.Index.from_documents(documents(), other, language="german", latent=8)
@@ -201,6 +203,7 @@ def test_a_damaged_index_is_refused_and_the_old_one_stays(own_shop: Shop) -> Non
         assert client.get("/search?q=red").status_code == 200
 
 
+@pytest.mark.slow
 def test_an_index_is_replaced_while_it_is_served(own_shop: Shop) -> None:
     """Another index is refused and the old one answers, documents included, though it is gone."""
     index, model = own_shop
@@ -299,6 +302,7 @@ def test_head_requests(client: TestClient) -> None:
         assert (response.status_code, response.content) == (200, b"")
 
 
+@pytest.mark.slow
 def test_a_new_model_takes_over(own_shop: Shop) -> None:
     index, model = own_shop
     for client in text_clients(index, model):

@@ -77,6 +77,7 @@ def test_values_that_are_no_texts() -> None:
     assert displayed(1234567.0, 10).text == "1234567"
 
 
+@pytest.mark.slow
 @given(st.text(max_size=300), st.text(max_size=20))
 def test_marks_are_within_the_text_and_nothing_dangerous_is_shown(text: str, query: str) -> None:
     passage = Highlighter(query, ENGLISH).snippet({"text": text})

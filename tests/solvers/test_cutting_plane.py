@@ -205,6 +205,7 @@ def test_the_gap_is_certified_on_larger_data() -> None:
             assert rough.objective_ >= fine.objective_ * (1 - 1e-5)
 
 
+@pytest.mark.slow
 def test_old_planes_are_dropped_and_the_model_is_a_lower_bound() -> None:
     rng = np.random.default_rng(0)
     planes = Planes(3)

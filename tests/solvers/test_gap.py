@@ -316,6 +316,7 @@ def fit_silently(name: str, dataset: fp.Dataset | fp.Shards, **parameters) -> fp
         return fp.ranker(name, **parameters).fit(dataset)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("l2", [1e-3, 1.0])
 @pytest.mark.parametrize(("name", "loss"), SMOOTH, ids=[name for name, _ in SMOOTH])
 def test_the_gradient_bounds_the_distance_to_the_minimum(name, loss, l2) -> None:

@@ -266,6 +266,7 @@ def test_a_column_without_a_name_is_ignored_and_reported(tmp_path: Path) -> None
         assert values(tmp_path / "a.csv", raw) == {"a": {"x": "1"}, "b": {"x": "2"}}
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(
         st.text(st.characters(codec="utf-8"), min_size=1).filter(
@@ -645,6 +646,7 @@ def test_any_bytes_give_documents_or_one_line(tmp_path: Path, raw: bytes, format
             assert "\n" not in str(error)
 
 
+@pytest.mark.slow
 @given(st.data(), st.sampled_from([*SAME]))
 def test_damaged_files_give_documents_or_one_line(
     tmp_path: Path, data: st.DataObject, name: str

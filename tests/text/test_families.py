@@ -104,6 +104,7 @@ def test_features(name: str, tmp_path: Path) -> None:
     assert_features(index, PlainCollection(documents, analyzers_of(fields)))
 
 
+@pytest.mark.slow
 def test_features_after_changes(tmp_path: Path) -> None:
     """Deleted and replaced documents leave no trace, nor do terms that only they contained."""
     documents, fields = COLLECTIONS["other analyzers"]

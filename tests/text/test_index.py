@@ -327,6 +327,7 @@ def test_a_second_writer_is_refused(index: Index) -> None:
     index.delete(["s1"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_any_changes_equal_a_fresh_index(seed: int, tmp_path: Path) -> None:
     """Statistics, search results and features are those of an index of the remaining documents."""

@@ -143,6 +143,7 @@ def test_too_few_documents(rows: list[dict[str, object]], tmp_path: Path) -> Non
     assert not [name for name in names if name.startswith("latent")]
 
 
+@pytest.mark.slow
 def test_changes_fold_in_and_a_new_fit_changes_the_fingerprint(tmp_path: Path) -> None:
     index = Index.from_documents(documents(40), tmp_path / "i", latent=6)
     before = index.fingerprint

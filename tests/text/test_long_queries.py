@@ -54,6 +54,7 @@ def test_memory(index: Index) -> None:
     assert time.process_time() - started < 30
 
 
+@pytest.mark.slow
 def test_blocks_do_not_change_scores(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     query = index.forward.query(" ".join(f"w{i}" for i in range(300)))
     rows = np.arange(1000)

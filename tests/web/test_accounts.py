@@ -78,6 +78,7 @@ def test_a_login_expires(site: Site) -> None:
     assert ada.get("/api/v1/me").status_code == 401
 
 
+@pytest.mark.slow
 def test_guessing_is_limited_by_login(db_site: Site) -> None:
     with_password(db_site, "ada")
     client = db_site.client()
@@ -88,6 +89,7 @@ def test_guessing_is_limited_by_login(db_site: Site) -> None:
     assert log_in(client, "ada").status_code == 200
 
 
+@pytest.mark.slow
 def test_guessing_is_limited_by_address(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempts, "BY_NETWORK", 4)
     client = site.client()
@@ -222,6 +224,7 @@ def test_password_reset_with_a_link(db_site: Site) -> None:
     assert log_in(db_site.client(), "ada", NEW).status_code == 200
 
 
+@pytest.mark.slow
 def test_a_lead_manages_only_their_own_people(site: Site) -> None:
     """Otherwise the lead of one project could take over another by resetting a password."""
     site.project("books")

@@ -139,6 +139,7 @@ def test_a_skipped_grade_is_no_grade(site: Site) -> None:
     assert site.client("lena").get(f"{API}/effort").json()["skipped"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("given", "median"), [((4, 1, 3), 3), ((4, 1), 1), ((2,), 2)])
 def test_grades_of_several_people_are_combined_by_the_lower_median(
     site: Site, given: tuple[int, ...], median: int
@@ -158,6 +159,7 @@ def test_grades_of_several_people_are_combined_by_the_lower_median(
     assert (truth["tool"], truth["order"]) == ("grades", ["d1"])
 
 
+@pytest.mark.slow
 def test_the_truth_page_lists_omissions(site: Site) -> None:
     site.project(queries=2)
     lena = site.client("lena")
@@ -234,6 +236,7 @@ def test_exports_read_back(site: Site, tmp_path: Any) -> None:
     assert "Agreement" in download("report.html")
 
 
+@pytest.mark.slow
 def test_csv_cells_are_not_formulas(site: Site) -> None:
     site.project()
     ada, task = site.client("ada"), site.task("books", "ada")
@@ -298,6 +301,7 @@ def test_unmeasured_time_does_not_count(site: Site) -> None:
     assert effort["seconds_per_judgment"]["mean"] == 2
 
 
+@pytest.mark.slow
 def test_clipped_times_are_excluded_from_effort(site: Site) -> None:
     site.project(queries=1)
     ada, task = site.client("ada"), site.task("books", "ada")

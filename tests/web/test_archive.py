@@ -29,6 +29,7 @@ def count(site: Site) -> dict[str, int]:
     return {name: n for name, n in rows.items() if n and name not in ("audit", "logins")}
 
 
+@pytest.mark.slow
 def test_an_archived_query_is_hidden_and_restored(db_site: Site) -> None:
     db_site.project(queries=2)
     ada, lena = db_site.client("ada"), db_site.client("lena")
@@ -47,6 +48,7 @@ def test_an_archived_query_is_hidden_and_restored(db_site: Site) -> None:
     assert ada.state(task)["done"]
 
 
+@pytest.mark.slow
 def test_a_query_is_deleted_with_everything_that_refers_to_it(db_site: Site) -> None:
     db_site.project(queries=1)
     before = count(db_site)
@@ -70,6 +72,7 @@ def test_a_query_is_deleted_with_everything_that_refers_to_it(db_site: Site) -> 
     assert count(db_site) == before, "nothing is left, and the other project is whole"
 
 
+@pytest.mark.slow
 def test_a_restored_project_is_opened_again(site: Site) -> None:
     site.project(queries=1)
     lena, ada, task = site.client("lena"), site.client("ada"), site.task("books", "ada")
@@ -80,6 +83,7 @@ def test_a_restored_project_is_opened_again(site: Site) -> None:
     assert ada.judge(task)["done"]
 
 
+@pytest.mark.slow
 def test_documents_change_until_the_first_answer(site: Site) -> None:
     """Also in a session that a server has in memory."""
     site.project(queries=1, documents=4, setting={"k": 3, "strategy": "heap"})
@@ -97,6 +101,7 @@ def test_documents_change_until_the_first_answer(site: Site) -> None:
     assert "answers are based on them" in refused.json()["detail"]
 
 
+@pytest.mark.slow
 def test_the_pages_of_queries(site: Site) -> None:
     site.project(queries=3)
     lena = site.client("lena")
@@ -134,6 +139,7 @@ def label(*words: object, code: int = 0) -> str:
     return done.output + str(done.exception or "")
 
 
+@pytest.mark.slow
 def test_the_shell_lists_and_removes_queries(store_folder: str, tmp_path: Path) -> None:
     rows = json.loads(label("queries", store_folder, "--json"))
     assert [(r["query"], r["state"], r["done"]) for r in rows] == [
@@ -154,6 +160,7 @@ def test_the_shell_lists_and_removes_queries(store_folder: str, tmp_path: Path) 
     assert "none yet" in label("queries", store_folder, code=1)
 
 
+@pytest.mark.slow
 def test_unfinished_queries_have_a_truth_when_asked(store_folder: str, tmp_path: Path) -> None:
     label("export", store_folder, "-o", tmp_path / "truth.jsonl")
     assert len((tmp_path / "truth.jsonl").read_text().splitlines()) == 1
@@ -170,6 +177,7 @@ def test_unfinished_queries_have_a_truth_when_asked(store_folder: str, tmp_path:
     assert "--partial" in output
 
 
+@pytest.mark.slow
 def test_the_shell_shows_what_cannot_change(store_folder: str) -> None:
     output = label("settings", store_folder)
     assert "k, strategy, seed, refine and rates cannot change any more" in output

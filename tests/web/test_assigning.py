@@ -56,6 +56,7 @@ def test_a_preview_changes_nothing(db_site: Site) -> None:
     assert set(loads(db_site).values()) == {4}
 
 
+@pytest.mark.slow
 def test_a_study_with_both_tools(site: Site) -> None:
     lena = study(site, tools=["pairs", "grades"])
     lena.post(f"{API}/assignment")
@@ -118,6 +119,7 @@ def task_row(site: Site, number: int) -> TaskRow:
     return next(t for t in rows(site) if t.id == number)
 
 
+@pytest.mark.slow
 def test_queries_without_an_eligible_assessor_are_reported_as_uncovered(site: Site) -> None:
     """With two assessors per query of two, every query lacks one when one of them leaves."""
     lena = study(site, assessors=2, queries=2, replicates=2)
@@ -143,6 +145,7 @@ def join(site: Site, login: str) -> None:
         projects.join(tx, projects.by_slug(tx, "study"), people.ensure(tx, login), "assessor")
 
 
+@pytest.mark.slow
 def test_a_returned_query_without_another_assessor_is_uncovered(site: Site) -> None:
     lena = study(site, assessors=1, queries=2)
     lena.post(f"{API}/assignment")
@@ -156,6 +159,7 @@ def test_a_returned_query_without_another_assessor_is_uncovered(site: Site) -> N
     assert sorted(t.state for t in rows(site)) == ["open", "open", "skipped"]
 
 
+@pytest.mark.slow
 def test_new_assessors_without_tasks_are_reported_and_assigned(site: Site) -> None:
     lena = study(site, assessors=2)
     lena.post(f"{API}/assignment")
@@ -176,6 +180,7 @@ def test_new_assessors_without_tasks_are_reported_and_assigned(site: Site) -> No
     assert "Nothing would change" in lena.get("/p/study/setup/assignment").text
 
 
+@pytest.mark.slow
 def test_later_queries_are_assigned(site: Site) -> None:
     lena = study(site, assessors=2)
     lena.post(f"{API}/assignment")
@@ -189,6 +194,7 @@ def test_later_queries_are_assigned(site: Site) -> None:
     assert [t.query_key for t in rows(site)].count("new") == 1
 
 
+@pytest.mark.slow
 def test_a_returning_assessor_keeps_started_tasks(site: Site) -> None:
     lena = study(site)
     lena.post(f"{API}/assignment")
@@ -202,6 +208,7 @@ def test_a_returning_assessor_keeps_started_tasks(site: Site) -> None:
     assert lena.get(f"{API}/progress").json()["all"]["abandoned"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", ["anonymize", "remove"])
 def test_tasks_of_a_deleted_person_are_reassigned(site: Site, choice: str) -> None:
     lena = study(site)
@@ -231,6 +238,7 @@ def test_removal_is_confirmed_and_reports_reassigned_queries(site: Site) -> None
     assert "/remove" not in page
 
 
+@pytest.mark.slow
 def test_problems_name_people(site: Site) -> None:
     lena = study(site, assessors=5, queries=5, tools=["pairs", "grades"])
     lena.post(f"{API}/assignment")

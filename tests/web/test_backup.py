@@ -48,6 +48,7 @@ def test_backup_and_restore_round_trip(db_site: Site, tmp_path: Path, name: str)
     other.store.close()
 
 
+@pytest.mark.slow
 def test_links_end_with_a_restore(db_site: Site, tmp_path: Path) -> None:
     """A link that was revoked after the backup must not become valid again."""
     with db_site.store.write() as tx:
@@ -146,6 +147,7 @@ def empty_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stor
     store.close()
 
 
+@pytest.mark.slow
 def test_a_truncated_backup_is_refused(site: Site, empty_store: Store, tmp_path: Path) -> None:
     site.project()
     copy, cut = tmp_path / "copy.jsonl", tmp_path / "cut.jsonl"
@@ -164,6 +166,7 @@ def test_a_truncated_backup_is_refused(site: Site, empty_store: Store, tmp_path:
     assert restore(copy, empty_store).rows == len(lines) - 2
 
 
+@pytest.mark.slow
 def test_a_truncated_database_is_refused(site: Site, empty_store: Store, tmp_path: Path) -> None:
     site.project()
     back_up(site.store, tmp_path / "copy.db")
@@ -208,6 +211,7 @@ def test_inconsistent_rows_are_refused(site: Site, empty_store: Store, tmp_path:
     assert is_one_line(refusal(tmp_path / "copy.jsonl", empty_store), "is inconsistent")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["c.db", "c.jsonl", "c.jsonl.gz", "c.jsonl.xz", "c.jsonl.zst"])
 def test_only_the_owner_can_read_a_backup(site: Site, tmp_path: Path, name: str) -> None:
     site.project()

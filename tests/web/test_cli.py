@@ -76,6 +76,7 @@ def test_queries_of_a_run_without_topics_are_reported(tmp_path: Path) -> None:
     assert "only the best 2 documents are imported" in notes[2]
 
 
+@pytest.mark.slow
 def test_too_many_documents_give_a_one_line_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,6 +151,7 @@ def test_a_file_that_is_not_a_database_is_refused(tmp_path: Path, verb: tuple[st
     assert "cannot open this database" in error_line(verb[0], tmp_path, *verb[1:])
 
 
+@pytest.mark.slow
 def test_a_damaged_database_is_refused(tmp_path: Path) -> None:
     call("setup", tmp_path / "p", "--documents", documents(tmp_path))
     path = tmp_path / "p" / "firstpage.db"

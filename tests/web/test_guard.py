@@ -94,6 +94,7 @@ def test_uploads_have_their_own_limit(site: Site) -> None:
     assert lena.post("/api/v1/projects/books/import", files=files).status_code == 413
 
 
+@pytest.mark.slow
 def test_proxy_headers_are_trusted_only_if_configured(site: Site) -> None:
     """The last address counts: earlier ones come from the client."""
     forwarded = {"X-Forwarded-For": "6.6.6.6, 9.9.9.9", "X-Forwarded-Proto": "https"}

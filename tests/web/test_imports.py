@@ -264,6 +264,7 @@ READ_AS = {  # the source and the file name
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", READ_AS)
 def test_blank_lines_are_counted_too(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A small gzip of newlines holds millions of lines, and each costs time."""
@@ -497,6 +498,7 @@ def test_documents_per_query_are_limited(site: Site) -> None:
         assert reply.json()["documents"] == most
 
 
+@pytest.mark.slow
 def test_a_strategy_with_a_lower_document_limit_is_refused(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

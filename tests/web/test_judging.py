@@ -469,6 +469,7 @@ def test_a_query_with_one_document_is_done_at_once(site: Site) -> None:
     assert [t["order"] for t in truths if t["query"] == "one"] == [["only"]]
 
 
+@pytest.mark.slow
 def test_a_strategy_must_match_the_tool(site: Site) -> None:
     with site.store.write() as tx, pytest.raises(DataError, match="use it with the tool 'grades'"):
         projects.create(tx, "shop", setting={"strategy": "five-grade"})

@@ -306,6 +306,7 @@ def test_intervals(site: Site) -> None:
     assert "The band is the 95 % interval" in page
 
 
+@pytest.mark.slow
 def test_ignored_ranks_are_reported(site: Site) -> None:
     queries = [
         QueryRecord(f"q{q}", f"q{q}", "", (

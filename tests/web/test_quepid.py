@@ -35,6 +35,7 @@ def rows(tx: Tx, project: Project) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO("".join(export(tx, project, "quepid.csv")))))
 
 
+@pytest.mark.slow
 def test_ratings_in_and_out(db_site: Site, tmp_path: Path) -> None:
     project = graded(db_site)
     imported = import_ratings(db_site.store, project, "quepid", RATINGS)

@@ -21,6 +21,7 @@ def single_user_site(site: Site) -> Site:
     )
 
 
+@pytest.mark.slow
 def test_the_token_signs_in_once(site: Site) -> None:
     server = single_user_site(site)
     client = server.client()
@@ -30,6 +31,7 @@ def test_the_token_signs_in_once(site: Site) -> None:
     assert server.client().get("/open?token=once", follow_redirects=False).status_code == 404
 
 
+@pytest.mark.slow
 def test_without_open_the_route_does_not_exist(site: Site) -> None:
     site.app.state.token = "once"
     assert site.client().get("/open?token=once", follow_redirects=False).status_code == 404

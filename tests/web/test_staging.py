@@ -149,6 +149,7 @@ def test_long_texts_make_short_transactions(site: Site, monkeypatch: pytest.Monk
     assert max(sizes) <= BATCH_BYTES
 
 
+@pytest.mark.slow
 def test_the_last_transaction_is_small_too(site: Site) -> None:
     """It updates one column per query and no documents."""
     project, person = site.project(queries=0, opened=False), lead(site)
@@ -184,6 +185,7 @@ def test_imports_are_limited(site: Site, monkeypatch: pytest.MonkeyPatch, most: 
     assert counts(site.store) == before
 
 
+@pytest.mark.slow
 def test_a_failed_import_leaves_nothing(db_site: Site) -> None:
     project = db_site.project(queries=1)
     before = counts(db_site.store)
@@ -274,6 +276,7 @@ def test_remains_of_a_killed_import_are_hidden_and_deleted(site: Site, tmp_path:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_running_import_is_not_deleted(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     project = site.project(queries=0, opened=False)
 
@@ -286,6 +289,7 @@ def test_a_running_import_is_not_deleted(site: Site, monkeypatch: pytest.MonkeyP
     assert counts.documents == 3000
 
 
+@pytest.mark.slow
 def test_an_import_that_was_idle_too_long_changes_nothing(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -312,6 +316,7 @@ def test_an_import_that_was_idle_too_long_changes_nothing(
     assert counts(site.store)["projects"] == 2
 
 
+@pytest.mark.slow
 def test_the_second_of_two_concurrent_imports_is_refused(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -331,6 +336,7 @@ def test_the_second_of_two_concurrent_imports_is_refused(
     assert counts(site.store)["documents"] == 10
 
 
+@pytest.mark.slow
 def test_an_import_into_a_project_closed_meanwhile_is_refused(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -366,6 +372,7 @@ def test_practice_and_gold_questions_keep_their_order(db_site: Site) -> None:
         assert len(texts.texts.of_project(tx, project.id, "training")) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("packed", [False, True])
 def test_an_upload_pauses_as_long_as_it_works(packed: bool) -> None:
     """The reader pauses as long as it worked, so that answers can be processed."""

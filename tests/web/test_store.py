@@ -204,6 +204,7 @@ def test_passwords_are_not_displayed(tmp_path: Path) -> None:
     assert "secret" not in str(error.value)
 
 
+@pytest.mark.slow
 def test_the_first_tables_are_migrated_with_their_rows(location: str) -> None:
     """A store of the first version keeps its rows."""
     from alembic import command

@@ -53,7 +53,7 @@ def receiver() -> Iterator[Receiver]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     target.url = f"http://localhost:{server.server_address[1]}/hook?a=1"
     yield target
     server.shutdown()
@@ -78,6 +78,7 @@ def sender(site: Site) -> WebhookSender:
     return WebhookSender(site.store, allow_private=True)
 
 
+@pytest.mark.slow
 def test_a_finished_query_is_one_signed_message(db_site: Site, receiver: Receiver) -> None:
     """The last assessor finishes it; the same result is not sent twice."""
     site = db_site
@@ -111,6 +112,7 @@ def test_a_finished_query_is_one_signed_message(db_site: Site, receiver: Receive
     assert len(messages(site)) == 2, "another result"
 
 
+@pytest.mark.slow
 def test_failures_are_retried_and_given_up(site: Site, receiver: Receiver) -> None:
     receiver.statuses = [500, 302, 404, 400, 503, 500]
     hooked(site, receiver.url, queries=1)
@@ -138,6 +140,7 @@ def test_a_message_is_not_sent_by_two_processes(db_site: Site, receiver: Receive
     assert len(receiver.received) == 1
 
 
+@pytest.mark.slow
 def test_judging_does_not_wait(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """A receiver that accepts and never answers delays nobody, and is ended after the limit."""
     monkeypatch.setattr(sending, "TIMEOUT", 0.3)
@@ -228,6 +231,7 @@ def test_wrong_addresses_are_refused(url: str) -> None:
         webhooks.check_url(url)
 
 
+@pytest.mark.slow
 def test_the_queue_is_bounded_and_removed(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(webhooks, "MAX_PENDING", 1)
     hooked(site, "https://example.org/hook", queries=2)
@@ -260,6 +264,7 @@ def test_the_thread_sends(site: Site, receiver: Receiver, monkeypatch: pytest.Mo
     assert "webhooks" not in {thread.name for thread in threading.enumerate()}
 
 
+@pytest.mark.slow
 def test_two_who_finish_at_the_same_time_are_one_message(db_site: Site) -> None:
     """Neither transaction sees the other's result unless they wait for each other."""
     hooked(db_site, "https://example.org/hook", assessors=("ada", "ben"), queries=1)

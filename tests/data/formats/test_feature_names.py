@@ -191,6 +191,7 @@ def test_incomplete_names_are_ignored_with_a_warning(
     assert data.feature_names is None
 
 
+@pytest.mark.slow
 def test_a_late_feature_without_a_name_is_an_error_in_blocks(tmp_path: Path) -> None:
     rows = "".join(f"1 qid:{q} 1:1 2:0.{'1' * 50}\n" for q in range(40_000))
     (tmp_path / "x.txt").write_text("#1: a\n#2: b\n" + rows + "1 qid:z 3:1\n")

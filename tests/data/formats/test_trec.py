@@ -128,6 +128,7 @@ WORDS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [fp.Qrels, fp.Run])
 @given(
     row=st.lists(WORDS, max_size=7),

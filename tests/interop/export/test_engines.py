@@ -58,6 +58,7 @@ def test_vespa_agrees_on_float64_features(kind: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_probes_distinguish_strict_from_inclusive_splits() -> None:
     """The probes contain every threshold, so < instead of <= changes scores."""
     fitted = ranker("lightgbm")

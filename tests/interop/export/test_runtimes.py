@@ -152,6 +152,7 @@ def test_onnx_contains_names_and_supports_empty_models() -> None:
     assert (module(fp.export(empty, "numpy"))["score"](dataset().X) == 0).all()
 
 
+@pytest.mark.slow
 def test_the_numpy_scorer_needs_numpy_alone(tmp_path: Path) -> None:
     """An isolated interpreter runs the file without Firstpage."""
     fitted = ranker("lightgbm")
@@ -181,6 +182,7 @@ def test_the_numpy_scorer_rejects_what_predict_rejects() -> None:
     assert names["score"](X[:0]).tolist() == []
 
 
+@pytest.mark.slow
 def test_files_of_libraries_score_as_predict_does(tmp_path: Path) -> None:
     import lightgbm
     import xgboost

@@ -86,6 +86,7 @@ def test_kernels_call_subroutines_and_return_numbers(cache: Path) -> None:
         assert len(list(cache.glob(f"{name}-*.o"))) == 1
 
 
+@pytest.mark.slow
 def test_there_is_one_version_per_argument_type(cache: Path) -> None:
     out32 = np.ones(2, np.float32)
     add_tripled(np.ones(2, np.float32), out32)  # type: ignore[arg-type]
@@ -94,6 +95,7 @@ def test_there_is_one_version_per_argument_type(cache: Path) -> None:
     assert len(list(cache.glob("add_tripled-*.o"))) == 2
 
 
+@pytest.mark.slow
 def test_damaged_or_truncated_cache_file_is_rebuilt(cache: Path, monkeypatch) -> None:
     add_tripled(np.ones(1), np.ones(1))
     (file,) = cache.glob("add_tripled-*.o")
@@ -113,6 +115,7 @@ def test_damaged_or_truncated_cache_file_is_rebuilt(cache: Path, monkeypatch) ->
         assert object_cache.read_object_file(file) is not None
 
 
+@pytest.mark.slow
 def test_kernels_work_without_a_writable_cache(tmp_path: Path, monkeypatch) -> None:
     blocked = tmp_path / "a file, not a folder"
     blocked.write_text("")
@@ -135,6 +138,7 @@ def test_cache_key_depends_on_every_subroutine_and_constant() -> None:
     assert object_cache.cache_file(add_tripled, ("float64:1", "float32:1")) != before
 
 
+@pytest.mark.slow
 def test_inlined_subroutines_give_the_same_numbers_by_other_code(cache: Path) -> None:
     inlined = inlined_subroutine(tripled.python)
     scope = dict(add_tripled.python.__globals__, tripled=inlined)
@@ -177,6 +181,7 @@ def test_on_compile_is_called_before_a_compilation(cache: Path, monkeypatch) -> 
     assert calls == ["compiled"]
 
 
+@pytest.mark.slow
 def test_many_threads_may_call_a_new_kernel_at_once(cache: Path) -> None:
     def job(i: int) -> float:
         out = np.zeros(100)

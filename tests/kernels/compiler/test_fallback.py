@@ -35,7 +35,7 @@ X, y, qid = rng.normal(size=(300, 5)), rng.integers(0, 4, 300), np.repeat(np.ara
 data = fp.Dataset.from_arrays(X, y, qid)
 (folder / "data.qrels").write_text("".join(f"{q} 0 d{i} {g}\\n" for i, (q, g) in enumerate(zip(qid, y))))
 print(fp.read_qrels(folder / "data.qrels").values.tolist())
-fp.write_scores(fp.RankSVM().fit(data).predict(data), folder / "scores.txt")
+fp.write_scores(fp.ListNet().fit(data).predict(data), folder / "scores.txt")
 scores = fp.read_scores(folder / "scores.txt")
 print(scores.tobytes().hex(), fp.evaluate(scores, data, measures=["NDCG@10"])["NDCG@10"])
 """
@@ -132,11 +132,13 @@ def check_doubled(warning: str) -> None:
     assert out.tolist() == [0, 2, 4]
 
 
+@pytest.mark.slow
 def test_untested_version_is_not_linked(fresh: pytest.MonkeyPatch) -> None:
     fresh.setitem(object_cache.TESTED_VERSIONS, "numba", ((0, 1), (0, 2)))
     check_doubled(r"numba \d+\.\d+\S* is not a tested version")
 
 
+@pytest.mark.slow
 def test_code_with_other_arguments_is_not_called(fresh: pytest.MonkeyPatch) -> None:
     """The compiled function appears to take one argument more."""
     signature = object_cache._signature
@@ -144,6 +146,7 @@ def test_code_with_other_arguments_is_not_called(fresh: pytest.MonkeyPatch) -> N
     check_doubled("kernel _weighted_sum takes")
 
 
+@pytest.mark.slow
 def test_failed_self_check_is_detected_before_a_kernel_runs(fresh: pytest.MonkeyPatch) -> None:
     """The result appears to be written to another address."""
     fresh.setattr(object_cache.LinkedFunction, "_run", lambda self, words, box: box.value)

@@ -94,6 +94,7 @@ def membership(belief: Utilities, point: float, deviation: np.ndarray) -> np.nda
     return norm.cdf((belief.mean - point) / np.sqrt(variance))
 
 
+@pytest.mark.slow
 def test_the_gain_is_the_expected_reduction_of_the_cost() -> None:
     """To second order, for beliefs that one answer changes little, with fixed boundaries."""
     belief, k = random_belief(8, seed=3, scale=0.1), 3
@@ -111,6 +112,7 @@ def test_the_gain_is_the_expected_reduction_of_the_cost() -> None:
     np.testing.assert_allclose(predicted, observed, rtol=0.4, atol=0.05 * max(observed))
 
 
+@pytest.mark.slow
 @given(st.integers(0, 99), st.permutations(range(6)), st.floats(-5, 5))
 def test_the_choice_is_invariant_to_names_and_a_common_shift(
     seed: int, names: list[int], shift: float

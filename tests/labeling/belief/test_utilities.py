@@ -157,6 +157,7 @@ def test_the_update_is_invariant_to_names(seed: int, names: list[int], outcome: 
     np.testing.assert_allclose(after.mean, belief.updated(1, 3, outcome).mean[names], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_belief_is_finite_after_ten_thousand_equal_answers() -> None:
     belief = prior(3, 2.0)
     for _ in range(10_000):
@@ -175,6 +176,7 @@ def test_a_prior_enters_by_its_ranks() -> None:
     np.testing.assert_allclose(prior(5, 2.0, [1, 1, 1, 1, 1]).mean, 0.0, atol=1e-12)
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from([-1.5, -0.0, 0.0, 0.1, 7.0]), min_size=1, max_size=9))
 def test_equal_scores_of_a_prior_share_their_mean_rank(scores: list[float]) -> None:
     mean_ranks = rankdata(scores)

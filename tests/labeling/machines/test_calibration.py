@@ -50,6 +50,7 @@ def information(p: float) -> float:
     return 1 + p * math.log2(p) + (1 - p) * math.log2(1 - p)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("accuracy", [0.7, 0.85, 0.95])
 def test_worth_is_the_ratio_of_information(accuracy: float) -> None:
     records = answers({**PEOPLE, "carl": 0.85, "robot": accuracy}, seed=1, queries=300)

@@ -92,6 +92,7 @@ def test_the_second_replicate_is_the_shift_by_two():
     assert problems(a) == []
 
 
+@pytest.mark.slow
 def test_every_small_case():
     """An assignment exists exactly where the counts allow it; then it is valid and balanced."""
     count = 0
@@ -120,6 +121,7 @@ def test_every_small_case():
     assert count > 300
 
 
+@pytest.mark.slow
 @given(
     st.integers(1, 40), st.integers(1, 9), st.integers(1, 3), st.integers(1, 3), st.integers(0, 9)
 )
@@ -266,6 +268,7 @@ def histories(draw):
     return a, moves
 
 
+@pytest.mark.slow
 @given(histories())
 def test_rebalancing_keeps_finished_tasks_and_requirements(history):
     a, moves = history

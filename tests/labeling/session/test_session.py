@@ -354,6 +354,7 @@ def test_invalid_input_raises_an_error(bad, message: str) -> None:  # type: igno
         bad()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["adaptive(budget=40)", "adaptive"])
 def test_adaptive_sessions_replay_exactly(name: str) -> None:
     """The log alone gives the same open question after every answer, and the same top k."""
@@ -370,6 +371,7 @@ def test_adaptive_sessions_replay_exactly(name: str) -> None:
     assert len(set(session.order or ()) & {"d19", "d18", "d17", "d16", "d15"}) >= 4
 
 
+@pytest.mark.slow
 def test_refinement_asks_exactly_the_extra_questions() -> None:
     plain = finish(Session(NAMES, Setting("tournament", k=5)))
     session = Session(NAMES, Setting("tournament", k=5, refine=12))

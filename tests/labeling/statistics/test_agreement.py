@@ -128,6 +128,7 @@ def test_chi_squared_tests_of_the_paper():
     assert str(tests["overall"]).endswith("df = 1, p < .001")
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, 500), min_size=4, max_size=4))
 def test_chi_squared_matches_scipy(cells):
     test = chi_squared(*cells)

@@ -28,6 +28,7 @@ def answer(left, right, outcome, assessor="u", query="q", **more):
     return Record(query, assessor, "pairs", left, right, outcome, **more)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 60), st.integers(0, 60))
 def test_sign_test_matches_scipy(first, second):
     expected = binomtest(first, first + second).pvalue if first + second else 1.0

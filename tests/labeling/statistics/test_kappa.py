@@ -121,6 +121,7 @@ def test_a_worked_example_of_fleiss_kappa():
 units_of = st.lists(st.lists(st.integers(0, 3), max_size=4), max_size=6)
 
 
+@pytest.mark.slow
 @given(units_of)
 def test_statistics_match_plain_references(units):
     ratings = Ratings.from_units((str(i), unit) for i, unit in enumerate(units))

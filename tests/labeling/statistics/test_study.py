@@ -171,6 +171,7 @@ def test_contrast_by_hand():
         contrast(first, second, "nerve")
 
 
+@pytest.mark.slow
 def test_the_interval_over_queries_is_wider_than_for_independent_pairs():
     """Pairs of a query are dependent: the interval is wider than that of a binomial."""
     results = simulated_results(60, 30, 6, 2)

@@ -69,6 +69,7 @@ def test_correct_answers_give_the_exact_top_with_about_the_questions_of_a_knocko
     assert sum(top.order[:3] == (0, 1, 2) for top, _ in runs) >= 6
 
 
+@pytest.mark.slow
 def test_it_stops_at_its_confidence() -> None:
     top, log = run_strategy(Adaptive(2000, confidence=0.9), TopKTask(20, 3, 1), smaller_is_better)
     assert len(log) < 150
@@ -102,6 +103,7 @@ def test_the_default_budget_is_one_and_a_half_knockouts() -> None:
     assert Adaptive().max_questions(2, 10) == 3
 
 
+@pytest.mark.slow
 def test_no_pair_is_asked_twice_in_a_row() -> None:
     for n in (3, 4, 12):
         _, log = run_strategy(Adaptive(60, confidence=None), TopKTask(n, 2), lambda a, b: 0)

@@ -34,6 +34,7 @@ def counts(name: str, n: int, k: int, runs: int) -> np.ndarray:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SORTING + MEMORIES)
 @given(merit=st.permutations(range(9)), k=st.integers(1, 12), seed=st.integers(0, 5))
 def test_the_true_top_is_found(name: str, merit: list[int], k: int, seed: int) -> None:
@@ -78,6 +79,7 @@ def test_any_answers_give_a_valid_top(name: str, data: st.DataObject, n: int, k:
     assert flags == sorted(flags), "bad documents come last"
 
 
+@pytest.mark.slow
 @given(
     merit=st.lists(st.integers(0, 4), min_size=1, max_size=30),
     k=st.integers(1, 12),

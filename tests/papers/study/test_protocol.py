@@ -23,6 +23,7 @@ ENTRIES = [(name, entry) for name in STUDIES for entry in load_study(name).entri
 ROOT = Path(__file__).parents[3]
 
 
+@pytest.mark.slow
 def test_the_protocol_selects_the_experiments_and_the_page_names_it() -> None:
     entry = example_study.full_entry()
     study = example_study.study(entry)

@@ -84,6 +84,7 @@ def test_consistent_function_is_reported_as_consistent() -> None:
     assert result.to_dict()["agreement"]["agree"] == 6
 
 
+@pytest.mark.slow
 def test_unbounded_risk_is_not_consistent() -> None:
     result = fp.papers.consistency(lambda g, y: -float(g[y[0]]), n=3, k=1, samples=5, spaces=4)
     assert not result

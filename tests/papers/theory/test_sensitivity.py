@@ -66,6 +66,7 @@ def test_full_forms_fail_by_the_subgroup_clause_alone(name: str, k: int) -> None
     assert fp.papers.order_sensitive(name, n=4, k=k).broken == ("subgroup",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 2, 3])
 @pytest.mark.parametrize("name", [*LISTS, *PAIRS])
 def test_top_k_forms_are_sensitive(name: str, k: int) -> None:
@@ -112,6 +113,7 @@ def test_each_clause_detects_its_mutant(clause: str) -> None:
     assert by_name[clause].failed > 0
 
 
+@pytest.mark.slow
 def test_reversed_loss_is_detected() -> None:
     result = fp.papers.order_sensitive(lambda g, y: top_one(-g, y), n=3, k=1, samples=15)
     assert {"ordered", "strict", "gradient"} <= set(result.broken)

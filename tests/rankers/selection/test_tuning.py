@@ -167,6 +167,7 @@ def test_an_interrupt_in_a_fit_stops_tuning() -> None:
     assert len(fits) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the validation data are the training data")
 def test_a_diverging_rate_does_not_affect_other_trials() -> None:
     data = fp.Dataset.from_arrays(1000 * X, Y, QID)

@@ -96,6 +96,7 @@ def test_objectives_in_xgboost_train(name: str, lambdarank: float) -> None:
     assert seen["valid"]["NDCG@10"][-1] == pytest.approx(ndcg(model.predict(valid)))
 
 
+@pytest.mark.slow
 def test_both_libraries_and_the_ranker_get_the_same_gradients() -> None:
     unfitted = fp.objective("topk-listmle", k=5)
     scores = np.random.default_rng(0).normal(size=TRAIN.n_docs)

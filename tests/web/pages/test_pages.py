@@ -39,6 +39,7 @@ def test_pages_of_a_lead_are_for_leads(site: Site, page: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_webhook_is_set_on_the_first_page_of_the_set_up(site: Site) -> None:
     site.project(documents=2, queries=1)
     lena, page = site.client("lena"), "/p/books/setup"
