@@ -199,9 +199,10 @@ def test_evaluate_has_segments_weights_bounds_and_condensed_lists(run, folder) -
     assert json.loads(out)["systems"]["bad"]["RR"] == json.loads(condensed.stdout)["measures"]["RR"]
     bounded = run("compare", *base[1:], "good.run", "--bounds", "--rounds", 100)
     assert "Unjudged documents are" in bounded.stdout
-    assert "--by; give both" in run(*base, "--query-table", "table.csv").stderr.replace(
-        "--by or --weight", "--by"
-    )
+    alone = run(*base, "--query-table", "table.csv").stderr
+    assert "--query-table needs --by COLUMN or --weight COLUMN." in alone
+    alone = run(*base, "--by", "class").stderr
+    assert "--by class names a column: give its table with --query-table FILE." in alone
 
 
 @pytest.mark.slow

@@ -121,6 +121,8 @@ def test_a_text_names_several_measures(text: str, texts: list[str]) -> None:
         ("rbp.95", "RBP(p=0.95)"),
         ("rbp_p=0.9", "RBP(p=0.9)"),
         ("nDCG(dcg='exp-log2')@10", "NDCG(gain=exp)@10"),
+        ("nDCG(cutoff=10)", "NDCG@10"),
+        ("nDCG(dcg='exp-log2', cutoff=10)", "NDCG(gain=exp)@10"),
         ("nDCG(dcg=\"log2\")", "NDCG(gain=linear)"),
         ("ndcg_burges@5", "NDCG(gain=exp)@5"),
         ("precision@5-l2", "P(rel=2)@5"),

@@ -194,7 +194,12 @@ def read_query_table(settings: dict[str, Any]) -> dict[str, Any]:
     from firstpage.data.formats.query_table import QueryTable
 
     path, by, weight = (settings.pop(name) for name in ("query_table", "by", "weight"))
-    if (path is None) != (by is None and weight is None):
-        raise click.UsageError("--query-table goes with --by or --weight; give both.")
+    if path is None and (by or weight):
+        option, column = ("--by", by) if by else ("--weight", weight)
+        raise click.UsageError(
+            f"{option} {column} names a column: give its table with --query-table FILE."
+        )
+    if path is not None and not (by or weight):
+        raise click.UsageError("--query-table needs --by COLUMN or --weight COLUMN.")
     table = None if path is None else QueryTable.read(path)
     return {"query_table": table, "by": by, "weights": weight}

@@ -124,6 +124,7 @@ RANX_LEVEL = re.compile(r"([\w\-.]+?)(?:@(\d+))?-l(\d+)", re.IGNORECASE)
 IPREC = re.compile(rf"IPrec\s*(?:\((.*)\))?\s*@\s*({NUMBER})", re.IGNORECASE | re.DOTALL)
 SCALE = re.compile(r"\b(min|max)_rel=")  # ir_measures: the labels with gains 0 and 1
 BURGES = re.compile(r"(n?dcg)_burges(@\d+)?", re.IGNORECASE)
+CUTOFF = re.compile(r"([^(@]+)\(([^@]*)\)", re.DOTALL)
 IR_MEASURES_DCG = {"exp-log2": "gain=exp", "log2": "gain=linear"}
 
 
@@ -179,6 +180,8 @@ def translate(text: str) -> str:
         return f"{match[1]}(rel={match[3]})" + (f"@{match[2]}" if match[2] else "")
     if match := BURGES.fullmatch(text):
         return f"{match[1]}(gain=exp){match[2] or ''}"
+    if "cutoff=" in text and (match := CUTOFF.fullmatch(text)):  # ir_measures: nDCG(cutoff=10)
+        text = _with_cutoff(match[1], split_arguments(match[2]))
     text = SCALE.sub(r"\1=", text)
     if text.startswith("SDCG"):
         text = re.sub(r"dcg=['\"]?log2['\"]?,?\s*", "", text).replace("()", "")
@@ -186,3 +189,11 @@ def translate(text: str) -> str:
         for theirs, ours in IR_MEASURES_DCG.items():
             text = re.sub(rf"dcg=['\"]?{theirs}['\"]?(?=[,)])", ours, text)
     return "AP11" if text.casefold() in ("11pt_avg", "11pt-avg") else text
+
+
+def _with_cutoff(name: str, parameters: list[str]) -> str:
+    """Return `name(parameters)`, in which a parameter `cutoff=10` is written as `@10`."""
+    words = [parameter.strip() for parameter in parameters]
+    others = ", ".join(word for word in words if not word.startswith("cutoff="))
+    cutoffs = [f"@{word.removeprefix('cutoff=')}" for word in words if word.startswith("cutoff=")]
+    return name + (f"({others})" if others else "") + "".join(cutoffs)

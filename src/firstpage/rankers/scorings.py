@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from firstpage.aggregation.aggregation import aggregate
-from firstpage.aggregation.ballots import Ballots
-from firstpage.aggregation.methods import SupervisedKemeny
 from firstpage.data.columns import ColumnMatch
 from firstpage.data.dataset import Dataset
 from firstpage.data.ids import Ids
@@ -131,6 +128,10 @@ class Cascade(ScoringBase):
             return np.empty(0)
         base = self.first.predict(data, threads)
         votes = np.stack([voter.predict(data, threads) for voter in self.voters])
+        from firstpage.aggregation.aggregation import aggregate  # other models do not need it
+        from firstpage.aggregation.ballots import Ballots
+        from firstpage.aggregation.methods import SupervisedKemeny
+
         ballots = Ballots.from_scores(votes, data.offsets, base, depth=self.depth)
         method = SupervisedKemeny(credit=self.credit, k_agg=self.k_agg)
         return aggregate(ballots, method, weights=self.weights.tolist()).scores

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from firstpage.aggregation.methods import SupervisedKemeny
 from firstpage.aggregation.weights import normalize_weights
 from firstpage.data.dataset import Dataset
 from firstpage.errors import DataError
@@ -88,6 +87,8 @@ class TopRank(Ranker):
     k_agg: int | None = None
 
     def _check_parameters(self) -> None:
+        from firstpage.aggregation.methods import SupervisedKemeny  # other rankers do not need it
+
         super()._check_parameters()
         check_number(self, "depth", 1, integer=True)
         if self.depth > MAX_CANDIDATES:

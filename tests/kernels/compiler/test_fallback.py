@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import re
 import subprocess
@@ -187,14 +186,3 @@ def test_tested_versions_match_the_dependencies() -> None:
         assert bounds is not None
         assert bounds.groups() == (".".join(map(str, first)), ".".join(map(str, end)))
     object_cache.check_versions()  # of the installed packages
-
-
-def test_version_is_read_from_the_folder_name_or_the_metadata(tmp_path: Path, monkeypatch) -> None:
-    for package in object_cache.TESTED_VERSIONS:
-        assert object_cache.version_of(package) == importlib.metadata.version(package)
-    (tmp_path / "odd_package").mkdir()
-    (tmp_path / "odd_package" / "__init__.py").touch()
-    (tmp_path / "odd_package.egg-info").write_text("Metadata-Version: 2.1\nName: odd_package\n"
-                                                   "Version: 1.5\n")  # fmt: skip
-    monkeypatch.syspath_prepend(tmp_path)
-    assert object_cache.version_of("odd_package") == "1.5"

@@ -16,7 +16,6 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,6 +25,7 @@ from firstpage import kernels
 from firstpage.errors import FirstpageError, FirstpageWarning
 from firstpage.folders import atomic_replace, cache_folder
 from firstpage.kernels.compiler.functions import Subroutine, fingerprint, jitted
+from firstpage.packages import version_of
 from firstpage.types import Floats, Ints
 
 FORMAT = 2  # of the cached files; increment it when their meaning changes
@@ -76,27 +76,12 @@ def _requested() -> str:
     return value
 
 
-@cache
-def version_of(package: str) -> str:
-    """Return the version of an installed package.
-
-    It is read from the name of the folder `package-version.dist-info`, since importing
-    `importlib.metadata` would take a tenth of the time of a small command.
-    """
-    spec = find_spec(package)
-    if spec is not None and spec.origin is not None:
-        folders = list(Path(spec.origin).parents[1].glob(f"{package}-*.dist-info"))
-        if len(folders) == 1:
-            return folders[0].stem.removeprefix(f"{package}-")
-    from importlib.metadata import version
-
-    return version(package)
-
-
 def check_versions() -> None:
     """Raise an error for versions of Numba and llvmlite with which linking was not tested."""
     for package, (first, end) in TESTED_VERSIONS.items():
         installed = version_of(package)
+        if installed is None:
+            raise LinkingError(f"{package} is not installed")
         numbers = tuple(int(number) for number in installed.split(".")[:2])
         if not first <= numbers < end:
             raise LinkingError(f"{package} {installed} is not a tested version")

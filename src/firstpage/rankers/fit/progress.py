@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from firstpage import __version__
 from firstpage.data.dataset import Dataset
 from firstpage.data.preferences.pairs import RowPairs
 from firstpage.measures.measure import rank_lists, resolve_convention
+from firstpage.packages import version_of
 from firstpage.rankers.fit.pair_measures import AnyMeasure, PairMeasure, truth_of_pairs
 from firstpage.types import Floats
 
@@ -167,13 +167,12 @@ class Watcher:
 
 @cache
 def versions() -> dict[str, str]:
-    """Return the versions of the packages that a fit may use; cached, because it is slow."""
+    """Return the versions of the packages that a fit may use."""
     versions_by_package = {"firstpage": __version__}
     for package in ("numpy", "scipy", "lightgbm", "xgboost-cpu", "torch"):
-        try:
-            versions_by_package[package] = version(package)
-        except PackageNotFoundError:
-            continue
+        version = version_of(package, package.removesuffix("-cpu"))
+        if version is not None:
+            versions_by_package[package] = version
     return versions_by_package
 
 
