@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.metadata
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -31,3 +33,5 @@ def test_a_missing_package_has_no_version(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.syspath_prepend(tmp_path)
     assert version_of("folder_alone") is None
     assert version_of("no_such_package") is None
+    monkeypatch.setitem(sys.modules, "stub_of_a_package", ModuleType("stub_of_a_package"))
+    assert version_of("stub_of_a_package") is None

@@ -15,7 +15,10 @@ def version_of(package: str, module: str | None = None) -> str | None:
     name of the folder `package-version.dist-info`: importing `importlib.metadata` would take a
     tenth of the time of a small command.
     """
-    spec = find_spec(module or package)
+    try:
+        spec = find_spec(module or package)
+    except ValueError:  # a module without a specification stands in its place
+        return None
     if spec is None:
         return None
     prefix = package.replace("-", "_") + "-"
