@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 PYTEST := $(BIN)/python -m pytest -n $(shell expr $(CORES) + 1)
 
-.PHONY: help demo test quick system lint check format coverage stress emulated bench soak docs clean
+.PHONY: help demo test quick system lint check format coverage stress indices emulated bench soak docs clean
 
 help:  ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -51,6 +51,9 @@ coverage: $(VENV)/.ready system  ## all tests, with the lines that they run
 
 stress: $(VENV)/.ready system  ## all tests three times in random order, while two busy loops run beside them
 	sh tests/stress.sh $(PYTEST)
+
+indices: $(VENV)/.ready system  ## all tests, with kernels that stop at an index outside its array
+	$(PYTEST) -p tests.checked_indices
 
 emulated: $(VENV)/.ready  ## the numeric packages on the other architecture, by user-mode emulation (root, Debian)
 	sh tests/emulated.sh

@@ -5,17 +5,12 @@ by score: a solver's scores change little between evaluations, so that the previ
 sorted, and insertion sort is fast.  Then two pointers find for every u the v within its margin:
 either in one sweep in each direction with one sum per level, O(n levels), or while neighboring
 groups of levels are merged, O(n log levels).
-
-Indices that are read from arrays are unsigned: for each signed one, x86-64 spends three
-instructions on whether it counts from the end, ARM one.
 """
 
 from __future__ import annotations
 
-import numpy as np
-
 from firstpage.kernels.compiler.decorators import subroutine, vector_kernel
-from firstpage.kernels.sorting import ONE, ZERO, sort_down
+from firstpage.kernels.sorting import sort_down
 from firstpage.types import Array, Floats, Ints, Words
 
 ENUMERATE, SWEEP, MERGE = 0, 1, 2
@@ -81,25 +76,24 @@ def merge_levels(
     value, weight, weighted_score = 0.0, 0.0, 0.0
     at = mid
     for i in range(lo, mid):  # a v above z_u - 1 is also above that of the following u
-        u = np.uint64(run[i])
-        while at < hi and z[np.uint64(run[at])] > z[u] - 1.0:
-            v = np.uint64(run[at])
-            weight += lower_weight[v]
-            weighted_score += lower_weight[v] * z[v]
+        u = run[i]
+        while at < hi and z[run[at]] > z[u] - 1.0:
+            weight += lower_weight[run[at]]
+            weighted_score += lower_weight[run[at]] * z[run[at]]
             at += 1
         value += upper_weight[u] * ((1.0 - z[u]) * weight + weighted_score)
         grad_sorted[u] -= upper_weight[u] * weight
     weight = 0.0
     at = mid - 1
     for i in range(hi - 1, mid - 1, -1):  # the same in ascending order, for the v
-        v = np.uint64(run[i])
-        while at >= lo and z[v] > z[np.uint64(run[at])] - 1.0:
-            weight += upper_weight[np.uint64(run[at])]
+        v = run[i]
+        while at >= lo and z[v] > z[run[at]] - 1.0:
+            weight += upper_weight[run[at]]
             at -= 1
         grad_sorted[v] += lower_weight[v] * weight
     a, b = lo, mid
     for out in range(lo, hi):
-        if a < mid and (b >= hi or z[np.uint64(run[a])] >= z[np.uint64(run[b])]):
+        if a < mid and (b >= hi or z[run[a]] >= z[run[b]]):
             workspace[out] = run[a]
             a += 1
         else:
@@ -116,9 +110,9 @@ def restore_order(z: Floats, items: Ints, n: int) -> int:
     moves_left = MAX_MOVES * n
     for i in range(1, n):
         item = items[i]
-        key = z[np.uint64(item)]
+        key = z[item]
         j = i - 1
-        while j >= 0 and z[np.uint64(items[j])] < key:
+        while j >= 0 and z[items[j]] < key:
             items[j + 1] = items[j]
             j -= 1
         items[j + 1] = item
@@ -135,7 +129,7 @@ def copy_sorted(
 ) -> None:  # fmt: skip
     """Copy scores, weights and levels in descending order of score, for sequential access."""
     for i in range(n):
-        item = np.uint64(items[i])
+        item = items[i]
         rows[0, i], rows[1, i], rows[2, i] = z[item], upper_weight[item], lower_weight[item]
         ranks[i] = level[item]
 
@@ -153,29 +147,29 @@ def sweep_pairs(
     z, upper_weight, lower_weight = rows[0], rows[1], rows[2]
     for k in range(levels):
         weight[k] = 0.0
-    value, at, all_documents = 0.0, ZERO, np.uint64(n)
+    value, at = 0.0, 0
     for i in range(n):
         margin = z[i] - 1.0
-        while at < all_documents and z[at] > margin:
+        while at < n and z[at] > margin:
             b, rank = lower_weight[at], ranks[at]
             for k in range(levels):  # all levels, without a branch
                 weight[k] += b if k < rank else 0.0
-            at += ONE
-        active = upper_weight[i] * weight[np.uint64(ranks[i])]
+            at += 1
+        active = upper_weight[i] * weight[ranks[i]]
         value += active - active * z[i]
-        grad_sorted[np.uint64(items[i])] = -active
+        grad_sorted[items[i]] = -active
     for k in range(levels):
         weight[k] = 0.0
-    left = all_documents
+    at = n - 1
     for i in range(n - 1, -1, -1):
-        while left > ZERO and z[i] > z[left - ONE] - 1.0:  # as above, to the last bit
-            left -= ONE
-            a, rank = upper_weight[left], ranks[left]
+        while at >= 0 and z[i] > z[at] - 1.0:  # the same comparison as above, to the last bit
+            a, rank = upper_weight[at], ranks[at]
             for k in range(levels):
                 weight[k] += a if k > rank else 0.0
-        active = lower_weight[i] * weight[np.uint64(ranks[i])]
+            at -= 1
+        active = lower_weight[i] * weight[ranks[i]]
         value += active * z[i]
-        grad_sorted[np.uint64(items[i])] += active
+        grad_sorted[items[i]] += active
     return value
 
 
@@ -195,9 +189,8 @@ def merge_pairs(
 ) -> float:
     """Return the loss of all pairs by merging groups of levels; `starts` are their positions."""
     for i in range(n):  # each level in descending order of score, since items are sorted
-        item_level = np.uint64(level[np.uint64(items[i])])
-        run[np.uint64(starts[item_level])] = items[i]
-        starts[item_level] += 1
+        run[starts[level[items[i]]]] = items[i]
+        starts[level[items[i]]] += 1
         grad_sorted[i] = 0.0
     for i in range(levels, 0, -1):
         starts[i] = starts[i - 1]
@@ -258,7 +251,7 @@ def pairwise_hinge(
             continue
         shift = scores[lo + order[hi - 1]]  # reduces cancellation in sums of products
         for i in range(n):
-            z[i] = scores[np.uint64(lo + order[lo + i])] - shift
+            z[i] = scores[lo + order[lo + i]] - shift
         upper, lower, levels_of = upper_weight[lo:hi], lower_weight[lo:hi], level_of[lo:hi]
         if method[q] == ENUMERATE:
             value = enumerate_pairs(z, upper, lower, first, first + levels, end, n, grad_sorted)
@@ -279,4 +272,4 @@ def pairwise_hinge(
                 )  # fmt: skip
         values[q] = value
         for i in range(n):
-            grad[np.uint64(lo + order[lo + i])] = grad_sorted[i]
+            grad[lo + order[lo + i]] = grad_sorted[i]
