@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -17,11 +13,11 @@ import firstpage as fp
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
+from tests.interpreted_kernels import check_interpreted  # noqa: E402
 from tests.torch import by_triton  # noqa: E402
 from tests.torch.test_direct import MEASURES  # noqa: E402
 from tests.torch.test_losses import CASES, FEW, example, host, module  # noqa: E402
 
-ROOT = Path(__file__).parents[2]
 KERNELS = ("plackett_luce", "softmax_cross_entropy", "cosine", "squared_error", "pairwise_logistic")
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 
@@ -33,13 +29,7 @@ def by(implementation: str) -> Any:
 
 
 def test_interpreted_kernels_match_the_cpu() -> None:
-    pytest.importorskip("triton", reason="no Triton: its kernels are not tested")
-    env = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-W", "ignore", "-m", "tests.torch.by_triton"]
-    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=600)
-    if "only 0-dimensional arrays can be converted" in done.stderr:
-        pytest.skip("the interpreter of Triton 3.6 cannot read loop bounds with NumPy 2.4")
-    assert done.stdout.strip().endswith("as on the CPU"), done.stderr[-2000:]
+    check_interpreted("tests.torch.by_triton")
 
 
 @pytest.mark.parametrize("top", [True, False])

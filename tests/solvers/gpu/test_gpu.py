@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -23,10 +18,10 @@ from firstpage.solvers.gpu.objective import (
     uploaded,
 )
 from firstpage.solvers.objective import BlockObjective, query_ranges
+from tests.interpreted_kernels import check_interpreted
 
 pytestmark = pytest.mark.torch
 
-ROOT = Path(__file__).parents[3]
 DATA = fp.Synthetic(queries=60, docs="uniform(2, 30)", features=6, grades=3, seed=1).dataset()
 
 
@@ -35,11 +30,7 @@ def triton_or_skip() -> None:
 
 
 def test_interpreted_kernels_match_the_cpu() -> None:
-    triton_or_skip()
-    env = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-W", "ignore", "-m", "tests.solvers.gpu.on_cpu"]
-    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=600)
-    assert done.stdout.strip().endswith("as on the CPU"), done.stderr[-2000:]
+    check_interpreted("tests.solvers.gpu.on_cpu")
 
 
 def test_kernels_compile_for_a_gpu() -> None:
