@@ -11,10 +11,10 @@ import firstpage as fp
 from firstpage.aggregation.fusion import RRF, Borda, Fusion
 from firstpage.aggregation.methods import METHODS, method, method_summaries
 from firstpage.errors import DataError
-from firstpage.kernels.compiler import decorators
 from firstpage.kernels.voting.exact_kemeny import order_components
 from firstpage.kernels.voting.kemeny import best_insertion, kwik_sort
 from firstpage.registry import ParameterError
+from firstpage.types import Ints
 from tests.aggregation import reference as ref
 from tests.aggregation.cases import Query, ballots_of, random_query, some_weights, split
 
@@ -228,6 +228,12 @@ BY_VOTES = [
 ]  # `test_fusion` has the other ones, most of which need scores
 
 
+def order_of_partial_queries(name: str) -> Ints:
+    rng = np.random.default_rng(2)
+    queries = [random_query(rng, 3, n, partial=True) for n in (1, 5, 7)]
+    return method(name).order(ballots_of(queries), [0.5, 0.3, 0.2])
+
+
 @pytest.mark.parametrize("name", BY_VOTES)
 class TestEveryMethod:
     def test_one_ranker_decides_alone(self, name: str) -> None:
@@ -262,18 +268,16 @@ class TestEveryMethod:
         ):  # these treat the ends and the middle differently
             assert method(name).order(ballots).tolist() in ([0, 1, 2, 3], [3, 2, 1, 0])
 
-    @pytest.mark.slow
+    @pytest.fixture
+    def compiled_order(self, name: str) -> Ints:
+        return order_of_partial_queries(name)
+
     def test_interpreted_and_compiled_code_agree(
-        self, name: str, interpreted: None, monkeypatch
+        self, name: str, compiled_order: Ints, interpreted: None, monkeypatch
     ) -> None:
-        rng = np.random.default_rng(2)
-        queries = [random_query(rng, 3, n, partial=True) for n in (1, 5, 7)]
-        ballots, weights = ballots_of(queries), [0.5, 0.3, 0.2]
         for kernel in (best_insertion, kwik_sort, order_components):
             monkeypatch.setattr(kernel, "always_compile", False)
-        interpreted_order = method(name).order(ballots, weights)
-        monkeypatch.setattr(decorators, "MAX_INTERPRETED", 0)
-        assert (method(name).order(ballots, weights) == interpreted_order).all()
+        assert (order_of_partial_queries(name) == compiled_order).all()
 
     def test_name_and_text_denote_the_method(self, name: str) -> None:
         assert method(name.lower()) == method(name) == method(str(method(name)))

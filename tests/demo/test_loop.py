@@ -149,18 +149,6 @@ def test_steps_are_printed_with_their_durations(printed: str, done: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_second_run_in_the_same_folder_replaces_only_its_files(
-    small, done: Path, tmp_path: Path, run
-) -> None:
-    shutil.copytree(done, tmp_path / "copy")
-    (tmp_path / "copy" / "notes.txt").write_text("mine")
-    (tmp_path / "copy" / "labels.qrels").write_text("old")
-    assert run("demo", "-o", tmp_path / "copy").returncode == 0
-    assert (tmp_path / "copy" / "labels.qrels").read_text() == (done / "labels.qrels").read_text()
-    assert (tmp_path / "copy" / "notes.txt").read_text() == "mine"
-
-
-@pytest.mark.slow
 def test_an_interrupt_prints_one_line(small, tmp_path: Path, run, monkeypatch) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 import threading
 from pathlib import Path
@@ -13,6 +14,7 @@ from firstpage.demo import loop
 from firstpage.demo.output import KIND
 from firstpage.labeling.assessors import AssessorAnswer
 from firstpage.web import serve as served
+from firstpage.web.analysis.truth import QueryTruth, truths
 from firstpage.web.app import LOCAL
 from firstpage.web.machines import judge
 from firstpage.web.security import ServeSettings
@@ -56,32 +58,34 @@ def serve_reader(answers: int):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("answers", [5, 1000])
 def test_the_demo_continues_with_the_questions_that_the_reader_judged(
-    small, tmp_path: Path, run, monkeypatch, answers: int
+    small, tmp_path: Path, run, monkeypatch
 ) -> None:
-    monkeypatch.setattr(loop, "serve", serve_reader(answers))
+    monkeypatch.setattr(loop, "serve", serve_reader(1000))
     result = run("demo", "-o", tmp_path, "--judge", "--port", 0)
     assert result.returncode == 0, result.stderr
-    by_reader = KIND.read(tmp_path / "demo.json")["figures"]["labels"]["judged_by_you"]
-    if answers == 5:
-        assert by_reader == []
-    if answers == 1000:
-        assert by_reader == ["1", "2"]
-        assert "You judged questions 1, 2 yourself" in (tmp_path / "report.html").read_text()
-        assert "except where you judged" in (tmp_path / "report.html").read_text()
-    assert f"You judged {len(by_reader)} of 2 questions" in result.stdout
-    store = Store(tmp_path)
-    with store.read() as tx:
-        from firstpage.web.analysis.truth import truths
-
-        judged = {t.query: t for t in truths(tx, find_project(tx, "questions"))}
-    store.close()
+    assert judged_by_you(tmp_path) == ["1", "2"]
+    assert "You judged 2 of 2 questions" in result.stdout
+    report = (tmp_path / "report.html").read_text()
+    assert "You judged questions 1, 2 yourself" in report
+    assert "except where you judged" in report
+    judged = judged_questions(tmp_path)
     assert len(judged) == QUESTIONS
-    assert all(
-        judged[q].assessors == 1 and judged[q].order[0] == min(judged[q].documents)
-        for q in by_reader
-    )
+    for query in ("1", "2"):
+        assert judged[query].assessors == 1
+        assert judged[query].order[0] == min(judged[query].documents)
+
+
+def judged_by_you(folder: Path) -> list[str]:
+    return KIND.read(folder / "demo.json")["figures"]["labels"]["judged_by_you"]
+
+
+def judged_questions(folder: Path) -> dict[str, QueryTruth]:
+    store = Store(folder)
+    with store.read() as tx:
+        found = {truth.query: truth for truth in truths(tx, find_project(tx, "questions"))}
+    store.close()
+    return found
 
 
 class SearchPage:
@@ -104,23 +108,38 @@ class SearchPage:
 
 
 @pytest.mark.slow
-def test_serve_keeps_the_application_running(small, tmp_path: Path, run, monkeypatch) -> None:
-    calls = []
+def test_a_second_run_in_the_same_folder_after_an_interrupt_then_served(
+    small, done: Path, tmp_path: Path, run, monkeypatch
+) -> None:
+    """The reader stops after five answers, which finish no question; then everything is served."""
+    folder, calls = tmp_path / "copy", []
+    shutil.copytree(done, folder)
+    (folder / "notes.txt").write_text("mine")
+    (folder / "labels.qrels").write_text("old")
 
-    def serve(where: Path, host: str, port: int, settings: ServeSettings) -> None:
+    def serve(
+        where: Path, host: str, port: int, settings: ServeSettings, until: Any = None
+    ) -> None:
+        if until is not None:
+            serve_reader(5)(where, host, port, settings, until)
         calls.append((where, host, settings.single_user, (where / "report.html").exists()))
         raise KeyboardInterrupt
 
     monkeypatch.setattr(loop, "serve", serve)
     monkeypatch.setattr(loop.subprocess, "Popen", SearchPage)
-    result = run("demo", "-o", tmp_path, "--serve", "--port", 0)
+    result = run("demo", "-o", folder, "--judge", "--serve", "--port", 0)
     assert result.returncode == 0
-    assert calls == [(tmp_path, "127.0.0.1", True, True)]
+    assert "You judged 0 of 2 questions" in result.stdout
+    assert judged_by_you(folder) == []
+    assert len(judged_questions(folder)) == QUESTIONS
+    assert (folder / "labels.qrels").read_text() == (done / "labels.qrels").read_text()
+    assert (folder / "notes.txt").read_text() == "mine"
+    assert calls == [(folder, "127.0.0.1", True, True)]
     (page,) = SearchPage.started
     assert page.terminated
-    model, index = str(tmp_path / "model.json"), str(tmp_path / "python.index")
+    model, index = str(folder / "model.json"), str(folder / "python.index")
     assert page.command[1:7] == ["-m", "firstpage", "serve", model, "--index", index]
-    assert f"To see the labels: firstpage label serve {tmp_path} --open\n" in result.stdout
+    assert f"To see the labels: firstpage label serve {folder} --open\n" in result.stdout
     assert result.stdout.rstrip().endswith(" --open")
 
 

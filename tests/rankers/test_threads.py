@@ -21,8 +21,8 @@ warnings.simplefilter("ignore")
 import firstpage as fp
 from firstpage.rankers.registry import RANKERS
 
-data = fp.Synthetic(queries=150, docs=60, features=25, grades=3).dataset()
-train, valid = data[:100], data[100:]
+data = fp.Synthetic(queries=90, docs=60, features=25, grades=3).dataset()
+train, valid = data[:60], data[60:]
 shards = fp.write_shards(valid, sys.argv[1], 1000)
 NOTHING = float(sys.argv[2])
 few = {"RankBoost": {"rounds": 5}, "AdaRank": {"rounds": 5}, "FocusedBoost": {"rounds": 5},

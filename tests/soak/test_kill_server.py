@@ -16,10 +16,9 @@ def test_no_judgment_is_lost(kind: str, request: pytest.FixtureRequest, tmp_path
     location = str(tmp_path / "project")
     if kind == "postgresql":
         location = postgres.new_database(request.getfixturevalue("postgres_server"))
-    kills, between = 2, 20
-    report = kill_server.soak(location, kills, workers=4, minutes=5, between=between)
+    report = kill_server.soak(location, kills=1, workers=4, minutes=5, between=30, max_wait=0.3)
     assert report["problems"] == []
-    assert report["kept"] >= report["acknowledged"] >= kills * between
+    assert report["kept"] >= report["acknowledged"] >= 30
 
 
 def test_a_lost_judgment_would_be_noticed(tmp_path: Path) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 
 from firstpage.web.store import projects, tasks, texts
+from firstpage.web.store.judging import JudgingService, SubmittedAnswer
 from firstpage.web.store.projects import Project
 from firstpage.web.store.texts import DocumentRecord, QueryRecord
 from tests.web.site import Client, Site, add_query
@@ -86,3 +88,21 @@ def judge(client: Client, task: int, grades: dict[tuple[str, str], Any]) -> dict
         )
         state = client.answer(state, outcome(left, right)).json()
     return state
+
+
+def judge_first(site: Site, project: Project, login: str, queries: int) -> None:
+    """Judge the first queries of a person in working order, without requests."""
+    service, person, grades = (
+        JudgingService(site.store),
+        site.person(login),
+        grades_in(site, project),
+    )
+    for number in range(queries):
+        task = site.task(project.slug, login, number)
+        state = service.state(task, person)
+        while (question := state.question) is not None:
+            assert question.right is not None
+            pair = question.left.key, question.right.key
+            value = outcome(*(grades[state.query.text, key] for key in pair))
+            answer = SubmittedAnswer(state.seq, uuid4().hex, *pair, value)
+            state = service.answer(task, person, answer)

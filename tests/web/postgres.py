@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
+# Nothing survives the tests, and every test adds a database that would be vacuumed.
+SETTINGS = "-c max_connections=200 -c fsync=off -c autovacuum=off"
 PLACES = ("/usr/lib/postgresql/*/bin", "/usr/local/pgsql/bin", "/opt/homebrew/bin")
 
 
@@ -39,7 +41,7 @@ def cluster() -> Iterator[str]:
         _run(folder / "initdb", "-D", data, "-A", "trust", "-U", "postgres", "-E", "UTF8", "-N")
         _run(
             folder / "pg_ctl", "-D", data, "-w", "-l", root / "log", "start",
-            "-o", f"-p {port} -h 127.0.0.1 -k {root} -c max_connections=200",
+            "-o", f"-p {port} -h 127.0.0.1 -k {root} {SETTINGS}",
         )  # fmt: skip
         yield f"postgresql://postgres@127.0.0.1:{port}"
     finally:

@@ -14,6 +14,7 @@ import uvicorn
 from firstpage.web.security import COOKIE
 from firstpage.web.store import logins
 from tests.patience import PATIENCE
+from tests.web.load import NO_TLS
 from tests.web.site import Site
 
 
@@ -38,7 +39,9 @@ def served(site: Site) -> Iterator[str]:
 
 def browser(address: str, network: str, site: Site | None = None, login: str = "") -> httpx.Client:
     """Return a client from a network, signed in if there is a login."""
-    client = httpx.Client(base_url=address, headers={"X-Forwarded-For": network}, timeout=PATIENCE)
+    client = httpx.Client(
+        base_url=address, headers={"X-Forwarded-For": network}, timeout=PATIENCE, verify=NO_TLS
+    )
     if site is not None and login:
         person = site.person(login)
         with site.store.write() as tx:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from firstpage.web.analysis import charts, figures
-from tests.web.graded_lists import graded_queries, grades_in, judge, lists_project
+from tests.web.graded_lists import graded_queries, judge_first, lists_project
 from tests.web.site import Site
 
 API = "/api/v1/projects/books"
@@ -51,9 +51,7 @@ def test_grades_of_two_assessors_are_counted_in_both_orders(site: Site) -> None:
 @pytest.mark.slow
 def test_wins_by_system_have_an_interval_over_queries(site: Site) -> None:
     project = lists_project(site, graded_queries(8))
-    ada, grades = site.client("ada"), grades_in(site, project)
-    for number in range(8):
-        judge(ada, site.task("books", "ada", number), grades)
+    judge_first(site, project, "ada", 8)
     with site.store.read() as tx:
         rows = charts.system_wins(tx, project)
     assert {row["system"] for row in rows} == {"l0", "l1"}

@@ -20,6 +20,7 @@ from tests.web.graded_lists import (
     graded_queries,
     grades_in,
     judge,
+    judge_first,
     list_document,
     lists_project,
     outcome,
@@ -39,11 +40,8 @@ def started_project(
 ) -> tuple[Project, Any]:
     """Create a project in which ada has judged the first queries; return it and its grades."""
     project = lists_project(site, graded_queries(count, **options), list_selection=method)
-    grades = grades_in(site, project)
-    client = site.client("ada")
-    for number in range(first):
-        judge(client, site.task("books", "ada", number), grades)
-    return project, grades
+    judge_first(site, project, "ada", first)
+    return project, grades_in(site, project)
 
 
 def predicted_margins(site: Site, project: Project, pairs: list[tuple[Any, Any]]) -> list[float]:
@@ -157,10 +155,11 @@ def test_uninformative_pairs_come_in_working_order(site: Site) -> None:
     alike = (list_document("l0", [1, 2]), list_document("l1", [1, 2]))
     queries = graded_queries(22) + [QueryRecord(f"a{n}", f"alike {n}", "", alike) for n in range(2)]
     project = lists_project(site, queries, list_selection="diverse")
-    grades, ada = grades_in(site, project), site.client("ada")
-    for number in range(22):
-        judge(ada, site.task("books", "ada", number), grades)
-    assert next_choice(ada) == {"task": site.task("books", "ada", 22), "method": "order"}
+    judge_first(site, project, "ada", 22)
+    assert next_choice(site.client("ada")) == {
+        "task": site.task("books", "ada", 22),
+        "method": "order",
+    }
 
 
 @pytest.mark.slow
@@ -168,8 +167,7 @@ def test_within_a_query_the_pairs_are_chosen_too(site: Site) -> None:
     """With several lists, the open pair with the least certain prediction is next."""
     project = lists_project(site, graded_queries(5, lists=4), list_selection="simple-margin")
     grades, ada = grades_in(site, project), site.client("ada")
-    for number in range(4):
-        judge(ada, site.task("books", "ada", number), grades)
+    judge_first(site, project, "ada", 4)
     text, task = "query 4", site.task("books", "ada", 4)
     state, left = ada.state(task), set(combinations(("l0", "l1", "l2", "l3"), 2))
     while state["question"] is not None:
@@ -193,14 +191,11 @@ def test_an_answer_to_another_open_pair_is_no_conflict(site: Site) -> None:
     project = lists_project(
         site, graded_queries(30, lists=3), ("ada", "bo"), list_selection="simple-margin"
     )
-    grades = grades_in(site, project)
-    ada, bo = site.client("ada"), site.client("bo")
-    for number in range(8):
-        judge(ada, site.task("books", "ada", number), grades)
+    ada = site.client("ada")
+    judge_first(site, project, "ada", 8)
     task = site.task("books", "ada", 8)
     shown = ada.state(task)
-    for number in range(12):
-        judge(bo, site.task("books", "bo", number), grades)
+    judge_first(site, project, "bo", 12)
     other = Site(site.store, site.clock)
     reply = other.client("ada").answer(shown, 1)
     assert reply.status_code == 200

@@ -212,7 +212,7 @@ def test_archived_texts_have_no_lengths(site) -> None:
 
 @pytest.mark.slow
 def test_a_killed_run_asks_no_stored_reply_again(tmp_path: Path) -> None:
-    """Kill the command four times; no reply in the log or the journal is asked for again."""
+    """Kill the command twice; no reply in the log or the journal is asked for again."""
     log, store = tmp_path / "requests.log", tmp_path / "labels"
     rows = [
         {"query": f"q{q}", "document": f"d{d}", "text": f"text {d} of {q}"}
@@ -232,7 +232,7 @@ def test_a_killed_run_asks_no_stored_reply_again(tmp_path: Path) -> None:
         url = log.read_text().split()[0]
         words = ["label", "judge", str(store), "--assessor", "robot", "--endpoint", url]
         words += ["--model", "m", "--concurrency", "3"]
-        for kill in range(4):
+        for kill in range(2):
             count = len(log.read_text().split())
             stored = _stored(store)
             run = subprocess.Popen([*command, *words], stderr=subprocess.DEVNULL)
@@ -249,7 +249,7 @@ def test_a_killed_run_asks_no_stored_reply_again(tmp_path: Path) -> None:
         asked = log.read_text().split()
         assert not stored & set(asked[count:])
         assert _stored(store) == set(asked[1:])
-        assert len(asked) - 1 - len(set(asked[1:])) <= 4 * 3, "only what was under way"
+        assert len(asked) - 1 - len(set(asked[1:])) <= 2 * 3, "only what was under way"
     finally:
         server.terminate()
         server.wait()

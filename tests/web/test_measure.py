@@ -28,6 +28,7 @@ from tests.web.graded_lists import (
     graded_queries,
     grades_in,
     judge,
+    judge_first,
     list_document,
     lists_project,
     outcome,
@@ -55,11 +56,8 @@ def judged_project(
     site: Site, count: int = 40, assessors: tuple[str, ...] = ("ada",), **options: Any
 ) -> None:
     project = lists_project(site, graded_queries(count), assessors, **options)
-    grades = grades_in(site, project)
     for login in assessors:
-        client = site.client(login)
-        for number in range(count):
-            judge(client, site.task("books", login, number), grades)
+        judge_first(site, project, login, count)
 
 
 @pytest.mark.slow
@@ -282,8 +280,7 @@ def test_the_command_line_has_the_exports(tmp_path: Path) -> None:
     assert "requires --tool lists" in CliRunner().invoke(app, words).output
     grades = grades_in(site, project)
     assert grades["q0", "l0"][0] == 2
-    for number in range(25):
-        judge(site.client("ada"), site.task("books", "ada", number), grades)
+    judge_first(site, project, "ada", 25)
     site.store.close()
     output = call("export", tmp_path / "p", "--content", "measure", "-o", tmp_path / "m.json")
     assert "firstpage: note: On 25 held-out preferences this measure is not shown to be" in output

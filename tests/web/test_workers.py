@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from firstpage.cli import app
 from tests.patience import PATIENCE
-from tests.web.load import Server, Tally, Worker, prepare, verify_store
+from tests.web.load import NO_TLS, Server, Tally, Worker, prepare, verify_store
 
 pytestmark = pytest.mark.slow
 
@@ -94,7 +94,7 @@ def test_processes_share_sessions_and_one_that_is_killed_is_replaced(
 
 def _answers(server: Server) -> bool:
     try:
-        return httpx.get(f"{server.address}/health").status_code == 200
+        return httpx.get(f"{server.address}/health", verify=NO_TLS).status_code == 200
     except httpx.TransportError:
         return False
 

@@ -18,7 +18,7 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from firstpage.dcglearn.sums import PairSums
 from firstpage.dcglearn.weights import Cone
@@ -82,19 +82,23 @@ def _solve(matrix: Floats, target: Floats, passive: Bools) -> Floats:
     square, right = matrix[np.ix_(passive, passive)], target[passive]
     if len(right):
         factor = _factor(square)
-        z = cho_solve(factor, right, check_finite=False)
-        solution[passive] = z + cho_solve(factor, right - square @ z, check_finite=False)
+        z, _ = dpotrs(factor, right)
+        correction, _ = dpotrs(factor, right - square @ z)
+        solution[passive] = z + correction
     return solution
 
 
-def _factor(square: Floats) -> tuple[Floats, bool]:
-    """Return a Cholesky factor, with a small ridge where it does not exist otherwise."""
+def _factor(square: Floats) -> Floats:
+    """Return a Cholesky factor, with a small ridge where it does not exist otherwise.
+
+    LAPACK is called directly: most systems are so small that SciPy's checks would take longer.
+    """
     for ridge in RIDGES:
-        try:
-            factor, lower = cho_factor(square + ridge * np.eye(len(square)), check_finite=False)
-        except LinAlgError:
-            continue
-        return np.asarray(factor), bool(lower)
+        factor, failed = dpotrf(
+            square + ridge * np.eye(len(square)) if ridge else square, clean=False
+        )
+        if not failed:
+            return np.asarray(factor)
     raise _ill_conditioned()
 
 

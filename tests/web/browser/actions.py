@@ -1,4 +1,4 @@
-"""Actions of an assessor on the judging page."""
+"""Actions of an assessor on the judging page, and forms."""
 
 from __future__ import annotations
 
@@ -7,6 +7,12 @@ import re
 from playwright.sync_api import Page, expect
 
 OPEN = "[data-action=skip][aria-disabled=false]"  # an answer is accepted
+
+
+def submit(page: Page, button: str) -> None:
+    """Send a form and wait for the next page: a click before it arrives would cancel the form."""
+    with page.expect_navigation():
+        page.get_by_role("button", name=button).click()
 
 
 def ready(page: Page) -> None:

@@ -1,4 +1,4 @@
-"""The system's Chromium, one per test file; a server and a store for each test."""
+"""The system's Chromium, one for all tests of a folder; a server and a store for each test."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ if MISSING is not None:
     collect_ignore_glob = ["test_*.py"]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[object]:
-    """Start one browser per file: while Playwright runs, no other event loop can run in this process."""
+    """Start one browser per folder: while Playwright runs, this process has no other event loop."""
     from playwright.sync_api import expect, sync_playwright
 
     expect.set_options(timeout=20_000)  # a busy machine may be slow

@@ -8,7 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from firstpage.web.store import assigning, projects
-from tests.web.browser.actions import answer, better_by_title, ready
+from tests.web.browser.actions import answer, better_by_title, ready, submit
 from tests.web.browser.live import Live
 from tests.web.site import jsonl
 
@@ -81,7 +81,7 @@ def test_from_set_up_to_export(live: Live, tmp_path: Path) -> None:
     page.get_by_label("Strategy").select_option("heap-closure")
     page.get_by_label("Assessors per query").fill("2")
     page.get_by_role("button", name="Save and continue").click()
-    page.get_by_role("button", name="Judge too").click()
+    submit(page, "Judge too")
     page.get_by_role("button", name="Create an invitation link").click()
     link = page.get_by_label("Link", exact=True).input_value()
     page.get_by_role("link", name="Continue").click()

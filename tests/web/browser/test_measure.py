@@ -8,10 +8,10 @@ from playwright.sync_api import Page, expect
 
 from firstpage.data.preferences.utility import read_utility
 from firstpage.web.store import tasks
-from tests.web.browser.actions import answer, ready
+from tests.web.browser.actions import answer, ready, submit
 from tests.web.browser.live import Live
 from tests.web.browser.test_accessibility import expect_accessible
-from tests.web.graded_lists import graded_queries, grades_in, judge, lists_project, outcome
+from tests.web.graded_lists import graded_queries, grades_in, judge_first, lists_project, outcome
 
 KEYS = {2: "1", 1: "2", 0: "3", -1: "4", -2: "5"}
 
@@ -37,10 +37,8 @@ def test_lists_with_active_choice_by_keyboard(live: Live) -> None:
     """After 18 judgments of another person: first in working order, then by the chosen method."""
     project = lists_project(live, graded_queries(24), ("ada", "bo"), list_selection="diverse")
     grades = grades_in(live, project)
-    for number in range(18):
-        judge(live.client("bo"), live.task("books", "bo", number), grades)
-    for number in range(16):
-        judge(live.client("ada"), live.task("books", "ada", number), grades)
+    judge_first(live, project, "bo", 18)
+    judge_first(live, project, "ada", 16)
     page = live.open("/p/books")
     page.get_by_role("link", name="Start", exact=True).focus()
     page.keyboard.press("Enter")
@@ -61,13 +59,11 @@ def test_lists_with_active_choice_by_keyboard(live: Live) -> None:
 
 def test_the_measure_page(live: Live, tmp_path: Path) -> None:
     project = lists_project(live, graded_queries(30), list_selection="committee")
-    grades = grades_in(live, project)
     page = live.open("/p/books/dashboard", login="lena")
     page.get_by_role("navigation", name="Project").get_by_role("link", name="Measure").click()
     expect(page.get_by_text("No measure yet: nobody has compared lists yet.")).to_be_visible()
     expect_accessible(page)
-    for number in range(25):
-        judge(live.client("ada"), live.task("books", "ada", number), grades)
+    judge_first(live, project, "ada", 25)
     page.reload()
     expect(page.get_by_role("img", name="Gains of grades")).to_be_visible()
     expect(page.get_by_role("img", name="Discounts of positions")).to_be_visible()
@@ -84,7 +80,7 @@ def test_the_measure_page(live: Live, tmp_path: Path) -> None:
     assert read_utility(coming.value.path()).grades == (0, 1, 2, 3)
     page.get_by_role("link", name="Change the method").click()
     page.get_by_label("Choice of the next lists").select_option("simple-margin")
-    page.get_by_role("button", name="Save and continue").click()
+    submit(page, "Save and continue")
     page.goto(f"{live.url}/p/books/measure")
     expect(
         page.get_by_text("Asked next: the pair with the smallest predicted difference")

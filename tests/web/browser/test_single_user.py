@@ -10,7 +10,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, expect
 
 from tests.patience import PATIENCE
-from tests.web.browser.actions import answer
+from tests.web.browser.actions import answer, submit
 from tests.web.browser.test_lead import texts
 
 
@@ -30,9 +30,9 @@ def test_a_single_user_from_set_up_to_a_judgment(browser: Browser, tmp_path: Pat
         page.get_by_label("Title").fill("Mine")
         page.get_by_role("button", name="Create project").click()
         page.get_by_label("Documents", exact=True).set_input_files(texts(tmp_path)["documents"])
-        page.get_by_role("button", name="Import").click()
+        submit(page, "Import")
         page.get_by_role("link", name="Assign and open").click()
-        page.get_by_role("button", name="Assign and open the project").click()
+        submit(page, "Assign and open the project")
         page.get_by_role("link", name="My queries").click()
         page.get_by_role("link", name="Start", exact=True).click()
         answer(page, "ArrowLeft")
