@@ -34,10 +34,13 @@ def texts(folder: Path, documents: int = 4) -> dict[str, Path]:
 
 def import_files(page: Page, files: dict[str, Path]) -> None:
     """Choose files, check the preview, import them, then import the practice questions."""
+    button = page.get_by_role("button", name="Import")
+    before = button.bounding_box()
     page.get_by_label("Documents", exact=True).set_input_files(files["documents"])
     page.get_by_label("Queries", exact=True).set_input_files(files["queries"])
     expect(page.locator("#preview")).to_contain_text("2 queries with 8 documents")
-    page.get_by_role("button", name="Import").click()
+    assert button.bounding_box() == before, "a click is lost if the button moves under the pointer"
+    button.click()
     expect(page.get_by_role("heading", name="2 queries, 8 documents")).to_be_visible()
     page.get_by_role("radio", name="Known answers").check()
     page.get_by_label("Practice questions", exact=True).set_input_files(files["training"])

@@ -21,8 +21,9 @@ def test_reasons_and_aspects_are_changed_on_review(live: Live) -> None:
     page.get_by_label("long").check()
     expect(page.get_by_text("Saved.")).to_be_visible()
     expect(page.get_by_label("long")).to_be_checked()
-    page.get_by_label("Trust, answer 1").select_option("Perfect")
-    page.wait_for_function("document.querySelector('[data-revise]').dataset.seq === '3'")
+    with page.expect_navigation():  # a change is saved, then the page is loaded again
+        page.get_by_label("Trust, answer 1").select_option("Perfect")
+    expect(page.locator("[data-revise]").first).to_have_attribute("data-seq", "3")
     (row,) = ada.get(f"/api/v1/tasks/{task}/judgments").json()["judgments"]
     assert (row["outcome"], row["reasons"], row["aspects"]) == (1, ["clear", "long"], {"trust": 4})
     page.set_viewport_size({"width": 360, "height": 640})
