@@ -2,24 +2,71 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, inspect, text
 
 from firstpage.errors import DataError
 from firstpage.web.store import audit, connect, people
 from firstpage.web.store.connect import FILE, Busy, Store, database_url
-from firstpage.web.store.tables import metadata
+from firstpage.web.store.tables import alembic_version, metadata
 from tests.web.site import Site
 
 
-def test_the_migrations_create_the_tables(db_site: Site) -> None:
-    with db_site.store.read() as tx:
+def schema(store: Store) -> dict[str, Any]:
+    """Return everything that a database says of its tables, in no particular order."""
+    with store.read() as tx:
+        seen = inspect(tx.connection)
+        return {
+            table: {
+                "columns": {
+                    c["name"]: (str(c["type"]), c["nullable"], c["default"])
+                    for c in seen.get_columns(table)
+                },
+                "key": seen.get_pk_constraint(table),
+                **{
+                    get: sorted(map(repr, getattr(seen, get)(table)))
+                    for get in (
+                        "get_foreign_keys", "get_unique_constraints", "get_check_constraints",
+                        "get_indexes",
+                    )
+                },
+            }
+            for table in seen.get_table_names()
+        }  # fmt: skip
+
+
+@pytest.mark.slow
+def test_the_migrations_create_the_tables(location: str) -> None:
+    """A new store has its tables at once: those of all migrations, to the name of an index."""
+    store = Store(location).prepare()
+    created = schema(store)
+    with store.write() as tx:
+        metadata.drop_all(tx.connection)
+        alembic_version.drop(tx.connection)
+        assert connect.version_in(tx) is None
+        connect.migrate(tx)
+    assert schema(store) == created
+    with store.read() as tx:
         context = MigrationContext.configure(tx.connection, opts={"compare_type": True})
         assert compare_metadata(context, metadata) == []
+        assert connect.version_in(tx) == connect.newest_version()
+    store.close()
+
+
+def test_a_new_store_does_not_load_alembic(tmp_path: Path) -> None:
+    script = (
+        "import sys; from firstpage.web.store.connect import Store; "
+        "Store(sys.argv[1]).prepare().close(); print('alembic' in sys.modules)"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    assert subprocess.run(command, capture_output=True, text=True).stdout == "False\n"
 
 
 def test_files_are_named_by_their_versions() -> None:

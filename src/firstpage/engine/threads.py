@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -93,12 +94,16 @@ class _SingleThread:
 _single_thread = _SingleThread()
 
 
-@cache
 def _controller() -> Any:
-    import scipy.linalg  # noqa: F401 (a controller knows the libraries that are loaded: SciPy's too)
+    """Return a controller of the BLAS of NumPy, and of SciPy's own once it is loaded."""
+    return _controller_of("scipy.linalg" in sys.modules)
+
+
+@cache
+def _controller_of(with_scipy: bool) -> Any:
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()
+    return ThreadpoolController()  # knows the libraries that are loaded now
 
 
 class Lanes:

@@ -307,7 +307,7 @@ def _check_names(settings: dict[str, Any]) -> None:
 def check_text(option: str, word: str) -> None:
     """Refuse a text that databases cannot store."""
     from firstpage.errors import DataError
-    from firstpage.web.api.bodies import storable
+    from firstpage.web.store.connect import storable
 
     try:
         storable(word)

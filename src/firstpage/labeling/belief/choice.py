@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
+import scipy  # its modules are loaded when they are first used
 
 from firstpage.labeling.belief.utilities import Utilities, information
 from firstpage.types import Floats, Ints
@@ -110,9 +110,9 @@ def cut_statistics(belief: Utilities, k: int) -> Cuts:
     variance = belief.variance[:, None] - 2.0 * covariance + (boundary * covariance).sum(axis=0)
     z = distance / np.sqrt(np.maximum(variance, EPS))
     importance = np.exp(-z * z) / np.maximum(variance, EPS)
-    error = np.maximum(ndtr(-np.abs(z[:, -1])), EPS)  # of the side of the last cut
+    error = np.maximum(scipy.special.ndtr(-np.abs(z[:, -1])), EPS)  # of the side of the last cut
     importance[:, -1] /= 2.0 * error * (1.0 - error)
-    member = ndtr(z[:, -1:])
+    member = scipy.special.ndtr(z[:, -1:])
     importance[:, :-1] *= member * order_weight(member) / np.arange(1, k)
     return Cuts(importance, boundary)
 
@@ -141,7 +141,7 @@ def cut_points(belief: Utilities, k: int) -> Floats:
         mean, deviation, counts = _grouped(mean, deviation)
         for points in GRIDS:
             grid = np.linspace(lowest, highest, points)
-            above = counts @ ndtr((mean[:, None] - grid) / deviation[:, None])
+            above = counts @ scipy.special.ndtr((mean[:, None] - grid) / deviation[:, None])
             lowest = float(grid[max(int((above > k).sum()) - 1, 0)])
             highest = float(grid[min(int((above > 1).sum()), points - 1)])
         logarithms = np.log(np.maximum(above, MIN_EXPECTED))
@@ -149,7 +149,9 @@ def cut_points(belief: Utilities, k: int) -> Floats:
     low, high = np.full(k, lowest), np.full(k, highest)
     for _ in range(BISECTION_STEPS):
         middle = 0.5 * (low + high)
-        above = ndtr((mean[:, None] - middle) / deviation[:, None]).sum(axis=0) > target
+        above = (
+            scipy.special.ndtr((mean[:, None] - middle) / deviation[:, None]).sum(axis=0) > target
+        )
         low, high = np.where(above, middle, low), np.where(above, high, middle)
     return np.asarray(0.5 * (low + high))
 

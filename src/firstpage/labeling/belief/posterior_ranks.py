@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from scipy.special import ndtr
+import scipy  # its modules are loaded when they are first used
 
 from firstpage.labeling.belief.factorized import fit_many
 from firstpage.labeling.belief.utilities import Utilities, prior
@@ -95,7 +95,7 @@ def is_confident(confidence: float, belief: Utilities, k: int, documents: Ints) 
     difference = belief.mean[top][:, None] - belief.mean[rest]
     variance = belief.variance[top][:, None] + belief.variance[rest]
     variance = variance - 2.0 * belief.covariance_of(top, rest)
-    if ndtr((difference / np.sqrt(np.maximum(variance, 1e-12))).min()) < confidence:
+    if scipy.special.ndtr((difference / np.sqrt(np.maximum(variance, 1e-12))).min()) < confidence:
         return False
     return rank_posterior(belief, k, documents, STOPPING_SAMPLES).set_confidence >= confidence
 

@@ -14,8 +14,7 @@ from math import exp, expm1, log, pi, sqrt
 from typing import TypeAlias
 
 import numpy as np
-from scipy.linalg import solve
-from scipy.special import expit, log_ndtr, ndtr, ndtri
+import scipy  # its modules are loaded when they are first used
 
 from firstpage.errors import DataError
 from firstpage.types import Array, Floats, Ints
@@ -42,7 +41,7 @@ def moments(
     if outcome == 0:
         return _tie_moments(mean / scale, margin / scale, scale)
     t = (outcome * mean - margin) / scale
-    log_probability = float(log_ndtr(t))
+    log_probability = float(scipy.special.log_ndtr(t))
     ratio = exp(-0.5 * t * t - HALF_LOG_TAU - log_probability)
     return log_probability, outcome * ratio / scale, -ratio * (ratio + t) / (scale * scale)
 
@@ -54,8 +53,8 @@ def _tie_moments(t: float, width: float, scale: float) -> tuple[float, float, fl
     """
     sign = -1.0 if t > 0 else 1.0
     low, high = -width - abs(t), width - abs(t)
-    top = float(log_ndtr(high))
-    log_probability = top + log(-expm1(float(log_ndtr(low)) - top))
+    top = float(scipy.special.log_ndtr(high))
+    log_probability = top + log(-expm1(float(scipy.special.log_ndtr(low)) - top))
     at_low = exp(-0.5 * low * low - HALF_LOG_TAU - log_probability)
     at_high = exp(-0.5 * high * high - HALF_LOG_TAU - log_probability)
     first = at_high - at_low  # derivative toward 0
@@ -71,9 +70,9 @@ def information(mean: Floats, variance: Floats, margin: float) -> Floats:
     scale = np.sqrt(variance + 1.0)
     size = np.abs(mean)  # symmetric in the sign; in this tail the probability of a tie is precise
     up, down = (size - margin) / scale, (-size - margin) / scale
-    p_up, p_down = ndtr(up), ndtr(down)
+    p_up, p_down = scipy.special.ndtr(up), scipy.special.ndtr(down)
     f_up, f_down = np.exp(-0.5 * up * up), np.exp(-0.5 * down * down)
-    p_tie = np.maximum(ndtr(-up) - p_down, MIN_PROBABILITY)
+    p_tie = np.maximum(scipy.special.ndtr(-up) - p_down, MIN_PROBABILITY)
     total = f_up**2 / np.maximum(p_up, MIN_PROBABILITY)
     total = total + f_down**2 / np.maximum(p_down, MIN_PROBABILITY)
     total += (f_up - f_down) ** 2 / p_tie
@@ -119,11 +118,11 @@ def bradley_terry(
 
 def _newton_step(utilities: Floats, games: Floats, points: Floats, penalty: float) -> Floats:
     """Return Newton's step; `points` are wins minus half of the games: the gradient at 0."""
-    probability = expit(utilities[:, None] - utilities)
+    probability = scipy.special.expit(utilities[:, None] - utilities)
     gradient = points - (games * (probability - 0.5)).sum(axis=1) - penalty * utilities
     fisher = games * probability * (1.0 - probability)
     hessian = np.diag(fisher.sum(axis=1) + penalty) - fisher
-    step: Floats = solve(hessian, gradient, assume_a="pos")
+    step: Floats = scipy.linalg.solve(hessian, gradient, assume_a="pos")
     return step
 
 
@@ -311,7 +310,7 @@ def prior(
     variance = prior_sd * prior_sd
     if scores is not None:
         ranks = _average_ranks(np.asarray(scores, np.float64))
-        normal_scores = np.asarray(ndtri((ranks - 0.375) / (n + 0.25)))  # Blom
+        normal_scores = np.asarray(scipy.special.ndtri((ranks - 0.375) / (n + 0.25)))  # Blom
         mean = prior_correlation * prior_sd * normal_scores
         variance *= 1.0 - prior_correlation * prior_correlation
     if n <= MAX_JOINT:

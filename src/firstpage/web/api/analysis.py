@@ -19,7 +19,7 @@ from firstpage.web.exports import make
 from firstpage.web.exports.notes import notes
 from firstpage.web.security import Lead, analyst_of, csrf_header, store_of
 from firstpage.web.store import adjudication as verdicts
-from firstpage.web.store.connect import Tx
+from firstpage.web.store.connect import Tx, storable
 from firstpage.web.store.logins import Login
 from firstpage.web.store.projects import Project
 
@@ -30,7 +30,7 @@ ExportName = Literal[
     "pairs.csv",
 ]  # fmt: skip
 ToolName = Literal["pairs", "grades", "lists"]
-Part = Annotated[str, Query(max_length=200), AfterValidator(bodies.storable)]
+Part = Annotated[str, Query(max_length=200), AfterValidator(storable)]
 Changing = Annotated[Login, Depends(csrf_header)]
 Margin = Annotated[float, Query(ge=0, le=1)]
 TABS = "An id contains a blank, so tabs separate the fields; trec_eval does not read such a file."

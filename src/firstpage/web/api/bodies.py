@@ -7,22 +7,12 @@ from typing import Annotated, Any, Literal
 from fastapi import Path, Query
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from firstpage.web.store.connect import storable
 from firstpage.web.store.options import Tool
 from firstpage.web.store.scales import MAX_GRADES, MAX_TAGS
 from firstpage.web.store.tokens import Scope
 
 MAX_INT = 2**31 - 1  # the largest id: an INTEGER column in both databases
-
-
-def storable(text: str) -> str:
-    """Return a text if both databases can store it: NUL and lone surrogates are refused."""
-    if "\x00" in text:
-        raise ValueError("must not contain the character NUL")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError("must not contain a lone surrogate") from None
-    return text
 
 
 def distinct(documents: list[str]) -> list[str]:

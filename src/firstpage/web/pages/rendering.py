@@ -19,7 +19,6 @@ from starlette.datastructures import FormData
 from firstpage.errors import DataError, FirstpageError
 from firstpage.transport.static_files import CachedStaticFiles
 from firstpage.web.admission import AdmissionRoute
-from firstpage.web.api.bodies import storable
 from firstpage.web.security import (
     csrf_form,
     csrf_token,
@@ -28,6 +27,7 @@ from firstpage.web.security import (
     settings_of,
     status_of,
 )
+from firstpage.web.store.connect import storable
 from firstpage.web.store.projects import Member, Project
 from firstpage.web.store.scales import scale_title
 

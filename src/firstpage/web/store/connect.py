@@ -37,6 +37,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from firstpage.errors import DataError, FirstpageError, missing_dependency
+from firstpage.web.store.tables import alembic_version, metadata
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -367,6 +368,17 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
+def storable(text: str) -> str:
+    """Return a text if both databases can store it: NUL and lone surrogates are refused."""
+    if "\x00" in text:
+        raise ValueError("must not contain the character NUL")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("must not contain a lone surrogate") from None
+    return text
+
+
 def short(error: Exception) -> str:
     """Return the first line of a database error."""
     lines = str(getattr(error, "orig", None) or error).strip().splitlines()
@@ -378,23 +390,38 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 def upgrade(store: Store) -> None:
-    """Migrate to the newest version; servers that start at the same time take turns."""
-    version = present_version(store)
-    if version == newest_version():
-        return  # the usual case; Alembic is not loaded
-    from alembic import command
-
-    if version is not None and version not in known_versions():
-        raise DataError(
-            f"{store.display_url}: was written by a newer Firstpage (tables {version}); "
-            "update this one."
-        )
-    config = alembic_config()
+    """Create the tables or migrate them to the newest version; concurrent servers take turns."""
+    if present_version(store) == newest_version():
+        return  # the usual case
     with store.write() as tx:
         if not store.sqlite:
             tx.connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
-        config.attributes["connection"] = tx.connection
-        command.upgrade(config, "head")
+        version = version_in(tx)
+        if version is None:
+            create_tables(tx)
+        elif version not in known_versions():
+            raise DataError(
+                f"{store.display_url}: was written by a newer Firstpage (tables {version}); "
+                "update this one."
+            )
+        elif version != newest_version():
+            migrate(tx)
+
+
+def create_tables(tx: Tx) -> None:
+    """Create the newest tables at once: the migrations would, but Alembic is slow to load."""
+    metadata.create_all(tx.connection)
+    alembic_version.create(tx.connection)
+    tx.connection.execute(alembic_version.insert().values(version_num=newest_version()))
+
+
+def migrate(tx: Tx) -> None:
+    """Apply the migrations that these tables have not had."""
+    from alembic import command
+
+    config = alembic_config()
+    config.attributes["connection"] = tx.connection
+    command.upgrade(config, "head")
 
 
 def known_versions() -> list[str]:
@@ -410,10 +437,15 @@ def newest_version() -> str:
 def present_version(store: Store) -> str | None:
     """Return the version of a database's tables; None if it has none yet."""
     with store.read() as tx:
-        if not inspect(tx.connection).has_table("alembic_version"):
-            return None
-        version: str | None = tx.value(text("SELECT version_num FROM alembic_version"))
-        return version
+        return version_in(tx)
+
+
+def version_in(tx: Tx) -> str | None:
+    """Return the version of the tables; None if there are none yet."""
+    if not inspect(tx.connection).has_table("alembic_version"):
+        return None
+    version: str | None = tx.value(text("SELECT version_num FROM alembic_version"))
+    return version
 
 
 def alembic_config() -> Config:
