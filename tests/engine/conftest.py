@@ -24,7 +24,7 @@ def text(tmp_path: Path) -> Path:
     return tmp_path / "train.txt"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskProcesses]:
     """A scheduler; tests start workers as they need them."""
     processes = DaskProcesses(tmp_path_factory.mktemp("cluster"))

@@ -66,11 +66,9 @@ def _server() -> tuple[ThreadingHTTPServer, Stub]:
                 stub.active += 1
                 stub.most_active = max(stub.active, stub.most_active)
             time.sleep(stub.delay)
-            try:
-                self.answer(body, failure)
-            finally:
-                with stub.lock:
-                    stub.active -= 1
+            with stub.lock:
+                stub.active -= 1  # before the client can send its next request
+            self.answer(body, failure)
 
         def answer(self, body: dict[str, Any], failure: Any) -> None:
             if failure == "hang":

@@ -16,7 +16,7 @@ with warnings.catch_warnings():
     import schemathesis
     from schemathesis.checks import not_a_server_error
 
-EXAMPLES = 4  # per route and role
+EXAMPLES = 3  # per route and role
 
 
 @pytest.mark.slow

@@ -40,7 +40,7 @@ class Objective(Protocol):
         ...
 
     def __call__(self, params: Floats) -> tuple[float, Floats]:
-        """Return the value and the gradient over all queries."""
+        """Return the value and the gradient over all queries, each time in a new array."""
         ...
 
     def evaluate_with_errors(self, params: Floats) -> LossWithErrors:
