@@ -5,8 +5,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 case "$(uname -m)" in
-  aarch64) debian=amd64 machine=x86_64 cpu=SandyBridge ;;
-  x86_64) debian=arm64 machine=aarch64 cpu=max ;;
+  aarch64) debian=amd64 machine=x86_64 cpu=SandyBridge extra='polars[rtcompat]' ;;  # without AVX2
+  x86_64) debian=arm64 machine=aarch64 cpu=max extra= ;;
   *) echo "no other architecture is known for $(uname -m)"; exit 2 ;;
 esac
 root=${EMULATED_ROOT:-/var/cache/firstpage-$debian}
@@ -28,7 +28,7 @@ if ! [ -e "$root/ready" ]; then
     --implementation cp --python-version "$python" \
     --platform "manylinux_2_28_$machine" --platform "manylinux_2_27_$machine" \
     --platform "manylinux_2_17_$machine" --platform "manylinux2014_$machine" \
-    -c "$root/constraints" $names
+    -c "$root/constraints" $names $extra
   touch "$root/ready"
 fi
 
