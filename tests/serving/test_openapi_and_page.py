@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import shlex
 import warnings
@@ -175,14 +176,21 @@ def test_page_without_a_model_is_503(tmp_path: Path) -> None:
         assert "<i>" not in response.text
 
 
-def test_file_name_that_is_not_utf8_is_escaped(tmp_path: Path) -> None:
+def test_file_name_that_is_not_utf8_is_escaped(tmp_path: Path, caplog) -> None:
+    """Also in the log: standard output and reports of tests could not encode it."""
     path = tmp_path / "m\udcff.json"
+    log = logging.getLogger("firstpage.serving")
+    log.addHandler(caplog.handler)
+    caplog.set_level(logging.INFO, log.name)
     for client in clients(path):
         assert "m\\udcff.json" in client.get("/health").json()["refused"]
         linear_model(path, None)
         client.app.watched.reload()
         assert client.get("/health").json()["file"] == "m\\udcff.json"
         assert "m\\udcff.json" in page_of(client)
+    log.removeHandler(caplog.handler)
+    assert "serving" in caplog.text
+    assert caplog.text.encode()
 
 
 def test_model_that_cannot_be_encoded_as_json_is_refused(model: Path) -> None:
