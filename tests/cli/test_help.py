@@ -75,6 +75,13 @@ def test_help_begins_with_a_summary_and_ends_with_examples(context: click.Contex
     assert last.endswith(context.command.examples[-1].replace("\n", "\n  "))
 
 
+def test_a_command_called_by_itself_has_the_same_help_options(context: click.Context) -> None:
+    """Without the settings of its parents; Click keeps the option of the first call."""
+    option = context.command.get_help_option(click.Context(context.command))
+    assert option is not None
+    assert option.opts == ["-h", "--help"]
+
+
 def test_every_option_has_a_help_text_and_a_metavar(context: click.Context) -> None:
     for option in context.command.get_params(context):
         if isinstance(option, click.Option):

@@ -67,7 +67,7 @@ SECTIONS = {
         'firstpage train "ListMLE(k=10)" train.txt --valid vali.txt -o model.json',
         "firstpage evaluate test.txt --model model.json -m NDCG@10 --ci",
     ),
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"max_content_width": 100},
 )
 @click.version_option(__version__, message="firstpage %(version)s")
 def app() -> None:

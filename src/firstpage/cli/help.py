@@ -14,7 +14,16 @@ MAX_UNBROKEN = 42  # characters of a default that is kept on one line
 NO_BREAK_SPACE = "\xa0"
 
 
-class ExampleCommand(click.Command):
+class ShortHelpCommand(click.Command):
+    """A command with the options -h and --help."""
+
+    def get_help_option_names(self, ctx: click.Context) -> list[str]:
+        """Return both names, however the command is called: Click keeps the first answer."""
+        ctx.help_option_names = ["-h", "--help"]
+        return super().get_help_option_names(ctx)
+
+
+class ExampleCommand(ShortHelpCommand):
     """A command whose help ends with examples.
 
     Parameters
@@ -88,7 +97,7 @@ class CommandTable(MutableMapping[str, click.Command]):
         return len(self._commands)
 
 
-class SectionedGroup(click.Group):
+class SectionedGroup(ShortHelpCommand, click.Group):
     """A group whose help lists its commands by section, with summaries that are never cut.
 
     Parameters
