@@ -11,6 +11,7 @@ from firstpage.text.queries import Queries
 
 QUESTIONS = 24
 EVERY = 25  # of the documents that answer none of the questions
+REPLACED = "inspect.getfile"  # by PyTorch, in processes that load it
 
 
 @cache
@@ -23,7 +24,7 @@ def small_collection() -> Collection:
     needed = {document for grades in table.values() for document in grades}
     documents = tuple(
         document
-        for number, document in enumerate(full.documents)
+        for number, document in enumerate(d for d in full.documents if d["id"] != REPLACED)
         if document["id"] in needed or number % EVERY == 0
     )
     return replace(

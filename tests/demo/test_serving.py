@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import pytest
 
-import firstpage as fp
 from firstpage.demo import loop
 from firstpage.demo.output import KIND
 from firstpage.labeling.assessors import AssessorAnswer
@@ -133,9 +132,7 @@ def test_a_second_run_in_the_same_folder_after_an_interrupt_then_served(
     assert "You judged 0 of 2 questions" in result.stdout
     assert judged_by_you(folder) == []
     assert len(judged_questions(folder)) == QUESTIONS
-    labels = fp.read_qrels(folder / "labels.qrels").to_dict()
-    candidates = fp.read_run(folder / "candidates.run").to_dict()
-    assert {q: set(d) for q, d in labels.items()} == {q: set(d) for q, d in candidates.items()}
+    assert (folder / "labels.qrels").read_text() == (done / "labels.qrels").read_text()
     assert (folder / "notes.txt").read_text() == "mine"
     assert calls == [(folder, "127.0.0.1", True, True)]
     (page,) = SearchPage.started

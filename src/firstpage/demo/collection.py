@@ -98,7 +98,8 @@ def stdlib_collection() -> Collection:
     Returns
     -------
     Collection
-        Documents, questions and grades; they depend slightly on the version of Python.
+        Documents, questions and grades; they depend slightly on the version of Python, and on
+        packages in this process that replace its functions (PyTorch replaces `inspect.getfile`).
 
     Raises
     ------

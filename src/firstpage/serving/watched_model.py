@@ -47,7 +47,7 @@ class WatchedModel:
     ) -> None:  # fmt: skip
         self.path = Path(path)
         self.source = source
-        self.name, self._shown = printable(self.path.name), printable(str(self.path))
+        self.name, self._printable_path = printable(self.path.name), printable(str(self.path))
         self.allow_new_features = allow_new_features
         self.model: ServedModel | None = None
         self.refused: str | None = None
@@ -80,7 +80,7 @@ class WatchedModel:
             except (FirstpageError, OSError, MemoryError) as error:
                 refused = " ".join(str(error).split()) or "not enough memory"
             except Exception as error:  # a file must never stop the server
-                log.exception("%s: cannot be served", self._shown)
+                log.exception("%s: cannot be served", self._printable_path)
                 refused = f"{self.path}: cannot be served ({error!r})."
             if refused is not None:
                 self._refuse(printable(refused))
@@ -116,13 +116,15 @@ class WatchedModel:
         recovered, self.refused = self.refused is not None, None
         if new is not old:
             self.reloads += old is not None
-            log.info("serving %s: %s, %d features, %s%s", self._shown, new.model.ranker,
+            log.info("serving %s: %s, %d features, %s%s", self._printable_path, new.model.ranker,
                      new.model.n_features, new.digest[:12], _index_text(new))  # fmt: skip
             if old is not None and old.names != new.names:
                 changes = printable(_feature_changes(old, new))
                 log.warning("the features changed: %s", changes)
         if recovered:
-            log.info("recovered: %s is valid again, model %s", self._shown, new.digest[:12])
+            log.info(
+                "recovered: %s is valid again, model %s", self._printable_path, new.digest[:12]
+            )
 
     def _refuse(self, reason: str) -> None:
         self.refused = reason
