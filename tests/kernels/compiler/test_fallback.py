@@ -48,6 +48,7 @@ def test_plain_numba_gives_the_same_numbers_on_request_and_where_linking_fails(
         assert result.returncode == 0, result.stderr
         return result
 
+    run(SCRIPT)  # compiles what is not in the cache yet, with Numba
     linked = run(SCRIPT)
     assert linked.stderr == "False\n"
     forced = run(SCRIPT, FIRSTPAGE_KERNELS="numba")
