@@ -33,9 +33,10 @@ if ! [ -e "$root/ready" ]; then
 fi
 
 # A copy of what is tested: the emulated run leaves nothing in this tree, and keeps its kernels.
+# Times are copied too, so that bytecode of this machine holds there.
 mkdir -p "$root/firstpage"
 rm -rf "$root/firstpage/src" "$root/firstpage/tests"
-cp -r src tests pyproject.toml README.md docs "$root/firstpage"
+cp -rp src tests pyproject.toml README.md docs "$root/firstpage"
 [ $# -gt 0 ] || set -- $packages
 
 # QEMU 7.2 crashes in AVX2 code, so the emulated x86-64 is one with AVX only.
