@@ -125,6 +125,7 @@ def interpreted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         for thing in vars(import_module(info.name)).values():
             if isinstance(thing, decorators.Kernel):
                 monkeypatch.setattr(thing, "_versions", {})
+                monkeypatch.setattr(thing, "always_compile", False)
 
 
 @pytest.fixture(scope="session")

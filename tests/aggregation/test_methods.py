@@ -11,8 +11,6 @@ import firstpage as fp
 from firstpage.aggregation.fusion import RRF, Borda, Fusion
 from firstpage.aggregation.methods import METHODS, method, method_summaries
 from firstpage.errors import DataError
-from firstpage.kernels.voting.exact_kemeny import order_components
-from firstpage.kernels.voting.kemeny import best_insertion, kwik_sort
 from firstpage.registry import ParameterError
 from firstpage.types import Ints
 from tests.aggregation import reference as ref
@@ -273,10 +271,8 @@ class TestEveryMethod:
         return order_of_partial_queries(name)
 
     def test_interpreted_and_compiled_code_agree(
-        self, name: str, compiled_order: Ints, interpreted: None, monkeypatch
+        self, name: str, compiled_order: Ints, interpreted: None
     ) -> None:
-        for kernel in (best_insertion, kwik_sort, order_components):
-            monkeypatch.setattr(kernel, "always_compile", False)
         assert (order_of_partial_queries(name) == compiled_order).all()
 
     def test_name_and_text_denote_the_method(self, name: str) -> None:

@@ -9,7 +9,7 @@ from firstpage.data.formats.trec import Qrels
 from firstpage.demo.collection import Collection, stdlib_collection
 from firstpage.text.queries import Queries
 
-QUESTIONS = 24
+QUESTIONS = 16
 EVERY = 25  # of the documents that answer none of the questions
 REPLACED = "inspect.getfile"  # by PyTorch, in processes that load it
 

@@ -35,6 +35,11 @@ EXPECTED = {
 }
 DIRECT = [fp.PLRank, fp.LambdaRank, fp.CoordinateAscent]
 BOOSTED = [fp.RankBoost, fp.AdaRank, fp.FocusedBoost]
+FEW = {
+    **{cls: {"rounds": 10} for cls in BOOSTED},
+    fp.CoordinateAscent: {"restarts": 0},
+    fp.TopRank: {"voters": ["RankNet", "ListMLE"]},
+}
 RECIPE = fp.Synthetic(queries=80, docs="uniform(2, 30)", features=6, grades=3, seed=1)
 DATA = RECIPE.dataset()
 DATA = DATA.with_features(np.ascontiguousarray(DATA.X, np.float64))
@@ -97,7 +102,7 @@ UNFITTED = [
 def test_scikit_learn_estimator_checks_pass(cls) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        unfitted = cls(rounds=10) if cls in BOOSTED else cls()
+        unfitted = cls(**FEW.get(cls, {}))
         results = check_estimator(unfitted, on_skip=None, expected_failed_checks=EXPECTED.get(cls))
     assert len(results) > 40
 

@@ -146,8 +146,7 @@ def check(
     return ranker
 
 
-SOLVERS = ["cutting plane", "n-slack", "cutting plane(tol=0.1)", "n-slack(tol=0.1)",
-           "cutting plane(max_iter=2)", "n-slack(max_iter=2)"]  # fmt: skip
+SOLVERS = ["cutting plane", "n-slack", "cutting plane(max_iter=2)", "n-slack(tol=0.1)"]
 RANKERS = [
     *[(fp.RankSVM, {"average": average}) for average in (False, True)],
     (fp.SVMMAP, {}),

@@ -25,7 +25,7 @@ from tests.web.served import browser, served
 from tests.web.site import PASSWORD, Client, Site, body
 
 LEAD, OFFICE, ATTACKER = "192.0.2.7", "192.0.2.8", "203.0.113.9"
-FLOOD = 60
+FLOOD = 30
 
 
 class BlockingHasher:
@@ -78,7 +78,7 @@ def from_network(site: Site, address: str) -> Client:
 def test_many_sign_ins_do_not_block_other_requests(
     db_site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """During 60 concurrent sign-ins two hash, judging continues, and the lead can sign in."""
+    """During 30 concurrent sign-ins two hash, judging continues, and the lead can sign in."""
     site = behind_proxy(db_site)
     site.project(documents=30, setting={"k": 5, "strategy": "heap"})
     give_password(site, "lena")

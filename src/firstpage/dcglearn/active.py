@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+import scipy  # its modules are loaded when they are first used
 
 from firstpage.data.preferences.preferences import Preferences
 from firstpage.data.preferences.utility import Utility
@@ -129,7 +129,7 @@ def _diverse(learner: DCGLearn, pool: Pairs, count: int) -> Array:
         hessian = cone.metric + cone.table.T @ sums.normal_equations()[0] @ cone.table
         x = pool.sparse() @ cone.table
         margins = np.abs(x @ learner.optimum_.steps)
-        solved = cho_solve(cho_factor(hessian), x.T).T
+        solved = scipy.linalg.cho_solve(scipy.linalg.cho_factor(hessian), x.T).T
         variance = np.einsum("ij,ij->i", x, solved)
         chosen = list[int]()
         for _ in range(min(count, len(pool))):

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import expit
+import scipy  # its modules are loaded when they are first used
 
 from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.learn import DCGLearn
@@ -169,13 +168,17 @@ def _estimate_noise(learner: DCGLearn) -> JudgmentNoise:
         return JudgmentNoise()
 
     def negative_log_likelihood(point: Floats) -> float:
-        lapse_rate = expit(point[1])
+        lapse_rate = scipy.special.expit(point[1])
         scale = unit * np.exp(np.clip(point[0], -9, 9))
-        probability = (1 - lapse_rate) * expit(z / scale) + lapse_rate / 2
+        probability = (1 - lapse_rate) * scipy.special.expit(z / scale) + lapse_rate / 2
         return -float(weight @ np.log(np.maximum(probability, 1e-300)))
 
-    best = minimize(negative_log_likelihood, np.array([-1.0, -3.0]), method="Nelder-Mead").x
-    return JudgmentNoise(unit * float(np.exp(np.clip(best[0], -9, 9))), float(expit(best[1])))
+    best = scipy.optimize.minimize(
+        negative_log_likelihood, np.array([-1.0, -3.0]), method="Nelder-Mead"
+    ).x
+    return JudgmentNoise(
+        unit * float(np.exp(np.clip(best[0], -9, 9))), float(scipy.special.expit(best[1]))
+    )
 
 
 ROUNDS = 200

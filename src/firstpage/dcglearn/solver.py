@@ -18,7 +18,7 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs
+import scipy  # its modules are loaded when they are first used
 
 from firstpage.dcglearn.sums import PairSums
 from firstpage.dcglearn.weights import Cone
@@ -82,8 +82,8 @@ def _solve(matrix: Floats, target: Floats, passive: Bools) -> Floats:
     square, right = matrix[np.ix_(passive, passive)], target[passive]
     if len(right):
         factor = _factor(square)
-        z, _ = dpotrs(factor, right)
-        correction, _ = dpotrs(factor, right - square @ z)
+        z, _ = scipy.linalg.lapack.dpotrs(factor, right)
+        correction, _ = scipy.linalg.lapack.dpotrs(factor, right - square @ z)
         solution[passive] = z + correction
     return solution
 
@@ -94,7 +94,7 @@ def _factor(square: Floats) -> Floats:
     LAPACK is called directly: most systems are so small that SciPy's checks would take longer.
     """
     for ridge in RIDGES:
-        factor, failed = dpotrf(
+        factor, failed = scipy.linalg.lapack.dpotrf(
             square + ridge * np.eye(len(square)) if ridge else square, clean=False
         )
         if not failed:

@@ -22,6 +22,7 @@ ARGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--renderer-process-limit=1",  # one page at a time
 ]
 
 MISSING = (

@@ -124,8 +124,9 @@ def test_letter_keys_answer_even_if_documents_scroll(live: Live) -> None:
     assert [len(row["event"]["bad"]) for row in live.logged(task)] == [0, 2]
 
 
-def test_a_short_document_that_was_clicked_is_not_answered_by_down(live: Live) -> None:
-    page, task = open_judging_page(live, body="short")
+def test_short_texts_need_no_cue_and_a_click_keeps_down_from_answering(live: Live) -> None:
+    page, task = open_judging_page(live, body="short", description="how hot, how long")
+    expect(page.locator(".pane.left .below")).to_be_hidden()
     document_body(page).click()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowUp")
@@ -133,6 +134,8 @@ def test_a_short_document_that_was_clicked_is_not_answered_by_down(live: Live) -
     page.keyboard.press("Escape")
     answer(page, "ArrowDown")
     assert [row["event"]["outcome"] for row in live.logged(task)] == [0]
+    assert fully_visible(page.locator("#description"))
+    expect(page.get_by_role("button", name="of the description")).to_be_hidden()
 
 
 def test_a_wide_document_is_scrolled_sideways(live: Live) -> None:
@@ -180,27 +183,60 @@ def test_a_cue_shows_text_below_the_frame(live: Live) -> None:
     assert live.logged(task) == []
 
 
-def test_a_document_that_fits_has_no_cue(live: Live) -> None:
-    page, _ = open_judging_page(live, body="short")
-    expect(page.locator(".pane.left .below")).to_be_hidden()
-
-
 def fully_visible(locator: Locator) -> bool:
     """Return whether the whole text of an element is visible."""
     return bool(locator.evaluate("e => e.clientHeight > 0 && e.scrollHeight <= e.clientHeight + 1"))
 
 
-@pytest.mark.parametrize("options", [{}, PHONE, LANDSCAPE, ZOOM])
-def test_the_description_is_unfolded_first_and_folded_later(
-    live: Live, options: dict[str, Any]
+VISIBLE = """side => {
+  const frame = document.querySelector(`#${side} iframe:not(.hidden)`).getBoundingClientRect();
+  const bar = document.querySelector('.answers .big:not([hidden])').getBoundingClientRect();
+  const sticks = getComputedStyle(document.querySelector('.answers .big:not([hidden])')).position === 'sticky'
+    || getComputedStyle(document.querySelector('.answers')).position === 'sticky';
+  const end = sticks ? Math.min(innerHeight, bar.top) : innerHeight;
+  return [Math.min(frame.bottom, end) - Math.max(frame.top, 0), Math.min(frame.right, innerWidth) - Math.max(frame.left, 0)];
+}"""
+
+
+WINDOWS = pytest.mark.parametrize(
+    ("options", "least"),
+    [({}, 300), (PHONE, 300), (LANDSCAPE, 150), (ZOOM, 150)],
+    ids=["desktop", "phone", "landscape", "zoom"],
+)
+
+
+def expect_visible(page: Page, least: int, *sides: str) -> None:
+    """WCAG 1.4.4 and 1.4.10: readable text, no horizontal scrolling, every button reachable."""
+    for side in sides:
+        tab = page.locator(f"[data-view={side}]")
+        if tab.is_visible():
+            tab.tap()
+            page.wait_for_timeout(300)
+        high, wide = page.evaluate(VISIBLE, side)
+        assert high >= least, (side, high)
+        assert wide >= 250, (side, wide)
+    reachable(page)
+
+
+@WINDOWS
+def test_long_texts_fold_and_documents_stay_visible(
+    live: Live, options: dict[str, Any], least: int
 ) -> None:
-    page, _ = open_judging_page(live, description=NARRATIVE, **options)
-    description = page.locator("#description")
+    page, _ = open_judging_page(live, description=NARRATIVE, title=TITLE, **options)
+    description, title = page.locator("#description"), page.locator("#left-title")
     expect(description).to_contain_text("The last words count.")
     assert fully_visible(description)
+    assert not fully_visible(title)
+    page.keyboard.press("t")
+    assert fully_visible(title)
+    expect(title).to_contain_text("and the end")
     answer(page, "ArrowLeft")
+    assert fully_visible(title)
+    page.get_by_role("button", name="of the left title").click()
+    assert not fully_visible(title)
     assert description.is_visible()
     assert not fully_visible(description)
+    expect_visible(page, least, "left", "right")
     page.keyboard.press("d")
     assert fully_visible(description)
     answer(page, "ArrowLeft")
@@ -214,58 +250,15 @@ def test_the_description_is_unfolded_first_and_folded_later(
         expect(button.locator("kbd")).to_have_text("D")
 
 
-def test_a_short_description_needs_no_button(live: Live) -> None:
-    page, _ = open_judging_page(live, description="how hot, how long")
-    answer(page, "ArrowLeft")
-    assert fully_visible(page.locator("#description"))
-    expect(page.get_by_role("button", name="of the description")).to_be_hidden()
-
-
-@pytest.mark.parametrize("options", [{}, PHONE, LANDSCAPE])
-def test_long_titles_can_be_unfolded(live: Live, options: dict[str, Any]) -> None:
-    page, _ = open_judging_page(live, title=TITLE, **options)
-    title = page.locator("#left-title")
-    assert not fully_visible(title)
-    page.keyboard.press("t")
-    assert fully_visible(title)
-    expect(title).to_contain_text("and the end")
-    answer(page, "ArrowLeft")
-    assert fully_visible(title)
-    page.get_by_role("button", name="of the left title").click()
-    assert not fully_visible(title)
-
-
-VISIBLE = """side => {
-  const frame = document.querySelector(`#${side} iframe:not(.hidden)`).getBoundingClientRect();
-  const bar = document.querySelector('.answers .big:not([hidden])').getBoundingClientRect();
-  const sticks = getComputedStyle(document.querySelector('.answers .big:not([hidden])')).position === 'sticky'
-    || getComputedStyle(document.querySelector('.answers')).position === 'sticky';
-  const end = sticks ? Math.min(innerHeight, bar.top) : innerHeight;
-  return [Math.min(frame.bottom, end) - Math.max(frame.top, 0), Math.min(frame.right, innerWidth) - Math.max(frame.left, 0)];
-}"""
-
-
-@pytest.mark.parametrize("tool", ["pairs", "grades", "lists"])
-@pytest.mark.parametrize(
-    ("options", "least"),
-    [({}, 300), (PHONE, 300), (LANDSCAPE, 150), (ZOOM, 150)],
-    ids=["desktop", "phone", "landscape", "zoom"],
-)
-def test_documents_are_visible_in_every_window_size(
+@WINDOWS
+@pytest.mark.parametrize("tool", ["grades", "lists"])
+def test_documents_of_other_tools_are_visible_in_every_window_size(
     live: Live, options: dict[str, Any], least: int, tool: str
 ) -> None:
-    """WCAG 1.4.4 and 1.4.10: readable text, no horizontal scrolling, every button reachable."""
     page, _ = open_judging_page(live, description=NARRATIVE, title=TITLE, tool=tool, **options)
-    answer(page, "1" if tool != "pairs" else "ArrowLeft")
+    answer(page, "1")
     page.wait_for_timeout(100)
-    for side in ("left",) if tool == "grades" else ("left", "right"):
-        if options is PHONE and tool != "grades":
-            page.locator(f"[data-view={side}]").tap()
-            page.wait_for_timeout(300)
-        high, wide = page.evaluate(VISIBLE, side)
-        assert high >= least, (side, high)
-        assert wide >= 250, (side, wide)
-    reachable(page)
+    expect_visible(page, least, *(("left",) if tool == "grades" else ("left", "right")))
 
 
 def reachable(page: Page) -> None:

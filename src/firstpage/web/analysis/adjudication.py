@@ -8,7 +8,7 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
+import scipy  # its modules are loaded when they are first used
 from sqlalchemy import RowMapping
 
 from firstpage.labeling.session.events import Judgment, Verdict
@@ -94,7 +94,7 @@ def _pair_disputes(
             {
                 **_head(known, left, right), "value": float(value),
                 "probability": float(
-                    ndtr(difference / known.difference_variance(first, second) ** 0.5)
+                    scipy.special.ndtr(difference / known.difference_variance(first, second) ** 0.5)
                 ),
                 "opinions": list(_opinions(known, left, right, derived)),
             }
