@@ -7,6 +7,7 @@ import gc
 import os
 import pkgutil
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,11 @@ for variable, value in {
 # assertions of all tests, and every process that a test starts compiles the package.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# A shell that starts the tests in the background lets them, and all that they start, ignore an
+# interrupt, which some of them send.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Tests write and remove tens of thousands of small files, and databases that wait for the disk:
 # all of it goes to memory, where there is room.

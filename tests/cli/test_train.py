@@ -324,12 +324,15 @@ def test_interrupt_writes_the_best_model(files: Path, run) -> None:
         *(sys.executable, "-m", "firstpage", "train", "ranknet", "big.txt"),
         *("--set", slow, "--set", "verbose=true", "-o", "m.json"),
     ]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    while "loss" not in process.stderr.readline():  # it has begun
-        assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=PATIENCE)
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        while "loss" not in process.stderr.readline():  # it has begun
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        try:
+            _, stderr = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
     assert process.returncode == 130, stderr
     assert "interrupted" in stderr
     assert fp.load("m.json").training_["interrupted"] is True
