@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from firstpage import Index, TextFeatures
 from firstpage.errors import FirstpageWarning
 from firstpage.text.analyzer import Analyzer
-from firstpage.text.latent import LatentSpace, cosines
+from firstpage.text.latent import LatentSpace, cosines, right_singular_vectors
 from tests.text.plain import PlainCollection
 
 TOPICS = (
@@ -62,6 +63,19 @@ def test_the_space_is_that_of_the_largest_singular_values(index: Index) -> None:
     np.testing.assert_allclose(ours.T @ ours, np.eye(6), atol=1e-5)
     np.testing.assert_allclose(np.abs(np.sum(ours.T * directions[:6], axis=1)), 1, atol=1e-3)
     np.testing.assert_allclose(index.latent_vectors, matrix @ ours, atol=2e-3)
+
+
+@pytest.mark.parametrize("shape", [(30, 300), (300, 30), (40, 40), (2, 5)])
+def test_singular_vectors_match_the_exact_decomposition(shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(0)
+    left, _, right = np.linalg.svd(rng.normal(size=shape), full_matrices=False)
+    values = 0.5 ** np.arange(min(shape))
+    matrix = csr_array((left * values) @ right)
+    rank = min(6, min(shape) - 1)
+    vectors = right_singular_vectors(matrix, rank, seed=0)
+    assert vectors.shape == (shape[1], rank)
+    np.testing.assert_allclose(np.abs(np.sum(vectors.T * right[:rank], axis=1)), 1)
+    assert (vectors.max(axis=0) >= -vectors.min(axis=0)).all()  # the sign of the largest element
 
 
 def test_a_folded_document_gets_the_coordinates_of_its_copy(index: Index) -> None:

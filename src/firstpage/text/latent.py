@@ -21,6 +21,8 @@ from firstpage.types import Array, Floats, Ints
 MAX_FITTED = 100_000  # documents
 MIN_DOCUMENTS = 2  # that a term of the space occurs in
 BATCH = 20_000  # documents projected at a time
+OVERSAMPLES = 32  # dimensions of the random subspace beyond those returned
+POWER_ITERATIONS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,9 +57,8 @@ class LatentSpace:
     def fit(cls, forward: ForwardIndex, n_dimensions: int, seed: int = 0) -> LatentSpace | None:
         """Return the space of a collection, or None if it has too few documents or terms.
 
-        The decomposition is randomized (Halko et al. 2011), with a fixed seed.
+        The decomposition is randomized, with a fixed seed.
         """
-        from sklearn.utils.extmath import randomized_svd
         from threadpoolctl import threadpool_limits
 
         rows = np.flatnonzero(
@@ -73,11 +74,8 @@ class LatentSpace:
             return None
         matrix = _restricted(forward.tfidf(rows, idf), terms, len(idf))
         with threadpool_limits(1):  # the same bits for any number of threads
-            _, _, directions = randomized_svd(
-                matrix, rank, n_oversamples=32, n_iter=4, power_iteration_normalizer="QR",
-                random_state=seed,
-            )  # fmt: skip
-        return cls(terms, idf[terms], np.ascontiguousarray(directions.T, np.float32))
+            directions = right_singular_vectors(matrix, rank, seed)
+        return cls(terms, idf[terms], np.ascontiguousarray(directions, np.float32))
 
     def documents(self, forward: ForwardIndex, rows: Ints) -> Array:
         """Return the coordinates of documents as float16."""
@@ -110,6 +108,32 @@ class LatentSpace:
     def load(cls, path: Path) -> LatentSpace:
         """Return the space of a file."""
         return cls(*load_arrays(path, dict.fromkeys(("terms", "idf", "projection"))))
+
+
+def right_singular_vectors(matrix: csr_array, rank: int, seed: int) -> Floats:
+    """Return the right singular vectors of the greatest singular values, as columns.
+
+    Randomized subspace iteration [1]_.  `sklearn.utils.extmath.randomized_svd` does the same, but
+    importing it takes more than a second.
+
+    References
+    ----------
+    .. [1] Halko, Martinsson, Tropp.  Finding Structure with Randomness: Probabilistic Algorithms
+       for Constructing Approximate Matrix Decompositions.  SIAM Review 53(2), 2011.
+    """
+    wide = matrix.shape[0] < matrix.shape[1]
+    tall = matrix.T if wide else matrix
+    n_columns = tall.shape[1]
+    size = min(rank + OVERSAMPLES, n_columns)
+    basis = np.random.default_rng(seed).normal(size=(n_columns, size))
+    for _ in range(POWER_ITERATIONS):
+        basis, _ = np.linalg.qr(tall.T @ (tall @ basis))
+    basis, _ = np.linalg.qr(tall @ basis)
+    left, _, right = np.linalg.svd((tall.T @ basis).T, full_matrices=False)
+    vectors: Floats = basis @ left[:, :rank] if wide else right[:rank].T
+    largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(rank)]
+    vectors *= np.sign(largest)  # otherwise arbitrary
+    return vectors
 
 
 def _restricted(matrix: csr_array, terms: Ints, n_terms: int) -> csr_array:
