@@ -138,3 +138,39 @@ def test_dataset_labels_convert_through_truth() -> None:
 
 def test_three_grades_convert_to_a_deeper_top_k() -> None:
     assert sorted(fp.Truth.from_labels([2, 1, 0, 0]).top_k(3).labels) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("depth", [1, 3, 64, 65, 10**9])
+@pytest.mark.parametrize("kind", ["grades", "large", "reals", "negative"])
+def test_ideal_lists_are_the_sorted_labels(kind: str, depth: int) -> None:
+    rng = np.random.default_rng(0)
+    lengths = np.array([0, 1, 2, 5, 70, 300])
+    n = int(lengths.sum())
+    labels = {
+        "grades": rng.integers(0, 4, n), "large": rng.integers(0, 40, n),
+        "reals": rng.normal(size=n), "negative": -rng.integers(1, 4, n),
+    }[kind].astype(float)  # fmt: skip
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    queries = fp.Truth.from_labels(np.zeros(len(lengths)), range(len(lengths))).queries
+    truth = fp.Truth(labels, offsets, queries)
+    best, ideal_offsets = truth.ideal(depth)
+    for q in range(len(lengths)):
+        expected = np.sort(labels[offsets[q] : offsets[q + 1]])[::-1]
+        ours = best[ideal_offsets[q] : ideal_offsets[q + 1]]
+        assert len(ours) >= min(depth, lengths[q])
+        assert ours.tolist() == expected[: len(ours)].tolist()
+        assert truth.max_labels[q] == max(expected.max(initial=0), 0)
+        assert truth.relevant_counts(1.0)[q] == (expected >= 1).sum()
+
+
+def test_what_is_computed_once_stays_true() -> None:
+    """Ideal lists are shared by all evaluations, so labels cannot be changed."""
+    given = np.array([1.0, 0.0])
+    truth = fp.Truth.from_labels(given)
+    assert truth.ideal(1)[0] is truth.ideal(1)[0]
+    with pytest.raises(ValueError, match="read-only"):
+        truth.labels[0] = 3.0
+    given[0] = 3.0
+    assert truth.labels.tolist() == [1.0, 0.0]
+    data = fp.Dataset.from_arrays([[0.0], [1.0]], [1, 0], [1, 1])
+    assert data.truth is data.truth

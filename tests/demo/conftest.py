@@ -19,6 +19,7 @@ from tests.demo.small import small_collection
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the demo read the small collection."""
+    small_collection()  # before a test replaces what it documents, such as subprocess.Popen
     monkeypatch.setattr(loop, "stdlib_collection", small_collection)
 
 

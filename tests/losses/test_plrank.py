@@ -47,7 +47,7 @@ def measured(measure, labels: np.ndarray, orders: np.ndarray) -> np.ndarray:
     np.put_along_axis(scores, orders, -np.arange(n, dtype=float)[None, :], axis=1)
     offsets = np.arange(count + 1) * n
     queries = Ids.from_values([str(q) for q in range(count)])
-    lists = rank_lists(scores.ravel(), np.tile(labels, count), offsets, queries, DEFAULT)
+    lists = rank_lists(scores.ravel(), Truth(np.tile(labels, count), offsets, queries), DEFAULT)
     return measure.values(lists, DEFAULT)
 
 

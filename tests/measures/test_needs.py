@@ -9,6 +9,7 @@ import pytest
 
 import firstpage as fp
 from firstpage.data.groups import offsets_from_lengths, sort_groups, top_rows
+from firstpage.data.ids import Ids
 from firstpage.measures.measure import ALL, EVERYTHING, needs_of, rank_lists, resolve_convention
 from firstpage.measures.registry import MEASURES, measure
 
@@ -21,7 +22,7 @@ MEASURED = (
 )  # fmt: skip
 
 
-def scored(kind: str, relevant: float, lengths: np.ndarray) -> tuple:
+def scored(kind: str, relevant: float, lengths: np.ndarray) -> tuple[np.ndarray, fp.Truth]:
     rng = np.random.default_rng(3)
     offsets = offsets_from_lengths(lengths)
     n = int(offsets[-1])
@@ -34,8 +35,7 @@ def scored(kind: str, relevant: float, lengths: np.ndarray) -> tuple:
     if kind == "infinite":
         scores[rng.random(n) < 0.05] = np.inf
         scores[rng.random(n) < 0.05] = -np.inf
-    queries = fp.Truth.from_labels(labels, np.repeat(np.arange(len(lengths)), lengths)).queries
-    return scores, labels, offsets, queries
+    return scores, fp.Truth(labels, offsets, Ids.from_values(range(len(lengths))))
 
 
 LENGTHS = np.array([1, 2, 10, 31, 33, 80, 120, 1000, 5])
@@ -45,14 +45,14 @@ LENGTHS = np.array([1, 2, 10, 31, 33, 80, 120, 1000, 5])
 @pytest.mark.parametrize("kind", ["distinct", "ties", "constant", "infinite"])
 @pytest.mark.parametrize("relevant", [0.01, 0.3])
 def test_values_are_those_of_complete_lists(text: str, kind: str, relevant: float) -> None:
-    scores, labels, offsets, queries = scored(kind, relevant, LENGTHS)
+    scores, truth = scored(kind, relevant, LENGTHS)
     for ties in ("average", "file"):
         convention = resolve_convention("default", ties=ties)
         m = measure(text)
-        complete = rank_lists(scores, labels, offsets, queries, convention)
+        complete = rank_lists(scores, truth, convention)
         needed = needs_of([m], convention)
         assert needed != EVERYTHING
-        lists = rank_lists(scores, labels, offsets, queries, convention, needs=needed)
+        lists = rank_lists(scores, truth, convention, needs=needed)
         assert np.array_equal(m.values(lists, convention), m.values(complete, convention))
 
 
@@ -62,8 +62,7 @@ def test_needs_are_planned_for_all_measures_of_a_call() -> None:
     assert needs.depth == 10
     assert needs.levels == needs.first_levels == {1.0}
     assert needs_of([measure("NDCG"), measure("P@5")], convention).depth == ALL
-    scores, labels, offsets, queries = scored("distinct", 0.01, LENGTHS)
-    lists = rank_lists(scores, labels, offsets, queries, convention, needs=needs)
+    lists = rank_lists(*scored("distinct", 0.01, LENGTHS), convention, needs=needs)
     assert lists.depth == 10
     assert lists.lengths.tolist() == LENGTHS.tolist()
     assert np.diff(lists.offsets).max() < 40  # of 1000 documents
@@ -98,7 +97,8 @@ def test_runs_with_unjudged_documents_have_the_same_values_by_any_plan() -> None
 def test_top_rows_contain_the_first_ranks_and_their_ties(depth: int) -> None:
     rng = np.random.default_rng(depth)
     for kind in ("distinct", "ties", "constant", "infinite"):
-        scores, _, offsets, _ = scored(kind, 0.1, rng.integers(0, 700, 30))
+        scores, truth = scored(kind, 0.1, rng.integers(0, 700, 30))
+        offsets = truth.offsets
         rows, top_offsets = top_rows(scores, offsets, depth)
         order, _ = sort_groups(scores, offsets)
         for q in range(len(offsets) - 1):
@@ -117,7 +117,8 @@ def test_sorting_of_many_lists_matches_numpy(longest: int) -> None:
     for kind in ("distinct", "ties", "infinite", "heavy", "tiny"):
         lengths = rng.integers(0, longest, 8) if kind != "ties" else np.full(7, longest)
         lengths[0] = longest
-        scores, _, offsets, _ = scored(kind, 0.1, lengths)
+        scores, truth = scored(kind, 0.1, lengths)
+        offsets = truth.offsets
         if kind == "heavy":
             scores = rng.standard_cauchy(len(scores)) ** 5
         if kind == "tiny":

@@ -64,10 +64,9 @@ def test_a_partial_list_keeps_its_documents() -> None:
     convention = resolve_convention(without_relevant="skip")
     scores, labels = np.arange(40.0), np.tile([0.0, 1.0], 20)
     labels[:20] = 0.0
-    offsets = np.array([0, 20, 40])
-    queries = fp.Truth.from_labels(labels, np.repeat([1, 2], 20)).queries
+    truth = fp.Truth.from_labels(labels, np.repeat([1, 2], 20))
     needs = needs_of([measure("P@3")], convention)
-    lists = rank_lists(scores, labels, offsets, queries, convention, needs=needs)
+    lists = rank_lists(scores, truth, convention, needs=needs)
     assert list(lists.queries) == ["2"]
     assert lists.lengths.tolist() == [20]
     assert measure("P@3").values(lists, convention).tolist() == [pytest.approx(2 / 3)]

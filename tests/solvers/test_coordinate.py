@@ -17,7 +17,7 @@ DEFAULT = resolve_convention("default")
 
 
 def mean_measure(measure, scores, truth, weights) -> float:
-    lists = rank_lists(scores, truth.labels, truth.offsets, truth.queries, DEFAULT)
+    lists = rank_lists(scores, truth, DEFAULT)
     return float(measure.values(lists, DEFAULT) @ weights / weights.sum())
 
 

@@ -258,7 +258,7 @@ class Dataset(Tabular):
         """The document id of each row as a string, or None."""
         return None if self.docids is None else np.array(list(self.docids), object)
 
-    @property
+    @cached_property
     def truth(self) -> Truth:
         """The labels as a ground truth that can be converted (`top_k`, `full_order`, ..)."""
         return Truth(self.y, self.offsets, self.queries)

@@ -8,20 +8,24 @@ has the label k in every query, however short.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
-from firstpage.data.groups import check_offsets, group_rows, sort_groups
+from firstpage.data.groups import check_offsets, group_rows, offsets_from_lengths, sort_groups
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError
 from firstpage.kernels.hashing import STEP, random_words
+from firstpage.kernels.measures.binary import count_relevant
+from firstpage.kernels.selection import top_labels
 from firstpage.kernels.ties import order_ties_by_key
 from firstpage.types import Floats, Ints
 
 MAX_K = 10**9
+MAX_PARTIAL_SORT = 64  # up to this depth the top labels are selected; beyond, all are sorted
+GRADES = 16  # labels 0 to 15 are counted, not sorted
 TruthKind = Literal["graded", "full order", "top-k"]
 
 
@@ -53,6 +57,8 @@ class Truth:
         What the labels can be read as.
     top_k_depth : int or None
         k, if the labels are a top-k truth.
+    max_labels : ndarray of shape (n_queries,)
+        The greatest label of each query, at least 0.
 
     Raises
     ------
@@ -77,8 +83,13 @@ class Truth:
     labels: Floats
     offsets: Ints
     queries: Ids
+    _ideals: dict[int, tuple[Floats, Ints]] = field(init=False, repr=False, default_factory=dict)
+    _relevant: dict[float, Floats] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
+        labels = self.labels.view(np.ndarray)
+        labels.setflags(write=False)  # what is computed of them once must stay true
+        object.__setattr__(self, "labels", labels)
         check_offsets(self.offsets, self.queries, len(self.labels), "truth")
         bad = ~np.isfinite(self.labels)
         if bad.any():
@@ -172,6 +183,65 @@ class Truth:
         position = np.arange(len(self.labels)) - np.repeat(self.offsets[:-1], self.lengths)
         expected = np.maximum(top - position, 0)
         return int(top) if np.array_equal(self.by_label[1], expected) else None
+
+    # --- what measures compare a ranking with; computed once for all systems
+
+    def ideal(self, depth: int) -> tuple[Floats, Ints]:
+        """Return the first `depth` labels of each query in descending order, and their offsets.
+
+        Parameters
+        ----------
+        depth : int
+            Number of labels per query that are needed; there may be more.
+
+        Returns
+        -------
+        labels : ndarray of float
+            The labels of the ideal lists.
+        offsets : ndarray of int
+            Query q has the labels offsets[q]:offsets[q + 1].
+
+        Examples
+        --------
+        >>> import firstpage as fp
+        >>> fp.Truth.from_labels([3, 0, 1, 0]).ideal(2)[0].tolist()
+        [3.0, 1.0]
+        """
+        if depth > MAX_PARTIAL_SORT or "by_label" in self.__dict__:
+            return self.by_label[1], self.offsets
+        if depth not in self._ideals:
+            offsets = offsets_from_lengths(np.minimum(self.lengths, depth))
+            best = np.empty(int(offsets[-1]))
+            top_labels(self.labels, self.offsets, np.empty(GRADES, np.int64), offsets, best)
+            self._ideals[depth] = best, offsets
+        return self._ideals[depth]
+
+    @cached_property
+    def max_labels(self) -> Floats:
+        """The greatest label of each query, at least 0."""
+        labels, offsets = next(iter(self._ideals.values()), None) or self.ideal(1)
+        maxima, judged = np.zeros(len(self)), np.diff(offsets) > 0
+        maxima[judged] = labels[offsets[:-1][judged]]
+        return np.maximum(maxima, 0.0)
+
+    def relevant_counts(self, level: float) -> Floats:
+        """Return the number of documents of each query with a label of at least `level`.
+
+        Parameters
+        ----------
+        level : float
+            The smallest relevant label.
+
+        Returns
+        -------
+        ndarray of shape (n_queries,)
+            The numbers, as floats.
+        """
+        if level not in self._relevant:
+            counts = np.empty(len(self))
+            count_relevant(self.labels, self.offsets, level, counts)
+            self._relevant[level] = counts
+        return self._relevant[level]
 
     # --- conversions
 

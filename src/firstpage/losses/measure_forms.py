@@ -166,7 +166,7 @@ def measure_form(measure: Measure, truth: Truth, k: int | None = None) -> Measur
 
     Conventions are the default ones.
     """
-    lists = rank_lists(truth.labels, truth.labels, truth.offsets, truth.queries, DEFAULT)
+    lists = rank_lists(truth.labels, truth, DEFAULT)
     return _form(measure, lists).truncated(k)
 
 

@@ -410,7 +410,10 @@ class _TopK(Measure):
         return replace(
             lists,
             labels=_relabeled(lists.labels, lists.offsets, best, offsets, relabel, limit),
-            pool=_relabeled(lists.pool, lists.pool_offsets, best, offsets, relabel, limit),
+            judged=replace(
+                lists.judged,
+                labels=_relabeled(lists.pool, lists.pool_offsets, best, offsets, relabel, limit),
+            ),
         )
 
     def _check(self, best: Floats, offsets: Ints, lists: RankedLists) -> None:

@@ -20,6 +20,7 @@ from firstpage.data.truth import Truth
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.kernels.measures.binary import hits_in_ties
 from firstpage.measures.diversity import with_subtopics
+from firstpage.measures.lists import Retrieved
 from firstpage.measures.measure import EVERYTHING, Convention, Needs, RankedLists, rank_lists
 from firstpage.types import Floats, Ints
 
@@ -147,10 +148,11 @@ def make_lists(
     if convention.condensed:
         raise DataError(ALL_JUDGED)
     order = None
+    ids = truth.docids if isinstance(truth, Dataset) else None
     if isinstance(truth, Dataset):
-        labels, offsets, queries, ids = truth.y, truth.offsets, truth.queries, truth.docids
-    elif isinstance(truth, Truth):
-        labels, offsets, queries, ids = truth.labels, truth.offsets, truth.queries, None
+        truth = truth.truth
+    if isinstance(truth, Truth):
+        labels, offsets, queries = truth.labels, truth.offsets, truth.queries
     else:
         labels = _column(truth, "labels")
         if qid is None:
@@ -165,12 +167,12 @@ def make_lists(
     if order is not None:
         scores, labels = scores[order], labels[order]
         ids = None if ids is None else ids[order]
-    checked = (
+    judged = (
         truth if isinstance(truth, Truth) else Truth(labels, offsets, queries)
     )  # rejects missing and infinite labels
     if k is not None:
-        checked = checked.top_k(k, convention.seed)
-    return rank_lists(scores, checked.labels, offsets, queries, convention, ids, needs=needs)
+        judged = judged.top_k(k, convention.seed)
+    return rank_lists(scores, judged, convention, ids, needs=needs)
 
 
 def _column(values: Any, name: str) -> Floats:
@@ -279,25 +281,22 @@ def _joined(
     """
     scores, offsets, docids = run
     labels, pool_offsets, queries = pool
-    truth = Truth(labels, pool_offsets, queries)
-    labels = truth.labels if k is None else truth.top_k(k, convention.seed).labels
-    if convention.negative_unjudged and (labels < 0).any():
-        judged = labels >= 0
-        new_row = np.where(judged, np.cumsum(judged) - 1, -2)  # -2: pooled, not judged
+    judged = Truth(labels, pool_offsets, queries)
+    if k is not None:
+        judged = judged.top_k(k, convention.seed)
+    if convention.negative_unjudged and (judged.labels < 0).any():
+        counted = judged.labels >= 0
+        new_row = np.where(counted, np.cumsum(counted) - 1, -2)  # -2: pooled, not judged
         pool_rows = np.append(new_row, -1)[pool_rows]
-        pool_offsets = offsets_from_lengths(judged)[pool_offsets].astype(np.int64)
-        labels = labels[judged]
+        pool_offsets = offsets_from_lengths(counted)[pool_offsets].astype(np.int64)
+        judged = Truth(judged.labels[counted], pool_offsets, queries)
     ids = None if docids is None else Ids.from_values(docids)
     if convention.condensed:
         rows = np.flatnonzero(pool_rows >= 0)
         offsets = offsets_from_lengths(pool_rows >= 0)[offsets].astype(np.int64)
         scores, pool_rows = scores[rows], pool_rows[rows]
         ids = None if ids is None else ids[rows]
-    run_labels = np.append(labels, [np.nan, np.nan])[pool_rows]  # rows -1 and -2 select NaN
-    return rank_lists(
-        scores, run_labels, offsets, queries, convention, ids, (labels, pool_offsets, pool_rows),
-        needs,
-    )  # fmt: skip
+    return rank_lists(scores, judged, convention, ids, Retrieved(offsets, pool_rows), needs)
 
 
 def _select_queries(offsets: Ints, queries: Ints) -> tuple[Ints, Ints]:

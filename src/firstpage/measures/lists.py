@@ -19,10 +19,9 @@ from firstpage.data.groups import (
     top_rows,
 )
 from firstpage.data.ids import Ids
-from firstpage.data.truth import random_keys
+from firstpage.data.truth import Truth, random_keys
 from firstpage.errors import DataError, MeasureError
 from firstpage.kernels.measures import binary
-from firstpage.kernels.selection import top_labels
 from firstpage.kernels.ties import (
     number_ties,
     order_ties_by_id,
@@ -33,10 +32,6 @@ from firstpage.measures.convention import Convention
 from firstpage.types import Bools, Floats, Ints
 
 ALL = np.iinfo(np.int64).max // 4  # a cut-off that includes every document
-MAX_PARTIAL_SORT = 64  # up to this depth the top labels are selected; beyond, all are sorted
-
-
-GRADES = 16  # labels 0 to 15 are counted, not sorted
 MAX_COUNTED = 8  # mean number of relevant documents up to which ranks are counted, not sorted
 
 
@@ -107,6 +102,8 @@ class RankedLists:
 
     Attributes
     ----------
+    judged : Truth
+        The judged documents of each query, ranked or not: the pool.
     queries : Ids
         Query ids.
     offsets : array of int
@@ -145,28 +142,39 @@ class RankedLists:
     [[3.0]]
     """
 
-    queries: Ids
+    judged: Truth
     offsets: Ints
     labels: Floats
     tie_sizes: Ints
     longest_tie: int
-    pool_offsets: Ints
-    pool: Floats
     pool_rows: Ints | None
     depth: int = ALL
     unsorted: UnsortedLists | None = None
     subtopics: DiversityQrels | None = None
-    _counts: dict[float, Floats] = field(init=False, repr=False, default_factory=dict)
     _ties: dict[tuple[float, bool, bool, bool], tuple[Ints, Ints]] = field(
         init=False, repr=False, default_factory=dict
     )
-    _ideals: dict[int, tuple[Floats, Ints]] = field(init=False, repr=False, default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.queries)
 
     def __repr__(self) -> str:
         return f"RankedLists({len(self)} queries, {len(self.labels)} documents)"
+
+    @property
+    def queries(self) -> Ids:
+        """The query ids."""
+        return self.judged.queries
+
+    @property
+    def pool(self) -> Floats:
+        """The labels of the judged documents, ranked or not."""
+        return self.judged.labels
+
+    @property
+    def pool_offsets(self) -> Ints:
+        """Query q has the judged documents pool_offsets[q]:pool_offsets[q + 1]."""
+        return self.judged.offsets
 
     @cached_property
     def lengths(self) -> Ints:
@@ -259,11 +267,7 @@ class RankedLists:
         array of float
             One number per query.
         """
-        if level not in self._counts:
-            out = np.empty(len(self))
-            binary.count_relevant(self.pool, self.pool_offsets, level, out)
-            self._counts[level] = out
-        return self._counts[level]
+        return self.judged.relevant_counts(level)
 
     def without_relevant(self, level: float) -> Bools:
         """Return whether a query has no judged document with a label of at least `level`.
@@ -305,12 +309,14 @@ class RankedLists:
         elif pool_rows is not None:
             new_row = np.cumsum(pool_selected) - 1
             pool_rows = pool_rows[rows]
-            judged = pool_rows >= 0
-            pool_rows[judged] = new_row[pool_rows[judged]]
+            is_judged = pool_rows >= 0
+            pool_rows[is_judged] = new_row[pool_rows[is_judged]]
+        judged = Truth(
+            self.pool[pool_selected], pool_offsets, self.queries[np.flatnonzero(queries)]
+        )
         return RankedLists(
-            self.queries[np.flatnonzero(queries)], offsets, self.labels[rows], self.tie_sizes[rows],
-            self.longest_tie, pool_offsets, self.pool[pool_selected], pool_rows, self.depth,
-            unsorted, self.subtopics,
+            judged, offsets, self.labels[rows], self.tie_sizes[rows], self.longest_tie, pool_rows,
+            self.depth, unsorted, self.subtopics,
         )  # fmt: skip
 
     @property
@@ -318,13 +324,10 @@ class RankedLists:
         """The number of judged documents per query."""
         return np.diff(self.pool_offsets).astype(np.float64)
 
-    @cached_property
+    @property
     def max_labels(self) -> Floats:
         """The greatest label of each query's pool, at least 0."""
-        labels, offsets = next(iter(self._ideals.values())) if self._ideals else self.ideal(1)
-        maxima, judged = np.zeros(len(self)), np.diff(offsets) > 0
-        maxima[judged] = labels[offsets[:-1][judged]]
-        return np.maximum(maxima, 0.0)
+        return self.judged.max_labels
 
     def ideal(self, depth: int) -> tuple[Floats, Ints]:
         """Return the first `depth` labels of each pool in descending order, and their offsets.
@@ -341,20 +344,7 @@ class RankedLists:
         offsets : array of int
             Query q has the labels offsets[q]:offsets[q + 1].
         """
-        depth = depth if depth <= MAX_PARTIAL_SORT else ALL
-        if depth not in self._ideals:
-            self._ideals[depth] = self._sorted_pool(depth)
-        return self._ideals[depth]
-
-    def _sorted_pool(self, depth: int) -> tuple[Floats, Ints]:
-        if depth == ALL:
-            _, best = sort_groups(self.pool, self.pool_offsets)
-            return best, self.pool_offsets
-        offsets = offsets_from_lengths(np.minimum(np.diff(self.pool_offsets), depth))
-        best = np.empty(int(offsets[-1]))
-        counts = np.empty(GRADES, np.int64)
-        top_labels(self.pool, self.pool_offsets, counts, offsets, best)
-        return best, offsets
+        return self.judged.ideal(depth)
 
     @cached_property
     def judged_only(self) -> RankedLists:
@@ -383,10 +373,7 @@ class RankedLists:
         order = np.argsort(query, kind="stable")
         tie_sizes = np.ones(len(labels), np.int64)
         longest = tie_blocks(keys[order], self.pool_offsets, tie_sizes)
-        return RankedLists(
-            self.queries, self.pool_offsets, labels[order], tie_sizes, longest,
-            self.pool_offsets, self.pool, None,
-        )  # fmt: skip
+        return RankedLists(self.judged, self.pool_offsets, labels[order], tie_sizes, longest, None)
 
 
 def _select(offsets: Ints, queries: Bools) -> tuple[Ints, Bools]:
@@ -395,24 +382,43 @@ def _select(offsets: Ints, queries: Bools) -> tuple[Ints, Bools]:
     return offsets_from_lengths(lengths[queries]), np.repeat(queries, lengths)
 
 
+@dataclass(frozen=True, eq=False)
+class Retrieved:
+    """The documents that a system retrieved, where they are not exactly the judged ones.
+
+    Attributes
+    ----------
+    offsets : array of int
+        Query q has the documents offsets[q]:offsets[q + 1].
+    pool_rows : array of int
+        The row of each document among the judged ones; -1 for unjudged ones, -2 for those that
+        were in the judgments with a grade that counts as unjudged.
+    """
+
+    offsets: Ints
+    pool_rows: Ints
+
+    def labels(self, judged: Truth) -> Floats:
+        """Return the label of each document, NaN for unjudged ones."""
+        labels: Floats = np.append(judged.labels, [np.nan, np.nan])[self.pool_rows]  # -1, -2: NaN
+        return labels
+
+
 def rank_lists(
     scores: Floats,
-    labels: Floats,
-    offsets: Ints,
-    queries: Ids,
+    judged: Truth,
     convention: Convention,
     docids: Ids | None = None,
-    pool: tuple[Floats, Ints, Ints] | None = None,
+    retrieved: Retrieved | None = None,
     needs: Needs = EVERYTHING,
 ) -> RankedLists:
     """Return the documents of each query in descending order of score, ties by the convention.
 
-    `labels` may be NaN for unjudged documents; then `pool` holds all judged labels, their offsets,
-    and the row of each document among them (-1: unjudged).  No more ranks are sorted than measures
-    with these `needs` read.  Queries without relevant documents are left out if the convention
-    skips them.
+    The scores are those of the `retrieved` documents, of the judged ones if that is None.  No more
+    ranks are sorted than measures with these `needs` read.  Queries without relevant documents are
+    left out if the convention skips them.
     """
-    lists = _ranked(scores, labels, offsets, queries, convention, docids, pool, needs)
+    lists = _ranked(scores, judged, convention, docids, retrieved, needs)
     if convention.without_relevant != "skip":
         return lists
     return lists.select(~lists.without_relevant(convention.rel))
@@ -420,23 +426,26 @@ def rank_lists(
 
 def _ranked(
     scores: Floats,
-    labels: Floats,
-    offsets: Ints,
-    queries: Ids,
+    judged: Truth,
     convention: Convention,
     docids: Ids | None,
-    pool: tuple[Floats, Ints, Ints] | None,
+    retrieved: Retrieved | None,
     needs: Needs,
 ) -> RankedLists:
+    queries = judged.queries
+    labels, offsets, pool_rows = judged.labels, judged.offsets, None
+    if retrieved is not None:
+        labels = retrieved.labels(judged)
+        offsets, pool_rows = retrieved.offsets, retrieved.pool_rows
     _check_scores(scores, offsets, queries)
     if convention.single:
         with np.errstate(over="ignore"):
             scores = scores.astype(np.float32).astype(np.float64)
     if convention.ties in ("average", "file") and convention.depth is None:
         depth = _depth_to_sort(needs, labels, offsets, convention)
-        if pool is None or depth < ALL:
+        if retrieved is None or depth < ALL:
             unsorted = UnsortedLists(scores, labels, offsets)
-            return _rank_labels(unsorted, queries, convention, pool, depth)
+            return _rank_labels(unsorted, judged, convention, pool_rows, depth)
     order, keys = sort_groups(scores, offsets)
     if convention.ties == "docid":
         if docids is None:
@@ -450,7 +459,6 @@ def _ranked(
         order_ties_by_key(keys, offsets, order, random_keys(queries, offsets, convention.seed))
     elif convention.ties == "worst":
         order_ties_by_key(keys, offsets, order, np.nan_to_num(labels, nan=-np.inf))
-    pool_labels, pool_offsets, pool_rows = (labels, offsets, None) if pool is None else pool
     if convention.depth is not None:
         order, keys, offsets = _truncate(order, keys, offsets, queries, convention)
         pool_rows = order if pool_rows is None else pool_rows[order]
@@ -459,9 +467,7 @@ def _ranked(
     tie_sizes, longest = np.ones(len(keys), np.int64), 1
     if convention.ties == "average":
         longest = tie_blocks(keys, offsets, tie_sizes)
-    return RankedLists(
-        queries, offsets, labels[order], tie_sizes, longest, pool_offsets, pool_labels, pool_rows
-    )
+    return RankedLists(judged, offsets, labels[order], tie_sizes, longest, pool_rows)
 
 
 def _depth_to_sort(needs: Needs, labels: Floats, offsets: Ints, convention: Convention) -> int:
@@ -483,14 +489,13 @@ def _depth_to_sort(needs: Needs, labels: Floats, offsets: Ints, convention: Conv
 
 def _rank_labels(
     unsorted: UnsortedLists,
-    queries: Ids,
+    judged: Truth,
     convention: Convention,
-    pool: tuple[Floats, Ints, Ints] | None,
+    pool_rows: Ints | None,
     depth: int,
 ) -> RankedLists:
     """Rank lists for which labels are enough, without the identity of documents."""
     scores, labels, offsets = unsorted.scores, unsorted.labels, unsorted.offsets
-    pool_labels, pool_offsets, pool_rows = (labels, offsets, None) if pool is None else pool
     if depth < ALL:
         rows, offsets = top_rows(scores, offsets, depth) if depth else _no_rows(offsets)
         scores, labels = scores[rows], labels[rows]
@@ -498,7 +503,7 @@ def _rank_labels(
     if convention.ties == "file":
         tie_sizes[:], longest = 1, 1
     return RankedLists(
-        queries, offsets, ordered, tie_sizes, longest, pool_offsets, pool_labels, pool_rows, depth,
+        judged, offsets, ordered, tie_sizes, longest, pool_rows, depth,
         unsorted if depth < ALL else None,
     )  # fmt: skip
 

@@ -24,7 +24,6 @@ from firstpage.measures.convention import (
 from firstpage.measures.lists import (
     ALL,
     EVERYTHING,
-    MAX_PARTIAL_SORT,
     Needs,
     RankedLists,
     first_ranks,
@@ -36,7 +35,7 @@ from firstpage.registry import PACKAGE, qualified_name
 from firstpage.types import Floats
 
 __all__ = [
-    "ALL", "CONVENTIONS", "EVERYTHING", "MAX_PARTIAL_SORT", "AdditiveForm", "Convention", "Measure",
+    "ALL", "CONVENTIONS", "EVERYTHING", "AdditiveForm", "Convention", "Measure",
     "Needs", "Queries", "RankedLists", "Ties", "failed_measure", "fill_empty", "first_ranks",
     "kernel_cutoff", "measured_values", "needs_of", "rank_lists", "ratio", "relevant_ranks",
     "resolve_convention",

@@ -131,8 +131,7 @@ class MeasuredLines:
         """Return the mean of the measure; ties have the mean over all their orders."""
         if self._form is not None:
             return self._along(scores, np.zeros_like(scores))[2]
-        truth = self._truth
-        lists = rank_lists(scores, truth.labels, truth.offsets, truth.queries, DEFAULT)
+        lists = rank_lists(scores, self._truth, DEFAULT, needs=self._measure.needs(DEFAULT))
         mean = float(self._measure.values(lists, DEFAULT) @ self._weights)
         return -mean if self._measure.lower_is_better else mean
 

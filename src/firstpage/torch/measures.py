@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from firstpage.data.ids import Ids
+from firstpage.data.truth import Truth
 from firstpage.errors import DataError, MeasureError
 from firstpage.measures.measure import Convention, rank_lists, resolve_convention
 from firstpage.measures.registry import MeasureLike
@@ -187,5 +188,6 @@ class RankingMeasure(torch.nn.Module):
         flat_scores = lists.scores.double().cpu().numpy()[exists]
         flat_labels = lists.key.double().cpu().numpy()[exists]
         queries = Ids.from_values(range(len(bounds) - 1))
-        ranked = rank_lists(flat_scores, flat_labels, bounds, queries, self.convention)
+        truth, needs = Truth(flat_labels, bounds, queries), self.measure.needs(self.convention)
+        ranked = rank_lists(flat_scores, truth, self.convention, needs=needs)
         return self.measure.values(ranked, self.convention)

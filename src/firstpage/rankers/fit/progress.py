@@ -142,7 +142,8 @@ class Watcher:
         if isinstance(self.measure, PairMeasure):
             assert self.valid_pairs is not None
             return self.measure.mean(scores, truth_of_pairs(data, self.valid_pairs))
-        lists = rank_lists(scores, data.y, data.offsets, data.queries, default, data.docids)
+        needs = self.measure.needs(default)
+        lists = rank_lists(scores, data.truth, default, data.docids, needs=needs)
         return float(self.measure.values(lists, default).mean())
 
     def _improves(self, value: float) -> bool:

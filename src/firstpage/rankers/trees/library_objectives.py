@@ -16,6 +16,7 @@ import numpy as np
 
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
+from firstpage.data.truth import Truth
 from firstpage.errors import DataError
 from firstpage.losses.registry import LOSSES, loss
 from firstpage.measures.measure import Measure, rank_lists, resolve_convention
@@ -101,7 +102,8 @@ class Metric:
         y = check_labels(labels, int(offsets[-1]))
         default = resolve_convention("default")
         queries = Ids.from_values([str(q) for q in range(len(offsets) - 1)])
-        lists = rank_lists(np.asarray(scores, np.float64).ravel(), y, offsets, queries, default)
+        truth, needs = Truth(y, offsets, queries), self.measure.needs(default)
+        lists = rank_lists(np.asarray(scores, np.float64).ravel(), truth, default, needs=needs)
         value = float(self.measure.values(lists, default).mean())
         if not hasattr(data, "get_uint_info"):  # LightGBM: and whether higher is better
             return str(self.measure), value, not self.measure.lower_is_better

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from firstpage.data.truth import Truth
+from firstpage.data.truth import MAX_PARTIAL_SORT, Truth
 from firstpage.engine.threads import Lanes, resolve
 from firstpage.errors import DataError
 from firstpage.kernels import scoring as kernel
 from firstpage.kernels.measures.graded import top_dcg
-from firstpage.measures.measure import MAX_PARTIAL_SORT, Measure, rank_lists, resolve_convention
+from firstpage.measures.measure import Measure, rank_lists, resolve_convention
 from firstpage.scorers.linear import LinearScoring
 from firstpage.scorers.scorer import Scoring
 from firstpage.scorers.stumps import StumpsScoring
@@ -38,15 +38,15 @@ class QueryMeasure:
     """
 
     def __init__(self, measure: Measure, truth: Truth, rows: Ints | None = None) -> None:
-        self.measure, self.rows, self.queries = measure, rows, truth.queries
-        self.labels, self.offsets = truth.labels, truth.offsets
+        self.measure, self.rows = measure, rows
         if rows is not None:
-            self.labels = truth.labels[rows]
-            self.offsets = np.searchsorted(rows, truth.offsets).astype(np.int64)
+            offsets = np.searchsorted(rows, truth.offsets).astype(np.int64)
+            truth = Truth(truth.labels[rows], offsets, truth.queries)
+        self.truth = truth
         self._convention = resolve_convention("default")
-        ideal = rank_lists(self.labels, self.labels, self.offsets, self.queries, self._convention)
+        ideal = rank_lists(truth.labels, truth, self._convention)
         self.additive_form = measure.additive_form(ideal, self._convention)
-        best, worst = self.of_rows(self.labels), self.of_rows(-self.labels)
+        best, worst = self.of_rows(truth.labels), self.of_rows(-truth.labels)
         # In absolute value, since the discounts of a measure file may increase.
         self.informative: Bools = np.abs(best - worst) > MEASURE_EPS
         too_high = best.max(initial=0.0) > 1 + MEASURE_EPS
@@ -56,7 +56,7 @@ class QueryMeasure:
             )
 
     def __len__(self) -> int:
-        return len(self.offsets) - 1
+        return len(self.truth)
 
     def __call__(self, scores: Floats) -> Floats:
         """Return one value per query, from the scores of all documents."""
@@ -66,12 +66,14 @@ class QueryMeasure:
         """Return one value per query, from the scores of the documents of the lists."""
         sums = self.additive_form
         if sums is None or len(sums.discount) > MAX_PARTIAL_SORT:
-            lists = rank_lists(scores, self.labels, self.offsets, self.queries, self._convention)
+            needs = self.measure.needs(self._convention)
+            lists = rank_lists(scores, self.truth, self._convention, needs=needs)
             return self.measure.values(lists, self._convention)
         out, depth = np.empty(len(self)), len(sums.discount)
         top_dcg(
-            scores, sums.gains, self.offsets, sums.discount, np.empty(depth), np.empty(depth), out
-        )
+            scores, sums.gains, self.truth.offsets, sums.discount, np.empty(depth), np.empty(depth),
+            out,
+        )  # fmt: skip
         return out
 
 
@@ -197,15 +199,15 @@ class StumpPool:
         """Write the measures of all stumps of a feature, in closed form: a stump has two blocks of
         equal scores, and the measure is a sum of discounted gains."""
         assert measure.additive_form is not None
-        longest = int(np.diff(measure.offsets).max(initial=0))
+        longest = int(measure.truth.lengths.max(initial=0))
         reach = np.zeros(longest + 1)
         discount = measure.additive_form.discount[:longest]
         reach[1 : len(discount) + 1] = np.cumsum(discount)
         reach[len(discount) + 1 :] = reach[len(discount)]
         size = out.shape[1] + 1
         kernel.stump_dcg(
-            bins, measure.additive_form.gains, measure.offsets, reach, np.empty(size, np.int64),
-            np.empty(size), out[0], out[1],
+            bins, measure.additive_form.gains, measure.truth.offsets, reach,
+            np.empty(size, np.int64), np.empty(size), out[0], out[1],
         )  # fmt: skip
 
     def _stump(self, number: int) -> tuple[int, int]:
