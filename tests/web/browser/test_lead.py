@@ -35,6 +35,7 @@ def texts(folder: Path, documents: int = 4) -> dict[str, Path]:
 def import_files(page: Page, files: dict[str, Path]) -> None:
     """Choose files, check the preview, import them, then import the practice questions."""
     button = page.get_by_role("button", name="Import")
+    expect(page.get_by_label("Practice questions", exact=True)).to_be_hidden()  # of another format
     before = button.bounding_box()
     page.get_by_label("Documents", exact=True).set_input_files(files["documents"])
     page.get_by_label("Queries", exact=True).set_input_files(files["queries"])
