@@ -54,7 +54,7 @@ from tests.cross_compiler import request_kernels  # noqa: E402
 
 settings.register_profile(
     "default",
-    max_examples=40,
+    max_examples=30,
     deadline=None,  # a first call may compile a kernel
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
     derandomize=True,

@@ -548,8 +548,9 @@ def test_verdicts_on_rules() -> None:
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("model", list(printed.LETOR_MQ2008))
-def test_letor_baselines_are_reached(real_data: Path, model: str) -> None:
+def test_letor_baselines_are_reached(real_data: Path) -> None:
+    """RankSVM, as the study fits it; `rankers/test_published` has the other ones."""
+    model = "RankSVM"
     folder, name = str(real_data / "mq2008"), comparison.LETOR_BASELINES[model]
     rows = [
         row

@@ -112,7 +112,7 @@ def assert_close(actual: Any, expected: np.ndarray, tolerance: float) -> None:
 
 @WAYS
 @pytest.mark.parametrize("case", CASES)
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(batch=batches())
 def test_values_and_gradients_equal_those_of_the_cpu(
     case: str, implementation: str, batch: Any
