@@ -31,6 +31,8 @@ for variable, value in {
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+gc.disable()  # until all modules are loaded, which stay
+
 # A shell that starts the tests in the background lets them, and all that they start, ignore an
 # interrupt, which some of them send.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -78,6 +80,7 @@ def pytest_collection_finish() -> None:
     """
     gc.collect()
     gc.freeze()
+    gc.enable()
     gc.set_threshold(20_000, 20, 20)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import shlex
 import warnings
@@ -18,6 +17,7 @@ from hypothesis import strategies as st
 from firstpage.serving.app import Serving
 from firstpage.serving.limits import Limits
 from firstpage.serving.watched_model import WatchedModel
+from tests.logs import captured_log
 from tests.serving.conftest import NAMES, arrow, clients, linear_model, npy, write_model
 
 with warnings.catch_warnings():
@@ -176,21 +176,18 @@ def test_page_without_a_model_is_503(tmp_path: Path) -> None:
         assert "<i>" not in response.text
 
 
-def test_file_name_that_is_not_utf8_is_escaped(tmp_path: Path, caplog) -> None:
+def test_file_name_that_is_not_utf8_is_escaped(tmp_path: Path) -> None:
     """Also in the log: standard output and reports of tests could not encode it."""
     path = tmp_path / "m\udcff.json"
-    log = logging.getLogger("firstpage.serving")
-    log.addHandler(caplog.handler)
-    caplog.set_level(logging.INFO, log.name)
-    for client in clients(path):
-        assert "m\\udcff.json" in client.get("/health").json()["refused"]
-        linear_model(path, None)
-        client.app.watched.reload()
-        assert client.get("/health").json()["file"] == "m\\udcff.json"
-        assert "m\\udcff.json" in page_of(client)
-    log.removeHandler(caplog.handler)
-    assert "serving" in caplog.text
-    assert caplog.text.encode()
+    with captured_log("firstpage.serving") as log:
+        for client in clients(path):
+            assert "m\\udcff.json" in client.get("/health").json()["refused"]
+            linear_model(path, None)
+            client.app.watched.reload()
+            assert client.get("/health").json()["file"] == "m\\udcff.json"
+            assert "m\\udcff.json" in page_of(client)
+    assert "serving" in log.getvalue()
+    assert log.getvalue().encode()
 
 
 def test_model_that_cannot_be_encoded_as_json_is_refused(model: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,6 +19,7 @@ from firstpage.serving.limits import Limits
 from firstpage.serving.searching import search
 from firstpage.serving.served_index import IndexSource
 from firstpage.serving.watched_model import WatchedModel
+from tests.logs import captured_log
 from tests.serving.conftest import TestClient, write_model
 from tests.serving.test_openapi_and_page import CHECKS, schemathesis
 from tests.serving.texts import QUERIES, SCRIPT, application, dataset, documents, text_clients
@@ -171,9 +171,7 @@ def test_another_index_is_refused(own_shop: Shop, tmp_path: Path) -> None:
     assert "another latent space" in str(watched.refused)
 
 
-def test_a_changed_index_is_opened_again_and_drift_is_reported(
-    own_shop: Shop, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_changed_index_is_opened_again_and_drift_is_reported(own_shop: Shop) -> None:
     index, model = own_shop
     for client in text_clients(index, model):
         watched = client.app.watched
@@ -184,13 +182,13 @@ def test_a_changed_index_is_opened_again_and_drift_is_reported(
             fp.Index(index).add(more)
         assert client.get("/search?q=umbrella").json()["candidates"] == 0
         assert watched.changed()
-        with caplog.at_level(logging.WARNING, "firstpage.serving"):
+        with captured_log("firstpage.serving") as log:
             assert watched.reload().accepted
         assert client.get("/search?q=umbrella&depth=1").json()["results"][0]["id"].startswith("n")
         notes = client.get("/health").json()["index"]["notes"]
         assert len(notes) == 1
         assert "document frequencies" in notes[0]
-        assert notes[0] in caplog.text
+        assert notes[0] in log.getvalue()
         assert notes[0].split(":")[1] in client.get("/").text
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +11,7 @@ from firstpage.errors import DataError
 from firstpage.web.programs import ProxyHeader, parse_networks
 from firstpage.web.security import COOKIE
 from firstpage.web.store import audit, logins, people
+from tests.logs import captured_log
 from tests.web.site import DEFAULT, Client, Site, portal
 
 HEADER = "X-Remote-User"
@@ -51,18 +51,16 @@ def test_a_trusted_proxy_signs_in(db_site: Site) -> None:
 
 
 @pytest.mark.parametrize("proxy", [False, True])
-def test_the_header_from_elsewhere_is_refused_and_logged(
-    site: Site, proxy: bool, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_header_from_elsewhere_is_refused_and_logged(site: Site, proxy: bool) -> None:
     """Addresses that headers report never count, not even with --proxy."""
     site.project()
     behind_proxy = behind(site, proxy=proxy)
     client = from_address(behind_proxy, STRANGER, "lena")
-    with caplog.at_level(logging.WARNING):
+    with captured_log("firstpage.web") as log:
         for forwarded in ("10.1.2.3", "127.0.0.1", "::1"):
             reply = client.get("/api/v1/me", headers={"X-Forwarded-For": forwarded})
             assert reply.status_code == 403
-    assert STRANGER[0] in caplog.text
+    assert STRANGER[0] in log.getvalue()
     with site.store.read() as tx:
         rows = [r for r in audit.changes(tx, None) if r["action"] == "sign-in header refused"]
     assert [row["details"] for row in rows] == [{"address": STRANGER[0]}], "one per minute"
