@@ -27,6 +27,8 @@ with warnings.catch_warnings():  # Starlette warns that it prefers another HTTP 
     warnings.simplefilter("ignore")
     from starlette.testclient import TestClient
 
+from tests.logs import captured_log
+
 NAMES = ["bm25", "pagerank", "clicks", "age"]
 NPY = {"content-type": "application/x-npy"}
 ARROW = {"content-type": "application/vnd.apache.arrow.stream"}
@@ -152,3 +154,10 @@ def own_shop(shop: tuple[Path, Path], tmp_path: Path) -> tuple[Path, Path]:
     shutil.copytree(shop[0], index)
     shutil.copy(shop[1], model)
     return index, model
+
+
+@pytest.fixture
+def serving_log() -> Iterator[io.StringIO]:
+    """Yield what the server logs."""
+    with captured_log("firstpage.serving") as text:
+        yield text

@@ -321,7 +321,7 @@ def test_unknown_routes_and_methods_are_refused(client) -> None:
     assert client.post("/rank?explain=3", content=npy(ONES), headers=NPY).status_code == 422
 
 
-def test_internal_error_is_one_line_and_is_logged(client, monkeypatch, caplog) -> None:
+def test_internal_error_is_one_line_and_is_logged(client, monkeypatch, serving_log) -> None:
     from firstpage.serving import app
 
     def fails(*_: object, **__: object) -> None:
@@ -331,4 +331,4 @@ def test_internal_error_is_one_line_and_is_logged(client, monkeypatch, caplog) -
     response = client.post("/rank", content=npy(ONES), headers=NPY)
     assert response.status_code == 500
     assert "secret" not in response.text
-    assert "secret" in caplog.text
+    assert "secret" in serving_log.getvalue()

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import os
 import re
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -104,7 +105,7 @@ OTHER = {  # features of the next model, and the message about them
 
 @pytest.mark.parametrize("kind", OTHER)
 def test_model_with_other_features_is_refused_and_the_old_one_stays(
-    model: Path, kind: str, caplog: pytest.LogCaptureFixture
+    model: Path, kind: str, serving_log: StringIO
 ) -> None:
     names, expected = OTHER[kind]
     for client in clients(model, token="t"):
@@ -121,7 +122,7 @@ def test_model_with_other_features_is_refused_and_the_old_one_stays(
         assert health.json()["digest"] == before["digest"]
         assert "firstpage_model_stale 1" in client.get("/metrics").text
         assert "firstpage_model_refusals_total 1" in client.get("/metrics").text
-        assert expected in caplog.text
+        assert expected in serving_log.getvalue()
         assert expected.replace("'", "&#x27;") in client.get("/").text
         assert client.post("/rank", json=body(X)).status_code == 200
         write_model(model)
@@ -129,22 +130,19 @@ def test_model_with_other_features_is_refused_and_the_old_one_stays(
         assert client.get("/health").json()["status"] == "ok"
 
 
-def test_valid_file_after_a_refused_one_is_logged(
-    model: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_valid_file_after_a_refused_one_is_logged(model: Path, serving_log: StringIO) -> None:
     """This holds also if the valid file has the model in service."""
-    caplog.set_level("INFO", logger="firstpage.serving")
     good, watched = model.read_bytes(), WatchedModel(model)
     assert watched.reload().accepted
-    assert "recovered" not in caplog.text
+    assert "recovered" not in serving_log.getvalue()
     model.write_bytes(b"half")
     assert not watched.reload().accepted
     model.write_bytes(good)
     assert watched.reload().accepted
-    assert f"recovered: {model} is valid again" in caplog.text
-    caplog.clear()
+    assert f"recovered: {model} is valid again" in serving_log.getvalue()
+    serving_log.truncate(0)
     assert watched.reload().accepted
-    assert "recovered" not in caplog.text
+    assert "recovered" not in serving_log.getvalue()
 
 
 def test_reload_reports_what_changed(model: Path) -> None:
@@ -178,16 +176,14 @@ def test_reload_reports_what_changed(model: Path) -> None:
         assert reload()["new"] is None
 
 
-def test_other_features_are_accepted_if_allowed(
-    model: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_other_features_are_accepted_if_allowed(model: Path, serving_log: StringIO) -> None:
     watched = WatchedModel(model, allow_new_features=True)
     assert watched.reload().accepted
     linear_model(model, [*NAMES, "price"])
     assert watched.reload().features["added"] == ["price"]
     assert (watched.reloads, watched.refused) == (1, None)
     assert watched.model.names[-1] == "price"
-    assert "the features changed: 5 instead of 4; added: 'price'" in caplog.text
+    assert "the features changed: 5 instead of 4; added: 'price'" in serving_log.getvalue()
 
 
 def test_watcher_loads_a_new_file_once(model: Path) -> None:
