@@ -165,12 +165,16 @@ def test_ideal_lists_are_the_sorted_labels(kind: str, depth: int) -> None:
 
 def test_what_is_computed_once_stays_true() -> None:
     """Ideal lists are shared by all evaluations, so labels cannot be changed."""
-    given = np.array([1.0, 0.0])
-    truth = fp.Truth.from_labels(given)
+    labels = np.array([1.0, 0.0])
+    truth = fp.Truth.from_labels(labels)
     assert truth.ideal(1)[0] is truth.ideal(1)[0]
-    with pytest.raises(ValueError, match="read-only"):
-        truth.labels[0] = 3.0
-    given[0] = 3.0
+    shared = (truth.labels, *truth.ideal(1), truth.relevant_counts(1), truth.max_labels)
+    for array in (*shared, *truth.by_label):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 3
+    labels[0] = 3.0
     assert truth.labels.tolist() == [1.0, 0.0]
+    with pytest.raises(fp.DataError, match="depth must be at least 1; got 0"):
+        truth.ideal(0)
     data = fp.Dataset.from_arrays([[0.0], [1.0]], [1, 0], [1, 1])
     assert data.truth is data.truth

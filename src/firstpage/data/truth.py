@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -21,12 +21,13 @@ from firstpage.kernels.hashing import STEP, random_words
 from firstpage.kernels.measures.binary import count_relevant
 from firstpage.kernels.selection import top_labels
 from firstpage.kernels.ties import order_ties_by_key
-from firstpage.types import Floats, Ints
+from firstpage.types import Array, Floats, Ints
 
 MAX_K = 10**9
 MAX_PARTIAL_SORT = 64  # up to this depth the top labels are selected; beyond, all are sorted
 GRADES = 16  # labels 0 to 15 are counted, not sorted
 TruthKind = Literal["graded", "full order", "top-k"]
+Shared = TypeVar("Shared", bound=Array)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,9 +88,8 @@ class Truth:
     _relevant: dict[float, Floats] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        labels = self.labels.view(np.ndarray)
-        labels.setflags(write=False)  # what is computed of them once must stay true
-        object.__setattr__(self, "labels", labels)
+        labels = np.asarray(self.labels, np.float64).view()
+        object.__setattr__(self, "labels", _read_only(labels))
         check_offsets(self.offsets, self.queries, len(self.labels), "truth")
         bad = ~np.isfinite(self.labels)
         if bad.any():
@@ -153,7 +153,8 @@ class Truth:
     @cached_property
     def by_label(self) -> tuple[Ints, Floats]:
         """Rows by descending label, in file order among equals; and the labels in this order."""
-        return sort_groups(self.labels, self.offsets)
+        rows, labels = sort_groups(self.labels, self.offsets)
+        return _read_only(rows), _read_only(labels)
 
     @cached_property
     def depth(self) -> Ints:
@@ -192,14 +193,19 @@ class Truth:
         Parameters
         ----------
         depth : int
-            Number of labels per query that are needed; there may be more.
+            Number of labels per query that are needed, at least 1; there may be more.
 
         Returns
         -------
         labels : ndarray of float
-            The labels of the ideal lists.
+            The labels of the ideal lists, read-only.
         offsets : ndarray of int
             Query q has the labels offsets[q]:offsets[q + 1].
+
+        Raises
+        ------
+        DataError
+            If the depth is less than 1.
 
         Examples
         --------
@@ -207,22 +213,24 @@ class Truth:
         >>> fp.Truth.from_labels([3, 0, 1, 0]).ideal(2)[0].tolist()
         [3.0, 1.0]
         """
+        if depth < 1:
+            raise DataError(f"depth must be at least 1; got {depth}.")
         if depth > MAX_PARTIAL_SORT or "by_label" in self.__dict__:
             return self.by_label[1], self.offsets
         if depth not in self._ideals:
             offsets = offsets_from_lengths(np.minimum(self.lengths, depth))
             best = np.empty(int(offsets[-1]))
             top_labels(self.labels, self.offsets, np.empty(GRADES, np.int64), offsets, best)
-            self._ideals[depth] = best, offsets
+            self._ideals[depth] = _read_only(best), _read_only(offsets)
         return self._ideals[depth]
 
     @cached_property
     def max_labels(self) -> Floats:
         """The greatest label of each query, at least 0."""
-        labels, offsets = next(iter(self._ideals.values()), None) or self.ideal(1)
+        labels, offsets = self.ideal(max(self._ideals, default=1))
         maxima, judged = np.zeros(len(self)), np.diff(offsets) > 0
         maxima[judged] = labels[offsets[:-1][judged]]
-        return np.maximum(maxima, 0.0)
+        return _read_only(np.maximum(maxima, 0.0))
 
     def relevant_counts(self, level: float) -> Floats:
         """Return the number of documents of each query with a label of at least `level`.
@@ -235,12 +243,12 @@ class Truth:
         Returns
         -------
         ndarray of shape (n_queries,)
-            The numbers, as floats.
+            The numbers, as floats, read-only.
         """
         if level not in self._relevant:
             counts = np.empty(len(self))
             count_relevant(self.labels, self.offsets, level, counts)
-            self._relevant[level] = counts
+            self._relevant[level] = _read_only(counts)
         return self._relevant[level]
 
     # --- conversions
@@ -373,6 +381,12 @@ class Truth:
         positions = np.empty(len(order), np.int64)
         positions[order] = np.arange(len(order)) - np.repeat(self.offsets[:-1], self.lengths)
         return positions
+
+
+def _read_only(array: Shared) -> Shared:
+    """Return an array that cannot be changed: it is computed once, and shared."""
+    array.setflags(write=False)
+    return array
 
 
 def random_keys(queries: Ids, offsets: Ints, seed: int) -> Floats:

@@ -147,10 +147,9 @@ def make_lists(
         raise DataError("a run requires judgments (qrels), not an array of labels.")
     if convention.condensed:
         raise DataError(ALL_JUDGED)
-    order = None
-    ids = truth.docids if isinstance(truth, Dataset) else None
+    order, ids = None, None
     if isinstance(truth, Dataset):
-        truth = truth.truth
+        truth, ids = truth.truth, truth.docids
     if isinstance(truth, Truth):
         labels, offsets, queries = truth.labels, truth.offsets, truth.queries
     else:
