@@ -40,6 +40,29 @@ def test_paired_t_matches_scipy() -> None:
     assert paired_t(np.array([1.0])) == 1
 
 
+def test_p_values_of_t_are_exact_far_from_0() -> None:
+    for n in (2, 3, 10, 1000):
+        for shift in (0.0, 1e-6, 0.1, 1.0, 30.0):
+            values = np.random.default_rng(n).normal(shift, 1.0, n)
+            expected = stats.ttest_1samp(values, 0.0).pvalue
+            assert paired_t(values) == pytest.approx(expected, rel=1e-9, abs=1e-300)
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 16, 20])
+def test_sampled_signs_give_the_exact_p_value(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    differences = np.random.default_rng(n).normal(0.3, 1.0, n)
+    exact = randomization(differences)
+    monkeypatch.setattr("firstpage.measures.significance.MAX_EXACT_QUERIES", 0)
+    error = np.sqrt(exact * (1 - exact) / 100_000)
+    assert randomization(differences) == pytest.approx(exact, abs=4 * error + 1e-5)
+
+
+@pytest.mark.parametrize("n", [63, 64, 65, 130, 1000])
+def test_sampled_signs_of_many_queries_agree_with_t(n: int) -> None:
+    differences = np.random.default_rng(n).normal(1.5 / np.sqrt(n), 1.0, n)
+    assert randomization(differences) == pytest.approx(paired_t(differences), abs=0.01)
+
+
 def test_wilcoxon_matches_scipy() -> None:
     assert wilcoxon(DIFFERENCES) == pytest.approx(stats.wilcoxon(B, A).pvalue)
     assert wilcoxon(np.array([0.0, 0.0])) == 1

@@ -26,7 +26,7 @@ train, valid = data[:60], data[60:]
 shards = fp.write_shards(valid, sys.argv[1], 1000)
 NOTHING = float(sys.argv[2])
 few = {"RankBoost": {"rounds": 5}, "AdaRank": {"rounds": 5}, "FocusedBoost": {"rounds": 5},
-       "CoordinateAscent": {"restarts": 1},
+       "CoordinateAscent": {"restarts": 1, "max_iter": 3},
        "LambdaMART": {"scorer": "trees(count=10)"}}
 cases = {name: (name, few.get(name, {})) for name in RANKERS}
 for library in ("lightgbm", "xgboost"):

@@ -258,7 +258,7 @@ def test_a_second_derivative_is_refused(case: str) -> None:
 
 
 @WAYS
-@pytest.mark.parametrize("case", FEW)
+@pytest.mark.parametrize("case", [case for case in FEW if "k=4" in case])
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # by PyTorch
 def test_compiled_without_graph_breaks(case: str, implementation: str) -> None:

@@ -42,13 +42,14 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def workers_of(server: Server) -> list[int]:
+    """Return the copies of the process that has loaded the application."""
     assert server.process is not None
-    found = []
+    workers: list[int] = []
     for child in psutil.Process(server.process.pid).children():
         with suppress(psutil.Error):  # it has just ended
-            if "spawn_main" in " ".join(child.cmdline()):
-                found.append(child.pid)
-    return found
+            if "forkserver" in " ".join(child.cmdline()):
+                workers += [copy.pid for copy in child.children()]
+    return workers
 
 
 def running(pid: int) -> bool:

@@ -70,10 +70,10 @@ def serve(
 
 def _announced(store: Store, host: str, port: int, settings: ServeSettings) -> ServeSettings:
     """Print where the application is served, and how to sign in first; return the settings."""
-    from firstpage.web.app import prepare_single_user
-
     address = f"http://{url_host(host)}:{port}"
     if settings.single_user:
+        from firstpage.web.app import prepare_single_user
+
         settings = replace(settings, token=secrets.token_urlsafe(32))
         led = prepare_single_user(store)
         url = f"{address}/open?token={settings.token}"
@@ -143,7 +143,11 @@ class Workers:
                 process.join(SHUTDOWN_TIMEOUT + STOP_DELAY)
 
     def _started(self) -> BaseProcess:
-        process = multiprocessing.get_context("spawn").Process(target=self.serve)
+        # One process loads the application; workers are copies of it, which takes milliseconds
+        # instead of seconds, and share its memory.
+        copies = multiprocessing.get_context("forkserver")
+        copies.set_forkserver_preload([_run.__module__, "firstpage.web.app"])
+        process = copies.Process(target=self.serve)
         process.start()
         return process
 

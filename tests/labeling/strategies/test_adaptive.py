@@ -294,8 +294,8 @@ def kndcg(order: tuple[int, ...], truth: list[int]) -> float:
 def test_real_votes(real_data: Path) -> None:
     """A random vote answers each question; the truth is the order of all votes.
 
-    Over 30 repeats recall is .73 with 80 questions and .79 with 140; two repeats have a standard
-    error of .02, hence the lower thresholds.  Heap, insertion and tournament reach a recall of .61
+    Over 30 repeats recall is .73 with 80 questions and .79 with 140; one repeat has a standard
+    error of .03, hence the lower thresholds.  Heap, insertion and tournament reach a recall of .61
     to .63 and kNDCG of .57 to .60 with 68 to 80 questions.
     """
     results: dict[int, list[tuple[float, float]]] = {80: [], 140: []}
@@ -303,21 +303,19 @@ def test_real_votes(real_data: Path) -> None:
         rows = [(a, b, y) for (a, b), outcomes in votes.items() for y in outcomes]
         utilities = bradley_terry(n, *(list(column) for column in zip(*rows, strict=True)))
         truth = [int(d) for d in np.argsort(-utilities)]
-        for repeat in range(2):
-            rng = np.random.default_rng([number, repeat])
-            task = TopKTask(n, 10, repeat)
-            state = BeliefState.from_task(task)
-            for n_questions in range(1, 141):
-                question = state.next_question(10)
-                assert question is not None
-                outcome = int(rng.choice(votes[question.pair]))
-                sign = 1 if question.first < question.second else -1
-                state.learn(question, Answer(sign * outcome))
-                if n_questions in results:
-                    order = state.top_k(task).order
-                    results[n_questions].append(
-                        (len({*order} & {*truth[:10]}) / 10, kndcg(order, truth))
-                    )
-    for n_questions, thresholds in {80: (0.71, 0.65), 140: (0.775, 0.74)}.items():
+        rng = np.random.default_rng(number)
+        task = TopKTask(n, 10)
+        state = BeliefState.from_task(task)
+        for n_questions in range(1, 141):
+            question = state.next_question(10)
+            assert question is not None
+            outcome = int(rng.choice(votes[question.pair]))
+            sign = 1 if question.first < question.second else -1
+            state.learn(question, Answer(sign * outcome))
+            if n_questions in results:
+                order = state.top_k(task).order
+                recall = len({*order} & {*truth[:10]}) / 10
+                results[n_questions].append((recall, kndcg(order, truth)))
+    for n_questions, thresholds in {80: (0.68, 0.64), 140: (0.74, 0.72)}.items():
         means = np.mean(results[n_questions], axis=0)
         assert (means > thresholds).all(), (n_questions, means)

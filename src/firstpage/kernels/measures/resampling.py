@@ -9,30 +9,28 @@ from firstpage.kernels.hashing import STEP, bounded, mix
 from firstpage.types import Floats, Ints
 
 ONE = np.uint64(1)
+EIGHT = np.uint64(8)
+BYTE = np.uint64(255)
 
 
 @compiled_kernel
-def flip_signs(differences: Floats, rounds: int, seed: int, limit: float) -> int:
+def flip_signs(sums: Floats, rounds: int, seed: int, limit: float) -> int:
     """Return how often |sum of randomly signed differences| reaches `limit` in `rounds` samples.
 
-    One random word gives the signs of 64 queries.
+    Row g of `sums` has the sums of differences 8 g to 8 g + 7 for the 256 patterns of their signs.
+    One random word gives the signs of 64 differences.
     """
     state = np.uint64(seed)
     count = 0
-    n = differences.size
+    groups = sums.shape[0]
     for _ in range(rounds):
         total = 0.0
-        i = 0
-        while i < n:
+        for first in range(0, groups, 8):
             state = state + STEP
             bits = mix(state)
-            for j in range(i, min(i + 64, n)):
-                if bits & ONE:
-                    total += differences[j]
-                else:
-                    total -= differences[j]
-                bits = bits >> ONE
-            i += 64
+            for group in range(first, min(first + 8, groups)):
+                total += sums[group, bits & BYTE]
+                bits = bits >> EIGHT
         if abs(total) >= limit:
             count += 1
     return count

@@ -20,7 +20,12 @@ from firstpage.measures.comparison.power import (
 )
 from firstpage.measures.evaluation import Evaluation
 from firstpage.measures.registry import measure
-from firstpage.measures.significance import adjust_p_values, mean_of, mean_pseudo_values
+from firstpage.measures.significance import (
+    adjust_p_values,
+    mean_of,
+    mean_pseudo_values,
+    t_tails,
+)
 from firstpage.table import Table
 from firstpage.tabular import Tabular
 from firstpage.types import Floats
@@ -353,14 +358,11 @@ def _gains(evaluation: Evaluation, text: str, stored: Baseline) -> Floats:
 
 def _one_sided(gain: Floats, margin: float) -> tuple[float, float]:
     """Return the p-values of "worse by more than the margin" and of its opposite."""
-    from scipy.stats import t
-
     distance = float(gain.mean()) + margin
     error = float(gain.std(ddof=1)) / np.sqrt(len(gain))
     if error <= ROUNDING_EPS:
         return (0.0, 1.0) if distance < -ROUNDING_EPS else (1.0, 0.0)
-    statistic = distance / error
-    return float(t.cdf(statistic, len(gain) - 1)), float(t.sf(statistic, len(gain) - 1))
+    return t_tails(distance / error, len(gain) - 1)
 
 
 def _detectable(gain: Floats, margin: float, alpha: float) -> float:

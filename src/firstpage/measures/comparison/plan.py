@@ -292,9 +292,9 @@ def _planned_rows(
 
 def upper_deviation(deviation: float, queries: int, confidence: float = CAREFUL) -> float:
     """Return the upper confidence limit of a standard deviation, for normal differences."""
-    from scipy.stats import chi2
+    from scipy.special import chdtri  # of the upper tail
 
-    return deviation * math.sqrt((queries - 1) / float(chi2.ppf(1 - confidence, queries - 1)))
+    return deviation * math.sqrt((queries - 1) / float(chdtri(queries - 1, confidence)))
 
 
 def _correlation(a: Any, b: Any) -> float:

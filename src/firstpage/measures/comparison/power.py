@@ -17,20 +17,20 @@ def power_of_shift(shift: float, queries: int, alpha: float, sides: Sides = 2) -
 
     The statistic then has a noncentral t distribution; SciPy computes its tails.
     """
-    from scipy.stats import nct, t
+    from scipy.special import nctdtr, stdtrit
 
     if queries < 2:
         return 0.0
     if shift > MAX_SHIFT:
         return 1.0
     freedom = queries - 1
-    limit = float(t.ppf(1 - alpha / sides, freedom))
+    limit = float(stdtrit(freedom, 1 - alpha / sides))
     if shift == 0:
         return alpha
-    power = float(nct.sf(limit, freedom, shift))
+    power = 1 - float(nctdtr(freedom, shift, limit))
     if math.isnan(power):  # SciPy's series fails for some large shifts
         return _approximate_power(shift, limit, freedom)
-    below = float(nct.cdf(-limit, freedom, shift)) if sides == 2 else 0.0
+    below = float(nctdtr(freedom, shift, -limit)) if sides == 2 else 0.0
     return power + (0.0 if math.isnan(below) else below)
 
 

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from firstpage.errors import DataError, MeasureError
+from firstpage.measures.significance import t_tails
 from firstpage.types import Bools, Floats
 
 Target = Literal["population", "queries"]
@@ -54,11 +55,9 @@ class PoweredMean:
 
     def p_value(self) -> float:
         """Return the two-sided p-value of the hypothesis that the mean is 0."""
-        from scipy.special import stdtr  # distribution function of Student's t
-
         if self.error == 0:
             return 1.0 if self.value == 0 else 0.0
-        return float(2 * stdtr(self.freedom, -abs(self.value) / self.error))
+        return 2 * min(t_tails(self.value / self.error, self.freedom))
 
 
 def powered_mean(

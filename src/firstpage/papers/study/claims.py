@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from firstpage.measures.significance import t_tails
 from firstpage.papers.study.study import Claim, ClaimVerdict
 from firstpage.types import Floats
 
@@ -121,11 +122,10 @@ def _p_value(differences: Floats) -> float:
     n, mean = len(differences), float(differences.mean())
     if n < 2:
         return float("nan")
-    if float(differences.std(ddof=1)) / np.sqrt(n) <= ROUNDING_EPS:
+    error = float(differences.std(ddof=1)) / np.sqrt(n)
+    if error <= ROUNDING_EPS:
         return 0.5 if abs(mean) <= ROUNDING_EPS else float(mean < 0)
-    from scipy.stats import ttest_1samp
-
-    return float(ttest_1samp(differences, 0.0, alternative="greater").pvalue)
+    return t_tails(mean / error, n - 1)[1]
 
 
 def _verdict(p_value: float) -> ClaimVerdict:

@@ -203,6 +203,7 @@ class Cells:
 
     def __init__(self, cells: Iterable[Cell]) -> None:
         self.cells = list(cells)
+        self._by_labels: dict[tuple[str, ...], dict[tuple[Any, ...], list[Cell]]] = {}
 
     def __iter__(self) -> Iterator[Cell]:
         return iter(self.cells)
@@ -212,7 +213,12 @@ class Cells:
 
     def cell(self, **labels: Any) -> Cell:
         """Return the only cell with these labels."""
-        matches = [c for c in self.cells if all(c.labels.get(k) == v for k, v in labels.items())]
+        names = tuple(labels)
+        if names not in self._by_labels:
+            groups = self._by_labels[names] = {}
+            for cell in self.cells:
+                groups.setdefault(tuple(map(cell.labels.get, names)), []).append(cell)
+        matches = self._by_labels[names].get(tuple(labels.values()), [])
         if len(matches) != 1:
             raise KeyError(f"{len(matches)} cells have the labels {labels}")
         return matches[0]
