@@ -7,6 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
+from firstpage.web.pages.setup import FILES, FORMATS
 from firstpage.web.store import assigning, projects
 from tests.web.browser.actions import answer, better_by_title, ready, submit
 from tests.web.browser.live import Live
@@ -35,7 +36,13 @@ def texts(folder: Path, documents: int = 4) -> dict[str, Path]:
 def import_files(page: Page, files: dict[str, Path]) -> None:
     """Choose files, check the preview, import them, then import the practice questions."""
     button = page.get_by_role("button", name="Import")
-    expect(page.get_by_label("Practice questions", exact=True)).to_be_hidden()  # of another format
+    for format_, label, _ in reversed(FORMATS):
+        page.get_by_role("radio", name=label).check()
+        names = [name for name, _, _, formats, _ in FILES if format_ in formats.split()]
+        for state in ("visible", "enabled"):
+            fields = page.locator(f"input[type=file]:{state}")
+            expect(fields).to_have_count(len(names))
+            assert fields.evaluate_all("fields => fields.map(field => field.name)") == names
     before = button.bounding_box()
     page.get_by_label("Documents", exact=True).set_input_files(files["documents"])
     page.get_by_label("Queries", exact=True).set_input_files(files["queries"])

@@ -4,12 +4,11 @@ const form = document.querySelector("[data-preview]");
 const output = document.querySelector("#preview");
 let latest = 0;
 
-/** Shows and enables only the files of the chosen format. */
+/** Enables only the files of the chosen format, which the style sheet shows. */
 function selectFields() {
   const format = new FormData(form).get("format");
   for (const box of form.querySelectorAll("[data-formats]")) {
     const wanted = box.dataset.formats.split(" ").includes(format);
-    box.hidden = !wanted;
     const field = box.querySelector("input");
     field.disabled = !wanted;
     field.required = wanted && field.hasAttribute("data-needed");
