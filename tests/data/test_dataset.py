@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import copy
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +57,20 @@ def test_datasets_are_immutable() -> None:
         DATA.X[0, 0] = 1  # type: ignore[index]
     with pytest.raises(AttributeError):
         DATA.y = np.zeros(9)  # type: ignore[misc]
+
+
+def test_copies_are_immutable_and_as_small() -> None:
+    """What is computed from the labels is not pickled; without it a copy computes the same."""
+    before = len(pickle.dumps(DATA))
+    assert DATA.truth.ideal(2)[0].tolist() == [1, 0, 5, 4, 7, 6, 8]
+    assert len(DATA.truth.by_label[0]) == len(DATA.qid) == DATA.n_docs
+    assert len(pickle.dumps(DATA)) == before
+    for copied in (pickle.loads(pickle.dumps(DATA)), copy.deepcopy(DATA), copy.copy(DATA)):
+        assert copied.sha256(with_names=True) == DATA.sha256(with_names=True)
+        assert copied.truth.ideal(2)[0].tolist() == [1, 0, 5, 4, 7, 6, 8]
+        for array in (copied.X, copied.y, pickle.loads(pickle.dumps(copied.truth)).labels):
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 1
 
 
 def test_interleaved_rows_are_regrouped() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -153,6 +153,10 @@ class Dataset(Tabular):
             raise DataError(f"{self.source}: {len(self.positions)} positions for {rows} documents.")
         for name in ("X", "y", "offsets"):  # views: the caller's arrays stay writable
             object.__setattr__(self, name, _read_only(getattr(self, name)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle without what is computed from the labels; a copy is read-only too."""
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))
 
     # --- construction
 

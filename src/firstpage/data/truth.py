@@ -99,6 +99,10 @@ class Truth:
                 "labels must be finite numbers."
             )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle without what is computed from the labels; a copy is read-only too."""
+        return type(self), (self.labels, self.offsets, self.queries)
+
     @classmethod
     def from_labels(cls, labels: Any, qid: Any = None) -> Truth:
         """Return the truth of arrays with one entry per document.
