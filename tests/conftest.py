@@ -63,6 +63,9 @@ settings.register_profile(
     database=None,
 )
 settings.register_profile("emulated", settings.get_profile("default"), max_examples=8)
+settings.register_profile(  # other examples each time
+    "thorough", settings.get_profile("default"), max_examples=500, derandomize=False
+)
 settings.load_profile("default")
 
 

@@ -117,6 +117,17 @@ def test_trec() -> None:
     assert (first.title, first.body, first.prior) == ("On A & more", "First.\nSecond.", 9.5)
 
 
+def test_a_run_of_ms_marco_is_ordered_by_its_ranks() -> None:
+    parsed = read(sources(
+        topics=file("topics", TOPICS), run=file("r.tsv", b"301\tB\t2\n301\tA\t1\n302\tA\t1\n"),
+        collection=file("c.trectext", COLLECTION),
+    ))  # fmt: skip
+    assert keys(parsed) == {"301": ["A", "B"], "302": ["A"]}
+    assert parsed.notes == (
+        "r.tsv: lines of three fields are read as query, document and rank (MS MARCO).",
+    )
+
+
 def test_omissions_are_noted() -> None:
     parsed = read(sources(
         topics=file("topics", TOPICS), run=file("r.run", RUN), depth=2,
@@ -212,7 +223,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("queries alone", {"queries": ("q.jsonl", jsonl({"query": "x"}))}, "no documents"),
     ("nothing", {}, "nothing to import"),
     ("no texts", {"run": ("r", RUN)}, "give their texts"),
-    ("run", {"run": ("r", b"1 Q0 A"), "collection": ("c", COLLECTION)}, "r:1: the line has 3 fields instead of 6"),
+    ("run", {"run": ("r", b"1 Q0 A 1"), "collection": ("c", COLLECTION)}, "r:1: the line has 4 fields instead of 6"),
     ("score", {"run": ("r", b"1 Q0 A 1 nan x"), "collection": ("c", COLLECTION)}, "r:1: the score"),
     ("text missing", {"run": ("r", RUN), "collection": ("c", COLLECTION)}, "'C'"),
     ("open block", {"topics": ("t", b"<top>\n<num> 1"), "run": ("r", RUN),

@@ -144,7 +144,7 @@ def test_uploads_and_files_accept_the_same_lines(
     reader = fp.read_qrels if kind is fp.Qrels else fp.read_run
     messages = []
     try:
-        rows = list(read_uploaded_rows(kind, str(path), io.BytesIO(text.encode()), NO_LIMITS))
+        rows = list(read_uploaded_rows(kind, str(path), io.BytesIO(text.encode()), NO_LIMITS, []))
     except DataError as error:
         messages.append(str(error))
     with warnings.catch_warnings():
@@ -167,7 +167,7 @@ def test_uploads_and_files_accept_the_same_lines(
 def test_uploads_have_limits() -> None:
     stream = io.BytesIO(b"1 0 a 1\n" * 9)
     with pytest.raises(DataError, match="more than 5 lines"):
-        list(read_uploaded_rows(fp.Qrels, "g", stream, ReadLimits(lines=5)))
+        list(read_uploaded_rows(fp.Qrels, "g", stream, ReadLimits(lines=5), []))
 
 
 # --- ids with blanks: fields separated by tabs
@@ -190,7 +190,7 @@ def test_ids_with_blanks_round_trip_by_tabs(kind: str, tmp_path: Path) -> None:
     path.rename(tmp_path / "any.txt")
     assert type(fp.read(tmp_path / "any.txt")) is type(column)
     rows = read_uploaded_rows(
-        type(column), "f", io.BytesIO((tmp_path / "any.txt").read_bytes()), NO_LIMITS
+        type(column), "f", io.BytesIO((tmp_path / "any.txt").read_bytes()), NO_LIMITS, []
     )
     assert {(q, d): v for _, q, d, v in rows} == {
         (q, d): v for q, docs in BLANK_IDS.items() for d, v in docs.items()
@@ -225,7 +225,7 @@ def test_errors_in_tabbed_lines(tmp_path: Path, text: str, message: str) -> None
     with pytest.raises(fp.DataError, match=message):
         fp.read_qrels(write(tmp_path, text, "q"))
     with pytest.raises(fp.DataError, match=message.split(": ", 1)[1]):
-        list(read_uploaded_rows(fp.Qrels, "q", io.BytesIO(text.encode()), NO_LIMITS))
+        list(read_uploaded_rows(fp.Qrels, "q", io.BytesIO(text.encode()), NO_LIMITS, []))
 
 
 @pytest.mark.parametrize("name", [" a", "a ", "a\tb", "a\nb", "a\rb", ""])

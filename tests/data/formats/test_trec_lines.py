@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import firstpage as fp
+from firstpage.data.formats.row_reader import ReadLimits
+from firstpage.data.formats.trec import read_uploaded_rows
 from firstpage.data.formats.trec_ranks import with_second_field
 
 NOTE = "three fields are read as query, document and rank"
@@ -51,11 +54,28 @@ def test_the_second_field_follows_the_first_of_every_line(lines: list[str]) -> N
         (("q1 a 1", "q1 Q0 b 1 0.5 tag"), "x.run:2:9: the line has more than the 3 fields"),
         (("q1 a 1", "q1 b 2 3"), r"x.run:2:8: the line has more than the 3 fields"),
         (("q1 a x",), r"x.run:1:6: the rank must be a number; got 'x'"),
+        (("q1 a -1",), r"x.run:1: -1 is not a rank"),
     ],
 )
 def test_errors_in_three_fields_name_the_line(tmp_path: Path, lines, message: str) -> None:
+    path = written(tmp_path, *lines)
     with pytest.raises(fp.DataError, match=message):
-        fp.read_run(written(tmp_path, *lines))
+        fp.read_run(path)
+    without_column = re.sub(r"(:\d):\d", r"\1", message)
+    with path.open("rb") as stream, pytest.raises(fp.DataError, match=without_column):
+        list(read_uploaded_rows(fp.Run, "x.run", stream, ReadLimits(), []))
+
+
+@pytest.mark.parametrize("blanks", ["{} {} {}", "{}\t{} {}", " {} {}\t{}", "{}\t\t{}\t{}"])
+def test_blanks_of_any_kind_separate_three_fields(tmp_path: Path, blanks: str) -> None:
+    path, notes = written(tmp_path, blanks.format("q1", "a", 2), blanks.format("q1", "b", 1)), []
+    with pytest.warns(fp.FirstpageWarning, match=NOTE):
+        assert fp.read_run(path).to_dict() == {"q1": {"a": -2.0, "b": -1.0}}
+    with path.open("rb") as stream:
+        rows = list(read_uploaded_rows(fp.Run, "x.run", stream, ReadLimits(), notes))
+    assert [row[1:] for row in rows] == [("q1", "a", -2.0), ("q1", "b", -1.0)]
+    assert len(notes) == 1
+    assert NOTE in notes[0]
 
 
 REPEATED = ("q1 Q0 a 1 0.5 t", "q1 Q0 b 2 0.4 t", "q2 Q0 a 1 9 t", "q1 Q0 a 3 0.7 t")

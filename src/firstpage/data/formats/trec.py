@@ -43,6 +43,7 @@ from firstpage.kernels.parsing.numbers import fallback_number, powers
 from firstpage.types import Bytes, Floats, Ints
 
 STANDARD_INPUT = "-"
+RANKS = "{source}: lines of three fields are read as query, document and rank (MS MARCO)."
 IS_IT_A_RUN = "is it a run (--run) instead of judgments?"
 GZIP = b"\x1f\x8b"
 ColumnType = TypeVar("ColumnType", bound="Column")
@@ -121,22 +122,35 @@ def read_run(path: str | os.PathLike[str], duplicates: Duplicates = "refuse") ->
 
 
 def read_uploaded_rows(
-    kind: type[Column], name: str, stream: ByteStream, limits: ReadLimits
+    kind: type[Column], name: str, stream: ByteStream, limits: ReadLimits, notes: list[str]
 ) -> Iterator[tuple[str, str, str, float]]:
-    """Yield the location (file:line), query, document and finite value of each line."""
-    value_field = kind.fields.index(kind.value_name)
+    """Yield the location (file:line), query, document and finite value of each line.
+
+    How lines of three fields are read is added to the notes.
+    """
+    first = True
     for number, line in read_lines(name, stream, limits):
-        words = split_fields(line.encode(), kind)
+        raw = line.encode()
+        words = raw.split() if kind is RankedLines else split_fields(raw, kind)
         if not words:
             continue
+        if first and kind is Run and has_three_columns(raw):
+            kind, words = RankedLines, raw.split()
+            notes.append(RANKS.format(source=name))
+        first = False
+        where, value_field = location(name, number), kind.fields.index(kind.value_name)
         if len(words) <= value_field:
-            raise _too_few_fields(kind, location(name, number), len(words))
-        if kind is Qrels and len(words) > len(kind.fields):
-            raise _too_many_fields(kind, location(name, number))
+            raise _too_few_fields(kind, where, len(words))
+        if kind is not Run and len(words) > len(kind.fields):
+            raise _too_many_fields(kind, where)
         value = fallback_number(words[value_field])
         if value is None or not math.isfinite(value):
-            raise _not_a_number(kind, location(name, number), words[value_field])
-        yield location(name, number), words[0].decode(), words[2].decode(), value
+            raise _not_a_number(kind, where, words[value_field])
+        if kind is RankedLines:
+            if value < 0 or not value.is_integer():
+                raise _not_a_rank(where, value)
+            value = -value
+        yield where, words[0].decode(), words[kind.fields.index("document")].decode(), value
 
 
 def _read(cls: type[ColumnType], path: Path) -> ColumnType:
@@ -164,24 +178,25 @@ def _ranked_run(content: bytes, source: str) -> Run:
     ranked = _parse(RankedLines, with_second_field(content), source)
     wrong = np.flatnonzero((ranked.values < 0) | (ranked.values != np.floor(ranked.values)))
     if len(wrong):
-        where = location(source, ranked.line_of(int(wrong[0])))
-        raise DataError(
-            f"{where}: {ranked.values[wrong[0]]:g} is not a rank; lines of three fields are query, "
-            f"document and rank. Scores need six fields: {' '.join(Run.fields)}."
-        )
-    warnings.warn(
-        f"{source}: lines of three fields are read as query, document and rank (MS MARCO).",
-        FirstpageWarning,
-        stacklevel=4,
-    )
+        row = int(wrong[0])
+        raise _not_a_rank(location(source, ranked.line_of(row)), ranked.values[row])
+    warnings.warn(RANKS.format(source=source), FirstpageWarning, stacklevel=4)
     columns = (ranked.queries, ranked.offsets, ranked.docids, -ranked.values)
     return Run(*columns, "", source, numbered=True)
+
+
+def _not_a_rank(where: str, value: float) -> DataError:
+    return DataError(
+        f"{where}: {value:g} is not a rank; lines of three fields are query, document and rank. "
+        f"Scores need six fields: {' '.join(Run.fields)}."
+    )
 
 
 def _parse(cls: type[ColumnType], raw: bytes, source: str) -> ColumnType:
     """Return the column of the text of a TREC file."""
     original = np.frombuffer(raw if raw.endswith(b"\n") else raw + b"\n", np.uint8)
-    text = hide_blanks(original, cls) if b"\t" in raw else original
+    tabbed = b"\t" in raw and cls is not RankedLines  # whose ids have no blanks
+    text = hide_blanks(original, cls) if tabbed else original
     n_lines = int(np.count_nonzero(text == 10))
     query, starts, ends, values = (np.empty(n_lines, t) for t in "qqqd")
     ranks = np.empty(n_lines, np.int64)

@@ -270,12 +270,14 @@ def _documents(
         queries, pool, notes = _first_queries(sources, queries, pool)
         notes += runs.omission_notes(queries, pool, sources.letor.name)
         return runs.join_documents(queries, pool, lookup, source), notes
+    notes = []
     ranked = [
-        runs.RunDocuments(runs.run_name(f.name), f.name, trec.run(f.name, f.stream, limits))
+        runs.RunDocuments(runs.run_name(f.name), f.name, trec.run(f.name, f.stream, limits, notes))
         for f in sources.runs
     ]
     runs.check_names(ranked)
-    queries, ranked, notes = _first_of_runs(sources, queries, ranked)
+    queries, ranked, omitted = _first_of_runs(sources, queries, ranked)
+    notes += omitted
     if sources.pages:
         depth = sources.depth or DEFAULT_PAGE
         records, more = runs.pages(queries, ranked, lookup, source, depth)

@@ -48,10 +48,10 @@ def topics(name: str, stream: ByteStream, limits: ReadLimits) -> dict[str, Query
     return queries
 
 
-def run(name: str, stream: ByteStream, limits: ReadLimits) -> Pool:
+def run(name: str, stream: ByteStream, limits: ReadLimits, notes: list[str]) -> Pool:
     """Return the documents of each query, the best first, with their scores as priors."""
     pool: Pool = {}
-    for location, query, document, score in read_uploaded_rows(Run, name, stream, limits):
+    for location, query, document, score in read_uploaded_rows(Run, name, stream, limits, notes):
         scores = _of_query(pool, location, query)
         if document in scores:
             raise DataError(f"{location}: document {document!r} occurs twice in this query.")
@@ -71,7 +71,7 @@ def _of_query(pool: Pool, location: str, query: str) -> dict[str, float | None]:
 def qrels(name: str, stream: ByteStream, limits: ReadLimits) -> dict[str, dict[str, int]]:
     """Return grades by query and document, for the items of lists."""
     grades: dict[str, dict[str, int]] = {}
-    for location, query, document, value in read_uploaded_rows(Qrels, name, stream, limits):
+    for location, query, document, value in read_uploaded_rows(Qrels, name, stream, limits, []):
         of_query, grade = grades.setdefault(query, {}), grade_of(location, value)
         if of_query.setdefault(document, grade) != grade:
             raise DataError(f"{location}: document {document!r} has two grades in this query.")
