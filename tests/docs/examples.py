@@ -17,7 +17,6 @@ import firstpage as fp
 from firstpage.data.formats.trec import to_run
 from firstpage.dcglearn.simulation import zhou_simulator
 from firstpage.demo import loop
-from tests.demo import small
 from tests.demo.small import small_collection
 
 # Pages whose blocks begin in an empty folder; README.md and loop.md run the demo first.
@@ -31,7 +30,6 @@ def page_folder(folder: Path) -> Iterator[None]:
     with (
         chdir(folder),
         mock.patch.object(loop, "stdlib_collection", small_collection),
-        mock.patch.object(small, "stdlib_collection", whole_collection),
         mock.patch.object(fp.demo, "stdlib_collection", whole_collection),
     ):
         path = list(sys.path)

@@ -15,9 +15,15 @@ from firstpage.measures.comparison.segments import compare_segments
 from firstpage.measures.convention import WithoutRelevant
 from firstpage.measures.evaluate import DEFAULT_MEASURES, evaluate
 from firstpage.measures.evaluation import Evaluation
-from firstpage.measures.measure import Convention, Queries, Ties, resolve_convention
+from firstpage.measures.measure import (
+    Convention,
+    Queries,
+    Ties,
+    resolve_convention,
+    warn_of_differences,
+)
 from firstpage.measures.query_segments import named_segments, weights_by_query
-from firstpage.measures.registry import MeasureLike, as_list
+from firstpage.measures.registry import MeasureLike, as_list, measures_by_text
 from firstpage.measures.significance import Correction, Test, adjust_p_values, p_value
 from firstpage.measures.sources import named_systems, read_truth
 
@@ -144,7 +150,6 @@ def compare(
     RR: b - a = -0.2500, p = 1.0000
     """
     named = named_systems(systems)
-    truth = read_truth(truth)
     if len(named) < 2:
         raise DataError("there must be at least two systems to compare.")
     if baseline is not None and baseline not in named:
@@ -155,6 +160,7 @@ def compare(
         p_value(np.zeros(2), test, 1, 0, np.ones(2))  # rejects a test without weights
     adjust_p_values(np.ones(2), correction)  # rejects an unknown correction before the work starts
     requested = as_list(measures)
+    truth = read_truth(truth, measures_by_text(requested).values())
     resolved = resolve_convention(
         convention, ties=ties, rel=rel, queries=queries, without_relevant=without_relevant,
         depth=depth, seed=seed, condensed=condensed,
@@ -170,6 +176,7 @@ def compare(
     )  # fmt: skip
     if rounds < 1:
         raise MeasureError(f"rounds must be at least 1; got {rounds}.")
+    warn_of_differences(evaluations[0].measures)
     comparison = Comparison(
         _on_common_queries(evaluations), baseline, test, correction, rounds, resolved.seed
     )

@@ -25,6 +25,8 @@ from firstpage.types import Floats
 class Summed:
     """Mixin of counts, which are summed over the queries and shown without decimals."""
 
+    per_query: ClassVar[str] = "counts per query"
+
     def from_mean(self, mean: float, queries: int) -> float:
         return float(round(mean * queries, 6))
 

@@ -156,7 +156,7 @@ def evaluate(
         raise MeasureError("name at least one measure, such as NDCG@10.")
     segments = None if by is None else named_segments(by, query_table)
     by_query = weights_by_query(weights, query_table)
-    inputs = resolve_inputs(system, truth, qid, docid)
+    inputs = resolve_inputs(system, truth, qid, docid, requested.values())
     check_judgments(requested.values(), inputs[1])
     request = _Request(requested, resolved, k, name, engine)
     ids, values = request.values(*inputs)

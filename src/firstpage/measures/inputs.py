@@ -54,13 +54,22 @@ class Coverage:
     removed: int = 0
 
 
+WITHOUT_RELEVANT = {
+    "zero": "",
+    "one": ", or 1 where no document is relevant",
+    "skip": ", or are left out where no document is relevant",
+}
+
+
 def _warn_of_gaps(
     lists: RankedLists, coverage: Coverage, convention: Convention, name: str, depth: int
 ) -> None:
     """Warn, in one line, of queries and documents that the run or the judgments lack."""
     gaps = []
     if coverage.missing:
-        effect = "count 0" if convention.queries == "judged" else "are left out of the means"
+        effect = "are left out of the means"
+        if convention.queries == "judged":
+            effect = "count 0" + WITHOUT_RELEVANT[convention.without_relevant]
         gaps.append(
             f"{len(coverage.missing)} of {coverage.judged} judged queries are not in the run and "
             f"{effect}: {first_ids(coverage.missing)}"

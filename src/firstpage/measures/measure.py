@@ -4,6 +4,7 @@ it computes one number per query from ranked lists (`lists`), as a convention (`
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from functools import reduce
@@ -13,7 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from firstpage.docstrings import inherit_sections
-from firstpage.errors import MeasureError
+from firstpage.errors import FirstpageWarning, MeasureError
 from firstpage.measures.convention import (
     CONVENTIONS,
     Convention,
@@ -81,6 +82,9 @@ class Measure:
     value_range : tuple of (float, float) or None
         The smallest and the largest value that is possible; None if there is none (class
         attribute).
+    per_query : str
+        What the values of queries are, where their mean is not the number to report (class
+        attribute).
 
     Examples
     --------
@@ -98,6 +102,7 @@ class Measure:
     text_name: ClassVar[str] = ""
     of_subtopics: ClassVar[bool] = False
     value_range: ClassVar[tuple[float, float] | None] = None
+    per_query: ClassVar[str] = ""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -275,3 +280,18 @@ def _text(value: object) -> str:
     if isinstance(value, tuple):
         return "[" + ", ".join(_text(v) for v in value) + "]"
     return str(value)
+
+
+def warn_of_differences(measures: Iterable[Measure]) -> None:
+    """Warn of measures whose differences are not those of the numbers that are reported."""
+    by_kind: dict[str, list[str]] = {}
+    for measure in dict.fromkeys(measures):
+        if measure.per_query:
+            by_kind.setdefault(measure.per_query, []).append(str(measure))
+    for kind, texts in by_kind.items():
+        warnings.warn(
+            f"differences and tests of {', '.join(texts)} are of mean {kind}, not of the numbers "
+            "reported.",
+            FirstpageWarning,
+            stacklevel=3,
+        )

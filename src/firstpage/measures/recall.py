@@ -113,6 +113,7 @@ class GMAP(AP):
     """
 
     about: ClassVar[str] = "geometric mean of average precision over the queries"
+    per_query: ClassVar[str] = "logarithms of AP"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         return np.log(np.maximum(super().values(lists, convention), MIN_GEOMETRIC))
@@ -136,6 +137,7 @@ class GMbpref(bpref):
     """
 
     about: ClassVar[str] = "geometric mean of bpref over the queries"
+    per_query: ClassVar[str] = "logarithms of bpref"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         return np.log(np.maximum(super().values(lists, convention), MIN_GEOMETRIC))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.data.dataset import Dataset
+from firstpage.data.formats.diversity import DiversityQrels, read_diversity_qrels
 from firstpage.data.formats.frames import (
     DOCUMENT_NAMES,
     GRADE_NAMES,
@@ -34,6 +35,7 @@ from firstpage.data.io.files import open_bytes
 from firstpage.data.shards.shards import Shards, is_shard_folder, read_shards
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError
+from firstpage.measures.measure import Measure
 
 PATTERN_SIGNS = "*?["
 
@@ -43,8 +45,16 @@ def is_path(value: Any) -> bool:
     return isinstance(value, (str, os.PathLike))
 
 
-def read_truth(truth: Any) -> Any:
-    """Return the truth; a file of judgments or of labeled data, or a folder of shards, is read."""
+def read_truth(truth: Any, measures: Iterable[Measure] = ()) -> Any:
+    """Return the truth; a file of judgments or of labeled data, or a folder of shards, is read.
+
+    Measures of diversity take a file, or nested mappings, with judgments of subtopics.
+    """
+    if any(measure.of_subtopics for measure in measures):
+        if is_path(truth):
+            return read_diversity_qrels(truth)
+        if isinstance(truth, Mapping) and _has_subtopics(truth):
+            return DiversityQrels.from_dict(truth)
     if not is_path(truth):
         return column_of_records(truth, Qrels, "relevance")
     path = Path(truth)
@@ -58,6 +68,12 @@ def read_truth(truth: Any) -> Any:
     if isinstance(labeled, Run):
         raise DataError(f"{path}: is a run; the second argument must be judgments or labeled data.")
     return labeled
+
+
+def _has_subtopics(truth: Mapping[Any, Any]) -> bool:
+    """Return whether a mapping is {query: {subtopic: {document: grade}}}."""
+    inner = (value for query in truth.values() for value in getattr(query, "values", tuple)())
+    return isinstance(next(inner, None), Mapping)
 
 
 def column_of_records(values: Any, kind: type[Column], field: str) -> Any:
@@ -75,12 +91,14 @@ def column_of_records(values: Any, kind: type[Column], field: str) -> Any:
     return kind.from_arrays(queries, documents, numbers)
 
 
-def resolve_inputs(system: Any, truth: Any, qid: Any, docid: Any) -> tuple[Any, Any, Any, Any]:
+def resolve_inputs(
+    system: Any, truth: Any, qid: Any, docid: Any, measures: Iterable[Measure] = ()
+) -> tuple[Any, Any, Any, Any]:
     """Return system, truth, query ids and document ids in a form that can be joined.
 
     Files are read, a ranker scores the data, and data frames become runs, judgments or arrays.
     """
-    truth = read_truth(truth)
+    truth = read_truth(truth, measures)
     if is_path(system):
         system = _read_system(Path(system), truth)
     system = column_of_records(system, Run, "score")

@@ -19,10 +19,10 @@ from firstpage.measures.comparison.power import (
     required_queries,
 )
 from firstpage.measures.evaluation import Evaluation
+from firstpage.measures.measure import warn_of_differences
 from firstpage.measures.registry import measure
 from firstpage.measures.significance import (
     adjust_p_values,
-    mean_of,
     mean_pseudo_values,
     t_tails,
 )
@@ -290,7 +290,7 @@ def _mean_check(evaluation: Evaluation, text: str, limit: float) -> Check:
     _check_limit("fail_under", text, limit)
     if evaluation.measures[row].lower_is_better:
         raise MeasureError(f"lower values of {text} are better, so it has no least mean.")
-    mean = mean_of(evaluation.values[row], evaluation.weights)
+    mean = evaluation[evaluation.texts[row]]
     reached = mean >= limit
     name = evaluation.name or "the system"
     text_line = f"{name}: {text} is {mean:.4f}, {'at least' if reached else 'below'} {limit:g}."
@@ -304,6 +304,7 @@ def _loss_checks(
     pairs: Sequence[tuple[Evaluation, str, float]], stored: Baseline, name: str, alpha: float
 ) -> list[Check]:
     """Return one check per system and measure; p-values are corrected together."""
+    warn_of_differences(measure(text) for _, text, _ in pairs)
     gains = [_gains(evaluation, text, stored) for evaluation, text, _ in pairs]
     tests = [_one_sided(gain, margin) for gain, (_, _, margin) in zip(gains, pairs, strict=True)]
     worse = adjust_p_values(np.array([test[0] for test in tests]), "holm")

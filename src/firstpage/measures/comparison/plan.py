@@ -20,7 +20,7 @@ from firstpage.measures.comparison.power import (
     required_queries,
 )
 from firstpage.measures.registry import MeasureLike
-from firstpage.measures.sources import named_systems, read_truth
+from firstpage.measures.sources import named_systems
 from firstpage.table import Table
 from firstpage.tabular import Tabular
 
@@ -247,7 +247,7 @@ def plan(
     if deviation is not None:
         raise DataError("the systems give the deviation; leave out deviation=.")
     named = named_systems(systems)
-    comparison = compare(named, read_truth(truth), measures=measures, ci=False, **settings)
+    comparison = compare(named, truth, measures=measures, ci=False, **settings)
     pool_size = pool_documents(list(named.values()), depth)
     rows = [
         row

@@ -235,7 +235,8 @@ def wins_and_losses(
     """
     if count < 1 or depth < 1:
         raise DataError(f"count and depth must be at least 1; got {count} and {depth}.")
-    named, judgments = named_systems(systems), read_truth(truth)
+    named = named_systems(systems)
+    judgments = read_truth(truth, comparison.evaluations[0].measures)
     if set(named) != set(comparison.systems):
         raise DataError(
             f"the comparison is of {', '.join(comparison.systems)}; the systems are "
