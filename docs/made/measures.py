@@ -26,7 +26,7 @@ TOOL_NAMES = """\
 
 The names of these tools can be used as they are, with their parameters: `ndcg_cut_10`,
 `ndcg_cut.5,10`, `P_5,10`, `iprec_at_recall_0.10` and `set_F.0.5` (trec_eval),
-`nDCG(dcg='exp-log2')@10` and `IPrec@0.1` (ir_measures), `precision@5`, `ndcg@10-l2` and `rbp.95`
+`nDCG(dcg='exp-log2')@10` and `IPrec@0.1` (ir_measures), `precision@5`, `map-l2` and `rbp.95`
 (ranx), `alpha-nDCG@20` and `strec@10` (ndeval). `official`, `all_trec` and `set` are trec_eval's
 groups of measures. A name is not a [convention](conventions.md): `ndcg_cut_10` has linear gains, as
 in trec_eval, only with `--convention trec`.

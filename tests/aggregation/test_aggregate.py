@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas
 import pytest
 
 import firstpage as fp
@@ -59,6 +60,19 @@ def test_aggregated_run_round_trips_and_evaluates(tmp_path) -> None:
     loaded = fp.read_run(tmp_path / "x.run")
     assert loaded.name == "joined"
     assert ranked(loaded) == ranked(result.run)
+    tables = [fp.Run.from_dict(r) if isinstance(r, dict) else r for r in RUNS]
+    paths = [tmp_path / f"{number}.run" for number in range(len(tables))]
+    for table, path in zip(tables, paths, strict=True):
+        fp.write_run(table, path)
+    frames = [
+        pandas.DataFrame(
+            [(q, d, v) for q, docs in table.to_dict().items() for d, v in docs.items()],
+            columns=["qid", "docno", "score"],
+        )
+        for table in tables
+    ]
+    for runs in (paths, frames):
+        assert ranked(fp.aggregation.aggregate(runs).run) == ranked(result.run)
     assert fp.evaluate(result.run, QRELS)["NDCG@10"] == fp.evaluate(loaded, QRELS)["NDCG@10"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+from csv import reader
 from pathlib import Path
 
 import pytest
@@ -199,6 +200,20 @@ def test_evaluate_has_segments_weights_bounds_and_condensed_lists(run, folder) -
     assert json.loads(out)["systems"]["bad"]["RR"] == json.loads(condensed.stdout)["measures"]["RR"]
     bounded = run("compare", *base[1:], "good.run", "--bounds", "--rounds", 100)
     assert "Unjudged documents are" in bounded.stdout
+    base = ("compare", *base[1:], "good.run", "--bounds", "--rounds", 100, "-f", "csv")
+    for options, column in (((), []), (table[:4], ["class"])):
+        head, *lines = reader(run(*base, *options).stdout.splitlines())
+        assert head[-6:-2] == ["mean", "mean_against", "condensed", "condensed_against"]
+        assert head[: len(column)] == column
+        assert all(len(line) == len(head) for line in lines)
+        first = dict(zip(head, lines[0], strict=True))
+        unweighted = fp.evaluate(BAD, few, measures="RR", bounds=True)
+        side = "" if first["system"] == "bad" else "_against"
+        assert float(first["mean" + side]) == pytest.approx(unweighted["RR"])
+        bounds = unweighted.bounds["RR"]
+        assert float(first["condensed" + side]) == pytest.approx(bounds.condensed)
+        assert float(first["relevant" + side]) == pytest.approx(bounds.relevant)
+    base = ("evaluate", "t.qrels", "bad.run", "-m", "RR", "-m", "P@1")
     alone = run(*base, "--query-table", "table.csv").stderr
     assert "--query-table needs --by COLUMN or --weight COLUMN." in alone
     alone = run(*base, "--by", "class").stderr

@@ -53,6 +53,25 @@ def test_warning_about_judged_queries_that_the_run_lacks() -> None:
         )
 
 
+@pytest.mark.parametrize(
+    ("without_relevant", "effect"),
+    [
+        ("zero", "count 0: 2"),
+        ("one", "count 0, or 1 where no document is relevant: 2"),
+        ("skip", "count 0, or are left out where no document is relevant: 2"),
+    ],
+)
+def test_warning_says_how_queries_without_relevant_documents_count(
+    without_relevant, effect
+) -> None:
+    (line,) = messages(
+        lambda: fp.evaluate(
+            {"1": {"a": 1.0}}, {"1": {"a": 1}, "2": {"b": 0}}, without_relevant=without_relevant
+        )
+    )
+    assert f"1 of 2 judged queries are not in the run and {effect}." in line
+
+
 def test_warning_names_only_the_first_queries() -> None:
     (line,) = messages(lambda: fp.evaluate(make_run(["301"]), QRELS))
     assert "9 of 10 judged queries" in line

@@ -93,6 +93,24 @@ def test_bad_files_are_one_line(text: str, message: str, tmp_path: Path) -> None
         fp.read_diversity_qrels(path)
 
 
+def test_files_and_dictionaries_are_read_for_measures_of_diversity(tmp_path: Path) -> None:
+    qrels, run = fp.DiversityQrels.from_dict(JUDGMENTS), {"q": SCORES}
+    expected = fp.evaluate(run, qrels, measures="alpha-nDCG@3").means
+    path = tmp_path / "div.qrels"
+    path.write_text("".join(
+        f"{query} {subtopic} {document} {grade:g}\n"
+        for query, subtopics in JUDGMENTS.items()
+        for subtopic, documents in subtopics.items()
+        for document, grade in documents.items()
+    ))  # fmt: skip
+    for truth in (JUDGMENTS, path, str(path)):
+        assert fp.evaluate(run, truth, measures="alpha-nDCG@3").means == expected
+        comparison = fp.compare({"a": run, "b": run}, truth, measures="alpha-nDCG@3")
+        assert comparison.evaluations[0].means == expected
+        (case,) = fp.wins_and_losses(comparison, {"a": run, "b": run}, truth).cases
+        assert case.query == "q"
+
+
 def test_judgments_must_fit_the_measure() -> None:
     qrels, run = fp.DiversityQrels.from_dict(JUDGMENTS), {"q": SCORES}
     with pytest.raises(fp.MeasureError, match="AP needs plain judgments"):

@@ -220,3 +220,48 @@ def test_values_per_query_agree_for_all_forms() -> None:
     frame = pandas.DataFrame(rows(RUN, "qid", "docno", "score")).sample(frac=1, random_state=0)
     values = fp.evaluate(frame, QRELS, measures=MEASURES).values
     assert np.array_equal(values, fp.evaluate(RUN, QRELS, measures=MEASURES).values)
+
+
+@pytest.mark.parametrize(
+    ("system", "truth", "options", "message"),
+    [
+        (fp.ListNet, DATA, {}, r"ListNet is a class; pass a fitted ranker: ListNet\(\).fit"),
+        (RUN, None, {}, "a run requires judgments: .* got NoneType None"),
+        (RUN, 5, {}, "a run requires judgments: .* got int 5"),
+        (RUN, QRELS, {"rel": "x"}, "rel must be a finite number; got 'x'"),
+        (RUN, QRELS, {"measures": 5}, "measures must be texts such as 'NDCG@10', .* got 5"),
+        ({}, QRELS, {}, "the run has none, the judgments have q1, q2"),
+        (RUN, {}, {}, "the run has q1, q2, the judgments have none"),
+        (
+            [{"query_id": "1", "doc_id": "a", "score": 1.0}, {"query_id": "1", "doc_id": "b"}],
+            QRELS, {}, "every record must have query_id, doc_id, score",
+        ),
+    ],
+)  # fmt: skip
+def test_errors_name_what_was_passed(system, truth, options, message: str) -> None:
+    with pytest.raises(fp.FirstpageError, match=message):
+        fp.evaluate(system, truth, **options)
+
+
+def test_dictionaries_are_records_too() -> None:
+    run = [ScoredDoc(q, d, s)._asdict() for q, docs in RUN.items() for d, s in docs.items()]
+    qrels = [Qrel(q, d, v)._asdict() for q, docs in QRELS.items() for d, v in docs.items()]
+    assert fp.evaluate(run, qrels, measures=MEASURES).means == EXPECTED
+
+
+def test_values_are_found_by_measures_and_by_their_texts() -> None:
+    evaluation = fp.evaluate(RUN, QRELS, measures="map,ndcg_cut_10")
+    assert evaluation[fp.measure("AP")] == evaluation["map"] == EXPECTED["AP"]
+    assert evaluation.per_query(fp.measure("NDCG@10")).mean() == EXPECTED["NDCG@10"]
+    with pytest.raises(KeyError, match="P@5 was not measured; available: map, ndcg_cut_10"):
+        evaluation[fp.measure("P@5")]
+
+
+def test_repeated_documents_are_answered_with_what_can_be_done(tmp_path: Path) -> None:
+    path = tmp_path / "x.run"
+    path.write_text("q1 Q0 a 1 2 t\nq1 Q0 a 2 1 t\n")
+    with pytest.raises(fp.DataError, match=r"x.run:2: .* fp.read_run\(.., duplicates=\), says"):
+        fp.evaluate(path, QRELS)
+    frame = pandas.DataFrame({"qid": ["q1"] * 2, "docno": ["a"] * 2, "score": [1, 2]})
+    with pytest.raises(fp.DataError, match="occurs twice in query 'q1'; drop one"):
+        fp.evaluate(frame, QRELS)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -119,7 +121,7 @@ def renamed(run: fp.Run, name: str) -> fp.Run:
         (RUNS[:2], "the fusion of s1, s2, s3 has no run of s3; systems are matched by the names"),
         ([*RUNS, renamed(RUNS[0], "s4")], "does not know s4"),
         ([*RUNS[:2], renamed(RUNS[2], "x")], "has no run of s3 and does not know x"),
-        ([*RUNS, RUNS[0]], "two runs have the same name"),
+        ([*RUNS, RUNS[0]], "two runs have the name"),
         (RUNS[0], "a list of runs"),
     ],
 )
@@ -144,3 +146,25 @@ def test_systems_that_do_not_match_are_named(fitted, runs, message: str) -> None
 def test_invalid_training_is_refused(options, runs, qrels, message: str) -> None:
     with pytest.raises(FirstpageError, match=message):
         fp.LearnedFusion(**options).fit(runs, qrels)
+
+
+def test_runs_without_a_name_have_that_of_their_file(tmp_path: Path) -> None:
+    paths = [tmp_path / "first.tsv", tmp_path / "second.tsv"]
+    for path, run in zip(paths, RUNS, strict=False):
+        lines = [
+            f"{query}\t{document}\t{rank}\n"
+            for query, documents in run.to_dict().items()
+            for rank, document in enumerate(documents, 1)
+        ]
+        path.write_text("".join(lines))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fp.FirstpageWarning)
+        fusion = fp.LearnedFusion(folds=4)
+        fused = fusion.fit_fuse(paths, JUDGED)
+        assert fusion.systems_ == ("first.tsv", "second.tsv")
+        assert fusion.fuse(paths[::-1]).to_dict() == fusion.fuse(paths).to_dict()
+    assert len(fused.queries) == len(RUNS[0].queries)
+    tables = [run.to_dict() for run in RUNS[:2]]
+    numbered = fp.LearnedFusion(folds=4)
+    numbered.fit_fuse(tables, JUDGED)
+    assert numbered.systems_ == ("system 1", "system 2")

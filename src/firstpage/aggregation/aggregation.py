@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,8 @@ from firstpage.aggregation.method import Method
 from firstpage.aggregation.methods import method as parse_method
 from firstpage.aggregation.methods import with_normalization
 from firstpage.aggregation.weights import MeasuredWeights, normalize_weights, supervised_weights
-from firstpage.data.formats.trec import Run
+from firstpage.data.formats.frames import is_frame
+from firstpage.data.formats.trec import Run, read_run
 from firstpage.data.joins import match_queries
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.measures.registry import MeasureLike
@@ -328,10 +330,19 @@ def default_depth(method: Method) -> int | None:
 
 
 def as_runs(rankings: Any) -> list[Run]:
-    """Return a list of runs; mappings become runs."""
-    if isinstance(rankings, (Mapping, Run, str)) or not hasattr(rankings, "__iter__"):
+    """Return a list of runs; files are read, mappings and data frames become runs."""
+    single = isinstance(rankings, (Mapping, Run, str, os.PathLike)) or is_frame(rankings)
+    if single or not hasattr(rankings, "__iter__"):
         raise DataError("rankings must be a list of runs, or Ballots; got a single object.")
-    return [Run.from_dict(r) if isinstance(r, Mapping) else r for r in rankings]
+    return list(map(_as_run, rankings))
+
+
+def _as_run(ranking: Any) -> Run:
+    if isinstance(ranking, (str, os.PathLike)):
+        return read_run(ranking)
+    if isinstance(ranking, Mapping):
+        return Run.from_dict(ranking)
+    return Run.from_frame(ranking) if is_frame(ranking) else ranking
 
 
 def _warn_about_missing_queries(runs: Sequence[Run], ballots: Ballots) -> None:

@@ -13,9 +13,9 @@ from firstpage.cli.help import documented_command
 def measures_command(as_json: bool) -> None:
     """List all measures, with their names in other tools.
 
-    Every name of trec_eval, ir_measures, ranx and ndeval that is listed can be used; so can lists
-    such as "NDCG@10,AP" and P_5,10, the groups official, all_trec and set of trec_eval, and
-    module:Name for a measure of your own.
+    Every name of trec_eval, ir_measures, ranx and ndeval that is listed can be used, with the
+    cut-off that it needs; so can lists such as "NDCG@10,AP" and P_5,10, the groups official,
+    all_trec and set of trec_eval, and module:Name for a measure of your own.
     """
     from itertools import groupby
 

@@ -75,7 +75,10 @@ def _duplicate_error(column: Documents, row: int, name: str) -> DataError:
     line_of = getattr(column, "line_of", None)  # a Run or Qrels, read from a file
     line = None if line_of is None else line_of(row)
     where = location(column.source, line) if column.source else name
-    hint = "; --duplicates (duplicates=) says which line counts" if name == "the run" else ""
+    hint = ""
+    if name == "the run":
+        by_option = "--duplicates, or fp.read_run(.., duplicates=), says which line counts"
+        hint = f"; {by_option if line is not None else 'drop one'}"
     if not hint and _has_subtopics(column, row):
         hint = (
             "; their second fields differ, so these may be judgments of subtopics, which "

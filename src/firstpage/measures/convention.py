@@ -104,8 +104,8 @@ class Convention:
         depth = self.depth
         if depth is not None and (not isinstance(depth, (int, np.integer)) or depth < 1):
             raise MeasureError(f"depth must be an integer of at least 1; got {depth}.")
-        if not np.isfinite(self.rel):
-            raise MeasureError(f"rel must be a finite number; got {self.rel}.")
+        if not isinstance(self.rel, (int, float, np.number)) or not np.isfinite(self.rel):
+            raise MeasureError(f"rel must be a finite number; got {self.rel!r}.")
         object.__setattr__(self, "seed", int(self.seed) % 2**63)  # any integer is accepted
 
 

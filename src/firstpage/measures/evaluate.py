@@ -154,6 +154,10 @@ def evaluate(
     requested = measures_by_text(measures if measures is not None else [])
     if not requested:
         raise MeasureError("name at least one measure, such as NDCG@10.")
+    if bounds and resolved.condensed:
+        raise MeasureError(
+            "bounds show condensed lists beside complete ones; leave out --condensed (condensed=)."
+        )
     segments = None if by is None else named_segments(by, query_table)
     by_query = weights_by_query(weights, query_table)
     inputs = resolve_inputs(system, truth, qid, docid, requested.values())

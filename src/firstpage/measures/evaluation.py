@@ -81,18 +81,27 @@ class Evaluation(Tabular):
     by: str = ""
     segments: dict[str, Evaluation] = field(default_factory=dict, repr=False)
 
-    def __getitem__(self, text: str) -> float:
+    def __getitem__(self, text: str | Measure) -> float:
         """Return the mean of a measure over the queries, weighted where they have weights."""
-        mean = mean_of(self.per_query(text), self.weights)
-        return self.measures[self.texts.index(text)].from_mean(mean, len(self.queries))
+        row = self._row(text)
+        mean = mean_of(self.values[row], self.weights)
+        return self.measures[row].from_mean(mean, len(self.queries))
 
-    def per_query(self, text: str) -> Floats:
+    def _row(self, text: str | Measure) -> int:
+        """Return the row of a measure, or of its text as it was requested."""
+        rows: tuple[str | Measure, ...] = self.texts if isinstance(text, str) else self.measures
+        if text not in rows:
+            name = repr(text) if isinstance(text, str) else str(text)
+            raise KeyError(f"{name} was not measured; available: {', '.join(self.texts)}")
+        return rows.index(text)
+
+    def per_query(self, text: str | Measure) -> Floats:
         """Return the values of a measure per query.
 
         Parameters
         ----------
-        text : str
-            Text of the measure, as it was requested.
+        text : str or Measure
+            The measure, or its text as it was requested.
 
         Returns
         -------
@@ -104,10 +113,8 @@ class Evaluation(Tabular):
         KeyError
             If the measure was not requested.
         """
-        if text not in self.texts:
-            raise KeyError(f"{text!r} was not measured; available: {', '.join(self.texts)}")
-        row: Floats = self.values[self.texts.index(text)]
-        return row
+        values: Floats = self.values[self._row(text)]
+        return values
 
     def mean_text(self, text: str, digits: int = 4) -> str:
         """Return the mean of a measure as text; counts have no decimals.

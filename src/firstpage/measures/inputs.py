@@ -208,7 +208,8 @@ def from_run(
     if not (partner >= 0).any():
         raise DataError(
             f"{run.source or 'the run'} and {qrels.source or 'the judgments'} share no query: "
-            f"the run has {first_ids(run.queries)}, the judgments have {first_ids(qrels.queries)}."
+            f"the run has {first_ids(run.queries) or 'none'}, the judgments have "
+            f"{first_ids(qrels.queries) or 'none'}."
         )
     judged_rows = join_documents(run, qrels, partner)
     in_run = np.full(len(qrels.queries), -1, np.int64)  # index of each judged query in the run

@@ -315,6 +315,8 @@ def measures(texts: MeasureLike | Iterable[MeasureLike]) -> list[Measure]:
 def as_list(texts: MeasureLike | Iterable[MeasureLike]) -> list[MeasureLike]:
     """Return one or several measures as a list; a text may name several."""
     single = isinstance(texts, (str, Measure, Utility)) or callable(texts)
+    if not single and not isinstance(texts, Iterable):
+        raise MeasureError(f"measures must be texts such as 'NDCG@10', or measures; got {texts!r}.")
     requested: list[Any] = [texts] if single else list(texts)  # type: ignore[arg-type]
     return [
         each

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -79,15 +80,21 @@ def _has_subtopics(truth: Mapping[Any, Any]) -> bool:
 def column_of_records(values: Any, kind: type[Column], field: str) -> Any:
     """Return records as ir_measures and ir_datasets have them as a column; others as they are.
 
-    A record has the attributes query_id, doc_id and the value.
+    A record has query_id, doc_id and the value as attributes, or as keys of a dictionary.
     """
     records = list(values) if isinstance(values, Iterator) else values
     fields = ("query_id", "doc_id", field)
     if not isinstance(records, list) or not records:
         return records
-    if not all(hasattr(records[0], name) for name in fields):
+    get = itemgetter if isinstance(records[0], Mapping) else attrgetter
+    try:
+        get(*fields)(records[0])
+    except (AttributeError, KeyError):
         return records
-    queries, documents, numbers = ([getattr(r, name) for r in records] for name in fields)
+    try:
+        queries, documents, numbers = zip(*map(get(*fields), records), strict=True)
+    except (AttributeError, KeyError, TypeError):
+        raise DataError(f"every record must have {', '.join(fields)}, as the first one.") from None
     return kind.from_arrays(queries, documents, numbers)
 
 
@@ -116,6 +123,11 @@ def resolve_inputs(
             truth = to_qrels(truth)
         if is_frame(truth):
             truth = Qrels.from_frame(truth)
+        if truth is None or isinstance(truth, (int, float)):
+            raise DataError(
+                "a run requires judgments: qrels, a file name, a data frame or a dictionary; got "
+                f"{_named(truth)}."
+            )
         return system, truth, qid, docid
     if is_frame(truth):
         return _labels_of_frame(system, truth, qid, docid)
@@ -143,6 +155,9 @@ def _read_system(path: Path, truth: Any) -> Any:
 
 def _scores_of(ranker: Any, truth: Any) -> Any:
     """Return the scores of a fitted ranker for the documents of the truth."""
+    if isinstance(ranker, type):
+        name = ranker.__name__
+        raise DataError(f"{name} is a class; pass a fitted ranker: {name}().fit(train).")
     if isinstance(truth, Dataset):
         return ranker.predict(truth)
     raise DataError(

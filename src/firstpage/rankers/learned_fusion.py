@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
-from firstpage.aggregation.aggregation import aggregate
+from firstpage.aggregation.aggregation import aggregate, as_runs
 from firstpage.aggregation.ballots import Ballots
 from firstpage.aggregation.features import FAMILIES, check_families, fusion_features
 from firstpage.aggregation.tuning import HeldOut, fold_of_query, query_values
@@ -146,8 +147,7 @@ class LearnedFusion:
         DataError
             If a system of the model has no run, or a run no system.
         """
-        ballots = self._ballots(_as_runs(runs))
-        data = self._data(ballots)
+        data = self._data(self._ballots(_named_runs(runs)))
         return _ranked_run(data, self.ranker_.predict(data), name)
 
     def fit_fuse(self, runs: Sequence[Any], qrels: Any, name: str = "learned") -> Run:
@@ -176,7 +176,7 @@ class LearnedFusion:
             If names are missing or repeated, or if fewer than four queries are judged.
         """
         self.fit(runs, qrels)
-        data = self._data(self._ballots(_as_runs(runs)))
+        data = self._data(self._ballots(_named_runs(runs)))
         scores = self.ranker_.predict(data)
         held_out = self._held_out_run
         partner = match_queries(held_out.queries, data.queries)
@@ -274,8 +274,6 @@ class LearnedFusion:
                 f"the fusion of {_listed(self.systems_)} {problem}; systems are matched by the "
                 "names (tags) of the runs."
             )
-        if len(by_name) < len(runs):
-            raise DataError("two runs have the same name; give the run of each system once.")
         return _all_candidates([by_name[name] for name in self.systems_])
 
     def _data(self, ballots: Ballots) -> Dataset:
@@ -347,17 +345,11 @@ def parse_fusion(text: str, **parameters: Any) -> LearnedFusion:
     return LearnedFusion(**{**parameters, **inside})
 
 
-def _as_runs(runs: Sequence[Any]) -> list[Run]:
-    if isinstance(runs, (Mapping, Run, str)) or not isinstance(runs, Iterable):
-        raise DataError("learned fusion takes a list of runs, one per system.")
-    return [Run.from_dict(run) if isinstance(run, Mapping) else run for run in runs]
-
-
 def _named_runs(runs: Sequence[Any]) -> list[Run]:
-    """Return runs with distinct names; runs without one are numbered."""
+    """Return runs with distinct names; runs without one have that of their file, or a number."""
     named = [
-        run if run.name else replace(run, name=f"system {a}")
-        for a, run in enumerate(_as_runs(runs), 1)
+        run if run.name else replace(run, name=Path(run.source).name or f"system {a}")
+        for a, run in enumerate(as_runs(runs), 1)
     ]
     names = [run.name for run in named]
     repeated = [name for name in names if names.count(name) > 1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from firstpage.measures.evaluation import (
     effective_queries,
     segment_means_table,
 )
+from firstpage.measures.unjudged import Bounds
 from firstpage.report.page import figure, page, paragraph
 from firstpage.table import NOTATIONS, Table
 
@@ -313,19 +314,37 @@ def _test_line(comparison: Comparison) -> str:
 
 
 def _comparison_csv(comparison: Comparison) -> str:
-    """Return a row per difference with all digits, and the means of both systems."""
-    means = {e.name: e.means for e in comparison.evaluations}
+    """Return a row per difference with all digits, and the means and bounds of both systems.
+
+    With segments the rows of all queries are followed by those of each segment, without bounds.
+    """
     names = [f.name for f in fields(Difference)]
     head = [*names, "mean", "mean_against"]
-    rows = [
-        [
-            *(str(getattr(d, name)) for name in names),
-            repr(means[d.system][d.measure]),
-            repr(means[d.against][d.measure]),
-        ]
-        for d in comparison.differences
-    ]
+    if all(e.bounds for e in comparison.evaluations):
+        head += [name + side for name in Bounds._fields for side in ("", "_against")]
+    rows = _difference_rows(comparison, comparison.differences)
+    segments = comparison.segments
+    if segments is not None:
+        head, rows = [segments.name, *head], [["all", *row] for row in rows]
+        for segment, part in segments.parts.items():
+            for row in _difference_rows(part, segments.differences[segment]):
+                rows.append([segment, *row, *[""] * (len(head) - 1 - len(row))])
     return Table(head, rows).csv()
+
+
+def _difference_rows(
+    comparison: Comparison, differences: Iterable[Difference]
+) -> list[list[str]]:  # fmt: skip
+    evaluations = {e.name: e for e in comparison.evaluations}
+    rows = []
+    for d in differences:
+        pair = evaluations[d.system], evaluations[d.against]
+        row = [str(getattr(d, f.name)) for f in fields(d)]
+        row += [repr(e[d.measure]) for e in pair]
+        for bound in Bounds._fields:
+            row += [repr(getattr(e.bounds[d.measure], bound)) for e in pair if e.bounds]
+        rows.append(row)
+    return rows
 
 
 def segment_tables(segments: Segments) -> list[Table]:
@@ -336,23 +355,9 @@ def segment_tables(segments: Segments) -> list[Table]:
     return [table for table in tables if table.rows]
 
 
-def _segments_csv(comparison: Comparison, segments: Segments) -> str:
-    """Return the differences of all queries and of each segment, one number per cell."""
-    names = [f.name for f in fields(Difference)]
-    groups = {"all": comparison.differences} | segments.differences
-    rows = [
-        [segment, *(str(getattr(d, name)) for name in names)]
-        for segment, differences in groups.items()
-        for d in differences
-    ]
-    return Table([segments.name, *names], rows).csv()
-
-
 def _comparison(comparison: Comparison, format: str, wins: WinsAndLosses | None) -> str:
     segments = comparison.segments
     if format == "csv":
-        if segments is not None:
-            return _segments_csv(comparison, segments)
         return _comparison_csv(comparison)
     notation: Callable[[Table], str] = NOTATIONS[format]
     tables = [means_table(comparison), differences_table(comparison), *_bounds(comparison)]

@@ -94,6 +94,25 @@ def test_means_must_reach_a_value() -> None:
     assert "x: AP is 1.0000, below 1.1." in str(gate)
 
 
+@pytest.mark.parametrize(
+    ("text", "value", "differences"),
+    [("GMAP", 0.7071, "mean logarithms of AP"), ("NumRelRet", 2, "mean counts per query")],
+)
+def test_the_gate_tests_the_number_that_is_reported(text, value, differences) -> None:
+    new = fp.evaluate([2, 1, 1, 2], [1, 0, 1, 0], qid=[1, 1, 2, 2], measures=text)
+    assert new[text] == pytest.approx(value, abs=1e-4)
+    (check,) = fp.gate(new, fail_under={text: value - 0.01}).checks
+    assert (check.verdict, check.value) == ("pass", new[text])
+    (check,) = fp.gate(new, fail_under={text: value + 0.01}).checks
+    assert check.verdict == "fail"
+    with pytest.warns(
+        fp.FirstpageWarning, match=f"differences and tests of {text} are of {differences}"
+    ):
+        fp.gate(new, baseline=new, fail_if_worse=0.1)
+    with pytest.warns(fp.FirstpageWarning, match=f"tests of {text} are of {differences}, not of"):
+        fp.compare([[2, 1, 1, 2], [1, 2, 1, 2]], [1, 0, 1, 0], qid=[1, 1, 2, 2], measures=text)
+
+
 def test_baselines_are_stored(tmp_path: Path) -> None:
     path = tmp_path / "baseline.json"
     fp.Baseline.from_evaluation(old).save(path)
