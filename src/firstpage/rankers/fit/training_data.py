@@ -92,6 +92,11 @@ class TrainingData(Protocol):
     """Documents to train on, in memory or in shards."""
 
     @property
+    def n_docs(self) -> int:
+        """The number of documents."""
+        ...
+
+    @property
     def n_features(self) -> int:
         """The number of features."""
         ...
@@ -211,6 +216,10 @@ class InMemory:
     convert: Convert = identity
     transform: Transform | None = None
     pairs: RowPairs | None = None
+
+    @property
+    def n_docs(self) -> int:
+        return self.data.n_docs
 
     @property
     def n_features(self) -> int:

@@ -134,6 +134,10 @@ class ShardedData:
         return cls(shards, engine, transform, convert, surveys, drop_uninformative)
 
     @property
+    def n_docs(self) -> int:
+        return self.shards.n_docs
+
+    @property
     def n_features(self) -> int:
         return self.shards.n_features
 
