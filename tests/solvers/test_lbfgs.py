@@ -70,7 +70,9 @@ def test_quadratic_functions(size: int, condition: float) -> None:
     function, center = quadratic(size, condition)
     result = solve(Plain(function), np.zeros(size), max_iter=2000)
     assert result.converged
-    assert result.value - 3.0 <= 1e-10 * function(np.zeros(size))[0]
+    # It stops at a step that gains 1e-12 of the start; what is left depends on rounding, and was up
+    # to 100 times that (condition 10,000).
+    assert result.value - 3.0 <= 1e-9 * function(np.zeros(size))[0]
     assert result.params == pytest.approx(center, abs=0.01)
 
 
