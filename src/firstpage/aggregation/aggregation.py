@@ -239,9 +239,9 @@ def aggregate(
 
     Parameters
     ----------
-    rankings : sequence of Run or dict, or Ballots
-        A run (or {query: {document: score}}) per ranker; or ballots, of which all candidates take
-        part, so that `depth`, `same_depth`, `base` and `missing` are not used.
+    rankings : sequence of Run, dict, path or data frame, or Ballots
+        A run (or {query: {document: score}}, or the file of a run) per ranker; or ballots, of which
+        all candidates take part, so that `depth`, `same_depth`, `base` and `missing` are not used.
     method : str or Method, default "skr"
         The method: "skr" (supervised Kemeny ranking), "Borda", "RRF", "CombMNZ", "Copeland",
         "ExactKemeny(limit=18)", ..

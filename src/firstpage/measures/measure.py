@@ -82,6 +82,9 @@ class Measure:
     value_range : tuple of (float, float) or None
         The smallest and the largest value that is possible; None if there is none (class
         attribute).
+    is_mean : bool
+        Whether the number to report is the mean of the values of queries: `from_mean` is not
+        overridden.
     per_query : str
         What the values of queries are, where their mean is not the number to report (class
         attribute).
@@ -102,7 +105,7 @@ class Measure:
     text_name: ClassVar[str] = ""
     of_subtopics: ClassVar[bool] = False
     value_range: ClassVar[tuple[float, float] | None] = None
-    per_query: ClassVar[str] = ""
+    per_query: ClassVar[str] = "values per query"
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -112,6 +115,11 @@ class Measure:
     def name(self) -> str:
         """Name of the measure, as in its text."""
         return self.text_name or qualified_name(type(self))
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether the number to report is the mean of the values of queries."""
+        return type(self).from_mean is Measure.from_mean
 
     def __str__(self) -> str:
         parameters = [
@@ -286,7 +294,7 @@ def warn_of_differences(measures: Iterable[Measure]) -> None:
     """Warn of measures whose differences are not those of the numbers that are reported."""
     by_kind: dict[str, list[str]] = {}
     for measure in dict.fromkeys(measures):
-        if measure.per_query:
+        if not measure.is_mean:
             by_kind.setdefault(measure.per_query, []).append(str(measure))
     for kind, texts in by_kind.items():
         warnings.warn(

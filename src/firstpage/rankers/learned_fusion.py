@@ -92,8 +92,9 @@ class LearnedFusion:
 
         Parameters
         ----------
-        runs : sequence of Run or dict
-            A run per system, with distinct names.
+        runs : sequence of Run, dict, path or data frame
+            A run per system, with distinct names; one without a name has that of its file, or a
+            number.
         qrels : Qrels or dict
             Judgments of some of the queries; documents without one count as not relevant.
 
@@ -132,7 +133,7 @@ class LearnedFusion:
 
         Parameters
         ----------
-        runs : sequence of Run or dict
+        runs : sequence of Run, dict, path or data frame
             A run per system of the model, in any order.
         name : str, default "learned"
             The name of the resulting run.
@@ -158,8 +159,9 @@ class LearnedFusion:
 
         Parameters
         ----------
-        runs : sequence of Run or dict
-            A run per system, with distinct names.
+        runs : sequence of Run, dict, path or data frame
+            A run per system, with distinct names; one without a name has that of its file, or a
+            number.
         qrels : Qrels or dict
             Judgments of some of the queries.
         name : str, default "learned"

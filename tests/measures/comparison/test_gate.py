@@ -165,3 +165,16 @@ def test_reports_name_every_check() -> None:
     assert lines[0] == "**Gate failed**"
     assert lines[5].startswith("| fail | a & b | RR | -0.1000 | -0.01 | 0.0000 |")
     assert gate.to_pandas()["verdict"].tolist() == ["pass", "fail"]
+
+
+def test_a_measure_of_ones_own_need_not_be_a_mean() -> None:
+    class Total(type(fp.measure("RR"))):  # type: ignore[misc]
+        def from_mean(self, mean: float, queries: int) -> float:
+            return mean * queries
+
+    assert fp.measure("RR").is_mean
+    assert not Total().is_mean
+    new = fp.evaluate([2, 1, 1, 2], [1, 0, 1, 0], qid=[1, 1, 2, 2], measures=Total())
+    assert new[Total()] == 1.5
+    with pytest.warns(fp.FirstpageWarning, match="are of mean values per query, not of"):
+        fp.compare([[2, 1, 1, 2]] * 2, [1, 0, 1, 0], qid=[1, 1, 2, 2], measures=Total())

@@ -310,7 +310,7 @@ def estimate(
         raise DataError(f"there is no system {baseline!r}; there are {', '.join(named)}.")
     requested = measures_by_text(measures)
     for text, measure in requested.items():
-        if measure.per_query:
+        if not measure.is_mean:
             raise MeasureError(
                 f"{text} is not a mean over queries, so it cannot be estimated from a sample."
             )
