@@ -19,18 +19,27 @@ underscores do not matter. One text may name several measures: `"NDCG@10,AP"`, `
 `NDCG@{5,10}`. `firstpage measures` lists all measures in the shell. `module:Name` is
 [a measure of your own](custom.md#a-measure-of-your-own).
 
-Higher is better unless noted otherwise. `rel` is the smallest label that counts as relevant.
+Higher is better unless noted otherwise. `rel` is the smallest label that counts as relevant. Every
+measure takes `condensed=true`, as in `AP(condensed=true)`: unjudged documents are then removed from
+the rankings before this measure reads them, as `--condensed` does for all measures.
 """
 TOOL_NAMES = """\
 ## Names in other tools
 
 The names of these tools can be used as they are, with their parameters: `ndcg_cut_10`,
-`ndcg_cut.5,10`, `P_5,10`, `iprec_at_recall_0.10` and `set_F.0.5` (trec_eval),
-`nDCG(dcg='exp-log2')@10` and `IPrec@0.1` (ir_measures), `precision@5`, `map-l2` and `rbp.95`
-(ranx), `alpha-nDCG@20` and `strec@10` (ndeval). `official`, `all_trec` and `set` are trec_eval's
-groups of measures. A name is not a [convention](conventions.md): `ndcg_cut_10` has linear gains, as
-in trec_eval, only with `--convention trec`.
+`ndcg_cut.5,10`, `P_5,10`, `iprec_at_recall_0.10`, `set_F.0.5`, `ndcg.1=3.5,2=9` and
+`utility.1,-1,0,0` (trec_eval), `nDCG(dcg='exp-log2')@10`, `nDCG(gains={1:3, 2:9})`,
+`AP(judged_only=True)` and `IPrec@0.1` (ir_measures), `precision@5`, `map-l2` and `rbp.95` (ranx),
+`alpha-nDCG@20` and `strec@10` (ndeval). `official`, `all_trec` and `set` are trec_eval's groups of
+measures, and `P` and `success` without a cut-off are trec_eval's nine and three measures. A name is
+not a [convention](conventions.md): `ndcg_cut_10` has linear gains, as in trec_eval, only with
+`--convention trec`. In Python, measures of ir_measures and PyTerrier can be passed as objects
+(`measures=[nDCG @ 10]`); NDCG then has linear gains, as there.
 
+- `recall` without a cut-off is that of the entire list, as in ranx; trec_eval computes it at nine
+  cut-offs. `hit_rate` needs one.
+- A label without a gain in `gains={...}` is its own gain, as in ir_measures and trec_eval; a label
+  above the largest one is an error here.
 - Interpolated precision rounds the number of relevant documents as trec_eval 9 and pytrec_eval do.
   trec_eval 10 rounds to the nearest number, so that a few values differ.
 - `rbp` has `p=0.8` here, 0.9 in trec_eval: write `rbp_p=0.9`. trec_eval reports a residual of 0
@@ -102,7 +111,8 @@ def _measure(cls: type[Measure], signature: str) -> list[str]:
     lines = [f"## {cls.__name__}", "", f"`{signature}`", "", *docstring.paragraphs()]
     if cls.lower_is_better and "ower is better" not in docstring.text:
         lines += ["Lower is better.", ""]
-    lines += listed("Parameters", map(_with_cutoff, docstring.entries("Parameters")))
+    entries = [entry for entry in docstring.entries("Parameters") if entry.name != "condensed"]
+    lines += listed("Parameters", map(_with_cutoff, entries))
     if references := docstring.references():
         lines += ["**References**", "", *(line for each in references for line in item(each)), ""]
     if aliases := [f"`{alias}`" for alias, name in ALIASES.items() if name == cls.__name__]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from statistics import fmean
@@ -31,6 +32,16 @@ def test_value_is_the_mean_over_all_orders_of_ties(text: str) -> None:
     assert fp.evaluate({"q": SCORES}, qrels, measures=text)[text] == pytest.approx(fmean(values))
     worst = fp.evaluate({"q": SCORES}, qrels, measures=text, ties="worst")[text]
     assert min(values) - 1e-12 <= worst <= fmean(values) + 1e-12
+
+
+@pytest.mark.parametrize("text", MEASURES)
+def test_condensed_lists_lack_the_unjudged_documents(text: str) -> None:
+    qrels, short = fp.DiversityQrels.from_dict(JUDGMENTS), {**SCORES}
+    del short["x"]
+    measure = replace(fp.measure(text), condensed=True)
+    condensed = fp.evaluate({"q": SCORES}, qrels, measures=measure).values
+    assert condensed == pytest.approx(fp.evaluate({"q": short}, qrels, measures=text).values)
+    assert fp.measure(str(measure)) == measure
 
 
 def test_by_hand() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -121,12 +122,20 @@ def test_own_measures_are_compared_cross_validated_and_tuned(tmp_path: Path) -> 
         (lambda: fp.measure(f"{OWN}:OwnPrecision(size=2)"), fp.MeasureError, "no parameter 'size'"),
         (lambda: fp.measure(OwnPrecision), fp.MeasureError, "Create an instance of it"),
         (lambda: fp.measure(3), fp.MeasureError, "a measure must be a string such as NDCG@10"),
+        (lambda: fp.measure(partial(max, 1)), fp.MeasureError, "must be defined with def"),
     ],
 )
 def test_refusals(call: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=re.escape(message)) as raised:
         call()
     assert "\n" not in str(raised.value)
+
+
+@slow_function
+def test_functions_with_one_name_are_refused() -> None:
+    both = [lambda labels, ideal: 1.0, lambda labels, ideal: 2.0]
+    with pytest.raises(fp.MeasureError, match="define functions with def"):
+        fp.evaluate(SCORES, DATA, measures=both)
 
 
 @slow_function

@@ -15,6 +15,12 @@ DOCUMENTS = "abcdefgh"
 runs = st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(0, 4), min_size=1)
 judgments = st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(-1, 2), min_size=1)
 MEASURES = ["NDCG@3", "AP", "RR", "P@2", "bpref", "NumRet"]
+CONDENSED = {  # a measure with the parameter: the same without it
+    "NDCG(condensed=true)@3": "NDCG@3", "nDCG(judged_only=True)@2": "NDCG@2",
+    "AP(rel=2, condensed=true)": "AP(rel=2)", "RR(condensed=true)": "RR", "P(condensed=true)@2": "P@2",
+    "NumRet(condensed=true)": "NumRet", "ERR(condensed=true)@2": "ERR@2", "Tau(condensed=true)": "Tau",
+    "RBPResidual(condensed=true)": "RBPResidual", "Judged(condensed=true)@3": "Judged@3",
+}  # fmt: skip
 
 
 def quiet(*arguments, **options) -> fp.Evaluation:
@@ -42,6 +48,13 @@ def test_condensed_lists_lack_the_unjudged_documents(pairs, convention) -> None:
     ):  # fmt: skip
         condensed = quiet(table, judged, condensed=True, **chosen)
         np.testing.assert_allclose(condensed.values, expected.values)
+        chosen["measures"] = [*CONDENSED, "NDCG@3"]
+        single = quiet(table, judged, **chosen)
+        for text, plain in [*CONDENSED.items(), ("NDCG@3", "")]:
+            system, measured = (short, plain) if plain else (run, text)
+            value = quiet(system, qrels, measures=measured, convention=convention).values[0]
+            np.testing.assert_allclose(single.per_query(text), value, err_msg=text)
+        chosen["measures"] = MEASURES
 
 
 @pytest.mark.slow

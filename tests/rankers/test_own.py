@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +184,7 @@ def test_a_registered_ranker_is_found_by_name() -> None:
         (lambda: fp.loss(f"{OWN}:SquaresRanker"), "is no loss: it is not a subclass of Loss"),
         (lambda: fp.ranker(f"{OWN}:LabelSquares"), "is no ranker: it is not a subclass of"),
         (lambda: fp.loss(3), "a loss must be its name"),  # type: ignore[arg-type]
+        (lambda: fp.loss(partial(max, 1)), "must be defined with def"),
         (lambda: fp.loss(f"{OWN}:LabelSquares(size=2)"), "has no parameter 'size'"),
     ],
 )

@@ -15,7 +15,8 @@ def measures_command(as_json: bool) -> None:
 
     Every name of trec_eval, ir_measures, ranx and ndeval that is listed can be used, with the
     cut-off that it needs; so can lists such as "NDCG@10,AP" and P_5,10, the groups official,
-    all_trec and set of trec_eval, and module:Name for a measure of your own.
+    all_trec and set of trec_eval, and module:Name for a measure of your own.  Every measure takes
+    condensed=true, which removes unjudged documents from the rankings first.
     """
     from itertools import groupby
 

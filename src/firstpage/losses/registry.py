@@ -95,6 +95,8 @@ def _of_function(function: Any) -> Loss:
             "a loss must be its name, a Loss, or a function of the scores and labels of a query; "
             f"got {function!r}."
         )
+    if not hasattr(function, "__qualname__"):  # an instance, or functools.partial
+        raise ParameterError(f"a function must be defined with def, by a name; got {function!r}.")
     return FunctionLoss(function)
 
 

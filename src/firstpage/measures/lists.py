@@ -6,7 +6,7 @@ scores, and the labels of all judged documents (the pool), ranked or not.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -345,6 +345,23 @@ class RankedLists:
             Query q has the labels offsets[q]:offsets[q + 1].
         """
         return self.judged.ideal(depth)
+
+    @cached_property
+    def condensed(self) -> RankedLists:
+        """The same lists without unjudged documents."""
+        assert self.unsorted is None, "the lists are not complete"
+        if self.pool_rows is None:
+            return self
+        is_judged = ~np.isnan(self.labels)
+        ties = np.empty(len(self.labels), np.int64)
+        number_ties(self.tie_sizes, self.offsets, ties)
+        offsets = offsets_from_lengths(is_judged)[self.offsets]
+        tie_sizes = np.ones(int(offsets[-1]), np.int64)
+        longest = tie_blocks(-ties[is_judged].astype(np.float64), offsets, tie_sizes)
+        return replace(
+            self, offsets=offsets, labels=self.labels[is_judged], tie_sizes=tie_sizes,
+            longest_tie=longest, pool_rows=self.pool_rows[is_judged],
+        )  # fmt: skip
 
     @cached_property
     def judged_only(self) -> RankedLists:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import Field, dataclass, field, fields, replace
 from functools import reduce
 from operator import or_
 from typing import Any, ClassVar, Self
@@ -39,13 +39,14 @@ __all__ = [
     "ALL", "CONVENTIONS", "EVERYTHING", "AdditiveForm", "Convention", "Measure",
     "Needs", "Queries", "RankedLists", "Ties", "failed_measure", "fill_empty", "first_ranks",
     "kernel_cutoff", "measured_values", "needs_of", "rank_lists", "ratio", "relevant_ranks",
-    "resolve_convention",
+    "resolve_convention", "text_parameters",
 ]  # fmt: skip
 
 
 def needs_of(measures: Iterable[Measure], convention: Convention) -> Needs:
     """Return what measures need together."""
-    return reduce(or_, (m.needs(convention) for m in measures), Needs())
+    needs = (EVERYTHING if m.condensed else m.needs(convention) for m in measures)
+    return reduce(or_, needs, Needs())
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +65,11 @@ class Measure:
     hash.  `str(measure)` is its canonical text, which `fp.measure` parses.  A subclass declares its
     parameters as dataclass fields and implements `values`; a field named `cutoff` is written after
     the name, as in NDCG@10.  Set it with `@`: ``fp.measure("NDCG") @ 10``.
+
+    Parameters
+    ----------
+    condensed : bool, default False
+        Whether unjudged documents are removed from the rankings before they are measured.
 
     Attributes
     ----------
@@ -107,6 +113,8 @@ class Measure:
     value_range: ClassVar[tuple[float, float] | None] = None
     per_query: ClassVar[str] = "values per query"
 
+    condensed: bool = field(default=False, kw_only=True)
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         inherit_sections(cls)
@@ -124,8 +132,8 @@ class Measure:
     def __str__(self) -> str:
         parameters = [
             f"{f.name}={_text(getattr(self, f.name))}"
-            for f in fields(self)
-            if f.name != "cutoff" and getattr(self, f.name) != f.default
+            for f in text_parameters(type(self))
+            if getattr(self, f.name) != f.default
         ]
         cutoff = getattr(self, "cutoff", None)
         inside = f"({', '.join(parameters)})" if parameters else ""
@@ -241,8 +249,15 @@ class Measure:
         return None
 
 
+def text_parameters(cls: type[Measure]) -> list[Field[Any]]:
+    """Return the fields that a measure's text has in parentheses, those of all measures last."""
+    inside = [f for f in fields(cls) if f.name != "cutoff"]
+    return sorted(inside, key=lambda f: f.name == "condensed")
+
+
 def measured_values(measure: Measure, lists: RankedLists, convention: Convention) -> Floats:
     """Return the values of a measure; one of the user's own is checked first."""
+    lists = lists.condensed if measure.condensed else lists
     if type(measure).__module__.partition(".")[0] == PACKAGE:
         return measure.values(lists, convention)
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from firstpage.errors import MeasureError
 from firstpage.registry import split_arguments
 
 TOOLS = ("trec_eval", "ir_measures", "ranx", "ndeval")
@@ -86,6 +87,7 @@ RECALLS = tuple(f"{i / 10:.2f}" for i in range(11))
 DEFAULTS: dict[str, tuple[object, ...]] = {  # parameters of trec_eval's measures without any
     "ndcg_cut": CUTOFFS, "map_cut": CUTOFFS, "relative_p": CUTOFFS, "iprec_at_recall": RECALLS,
     "rprec_mult": tuple(f"{i / 5:.2f}" for i in range(1, 11)), "unj": (5, 10, 20),
+    "p": CUTOFFS, "success": (1, 5, 10),
 }  # fmt: skip
 SET = ("utility", "set_P", "set_relative_P", "set_recall", "set_map", "set_F")
 COUNTS = ("num_q", "num_ret", "num_rel", "num_rel_ret")
@@ -98,11 +100,13 @@ ALL_TREC = (
     *(f"Rprec_mult_{x}" for x in DEFAULTS["rprec_mult"]), "utility", "11pt_avg", "binG", "G",
     "ndcg", "ndcg_rel", "Rndcg", *(f"ndcg_cut_{k}" for k in CUTOFFS),
     *(f"map_cut_{k}" for k in CUTOFFS), *(f"relative_P_{k}" for k in CUTOFFS),
-    *(f"success_{k}" for k in (1, 5, 10)), "set_P", "set_relative_P", "set_recall", "set_map",
-    "set_F", "num_nonrel_judged_ret", "rbp_p=0.9", "rbp_resid_p=0.9",
+    *(f"success_{k}" for k in DEFAULTS["success"]), "set_P", "set_relative_P", "set_recall",
+    "set_map", "set_F", "num_nonrel_judged_ret", "rbp_p=0.9", "rbp_resid_p=0.9",
     *(f"unj_{k}" for k in DEFAULTS["unj"]),
 )  # fmt: skip
 GROUPS = {"official": OFFICIAL, "all_trec": ALL_TREC, "set": (*COUNTS, *SET)}
+
+OTHER_NAMES = {"11pt_avg": "AP11", "11pt-avg": "AP11", "precision": "SetP"}
 
 NUMBER = r"\d*\.?\d+"
 BARE = re.compile(rf"\s*(?:{NUMBER})\s*")
@@ -126,6 +130,16 @@ SCALE = re.compile(r"\b(min|max)_rel=")  # ir_measures: the labels with gains 0 
 BURGES = re.compile(r"(n?dcg)_burges(@\d+)?", re.IGNORECASE)
 CUTOFF = re.compile(r"([^(@]+)\(([^@]*)\)", re.DOTALL)
 IR_MEASURES_DCG = {"exp-log2": "gain=exp", "log2": "gain=linear"}
+SIGNED = rf"-?(?:{NUMBER})"
+UTILITY = re.compile(rf"\butility[._]({SIGNED}),({SIGNED}),({SIGNED}),({SIGNED})", re.IGNORECASE)
+TREC_GAINS = re.compile(  # trec_eval: ndcg.1=3.5,2=9
+    rf"\b(ndcg|ndcg_rel|Rndcg|G)\.((?:\d+={SIGNED},)*\d+={SIGNED})", re.IGNORECASE
+)
+GAINS = re.compile(r"\bgains=\{([^{}]*)\}")  # ir_measures: gains={1:3, 2:9}
+GAIN = re.compile(rf"\s*(\d+)\s*[:=]\s*({SIGNED})\s*")
+MAX_GAINS = 10_000  # labels of a table of gains
+RETRIEVED = re.compile(r"NumRet\s*(?=\(\s*rel\b)", re.IGNORECASE)  # ir_measures: of relevant ones
+RELATIVE = re.compile(r"SetP\s*\((.*)\)", re.IGNORECASE | re.DOTALL)
 
 
 def expand(text: str) -> list[str]:
@@ -133,9 +147,15 @@ def expand(text: str) -> list[str]:
 
     Measures are separated by commas or blanks.  `NDCG@{5,10}` and `P_5,10` are two of them, and
     `official`, `all_trec` and `set` are groups of trec_eval.
+
+    Raises
+    ------
+    MeasureError
+        If the weights of a utility or the gains of labels cannot be used.
     """
     texts: list[str] = []
-    for item in split_arguments(text):
+    text = TREC_GAINS.sub(lambda match: f"{match[1]}(gain={_table(match[2])})", text)
+    for item in split_arguments(UTILITY.sub(_utility, text)):
         previous = PARAMETERS.fullmatch(texts[-1]) if texts else None
         if BARE.fullmatch(item) and previous is not None:
             separator = "@" if previous[1].endswith("@") else "_"
@@ -168,7 +188,7 @@ def _of_braces(text: str) -> list[str]:
 
 def translate(text: str) -> str:
     """Return a name of another tool as a text of ours; other texts as they are."""
-    text = text.strip()
+    text = text.strip().replace("judged_only=", "condensed=")
     if match := TREC.fullmatch(text):
         name, named, value = match[1].lower(), match[2], match[3]
         if name == "rbp" and not named:  # ranx: rbp.95
@@ -183,12 +203,16 @@ def translate(text: str) -> str:
     if "cutoff=" in text and (match := CUTOFF.fullmatch(text)):  # ir_measures: nDCG(cutoff=10)
         text = _with_cutoff(match[1], split_arguments(match[2]))
     text = SCALE.sub(r"\1=", text)
+    text = GAINS.sub(lambda match: f"gain={_table(match[1])}", text)
+    text = RETRIEVED.sub("NumRelRet", text)
+    if "relative=" in text and (match := RELATIVE.fullmatch(text)):
+        text = _with_relative(split_arguments(match[1]))
     if text.startswith("SDCG"):
         text = re.sub(r"dcg=['\"]?log2['\"]?,?\s*", "", text).replace("()", "")
     if "dcg=" in text:
         for theirs, ours in IR_MEASURES_DCG.items():
             text = re.sub(rf"dcg=['\"]?{theirs}['\"]?(?=[,)])", ours, text)
-    return "AP11" if text.casefold() in ("11pt_avg", "11pt-avg") else text
+    return OTHER_NAMES.get(text.casefold(), text)
 
 
 def _with_cutoff(name: str, parameters: list[str]) -> str:
@@ -197,3 +221,36 @@ def _with_cutoff(name: str, parameters: list[str]) -> str:
     others = ", ".join(word for word in words if not word.startswith("cutoff="))
     cutoffs = [f"@{word.removeprefix('cutoff=')}" for word in words if word.startswith("cutoff=")]
     return name + (f"({others})" if others else "") + "".join(cutoffs)
+
+
+def _with_relative(parameters: list[str]) -> str:
+    """Return SetRelP if `relative=True` is a parameter of ir_measures' SetP, else SetP."""
+    words = [parameter.replace(" ", "") for parameter in parameters]
+    others = ", ".join(word for word in words if not word.startswith("relative="))
+    name = "SetRelP" if "relative=true" in map(str.casefold, words) else "SetP"
+    return name + (f"({others})" if others else "")
+
+
+def _utility(match: re.Match[str]) -> str:
+    """Return trec_eval's utility with its four weights as a text of ours."""
+    relevant, nonrelevant, missed, rest = match.groups()
+    if float(rest):
+        raise MeasureError(
+            f"{match[0]!r}: the fourth weight must be 0, since the number of documents in the "
+            "collection is not known."
+        )
+    return f"SetUtility(relevant={relevant},nonrelevant={nonrelevant},missed={missed})"
+
+
+def _table(text: str) -> str:
+    """Return `1=3.5,2=9` or `1:3.5, 2:9` as a table of gains; other labels are their own gain."""
+    entries = [GAIN.fullmatch(item) for item in text.split(",") if item.strip()]
+    gains = {int(entry[1]): entry[2] for entry in entries if entry is not None}
+    if not entries:
+        return "linear"
+    if None in entries or max(gains) >= MAX_GAINS:
+        raise MeasureError(
+            f"gains are written {{label: gain, ...}}, with labels from 0 to {MAX_GAINS - 1}; got "
+            f"{text.strip()!r}."
+        )
+    return "[" + ",".join(gains.get(label, str(label)) for label in range(max(gains) + 1)) + "]"

@@ -57,7 +57,7 @@ from firstpage.measures.functions import FunctionMeasure
 from firstpage.measures.gains import CG, G, NDCGrel, Q, RBPResidual, Rndcg, nERR
 from firstpage.measures.graded import DCG, ERR, NDCG, MeanNDCG, kERR, kNDCG
 from firstpage.measures.learned import LEARNED
-from firstpage.measures.measure import CONVENTIONS, Measure
+from firstpage.measures.measure import CONVENTIONS, Measure, text_parameters
 from firstpage.measures.names import ALIASES, NAMES, expand, translate
 from firstpage.measures.order import RBO, WKT, PairAccuracy, Perm01, Tau, TopK01, nwppref, ppref
 from firstpage.measures.recall import AP11, GMAP, Accuracy, GMbpref, IPrec, binG, infAP
@@ -128,9 +128,9 @@ def measure(text: MeasureLike, of: Utility | str | os.PathLike[str] | None = Non
     text : str, Measure, Utility or callable
         Text such as "NDCG@10", "ERR", "kNDCG(k=10)@5" or "ndcg_cut_10"; a measure file goes in the
         place of the parameters, as in "NDCG(measure.json)@10".  "module:Name" is a measure of your
-        own, or a function.  A Measure is returned as it is, a Utility stands for its DCG.  A
-        function of the labels of one query in ranked order, and of those of the ideal order,
-        becomes a measure.
+        own, or a function.  A Measure is returned as it is, one of ir_measures becomes ours, and a
+        Utility stands for its DCG.  A function of the labels of one query in ranked order, and of
+        those of the ideal order, becomes a measure.
     of : Utility or path, optional
         Utility, or measure file, that a DCG or NDCG takes its weights from.
 
@@ -157,6 +157,8 @@ def measure(text: MeasureLike, of: Utility | str | os.PathLike[str] | None = Non
         text, of = "DCG", text if of is None else of
     if isinstance(text, Measure) and of is None:
         return text
+    if type(text).__module__.partition(".")[0] == "ir_measures":
+        return _of_ir_measures(str(text))
     if callable(text) and of is None:
         return _of_function(text)
     if not isinstance(text, str):
@@ -166,7 +168,10 @@ def measure(text: MeasureLike, of: Utility | str | os.PathLike[str] | None = Non
         return learned
     texts = expand(text)
     if len(texts) != 1:
-        raise MeasureError(f"{text!r} names {len(texts)} measures, and one is needed here.")
+        first = ", ".join(map(translate, texts[:2]))
+        raise MeasureError(
+            f"{text!r} names {len(texts)} measures ({first}, ...); one is needed here."
+        )
     if FILE_PARAMETER in text or ":" in text:  # files and modules may have changed
         return _parsed.__wrapped__(texts[0])
     return _parsed(texts[0])
@@ -233,10 +238,19 @@ def _own(name: str) -> type[Measure] | Measure:
     return _of_function(value)
 
 
+def _of_ir_measures(text: str) -> Measure:
+    """Return the measure of an object of ir_measures, whose NDCG has linear gains by default."""
+    result = measure(text)
+    linear = isinstance(result, NDCG) and result.gain is None
+    return replace(result, gain="linear") if linear else result  # type: ignore[call-arg]
+
+
 def _of_function(function: Callable[..., float]) -> Measure:
     if isinstance(function, type):
         hint = " Create an instance of it." if issubclass(function, Measure) else ""
         raise MeasureError(f"a measure must be a string such as NDCG@10; got {function!r}.{hint}")
+    if not hasattr(function, "__qualname__"):  # an instance, or functools.partial
+        raise MeasureError(f"a function must be defined with def, by a name; got {function!r}.")
     measure = FunctionMeasure(function)
     if str(measure) not in _noted:
         _noted.add(str(measure))
@@ -327,8 +341,13 @@ def as_list(texts: MeasureLike | Iterable[MeasureLike]) -> list[MeasureLike]:
 
 def measures_by_text(texts: MeasureLike | Iterable[MeasureLike]) -> dict[str, Measure]:
     """Return measures by their texts as typed, or by their canonical texts; repeats count once."""
-    parsed = [(text, measure(text)) for text in as_list(texts)]
-    return {text if isinstance(text, str) else str(value): value for text, value in parsed}
+    by_text: dict[str, Measure] = {}
+    for requested in as_list(texts):
+        value = measure(requested)
+        text = requested if isinstance(requested, str) else str(value)
+        if by_text.setdefault(text, value) != value:
+            raise MeasureError(f"two measures have the text {text!r}; define functions with def.")
+    return by_text
 
 
 def _unknown(name: str) -> MeasureError:
@@ -350,7 +369,7 @@ def _parse_cutoff(digits: str, text: str) -> int:
 
 def _parameters(cls: type[Measure], inside: str, text: str) -> dict[str, Any]:
     """Return `gain=linear, rel=2` as arguments of the measure, converted to its field types."""
-    known = {f.name: f for f in fields(cls) if f.name != "cutoff"}
+    known = {f.name: f for f in text_parameters(cls)}
     hints = get_type_hints(cls)
     parameters: dict[str, Any] = {}
     for item in filter(str.strip, split_arguments(inside)):
@@ -409,10 +428,10 @@ def list_measures() -> list[Listing]:
     groups += [("your own", cls) for cls in NAMED.values() if cls not in MEASURES]
     rows = []
     for group, cls in groups:
-        names = [f.name for f in fields(cls)]
-        inside = ", ".join(name for name in names if name != "cutoff")
+        inside = ", ".join(f.name for f in text_parameters(cls) if f.name != "condensed")
         signature = cls.text_name or cls.__name__
-        signature += (f"({inside})" if inside else "") + ("@n" if "cutoff" in names else "")
+        signature += f"({inside})" if inside else ""
+        signature += "@n" if any(f.name == "cutoff" for f in fields(cls)) else ""
         about = cls.about + (" (lower is better)" if cls.lower_is_better else "")
         rows.append(Listing(group, signature, about, cls.__name__, NAMES.get(cls.__name__, {})))
     for name, learned in LEARNED.items():
