@@ -218,6 +218,8 @@ TOPICS = b"<top>\n<num> Number: 001\n<title> red shoes\n<desc> Description:\nfor
     ("q.tsv", b"001\tred shoes\n", ("red shoes", "")),
     ("q.tsv", b"id\ttext\n001\tred shoes\n", ("red shoes", "")),
     ("q.qry", SMART.partition(b".I 004")[0], ("red shoes", "")),
+    ("query-text", b"001\nred shoes\n   /\n", ("red shoes", "")),
+    ("q.qry", b".I 001\n.W\nr\xe9d shoes\n", ("r\xe9d shoes", "")),
     ("topics.txt", TOPICS, ("red shoes", "for rain")),
 ])  # fmt: skip
 @pytest.mark.filterwarnings("ignore::firstpage.errors.FirstpageWarning")  # of the description
@@ -237,8 +239,31 @@ def test_queries_can_be_numbered_or_lines() -> None:
     assert queries_of("q", b"red shoes\nrain\n", keys=["1", "2"], query_format="lines") == {
         "1": ("red shoes", ""), "2": ("rain", ""),
     }  # fmt: skip
-    with pytest.raises(DataError, match=r"q: queries are rows .* TREC topics or SMART"):
+    with pytest.raises(DataError, match=r"q: queries are rows .* TREC topics, SMART or NPL"):
         queries_of("q", b"red shoes\n", keys=["1"])
+
+
+def test_files_of_classic_collections_are_read_as_by_other_commands(tmp_path: Path) -> None:
+    texts, run = b"1\nthe caf\xe9\n/\n2\nrain\n/\n", b"1 Q0 1 1 2 x\n1 Q0 2 2 1 x\n"
+    (tmp_path / "rlv-ass").write_bytes(b"1\n1 2\n/\n")
+    (tmp_path / "x.rel").write_bytes(b"01 002 0 0\n01 001 0 0\n")
+    topics = "<top>\n<num> 1\n<title> caf\xe9\n</top>\n".encode("latin-1")
+    for name in ("rlv-ass", "x.rel"):
+        with pytest.warns(fp.FirstpageWarning, match="2 documents of 1 queries have the grade 1"):
+            expected = fp.read_qrels(tmp_path / name).to_dict()
+        parsed = read(Sources(
+            runs=(file("a.run", run),), collection=file("doc-text", texts),
+            topics=file("topics.txt", topics),
+            qrels=file(name, (tmp_path / name).read_bytes()),
+        ))  # fmt: skip
+        assert parsed.grades == expected == {"1": {"1": 1, "2": 1}}
+        assert [d.body for d in parsed.queries[0].documents] == ["the caf\xe9", "rain"]
+        assert parsed.queries[0].text == "caf\xe9"
+        assert [note.partition(" such")[0] for note in parsed.notes] == [
+            "topics.txt:3: is not UTF-8;", "doc-text:2: is not UTF-8;",
+            parsed.notes[-1],
+        ]  # fmt: skip
+        assert parsed.notes[-1].startswith(f"{name}: read as")
 
 
 @pytest.mark.parametrize("character", ["\t", "\n", "\u2028"])

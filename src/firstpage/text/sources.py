@@ -14,6 +14,7 @@ from firstpage.data.formats.row_reader import (
     PARQUET_SLICE_ROWS,
     ByteStream,
     LocatedRow,
+    ReadLimits,
     read_lines,
     read_parquet_rows,
 )
@@ -44,16 +45,20 @@ _NOT_IN_IDS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 class Notes:
-    """Reports each kind of correction once per reading, as a warning of one line."""
+    """Reports each kind of correction once per reading, as a warning of one line by default."""
 
     def __init__(self) -> None:
         self._reported: set[str] = set()
 
     def once(self, kind: str, message: str) -> None:
-        """Warn unless a warning of this kind was given before."""
+        """Report a correction unless one of this kind was reported before."""
         if kind not in self._reported:
             self._reported.add(kind)
-            warnings.warn(message, FirstpageWarning, stacklevel=3)
+            self.report(message)
+
+    def report(self, message: str) -> None:
+        """Report a correction."""
+        warnings.warn(message, FirstpageWarning, stacklevel=4)
 
 
 def recognize(path: Path, stream: Any, formats: Mapping[str, str]) -> str:
@@ -78,7 +83,9 @@ def check_choice(parameter: str, value: object, choices: Collection[str]) -> Non
         raise DataError(f"{parameter} must be one of {', '.join(choices)}; got {value!r}.")
 
 
-def read_old_lines(name: str, stream: ByteStream, notes: Notes) -> Iterator[tuple[int, str]]:
+def read_old_lines(
+    name: str, stream: ByteStream, notes: Notes, limits: ReadLimits = NO_LIMITS
+) -> Iterator[tuple[int, str]]:
     """Yield the lines of a file of an old format: UTF-8, or Latin-1 where a line is not UTF-8."""
 
     def decode(name: str, number: int, raw: bytes) -> str:
@@ -94,7 +101,7 @@ def read_old_lines(name: str, stream: ByteStream, notes: Notes) -> Iterator[tupl
             )
             return raw.decode("latin-1")
 
-    return read_lines(name, stream, NO_LIMITS, decode)
+    return read_lines(name, stream, limits, decode)
 
 
 def read_parquet(path: Path, stream: ByteStream) -> Iterator[LocatedRow]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MAX_GUIDELINES = 200_000  # characters
 SOURCE_FILES = {
-    "queries": "Queries: rows (.jsonl, .csv, .tsv, .parquet), TREC topics or SMART.",
+    "queries": "Queries: rows (.jsonl, .csv, .tsv, .parquet), TREC topics, SMART or NPL.",
     "documents": "Documents as rows, with the query of each.",
     "topics": "Queries as TREC topics.",
     "letor": "LETOR file, whose documents are judged.",
@@ -92,7 +92,7 @@ def read_scales(settings: dict[str, Any]) -> dict[str, Any]:
 @_source_options
 @click.option(
     "--query-format", metavar="NAME", show_default="by the file",
-    help="Format of --queries: jsonl, csv, tsv, parquet, trec, smart or lines.",
+    help="Format of --queries: jsonl, csv, tsv, parquet, trec, smart, npl or lines.",
 )  # fmt: skip
 @click.option("--ordinal", is_flag=True, help="Number the queries 1, 2, .. in their order.")
 @options.integer("--first", help="Take the first N queries only.")

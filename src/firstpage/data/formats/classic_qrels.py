@@ -9,17 +9,16 @@ refused: whether a large code is good is not in the file.
 
 from __future__ import annotations
 
-import warnings
 from itertools import islice
 
-from firstpage.errors import DataError, FirstpageWarning, location
+from firstpage.errors import DataError, location
 
 HEAD_BYTES = 4096  # that decide about the format
 Pairs = list[tuple[int, int]]
 
 
-def as_trec(raw: bytes, name: str) -> bytes:
-    """Return judgments as lines of TREC; those of a classic format with a note, others unchanged.
+def as_trec(raw: bytes, name: str) -> tuple[bytes, str]:
+    """Return judgments as lines of TREC, and a note if they were in a classic format, else "".
 
     Numbers lose leading zeros, since CACM's queries are 1 in one file and 01 in the other.
     """
@@ -28,21 +27,18 @@ def as_trec(raw: bytes, name: str) -> bytes:
     if rows and all(map(_is_smart, rows)):
         lines = [words for line in raw.splitlines() if (words := line.split())]
         if not all(map(_is_smart, lines)):
-            return raw
+            return raw, ""
         pairs = [(int(words[0]), int(words[1])) for words in lines]
         what = "lines of query, relevant document, 0 and 0 (SMART)"
     elif rows and len(rows[0]) == 1 and rows[0][0].isdigit() and [b"/"] in rows:
         pairs, what = _npl_pairs(raw, name), "the relevant documents of each query up to '/' (NPL)"
     else:
-        return raw
+        return raw, ""
     queries = len({query for query, _ in pairs})
-    warnings.warn(
-        f"{name}: read as {what}: {len(pairs):,} documents of {queries:,} queries have the grade "
-        "1.",
-        FirstpageWarning,
-        stacklevel=4,
+    lines_of_trec = b"".join(b"%d 0 %d 1\n" % pair for pair in dict.fromkeys(pairs))
+    return lines_of_trec, (
+        f"{name}: read as {what}: {len(pairs):,} documents of {queries:,} queries have the grade 1."
     )
-    return b"".join(b"%d 0 %d 1\n" % pair for pair in dict.fromkeys(pairs))
 
 
 def _is_smart(words: list[bytes]) -> bool:

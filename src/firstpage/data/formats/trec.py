@@ -126,10 +126,11 @@ def read_uploaded_rows(
 ) -> Iterator[tuple[str, str, str, float]]:
     """Yield the location (file:line), query, document and finite value of each line.
 
-    How lines of three fields are read is added to the notes.
+    How lines of three fields, and judgments of a classic format, are read is added to the notes.
     """
     first = True
-    for number, line in read_lines(name, stream, limits):
+    lines: Iterable[tuple[int, str]] = read_lines(name, stream, limits)
+    for number, line in _classic_lines(name, lines, notes) if kind is Qrels else lines:
         raw = line.encode()
         words = raw.split() if kind is RankedLines else split_fields(raw, kind)
         if not words:
@@ -153,6 +154,18 @@ def read_uploaded_rows(
         yield where, words[0].decode(), words[kind.fields.index("document")].decode(), value
 
 
+def _classic_lines(
+    name: str, lines: Iterable[tuple[int, str]], notes: list[str]
+) -> Iterable[tuple[int, str]]:
+    """Return the numbered lines of judgments in TREC's format."""
+    numbered = list(lines)
+    raw, note = as_trec("\n".join(line for _, line in numbered).encode(), name)
+    if not note:
+        return numbered
+    notes.append(note)
+    return enumerate(raw.decode().splitlines(), 1)
+
+
 def _read(cls: type[ColumnType], path: Path) -> ColumnType:
     """Return the column of a TREC file, or of standard input."""
     piped = str(path) == STANDARD_INPUT
@@ -162,9 +175,11 @@ def _read(cls: type[ColumnType], path: Path) -> ColumnType:
         if has_three_columns(content):
             return cast("ColumnType", _ranked_run(content, source))
         return _parse(cls, content, source)
-    raw = as_trec(content, source)
-    parsed = _parse(cls, raw, source)
-    return parsed if raw is content else replace(parsed, numbered=False)
+    content, note = as_trec(content, source)
+    if not note:
+        return _parse(cls, content, source)
+    warnings.warn(note, FirstpageWarning, stacklevel=3)
+    return replace(_parse(cls, content, source), numbered=False)
 
 
 def _standard_input() -> bytes:

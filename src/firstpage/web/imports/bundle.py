@@ -151,19 +151,21 @@ class Bundle:
 def read(sources: Sources, limits: ReadLimits = ReadLimits()) -> Bundle:  # noqa: B008 (frozen)
     """Read all files, each up to the limits."""
     _check(sources)
-    unread = rows.UnreadColumns()
-    queries = _queries(sources, limits, unread)
+    reading = rows.ImportNotes()
+    queries = _queries(sources, limits, reading)
     gold_questions = (
-        rows.gold_questions_from(_rows(sources.gold_questions, limits, unread), sources.grade_names)
+        rows.gold_questions_from(
+            _rows(sources.gold_questions, limits, reading), sources.grade_names
+        )
         if sources.gold_questions
         else []
     )
-    training = _training(sources, limits, unread)
+    training = _training(sources, limits, reading)
     queries, name_notes = _with_texts(queries)
-    imported, notes = _documents(sources, queries, limits, unread)
-    notes += [*name_notes, *unread.notes(), *_empty_notes(imported, training)]
+    imported, notes = _documents(sources, queries, limits, reading)
+    notes += [*name_notes, *reading.notes(), *_empty_notes(imported, training)]
     qrels = sources.qrels
-    grades = trec.qrels(qrels.name, qrels.stream, limits) if qrels else {}
+    grades = trec.qrels(qrels.name, qrels.stream, limits, notes) if qrels else {}
     if not (imported or gold_questions or training or grades):
         raise DataError(
             "there is nothing to import; give documents, gold questions, training questions or "
@@ -194,26 +196,24 @@ def _check(sources: Sources) -> None:
 
 
 def _queries(
-    sources: Sources, limits: ReadLimits, unread: rows.UnreadColumns
+    sources: Sources, limits: ReadLimits, reading: rows.ImportNotes
 ) -> dict[str, QueryRecord]:
     if sources.topics is not None:
-        return trec.topics(sources.topics.name, sources.topics.stream, limits)
+        return trec.topics(sources.topics.name, sources.topics.stream, limits, reading)
     if sources.queries is None:
         return {}
     file = sources.queries
     return read_queries(
-        file.name, file.stream, limits, unread, sources.query_format, sources.ordinal
+        file.name, file.stream, limits, reading, sources.query_format, sources.ordinal
     )
 
 
-def _training(
-    sources: Sources, limits: ReadLimits, unread: rows.UnreadColumns
-) -> list[KnownAnswer]:
+def _training(sources: Sources, limits: ReadLimits, reading: rows.ImportNotes) -> list[KnownAnswer]:
     file = sources.training
     if file is None:
         return []
     return rows.training_from(
-        file.name, _rows(file, limits, unread), sources.pictures, unread, sources.grade_names
+        file.name, _rows(file, limits, reading), sources.pictures, reading, sources.grade_names
     )
 
 
@@ -254,17 +254,17 @@ def _documents(
     sources: Sources,
     queries: dict[str, QueryRecord],
     limits: ReadLimits,
-    unread: rows.UnreadColumns,
+    reading: rows.ImportNotes,
 ) -> tuple[list[QueryRecord], list[str]]:
     """Return the queries with their documents, and notes on what is omitted."""
     if sources.documents is not None:
-        documents = rows.documents_from(_rows(sources.documents, limits, unread), sources.pictures)
+        documents = rows.documents_from(_rows(sources.documents, limits, reading), sources.pictures)
         queries, documents, notes = _first_queries(sources, queries, documents)
         records = rows.attach_documents(queries, documents)
         return records, [*notes, *_unindexed_notes(sources.index, records)]
     if not (sources.runs or sources.letor):
         return _candidates(sources, queries)
-    lookup, source = _text_lookup(sources, limits, unread)
+    lookup, source = _text_lookup(sources, limits, reading)
     if sources.letor is not None:
         pool = trec.letor(sources.letor.name, sources.letor.stream, limits)
         queries, pool, notes = _first_queries(sources, queries, pool)
@@ -312,7 +312,7 @@ def _candidates(
 
 
 def _text_lookup(
-    sources: Sources, limits: ReadLimits, unread: rows.UnreadColumns
+    sources: Sources, limits: ReadLimits, reading: rows.ImportNotes
 ) -> tuple[runs.TextLookup, str]:
     """Return how the texts of documents are found, and the name of their source."""
     if sources.index is not None:
@@ -327,9 +327,11 @@ def _text_lookup(
         )
     if file.path is not None:
         path = file.path
-        return lambda keys: collection.from_path(path, keys, pictures, unread), file.name
+        return lambda keys: collection.from_path(path, keys, pictures, reading), file.name
     return (
-        lambda keys: collection.from_stream(file.name, file.stream, limits, keys, pictures, unread),
+        lambda keys: collection.from_stream(
+            file.name, file.stream, limits, keys, pictures, reading
+        ),
         file.name,
     )
 
@@ -382,6 +384,6 @@ def _unindexed_notes(index: Index | None, queries: list[QueryRecord]) -> Iterato
 
 
 def _rows(
-    file: File, limits: ReadLimits, unread: rows.UnreadColumns
+    file: File, limits: ReadLimits, reading: rows.ImportNotes
 ) -> Iterator[row_reader.LocatedRow]:
-    return unread.tracked(file.name, row_reader.read_rows(file.name, file.stream, limits))
+    return reading.tracked(file.name, row_reader.read_rows(file.name, file.stream, limits))

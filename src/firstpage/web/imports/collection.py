@@ -11,20 +11,19 @@ from firstpage.data.formats.row_reader import (
     LocatedRow,
     ReadLimits,
     read_file_rows,
-    read_lines,
 )
 from firstpage.data.io.files import suffix_of
 from firstpage.errors import DataError
 from firstpage.text.documents import ID_KEYS, TREC_ID_KEYS, read_documents
-from firstpage.text.sources import SUFFIXES, Notes, key_among
+from firstpage.text.sources import SUFFIXES, key_among, read_old_lines
 from firstpage.text.trec_text import trec_documents
 from firstpage.web.imports.formats import ROW_FORMATS, format_of, limited_rows
 from firstpage.web.imports.pictures import Pictures
 from firstpage.web.imports.rows import (
     BODY,
     MAX_KEY,
+    ImportNotes,
     TrackedRow,
-    UnreadColumns,
     check_identifier,
     document_from,
 )
@@ -38,33 +37,34 @@ TITLE = "title"  # the text field that is shown as the title
 
 
 def from_path(
-    path: Path, keys: Collection[str], pictures: Pictures, unread: UnreadColumns
+    path: Path, keys: Collection[str], pictures: Pictures, reading: ImportNotes
 ) -> dict[str, DocumentRecord]:
     """Return the documents with these keys from a local file or folder of any size."""
     if path.is_file() and SUFFIXES.get(suffix_of(path)[0]) in ROW_FORMATS:
         rows: Iterator[LocatedRow] = read_file_rows(path)
     else:
         rows = ((d.location, _one_text({"id": d.id, **d.values})) for d in read_documents(path))
-    return _documents(str(path), rows, ID_KEYS, keys, pictures, unread)
+    return _documents(str(path), rows, ID_KEYS, keys, pictures, reading)
 
 
 def from_stream(
     name: str, stream: ByteStream, limits: ReadLimits, keys: Collection[str], pictures: Pictures,
-    unread: UnreadColumns,
+    reading: ImportNotes,
 ) -> dict[str, DocumentRecord]:  # fmt: skip
     """Return the documents with these keys from an uploaded file."""
     format_ = format_of(name, stream, limits)
     if format_ is None:
         raise DataError(
-            f"{name}: a collection is rows (.jsonl, .csv, .tsv, .parquet), TREC text (<DOC>) or "
-            "SMART (.I); rename or convert it."
+            f"{name}: a collection is rows (.jsonl, .csv, .tsv, .parquet), TREC text (<DOC>), "
+            "SMART (.I) or NPL; rename or convert it."
         )
     if format_ != "trec":
-        rows = limited_rows(name, stream, limits, format_)
-        return _documents(name, rows, ID_KEYS, keys, pictures, unread)
-    lines = read_lines(name, stream, limits)
-    rows = ((where, _one_text(row)) for where, row in trec_documents(name, lines, Notes()))
-    return _documents(name, rows, TREC_ID_KEYS, keys, pictures, unread)
+        rows = limited_rows(name, stream, limits, format_, reading.of_file())
+        return _documents(name, rows, ID_KEYS, keys, pictures, reading)
+    notes = reading.of_file()
+    lines = read_old_lines(name, stream, notes, limits)
+    rows = ((where, _one_text(row)) for where, row in trec_documents(name, lines, notes))
+    return _documents(name, rows, TREC_ID_KEYS, keys, pictures, reading)
 
 
 def _one_text(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def _one_text(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _documents(
     source: str, rows: Iterator[LocatedRow], id_keys: Collection[str], keys: Collection[str],
-    pictures: Pictures, unread: UnreadColumns,
+    pictures: Pictures, reading: ImportNotes,
 ) -> dict[str, DocumentRecord]:  # fmt: skip
     documents: dict[str, DocumentRecord] = {}
     for location, row in rows:
@@ -92,7 +92,7 @@ def _documents(
         tracked = TrackedRow({name: value for name, value in row.items() if name != id_key})
         body = BODY if id_key.casefold() == "document" else (*BODY, "document")
         document = document_from(location, tracked, pictures, key, body)
-        unread.count(source, tracked)
+        reading.count(source, tracked)
         if documents.setdefault(key, document) != document:
             raise DataError(f"{location}: duplicate document {key!r} with another text.")
     return documents

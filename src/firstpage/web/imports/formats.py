@@ -12,13 +12,19 @@ from firstpage.data.formats.row_reader import (
     decompressed_chunks,
     read_csv_rows,
     read_json_rows,
-    read_lines,
     read_parquet_rows,
 )
 from firstpage.data.io.files import BOM, suffix_of
 from firstpage.errors import DataError
+from firstpage.text.npl import npl_records
 from firstpage.text.smart import smart_records
-from firstpage.text.sources import FIRST_BYTES, PEEK_BYTES, SUFFIXES, Notes
+from firstpage.text.sources import (
+    FIRST_BYTES,
+    PEEK_BYTES,
+    SUFFIXES,
+    Notes,
+    read_old_lines,
+)
 
 ROW_FORMATS = {
     "jsonl": read_json_rows,
@@ -44,11 +50,13 @@ def format_of(name: str, stream: ByteStream, limits: ReadLimits) -> str | None:
 
 
 def limited_rows(
-    name: str, stream: ByteStream, limits: ReadLimits, format_: str
+    name: str, stream: ByteStream, limits: ReadLimits, format_: str, notes: Notes
 ) -> Iterator[LocatedRow]:
-    """Yield the rows of a table or of JSON lines, or the records of a SMART file."""
+    """Yield the rows of a table or of JSON lines, or the records of a SMART or NPL file."""
     if format_ == "smart":
-        rows = smart_records(name, read_lines(name, stream, limits), Notes())
+        rows = smart_records(name, read_old_lines(name, stream, notes, limits), notes)
+    elif format_ == "npl":
+        rows = npl_records(name, read_old_lines(name, stream, notes, limits))
     else:
         rows = ROW_FORMATS[format_](name, stream, limits)
     for number, row in enumerate(rows):

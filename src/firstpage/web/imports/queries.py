@@ -12,8 +12,8 @@ from firstpage.web.imports import trec
 from firstpage.web.imports.formats import format_of, limited_rows
 from firstpage.web.imports.rows import (
     QUERY,
+    ImportNotes,
     TrackedRow,
-    UnreadColumns,
     check_identifier,
     description_of,
     first_text,
@@ -24,7 +24,7 @@ HEADER = {*ID_KEYS, *QUERY, "text", "title"}  # names in the first line of a tab
 
 
 def read_queries(
-    name: str, stream: ByteStream, limits: ReadLimits, unread: UnreadColumns,
+    name: str, stream: ByteStream, limits: ReadLimits, reading: ImportNotes,
     format_: str | None = None, ordinal: bool = False,
 ) -> dict[str, QueryRecord]:  # fmt: skip
     """Return the queries of a file by id; their texts may be empty.
@@ -36,13 +36,13 @@ def read_queries(
     chosen = format_ or format_of(name, stream, limits)
     if chosen is None:
         raise DataError(
-            f"{name}: queries are rows (.jsonl, .csv, .tsv, .parquet), TREC topics or SMART; "
-            "rename it, or name its format (--query-format)."
+            f"{name}: queries are rows (.jsonl, .csv, .tsv, .parquet), TREC topics, SMART or "
+            "NPL; rename it, or name its format (--query-format)."
         )
     if chosen == "trec":
-        topics = trec.topics(name, stream, limits).values()
+        topics = trec.topics(name, stream, limits, reading).values()
         return dict(_numbered(topics, ordinal))
-    records = _records(unread.tracked(name, _rows(name, stream, limits, chosen)), ordinal)
+    records = _records(reading.tracked(name, _rows(name, stream, limits, chosen, reading)), ordinal)
     return dict(records)
 
 
@@ -52,7 +52,9 @@ def _numbered(queries: Iterable[QueryRecord], ordinal: bool) -> Iterator[tuple[s
         yield key, QueryRecord(key, query.text, query.description)
 
 
-def _rows(name: str, stream: ByteStream, limits: ReadLimits, format_: str) -> Iterator[LocatedRow]:
+def _rows(
+    name: str, stream: ByteStream, limits: ReadLimits, format_: str, reading: ImportNotes
+) -> Iterator[LocatedRow]:
     """Yield the id and text of each query, and other columns."""
     if format_ == "lines":
         for number, line in read_lines(name, stream, limits):
@@ -68,7 +70,7 @@ def _rows(name: str, stream: ByteStream, limits: ReadLimits, format_: str) -> It
                     )
                 yield f"{name}:{number}", {"id": key, "text": text}
     else:
-        yield from limited_rows(name, stream, limits, format_)
+        yield from limited_rows(name, stream, limits, format_, reading.of_file())
 
 
 def _has_no_header(name: str, stream: ByteStream, limits: ReadLimits) -> bool:

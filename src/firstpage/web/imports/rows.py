@@ -23,6 +23,7 @@ from typing import Any
 from firstpage.data.formats.row_reader import LocatedRow
 from firstpage.errors import DataError
 from firstpage.labeling.planning.tasks import format_names
+from firstpage.text.sources import Notes
 from firstpage.web.imports.pictures import Pictures
 from firstpage.web.store.texts import GRADE, IDS, KINDS, DocumentRecord, QueryRecord
 
@@ -58,11 +59,27 @@ class TrackedRow(Mapping[str, Any]):
         return [n for n, v in self._row.items() if n not in self._read and v not in (None, "")]
 
 
-class UnreadColumns:
-    """Counts the columns of all files that are not read."""
+class FileNotes(Notes):
+    """Collects each kind of correction of one file."""
+
+    def __init__(self, messages: list[str]) -> None:
+        super().__init__()
+        self._messages = messages
+
+    def report(self, message: str) -> None:
+        self._messages.append(message)
+
+
+class ImportNotes:
+    """Collects what is told about the files: corrections, and columns that are not read."""
 
     def __init__(self) -> None:
+        self._corrections: list[str] = []
         self._columns: dict[str, Counter[str]] = {}
+
+    def of_file(self) -> Notes:
+        """Return the notes for the corrections of one file."""
+        return FileNotes(self._corrections)
 
     def tracked(self, source: str, rows: Iterable[LocatedRow]) -> Iterator[tuple[str, TrackedRow]]:
         """Yield the rows of a file; columns that the caller does not read are counted."""
@@ -76,7 +93,8 @@ class UnreadColumns:
         self._columns.setdefault(source, Counter()).update(row.unread)
 
     def notes(self) -> Iterator[str]:
-        """Yield a note per file with unread columns."""
+        """Yield the corrections, and a note per file with unread columns."""
+        yield from self._corrections
         for source, columns in self._columns.items():
             if columns:
                 names = format_names(
@@ -331,7 +349,7 @@ def gold_questions_from(rows: Iterable[LocatedRow], grades: Sequence[str]) -> li
 
 
 def training_from(
-    source: str, rows: Iterable[LocatedRow], pictures: Pictures, unread: UnreadColumns,
+    source: str, rows: Iterable[LocatedRow], pictures: Pictures, reading: ImportNotes,
     grades: Sequence[str],
 ) -> list[KnownAnswer]:  # fmt: skip
     """Return practice questions; `grades` are the names of the project's grades, worst first.
@@ -348,7 +366,7 @@ def training_from(
             if value:
                 tracked = TrackedRow(value if isinstance(value, dict) else {"text": value})
                 sides.append(document_from(location, tracked, pictures, side))
-                unread.count(source, tracked)
+                reading.count(source, tracked)
         if not sides or sides[0].key != "left":
             raise DataError(f"{location}: a practice question needs 'left', a string or an object.")
         query = QueryRecord(

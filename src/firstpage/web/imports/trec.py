@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html import unescape
 
 from firstpage.data.formats.row_reader import (
@@ -14,7 +14,8 @@ from firstpage.data.formats.row_reader import (
 )
 from firstpage.data.formats.trec import Qrels, Run, read_uploaded_rows
 from firstpage.errors import DataError
-from firstpage.web.imports.rows import MAX_KEY, check_text, grade_of
+from firstpage.text.sources import read_old_lines
+from firstpage.web.imports.rows import MAX_KEY, ImportNotes, check_text, grade_of
 from firstpage.web.store.texts import QueryRecord
 
 FIELD = re.compile(r"<(num|title|desc|narr)>\s*(.*?)(?=<(?:num|title|desc|narr)>|$)", re.S | re.I)
@@ -24,10 +25,14 @@ DOCID = re.compile(r"docid\s*[=:]\s*(\S+)")
 Pool = dict[str, dict[str, float | None]]  # query: document: prior
 
 
-def topics(name: str, stream: ByteStream, limits: ReadLimits) -> dict[str, QueryRecord]:
+def topics(
+    name: str, stream: ByteStream, limits: ReadLimits, reading: ImportNotes
+) -> dict[str, QueryRecord]:
     """Return topics: `<top>` blocks with num, title, desc, narr; or lines `number TAB text`."""
     queries: dict[str, QueryRecord] = {}
-    for location, block in _blocks(name, stream, limits, "<top>", "</top>"):
+    notes = reading.of_file()
+    lines = read_old_lines(name, stream, notes, limits)
+    for location, block in _blocks(name, lines, "<top>", "</top>"):
         fields = {tag.lower(): _clean(text) for tag, text in FIELD.findall(block)}
         key = fields.get("num", "").split()[0] if fields.get("num") else ""
         if not key:
@@ -37,7 +42,7 @@ def topics(name: str, stream: ByteStream, limits: ReadLimits) -> dict[str, Query
     if queries:
         return queries
     stream.seek(0)
-    for number, line in read_lines(name, stream, limits):
+    for number, line in read_old_lines(name, stream, notes, limits):
         if line.strip():
             key, tab, text = line.partition("\t")
             if not tab or not key.strip():
@@ -68,10 +73,12 @@ def _of_query(pool: Pool, location: str, query: str) -> dict[str, float | None]:
     return pool[query]
 
 
-def qrels(name: str, stream: ByteStream, limits: ReadLimits) -> dict[str, dict[str, int]]:
+def qrels(
+    name: str, stream: ByteStream, limits: ReadLimits, notes: list[str]
+) -> dict[str, dict[str, int]]:
     """Return grades by query and document, for the items of lists."""
     grades: dict[str, dict[str, int]] = {}
-    for location, query, document, value in read_uploaded_rows(Qrels, name, stream, limits, []):
+    for location, query, document, value in read_uploaded_rows(Qrels, name, stream, limits, notes):
         of_query, grade = grades.setdefault(query, {}), grade_of(location, value)
         if of_query.setdefault(document, grade) != grade:
             raise DataError(f"{location}: document {document!r} has two grades in this query.")
@@ -101,12 +108,12 @@ def letor(name: str, stream: ByteStream, limits: ReadLimits) -> Pool:
 
 
 def _blocks(
-    name: str, stream: ByteStream, limits: ReadLimits, start: str, end: str
+    name: str, lines: Iterable[tuple[int, str]], start: str, end: str
 ) -> Iterator[tuple[str, str]]:
     """Yield the texts between two tags, which start and end lines."""
     block: list[str] | None = None
     first_line = size = 0
-    for number, line in read_lines(name, stream, limits):
+    for number, line in lines:
         plain = line.strip().lower()
         if block is None and plain.startswith(start.lower()):
             block, first_line, size = [], number, 0

@@ -288,7 +288,7 @@ FILES = [  # name, label, hint, formats, needed
     ("topics", "Topics", "TREC topics; optional", "trec", False),
     ("run", "Runs", "query Q0 document rank score tag; several are pooled", "trec", True),
     ("letor", "LETOR file", "with docid = … in its comments", "letor", True),
-    ("collection", "Collection", "rows, TREC text or SMART with the documents", "trec letor", True),
+    ("collection", "Collection", "rows, TREC text, SMART or NPL; the texts", "trec letor", True),
     ("training", "Practice questions", "text, left, right, outcome, explanation", "known", False),
     ("gold_questions", "Known answers", "query, left, right, outcome", "known", False),
     ("qrels", "Grades", "qrels of the items of lists: query 0 item grade", "rows known", False),
