@@ -138,8 +138,11 @@ def test_keys_are_the_texts_that_were_typed() -> None:
     result = fp.evaluate([1, 0], [1, 0], qid=[1, 1], measures=["map", ERR(), "ndcg_cut_5"])
     assert list(result.means) == ["map", "ERR", "ndcg_cut_5"]
     assert list(result.to_dict()["measures"]) == ["map", "ERR", "ndcg_cut_5"]
-    with pytest.raises(KeyError, match="'AP' was not measured"):
-        result.per_query("AP")
+    assert result["AP"] == result["map"] == 1.0
+    assert result.row("NDCG@5") == 2
+    for unknown in ("RR", "no measure"):
+        with pytest.raises(KeyError, match=f"'{unknown}' was not measured"):
+            result.per_query(unknown)
 
 
 def test_huge_cutoff_includes_all_documents() -> None:

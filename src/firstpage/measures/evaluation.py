@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,11 +12,12 @@ import numpy as np
 from firstpage.charts import Chart, stacked
 from firstpage.data.groups import check_query_weights
 from firstpage.data.ids import Ids
-from firstpage.errors import DataError
+from firstpage.errors import DataError, MeasureError
 from firstpage.measures.comparison.plots import distributions, means_of_measures
 from firstpage.measures.inputs import first_ids
 from firstpage.measures.measure import Convention, Measure
 from firstpage.measures.query_segments import segment_columns
+from firstpage.measures.registry import measure
 from firstpage.measures.significance import mean_intervals, mean_of
 from firstpage.measures.unjudged import Bounds
 from firstpage.table import Table
@@ -27,9 +29,9 @@ from firstpage.types import Floats, Ints
 class Evaluation(Tabular):
     """The result of `fp.evaluate`: means of measures and values per query.
 
-    ``evaluation["NDCG@10"]`` is the mean of a measure over the queries.  Keys are the texts that
-    the measures were requested by.  As a data frame (`to_pandas`, `to_polars`) it has one row per
-    query: its id, and a column per measure.
+    ``evaluation["NDCG@10"]`` is the mean of a measure over the queries; any text for it will do.
+    Tables have the texts that the measures were requested by.  As a data frame (`to_pandas`,
+    `to_polars`) it has one row per query: its id, and a column per measure.
 
     Attributes
     ----------
@@ -83,17 +85,41 @@ class Evaluation(Tabular):
 
     def __getitem__(self, text: str | Measure) -> float:
         """Return the mean of a measure over the queries, weighted where they have weights."""
-        row = self._row(text)
+        row = self.row(text)
         mean = mean_of(self.values[row], self.weights)
         return self.measures[row].from_mean(mean, len(self.queries))
 
-    def _row(self, text: str | Measure) -> int:
-        """Return the row of a measure, or of its text as it was requested."""
-        rows: tuple[str | Measure, ...] = self.texts if isinstance(text, str) else self.measures
-        if text not in rows:
-            name = repr(text) if isinstance(text, str) else str(text)
-            raise KeyError(f"{name} was not measured; available: {', '.join(self.texts)}")
-        return rows.index(text)
+    def row(self, text: str | Measure) -> int:
+        """Return the row of a measure in `values`.
+
+        Parameters
+        ----------
+        text : str or Measure
+            The measure, or a text for it: as it was requested, or another one.
+
+        Returns
+        -------
+        int
+            The row.
+
+        Raises
+        ------
+        KeyError
+            If the measure was not requested.
+
+        Examples
+        --------
+        >>> import firstpage as fp
+        >>> fp.evaluate([2, 1], [1, 0], qid=[1, 1], measures="AP,NDCG@10").row("ndcg_cut_10")
+        1
+        """
+        if text in self.texts:
+            return self.texts.index(str(text))
+        with suppress(MeasureError):
+            if (wanted := measure(text)) in self.measures:
+                return self.measures.index(wanted)
+        name = repr(text) if isinstance(text, str) else str(text)
+        raise KeyError(f"{name} was not measured; available: {', '.join(self.texts)}")
 
     def per_query(self, text: str | Measure) -> Floats:
         """Return the values of a measure per query.
@@ -101,7 +127,7 @@ class Evaluation(Tabular):
         Parameters
         ----------
         text : str or Measure
-            The measure, or its text as it was requested.
+            The measure, or any text for it.
 
         Returns
         -------
@@ -113,7 +139,7 @@ class Evaluation(Tabular):
         KeyError
             If the measure was not requested.
         """
-        values: Floats = self.values[self._row(text)]
+        values: Floats = self.values[self.row(text)]
         return values
 
     def mean_text(self, text: str, digits: int = 4) -> str:
@@ -273,7 +299,7 @@ class Evaluation(Tabular):
         Parameters
         ----------
         measure : str, optional
-            Text of a measure, as it was requested; by default all measures are drawn.
+            Text of a measure; by default all measures are drawn.
 
         Returns
         -------
@@ -285,9 +311,7 @@ class Evaluation(Tabular):
         KeyError
             If the measure was not requested.
         """
-        if measure is not None:
-            self.per_query(measure)  # refuses a measure that was not requested
-        texts = self.texts if measure is None else (measure,)
+        texts = self.texts if measure is None else (self.texts[self.row(measure)],)
         drawings = means_of_measures(self) if measure is None else []
         drawings += distributions([self], texts, named=False)
         return stacked(drawings, f"Evaluation of {self.name or 'a ranking'}")

@@ -136,7 +136,7 @@ def test_the_shared_queries_are_compared() -> None:
     [
         ({}, "nothing to check"),
         ({"baseline": old}, "go together"),
-        ({"fail_under": {"AP": 1}}, "AP was not measured; measured: RR"),
+        ({"fail_under": {"AP": 1}}, "'AP' was not measured; available: RR"),
         ({"baseline": old, "fail_if_worse": -1}, "must not be negative"),
         ({"baseline": fp.Baseline("b", {"AP": {}}, {}), "fail_if_worse": 0}, "no values of RR"),
         ({"baseline": fp.Baseline("b", {"RR": {}}, {}), "fail_if_worse": 0}, "fewer than two"),

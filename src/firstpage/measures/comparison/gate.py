@@ -272,12 +272,12 @@ def _as_baseline(baseline: Any) -> Baseline:
 
 
 def _row(evaluation: Evaluation, text: str) -> int:
-    """Return the row of a measure, by the text of the request or any other text for it."""
-    parsed = measure(text)
-    for row, value in enumerate(evaluation.measures):
-        if evaluation.texts[row] == text or value == parsed:
-            return row
-    raise MeasureError(f"{text} was not measured; measured: {', '.join(evaluation.texts)}.")
+    """Return the row of a measure; an error of a text that names none tells why."""
+    measure(text)
+    try:
+        return evaluation.row(text)
+    except KeyError as error:
+        raise MeasureError(f"{error.args[0]}.") from None
 
 
 def _check_limit(name: str, text: str, limit: float) -> None:
