@@ -75,9 +75,10 @@ bench: $(VENV)/.ready  ## measure against the peers; prints tables of ratios
 	$(BIN)/python benchmarks/search.py
 	$(BIN)/python benchmarks/serve.py
 
-soak: $(VENV)/.ready  ## many random examples, long fuzzing of the readers, killing the labeling server, by hand
+soak: $(VENV)/.ready  ## many random examples, fuzzing of readers, wrong files, killing the labeling server, by hand
 	$(BIN)/python -m pytest -n $(CORES) -m hypothesis --hypothesis-profile=thorough
 	$(BIN)/python tests/soak/fuzz_readers.py
+	PYTHONPATH=. $(BIN)/python tests/soak/wrong_files.py
 	$(BIN)/python tests/soak/kill_server.py --kills 200 --database sqlite
 	$(BIN)/python tests/soak/kill_server.py --kills 200 --database postgres
 

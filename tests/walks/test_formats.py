@@ -188,15 +188,34 @@ def commands() -> Iterator[tuple[str, click.Command]]:
     return walk(app, ())
 
 
-def run(line: str) -> str:
-    """Run a command line in this process; return what it prints."""
-    words = line.split()
+def call(line: str) -> tuple[int, str]:
+    """Run a command line in this process; return its exit code, and what it prints."""
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as out:
-        patch.setattr(sys, "argv", ["firstpage", *words])
-        with contextlib.redirect_stderr(out), pytest.raises(SystemExit) as stop:
-            main()
-    assert not stop.value.code, f"firstpage {line}\n{out.getvalue()}"
-    return out.getvalue()
+        patch.setattr(sys, "argv", ["firstpage", *line.split()])
+        with contextlib.redirect_stderr(out):
+            try:
+                main()
+            except SystemExit as stop:
+                return int(stop.code or 0), out.getvalue()
+    raise AssertionError(f"firstpage {line} has no exit code")
+
+
+def run(line: str) -> None:
+    """Run a command line in this process, which must succeed."""
+    code, printed = call(line)
+    assert not code, f"firstpage {line}\n{printed}"
+
+
+def write_all(folder: Path) -> None:
+    """Write a file of each kind into a folder, which is the present one."""
+    write_texts(folder)
+    write_search_log(folder)
+    Path("more.jsonl").write_text('{"id": "sku-900", "title": "red shoe", "text": "A shoe."}\n')
+    Path("clicks.csv").write_text(
+        "query,docid,position,clicked\na,x,1,0\na,y,2,1\na,z,3,1\nb,x,1,0\nb,y,2,0\nb,z,3,1\n"
+    )
+    for line in WRITE.strip().splitlines():
+        run(line)
 
 
 @pytest.fixture(scope="module")
@@ -207,14 +226,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.chdir(folder)
         patch.syspath_prepend(str(folder))
         patch.delitem(sys.modules, "taste", raising=False)
-        write_texts(folder)
-        write_search_log(folder)
-        Path("more.jsonl").write_text('{"id": "sku-900", "title": "red shoe", "text": "A shoe."}\n')
-        Path("clicks.csv").write_text(
-            "query,docid,position,clicked\na,x,1,0\na,y,2,1\na,z,3,1\nb,x,1,0\nb,y,2,0\nb,z,3,1\n"
-        )
-        for line in WRITE.strip().splitlines():
-            run(line)
+        write_all(folder)
         yield folder
         sys.modules.pop("taste", None)
 
