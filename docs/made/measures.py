@@ -21,7 +21,8 @@ underscores do not matter. One text may name several measures: `"NDCG@10,AP"`, `
 
 Higher is better unless noted otherwise. `rel` is the smallest label that counts as relevant. Every
 measure takes `condensed=true`, as in `AP(condensed=true)`: unjudged documents are then removed from
-the rankings before this measure reads them, as `--condensed` does for all measures.
+the rankings before this measure reads them, as `--condensed` does for all measures. Both remove them
+from the first `--depth` documents, as `trec_eval -M -J`. A cut-off is at most 100,000,000.
 """
 TOOL_NAMES = """\
 ## Names in other tools
@@ -39,10 +40,16 @@ not a [convention](conventions.md): `ndcg_cut_10` has linear gains, as in trec_e
 - `recall` without a cut-off is that of the entire list, as in ranx; trec_eval computes it at nine
   cut-offs. `hit_rate` needs one.
 - A label without a gain in `gains={...}` is its own gain, as in ir_measures and trec_eval; a label
-  above the largest one is an error here.
+  above the largest one is an error here. Gains need not rise with the label: the ideal order is that
+  of the gains.
 - Interpolated precision rounds the number of relevant documents as trec_eval 9 and pytrec_eval do.
   trec_eval 10 rounds to the nearest number, so that a few values differ.
-- `rbp` has `p=0.8` here, 0.9 in trec_eval: write `rbp_p=0.9`. trec_eval reports a residual of 0
+- `ERR` divides by 2 to the greatest label of the data; that of ir_measures (gdeval) has a scale up to
+  4: `ERR(max=4)`. `Compat` is `RBO(p=0.95)`, and `RBO` has `p=0.9`.
+- `rbp` has `p=0.8` here, 0.9 in trec_eval: write `rbp_p=0.9`. It is binary here; trec_eval 10 and
+  ranx weight documents by their grades. With `RBP(p=0.9, gain=linear, max=query)` these are divided
+  by the greatest one of the query, as in trec_eval; ranx does not divide them. `rbp@95` has a cut-off
+  here, not `p=0.95`. trec_eval reports a residual of 0
   where no document is unjudged; `RBPResidual` adds the weight of the ranks below the list.
 - `max_rel` and `min_rel` of ir_measures are `max` and `min`. Labels above `max` are an error here,
   and are clipped there. As in cwl_eval, `INST`, `INSQ`, `BPM` and `NERR8` to `NERR11` read 1,000

@@ -36,6 +36,15 @@ class LowerIsBetter(OwnPrecision):
         return -super().values(lists, convention)
 
 
+@dataclass(frozen=True)
+class NamedAsElsewhere(OwnPrecision):
+    """One with parameters that ir_measures has too."""
+
+    judged_only: bool = False
+    max_rel: float = 1.0
+    dcg: str = "none"
+
+
 def reciprocal_rank(labels: Floats, ideal: Floats) -> float:
     """Return 1 / rank of the first relevant document."""
     relevant = np.flatnonzero(labels >= 1)

@@ -33,6 +33,22 @@ A, B = RNG.random(60), RNG.random(60) + 0.08
 DIFFERENCES = B - A
 
 
+def test_measures_are_found_by_any_text() -> None:
+    systems = {"a": [2, 1, 2, 1], "b": [1, 2, 2, 1]}
+    labels, qid = [1, 0, 0, 1], [1, 1, 2, 2]
+    comparison = fp.compare(systems, labels, qid=qid, measures=["map", "NDCG@1"])
+    assert comparison.best("AP") == comparison.best("map") == "a"
+    assert not comparison.lower_is_better("AP")
+    assert comparison.values("ndcg_cut_1").tolist() == comparison.values("NDCG@1").tolist()
+    assert comparison.plot("AP").svg == comparison.plot("map").svg
+    assert fp.rank_systems(comparison, "AP").rows == fp.rank_systems(comparison, "map").rows
+    first = comparison.evaluations[0]
+    assert first.mean_text("AP") == first.mean_text("map") == "0.7500"
+    for failing in (comparison.best, comparison.plot, first.mean_text, first.interval_text):
+        with pytest.raises(KeyError, match="'RR' was not measured; available: map, NDCG@1"):
+            failing("RR")
+
+
 def test_paired_t_matches_scipy() -> None:
     assert paired_t(DIFFERENCES) == pytest.approx(stats.ttest_rel(B, A).pvalue)
     assert paired_t(np.zeros(5)) == 1

@@ -201,3 +201,31 @@ def test_own_measure_inherits_the_documentation_of_its_base() -> None:
     assert [docstring.index(title) for title in titles] == sorted(map(docstring.index, titles))
     assert "rel : float, optional" in docstring
     assert "cutoff : int" in docstring
+
+
+@given(
+    gains=st.lists(st.sampled_from([-2.0, 0.0, 0.5, 1.0, 3.0, 9.0]), min_size=4, max_size=4),
+    docs=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=1, max_size=8),
+)
+def test_gains_in_any_order_are_labels_of_these_gains(gains: list[float], docs) -> None:
+    """The ideal order is that of the gains; a query with negative gains is checked by DCG alone."""
+    scores, labels = map(np.array, zip(*docs, strict=True))
+    qid, mapped = [1] * len(docs), np.array(gains)[labels]
+    table = f"gain={gains}"
+    names = ["DCG", "DCG@2"] if min(gains) < 0 else FORMS
+    for name in names:
+        text, _, cutoff = name.partition("@")
+        measured = f"{text}({table})" + (f"@{cutoff}" if cutoff else "")
+        value = fp.evaluate(scores, labels, qid=qid, measures=measured).values[0, 0]
+        if min(gains) < 0:
+            discount = 1 / np.log2(2 + np.arange(len(docs)))[: int(cutoff or len(docs))]
+            means = [mapped[scores == s].mean() for s in sorted(set(scores), reverse=True)]
+            sizes = [int((scores == s).sum()) for s in sorted(set(scores), reverse=True)]
+            expected = np.repeat(means, sizes)[: len(discount)] @ discount[: len(docs)]
+        else:
+            linear = f"{text}(gain=linear)" + (f"@{cutoff}" if cutoff else "")
+            expected = fp.evaluate(scores, mapped, qid=qid, measures=linear).values[0, 0]
+        assert value == pytest.approx(expected, abs=1e-12), measured
+
+
+FORMS = ["NDCG", "NDCG@2", "DCG", "DCG@2", "MeanNDCG", "NDCGrel", "Rndcg", "Q", "G", "CG@2"]

@@ -51,6 +51,8 @@ def working_folder(tmp_path: Path, monkeypatch) -> Path:
     ("text", "canonical"),
     [
         ("DCG(measure.json)@2", "DCG(measure.json)@2"),
+        ("DCG(condensed=true, measure.json)@2", "DCG(measure.json, condensed=true)@2"),
+        ("NDCG(measure.json, judged_only=True)", "NDCG(measure.json, condensed=true)"),
         ("ndcg( measure.json ) @ 2", "NDCG(measure.json)@2"),
         ("NDCG(file=measure.json)", "NDCG(measure.json)"),
         ("NDCG('measure.json')", "NDCG(measure.json)"),
@@ -274,6 +276,16 @@ def test_gain_conventions_do_not_apply_but_strict_cutoffs_do() -> None:
         assert result.values[0] == pytest.approx(result.values[1])
         assert (result.values[0, 1] == 0) == (name == "letor")
         assert result.values[2, 1] > 0
+
+
+def test_condensed_lists_lack_the_unjudged_documents() -> None:
+    run, qrels = {"q": {"u": 3.0, "a": 2.0, "b": 1.0}}, {"q": {"a": 1, "b": 2}}
+    plain = fp.measure("NDCG", of=SEGMENTED)
+    condensed = fp.measure("NDCG(condensed=true)", of=SEGMENTED)
+    assert str(plain) != str(condensed)
+    values = fp.evaluate(run, qrels, measures=[plain, condensed]).values[:, 0]
+    short = {"q": {"a": 2.0, "b": 1.0}}
+    assert values[1] == fp.evaluate(short, qrels, measures=plain).values[0, 0] > values[0]
 
 
 def test_without_cutoff_all_ranks_of_the_file_count() -> None:

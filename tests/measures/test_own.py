@@ -15,7 +15,13 @@ import pytest
 import firstpage as fp
 from firstpage.measures import registry
 from firstpage.registry import _DEFINED, ParameterError
-from tests.measures.own_module import LowerIsBetter, OwnPrecision, ndcg, reciprocal_rank
+from tests.measures.own_module import (
+    LowerIsBetter,
+    NamedAsElsewhere,
+    OwnPrecision,
+    ndcg,
+    reciprocal_rank,
+)
 
 DATA = fp.Synthetic(queries=12, docs=8, features=4, grades=3, seed=1).dataset()
 SCORES = np.random.default_rng(0).permutation(len(DATA.y)).astype(float)
@@ -136,6 +142,21 @@ def test_functions_with_one_name_are_refused() -> None:
     both = [lambda labels, ideal: 1.0, lambda labels, ideal: 2.0]
     with pytest.raises(fp.MeasureError, match="define functions with def"):
         fp.evaluate(SCORES, DATA, measures=both)
+
+
+def test_parameters_of_own_measures_are_their_own() -> None:
+    text = f"{OWN}:NamedAsElsewhere(judged_only=true, max_rel=2, dcg=log2)"
+    assert fp.measure(text) == NamedAsElsewhere(judged_only=True, max_rel=2.0, dcg="log2")
+    assert fp.measure(str(fp.measure(text))) == fp.measure(text)
+
+
+@slow_function
+def test_functions_take_condensed_lists() -> None:
+    run, qrels = {"q": {"u": 3.0, "a": 2.0, "b": 1.0}}, {"q": {"a": 0, "b": 1}}
+    texts = [f"{FUNCTION}(condensed=true)", FUNCTION]
+    with pytest.warns(fp.FirstpageWarning, match="unjudged"):
+        evaluation = fp.evaluate(run, qrels, measures=texts)
+    assert evaluation.values[:, 0].tolist() == [1 / 2, 1 / 3]
 
 
 @slow_function

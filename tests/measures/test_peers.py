@@ -10,7 +10,7 @@ import pytest
 
 import firstpage as fp
 from firstpage.measures.names import ALL_TREC, NAMES, OFFICIAL
-from firstpage.measures.registry import NAMED
+from firstpage.measures.registry import NAMED, measures
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*judged:firstpage.errors.FirstpageWarning")
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -183,6 +183,9 @@ def test_names_of_ranx_and_accuracy_of_ir_measures(case: dict) -> None:
         ("nDCG@10", "NDCG(gain=linear)@10"),  # linear is its default
         ("nDCG(dcg='exp-log2')@5", "NDCG(gain=exp)@5"),
         ("NumRet(rel=1)", "NumRelRet(rel=1)"),
+        ("ERR@5", "ERR(max=4)@5"),  # gdeval's
+        ("Compat", "RBO(p=0.95)"),
+        ("nDCG@[5, 10]", "NDCG(gain=linear)@5 NDCG(gain=linear)@10"),
         ("alpha_nDCG(alpha=0.3,judged_only=True)@5", "alpha-nDCG(alpha=0.3, condensed=true)@5"),
     ],
 )
@@ -198,4 +201,4 @@ def test_measures_of_ir_measures_as_objects(text: str, expected: str) -> None:
         def __str__(self) -> str:
             return text
 
-    assert str(fp.measure(Theirs())) == expected  # type: ignore[arg-type]
+    assert " ".join(map(str, measures(Theirs()))) == expected  # type: ignore[arg-type]

@@ -8,6 +8,8 @@ import firstpage as fp
 from firstpage.errors import MeasureError
 from firstpage.measures.binary import AP, P
 from firstpage.measures.graded import ERR, NDCG, kNDCG
+from firstpage.measures.measure import MAX_CUTOFF
+from firstpage.measures.names import expand
 from firstpage.measures.order import WKT
 from firstpage.measures.registry import MEASURES
 
@@ -51,6 +53,13 @@ from firstpage.measures.registry import MEASURES
         ("SetP(rel=2, relative=True)", "SetRelP(rel=2)"),
         ("SetP(relative=False)", "SetP"),
         ("precision", "SetP"),
+        ("nDCG(dcg='log2', gains={1: 1e-3})@5", "NDCG(gain=[0, 0.001])@5"),
+        ("nDCG(gains={1:2.}, dcg='log2')", "NDCG(gain=[0, 2])"),
+        ("NumRet(judged_only=True, rel=2)", "NumRelRet(rel=2, condensed=true)"),
+        ("Compat", "RBO(p=0.95)"),
+        ("Compat(rel=2)@5", "RBO(rel=2, p=0.95)@5"),
+        ("Compat(p=0.8)", "RBO(p=0.8)"),
+        ("AP (rel=2) @ 5", "AP(rel=2)@5"),
     ],
 )
 def test_text_to_measure_to_canonical_text(text: str, canonical: str) -> None:
@@ -107,12 +116,26 @@ def test_measures_are_immutable_values() -> None:
         ("RBP(p=0)", "p of RBP must lie between 0 and 1"),
         ("kNDCG(k=0)", "k of kNDCG must be at least 1"),
         ("ERR(max=high)", "max of ERR must be a number, data or query"),
-        ("P", "'P' names 9 measures .P@5, P@10, ....; one is needed here"),
+        ("P", "'P' names 9 measures .P_5, P_10, ....; one is needed here"),
+        ("NDCG@{5,10}", "names 2 measures .NDCG@5, NDCG@10.; one is needed here"),
         ("P(rel=2)", "P needs a cut-off"),
         ("hit_rate", "Success needs a cut-off"),
         ("utility.1,-1,0,2", "'utility.1,-1,0,2': the fourth weight must be 0"),
         ("NDCG(gains={a:1})", "gains are written {label: gain, ...}, .* got 'a:1'"),
-        ("NDCG(gains={99999999999:1})", "labels from 0 to 9999"),
+        ("NDCG(gains={99999999999:1})", "each label once, from 0 to 9999"),
+        (f"NDCG(gains={{{'9' * 5000}:1}})", "each label once, from 0 to 9999"),
+        ("nDCG(gains={1:2, 1:3})", "each label once"),
+        ("ndcg.1=2,1=3", "each label once"),
+        ("nDCG(dcg='exp-log2', gains={1:2})", "gains cannot be combined with dcg='exp-log2'"),
+        ("NDCG(gain=[1,2)@10", "the list .1,2 has no ]"),
+        ("SetP(relative=maybe)", "relative of SetP must be true or false, once"),
+        ("SetP(relative=true, relative=false)", "must be true or false, once"),
+        ("SetUtility(relevant=nan)", "relevant of SetUtility must be finite"),
+        ("INST(min=-inf)", "min of INST must be finite"),
+        ("INST(T=1e308)", "T of INST must be finite, at most 1e.100"),
+        ("Q(beta=1e308)", "beta of Q must be finite"),
+        ("NDCG@99999999999999999999", "cut-off of NDCG must be at most 100,000,000"),
+        ("kNDCG(k=99999999999999999999)", "k of kNDCG must be at least 1 and at most 100,000,000"),
         ("TopK01", "TopK01 needs a cut-off"),
         ("NDCG@10@5", "cannot parse the measure"),
         ("", "cannot parse the measure"),
@@ -145,8 +168,31 @@ def test_keys_are_the_texts_that_were_typed() -> None:
             result.per_query(unknown)
 
 
-def test_huge_cutoff_includes_all_documents() -> None:
-    assert fp.evaluate([1], [1], qid=[1], measures="NDCG@99999999999999999999").values[0, 0] == 1
+def test_the_greatest_cutoff_includes_all_documents() -> None:
+    texts = [f"{name}@{MAX_CUTOFF}" for name in ("NDCG", "Recall", "F1", "Unjudged", "alpha-nDCG")]
+    run, qrels = {"q": {"a": 2.0, "b": 1.0}}, {"q": {"a": 1}}
+    with pytest.warns(fp.FirstpageWarning, match="are unjudged"):
+        means = fp.evaluate(run, qrels, measures=texts[:-1]).means
+    assert means[texts[0]] == means[texts[1]] == 1
+    subtopics = {"q": {"1": {"a": 1}}}
+    assert fp.evaluate({"q": {"a": 1.0}}, subtopics, measures=texts[-1])[texts[-1]] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "texts"),
+    [
+        ("P_5,10 map", ["P_5", "P_10", "map"]),
+        ("map, P_5, 10", ["map", "P_5", "P_10"]),
+        ("rbp_p=0.9,0.5", ["rbp_p=0.9", "rbp_p=0.5"]),
+        ("set_F.0.5,1", ["set_F.0.5", "set_F_1"]),
+        ("ndcg.1=2,2=3 utility.1,-1,0,0,map", ["ndcg.1=2,2=3", "utility.1,-1,0,0", "map"]),
+        ("nDCG@[5, 10] NDCG(gain=[0, 1])@{1, 3}",
+         ["nDCG@5", "nDCG@10", "NDCG(gain=[0, 1])@1", "NDCG(gain=[0, 1])@3"]),
+        ("NDCG(a (b) @ G.1=2.json)@5", ["NDCG(a (b) @ G.1=2.json)@5"]),
+    ],
+)  # fmt: skip
+def test_texts_of_several_measures(text: str, texts: list[str]) -> None:
+    assert expand(text) == texts
 
 
 def test_weights_of_wkt_come_from_a_list_or_from_a_file(tmp_path) -> None:

@@ -57,6 +57,20 @@ def test_condensed_lists_lack_the_unjudged_documents(pairs, convention) -> None:
         chosen["measures"] = MEASURES
 
 
+@pytest.mark.parametrize("options", [{"depth": 2}, {"ties": "shuffle"}, {"ties": "worst"}], ids=str)
+@pytest.mark.parametrize("convention", ["default", "trec"])
+def test_the_parameter_is_the_setting_for_one_measure(options: dict, convention: str) -> None:
+    """Unjudged documents are removed below the depth, as by trec_eval -M 2 -J."""
+    run = {"q": {"u": 9.0, "a": 8.0, "v": 7.0, "b": 7.0, "c": 7.0}}
+    qrels = {"q": {"a": 1, "b": 1, "c": 0}}
+    setting = {"convention": convention, **options}
+    measured = quiet(run, qrels, measures=["AP(condensed=true)", "NDCG(condensed=true)"], **setting)
+    expected = quiet(run, qrels, measures=["AP", "NDCG"], condensed=True, **setting)
+    np.testing.assert_array_equal(measured.values, expected.values)
+    if "depth" in options:
+        assert measured["AP(condensed=true)"] == 0.5  # a alone is judged in the first two ranks
+
+
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(runs, st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(0, 2), min_size=1))

@@ -58,8 +58,8 @@ class Convention:
     negative_unjudged : bool, default False
         Whether judgments below 0 count as unjudged; this affects bpref and Judged.
     condensed : bool, default False
-        Whether unjudged documents are removed from runs before they are ranked, as by trec_eval's
-        option -J.
+        Whether unjudged documents are removed from the rankings, after `depth` applies, as by
+        trec_eval's option -J.
     seed : int, default 0
         Seed of random tie orders and of bootstrap and randomization tests; any integer.
 

@@ -121,6 +121,32 @@ class Evaluation(Tabular):
         name = repr(text) if isinstance(text, str) else str(text)
         raise KeyError(f"{name} was not measured; available: {', '.join(self.texts)}")
 
+    def text_of(self, text: str | Measure) -> str:
+        """Return the text by which a measure was requested.
+
+        Parameters
+        ----------
+        text : str or Measure
+            The measure, or any text for it.
+
+        Returns
+        -------
+        str
+            Its text in `texts`.
+
+        Raises
+        ------
+        KeyError
+            If the measure was not requested.
+
+        Examples
+        --------
+        >>> import firstpage as fp
+        >>> fp.evaluate([2, 1], [1, 0], qid=[1, 1], measures="map").text_of("AP")
+        'map'
+        """
+        return self.texts[self.row(text)]
+
     def per_query(self, text: str | Measure) -> Floats:
         """Return the values of a measure per query.
 
@@ -148,7 +174,7 @@ class Evaluation(Tabular):
         Parameters
         ----------
         text : str
-            Text of the measure, as it was requested.
+            Any text for the measure.
         digits : int, default 4
             Number of decimals.
 
@@ -157,7 +183,7 @@ class Evaluation(Tabular):
         str
             The rounded mean.
         """
-        return self.measures[self.texts.index(text)].mean_text(self[text], digits)
+        return self.measures[self.row(text)].mean_text(self[text], digits)
 
     def interval_text(self, text: str) -> str:
         """Return the confidence interval of a mean as text; "" where there is none.
@@ -165,17 +191,18 @@ class Evaluation(Tabular):
         Parameters
         ----------
         text : str
-            Text of the measure, as it was requested.
+            Any text for the measure.
 
         Returns
         -------
         str
             The rounded bounds, as in "[0.4012, 0.4530]".
         """
-        if text not in self.intervals:
+        row = self.row(text)
+        interval = self.intervals.get(self.texts[row])
+        if interval is None:
             return ""
-        measure = self.measures[self.texts.index(text)]
-        return "[{}, {}]".format(*map(measure.mean_text, self.intervals[text]))
+        return "[{}, {}]".format(*map(self.measures[row].mean_text, interval))
 
     @property
     def means(self) -> dict[str, float]:
@@ -311,7 +338,7 @@ class Evaluation(Tabular):
         KeyError
             If the measure was not requested.
         """
-        texts = self.texts if measure is None else (self.texts[self.row(measure)],)
+        texts = self.texts if measure is None else (self.text_of(measure),)
         drawings = means_of_measures(self) if measure is None else []
         drawings += distributions([self], texts, named=False)
         return stacked(drawings, f"Evaluation of {self.name or 'a ranking'}")

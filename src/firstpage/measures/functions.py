@@ -44,7 +44,7 @@ class FunctionMeasure(Measure):
         return qualified_name(self.function)
 
     def __str__(self) -> str:
-        return self.name
+        return self.name + ("(condensed=true)" if self.condensed else "")
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         best, best_offsets = lists.ideal(ALL)

@@ -7,10 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from firstpage.data.groups import sort_groups
 from firstpage.errors import MeasureError
 from firstpage.kernels.measures import graded as kernel
 from firstpage.measures.measure import (
     ALL,
+    MAX_CUTOFF,
     AdditiveForm,
     Convention,
     Measure,
@@ -74,6 +76,20 @@ class Gained(Measure):
                 )
         return kernel.TABLE, np.array(gain, np.float64)
 
+    def _ideal(self, lists: RankedLists, convention: Convention, depth: int) -> tuple[Floats, Ints]:
+        """Return the labels of the ideal lists, in descending order of gain, and their offsets.
+
+        Labels whose gain is not positive are NaN, where a table does not rise with the label.
+        """
+        kind, table = self._gain(lists, convention)
+        if kind != kernel.TABLE or (table[0] >= 0 and (np.diff(table) >= 0).all()):
+            return lists.ideal(depth)
+        gains = np.empty(len(lists.pool))
+        kernel.gains(lists.pool, lists.pool_offsets, lists.max_labels, kind, table, gains)
+        labels = np.where(gains > 0, lists.pool, np.nan)
+        order = sort_groups(np.maximum(gains, 0.0), lists.pool_offsets)[0]
+        return labels[order], lists.pool_offsets
+
     def _check_overflow(self, lists: RankedLists, convention: Convention) -> None:
         """Raise an error if exponential gains overflow where they are not divided by each other."""
         if (self.gain or convention.gain) == "exp" and lists.max_labels.max(initial=0.0) > 1000:
@@ -86,7 +102,7 @@ class Gained(Measure):
     ) -> tuple[Floats, Floats, Ints]:
         """Return the gains of the ranked documents, those of the ideal list, and its offsets."""
         kind, table = self._gain(lists, convention)
-        best, best_offsets = lists.ideal(ALL)
+        best, best_offsets = self._ideal(lists, convention, ALL)
         ranked, ideal = np.empty(len(lists.labels)), np.empty(len(best))
         kernel.gains(lists.labels, lists.offsets, max_labels, kind, table, ranked)
         kernel.gains(best, best_offsets, max_labels, kind, table, ideal)
@@ -132,7 +148,7 @@ class Discounted(Gained):
     def _ideal_dcg(
         self, lists: RankedLists, convention: Convention, max_labels: Floats, cutoff: int
     ) -> Floats:
-        best, offsets = lists.ideal(cutoff)
+        best, offsets = self._ideal(lists, convention, cutoff)
         out = np.empty(len(lists))
         kind, table = self._gain(lists, convention)
         no_ties = np.ones(len(best), np.int64)
@@ -269,7 +285,7 @@ class MeanNDCG(Discounted):
     about: ClassVar[str] = "mean of NDCG over all cut-offs"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
-        best, offsets = lists.ideal(ALL)
+        best, offsets = self._ideal(lists, convention, ALL)
         out = np.empty(len(lists))
         kind, table = self._gain(lists, convention)
         kernel.mean_ndcg(
@@ -393,8 +409,10 @@ class _TopK(Measure):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.k is not None and self.k < 1:
-            raise MeasureError(f"k of {self.name} must be at least 1; got {self.k}.")
+        if self.k is not None and not 1 <= self.k <= MAX_CUTOFF:
+            raise MeasureError(
+                f"k of {self.name} must be at least 1 and at most {MAX_CUTOFF:,}; got {self.k}."
+            )
 
     def _position_aware(self, lists: RankedLists) -> RankedLists:
         """Return the lists with position-aware labels."""

@@ -300,12 +300,10 @@ def _joined(
         pool_offsets = offsets_from_lengths(counted)[pool_offsets].astype(np.int64)
         judged = Truth(judged.labels[counted], pool_offsets, queries)
     ids = None if docids is None else Ids.from_values(docids)
+    retrieved = Retrieved(offsets, pool_rows)
     if convention.condensed:
-        rows = np.flatnonzero(pool_rows >= 0)
-        offsets = offsets_from_lengths(pool_rows >= 0)[offsets].astype(np.int64)
-        scores, pool_rows = scores[rows], pool_rows[rows]
-        ids = None if ids is None else ids[rows]
-    return rank_lists(scores, judged, convention, ids, Retrieved(offsets, pool_rows), needs)
+        return rank_lists(scores, judged, convention, ids, retrieved).condensed
+    return rank_lists(scores, judged, convention, ids, retrieved, needs)
 
 
 def _select_queries(offsets: Ints, queries: Ints) -> tuple[Ints, Ints]:

@@ -78,6 +78,7 @@ class _Learned(Measure):
         inside = str(self.source)
         if not self.source.file:  # different utilities must have different texts
             inside = ", ".join(filter(None, [f"learned {self.digest[:8]}", inside]))
+        inside += ", condensed=true" if self.condensed else ""
         return f"{self.name}({inside})" + ("" if self.cutoff is None else f"@{self.cutoff}")
 
     @property

@@ -43,6 +43,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+MAX_CUTOFF = 100_000_000
+MAX_PARAMETER = 1e100
+
+
 def needs_of(measures: Iterable[Measure], convention: Convention) -> Needs:
     """Return what measures need together."""
     needs = (EVERYTHING if m.condensed else m.needs(convention) for m in measures)
@@ -147,11 +151,13 @@ class Measure:
         return replace(self, **changes)
 
     def __post_init__(self) -> None:
-        for name in ("rel", "max", "p", "gain"):
-            value = getattr(self, name, None)
+        for name, value in ((f.name, getattr(self, f.name)) for f in fields(self) if f.init):
             for number in value if isinstance(value, tuple) else (value,):
-                if isinstance(number, float) and not np.isfinite(number):
-                    raise MeasureError(f"{name} of {self.name} must be finite; got {number}.")
+                if isinstance(number, float) and not abs(number) <= MAX_PARAMETER:
+                    raise MeasureError(
+                        f"{name} of {self.name} must be finite, at most {MAX_PARAMETER:g}; got "
+                        f"{number}."
+                    )
         p = getattr(self, "p", None)
         if p is not None and not 0 < p < 1:
             raise MeasureError(f"p of {self.name} must lie between 0 and 1; got {p}.")
@@ -160,6 +166,8 @@ class Measure:
             raise MeasureError(f"{self.name} needs a cut-off, such as {self.without_cutoff}.")
         if cutoff is not None and (not isinstance(cutoff, (int, np.integer)) or cutoff < 1):
             raise MeasureError(f"the cut-off of {self.name} must be at least 1; got {cutoff!r}.")
+        if cutoff is not None and cutoff > MAX_CUTOFF:
+            raise MeasureError(f"the cut-off of {self.name} must be at most {MAX_CUTOFF:,}.")
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         """Compute the measure.

@@ -109,10 +109,11 @@ GROUPS = {"official": OFFICIAL, "all_trec": ALL_TREC, "set": (*COUNTS, *SET)}
 OTHER_NAMES = {"11pt_avg": "AP11", "11pt-avg": "AP11", "precision": "SetP"}
 
 NUMBER = r"\d*\.?\d+"
-BARE = re.compile(rf"\s*(?:{NUMBER})\s*")
-BRACES = re.compile(r"(.*)\{([^{}]*)\}", re.DOTALL)
-PARAMETERS = re.compile(rf"(.*?[_.@])({NUMBER})", re.DOTALL)
-AROUND = re.compile(r"\s*([@(])\s*")
+SIGNED = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+BARE = re.compile(NUMBER)
+BRACES = re.compile(r"(.*(?:\{|@\[))([^\[\]{}]*)[\]}]", re.DOTALL)  # ir_measures: nDCG@[5, 10]
+PARAMETERS = re.compile(rf"(.*?[_.@](?:p=)?)({NUMBER})", re.DOTALL)
+FIRST_MASK = 0xF0000  # private characters stand for the contents of brackets
 TREC = re.compile(
     rf"(ndcg_cut|map_cut|p|recall|success|relative_p|unj|iprec_at_recall|rprec_mult|set_f|"
     rf"rbp(?:_resid)?)[_.](p=)?({NUMBER})",
@@ -124,21 +125,23 @@ TREC_TEXTS = {  # names of trec_eval with a parameter: our texts
     "iprec_at_recall": "IPrec(recall={})", "rprec_mult": "Rprec(multiple={})",
     "set_f": "SetF(beta={})", "rbp": "RBP(p={})", "rbp_resid": "RBPResidual(p={})",
 }  # fmt: skip
+TREC_GAINS = re.compile(  # trec_eval: ndcg.1=3.5,2=9
+    rf"(ndcg|ndcg_rel|Rndcg|G)\.((?:\d+={SIGNED},)*\d+={SIGNED})", re.IGNORECASE
+)
+UTILITY = re.compile(rf"utility[._]({SIGNED}),({SIGNED}),({SIGNED}),({SIGNED})", re.IGNORECASE)
+WITH_COMMAS = re.compile(rf"\b(?:{TREC_GAINS.pattern}|{UTILITY.pattern})", re.IGNORECASE)
 RANX_LEVEL = re.compile(r"([\w\-.]+?)(?:@(\d+))?-l(\d+)", re.IGNORECASE)
 IPREC = re.compile(rf"IPrec\s*(?:\((.*)\))?\s*@\s*({NUMBER})", re.IGNORECASE | re.DOTALL)
 SCALE = re.compile(r"\b(min|max)_rel=")  # ir_measures: the labels with gains 0 and 1
 BURGES = re.compile(r"(n?dcg)_burges(@\d+)?", re.IGNORECASE)
 CUTOFF = re.compile(r"([^(@]+)\(([^@]*)\)", re.DOTALL)
 IR_MEASURES_DCG = {"exp-log2": "gain=exp", "log2": "gain=linear"}
-SIGNED = rf"-?(?:{NUMBER})"
-UTILITY = re.compile(rf"\butility[._]({SIGNED}),({SIGNED}),({SIGNED}),({SIGNED})", re.IGNORECASE)
-TREC_GAINS = re.compile(  # trec_eval: ndcg.1=3.5,2=9
-    rf"\b(ndcg|ndcg_rel|Rndcg|G)\.((?:\d+={SIGNED},)*\d+={SIGNED})", re.IGNORECASE
-)
 GAINS = re.compile(r"\bgains=\{([^{}]*)\}")  # ir_measures: gains={1:3, 2:9}
-GAIN = re.compile(rf"\s*(\d+)\s*[:=]\s*({SIGNED})\s*")
+DEFAULT_DCG = re.compile(r"\bdcg=['\"]?log2['\"]?(?:,\s*|(?=\)))|,\s*dcg=['\"]?log2['\"]?(?=\))")
+GAIN = re.compile(rf"\s*(\d{{1,9}})\s*[:=]\s*({SIGNED})\s*")
 MAX_GAINS = 10_000  # labels of a table of gains
-RETRIEVED = re.compile(r"NumRet\s*(?=\(\s*rel\b)", re.IGNORECASE)  # ir_measures: of relevant ones
+RETRIEVED = re.compile(r"NumRet\s*(?=\(.*\brel\b)", re.IGNORECASE)  # ir_measures: of relevant ones
+COMPAT = re.compile(r"compat(?:ibility)?(?![^(@])", re.IGNORECASE)  # ir_measures: p is 0.95
 RELATIVE = re.compile(r"SetP\s*\((.*)\)", re.IGNORECASE | re.DOTALL)
 
 
@@ -147,53 +150,83 @@ def expand(text: str) -> list[str]:
 
     Measures are separated by commas or blanks.  `NDCG@{5,10}` and `P_5,10` are two of them, and
     `official`, `all_trec` and `set` are groups of trec_eval.
-
-    Raises
-    ------
-    MeasureError
-        If the weights of a utility or the gains of labels cannot be used.
     """
     texts: list[str] = []
-    text = TREC_GAINS.sub(lambda match: f"{match[1]}(gain={_table(match[2])})", text)
-    for item in split_arguments(UTILITY.sub(_utility, text)):
-        previous = PARAMETERS.fullmatch(texts[-1]) if texts else None
-        if BARE.fullmatch(item) and previous is not None:
-            separator = "@" if previous[1].endswith("@") else "_"
-            texts.append(previous[1][:-1] + separator + item.strip())
-        else:
-            texts += _words(AROUND.sub(r"\1", item))
-    return [each for one in texts for each in _of_braces(one)]
+    masked, groups = _mask_brackets(text)
+    if groups is None:
+        return [text]
+    plain = WITH_COMMAS.sub(lambda match: match[0].replace(",", _mask(len(groups))), masked)
+    for word in re.sub(r"\s*,\s*", ",", re.sub(r"\s*@\s*", "@", plain)).split():
+        for number, item in enumerate(word.split(",")):
+            previous = PARAMETERS.fullmatch(texts[-1]) if number and texts else None
+            if BARE.fullmatch(item) and previous is not None:
+                prefix = previous[1]
+                texts.append((prefix[:-1] + "_" if prefix.endswith(".") else prefix) + item)
+            else:
+                texts.append(item)
+    groups.append(",")
+    complete = ["".join(_unmasked(letter, groups) for letter in each) for each in texts]
+    return [each for one in complete for each in _of_braces(one)] or [text]
 
 
-def _words(text: str) -> list[str]:
-    """Split a text at its blanks, except those inside brackets."""
-    words, depth = [""], 0
+def _mask(number: int) -> str:
+    return chr(FIRST_MASK + number)
+
+
+def _unmasked(letter: str, groups: list[str]) -> str:
+    return groups[ord(letter) - FIRST_MASK] if ord(letter) >= FIRST_MASK else letter
+
+
+def _mask_brackets(text: str) -> tuple[str, list[str] | None]:
+    """Return a text with one private character for each pair of brackets, and what these stand for.
+
+    Blanks before a bracket are removed.  None: the text has such characters itself.
+    """
+    if any(ord(letter) >= FIRST_MASK for letter in text):
+        return text, None
+    groups: list[str] = []
+    plain, depth = "", 0
     for letter in text:
-        depth += (letter in "([{") - (letter in ")]}")
-        if letter.isspace() and depth <= 0:
-            words.append("")
+        opens, closes = letter in "([{", letter in ")]}"
+        if depth == 0 and opens:
+            plain = plain.rstrip() + _mask(len(groups))
+            groups.append(letter)
+        elif depth:
+            groups[-1] += letter
         else:
-            words[-1] += letter
-    return [word for word in words if word] or [text]
+            plain += letter
+        depth = max(depth + opens - closes, 0)
+    return plain, groups
 
 
 def _of_braces(text: str) -> list[str]:
     """Return the texts of `NDCG@{5,10}`, of a group, or of a measure with default parameters."""
     if match := BRACES.fullmatch(text):
-        return [match[1] + value.strip() for value in match[2].split(",")]
+        name = match[1].removesuffix("{").removesuffix("[")
+        return [name + value.strip() for value in match[2].split(",")]
     if text.casefold() in GROUPS:
         return list(GROUPS[text.casefold()])
     return [f"{text}_{value}" for value in DEFAULTS.get(text.casefold(), ())] or [text]
 
 
 def translate(text: str) -> str:
-    """Return a name of another tool as a text of ours; other texts as they are."""
+    """Return a name of another tool as a text of ours; other texts as they are.
+
+    Raises
+    ------
+    MeasureError
+        If the weights of a utility, or the gains of labels, cannot be used.
+    """
     text = text.strip().replace("judged_only=", "condensed=")
     if match := TREC.fullmatch(text):
         name, named, value = match[1].lower(), match[2], match[3]
         if name == "rbp" and not named:  # ranx: rbp.95
             value = f"0.{value}" if "." not in value else value
         return TREC_TEXTS[name].format(value)
+    if match := TREC_GAINS.fullmatch(text):
+        return f"{match[1]}(gain={_table(match[2])})"
+    if match := UTILITY.fullmatch(text):
+        return _utility(match)
     if match := IPREC.fullmatch(text):
         return f"IPrec({', '.join(filter(None, [match[1], f'recall={match[2]}']))})"
     if match := RANX_LEVEL.fullmatch(text):
@@ -202,17 +235,26 @@ def translate(text: str) -> str:
         return f"{match[1]}(gain=exp){match[2] or ''}"
     if "cutoff=" in text and (match := CUTOFF.fullmatch(text)):  # ir_measures: nDCG(cutoff=10)
         text = _with_cutoff(match[1], split_arguments(match[2]))
-    text = SCALE.sub(r"\1=", text)
-    text = GAINS.sub(lambda match: f"gain={_table(match[1])}", text)
-    text = RETRIEVED.sub("NumRelRet", text)
     if "relative=" in text and (match := RELATIVE.fullmatch(text)):
         text = _with_relative(split_arguments(match[1]))
+    text = RETRIEVED.sub("NumRelRet", SCALE.sub(r"\1=", text))
+    if COMPAT.match(text) and "p=" not in text:
+        text = COMPAT.sub("RBO(p=0.95)", text, count=1).replace(")(", ", ")
     if text.startswith("SDCG"):
-        text = re.sub(r"dcg=['\"]?log2['\"]?,?\s*", "", text).replace("()", "")
-    if "dcg=" in text:
-        for theirs, ours in IR_MEASURES_DCG.items():
-            text = re.sub(rf"dcg=['\"]?{theirs}['\"]?(?=[,)])", ours, text)
-    return OTHER_NAMES.get(text.casefold(), text)
+        text = DEFAULT_DCG.sub("", text).replace("()", "")
+    return OTHER_NAMES.get(text.casefold(), _with_gains(text))
+
+
+def _with_gains(text: str) -> str:
+    """Return a text with the gains of ir_measures, `gains={2:5}` or `dcg='exp-log2'`, as ours."""
+    if GAINS.search(text):
+        text = DEFAULT_DCG.sub("", text)
+        if "dcg=" in text:
+            raise MeasureError(f"{text!r}: gains cannot be combined with dcg='exp-log2'.")
+        return GAINS.sub(lambda match: f"gain={_table(match[1])}", text)
+    for theirs, ours in IR_MEASURES_DCG.items() if "dcg=" in text else ():
+        text = re.sub(rf"dcg=['\"]?{theirs}['\"]?(?=[,)])", ours, text)
+    return text
 
 
 def _with_cutoff(name: str, parameters: list[str]) -> str:
@@ -225,10 +267,12 @@ def _with_cutoff(name: str, parameters: list[str]) -> str:
 
 def _with_relative(parameters: list[str]) -> str:
     """Return SetRelP if `relative=True` is a parameter of ir_measures' SetP, else SetP."""
-    words = [parameter.replace(" ", "") for parameter in parameters]
+    words = [parameter.strip() for parameter in parameters]
     others = ", ".join(word for word in words if not word.startswith("relative="))
-    name = "SetRelP" if "relative=true" in map(str.casefold, words) else "SetP"
-    return name + (f"({others})" if others else "")
+    values = [word.partition("=")[2].casefold() for word in words if word.startswith("relative=")]
+    if len(values) > 1 or values[0] not in ("true", "false"):
+        raise MeasureError(f"relative of SetP must be true or false, once; got {parameters}.")
+    return ("SetRelP" if values == ["true"] else "SetP") + (f"({others})" if others else "")
 
 
 def _utility(match: re.Match[str]) -> str:
@@ -248,9 +292,9 @@ def _table(text: str) -> str:
     gains = {int(entry[1]): entry[2] for entry in entries if entry is not None}
     if not entries:
         return "linear"
-    if None in entries or max(gains) >= MAX_GAINS:
+    if len(gains) < len(entries) or max(gains) >= MAX_GAINS:
         raise MeasureError(
-            f"gains are written {{label: gain, ...}}, with labels from 0 to {MAX_GAINS - 1}; got "
-            f"{text.strip()!r}."
+            f"gains are written {{label: gain, ...}}, with each label once, from 0 to "
+            f"{MAX_GAINS - 1}; got {text.strip()!r:.200}."
         )
     return "[" + ",".join(gains.get(label, str(label)) for label in range(max(gains) + 1)) + "]"

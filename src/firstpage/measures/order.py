@@ -140,12 +140,10 @@ class WKT(Measure):
     about: ClassVar[str] = "weighted Kendall's tau distance (Lan et al. 2013, eq. 12)"
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.weights is None:
-            return
-        weights = rank_weights(self.weights)
+        weights = None if self.weights is None else rank_weights(self.weights)
         object.__setattr__(self, "weights", weights)
-        if self.cutoff is not None and len(weights) < self.cutoff:
+        super().__post_init__()
+        if weights is not None and self.cutoff is not None and len(weights) < self.cutoff:
             raise MeasureError(
                 f"WKT@{self.cutoff} needs a weight for each of {self.cutoff} true ranks; weights "
                 f"has {len(weights)}."

@@ -101,6 +101,7 @@ GROUPED: dict[str, tuple[type[Measure], ...]] = {
 }  # fmt: skip
 MEASURES: tuple[type[Measure], ...] = tuple(cls for group in GROUPED.values() for cls in group)
 
+CONDENSED = re.compile(r"\s*(?:condensed|judged_only)\s*=\s*true\s*", re.IGNORECASE)
 FILE_PARAMETER = "weights="  # may name a file, which is read at every call: it may have changed
 NAME = r"[^\W\d][\w\-κ]*?"
 OWN_NAME = r"[^\W\d][\w.]*:[\w.]+"
@@ -157,7 +158,7 @@ def measure(text: MeasureLike, of: Utility | str | os.PathLike[str] | None = Non
         text, of = "DCG", text if of is None else of
     if isinstance(text, Measure) and of is None:
         return text
-    if type(text).__module__.partition(".")[0] == "ir_measures":
+    if _is_of_ir_measures(text):
         return _of_ir_measures(str(text))
     if callable(text) and of is None:
         return _of_function(text)
@@ -168,10 +169,8 @@ def measure(text: MeasureLike, of: Utility | str | os.PathLike[str] | None = Non
         return learned
     texts = expand(text)
     if len(texts) != 1:
-        first = ", ".join(map(translate, texts[:2]))
-        raise MeasureError(
-            f"{text!r} names {len(texts)} measures ({first}, ...); one is needed here."
-        )
+        shown = ", ".join([*texts[:2], *(["..."] if len(texts) > 2 else [])])
+        raise MeasureError(f"{text!r} names {len(texts)} measures ({shown}); one is needed here.")
     if FILE_PARAMETER in text or ":" in text:  # files and modules may have changed
         return _parsed.__wrapped__(texts[0])
     return _parsed(texts[0])
@@ -183,8 +182,10 @@ def _learned(text: str, of: Utility | str | os.PathLike[str] | None) -> Measure 
     The file is read at every call, since it may have changed.
     """
     match = FORM.fullmatch(text)
+    if match is not None and (match[3] or "").startswith(("{", "[")):
+        return None  # several cut-offs
     cls = BY_NAME.get(_plain(match[1])) if match else None
-    inside = (match[2] if match else None) or ""
+    inside, condensed = _without_condensed((match[2] if match else None) or "")
     if of is None and (cls is None or cls.__name__ not in LEARNED or not refers_to_file(inside)):
         return None
     if match is None or cls is None or cls.__name__ not in LEARNED:
@@ -197,14 +198,21 @@ def _learned(text: str, of: Utility | str | os.PathLike[str] | None) -> Measure 
         if of is not None and not isinstance(of, Utility):
             source, of = replace(source, file=os.fspath(of)), None
         utility = source.read() if of is None else source.select(of)
-        return LEARNED[cls.__name__](utility, source, cutoff)
+        return LEARNED[cls.__name__](utility, source, cutoff, condensed=condensed)
     except DataError as error:
         raise MeasureError(str(error)) from None
 
 
+def _without_condensed(inside: str) -> tuple[str, bool]:
+    """Return the parameters of a measure file without `condensed=true`, and whether it is there."""
+    items = split_arguments(inside)
+    others = [item for item in items if not CONDENSED.fullmatch(item)]
+    return ",".join(others), len(others) < len(items)
+
+
 @lru_cache(1024)
 def _parsed(text: str) -> Measure:
-    match = FORM.fullmatch(translate(text))
+    match = FORM.fullmatch(text if _is_own(text) else translate(text))
     if match is None:
         raise MeasureError(
             f"cannot parse the measure {text!r}; it must look like NDCG@10 or NDCG(gain=linear)@10."
@@ -214,15 +222,23 @@ def _parsed(text: str) -> Measure:
     if cls is None:
         raise _unknown(name)
     if isinstance(cls, Measure):
-        if inside or cutoff is not None:
+        if cutoff is not None or (inside and not CONDENSED.fullmatch(inside)):
             raise MeasureError(f"{text!r}: a function has no parameters and no cut-off.")
-        return cls
+        return replace(cls, condensed=True) if inside else cls
     parameters = _parameters(cls, inside or "", text)
     if cutoff is not None:
         if not any(f.name == "cutoff" for f in fields(cls)):
             raise MeasureError(f"{text!r}: {cls.__name__} takes no cut-off.")
         parameters["cutoff"] = _parse_cutoff(cutoff, text)
     return cls(**parameters)
+
+
+def _is_own(text: str) -> bool:
+    """Return whether a text names a measure of the user's own, whose parameters are theirs."""
+    match = FORM.fullmatch(text)
+    if match is None:
+        return False
+    return ":" in match[1] or BY_NAME.get(_plain(match[1]), NDCG) not in MEASURES
 
 
 def _own(name: str) -> type[Measure] | Measure:
@@ -238,11 +254,18 @@ def _own(name: str) -> type[Measure] | Measure:
     return _of_function(value)
 
 
+def _is_of_ir_measures(value: object) -> bool:
+    return type(value).__module__.partition(".")[0] == "ir_measures"
+
+
 def _of_ir_measures(text: str) -> Measure:
-    """Return the measure of an object of ir_measures, whose NDCG has linear gains by default."""
+    """Return the measure of an object of ir_measures, with the defaults that it has there."""
     result = measure(text)
-    linear = isinstance(result, NDCG) and result.gain is None
-    return replace(result, gain="linear") if linear else result  # type: ignore[call-arg]
+    if isinstance(result, NDCG) and result.gain is None:
+        return replace(result, gain="linear")
+    if isinstance(result, ERR) and result.max is None:
+        return replace(result, max=4.0)  # that of gdeval
+    return result
 
 
 def _of_function(function: Callable[..., float]) -> Measure:
@@ -329,14 +352,20 @@ def measures(texts: MeasureLike | Iterable[MeasureLike]) -> list[Measure]:
 def as_list(texts: MeasureLike | Iterable[MeasureLike]) -> list[MeasureLike]:
     """Return one or several measures as a list; a text may name several."""
     single = isinstance(texts, (str, Measure, Utility)) or callable(texts)
+    single = single or _is_of_ir_measures(texts)
     if not single and not isinstance(texts, Iterable):
         raise MeasureError(f"measures must be texts such as 'NDCG@10', or measures; got {texts!r}.")
     requested: list[Any] = [texts] if single else list(texts)  # type: ignore[arg-type]
-    return [
-        each
-        for text in requested
-        for each in (expand(text) if isinstance(text, str) and text.strip() else [text])
-    ]
+    return [each for text in requested for each in _of_one(text)]
+
+
+def _of_one(text: Any) -> Iterable[MeasureLike]:
+    """Return the measures that one text, or one object of ir_measures, names."""
+    if isinstance(text, str) and text.strip():
+        return expand(text)
+    if _is_of_ir_measures(text):  # nDCG @ [5, 10] names two
+        return [_of_ir_measures(each) for each in expand(str(text))]
+    return [text]
 
 
 def measures_by_text(texts: MeasureLike | Iterable[MeasureLike]) -> dict[str, Measure]:
@@ -392,8 +421,10 @@ def _convert(value: str, hint: Any, field: Field[Any], text: str) -> Any:
     """Return a value as the type of its field; `text` is the full text of the measure."""
     options = get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
     if value.startswith("[") and any(get_origin(o) is tuple for o in options):
+        if not value.endswith("]"):
+            raise MeasureError(f"{text!r}: the list {value} has no ].")
         try:
-            return tuple(float(v) for v in value.strip("[]").split(","))
+            return tuple(float(v) for v in value[1:].removesuffix("]").split(","))
         except ValueError:
             raise MeasureError(f"{text!r}: {value} is not a list of numbers.") from None
     if bool in options:

@@ -174,7 +174,7 @@ class Comparison(Tabular):
         Parameters
         ----------
         text : str
-            Text of the measure, as it was requested.
+            Any text for the measure.
 
         Returns
         -------
@@ -189,14 +189,15 @@ class Comparison(Tabular):
         Parameters
         ----------
         text : str
-            Text of the measure, as it was requested.
+            Any text for the measure.
 
         Returns
         -------
         bool
             True for losses and distances.
         """
-        return self.evaluations[0].measures[self.texts.index(text)].lower_is_better
+        first = self.evaluations[0]
+        return first.measures[first.row(text)].lower_is_better
 
     def best(self, text: str) -> str:
         """Return the system with the best mean.
@@ -204,7 +205,7 @@ class Comparison(Tabular):
         Parameters
         ----------
         text : str
-            Text of the measure, as it was requested.
+            Any text for the measure.
 
         Returns
         -------
@@ -261,7 +262,7 @@ class Comparison(Tabular):
         Parameters
         ----------
         text : str
-            Text of the measure, as it was requested.
+            Any text for the measure.
         a, b : str
             Names of the two systems.
         count : int, default 5
@@ -289,7 +290,7 @@ class Comparison(Tabular):
         Parameters
         ----------
         measure : str, optional
-            Text of a measure, as it was requested; by default all measures are drawn.
+            Text of a measure; by default all measures are drawn.
 
         Returns
         -------
@@ -301,10 +302,9 @@ class Comparison(Tabular):
         KeyError
             If the measure was not requested.
         """
-        texts = self.texts if measure is None else (measure,)
+        texts = self.texts if measure is None else (self.evaluations[0].text_of(measure),)
         drawings = []
         for text in texts:
-            self.values(text)  # refuses a measure that was not requested
             drawings += means_of_systems(self.evaluations, text)
             drawings += differences_of_systems(self, text)
         return stacked(drawings, f"Comparison of {', '.join(self.systems)}")

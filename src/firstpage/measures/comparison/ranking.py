@@ -155,7 +155,8 @@ def rank_systems(
     >>> [(row.system, row.group) for row in fp.rank_systems(comparison).rows]
     [('b', 'a'), ('a', 'a')]
     """
-    text = comparison.texts[0] if measure is None else measure
+    first = comparison.evaluations[0]
+    text = first.texts[0] if measure is None else first.text_of(measure)
     values, weights = comparison.values(text), comparison.weights
     sign = -1.0 if comparison.lower_is_better(text) else 1.0
     means = np.array([e[text] for e in comparison.evaluations])

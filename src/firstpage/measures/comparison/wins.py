@@ -242,7 +242,8 @@ def wins_and_losses(
             f"the comparison is of {', '.join(comparison.systems)}; the systems are "
             f"{', '.join(named)}."
         )
-    text = comparison.texts[0] if measure is None else measure
+    first = comparison.evaluations[0]
+    text = first.texts[0] if measure is None else first.text_of(measure)
     values = comparison.values(text)
     sign = -1.0 if comparison.lower_is_better(text) else 1.0
     queries = list(comparison.queries)
