@@ -70,6 +70,8 @@ def parse_call(text: str) -> tuple[str, dict[str, Any]]:
                 raise ParameterError(
                     f"{text!r}: write parameters as name=value; got {item.strip()!r}."
                 )
+            if name in arguments:
+                raise ParameterError(f"{text!r}: {name} is given twice.")
             arguments[name] = parse_literal(value)
     return match[1], arguments
 
@@ -93,7 +95,7 @@ def parse_literal(text: str) -> Any:
         return {"true": True, "false": False, "none": None}[word.lower()]
     try:
         return ast.literal_eval(word)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return word
 
 

@@ -145,7 +145,11 @@ def latex_text(text: str) -> str:
 
 def latex_tabular(columns: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Return the lines of a tabular with the rules of booktabs, given cells in LaTeX."""
-    lines = [" & ".join(cells) + r" \\" for cells in (head, *rows)]
+    # A bracket or star after \\\\ would be taken for an argument of it.
+    lines = [
+        ("{}" if cells[0].startswith(("[", "*")) else "") + " & ".join(cells) + r" \\"
+        for cells in (head, *rows)
+    ]
     return [
         rf"\begin{{tabular}}{{{columns}}}", r"\toprule", lines[0], r"\midrule", *lines[1:],
         r"\bottomrule", r"\end{tabular}",

@@ -28,6 +28,19 @@ class Tabular:
         """Return a short table for people."""
         raise AssertionError(f"{type(self).__name__} has no table")  # each subclass has its own
 
+    def to_csv(self) -> str:
+        """Return the values as CSV, with a header and one value per cell.
+
+        Returns
+        -------
+        str
+            The columns that the class describes; a missing value is an empty cell.
+        """
+        columns = self._frame_columns()
+        rows = zip(*columns.values(), strict=True)
+        cells = [["" if value is None else str(value) for value in row] for row in rows]
+        return Table(list(columns), cells).csv()
+
     def to_pandas(self) -> pandas.DataFrame:
         """Return the values as a pandas data frame.
 

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import firstpage as fp
+from firstpage.aggregation.aggregation import aggregate
 from firstpage.aggregation.fusion import Fusion
 from firstpage.aggregation.methods import METHODS, method
 from firstpage.errors import DataError
@@ -173,3 +174,39 @@ def test_invalid_parameters_are_refused(text: str, normalize: str | None, messag
 def test_condorcet_fusion_is_the_quick_sort_by_majorities() -> None:
     assert method("condorcet") == method("Kemeny")
     assert method("comb-sum(normalize=ZMUV)").normalize == "z"
+
+
+@pytest.mark.parametrize("normalize", ["min-max", "sum", "z"])
+def test_equal_scores_are_0_whatever_their_size(normalize: str) -> None:
+    for size, score in ((1000, 23456.7), (100, 9999.9), (3, 0.1), (1, 1e300)):
+        run = {"q": {f"d{i}": score for i in range(size)}}
+        values = aggregate([run], "CombSUM", normalize=normalize).run.values
+        assert not values.any(), (size, score)
+
+
+@pytest.mark.parametrize("method", ["RRF", "Borda", "CombSUM"])
+def test_a_common_factor_of_weights_changes_no_order(method: str) -> None:
+    runs = [{"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, *[{"q": {"c": 3.0, "b": 2.0, "a": 1.0}}] * 2]
+    for factor in (1e-10, 1e-300, 1.0, 1e300, 1e308):
+        run = aggregate(runs, method, weights=[factor] * 3).run
+        assert list(run.docids) == ["c", "b", "a"], factor
+        assert np.isfinite(run.values).all()
+        assert (np.diff(run.values) < 0).all()
+    with pytest.warns(fp.FirstpageWarning, match="all are weighted equally"):
+        equal = aggregate(runs, method, weights=[0, 0, 0]).run
+    assert equal.to_dict() == aggregate(runs, method).run.to_dict()
+    assert list(aggregate(runs, method, weights=["1", "0", "0"]).run.docids) == ["a", "b", "c"]
+
+
+def test_a_search_starts_from_fused_scores() -> None:
+    runs = [{"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, *[{"q": {"c": 3.0, "b": 2.0, "a": 1.0}}] * 2]
+    assert list(aggregate(runs, "LocalKemeny(start=CombSUM)").run.docids) == ["c", "b", "a"]
+
+
+def test_weights_and_validation_runs_are_refused_together() -> None:
+    with pytest.raises(fp.DataError, match="give weights, or judgments"):
+        aggregate([{"q": {"a": 1.0}}], "RRF", weights=[1], valid=[{"q": {"a": 1.0}}])
+    with pytest.raises(ParameterError, match="c is given twice"):
+        aggregate([{"q": {"a": 1.0}}], "RRF(c=5, c=60)")
+    with pytest.raises(ParameterError, match="c of RRF must be a number"):
+        aggregate([{"q": {"a": 1.0}}], "RRF(c={[]})")

@@ -6,9 +6,33 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.aggregation.tuning import fold_of_query
+from firstpage.aggregation.aggregation import aggregate
+from firstpage.aggregation.tuning import fold_of_query, tune_method
 from firstpage.errors import FirstpageError
 from tests.aggregation.test_aggregate import QRELS, RUNS
+
+
+def test_tuning_measures_the_run_that_is_made() -> None:
+    """A method of pairs reads 100 documents by default, also while it is tuned."""
+    generator = np.random.default_rng(0)
+    documents = [f"d{i}" for i in range(130)]
+    runs = [
+        {str(q): dict(zip(documents, generator.normal(size=130), strict=True)) for q in range(4)}
+        for _ in range(3)
+    ]
+    qrels = {str(q): {d: int(generator.random() < 0.1) for d in documents} for q in range(4)}
+    for options in ({}, {"depth": 10}, {"depth": 20, "same_depth": True}):
+        tuned = tune_method(runs, qrels, "Copeland", what="weights", measure="AP", **options)
+        made = aggregate(runs, "Copeland", **options).run
+        value = fp.evaluate(made, qrels, measures="AP")["AP"]
+        assert tuned.held_out.baseline.mean() == pytest.approx(value)
+
+
+def test_a_run_without_judged_queries_has_the_weight_0() -> None:
+    runs = [{"p": {"a": 2.0}, "q": {"a": 1.0}}, {"other": {"a": 1.0}}]
+    qrels = {"p": {"a": 1}, "q": {"a": 1}}
+    assert tune_method(runs, qrels, what="weights", folds=2).held_out.mean == 1.0
+    assert fp.aggregation.supervised_weights(runs, qrels).weights.tolist() == [1.0, 0.0]
 
 
 def test_folds_are_equal_and_do_not_overlap() -> None:
@@ -59,6 +83,8 @@ def test_weights_favor_the_better_ranker() -> None:
         ({"what": "depth"}, "parameters, weights or all"),
         ({"grid": {"k": [1]}}, "RRF has no parameter 'k'"),
         ({"measure": "WKT@5"}, "better when lower"),
+        ({"measure": "GMAP"}, "GMAP is no mean over queries"),
+        ({"seed": -1}, "seed must be an integer of at least 0; got -1"),
         ({"folds": 0}, "folds must be an integer of at least 2"),
     ],
 )

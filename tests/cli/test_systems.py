@@ -105,6 +105,11 @@ def test_counts_have_no_decimals(run, folder) -> None:
         (("evaluate", "t.qrels", "good.run", "--fail-if-worse", "1"), 2, "go together"),
         (("evaluate", "t.qrels", "good.run", "--junit", "x.xml"), 2, "requires --fail-under"),
         (
+            ("evaluate", "t.qrels", "good.run", "--fail-under", "AP=.9", "--fail-under", "AP=.1"),
+            2,
+            "give each measure once",
+        ),
+        (
             ("evaluate", "t.qrels", "good.run", "--fail-under", "AP=0.1", "--junit", "x.pdf"),
             2,
             "must end in .xml",
@@ -254,3 +259,80 @@ def test_plan_and_segments(run, folder) -> None:
     assert "By class" in run(*base, "--by", "class", "-f", "html").stdout
     assert run(*base, "--by", "class", "-f", "csv").stdout.startswith("class,measure,")
     assert run(*base).returncode == 2
+
+
+def test_a_baseline_is_read_before_it_is_stored_again(run, folder) -> None:
+    base = ("evaluate", "t.qrels", "-m", "RR")
+    assert run(*base, "good.run", "--save-baseline", "base.json")[0] == 0
+    stored = Path("base.json").read_text()
+    again = ("--baseline", "base.json", "--save-baseline", "base.json", "--fail-if-worse", 0.01)
+    code, _, err = run(*base, "bad.run", *again)
+    assert code == 1
+    assert "base.json is not written: a check failed" in err
+    assert Path("base.json").read_text() == stored
+    code, _, err = run(*base, "good.run", *again)
+    assert (code, "wrote base.json" in err) == (0, True)
+
+
+def test_baselines_have_the_settings_of_the_system(run, folder) -> None:
+    base = ("evaluate", "t.qrels", "good.run", "-m", "NDCG@2")
+    assert run(*base, "--k", 1, "--save-baseline", "base.json")[0] == 0
+    check = ("--baseline", "base.json", "--fail-if-worse", 0)
+    code, _, err = run(*base, *check)
+    assert code == 1
+    assert "was measured with k=1, and the system with k=None" in err
+    assert run(*base, "--k", 1, *check)[0] == 0
+    lines = Path("t.qrels").read_text().splitlines()
+    Path("t.qrels").write_text("\n".join(reversed(lines)) + "\n")
+    code, _, err = run(*base, "--k", 1, *check)
+    assert (code, "have changed" in err) == (0, False)  # the same judgments in another order
+
+
+def test_a_baseline_of_repeated_documents_is_read_as_the_run(run, folder) -> None:
+    text = Path("good.run").read_text()
+    Path("twice.run").write_text(text + text.splitlines()[0] + "\n")
+    base = ("evaluate", "t.qrels", "bad.run", "-m", "RR", "--baseline", "twice.run")
+    assert "--duplicates" in run(*base, "--fail-if-worse", 1)[2]
+    assert run(*base, "--fail-if-worse", 1, "--duplicates", "first")[0] == 0
+
+
+def test_a_margin_too_small_to_plan_for_is_no_error(run, folder) -> None:
+    base = ("evaluate", "t.qrels", "bad.run", "-m", "RR", "--baseline", "other.run")
+    table = {q: {**docs, "a": 4.0 - docs["a"]} for q, docs in BAD.items()}
+    fp.write_run(fp.Run.from_dict(table), folder / "other.run")
+    code, _, err = run(*base, "--fail-if-worse", 1e-9)
+    assert code == 0
+    assert "more than 1,000,000,000 queries" in err
+
+
+def test_segments_of_every_run_are_shown(run, folder) -> None:
+    for name, queries in (("first", "01"), ("second", "1234")):
+        table = {q: GOOD[q] for q in queries}
+        fp.write_run(fp.Run.from_dict(table, name), folder / f"{name}.run")
+    rows = "".join(f"{q},{'en' if q < 2 else 'de'}\n" for q in range(12))
+    Path("q.csv").write_text(f"query,lang\n{rows}")
+    code, out, _ = run("evaluate", "t.qrels", "first.run", "second.run", "-m", "RR", "--queries",
+                       "run", "--query-table", "q.csv", "--by", "lang")  # fmt: skip
+    assert code == 0
+    assert [line.split()[:3] for line in out.splitlines() if line.startswith(("en", "de"))] == [
+        ["en", "first", "2"], ["en", "second", "1"], ["de", "second", "3"],
+    ]  # fmt: skip
+
+
+def test_bounds_of_different_queries_are_told(run, folder) -> None:
+    fp.write_run(fp.Run.from_dict({"0": GOOD["0"]}, "one"), folder / "one.run")
+    code, out, err = run("compare", "t.qrels", "one.run", "good.run", "bad.run", "-m", "RR",
+                         "--queries", "run", "--bounds")  # fmt: skip
+    assert code == 0
+    assert "there are no bounds for unjudged documents" in err
+    assert "removed" not in out
+
+
+@pytest.mark.parametrize("command", ["plan", "pool"])
+def test_csv_has_one_number_per_cell(run, folder, command: str) -> None:
+    code, out, _ = run(command, "t.qrels", "*.run", "-m", "RR", "-f", "csv")
+    assert code == 0
+    head, *rows = reader(io.StringIO(out))
+    assert rows
+    assert not [cell for row in rows for cell in row if "," in cell or "%" in cell or "[" in cell]
+    assert all(len(row) == len(head) for row in rows)

@@ -18,6 +18,8 @@ import firstpage as fp
 from firstpage.measures.significance import (
     adjust_p_values,
     effect_size,
+    p_value,
+    paired_differences,
     paired_t,
     randomization,
     randomized_tukey,
@@ -47,6 +49,23 @@ def test_measures_are_found_by_any_text() -> None:
     for failing in (comparison.best, comparison.plot, first.mean_text, first.interval_text):
         with pytest.raises(KeyError, match="'RR' was not measured; available: map, NDCG@1"):
             failing("RR")
+
+
+def test_rounding_is_no_difference() -> None:
+    """Orders that differ in the last bits of sums, and differences that are equal but for those."""
+    a = np.array([3, 2, 1, 5, 7, 4, 9, 8, 6, 3, 2, 4]) / 10
+    b = np.array([2, 1, 2, 2, 4, 1, 6, 5, 8, 1, 0, 2]) / 10
+    exact = wilcoxon(np.rint(10 * (a - b)))
+    assert wilcoxon(paired_differences(a, b)) == pytest.approx(exact)
+    assert wilcoxon(a - b) != pytest.approx(exact)
+    nearly = a + 1e-16 * np.arange(12)
+    for test in ("t", "wilcoxon", "randomization"):
+        assert p_value(paired_differences(nearly, a), test, 100, 0) == 1.0
+    assert effect_size(paired_differences(nearly, a)) == 0.0
+    same = paired_differences(np.array([0.3, 0.2, 0.4, 0.5]), np.array([0.2, 0.1, 0.3, 0.4]))
+    assert effect_size(same) == effect_size(same, np.array([1.0, 2, 3, 4])) == np.inf
+    large = paired_differences(1e9 * a, 1e9 * b)
+    np.testing.assert_allclose(large, 1e9 * (a - b), atol=1e-2)
 
 
 def test_paired_t_matches_scipy() -> None:

@@ -141,3 +141,12 @@ def test_what_cannot_be_computed_is_refused(options, message) -> None:
     with pytest.raises(fp.FirstpageError, match=message), warnings.catch_warnings():
         warnings.simplefilter("ignore", fp.FirstpageWarning)
         fp.evaluate(SCORES, LABELS, qid=QID, measures="RR", **options)
+
+
+def test_bounds_are_of_the_queries_of_the_mean() -> None:
+    """Judged as relevant, documents bring back queries that were skipped."""
+    run = {"p": {"a": 2.0, "u": 1.0}, "q": {"u": 2.0, "b": 1.0}}
+    qrels = {"p": {"a": 1}, "q": {"b": 0}}
+    options = {"measures": "RR", "without_relevant": "skip", "bounds": True}
+    for weights in (None, {"p": 1.0, "q": 5.0}):
+        assert quiet(run, qrels, weights=weights, **options).bounds["RR"] == (1.0, 1.0)

@@ -14,6 +14,7 @@ from firstpage.aggregation.features import fusion_features
 from firstpage.data.formats.trec import to_run
 from firstpage.errors import DataError, FirstpageError
 from firstpage.rankers.learned_fusion import parse_fusion
+from firstpage.registry import ParameterError
 
 RECIPE = fp.Synthetic(queries=24, docs=12, features=4, grades=3)
 DATA = RECIPE.dataset()
@@ -138,6 +139,8 @@ def test_systems_that_do_not_match_are_named(fitted, runs, message: str) -> None
         ({}, RUNS, "x.qrels", "needs judgments"),
         ({}, [RUNS[0], RUNS[0]], JUDGED, "two runs have the name 's1'"),
         ({"features": ("clicks",)}, RUNS, JUDGED, "features must be some of presence, rank"),
+        ({"measure": "WKT"}, RUNS, JUDGED, "WKT is better when lower"),
+        ({"seed": None}, RUNS, JUDGED, "seed must be an integer of at least 0; got None"),
         ({"folds": 1}, RUNS, JUDGED, "folds must be an integer of at least 2"),
         ({"ranker": "ListNot"}, RUNS, JUDGED, "Did you mean 'ListNet'"),
         ({"ranker": 3}, RUNS, JUDGED, "ranker must be a ranker"),
@@ -168,3 +171,14 @@ def test_runs_without_a_name_have_that_of_their_file(tmp_path: Path) -> None:
     numbered = fp.LearnedFusion(folds=4)
     numbered.fit_fuse(tables, JUDGED)
     assert numbered.systems_ == ("system 1", "system 2")
+
+
+def test_a_fusion_that_is_not_fitted_says_so(tmp_path: Path) -> None:
+    for call in (lambda: fp.LearnedFusion().fuse(RUNS), lambda: fp.LearnedFusion().save(tmp_path)):
+        with pytest.raises(fp.DataError, match="this fusion is not fitted; call fit"):
+            call()
+
+
+def test_a_parameter_is_given_once() -> None:
+    with pytest.raises(ParameterError, match="measure is given twice"):
+        parse_fusion("learned(measure=P@5)", measure="AP")

@@ -73,6 +73,13 @@ def test_latex_escapes_symbols_and_names_the_package() -> None:
     assert table.latex().isascii()
 
 
+def test_brackets_after_a_line_break_of_latex_are_protected() -> None:
+    rows = Table(["system", "AP"], [["[x]", "1"], ["*", "2"], ["a[b]", "3"]]).latex()
+    assert "{}[x] & 1" in rows
+    assert "{}* & 2" in rows
+    assert "\na[b] & 3" in rows
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs LaTeX")
 def test_tables_compile_in_plain_latex(tmp_path) -> None:

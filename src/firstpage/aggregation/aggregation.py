@@ -310,7 +310,7 @@ def aggregate(
         base = Run.from_dict(base) if isinstance(base, Mapping) else base
         ballots = Ballots.from_runs(
             runs, base=base, depth=depth, same_depth=same_depth, missing=missing,
-            with_scores=parsed.reads_scores,
+            with_scores=parsed.needs_scores,
         )  # fmt: skip
         _warn_about_missing_queries(runs, ballots)
     normalized, measured = _weights(weights, runs, valid, qrels, measure, ballots.n_rankers)
@@ -374,7 +374,7 @@ def _weights(
     if isinstance(weights, str) and weights != "auto":
         raise DataError(f"weights must be 'auto' or one number per ranker; got {weights!r}.")
     if weights is not None and not isinstance(weights, str):
-        if qrels is not None:
+        if qrels is not None or valid is not None:
             raise DataError("give weights, or judgments (qrels) to measure them by, not both.")
         if isinstance(weights, MeasuredWeights):
             return normalize_weights(weights.weights, n_rankers), weights

@@ -21,6 +21,8 @@ from firstpage.kernels.voting.votes import ABSENT
 from firstpage.registry import ParameterError, check_number
 from firstpage.types import Floats, Ints
 
+SCALED_EXPONENT = 12  # Borda's points are scaled to 2^12, so that no factor of weights matters
+MAX_TOTAL = 1e300  # of weights that are factors of scores
 ROUNDED_BITS = 8  # of the 53 bits of a score: what differs below them is a rounding error
 
 
@@ -58,8 +60,11 @@ class Fusion(Method):
             If the weights are invalid, or if the method needs scores and the ballots have none.
         """
         numbers = None if weights is None else list(weights)
-        total = float(ballots.n_rankers) if numbers is None else float(np.sum(numbers))
-        return total * self._points(ballots, normalize_weights(numbers, ballots.n_rankers))
+        normalized = normalize_weights(numbers, ballots.n_rankers)
+        total = 0.0 if numbers is None else sum(map(float, numbers))
+        if not 0 < total < MAX_TOTAL:  # all weights are 1 or 0, or their sums would overflow
+            total = float(ballots.n_rankers)
+        return total * self._points(ballots, normalized)
 
     def _points(self, ballots: Ballots, weights: Floats) -> Floats:
         """Return the scores with weights that sum to 1."""
@@ -110,7 +115,8 @@ class Borda(Fusion):
         return 0.5 * (borda_points(ballots, weights) + size + 1)
 
     def order_of_points(self, points: Floats, ballots: Ballots) -> Ints:
-        return order_by_points(points, ballots)
+        exponent = int(np.frexp(np.abs(points).max(initial=0.0))[1])
+        return order_by_points(np.ldexp(points, SCALED_EXPONENT - exponent), ballots)
 
 
 def borda_points(ballots: Ballots, weights: Floats) -> Floats:

@@ -38,6 +38,11 @@ class Method:
     summary: ClassVar[str] = ""  # one line, for the manual
     reads_scores: ClassVar[bool] = False  # not ranks alone
 
+    @property
+    def needs_scores(self) -> bool:
+        """Whether the ballots must have the rankers' scores."""
+        return self.reads_scores
+
     def __str__(self) -> str:
         parameters = [
             f"{f.name}={getattr(self, f.name)}"

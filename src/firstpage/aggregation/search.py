@@ -117,6 +117,11 @@ class LocalKemeny(Method):
         if not isinstance(self.start, Method):
             raise ParameterError(f"start of LocalKemeny must be a method; got {self.start!r}.")
 
+    @property
+    def needs_scores(self) -> bool:
+        """Whether the ballots must have the rankers' scores."""
+        return self.start.needs_scores
+
     def _order(self, ballots: Ballots, weights: Floats) -> Ints:
         order = self.start.order(ballots, weights)
         local_kemenization(

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from firstpage.aggregation.aggregation import aggregate, as_runs
+from firstpage.aggregation.aggregation import aggregate, as_runs, default_depth
 from firstpage.aggregation.ballots import Ballots
 from firstpage.aggregation.method import Method
 from firstpage.aggregation.methods import method as parse_method
@@ -19,6 +19,7 @@ from firstpage.data.formats.trec import Qrels, Run
 from firstpage.data.joins import match_queries
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.measures.evaluate import evaluate
+from firstpage.measures.measure import Measure
 from firstpage.measures.registry import MeasureLike
 from firstpage.measures.registry import measure as parse_measure
 from firstpage.measures.significance import mean_intervals, paired_t
@@ -180,13 +181,14 @@ def tune_method(
     grid : dict of list, optional
         The values to try, by parameter; by default those that the method lists.
     measure : str or Measure, default "NDCG@10"
-        A measure that is better when higher.
+        A measure that is better when higher, and a mean over the queries.
     folds : int, default 5
         The number of folds.
     seed : int, default 0
         The seed of the folds.
     **options
-        Keyword arguments of `Ballots.from_runs`: base, depth, missing.
+        Keyword arguments of `Ballots.from_runs`: base, depth, same_depth, missing.  The depth is by
+        default that of `aggregate`.
 
     Returns
     -------
@@ -210,13 +212,13 @@ def tune_method(
     base = parse_method(method)
     settings = _settings(base, what, grid)
     value = parse_measure(measure)
-    if value.lower_is_better:
-        raise DataError(f"{value} is better when lower; tuning needs one better when higher.")
+    check_tuned_measure(value)
     runs = as_runs(rankings)
     judged = judgments_of_runs(
         runs, Qrels.from_dict(qrels) if isinstance(qrels, Mapping) else qrels
     )
     fold = fold_of_query(len(judged), folds, seed)
+    options = {"depth": default_depth(base), **options}
     search = _Search(_judged_runs(runs, judged), judged, str(value), what, options)
     held_out, choices = np.empty(len(judged)), []
     for number in range(int(fold.max()) + 1):
@@ -230,10 +232,20 @@ def tune_method(
     return TunedMethod(best, weights, results)
 
 
+def check_tuned_measure(measure: Measure) -> None:
+    """Refuse a measure by whose mean over queries nothing can be chosen."""
+    if measure.lower_is_better:
+        raise DataError(f"{measure} is better when lower; tuning needs one better when higher.")
+    if not measure.is_mean:
+        raise DataError(f"{measure} is no mean over queries; tuning needs one that is.")
+
+
 def fold_of_query(queries: int, folds: int, seed: int) -> Ints:
     """Return the fold of each query, from 0: equally large random folds, at most one per query."""
     if isinstance(folds, bool) or not isinstance(folds, (int, np.integer)) or folds < 2:
         raise DataError(f"folds must be an integer of at least 2; got {folds!r}.")
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise DataError(f"seed must be an integer of at least 0; got {seed!r}.")
     if queries < 2:
         raise DataError(f"cross-validation needs at least 2 judged queries; there are {queries}.")
     order = np.random.default_rng(seed).permutation(queries)
@@ -244,6 +256,8 @@ def fold_of_query(queries: int, folds: int, seed: int) -> Ints:
 
 def query_values(run: Run, judged: Qrels, measure: str) -> Floats:
     """Return the measure of each judged query, without warnings about unjudged documents."""
+    if not len(run):
+        return np.zeros(len(judged))  # a query that a run lacks counts 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FirstpageWarning)
         return evaluate(run, judged, measures=[measure]).per_query(measure)
@@ -281,7 +295,7 @@ class _Search:
         self, runs: list[Run], judged: Qrels, measure: str, what: What, options: dict[str, Any]
     ) -> None:
         self.judged, self.measure = judged, measure
-        self.ballots = Ballots.from_runs(runs, **{"depth": None, **options})
+        self.ballots = Ballots.from_runs(runs, **options)
         self.powers = (0.0,) if what == "parameters" else WEIGHT_POWERS
         self.of_rankers = np.array([self._measured(run) for run in runs])
         self.equal: dict[str, Floats] = {}  # by the text of the method

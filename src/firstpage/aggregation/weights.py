@@ -130,7 +130,12 @@ def supervised_weights(
             s.select_queries(np.flatnonzero(match_queries(s.queries, truth.queries) >= 0))
             for s in systems
         ]
-    means = np.array([evaluate(s, truth, measures=[value], **options)[str(value)] for s in systems])
+    means = np.array(
+        [  # a run without any of these queries has 0
+            evaluate(s, truth, measures=[value], **options)[str(value)] if len(s) else 0.0
+            for s in systems
+        ]
+    )
     return MeasuredWeights(
         normalize_weights(np.maximum(means, 0.0), len(means)),
         means,

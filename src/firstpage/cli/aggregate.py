@@ -220,7 +220,9 @@ def _tune(runs: list[Any], judgments: Any, base: Any, settings: dict[str, Any]) 
         what=settings["tune"],
         measure=settings["measure"],
         base=base,
+        same_depth=settings["same_depth"],
         missing=settings["missing"],
+        **({} if settings["depth"] is None else {"depth": settings["depth"]}),
     )
     print(tuned, file=sys.stderr)
     settings.update(method=tuned.method, weights=tuned.weights, normalize=None)
@@ -303,7 +305,8 @@ def _fused(runs: list[Any], settings: dict[str, Any]) -> tuple[Any, Any]:
         return fusion, fusion.fuse(runs, tag)
     if settings["qrels"] is None:
         raise click.UsageError("--method learned requires --qrels, to train on, or a --model.")
-    fusion = parse_fusion(settings["method"], measure=settings["measure"])
+    measured = {"measure": settings["measure"]} if options.on_command_line("measure") else {}
+    fusion = parse_fusion(settings["method"], **measured)
     fused = fusion.fit_fuse(runs, shared.read_qrels_option(settings["qrels"]), tag)
     if settings["save_model"] is not None:
         fusion.save(settings["save_model"])

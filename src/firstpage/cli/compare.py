@@ -105,4 +105,5 @@ def command(
         cases = wins_and_losses(comparison, systems, truth, count=wins)
     outputs.write_text(render(comparison, kind, rankings.source, cases), output)
     against = {e.name: e for e in comparison.evaluations}.pop(comparison.baseline or "", None)
-    gate.apply([e for e in comparison.evaluations if e is not against], against)
+    if not gate.apply([e for e in comparison.evaluations if e is not against], against):
+        click.get_current_context().exit(1)

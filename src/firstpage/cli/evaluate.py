@@ -112,13 +112,16 @@ def command(
     evaluations = [measured(system=system, name=name) for name, system in systems.items()]
     outputs.write_per_query(evaluations, per_query)
     outputs.write_text(render(evaluations, kind, rankings.source), output)
-    save_baseline(evaluations, truth, saved)
-    gate.apply(
-        evaluations,
-        read_baseline(
-            baseline, truth, lambda p: measured(system=rankings.read(p, truth), name=p.name)
-        ),
+    earlier = read_baseline(
+        baseline,
+        truth,
+        lambda p: measured(system=rankings.read(p, truth, duplicates), name=p.name),
     )
+    if not gate.apply(evaluations, earlier):
+        if saved is not None:
+            shared.note(f"{saved} is not written: a check failed.")
+        click.get_current_context().exit(1)
+    save_baseline(evaluations, truth, saved)
 
 
 def _note_unused_seed(settings: dict[str, Any], resampled: bool) -> None:

@@ -86,13 +86,13 @@ class GateRequest:
         measures = list(measures_by_text(measures))  # one text each, also of "NDCG@10,AP"
         files = {name: settings.pop(name) for name in ("summary", "junit")}
         under, worse = settings.pop("fail_under"), settings.pop("fail_if_worse")
-        limits = dict(_named_number(text, "--fail-under") for text in under)
+        limits = _named_numbers(under, "--fail-under")
         margins: dict[str, float] | None = None
         if worse:
             plain = [text for text in worse if "=" not in text]
             if plain and len(worse) > 1:
                 raise click.UsageError("--fail-if-worse: give one number, or MEASURE=NUMBER only.")
-            margins = dict(_named_number(text, "--fail-if-worse") for text in worse if not plain)
+            margins = _named_numbers([] if plain else worse, "--fail-if-worse")
             if plain:
                 margins = dict.fromkeys(measures, _number(plain[0], "--fail-if-worse"))
         if margins is not None and not has_baseline:
@@ -111,15 +111,15 @@ class GateRequest:
         """Whether there is a limit or a margin."""
         return bool(self.limits) or self.margins is not None
 
-    def apply(self, evaluations: Sequence[Evaluation], baseline: Any) -> None:
-        """Check the evaluations, write the reports, and exit with 1 if a check fails.
+    def apply(self, evaluations: Sequence[Evaluation], baseline: Any) -> bool:
+        """Check the evaluations and write the reports; return whether all checks pass.
 
         `baseline` is an evaluation, a stored baseline, or None.
         """
         from firstpage.measures.comparison.gate import gate
 
         if not self.checks_anything:
-            return
+            return True
         checks = gate(
             evaluations, fail_under=self.limits, fail_if_worse=self.margins,
             baseline=None if self.margins is None else baseline,
@@ -130,8 +130,7 @@ class GateRequest:
         if self.junit is not None:
             outputs.write_text(checks.to_junit(), self.junit)
         print(checks, file=sys.stderr)
-        if not checks.passed:
-            click.get_current_context().exit(1)
+        return checks.passed
 
 
 def save_baseline(evaluations: Sequence[Evaluation], truth: Any, path: Path | None) -> None:
@@ -165,6 +164,15 @@ def _stored(path: Path, truth: Any) -> Any:
             "other judgments; store it again with --save-baseline."
         )
     return stored
+
+
+def _named_numbers(texts: Sequence[str], option: str) -> dict[str, float]:
+    """Return MEASURE=NUMBER by measure; each measure once."""
+    pairs = [_named_number(text, option) for text in texts]
+    numbers = dict(pairs)
+    if len(numbers) < len(pairs):
+        raise click.UsageError(f"{option}: give each measure once; got {', '.join(texts)}.")
+    return numbers
 
 
 def _named_number(text: str, option: str) -> tuple[str, float]:

@@ -54,4 +54,5 @@ def command(
     if kind == "json":
         outputs.write_text(json.dumps(report.to_dict(), indent=2), output)
         return
-    outputs.write_text(NOTATIONS[kind](report._summary_table()), output)
+    text = report.to_csv() if kind == "csv" else NOTATIONS[kind](report._summary_table())
+    outputs.write_text(text, output)

@@ -111,11 +111,13 @@ class RankingFiles:
         tags = [system.name if n in runs else "" for n, system in enumerate(systems)]
         return dict(zip(unique_names(tags, files), systems, strict=True))
 
-    def read(self, path: Path, truth: Any) -> Any:
+    def read(self, path: Path, truth: Any, duplicates: str) -> Any:
         """Read another ranking of the same kind: a run, or scores."""
         from firstpage.data.formats.trec import read_run
 
-        return read_run(path) if self.runs else shared.read_scores_of(truth, path)
+        if not self.runs:
+            return shared.read_scores_of(truth, path)
+        return read_run(path, duplicates=cast("Any", duplicates))
 
     def baseline_name(self, text: str | None, systems: dict[str, Any]) -> str | None:
         """Return the name of the system that --baseline means: its name, tag, file or stem."""

@@ -226,6 +226,8 @@ def normalize_scores(scores: Floats, offsets: Ints, kind: int, out: Floats) -> i
                 return -2 - a
             if listed == 0:
                 shift = 0.0
+            elif greatest == least and kind != MAX:
+                shift = least  # equal scores are 0
             elif kind == MIN_MAX:
                 shift, scale = least, max(greatest - least, LEAST_RANGE)
             elif kind == MAX:

@@ -200,6 +200,14 @@ def _on_common_queries(evaluations: tuple[Evaluation, ...]) -> tuple[Evaluation,
             FirstpageWarning,
             stacklevel=3,
         )
+        if any(e.bounds for e in evaluations):
+            warnings.warn(
+                "there are no bounds for unjudged documents, since these are of all queries of a "
+                "system; take queries='judged'.",
+                FirstpageWarning,
+                stacklevel=3,
+            )
+            evaluations = tuple(replace(e, bounds={}) for e in evaluations)
     aligned = []
     for e in evaluations:
         shared = np.array([query in common for query in e.queries])

@@ -166,7 +166,7 @@ def evaluate(
     ids, values = request.values(*inputs)
     weight = None if by_query is None else query_weights(by_query, ids)
     evaluation = Evaluation(
-        tuple(requested), tuple(requested.values()), ids, values, resolved, {}, name, weight
+        tuple(requested), tuple(requested.values()), ids, values, resolved, {}, name, weight, k=k
     )
     if ci:
         evaluation = evaluation._with_intervals()
@@ -225,12 +225,10 @@ class _Request:
             warnings.simplefilter("ignore", FirstpageWarning)
             rows = (shorter.values(run, qrels, None, None), self.values(run, complete, None, None))
         means = []
-        for queries, values in rows:
-            weights = None
-            if evaluation.weights is not None:
-                by_id = dict(zip(evaluation.queries, evaluation.weights.tolist(), strict=True))
-                weights = query_weights(by_id, queries)
-            part = replace(evaluation, queries=queries, values=values, weights=weights)
+        for queries, values in rows:  # judged as relevant, more queries may have relevant documents
+            column = {query: number for number, query in enumerate(queries)}
+            measured = [column[query] for query in evaluation.queries]
+            part = replace(evaluation, values=values[:, measured])
             means.append([part[text] for text in self.measures])
         return {
             text: Bounds(*pair)

@@ -56,6 +56,8 @@ class Evaluation(Tabular):
         (`relevant`), by text; empty without ``bounds=True``.
     by : str
         Name of the segments; empty where there are none.
+    k : int or None
+        Depth of the truth, if it was cut to its top k.
     segments : dict of str to Evaluation
         The same measures within each segment of the queries.
     means : dict of str to float
@@ -82,6 +84,7 @@ class Evaluation(Tabular):
     bounds: dict[str, Bounds] = field(default_factory=dict)
     by: str = ""
     segments: dict[str, Evaluation] = field(default_factory=dict, repr=False)
+    k: int | None = None
 
     def __getitem__(self, text: str | Measure) -> float:
         """Return the mean of a measure over the queries, weighted where they have weights."""

@@ -64,8 +64,8 @@ def segment_columns(
     queries.
     """
     by_id = {str(query): segment for query, segment in segments.items()}
-    labels = [by_id.get(query) for query in queries]
-    without = [query for query, label in zip(queries, labels, strict=True) if label in (None, "")]
+    labels = [_label(by_id.get(query)) for query in queries]
+    without = [query for query, label in zip(queries, labels, strict=True) if not label]
     if without:
         warnings.warn(
             f"{len(without)} of {len(queries)} queries have no {name} and are in no segment, such "
@@ -73,7 +73,7 @@ def segment_columns(
             FirstpageWarning,
             stacklevel=4,
         )
-    different = list(dict.fromkeys(str(label) for label in labels if label not in (None, "")))
+    different = list(dict.fromkeys(filter(None, labels)))
     if not different:
         raise DataError(f"no query has a {name}.")
     if len(different) > MAX_SEGMENTS:
@@ -83,7 +83,7 @@ def segment_columns(
         )
     if all(segment in THIRDS for segment in different):
         different.sort(key=THIRDS.index)
-    texts = np.array(["" if label in (None, "") else str(label) for label in labels])
+    texts = np.array(labels)
     columns = {segment: np.flatnonzero(texts == segment) for segment in different}
     for segment in [segment for segment, rows in columns.items() if len(rows) < least]:
         warnings.warn(
@@ -93,6 +93,12 @@ def segment_columns(
     if not columns:
         raise DataError(f"every {name} has fewer than {least} queries.")
     return columns
+
+
+def _label(value: Any) -> str:
+    """Return the name of a segment; "" for a missing value of a table or data frame."""
+    missing = value is None or value != value or str(value) == "<NA>"
+    return "" if missing else str(value)
 
 
 def segments_of(table: QueryTable, text: str) -> tuple[str, dict[str, Any]]:
@@ -111,6 +117,8 @@ def segments_of(table: QueryTable, text: str) -> tuple[str, dict[str, Any]]:
         return name, _thirds(numbers)
     try:
         cuts = sorted(float(word) for word in inside.split(","))
+        if not np.isfinite(cuts).all():
+            raise ValueError
     except ValueError:
         raise DataError(
             f"{text!r}: give cut points, as in '{name}(10, 100)', or '{name}(head)'."

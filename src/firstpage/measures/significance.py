@@ -20,6 +20,7 @@ from firstpage.types import Array, Floats
 CONFIDENCE_LEVEL = 0.95
 BOOTSTRAP_ROUNDS = 10_000
 MAX_WEIGHTS = 1_000_000  # resampling weights in memory at a time
+ROUNDED_DIGITS = 12  # of differences, relative to the greatest value
 MAX_EXACT_QUERIES = 20  # with more queries, sign patterns are sampled
 Test = Literal["randomization", "t", "wilcoxon"]
 Correction = Literal["holm", "bh", "none"]
@@ -91,11 +92,28 @@ def t_tails(statistic: float, freedom: float) -> tuple[float, float]:
     return float(stdtr(freedom, statistic)), float(stdtr(freedom, -statistic))
 
 
+def paired_differences(values: Floats, others: Floats) -> Floats:
+    """Return the differences per query without what rounding left of them.
+
+    Differences that are equal but for rounding become equal, so that tests count them as ties.
+    """
+    scale = max(1.0, *(float(np.abs(v).max(initial=0.0)) for v in (values, others)))
+    differences: Floats = np.round((values - others) / scale, ROUNDED_DIGITS) * scale
+    return differences
+
+
+def _deviation(differences: Floats) -> float:
+    """Return the standard deviation; 0 if all differences are the same but for rounding."""
+    if len(differences) < 2 or np.ptp(differences) <= 1e-12 * float(np.abs(differences).max()):
+        return 0.0
+    return float(differences.std(ddof=1))
+
+
 def paired_t(differences: Floats) -> float:
     """Return the two-sided p-value of Student's paired t-test; 1 if all differences are 0."""
     if len(differences) < 2 or not differences.any():
         return 1.0
-    error = float(differences.std(ddof=1)) / math.sqrt(len(differences))
+    error = _deviation(differences) / math.sqrt(len(differences))
     if error == 0:  # all differences are the same
         return 0.0
     return 2 * min(t_tails(float(differences.mean()) / error, len(differences) - 1))
@@ -197,11 +215,10 @@ def adjust_p_values(p: Floats, correction: Correction) -> Floats:
 
 def effect_size(differences: Floats, weights: Floats | None = None) -> float:
     """Return Cohen's d of paired differences: their mean divided by their standard deviation."""
-    if weights is not None:
-        mean = mean_of(differences, weights)
-        variance = mean_of((differences - mean) ** 2, weights)
-        return mean / math.sqrt(variance) if variance > 0 else 0.0
-    deviation = differences.std(ddof=1) if len(differences) > 1 else 0.0
+    counted = differences if weights is None else differences[weights > 0]
+    mean, deviation = mean_of(differences, weights), _deviation(counted)
     if deviation == 0:
-        return 0.0 if not differences.any() else float(np.copysign(np.inf, differences.mean()))
-    return float(differences.mean() / deviation)
+        return 0.0 if not counted.any() else math.copysign(math.inf, mean)
+    if weights is not None:
+        deviation = math.sqrt(mean_of((differences - mean) ** 2, weights))
+    return mean / deviation

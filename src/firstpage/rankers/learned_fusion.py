@@ -17,13 +17,19 @@ import numpy as np
 from firstpage.aggregation.aggregation import aggregate, as_runs
 from firstpage.aggregation.ballots import Ballots
 from firstpage.aggregation.features import FAMILIES, check_families, fusion_features
-from firstpage.aggregation.tuning import HeldOut, fold_of_query, query_values
+from firstpage.aggregation.tuning import (
+    HeldOut,
+    check_tuned_measure,
+    fold_of_query,
+    query_values,
+)
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.trec import Qrels, Run
 from firstpage.data.groups import query_rows, sort_groups
 from firstpage.data.joins import join_labels, match_queries
 from firstpage.errors import DataError
 from firstpage.measures.evaluate import evaluate
+from firstpage.measures.registry import measure as parse_measure
 from firstpage.rankers.fit.estimator import clone
 from firstpage.rankers.ranker import Ranker
 from firstpage.rankers.registry import load as load_ranker
@@ -108,6 +114,7 @@ class LearnedFusion:
         DataError
             If names are missing or repeated, or if fewer than four queries are judged.
         """
+        check_tuned_measure(parse_measure(self.measure))
         candidates = self._candidates()
         systems = _named_runs(runs)
         data, report = self._training_data(systems, qrels)
@@ -148,6 +155,7 @@ class LearnedFusion:
         DataError
             If a system of the model has no run, or a run no system.
         """
+        self._check_fitted()
         data = self._data(self._ballots(_named_runs(runs)))
         return _ranked_run(data, self.ranker_.predict(data), name)
 
@@ -195,6 +203,7 @@ class LearnedFusion:
         path : path
             The file.
         """
+        self._check_fitted()
         self.ranker_.save(path)
 
     @classmethod
@@ -299,6 +308,10 @@ class LearnedFusion:
         (labeled,), _ = join_labels([data[shared]], judged)
         return labeled, judged
 
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "ranker_"):
+            raise DataError("this fusion is not fitted; call fit, or load a model file.")
+
     # --- training
 
     def _best_fit(self, candidates: list[Ranker], data: Dataset, seed: int) -> Ranker:
@@ -344,6 +357,8 @@ def parse_fusion(text: str, **parameters: Any) -> LearnedFusion:
         value = inside.get(name)
         if isinstance(value, str) and value.startswith("["):
             inside[name] = tuple(word.strip() for word in split_arguments(value[1:-1]))
+    if repeated := [name for name in parameters if name in inside]:
+        raise ParameterError(f"{text!r}: {repeated[0]} is given twice.")
     return LearnedFusion(**{**parameters, **inside})
 
 

@@ -139,16 +139,12 @@ def evaluation_tables(evaluations: Sequence[Evaluation]) -> list[Table]:
     tables = [evaluations_table(evaluations)]
     if all(e.bounds for e in evaluations):
         tables.append(bounds_table(evaluations))
-    if first := evaluations[0].segments:
-        tables.append(
-            segment_means_table(
-                evaluations[0].by,
-                {
-                    segment: [e.segments[segment] for e in evaluations if segment in e.segments]
-                    for segment in first
-                },
-            )
-        )
+    if every := dict.fromkeys(segment for e in evaluations for segment in e.segments):
+        by_segment = {
+            segment: [e.segments[segment] for e in evaluations if segment in e.segments]
+            for segment in every
+        }
+        tables.append(segment_means_table(evaluations[0].by, by_segment))
     return tables
 
 
@@ -369,7 +365,8 @@ def _comparison(comparison: Comparison, format: str, wins: WinsAndLosses | None)
         return "\n\n".join([comparison.to_latex(), *(notation(t) for t in tables[1:])])
     tables += [queries_table(comparison, comparison.texts[0])]
     tables += [] if wins is None else wins.tables()
-    return "\n\n".join([_test_line(comparison), *(notation(t) for t in tables if t.rows)])
+    notes = [f"{wins.note}."] if wins is not None and wins.note else []
+    return "\n\n".join([_test_line(comparison), *(notation(t) for t in tables if t.rows), *notes])
 
 
 def _bounds(comparison: Comparison) -> list[Table]:

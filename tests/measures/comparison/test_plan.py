@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas
 import pytest
 from scipy import stats
 
@@ -129,3 +130,45 @@ def test_the_pool_counts_different_documents() -> None:
 def test_invalid_plans_raise_an_error(options, message: str) -> None:
     with pytest.raises(fp.FirstpageError, match=message):
         fp.plan(**options)
+
+
+def test_the_power_of_few_queries_agrees_with_a_simulation() -> None:
+    """Two queries and a strict level: the limit of t is far beyond the usual shifts."""
+    generator = np.random.default_rng(0)
+    for queries, alpha, shift in ((2, 0.001, 60.0), (2, 0.001, 600.0), (3, 1e-4, 80.0)):
+        drawn = shift / np.sqrt(queries) + generator.normal(size=(40_000, queries))
+        statistic = drawn.mean(axis=1) / (drawn.std(axis=1, ddof=1) / np.sqrt(queries))
+        limit = stats.t.isf(alpha / 2, queries - 1)
+        simulated = float((np.abs(statistic) > limit).mean())
+        assert power_of_shift(shift, queries, alpha) == pytest.approx(simulated, abs=0.01)
+    detectable = detectable_shift(2, 0.001, 0.8)
+    assert power_of_shift(detectable, 2, 0.001) == pytest.approx(0.8, abs=1e-3)
+
+
+def test_a_plan_of_weighted_queries_is_that_of_the_weighted_mean() -> None:
+    generator = np.random.default_rng(1)
+    labels, qid = [1, 0, 0] * 20, np.repeat(np.arange(20), 3)
+    systems = {name: generator.normal(size=60) for name in "ab"}
+    weights = {str(q): 1.0 + 9 * (q == 0) for q in range(20)}
+    options = {"qid": qid, "measures": "RR", "differences": [0.1]}
+    plain, equal, weighted = (
+        fp.plan(systems, labels, **options, **more).rows[0]
+        for more in ({}, {"weights": dict.fromkeys(weights, 2.0)}, {"weights": weights})
+    )
+    assert equal.deviation == pytest.approx(plain.deviation)
+    comparison = fp.compare(systems, labels, qid=qid, measures="RR")
+    first, second = comparison.values("RR")
+    numbers = np.array(list(weights.values()))
+    mean = np.average(first - second, weights=numbers)
+    errors = numbers / numbers.mean() * (first - second - mean)
+    assert weighted.deviation == pytest.approx(errors.std(ddof=1))
+
+
+def test_data_frames_are_runs_with_a_pool() -> None:
+    tables = [{str(q): {"a": float(q % 2), "b": 0.5} for q in range(s, s + 4)} for s in (0, 1)]
+    frames = [
+        pandas.DataFrame([(q, d, s) for q, docs in table.items() for d, s in docs.items()],
+                         columns=["query_id", "doc_id", "score"])
+        for table in tables
+    ]  # fmt: skip
+    assert pool_documents(frames, 10) == pool_documents(tables, 10) == 2

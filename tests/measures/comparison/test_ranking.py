@@ -112,3 +112,19 @@ def test_latex_is_balanced_and_uses_known_commands() -> None:
     assert columns is not None
     for row in re.findall(r"^(.*) \\\\$", text, re.M):
         assert len(re.findall(r"(?<!\\)&", row)) == len(columns[1]) - 1
+
+
+def test_groups_of_many_systems_do_not_depend_on_the_baseline() -> None:
+    """The rounds of a test reach the level, however many pairs there are."""
+    generator = np.random.default_rng(0)
+    labels, qid = np.tile([1, 0], 30), np.repeat(np.arange(30), 2)
+    good = {f"good{i}": np.tile([2.0, 1.0], 30) for i in range(16)}
+    bad = {f"bad{i}": generator.permuted(np.tile([1.0, 2.0, 1.0, 2.0], 15)) for i in range(16)}
+    for scores in bad.values():
+        scores[:50] = np.tile([1.0, 2.0], 25)
+    options = {"qid": qid, "measures": "RR", "rounds": 200}
+    for baseline in (None, "good0"):
+        comparison = fp.compare(good | bad, labels, baseline=baseline, **options)
+        groups = {row.system: row.group for row in fp.rank_systems(comparison).rows}
+        assert {groups[name] for name in good} == {"a"}
+        assert "a" not in {groups[name] for name in bad}

@@ -213,3 +213,23 @@ def test_errors_in_tables_name_the_place(tmp_path: Path, text: str, message: str
         TABLE.column("x")
     with pytest.raises(fp.DataError, match="lang of query '1' must be a number; got 'en'"):
         fp.QueryTable({"lang": {"1": "en"}}).numbers("lang")
+
+
+def test_missing_values_of_data_frames_are_no_segment() -> None:
+    labels, qid = [1, 0] * 6, np.repeat(np.arange(6), 2)
+    frame = pandas.DataFrame(
+        {
+            "query": [str(q) for q in range(6)],
+            "lang": ["en", None, "de", float("nan"), "en", "de"],
+            "traffic": [1.0, 2, 3, float("nan"), 5, 6],
+        }
+    )
+    options = {"qid": qid, "measures": "RR", "query_table": frame}
+    with pytest.warns(fp.FirstpageWarning, match="2 of 6 queries have no lang"):
+        evaluation = fp.evaluate([2, 1] * 6, labels, by="lang", **options)
+    assert list(evaluation.segments) == ["en", "de"]
+    with pytest.raises(fp.DataError, match="traffic of query '3' must be a number; got nan"):
+        fp.evaluate([2, 1] * 6, labels, by="traffic(2)", **options)
+    options["query_table"] = frame.assign(traffic=1.0)
+    with pytest.raises(fp.DataError, match="give cut points"):
+        fp.evaluate([2, 1] * 6, labels, by="traffic(nan)", **options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -148,6 +149,8 @@ class QueryTable:
         for query, value in self.column(name).items():
             try:
                 numbers[query] = float(value)
+                if math.isnan(numbers[query]):
+                    raise ValueError
             except (TypeError, ValueError):
                 raise DataError(
                     f"{self.source or 'the queries'}: {name} of query {query!r} must be a number; "

@@ -13,10 +13,8 @@ from firstpage.data.formats.trec import Column
 from firstpage.data.io.json_files import JsonFormat, write_json
 from firstpage.errors import DataError
 from firstpage.measures.evaluation import Evaluation
-from firstpage.measures.measure import Convention
 
 FILE = JsonFormat("firstpage-baseline", 1, "baseline")
-NOT_COMPARED = ("name", "seed")  # settings of a convention that change no value
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +69,7 @@ class Baseline:
             str(measure): dict(zip(queries, row.tolist(), strict=True))
             for measure, row in zip(evaluation.measures, evaluation.values, strict=True)
         }
-        return cls(evaluation.name, values, _settings(evaluation.convention), fingerprint(truth))
+        return cls(evaluation.name, values, _settings(evaluation), fingerprint(truth))
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Baseline:
@@ -121,41 +119,45 @@ class Baseline:
         }
         write_json(FILE.with_header(content), path)
 
-    def check_settings(self, convention: Convention) -> None:
-        """Refuse a convention that differs from that of the stored values.
+    def check_settings(self, evaluation: Evaluation) -> None:
+        """Refuse an evaluation with other settings than those of the stored values.
 
         Parameters
         ----------
-        convention : Convention
-            The convention of another evaluation.
+        evaluation : Evaluation
+            Another evaluation.
 
         Raises
         ------
         DataError
             If a setting differs.
         """
-        now = _settings(convention)
+        now = _settings(evaluation)
         for name, value in self.settings.items():
             if name in now and now[name] != value:
                 raise DataError(
                     f"{self.source or 'the baseline'}: was measured with {name}={value}, and the "
-                    f"system with {name}={now[name]}; use the same convention, or store it again."
+                    f"system with {name}={now[name]}; use the same settings, or store it again."
                 )
 
 
-def _settings(convention: Convention) -> dict[str, Any]:
-    return {
-        f.name: getattr(convention, f.name)
-        for f in fields(convention)
-        if f.name not in NOT_COMPARED
-    }
+def _settings(evaluation: Evaluation) -> dict[str, Any]:
+    """Return the settings that values depend on; the seed only where something is random."""
+    convention, k = evaluation.convention, evaluation.k
+    settings = {f.name: getattr(convention, f.name) for f in fields(convention)} | {"k": k}
+    if k is None and convention.depth is None and convention.ties != "shuffle":
+        del settings["seed"]
+    del settings["name"]
+    return settings
 
 
 def fingerprint(truth: Any) -> str:
-    """Return a digest of judgments, equal for equal judgments in the same order; else ''."""
+    """Return a digest of judgments, equal for equal judgments in any order; '' for others."""
     if not isinstance(truth, Column):
         return ""
+    queries = np.repeat(truth.queries.hashes, np.diff(truth.offsets))
+    order = np.lexsort((truth.values, truth.docids.hashes, queries))
     digest = hashlib.sha256()
-    for part in (truth.docids.hashes, truth.queries.hashes, truth.offsets, truth.values):
-        digest.update(np.ascontiguousarray(part).tobytes())
+    for part in (queries, truth.docids.hashes, truth.values):
+        digest.update(np.ascontiguousarray(part[order]).tobytes())
     return digest.hexdigest()[:16]

@@ -21,6 +21,7 @@ from firstpage.measures.significance import (
     mean_intervals,
     mean_of,
     p_value,
+    paired_differences,
     randomized_tukey,
 )
 from firstpage.table import Table
@@ -235,7 +236,7 @@ class Comparison(Tabular):
     def _measure_differences(self, text: str) -> list[Difference]:
         values = self.values(text)
         pairs = self._pairs()
-        per_query = [values[a] - values[b] for a, b in pairs]
+        per_query = [paired_differences(values[a], values[b]) for a, b in pairs]
         weights = self.weights
         p = np.array([p_value(d, self.test, self.rounds, self.seed, weights) for d in per_query])
         adjusted = adjust_p_values(p, self.correction)

@@ -14,6 +14,7 @@ import numpy as np
 from firstpage.errors import DataError, FirstpageWarning, MeasureError
 from firstpage.measures.comparison.baseline import Baseline
 from firstpage.measures.comparison.power import (
+    MAX_QUERIES,
     check_probability,
     detectable_shift,
     required_queries,
@@ -330,7 +331,7 @@ def _loss_checks(
 def _gains(evaluation: Evaluation, text: str, stored: Baseline) -> Floats:
     """Return how much better the system is than the baseline, per shared query."""
     row = _row(evaluation, text)
-    stored.check_settings(evaluation.convention)
+    stored.check_settings(evaluation)
     key = str(evaluation.measures[row])
     if key not in stored.values:
         raise MeasureError(
@@ -388,8 +389,11 @@ def _sentence(check: Check, gain: Floats, margin: float, name: str, alpha: float
     )
     deviation = float(gain.std(ddof=1))
     if check.verdict == "unsure" and margin > 0 and deviation > ROUNDING_EPS:
-        needed = required_queries(margin, deviation, alpha, POWER, 1)
-        text += f"; {needed:,} queries would show a system of equal quality to be safe as often"
+        try:
+            needed = f"{required_queries(margin, deviation, alpha, POWER, 1):,}"
+        except MeasureError:
+            needed = f"more than {MAX_QUERIES:,}"
+        text += f"; {needed} queries would show a system of equal quality to be safe as often"
     return text + ")."
 
 

@@ -20,9 +20,12 @@ from firstpage.measures.comparison.power import (
     required_queries,
 )
 from firstpage.measures.registry import MeasureLike
+from firstpage.measures.significance import mean_pseudo_values, paired_differences
 from firstpage.measures.sources import named_systems
+from firstpage.measures.unjudged import as_column
 from firstpage.table import Table
 from firstpage.tabular import Tabular
+from firstpage.types import Floats
 
 CAREFUL = 0.8  # confidence of the upper limit of the standard deviation
 DEFAULT_DIFFERENCES = (0.005, 0.01, 0.02, 0.05)
@@ -269,7 +272,9 @@ def _planned_rows(
     if queries < 3:
         raise DataError(f"{queries} pilot queries are too few; a plan needs at least 3.")
     pairs = [(a, b) for a in range(len(values)) for b in range(a)]
-    deviations = [float((values[a] - values[b]).std(ddof=1)) for a, b in pairs]
+    differences_of = (paired_differences(values[a], values[b]) for a, b in pairs)
+    weights = comparison.weights
+    deviations = [float(mean_pseudo_values(d, weights).std(ddof=1)) for d in differences_of]
     deviation = max(deviations)
     a, b = pairs[int(np.argmax(deviations))]
     if deviation == 0:
@@ -281,7 +286,7 @@ def _planned_rows(
         shift = difference / deviation * math.sqrt(queries)
         rows.append(
             PlanRow(
-                text, difference, deviation, _correlation(values[a], values[b]), needed,
+                text, difference, deviation, _correlation(values[a], values[b], weights), needed,
                 required_queries(difference, upper, level, power),
                 power_of_shift(shift, queries, level),
                 None if pool_size is None else math.ceil(needed * pool_size),
@@ -297,20 +302,20 @@ def upper_deviation(deviation: float, queries: int, confidence: float = CAREFUL)
     return deviation * math.sqrt((queries - 1) / float(chdtri(queries - 1, confidence)))
 
 
-def _correlation(a: Any, b: Any) -> float:
-    if a.std() == 0 or b.std() == 0:
-        return 0.0
-    return float(np.corrcoef(a, b)[0, 1])
+def _correlation(a: Floats, b: Floats, weights: Floats | None) -> float:
+    covariance = np.cov(a, b, aweights=weights)
+    scale = math.sqrt(covariance[0, 0] * covariance[1, 1])
+    return float(covariance[0, 1] / scale) if scale > 0 else 0.0
 
 
 def pool_documents(systems: Sequence[Any], depth: int) -> float | None:
     """Return the mean number of different documents in the first ranks of runs; None for scores.
 
-    Dictionaries count as runs.  Ties are cut in the order of the input.
+    Dictionaries and data frames count as runs.  Ties are cut in the order of the input.
     """
-    runs = [Run.from_dict(s) if isinstance(s, Mapping) else s for s in systems]
-    if not all(isinstance(run, Column) for run in runs):
+    if not all(isinstance(s, (Column, Mapping)) or hasattr(type(s), "columns") for s in systems):
         return None
+    runs = [as_column(s, Run) for s in systems]
     pools: dict[str, set[int]] = {}
     for run in runs:
         order = sort_groups(run.values, run.offsets)[0]

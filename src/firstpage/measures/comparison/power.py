@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from typing import Literal
 
+import numpy as np
+
 from firstpage.errors import MeasureError
 
-MAX_SHIFT = 35.0  # a noncentrality beyond which the power is 1 to all digits
+MAX_SHIFT = 35.0  # a noncentrality from which on SciPy's series may fail
 MAX_QUERIES = 10**9
+QUANTILES = 10_000
 Sides = Literal[1, 2]
 
 
@@ -21,36 +24,37 @@ def power_of_shift(shift: float, queries: int, alpha: float, sides: Sides = 2) -
 
     if queries < 2:
         return 0.0
-    if shift > MAX_SHIFT:
-        return 1.0
     freedom = queries - 1
     limit = float(stdtrit(freedom, 1 - alpha / sides))
     if shift == 0:
         return alpha
-    power = 1 - float(nctdtr(freedom, shift, limit))
-    if math.isnan(power):  # SciPy's series fails for some large shifts
-        return _approximate_power(shift, limit, freedom)
+    power = 1 - float(nctdtr(freedom, shift, limit)) if shift <= MAX_SHIFT else math.nan
+    if math.isnan(power):
+        return _integrated_power(shift, limit, freedom)
     below = float(nctdtr(freedom, shift, -limit)) if sides == 2 else 0.0
     return power + (0.0 if math.isnan(below) else below)
 
 
-def _approximate_power(shift: float, limit: float, freedom: int) -> float:
-    """Return P(T > limit) of a noncentral t variable by its normal approximation."""
-    scale = math.sqrt(1 + limit**2 / (2 * freedom))
-    z = (limit * (1 - 1 / (4 * freedom)) - shift) / scale
-    return 0.5 * math.erfc(z / math.sqrt(2))
+def _integrated_power(shift: float, limit: float, freedom: int) -> float:
+    """Return P(T > limit) of a noncentral t variable: the mean over quantiles of its deviation."""
+    from scipy.special import chdtri, ndtr
+
+    tails = (np.arange(QUANTILES) + 0.5) / QUANTILES
+    deviations = np.sqrt(chdtri(freedom, tails) / freedom)
+    return float(ndtr(shift - limit * deviations).mean())
 
 
 def detectable_shift(queries: int, alpha: float, power: float, sides: Sides = 2) -> float:
     """Return the shift in standard errors that a test detects with this power; inf if it cannot."""
     from scipy.optimize import brentq
 
-    if power_of_shift(MAX_SHIFT, queries, alpha, sides) < power:
-        return math.inf
+    high = MAX_SHIFT
+    while power_of_shift(high, queries, alpha, sides) < power:
+        high *= 10
+        if high > MAX_QUERIES:
+            return math.inf
     return float(
-        brentq(
-            lambda s: power_of_shift(s, queries, alpha, sides) - power, 0.0, MAX_SHIFT, xtol=1e-6
-        )
+        brentq(lambda s: power_of_shift(s, queries, alpha, sides) - power, 0.0, high, xtol=1e-6)
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,12 @@ import numpy as np
 from firstpage.kernels.measures.resampling import bootstrap_means
 from firstpage.measures.comparison.comparison import TIE_TOLERANCE, Comparison
 from firstpage.measures.comparison.letters import system_letter
-from firstpage.measures.significance import adjust_p_values, p_value, percentile_interval
+from firstpage.measures.significance import (
+    adjust_p_values,
+    p_value,
+    paired_differences,
+    percentile_interval,
+)
 from firstpage.table import Table
 from firstpage.tabular import Tabular
 from firstpage.types import Floats
@@ -162,7 +168,7 @@ def rank_systems(
     means = np.array([e[text] for e in comparison.evaluations])
     order = np.argsort(-sign * means, kind="stable")
     weighted = values if weights is None else values * weights / weights.mean()
-    p = _pair_p_values(comparison, text)[np.ix_(order, order)]
+    p = _pair_p_values(comparison, text, alpha)[np.ix_(order, order)]
     groups = significance_groups(p >= alpha)
     draws = np.empty((RANK_ROUNDS, len(values)))
     sample = np.empty(values.shape[1], np.int64)
@@ -180,20 +186,24 @@ def rank_systems(
     return SystemRanks(text, rows, p, gaps, alpha)
 
 
-def _pair_p_values(comparison: Comparison, text: str) -> Floats:
+def _pair_p_values(comparison: Comparison, text: str, alpha: float) -> Floats:
     """Return the p-values of all pairs of systems, corrected together.
 
     They are pairwise tests, not Tukey's: permutations among all systems have little power between
-    good systems where one system is far worse.
+    good systems where one system is far worse.  There are at least as many rounds as it takes to
+    reach the level with so many pairs.
     """
     count = len(comparison.systems)
     pairs = [(j, i) for i in range(count) for j in range(i + 1, count)]
-    if comparison.baseline is None:
+    needed = math.ceil(2 * len(pairs) / alpha)
+    enough = comparison.test != "randomization" or comparison.rounds >= needed
+    if comparison.baseline is None and enough:
         p = [d.p_corrected for d in comparison.differences if d.measure == text]
     else:
-        values, rounds = comparison.values(text), min(comparison.rounds, MAX_PAIR_ROUNDS)
+        values = comparison.values(text)
+        rounds = max(min(comparison.rounds, MAX_PAIR_ROUNDS), needed)
         settings = (comparison.test, rounds, comparison.seed, comparison.weights)
-        plain = [p_value(values[a] - values[b], *settings) for a, b in pairs]
+        plain = [p_value(paired_differences(values[a], values[b]), *settings) for a, b in pairs]
         p = adjust_p_values(np.array(plain), comparison.correction).tolist()
     matrix = np.ones((count, count))
     for (a, b), value in zip(pairs, p, strict=True):

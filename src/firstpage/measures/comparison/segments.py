@@ -12,7 +12,7 @@ import numpy as np
 from firstpage.measures.comparison.comparison import Comparison, Difference
 from firstpage.measures.evaluation import segment_means_table
 from firstpage.measures.query_segments import as_query_table, segment_columns, segments_of
-from firstpage.measures.significance import adjust_p_values
+from firstpage.measures.significance import adjust_p_values, paired_differences
 from firstpage.table import Table
 from firstpage.tabular import Tabular
 from firstpage.types import Floats, Ints
@@ -116,7 +116,7 @@ class Segments(Tabular):
         groups, weights = [], []
         for part in self.parts.values():
             values = part.values(text)
-            groups.append(values[a] - values[b])
+            groups.append(paired_differences(values[a], values[b]))
             weights.append(np.ones(len(groups[-1])) if part.weights is None else part.weights)
         sizes = np.array([len(group) for group in groups])
         p = interaction_p_value(
