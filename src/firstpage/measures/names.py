@@ -7,6 +7,8 @@ tool as a text of ours.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from functools import lru_cache
 
 from firstpage.errors import MeasureError
 from firstpage.registry import split_arguments
@@ -151,6 +153,11 @@ def expand(text: str) -> list[str]:
     Measures are separated by commas or blanks.  `NDCG@{5,10}` and `P_5,10` are two of them, and
     `official`, `all_trec` and `set` are groups of trec_eval.
     """
+    return list(_expanded(text))
+
+
+@lru_cache(1024)
+def _expanded(text: str) -> Sequence[str]:
     texts: list[str] = []
     masked, groups = _mask_brackets(text)
     if groups is None:
