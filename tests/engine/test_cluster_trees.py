@@ -174,6 +174,7 @@ def test_trees_over_shards_need_a_cluster(name, tree_shards) -> None:
 def test_xgboost_and_checkpoints_are_refused_on_a_cluster(
     cluster, tree_shards, tmp_path: Path
 ) -> None:
+    cluster.require_workers(1)
     with pytest.raises(DataError, match="or with XGBoost, they grow in memory"):
         fp.ListMLE(scorer="trees(library='xgboost')").fit(tree_shards, engine=cluster.engine)
     with pytest.raises(DataError, match="trees do not support checkpoints"):
