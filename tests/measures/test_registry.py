@@ -140,6 +140,8 @@ def test_measures_are_immutable_values() -> None:
         ("NDCG@10@5", "cannot parse the measure"),
         ("", "cannot parse the measure"),
         ("@10", "cannot parse the measure"),
+        ("()" * 200_000, "cannot parse the measure"),
+        ("\U000f0001", "cannot parse the measure"),
     ],
 )
 def test_invalid_texts_raise_an_error(text: str, message: str) -> None:

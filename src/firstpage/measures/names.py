@@ -115,6 +115,7 @@ SIGNED = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 BARE = re.compile(NUMBER)
 BRACES = re.compile(r"(.*(?:\{|@\[))([^\[\]{}]*)[\]}]", re.DOTALL)  # ir_measures: nDCG@[5, 10]
 PARAMETERS = re.compile(rf"(.*?[_.@](?:p=)?)({NUMBER})", re.DOTALL)
+MAX_TEXT = 50_000  # characters; there are 131,072 private ones
 FIRST_MASK = 0xF0000  # private characters stand for the contents of brackets
 TREC = re.compile(
     rf"(ndcg_cut|map_cut|p|recall|success|relative_p|unj|iprec_at_recall|rprec_mult|set_f|"
@@ -187,9 +188,9 @@ def _unmasked(letter: str, groups: list[str]) -> str:
 def _mask_brackets(text: str) -> tuple[str, list[str] | None]:
     """Return a text with one private character for each pair of brackets, and what these stand for.
 
-    Blanks before a bracket are removed.  None: the text has such characters itself.
+    Blanks before a bracket are removed.  None: the text has such characters itself, or is too long.
     """
-    if any(ord(letter) >= FIRST_MASK for letter in text):
+    if len(text) > MAX_TEXT or any(ord(letter) >= FIRST_MASK for letter in text):
         return text, None
     groups: list[str] = []
     plain, depth = "", 0

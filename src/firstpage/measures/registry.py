@@ -215,7 +215,8 @@ def _parsed(text: str) -> Measure:
     match = FORM.fullmatch(text if _is_own(text) else translate(text))
     if match is None:
         raise MeasureError(
-            f"cannot parse the measure {text!r}; it must look like NDCG@10 or NDCG(gain=linear)@10."
+            f"cannot parse the measure {text!r:.200}; it must look like NDCG@10 or "
+            "NDCG(gain=linear)@10."
         )
     name, inside, cutoff = match.groups()
     cls = _own(name) if ":" in name else BY_NAME.get(_plain(name))

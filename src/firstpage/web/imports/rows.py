@@ -71,7 +71,7 @@ class FileNotes(Notes):
 
 
 class ImportNotes:
-    """Collects what is told about the files: corrections, and columns that are not read."""
+    """Collects the notes on all files: corrections, and columns that are not read."""
 
     def __init__(self) -> None:
         self._corrections: list[str] = []
