@@ -103,14 +103,21 @@ MARKED_BY_FIXTURE = {
 
 
 LONGEST = ("test_kill_server.py", "test_fallback.py", "test_cluster.py", "test_threads.py")
+WAITING = ("test_cluster_trees.py", "test_slow_clients.py", "test_workers.py")
+
+
+def comes_first(item: pytest.Item) -> bool:
+    """Whether a test belongs at the start, which one worker runs alone.
+
+    While it waits for a browser, the others compute; at the end nobody waits for a long test.
+    """
+    path = item.path
+    return path.name in (*LONGEST, *WAITING) or path.parent.name == "browser"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by the fixtures they use; `slow`, `torch` and the rest stand in the tests.
-
-    The longest tests come first, so that at the end no worker waits for one of them.
-    """
-    items.sort(key=lambda item: item.path.name not in LONGEST)
+    """Mark tests by the fixtures they use; `slow`, `torch` and the rest stand in the tests."""
+    items.sort(key=comes_first, reverse=True)
     for item in items:
         for fixture in getattr(item, "fixturenames", ()):
             if marker := MARKED_BY_FIXTURE.get(fixture):

@@ -22,8 +22,8 @@ import firstpage as fp
 from firstpage.rankers.registry import RANKERS
 from firstpage.rankers.fit import fit
 
-data = fp.Synthetic(queries=90, docs=60, features=25, grades=3).dataset()
-train, valid = data[:60], data[60:]
+data = fp.Synthetic(queries=60, docs=40, features=15, grades=3).dataset()
+train, valid = data[:40], data[40:]
 shards = fp.write_shards(valid, sys.argv[1], 1000)
 NOTHING = float(sys.argv[2])
 few = {"RankBoost": {"rounds": 5}, "AdaRank": {"rounds": 5}, "FocusedBoost": {"rounds": 5},

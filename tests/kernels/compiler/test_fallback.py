@@ -29,7 +29,7 @@ from firstpage.kernels.compiler import decorators
 decorators.MAX_INTERPRETED = 0  # nothing is interpreted
 rng = np.random.default_rng(0)
 X, y, qid = rng.normal(size=(300, 5)), rng.integers(0, 4, 300), np.repeat(np.arange(30), 10)
-print(fp.ListNet().fit(X, y, qid=qid).predict(X).tobytes().hex())
+print(fp.Regression().fit(X, y, qid=qid).predict(X).tobytes().hex())
 print(any(m.startswith('numba') for m in sys.modules), file=sys.stderr)
 """
 BREAK = "import llvmlite.binding as llvm\ndel llvm.ExecutionEngine.add_object_file\n"

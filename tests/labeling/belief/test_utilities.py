@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -27,12 +28,13 @@ from firstpage.labeling.belief.utilities import (
 )
 
 MARGIN = 0.4
+STANDARD_NORMAL = NormalDist()
 CASES = list(itertools.product((-2.5, -0.3, 0.0, 1.7), (0.05, 1.0, 9.0), (1, 0, -1)))
 
 
 def probability(d: float, outcome: int, margin: float) -> float:
     """Return the probability of an answer about a known difference, by the model."""
-    first, second = norm.sf(margin - d), norm.cdf(-margin - d)
+    first, second = STANDARD_NORMAL.cdf(d - margin), STANDARD_NORMAL.cdf(-margin - d)
     return float({1: first, -1: second, 0: 1 - first - second}[outcome])
 
 
@@ -47,7 +49,8 @@ def random_belief(n: int, seed: int) -> Utilities:
 def test_moments_match_numerical_integration(mean: float, variance: float, outcome: int) -> None:
     def moment(power: int) -> float:
         sd = variance**0.5
-        density = lambda d: d**power * probability(d, outcome, MARGIN) * norm.pdf(d, mean, sd)  # noqa: E731
+        before = NormalDist(mean, sd)
+        density = lambda d: d**power * probability(d, outcome, MARGIN) * before.pdf(d)  # noqa: E731
         return float(quad(density, mean - 9 * sd, mean + 9 * sd, epsabs=1e-12, limit=200)[0])
 
     total = moment(0)

@@ -98,9 +98,8 @@ def test_every_length_and_depth_is_tested() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
-@pytest.mark.parametrize("seed", [1, 2])
-def test_results_are_as_recorded(check, seed: int) -> None:
-    terms = check.run(np.random.default_rng(seed), 500)
+def test_results_are_as_recorded(check) -> None:
+    terms = check.run(np.random.default_rng(1), 500)
     assert terms.holds == check.holds
     assert bool(terms.example) == (not terms.holds)
 

@@ -135,6 +135,7 @@ def _rehearsals(name: str, n: int, k: int) -> tuple[Rehearsal, ...]:
 def _rehearse(name: str, n: int, k: int, seed: int) -> Rehearsal:
     """Run a strategy once; document 0 is the best, since strategies shuffle the documents."""
     questions = strategy(name).questions(TopKTask(n, k, seed))
+    first_is_better, second_is_better = Answer(1), Answer(-1)
     seen: set[int] = set()
     first_shown: list[int] = []
     number = 0
@@ -142,11 +143,12 @@ def _rehearse(name: str, n: int, k: int, seed: int) -> Rehearsal:
         question = next(questions)
         while True:
             number += 1
-            new = set(question.documents) - seen
-            seen |= new
-            first_shown += [number] * len(new)
-            better = not isinstance(question, Compare) or question.first < question.second
-            question = questions.send(Answer(1 if better else -1))
+            for document in question.documents:
+                if document not in seen:
+                    seen.add(document)
+                    first_shown.append(number)
+            swapped = isinstance(question, Compare) and question.first > question.second
+            question = questions.send(second_is_better if swapped else first_is_better)
     except StopIteration:
         return Rehearsal(tuple(first_shown), number)
 

@@ -88,19 +88,20 @@ class KnownOutcomes:
 
     def outcome(self, question: Compare) -> int | None:
         """Return the known outcome for the first document: 1, 0 or -1; None if it must be asked."""
-        past = self._past.get(question.pair)
+        first, second, pair = question.first, question.second, question.pair
+        past = self._past.get(pair)
         if past:
             return _from_low(question, past.popleft())
-        if self.memory is not None and question.pair in self._direct:
-            return _from_low(question, self._direct[question.pair])
-        if self.memory is not None and question.pair in self._skipped:
+        if self.memory is not None and pair in self._direct:
+            return _from_low(question, self._direct[pair])
+        if self.memory is not None and pair in self._skipped:
             return 0
-        if self._above[question.second] >> question.first & 1:
+        if self._above[second] >> first & 1:
             return 1
-        if self._below[question.second] >> question.first & 1:
+        if self._below[second] >> first & 1:
             return -1
-        if question.first in self.bad or question.second in self.bad:
-            return (question.second in self.bad) - (question.first in self.bad)
+        if first in self.bad or second in self.bad:
+            return (second in self.bad) - (first in self.bad)
         return None
 
 

@@ -32,7 +32,8 @@ class Compare:
     @property
     def pair(self) -> tuple[int, int]:
         """The two documents in ascending order: the same for both orders of the question."""
-        return min(self.first, self.second), max(self.first, self.second)
+        first, second = self.first, self.second
+        return (first, second) if first <= second else (second, first)
 
 
 @dataclass(frozen=True, slots=True)
