@@ -40,6 +40,8 @@ def test_from_the_sample_to_the_estimates(run, files: Path) -> None:
     text = run("estimate", "x.run", "y.run", *JUDGMENTS, "-m", "RR").stdout
     assert "15 of 40 queries judged by people" in text
     assert "y - x" in text
+    precise = run("estimate", "x.run", *JUDGMENTS, "-m", "RR", "--level", "0.999")
+    assert "99.9% interval" in precise.stdout
 
 
 def test_sizes_and_files_of_queries(run, files: Path) -> None:

@@ -420,3 +420,59 @@ def test_runs_that_cannot_be_written_are_refused_before_training(
     result = run("crossval", data, *rankers, "--write-runs", "runs")
     assert message in result.stderr
     assert not Path("runs").exists()
+
+
+def test_features_that_count_from_0_do_so_in_every_file(tmp_path: Path, run, monkeypatch) -> None:
+    """A file whose feature 0 is always 0, and omitted, looks as if it counted from 1."""
+    monkeypatch.chdir(tmp_path)
+    lines = ["2 qid:1 0:3 1:1 2:0.1", "0 qid:1 0:1 1:2 2:0.4", "1 qid:2 0:2 1:2 2:0.5",
+             "0 qid:2 0:1 1:4 2:0.1"]  # fmt: skip
+    Path("train.txt").write_text("\n".join([*lines, ""]))
+    Path("omitted.txt").write_text("1 qid:3 1:1 2:0.2\n0 qid:3 1:5 2:0.3\n")
+    Path("written.txt").write_text("1 qid:3 0:0 1:1 2:0.2\n0 qid:3 0:0 1:5 2:0.3\n")
+    for name in ("omitted", "written"):
+        train = ["train", "Regression", "train.txt", "--valid", f"{name}.txt", "-o", "m.json"]
+        assert run(*train).returncode == 0
+        assert run("rank", "m.json", f"{name}.txt", "-o", f"{name}.scores").returncode == 0
+    assert Path("omitted.scores").read_text() == Path("written.scores").read_text()
+    assert (
+        run("train", "ListNet", "omitted.txt", "--valid", "train.txt", "-o", "n.json").returncode
+        == 0
+    )
+    assert fp.load("n.json").n_features_in_ == 3
+    for number in (1, 2, 3):
+        folder = Path("folds") / f"Fold{number}"
+        folder.mkdir(parents=True)
+        for split, source in (("train", "train"), ("vali", "omitted"), ("test", "omitted")):
+            (folder / f"{split}.txt").write_text(Path(f"{source}.txt").read_text())
+    shown = run("crossval", "folds", "Regression", "-t", "NDCG@1", "--json")
+    assert shown.returncode == 0, shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("rank m.json test.txt -o test.txt", "-o test.txt is also read (DATA)"),
+        ("convert test.txt ./test.txt", "TARGET test.txt is also read (SOURCE)"),
+        ("train ListNet train.txt --checkpoint c.json -o c.json", "--checkpoint and -o name the"),
+        ("train ListNet train.txt --valid vali.txt -o vali.txt", "-o vali.txt"),
+        (
+            "train ListNet train.txt --valid vali.txt --grid l2=1,2 --trials-to m.json -o m.json",
+            "--trials-to and -o name the same file (m.json); give two",
+        ),
+        ("train ListNet train.txt --set threads=1 --threads 2 -o m.json", "threads is given twice"),
+        ("train ListNet train.txt -m AP -o m.json", "--measure requires --valid"),
+    ],
+)
+def test_files_are_not_overwritten_and_options_not_ignored(files, run, command, message) -> None:
+    before = Path("test.txt").read_bytes(), Path("vali.txt").read_bytes()
+    result = run(*command.split())
+    assert (result.returncode, message in result.stderr) == (2, True), result.stderr
+    assert (Path("test.txt").read_bytes(), Path("vali.txt").read_bytes()) == before
+
+
+def test_the_measure_of_rankers_that_train_on_it(files: Path, run) -> None:
+    assert run("train", "LambdaRank", "train.txt", "-m", "AP", "-o", "m.json").returncode == 0
+    assert fp.load("m.json").measure == "AP"
+    assert run("train", "PLRank(k=5)", "train.txt", "-o", "m.json").returncode == 0
+    assert fp.load("m.json")._measure_name() == "NDCG@5"

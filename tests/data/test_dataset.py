@@ -142,3 +142,26 @@ def test_datasets_copy_labels_and_leave_arrays_writable() -> None:
     sparse = fp.Dataset.from_arrays(csr_array(np.eye(2)), [1, 0], [1, 1])
     with pytest.raises(ValueError, match="read-only"):
         sparse.X.indices[0] = 1
+
+
+def test_digests_of_sparse_data_cover_the_columns() -> None:
+    from scipy.sparse import csr_array
+
+    digests = {
+        fp.Dataset.from_arrays(csr_array(X), [0, 1, 0, 1], [1, 1, 2, 2]).sha256()
+        for X in (np.eye(4), np.eye(4)[::-1], np.eye(4, 5, 1))
+    }
+    assert len(digests) == 3
+
+
+def test_sparse_integers_keep_all_digits() -> None:
+    from scipy.sparse import csr_array
+
+    data = fp.Dataset.from_arrays(csr_array([[2**24 + 1], [2**24]]), [0, 1], [1, 1])
+    assert data.X.toarray().ravel().tolist() == [2**24 + 1, 2**24]
+
+
+def test_categories_that_float32_merges_are_refused() -> None:
+    X = np.array([[2**24 + 1], [2**24]], np.float32)
+    with pytest.raises(fp.DataError, match="16,777,216 and more, which float32 does not"):
+        fp.Dataset.from_arrays(X, [0, 1], [1, 1]).with_categories(1)

@@ -107,3 +107,11 @@ def test_malformed_split_is_reported_with_its_file(tmp_path: Path) -> None:
     assert len(fold.test)
     with pytest.raises(DataError, match=r"Fold2/vali\.txt:1:11: "):
         fold.valid  # noqa: B018
+
+
+def test_folds_of_an_earlier_split_are_not_mixed_with_new_ones(tmp_path: Path) -> None:
+    fp.write_folds(DATA, tmp_path, 5)
+    fp.write_folds(DATA, tmp_path, 5, seed=1)
+    with pytest.raises(DataError, match="has Fold4 of another split; remove it"):
+        fp.write_folds(DATA, tmp_path, 3)
+    assert len(fp.read_folds(tmp_path)) == 5

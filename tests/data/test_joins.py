@@ -177,3 +177,12 @@ def test_files_and_shards_do_not_drop_weights_silently(tmp_path: Any) -> None:
         fp.write(data, tmp_path / "d.npz")
     with pytest.raises(fp.DataError, match="shards do not store the weights of queries"):
         fp.write_shards(data, tmp_path / "shards")
+
+
+def test_positions_belong_to_the_documents_that_remain() -> None:
+    data = dataset(positions=np.array([1, 2, 3, 1, 2, 1]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        joined = data.with_qrels(fp.Qrels.from_dict(QRELS), unjudged="drop")
+    assert joined.docid.tolist() == ["a", "c", "a", "b"]
+    assert joined.positions.tolist() == [1, 3, 1, 2]

@@ -137,3 +137,23 @@ def test_fit_on_several_datasets_equals_fit_on_all(transform_class: type) -> Non
     by_parts = transform_class(per="global").fit([DATA[:1], DATA[1:]])
     assert by_parts.shift == pytest.approx(at_once.shift, rel=1e-12)
     assert by_parts.scale == pytest.approx(at_once.scale, rel=1e-12)
+
+
+@pytest.mark.parametrize("per", ["query", "global"])
+@pytest.mark.parametrize("value", [0.1, 0.7, 1e16 / 3])
+def test_a_constant_feature_becomes_0_however_its_mean_is_rounded(per, value: float) -> None:
+    X = np.c_[np.full(11, value), np.arange(11.0)]
+    X[4, 0] = np.nan
+    data = fp.Dataset.from_arrays(X, np.zeros(11), [1] * 11)
+    fitted = fp.Standardize(per=per).fit(data)
+    assert np.nanmax(np.abs(fitted.apply(data).X[:, 0])) == 0
+    if per == "global":
+        assert fitted.scale[0] == 1
+
+
+@pytest.mark.parametrize("per", ["query", "global"])
+@pytest.mark.parametrize("transform", [fp.Standardize, fp.MinMax])
+def test_a_range_beyond_the_largest_number_is_refused(transform, per: str) -> None:
+    data = fp.Dataset.from_arrays([[1.0, -1e308], [2.0, 1e308]], [0, 1], [1, 1])
+    with pytest.raises(fp.DataError, match=r"the feature in column 1 .* so large"):
+        transform(per=per).fit(data).apply(data)

@@ -15,6 +15,7 @@ from firstpage.rankers.methods import METHODS
 X = np.random.default_rng(0).normal(size=(12, 3))
 Y = np.array([2, 1, 0, 0, 1, 0, 2, 0, 0, 1, 0, 1])
 Q = np.repeat([1, 2, 3], 4)
+GROUPED = fp.Dataset.from_arrays(X, Y, Q)
 
 
 def bad(value: float) -> np.ndarray:
@@ -55,6 +56,13 @@ def bad(value: float) -> np.ndarray:
         (lambda: fp.ListNet().fit(X, Y, qid=Q).predict(X[:, :2]), "expecting 3 features"),
         (lambda: fp.ListNet(normalize="minmax").fit(X, Y, qid=Q).predict(X), "call predict\\(X, qid"),
         (lambda: fp.ListNet().fit(fp.Dataset.from_arrays(X, Y, Q), Y), "labels and query ids of its own"),
+        (lambda: fp.ListNet().fit(GROUPED).score(GROUPED, Y), "a Dataset has labels of its own; drop y"),
+        (lambda: fp.ListNet().fit(GROUPED).score(GROUPED, qid=Q), "a Dataset has query ids of its own; drop qid"),
+        (lambda: fp.ListNet().fit(GROUPED).predict(X, qid=[1]), "qid has 1 entries for 12 documents"),
+        (lambda: fp.ListNet().fit(GROUPED).predict(X, engine="dask://nohost:1"), "engine requires Shards"),
+        (lambda: fp.ListNet(scorer="trees", l2=5.0).fit(GROUPED), "trees do not use l2; leave it out"),
+        (lambda: fp.RankSVM(scorer="trees", C=5.0).fit(GROUPED), "trees do not use C; leave it out"),
+        (lambda: fp.ListNet(scorer="trees", solver="sgd").fit(GROUPED), "trees do not use solver"),
         (lambda: fp.RankBoost().fit(bad(np.nan), Y, qid=Q), r"feature 2 of row 6 \(query '2'\) is nan"),
         (lambda: fp.AdaRank().fit(X, Y, qid=Q, sample_weight=np.arange(12) / 2), "AdaRank weights documents by copying them"),
         (lambda: fp.FocusedBoost().fit(X, Y, qid=Q, sample_weight=np.arange(12) / 2), "must be integers, and one is 0.5"),
@@ -84,6 +92,10 @@ def test_random_ties_without_k_are_used_or_refused(name: str) -> None:
         assert not np.array_equal(
             ranker.fit(X, Y, qid=Q).coef_, fp.ListMLE(ties="share").fit(X, Y, qid=Q).coef_
         )
+        return
+    if name == "LambdaMART":
+        with pytest.raises(FirstpageError, match="ties='random' has no effect on it"):
+            ranker.set_params(k=2).fit(X, Y, qid=Q)
         return
     with pytest.raises(FirstpageError, match=f"ties='random' .* the top k; give {name} k, or"):
         ranker.fit(X, Y, qid=Q)

@@ -292,3 +292,17 @@ def test_tuning_and_cross_validation_use_pairs(data) -> None:
     assert results.mean(str(fp.RankNet()), "PairAccuracy") > 0.7
     with pytest.raises(fp.DataError, match="PairAccuracy measures votes"):
         fp.cross_validate(fp.RankNet(), folds, "PairAccuracy")
+
+
+def test_validation_votes_without_a_preference_are_refused(data: fp.Dataset) -> None:
+    train, valid = data[:20], data[20:]
+    queries = [train.queries[0], valid.queries[0]]
+    docids = [(part.docids[0], part.docids[1]) for part in (train, valid)]
+    votes = PreferencePairs.from_arrays(
+        queries,
+        [first for first, _ in docids],
+        [second for _, second in docids],
+        tied=[False, True],
+    )
+    with pytest.raises(fp.DataError, match="PairAccuracy has no value on the validation data"):
+        fp.RankNet().fit(train, valid=valid, pairs=votes)

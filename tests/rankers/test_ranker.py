@@ -69,3 +69,15 @@ def test_missing_scores_are_visible() -> None:
         np.array([1.0, np.nan]), fp.Truth.from_labels([1, 0], [1, 1])
     )
     assert np.isnan(values[0])
+
+
+def test_weights_of_documents_are_those_of_the_rows_of_a_dataset() -> None:
+    order = np.random.default_rng(1).permutation(len(Y))
+    with pytest.warns(fp.FirstpageWarning, match="not adjacent|regrouped|not together"):
+        data = fp.Dataset.from_arrays(X[order], Y[order], QID[order])
+    weight = np.where(data.y > 0, 3.0, 1.0)
+    expected = fp.RankNet().fit(data.X, data.y, qid=data.qid, sample_weight=weight)
+    np.testing.assert_allclose(fp.RankNet().fit(data, sample_weight=weight).coef_, expected.coef_)
+    assert expected.score(data, sample_weight=weight) == pytest.approx(
+        expected.score(data.X, data.y, qid=data.qid, sample_weight=weight)
+    )

@@ -75,7 +75,8 @@ if TYPE_CHECKING:
 def command(
     data: Path, rankers: tuple[str, ...], qrels: Path | None, unjudged: str,
     categorical: tuple[str, ...], confidences: bool, pairs: Path | None,
-    settings: tuple[str, ...], measure: str, normalize: str, seed: int, tune: bool, seeds: int,
+    settings: tuple[str, ...], measure: str | None, normalize: str, seed: int, tune: bool,
+    seeds: int,
     tests: tuple[str, ...], top_k: int | None,
     folds: int | None, runs: tuple[Path, ...], baseline: str | None, write_runs: Path | None,
     pad: bool, convention: str, published: Path | None, as_json: bool,
@@ -186,8 +187,12 @@ def _read_folder(
     from firstpage.data.folds import read_folds
 
     folds = read_folds(folder)
+    numbering = {}
+    if len({getattr(fold, name).zero_based for fold in folds for name in fold.splits}) > 1:
+        numbering = {"zero_based": True}  # also where feature 0 is omitted
+        folds = read_folds(folder, **numbering)
     if pad and (width := _padded_width(folds)):
-        folds = read_folds(folder, n_features=width)
+        folds = read_folds(folder, n_features=width, **numbering)
     for fold in folds:
         splits = [getattr(fold, name).with_categories(*categorical) for name in fold.splits]
         joined = shared.join_judgments(splits, judgments, unjudged, str(folder))

@@ -45,7 +45,7 @@ gate_options = options.combine(
         help="Earlier ranking, or a file of --save-baseline, for --fail-if-worse.",
     ),
     click.option(
-        "--save-baseline", type=outputs.OutputFile("json"),
+        "--save-baseline", type=outputs.OutputFile("json", may_replace="baseline"),
         help="Write the values per query to this file, for a later --baseline (.json).",
     ),
 )  # fmt: skip

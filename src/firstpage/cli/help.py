@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from firstpage.cli.options import refuse_overwriting
+
 MAX_UNBROKEN = 42  # characters of a default that is kept on one line
 NO_BREAK_SPACE = "\xa0"
 
@@ -35,6 +37,11 @@ class ExampleCommand(ShortHelpCommand):
     def __init__(self, *args: Any, examples: Sequence[str] = (), **options: Any) -> None:
         super().__init__(*args, **options)
         self.examples = tuple(examples)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, unless it would overwrite what it reads."""
+        refuse_overwriting(ctx)
+        return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, without a line break inside a short default."""

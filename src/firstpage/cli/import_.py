@@ -58,18 +58,6 @@ def command(
     options.only_with("feature-log", kind == "feature-log", "qrels", "run")
     options.only_with("--qrels", qrels is not None, "unjudged")
     options.only_with("ranklib", kind == "ranklib", "n_features")
-    for option, target in (("-o", output), ("--run", run)):
-        for source in (file, qrels):
-            if (
-                target
-                and source
-                and target.exists()
-                and source.exists()
-                and target.samefile(source)
-            ):
-                raise click.UsageError(f"{option} {target} is an input file; write to another one.")
-    if run is not None and run.absolute() == output.absolute():
-        raise click.UsageError("-o and --run name the same file; give two.")
     outputs.check_suffix(output, OUTPUT_FORMATS[kind], "-o")
     if kind == "feature-log":
         written: Any = _convert_log(file, output, qrels, unjudged)

@@ -48,6 +48,47 @@ def refuse_repeated_options(
             refuse_repeated_options(subcommand, rest, context)
 
 
+def refuse_overwriting(context: click.Context) -> None:
+    """Refuse a command that would write to a file that it reads, or twice to one file."""
+    written: dict[Path, str] = {}
+    read: dict[Path, click.Parameter] = {}
+    parameters = [p for p in context.command.params if isinstance(p.type, InputFile | OutputFile)]
+    for parameter in parameters:
+        for path in _regular_paths(context.params.get(str(parameter.name))):
+            if isinstance(parameter.type, InputFile):
+                read[path] = parameter
+    for parameter in parameters:
+        if not isinstance(parameter.type, OutputFile):
+            continue
+        name = _shown_name(parameter)
+        for path in _regular_paths(context.params.get(str(parameter.name))):
+            if path in read and read[path].name != parameter.type.may_replace:
+                source = _shown_name(read[path])
+                raise click.UsageError(
+                    f"{name} {path.name} is also read ({source}); write to another file.", context
+                )
+            if path in written:
+                raise click.UsageError(
+                    f"{written[path]} and {name} name the same file ({path.name}); give two.",
+                    context,
+                )
+            written[path] = name
+
+
+def _regular_paths(value: object) -> list[Path]:
+    """Return the absolute paths of a parameter, without standard output and devices."""
+    paths = value if isinstance(value, tuple) else (value,)
+    resolved = [path.resolve() for path in paths if isinstance(path, Path) and str(path) != "-"]
+    return [path for path in resolved if path.is_file() or path.is_dir() or not path.exists()]
+
+
+def _shown_name(parameter: click.Parameter) -> str:
+    """Return the name of a parameter as the command line shows it."""
+    if isinstance(parameter, click.Option):
+        return parameter.opts[0]
+    return parameter.human_readable_name.upper()
+
+
 def _is_single(option: click.Option) -> bool:
     """Return whether an option may be given once only; repeating a flag changes nothing."""
     return not (option.multiple or option.is_flag or option.count)
@@ -219,8 +260,9 @@ ranker_options = combine(
         help="Parameter of the ranker, such as k=10 or scorer=trees; may be repeated.",
     ),
     click.option(
-        "-m", "--measure", default="NDCG@10", show_default=True, metavar="MEASURE",
-        help="Measure to maximize on validation data.",
+        "-m", "--measure", show_default="NDCG@10", metavar="MEASURE",
+        help="Measure to maximize on validation data; PLRank, LambdaRank and CoordinateAscent "
+        "train on it (NDCG@k).",
     ),
     click.option(
         "--normalize",

@@ -103,12 +103,15 @@ class OutputFile(click.Path):
     ----------
     *formats : str
         The formats that the command can write there.
+    may_replace : str, optional
+        Name of the parameter whose file this one may be; any other file that is read is refused.
     """
 
-    def __init__(self, *formats: str) -> None:
+    def __init__(self, *formats: str, may_replace: str | None = None) -> None:
         super().__init__(path_type=Path)
         self.name = "file" if formats else "folder"
         self.formats = formats
+        self.may_replace = may_replace
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path; refuse one with the suffix of a format that is not written there."""

@@ -49,7 +49,7 @@ def report_pairs(
     systems: list[Any] = [read_run(path) for path in runs]
     documents = None
     if data is not None:
-        known = shared.categories_known_to(data, *models)
+        known = shared.options_of_models(data, *models)
         documents = shared.read_data(data, labeled=False, **known)
         systems = [shared.read_scores_of(documents, path) for path in scores]
         systems += [each.predict(documents, pad=pad) for each in models]

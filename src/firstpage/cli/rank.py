@@ -51,7 +51,7 @@ def command(
     outputs.check_suffix(output, ("run" if trec else "scores",), "-o")
     options.only_with("a run (--trec, or -o NAME.run)", trec, "tag")
     scoring_model = read_model(model)
-    known = shared.categories_known_to(data, scoring_model)
+    known = shared.options_of_models(data, scoring_model)
     documents = shared.read_data_or_shards(data, labeled=False, **known)
     if isinstance(documents, Shards):
         if trec:

@@ -115,6 +115,18 @@ def read_data(path: Path, **read_options: Any) -> Dataset:
     return data
 
 
+def read_numbered_as(zero_based: bool, path: Path, **read_options: Any) -> Dataset:
+    """Read a dataset; features of LETOR text count from 0 if those of the other data do.
+
+    A file that omits feature 0, since it is 0 everywhere, does not show it.
+    """
+    from firstpage.data.formats.registry import format_of
+
+    if zero_based and format_of(path) == "letor":
+        return read_data(path, zero_based=True, **read_options)
+    return read_data(path, **read_options)
+
+
 def read_data_or_shards(path: Path, **read_options: Any) -> Dataset | Shards:
     """Read a dataset, or the shards of a folder; a note lists the files used as shards."""
     from firstpage.data.shards.shards import is_shard_folder, read_shards
@@ -136,12 +148,19 @@ def feature_options(categorical: Sequence[str] = (), position: str | None = None
     return {name: value for name, value in values.items() if value}
 
 
-def categories_known_to(path: Path, *models: Model) -> dict[str, Any]:
-    """Return the option of `read` that names a table's columns in which models know categories."""
+def options_of_models(path: Path, *models: Model) -> dict[str, Any]:
+    """Return the options of `read` by which a file is read as the training data of models were.
+
+    They name a table's columns in which models know categories, and tell whether the features of
+    LETOR text count from 0.
+    """
     from firstpage.data.formats.registry import format_of
 
-    if path.is_dir() or not any(model.categories for model in models):
+    zero_based = any((model.training.get("data") or {}).get("zero_based") for model in models)
+    if path.is_dir() or not (zero_based or any(model.categories for model in models)):
         return {}
+    if zero_based and format_of(path) == "letor":
+        return {"zero_based": True}
     if format_of(path) not in ("csv", "parquet", "arrow"):
         return {}  # no text: categories are numbers, which the model's categories tell apart
     columns = (
@@ -267,7 +286,7 @@ def read_truth(
     if models and not data.is_dir():
         from firstpage.rankers.model_files import read_model  # slow to import
 
-        known = categories_known_to(data, *map(read_model, models))
+        known = options_of_models(data, *map(read_model, models))
     read = read_data_or_shards(data, labeled=plain is None, **known)
     if plain is None:
         return read
@@ -324,17 +343,24 @@ def as_qrels(truth: Dataset | Column | Shards) -> Column:
 
 
 def ranker_from_options(
-    name: str, settings: tuple[str, ...], measure: str, normalize: str, seed: int
-) -> Ranker:
+    name: str, settings: tuple[str, ...], measure: str | None, normalize: str, seed: int,
+    threads: int | None = None,
+) -> Ranker:  # fmt: skip
     """Return the ranker that the command line describes, with its parameters checked."""
     from firstpage.rankers.registry import ranker as ranker_by_name
     from firstpage.registry import parse_call, parse_literal
 
-    parameters: dict[str, Any] = {"measure": measure, "seed": seed}
+    parameters: dict[str, Any] = {"seed": seed}
+    if measure is not None:  # else the default of the ranker
+        parameters["measure"] = measure
+    if threads is not None:
+        parameters["threads"] = threads
     if normalize != "none":
         parameters["normalize"] = normalize
     sources = {
-        key: f"--{key}" for key in ("measure", "seed", "normalize") if options.on_command_line(key)
+        key: f"--{key}"
+        for key in ("measure", "seed", "normalize", "threads")
+        if options.on_command_line(key)
     }
     for item in settings:
         key, equals, value = (word.strip() for word in item.partition("="))
@@ -361,8 +387,12 @@ def check_rel(measures: Sequence[Measure]) -> None:
 
 
 def refuse_without_validation(ranker: Ranker, condition: str, met: bool) -> None:
-    """Refuse settings that need validation data: the measure and the patience."""
-    options.only_with(condition, met, "measure")
+    """Refuse settings that need validation data: the measure and the patience.
+
+    Rankers that train on a measure, whose default depends on k, need none for it.
+    """
+    trains_on_measure = type(ranker).measure is None
+    options.only_with(condition, met or trains_on_measure, "measure")
     if ranker.patience is not None and not met:
         raise click.UsageError(f"patience={ranker.patience} requires {condition}.")
 

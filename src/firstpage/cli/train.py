@@ -76,7 +76,8 @@ SMALLEST_PERCENT = 1e-4  # an optimality gap below it is reported as this much
 def command(
     ranker: str, train: Path, valid: Path | None, qrels: Path | None, unjudged: str,
     categorical: tuple[str, ...], position: str | None, confidences: bool, pairs: Path | None,
-    settings: tuple[str, ...], measure: str, normalize: str, seed: int, tune: bool, tuner: str,
+    settings: tuple[str, ...], measure: str | None, normalize: str, seed: int, tune: bool,
+    tuner: str,
     grid: tuple[str, ...], trials: int, trials_to: Path | None, threads: int | None, pad: bool,
     engine: str | None, checkpoint: Path | None, output: Path, as_json: bool,
 ) -> None:  # fmt: skip
@@ -92,12 +93,11 @@ def command(
     options.only_with("--tuner optuna", tuner == "optuna", "trials")
     options.only_with("--valid", valid is not None, "pad")
     _check_usage(train, valid, tuned_search, trials_to, checkpoint, output)
+    from firstpage.data.dataset import Dataset
     from firstpage.data.shards.shards import Shards
 
-    model = shared.ranker_from_options(ranker, settings, measure, normalize, seed)
+    model = shared.ranker_from_options(ranker, settings, measure, normalize, seed, threads)
     shared.refuse_without_validation(model, "--valid", valid is not None)
-    if threads is not None:
-        model.set_params(threads=threads)
     judgments = shared.read_qrels_option(qrels, confidences)
     votes = None if pairs is None else shared.read_pairs_option(pairs, model)
     labeled = qrels is None and (votes is None or model._reads_labels())
@@ -108,7 +108,14 @@ def command(
     if isinstance(data, Shards) and tuned_search:
         raise click.UsageError("--tune and --grid need training data in memory, not shards.")
     options.only_with(options.SHARD_FOLDER, isinstance(data, Shards), "engine")
-    valid_data = None if valid is None else shared.read_data(valid, labeled=labeled, **read_options)
+    valid_data = None
+    if valid is not None:
+        valid_options = shared.feature_options(categorical)
+        valid_data = shared.read_numbered_as(
+            data.zero_based, valid, labeled=labeled, **valid_options
+        )
+        if valid_data.zero_based and isinstance(data, Dataset):
+            data = shared.read_numbered_as(True, train, labeled=labeled, **read_options)
     data, valid_data = shared.join_judgments([data, valid_data], judgments, unjudged)
     if valid is not None and isinstance(data, Shards) and valid.resolve().parent == train.resolve():
         shared.note(f"{valid} is also a file of training data; choices made on it overfit.")

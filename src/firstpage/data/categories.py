@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from firstpage.data.dataset import Dataset
 
 MAX_CATEGORIES = 10_000  # per column
+MAX_FLOAT32_CODE = 1 << 24  # greater integers are not all distinct in float32
 Categories = Mapping[int, tuple[str, ...]]
 """The categories of each column, counted from 0, that holds categories."""
 
@@ -101,6 +102,11 @@ def encode_columns(data: Dataset, columns: Sequence[int]) -> Dataset:
     X, categories = np.array(data.X), dict(data.categories)
     for column in columns:
         where = f"{data.source}: {feature_name(data, column)}"
+        if X.dtype == np.float32 and (np.abs(X[:, column]) >= MAX_FLOAT32_CODE).any():
+            raise DataError(
+                f"{where} has categories of {MAX_FLOAT32_CODE:,} and more, which float32 does not "
+                "distinguish; read the file with dtype='float64'."
+            )
         values, codes = integer_codes(X[:, column], where)
         categories[column], X[:, column] = tuple(map(category_text, values)), codes
     return replace(data, X=X, categories=categories)

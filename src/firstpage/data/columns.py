@@ -165,5 +165,5 @@ def _width_message(data: Dataset | Shards, count: int, target: str) -> str:
         return f"{text}."
     return (
         f"{text}. LETOR text may omit features that are 0: if this file does, read it with "
-        f"n_features={count} (--pad)."
+        f"n_features={count} (--pad), and with zero_based=True if its features count from 0."
     )

@@ -19,10 +19,12 @@ from firstpage.errors import DataError, FirstpageWarning
 def concat_datasets(blocks: Sequence[Dataset]) -> Dataset:
     """Return datasets concatenated by rows; rows of a query that occurs in several are regrouped.
 
-    Narrower datasets are padded with zero columns on the right, since LETOR text omits zeros.
+    Narrower datasets without feature names are padded with zero columns on the right, since LETOR
+    text omits zeros.
     """
     if len(blocks) == 1:
         return blocks[0]
+    _check_equal_names(blocks)
     categories = merged_categories(blocks)
     blocks = [recoded(block, categories)[0] for block in blocks]
     first = blocks[0]
@@ -57,6 +59,16 @@ def concat_datasets(blocks: Sequence[Dataset]) -> Dataset:
         X, y, offsets, queries, docids, first.feature_names, first.source, recipe=recipe,
         categories=first.categories,
     )  # fmt: skip
+
+
+def _check_equal_names(blocks: Sequence[Dataset]) -> None:
+    first = blocks[0]
+    for block in blocks:
+        if block.feature_names != first.feature_names:
+            raise DataError(
+                f"{block.source}: its features are not named as those of {first.source}; give all "
+                "data the same columns in the same order."
+            )
 
 
 def concat_features(blocks: Sequence[Any]) -> Any:

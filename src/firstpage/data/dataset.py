@@ -82,6 +82,8 @@ class Dataset(Tabular):
     positions : ndarray of shape (n_docs,), optional
         The position at which each document was shown when its label was clicked; `LambdaMART`
         corrects for it.  Files do not store it.
+    zero_based : bool, default False
+        Whether the features of the LETOR file counted from 0.
 
     Attributes
     ----------
@@ -129,6 +131,7 @@ class Dataset(Tabular):
     query_weights: Floats | None = field(default=None, repr=False)
     categories: Mapping[int, tuple[str, ...]] = field(default_factory=dict, repr=False)
     positions: Ints | None = field(default=None, repr=False)
+    zero_based: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         rows = self.X.shape[0]
@@ -268,7 +271,7 @@ class Dataset(Tabular):
         return Truth(self.y, self.offsets, self.queries)
 
     def sha256(self, *, with_names: bool = False) -> str:
-        """Return a SHA-256 digest of the labels and of at most 64 KB of the features.
+        """Return a SHA-256 digest of the labels and of a sample of the features.
 
         Parameters
         ----------
@@ -284,9 +287,10 @@ class Dataset(Tabular):
         if with_names:
             ids = self.queries.compact()
             digest.update(ids.data.tobytes() + ids.ends.tobytes())
-        X: Any = self.X if isinstance(self.X, np.ndarray) else self.X.data.reshape(-1, 1)
-        step = max(1, -(-X.nbytes // HASHED_BYTES))
-        digest.update(np.ascontiguousarray(X[::step]).tobytes())
+        X: Any = self.X
+        for array in (X,) if isinstance(X, np.ndarray) else (X.data, X.indices, X.indptr):
+            step = max(1, -(-array.nbytes // HASHED_BYTES))
+            digest.update(np.ascontiguousarray(array[::step]).tobytes())
         return digest.hexdigest()
 
     def fingerprint(self) -> dict[str, Any]:
@@ -304,6 +308,7 @@ class Dataset(Tabular):
             "features": self.n_features,
             "sha256": self.sha256(),
             **({"missing": missing} if (missing := self.n_missing) else {}),
+            **({"zero_based": True} if self.zero_based else {}),
             **({} if self.recipe is None else {"recipe": dict(self.recipe)}),
         }
 
@@ -610,7 +615,7 @@ def _as_features(X: Any, source: str) -> Features:
     if hasattr(X, "tocsr"):
         from scipy.sparse import csr_array
 
-        return csr_array(X) if X.dtype.kind == "f" else csr_array(X, dtype=np.float32)
+        return csr_array(X) if X.dtype.kind == "f" else csr_array(X, dtype=np.float64)
     array = np.asarray(X)
     if array.ndim != 2:
         raise DataError(

@@ -176,12 +176,24 @@ def write_folds(
     ...     sorted(os.listdir(folder))
     ['Fold1', 'Fold2', 'Fold3']
     """
-    for fold in split_folds(data, count, seed):
+    folds = split_folds(data, count, seed)
+    _refuse_earlier_folds(Path(folder), count)
+    for fold in folds:
         path = Path(folder) / f"Fold{fold.number}"
         path.mkdir(parents=True, exist_ok=True)
         write_letor(fold.train, path / "train.txt")
         write_letor(fold.valid, path / "vali.txt")
         write_letor(fold.test, path / "test.txt")
+
+
+def _refuse_earlier_folds(folder: Path, count: int) -> None:
+    """Raise an error if folds of an earlier split would remain beside the new ones."""
+    names = {f"Fold{number}" for number in range(1, count + 1)}
+    for path in sorted(folder.glob("Fold*")):
+        if path.name not in names:
+            raise DataError(
+                f"{folder}: has {path.name} of another split; remove it, or write elsewhere."
+            )
 
 
 def split_folds(data: Dataset, count: int = 5, seed: int | None = None) -> list[Fold]:

@@ -244,7 +244,7 @@ def _only(data: Dataset, judged: Bools, counts: Ints) -> Dataset:
     """Return the judged documents, and the queries that have any."""
     assert data.docids is not None
     filled = np.flatnonzero(counts)
-    weights = data.query_weights
+    weights, positions = data.query_weights, data.positions
     return replace(
         data,
         X=data.X[judged],
@@ -254,6 +254,7 @@ def _only(data: Dataset, judged: Bools, counts: Ints) -> Dataset:
         docids=data.docids[np.flatnonzero(judged)],
         row_order=None,
         query_weights=None if weights is None else weights[filled],
+        positions=None if positions is None else positions[judged],
     )
 
 

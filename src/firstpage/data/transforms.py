@@ -22,6 +22,7 @@ from firstpage.types import Array, Floats, Ints
 
 BLOCK_ROWS = 1 << 16  # rows per step of fitting and scaling, for data larger than memory
 Per = Literal["query", "global"]
+MAX_ROUNDING = 1e-6  # relative error of a mean over up to a billion rows, at most
 MEDIAN_BYTES = 1 << 28  # of the columns whose medians are computed at once
 NO_VALUES = (
     "{} has no values in the training data, so impute={!r} cannot fill it; drop the feature, or "
@@ -94,9 +95,10 @@ class _Scaling:
         if self.per == "query":
             return fitted
         blocks = lambda: _blocks(datasets, self.name, fitted.fill)  # noqa: E731
-        shift, scale = self._global_statistics(blocks)
+        with np.errstate(over="ignore", invalid="ignore"):
+            shift, scale = self._global_statistics(blocks)
         shift = np.where(np.isnan(shift), 0.0, shift)  # of a feature without values
-        return replace(fitted, shift=shift, scale=_nonzero(scale))
+        return replace(fitted, shift=shift, scale=_divisors(scale))
 
     def apply(self, data: Dataset, out: Array | None = None) -> Dataset:
         """Return the data with scaled features.
@@ -172,8 +174,10 @@ class _Scaling:
         for lo, hi in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
             if hi > lo:
                 rows = _filled(X[lo:hi].astype(np.float64), self.fill)
-                shift, scale = self._statistics(rows)
-                out[lo:hi] = (rows - shift) / _nonzero(scale)
+                with np.errstate(over="ignore", invalid="ignore"):
+                    shift, scale = self._statistics(rows)
+                divisors = _divisors(scale)
+                out[lo:hi] = (rows - shift) / divisors
         return out
 
     def to_dict(self) -> dict[str, Any]:
@@ -241,10 +245,7 @@ class MinMax(_Scaling):
         return low, high - low
 
     def _global_statistics(self, blocks: Callable[[], Iterator[Floats]]) -> tuple[Floats, Floats]:
-        low, high = np.array(np.nan), np.array(np.nan)
-        for rows in blocks():
-            low = np.fmin(low, _quiet(np.fmin.reduce, rows))
-            high = np.fmax(high, _quiet(np.fmax.reduce, rows))
+        low, high = _extremes(blocks)
         return low, high - low
 
 
@@ -280,7 +281,8 @@ class Standardize(_Scaling):
     def _statistics(self, rows: Floats) -> tuple[Floats, Floats]:
         count = np.maximum(np.count_nonzero(~np.isnan(rows), axis=0), 1)
         mean = np.nansum(rows, axis=0) / count
-        return mean, np.sqrt(np.nansum((rows - mean) ** 2, axis=0) / count)
+        deviation = np.sqrt(np.nansum((rows - mean) ** 2, axis=0) / count)
+        return _exact_constants(lambda: iter((rows,)), mean, deviation)
 
     def _global_statistics(self, blocks: Callable[[], Iterator[Floats]]) -> tuple[Floats, Floats]:
         # Two passes: squares around the exact mean lose no digits.
@@ -292,7 +294,7 @@ class Standardize(_Scaling):
         mean = total / count
         for rows in blocks():
             squares = squares + np.nansum((rows - mean) ** 2, axis=0)
-        return mean, np.sqrt(squares / count)
+        return _exact_constants(blocks, mean, np.sqrt(squares / count))
 
 
 @dataclass(frozen=True, eq=False)
@@ -406,6 +408,27 @@ def transform_from_dict(stored: dict[str, Any]) -> Transform:
     return cls(per=stored.get("per", "query"), impute=impute, **statistics)  # type: ignore[return-value]
 
 
+def _extremes(blocks: Callable[[], Iterator[Floats]]) -> tuple[Floats, Floats]:
+    """Return the least and the greatest value per column; NaN for a column without values."""
+    low, high = np.array(np.nan), np.array(np.nan)
+    for rows in blocks():
+        low = np.fmin(low, _quiet(np.fmin.reduce, rows))
+        high = np.fmax(high, _quiet(np.fmax.reduce, rows))
+    return low, high
+
+
+def _exact_constants(
+    blocks: Callable[[], Iterator[Floats]], mean: Floats, deviation: Floats
+) -> tuple[Floats, Floats]:
+    """Return both with deviation 0 for constant columns, whose mean was perhaps rounded."""
+    doubtful = (deviation > 0) & (deviation < MAX_ROUNDING * np.abs(mean))
+    if not doubtful.any():
+        return mean, deviation
+    low, high = _extremes(blocks)
+    constant = low == high
+    return np.where(constant, low, mean), np.where(constant, 0.0, deviation)
+
+
 def _quiet(reduce: Any, rows: Floats) -> Floats:
     """Reduce over the rows without warnings about NaN."""
     with np.errstate(invalid="ignore"):
@@ -413,8 +436,14 @@ def _quiet(reduce: Any, rows: Floats) -> Floats:
     return reduced
 
 
-def _nonzero(scale: Floats) -> Floats:
-    """Return divisors: a constant feature, of scale 0, is only shifted."""
+def _divisors(scale: Floats) -> Floats:
+    """Return the divisors of features: a constant one, of scale 0, is only shifted."""
+    if np.isinf(scale).any():
+        column = int(np.argmax(np.isinf(scale)))
+        raise DataError(
+            f"the feature in column {column} (counted from 0) is so large that its range exceeds "
+            "the largest number; divide it first."
+        )
     return np.where(scale > 0, scale, 1.0)
 
 

@@ -222,7 +222,7 @@ class Intervals:
 
     def __repr__(self) -> str:
         return (
-            f"Intervals({self.level:.0%}, {self.rounds} rounds: {len(self.gains)} gains, "
+            f"Intervals({100 * self.level:g}%, {self.rounds} rounds: {len(self.gains)} gains, "
             f"{len(self.discounts)} discounts)"
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import Any, ClassVar
 
 from firstpage.engine.engine import Engine
@@ -13,9 +13,11 @@ from firstpage.rankers.fit.fit import fit_scorer, fit_trees, growth_options
 from firstpage.rankers.fit.request import FitRequest, FitResult
 from firstpage.rankers.ranker import Grid, Ranker
 from firstpage.rankers.sharded.data import check_trees
-from firstpage.rankers.trees.growth import TreeObjective
+from firstpage.rankers.trees.growth import TreeObjective, tree_grid
 from firstpage.scorers.registry import scorer as scorer_of
 from firstpage.solvers.registry import solver as solver_of
+
+UNUSED_BY_TREES = ("solver", "l2", "C")
 
 
 @dataclass(eq=False, repr=False)
@@ -94,7 +96,15 @@ class Composed(Ranker):
         return fit_scorer(request, loss, scorer, self.solver, self._penalty())
 
     def _paper_grid(self) -> Grid:
-        """Return the learning rates of a descent solver, else the grid of the class."""
+        """Return the learning rates of a descent solver, else the grid of the class.
+
+        Trees have no penalty: where there is nothing else to tune, their learning rate is tuned.
+        """
+        scorer = scorer_of(self.scorer)
+        if scorer.additive:
+            grid = super()._paper_grid()
+            effective = {name: grid[name] for name in grid if name not in UNUSED_BY_TREES}
+            return effective or tree_grid(scorer)
         solver: Any = None if self.solver == "auto" else solver_of(self.solver, self.seed)
         if solver is None or not solver.rate_grid:
             return super()._paper_grid()
@@ -113,9 +123,19 @@ class Composed(Ranker):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        scorer_of(self.scorer)
         if self.solver != "auto":
             solver_of(self.solver, self.seed)
+        if scorer_of(self.scorer).additive:
+            self._check_tree_parameters()
+
+    def _check_tree_parameters(self) -> None:
+        """Raise an error for a parameter of linear scorers and networks that trees do not use."""
+        for field in fields(self):
+            if field.name in UNUSED_BY_TREES and getattr(self, field.name) != field.default:
+                raise DataError(
+                    f"trees do not use {field.name}; leave it out, and set parameters of trees, as "
+                    "in scorer='trees(rate=0.05)'."
+                )
 
 
 def check_no_k(ranker: Ranker) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -22,6 +22,7 @@ from firstpage.measures.sharded import predict_shards
 from firstpage.rankers.explain import explain
 from firstpage.rankers.fit.checks import (
     check_labels,
+    check_qid,
     group_by_query,
     restore_row_order,
 )
@@ -38,7 +39,13 @@ from firstpage.rankers.fit.progress import Step
 from firstpage.rankers.fit.training_data import with_weights
 from firstpage.rankers.model_files import save
 from firstpage.rankers.scorings import Stage, scores_of
-from firstpage.rankers.training import PAIRS_IN_MEMORY, TrainableEstimator, qid_of_groups
+from firstpage.rankers.training import (
+    ENGINE_NEEDS_SHARDS,
+    OWN_LABELS,
+    PAIRS_IN_MEMORY,
+    TrainableEstimator,
+    qid_of_groups,
+)
 from firstpage.rankers.trees.growth import TreeObjective
 from firstpage.registry import check_number
 from firstpage.tabular import Tabular
@@ -67,9 +74,10 @@ class Ranker(TrainableEstimator, Tabular):
         Train for the top k positions only.  None trains for the complete order.
     ties : {"share", "random", "resample"}, default "share"
         How equal labels are treated at the cut-off k: they share the positions, or a random
-        order that depends on `seed` breaks the ties.  "resample" draws another order in every
-        epoch of a stochastic solver, solver="sgd" or "adam".  Both need k, except in ListMLE,
-        which orders complete lists.
+        order that depends on `seed` breaks the ties: the labels are then k, k - 1, .., 1 in this
+        order, and 0 below it, also for rankers that maximize a measure.  "resample" draws another
+        order in every epoch of a stochastic solver, solver="sgd" or "adam".  Both need k, except
+        in ListMLE, which orders complete lists.
     normalize : str, optional
         Scale the features per query, "minmax" or "standard", or with the statistics of all
         training documents, "global minmax" or "global standard".  The scaling becomes a part of
@@ -272,7 +280,7 @@ class Ranker(TrainableEstimator, Tabular):
             elif pairs is not None and engine is None:
                 self._fit_pairs(X, y, qid, sample_weight, pairs, valid, progress, checkpoint)
             elif engine is not None:
-                raise DataError("engine requires Shards (fp.read_shards); X is in memory.")
+                raise DataError(ENGINE_NEEDS_SHARDS)
             else:
                 training = self._in_memory(X, y, qid, sample_weight, position)
                 self._fit(training, valid, progress, checkpoint)
@@ -315,8 +323,14 @@ class Ranker(TrainableEstimator, Tabular):
         """
         check_is_fitted(self)
         if isinstance(X, Shards):
+            if qid is not None:
+                raise DataError(OWN_LABELS)
             with open_engine(engine, self.threads) as shard_engine:
                 return predict_shards(self.stage_for(X), X, shard_engine)
+        if engine is not None:
+            raise DataError(ENGINE_NEEDS_SHARDS)
+        if isinstance(X, Dataset) and qid is not None:
+            raise DataError("a Dataset has query ids of its own; drop qid.")
         scaled = hasattr(self, "transform_") and self.transform_.per == "query"
         if scaled and qid is None and not isinstance(X, Dataset):
             raise DataError("this model scales features per query; call predict(X, qid=..).")
@@ -325,6 +339,8 @@ class Ranker(TrainableEstimator, Tabular):
             raise DataError(NEEDS_LISTS)
         query_ids = qid if scaled or by_query else None
         data = self._dataset(X, None, query_ids, reset=False, labeled=False)
+        if qid is not None and query_ids is None:
+            check_qid(qid, data.n_docs)
         if data.n_features != self.model_.n_features:
             raise DataError(
                 f"X has {data.n_features} features; the model has {self.model_.n_features}."
@@ -430,16 +446,25 @@ class Ranker(TrainableEstimator, Tabular):
         """
         if pairs is not None:
             return self._score_pairs(X, y, sample_weight, pairs)
-        measure = any_measure(self._measure_name())
+        return self._score_by(any_measure(self._measure_name()), X, y, qid, sample_weight)
+
+    def _score_by(
+        self, measure: Any, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None
+    ) -> float:
+        """Return the mean of any measure over the queries, negated if lower is better."""
         if isinstance(measure, PairMeasure):
             raise DataError(NEEDS_PAIRS.format(measure))
         if isinstance(X, Shards):
+            if y is not None or qid is not None or sample_weight is not None:
+                raise DataError(OWN_LABELS)
             values = evaluate(self, X, measures=measure, engine=LocalEngine(self.threads)).values[0]
             mean = float(values.mean())
             return -mean if measure.lower_is_better else mean
+        if isinstance(X, Dataset) and y is not None:
+            raise DataError("a Dataset has labels of its own; drop y.")
         scores = self.predict(X, qid=qid)
         if isinstance(X, Dataset):
-            data = X
+            data = replace(X, query_weights=None, row_order=None)  # weights are for training
         else:
             rows = len(scores)
             data = group_by_query(np.zeros((rows, 1)), check_labels(y, rows), qid, None)

@@ -39,6 +39,7 @@ FilePath = str | os.PathLike[str]
 OWN_LABELS = (
     "Shards have their own labels and query ids, and no weights; drop y, qid and sample_weight."
 )
+ENGINE_NEEDS_SHARDS = "engine requires Shards (fp.read_shards); X is in memory."
 PAIRS_IN_MEMORY = "pairs are joined to data in memory, not to shards; read them with fp.read."
 LABELS_UNUSED = "{} trains on the pairs alone; drop y."
 NO_POSITIONS = "{} does not use the positions of documents; LambdaMART does."

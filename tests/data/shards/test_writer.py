@@ -6,6 +6,7 @@ import errno
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -65,3 +66,11 @@ def test_full_disk_and_invalid_paths_are_reported(tmp_path: Path, monkeypatch) -
     fp.write_shards(DATA, tmp_path / "link")
     assert (tmp_path / "link").is_symlink()
     assert fp.read_shards(tmp_path / "empty").n_docs == DATA.n_docs
+
+
+def test_data_with_other_feature_names_are_refused(tmp_path: Path) -> None:
+    data = fp.Synthetic(queries=4, docs=3, features=2).dataset()
+    first = replace(data[:2], feature_names=("a", "b"))
+    for names in (("b", "a"), None):
+        with pytest.raises(fp.DataError, match="not named as those of"):
+            fp.write_shards([first, replace(data[2:], feature_names=names)], tmp_path / "shards")

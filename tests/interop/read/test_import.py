@@ -13,7 +13,7 @@ def test_input_files_are_not_overwritten(tmp_path: Path, run) -> None:  # noqa: 
     contents = RATED + "a,b,1\n"
     (tmp_path / "q.csv").write_text(contents)
     done = run("import", "quepid", tmp_path / "q.csv", "-o", tmp_path / "q.csv")
-    assert (done.returncode, "is an input file" in done.stderr) == (2, True)
+    assert (done.returncode, "is also read (FILE)" in done.stderr) == (2, True)
     assert (tmp_path / "q.csv").read_text() == contents
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -177,3 +179,31 @@ def test_a_diverging_rate_does_not_affect_other_trials() -> None:
         far = fp.Dataset.from_arrays(1e200 * X, Y, QID)
         with pytest.raises(DataError, match="lower the rate"):
             fp.tune(fp.Regression(solver="gd"), far, far)
+
+
+def test_all_settings_are_compared_by_one_measure() -> None:
+    result = fp.tune(fp.PLRank(seed=0), TRAIN[:10], VALID, grid={"k": [1, 10]})
+    expected = [
+        fp.evaluate(fp.PLRank(seed=0, k=k).fit(TRAIN[:10], valid=VALID), VALID, measures="NDCG@10")
+        for k in (1, 10)
+    ]
+    assert [t.score for t in result.trials] == [pytest.approx(e["NDCG@10"]) for e in expected]
+    with pytest.raises(DataError, match="values of different measures cannot be compared"):
+        fp.tune(fp.ListNet(), TRAIN, VALID, grid={"measure": ["NDCG@10", "DCG@10"]})
+
+
+def test_weights_of_validation_queries_do_not_weight_the_measure() -> None:
+    weights = np.zeros(len(VALID))
+    weights[0] = 1
+    weighted = replace(VALID, query_weights=weights)
+    ranker = fp.ListNet().fit(TRAIN, valid=weighted)
+    assert ranker.score(weighted) == pytest.approx(ranker.best_score_)
+    assert ranker.score(weighted) == pytest.approx(ranker.score(VALID))
+
+
+@pytest.mark.parametrize("name", ["ListNet", "RankSVM", "LambdaMART"])
+def test_trees_are_tuned_by_their_own_parameters(name: str) -> None:
+    ranker = fp.ranker(f"{name}(scorer=trees(count=3, min_docs=4))")
+    trees = ranker._paper_grid()["scorer"]
+    assert [(t.rate, t.count, t.min_docs) for t in trees] == [(0.03, 3, 4), (0.1, 3, 4)]
+    assert list(fp.FocusedSVM(scorer="trees")._paper_grid()) == ["beta"]

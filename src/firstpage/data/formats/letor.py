@@ -13,7 +13,6 @@ import shutil
 import warnings
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,7 +32,7 @@ from firstpage.kernels.parsing.numbers import fallback_number, powers
 from firstpage.types import Array, Bytes, Floats, Progress
 
 MIN_CACHED_BYTES = 1 << 20  # smaller files are not worth a cache entry
-CACHE_FORMAT = 5
+CACHE_FORMAT = 6
 CacheLocation = bool | Literal["beside"] | str | os.PathLike[str]
 """True: the cache folder; "beside": next to the file; a path: that folder; False: no cache."""
 
@@ -118,8 +117,9 @@ def read_letor(
             stored = json.loads(arrays["record"].tobytes())
             warn_about(str(file), stored["warnings"])
             names = stored["feature_names"]
-            data = dataset_from_arrays(arrays, str(file))
-            return data if names is None else replace(data, feature_names=tuple(names))
+            return dataset_from_arrays(
+                arrays, str(file), None if names is None else tuple(names), stored["zero_based"]
+            )
     reader = LetorReader(file, feature_type, sparse, n_features, zero_based)
     dataset = reader.read(progress)
     messages = data_warnings(dataset)
@@ -127,6 +127,7 @@ def read_letor(
     if entry is not None:
         record = {
             "warnings": [*reader.warnings, *messages], "feature_names": dataset.feature_names,
+            "zero_based": dataset.zero_based,
         }  # fmt: skip
         stored_bytes = np.frombuffer(json.dumps(record).encode(), np.uint8)
         entry.save(dataset_to_arrays(dataset) | {"record": stored_bytes})
@@ -250,7 +251,12 @@ def dataset_to_arrays(data: Dataset) -> dict[str, Array]:
     return arrays | csr | {"shape": shape}
 
 
-def dataset_from_arrays(arrays: dict[str, Array], source: str) -> Dataset:
+def dataset_from_arrays(
+    arrays: dict[str, Array],
+    source: str,
+    feature_names: tuple[str, ...] | None = None,
+    zero_based: bool = False,
+) -> Dataset:
     """Return the dataset of the arrays of `dataset_to_arrays`, without copying them."""
     if "X" in arrays:
         X: Any = arrays["X"]
@@ -266,7 +272,10 @@ def dataset_from_arrays(arrays: dict[str, Array], source: str) -> Dataset:
     order = arrays.get("row_order")
     if order is not None:
         warnings.warn(INTERLEAVED.format(source=source), FirstpageWarning, stacklevel=3)
-    return Dataset(X, arrays["y"], arrays["offsets"], queries, ids, None, source, order)
+    return Dataset(
+        X, arrays["y"], arrays["offsets"], queries, ids, feature_names, source, order,
+        zero_based=zero_based,
+    )  # fmt: skip
 
 
 # --- score files: one score per line, in the order of the documents

@@ -451,4 +451,7 @@ class LetorReader:
             X, y = X[order], y[order]
             ids = None if ids is None else ids[order].compact()
         queries = Ids.from_values(self.queries)
-        return Dataset(X, y, offsets, queries, ids, self.names, str(self.path), order)
+        return Dataset(
+            X, y, offsets, queries, ids, self.names, str(self.path), order,
+            zero_based=self.first == 0,
+        )  # fmt: skip

@@ -226,6 +226,7 @@ class Shards:
             "features": self.n_features,
             "sha256": self.sha256,
             "shards": len(self),
+            **({"zero_based": True} if self.zero_based else {}),
         }
 
 

@@ -162,7 +162,7 @@ class Estimates(Tabular):
 
     def _summary_table(self) -> Table:
         head = [
-            "system", "measure", "estimate", f"{self.level:.0%} interval", "p", "people alone",
+            "system", "measure", "estimate", f"{100 * self.level:g}% interval", "p", "people alone",
             "machine alone", "weight", "as good as",
         ]  # fmt: skip
         rows = [_cells(estimate) for estimate in (*self.means, *self.differences)]

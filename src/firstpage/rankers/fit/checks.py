@@ -76,6 +76,12 @@ def group_by_query(
     return Dataset(X, y, offsets, queries, None, names, "X", order)
 
 
+def check_qid(qid: Any, rows: int) -> None:
+    """Raise an error unless there is one query id per row."""
+    if len(qid) != rows:
+        group_rows(qid, rows)
+
+
 def check_has_features(data: Dataset | Shards) -> None:
     """Raise an error for training data without features.
 

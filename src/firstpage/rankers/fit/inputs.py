@@ -74,7 +74,8 @@ class ValidatingEstimator(LazyEstimator):
                 )
             if reset:
                 self._remember_features(X)
-            data = X if reset else self._columns(X).apply(X)
+            # Weights and positions are those of the rows of a Dataset, not of the file.
+            data = replace(X, row_order=None) if reset else self._columns(X).apply(X)
             self._check_features(data, reset)
             return data
         if y is None and labeled:

@@ -18,6 +18,7 @@ import numpy as np
 from firstpage import __version__
 from firstpage.data.dataset import Dataset
 from firstpage.data.preferences.pairs import RowPairs
+from firstpage.errors import DataError
 from firstpage.measures.measure import rank_lists, resolve_convention
 from firstpage.packages import version_of
 from firstpage.rankers.fit.pair_measures import AnyMeasure, PairMeasure, truth_of_pairs
@@ -131,7 +132,7 @@ class Watcher:
         return iteration - self.best.iteration >= self.patience
 
     def evaluate(self, params: Floats | int) -> float | None:
-        """Return the mean of the measure on the validation data; None if unknown or not finite."""
+        """Return the mean of the measure on the validation data; None if it is not finite."""
         if self.valid is None:
             return None
         default = resolve_convention("default")
@@ -141,10 +142,17 @@ class Watcher:
             return None
         if isinstance(self.measure, PairMeasure):
             assert self.valid_pairs is not None
-            return self.measure.mean(scores, truth_of_pairs(data, self.valid_pairs))
-        needs = self.measure.needs(default)
-        lists = rank_lists(scores, data.truth, default, data.docids, needs=needs)
-        return float(self.measure.values(lists, default).mean())
+            mean = self.measure.mean(scores, truth_of_pairs(data, self.valid_pairs))
+            if np.isnan(mean):
+                raise DataError(
+                    f"{self.measure} has no value on the validation data: their votes are ties; "
+                    "set measure='PairLogLoss', or leave the validation data out."
+                )
+        else:
+            needs = self.measure.needs(default)
+            lists = rank_lists(scores, data.truth, default, data.docids, needs=needs)
+            mean = float(self.measure.values(lists, default).mean())
+        return None if np.isnan(mean) else mean
 
     def _improves(self, value: float) -> bool:
         assert self.best is not None

@@ -230,6 +230,12 @@ class _Search:
         """Return the value of the measure from a score, of which greater is better."""
         return -score if self.measure.lower_is_better else score
 
+    def _score(self, candidate: Ranker) -> float:
+        """Return the score by the measure of the search, the same for all candidates."""
+        if self.pairs is not None:
+            return float(candidate.score(self.valid, pairs=self._valid_pairs))
+        return candidate._score_by(self.measure, self.valid)
+
     def attempt(self, parameters: Parameters) -> float:
         """Train with these parameters and return the score; -inf where training diverges."""
         start = time.perf_counter()
@@ -243,7 +249,7 @@ class _Search:
             self.trials.append(Trial(parameters, np.nan, 0, time.perf_counter() - start))
             return -np.inf
         self.last = candidate
-        score = float(candidate.score(self.valid, pairs=self._valid_pairs))
+        score = self._score(candidate)
         seconds = time.perf_counter() - start
         self.trials.append(Trial(parameters, self.measured(score), candidate.n_iter_, seconds))
         if self.best is None or score > self.score:
@@ -266,6 +272,10 @@ def _checked(
             raise DataError(f"{type(ranker).__name__} has no parameter {name!r} to tune.")
         if not values:
             raise DataError(f"there is no value of {name!r} to try.")
+        if name == "measure":
+            raise DataError(
+                "values of different measures cannot be compared; set measure on the ranker."
+            )
     if method not in ("grid", "optuna"):
         raise DataError(f"method must be 'grid' or 'optuna'; got {method!r}.")
     if trials < 1:
@@ -288,11 +298,12 @@ def _optuna(search: Grid, trials: int, seed: int, attempt: Callable[[Parameters]
     optuna.logging.set_verbosity(optuna.logging.WARNING)
 
     def suggest(trial: OptunaTrial, name: str, values: list[Any]) -> object:
-        if all(isinstance(v, float) for v in values) and len(values) > 1:
+        numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
+        if numbers and len(values) > 1:
             low, high = min(values), max(values)
+            if all(isinstance(v, int) for v in values):
+                return trial.suggest_int(name, low, high)
             return trial.suggest_float(name, low, high, log=low > 0 and high / low >= 100)
-        if all(isinstance(v, int) and not isinstance(v, bool) for v in values) and len(values) > 2:
-            return trial.suggest_int(name, min(values), max(values))
         return values[trial.suggest_categorical(name, list(range(len(values))))]
 
     def run(trial: OptunaTrial) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -24,8 +24,15 @@ if TYPE_CHECKING:
     from firstpage.data.dataset import Features
 
 
+TREE_RATES = (0.03, 0.1)  # learning rates to choose from
+
 LibraryData = Any
 """A LightGBM Dataset, an XGBoost DMatrix, or an array of theirs."""
+
+
+def tree_grid(trees: Trees) -> dict[str, list[Any]]:
+    """Return the values to try in tuning: these trees with several learning rates."""
+    return {"scorer": [replace(trees, rate=rate) for rate in TREE_RATES]}
 
 
 @dataclass(frozen=True)

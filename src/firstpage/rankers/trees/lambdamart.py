@@ -13,9 +13,9 @@ from firstpage.engine.engine import Engine
 from firstpage.errors import DataError
 from firstpage.rankers.fit.fit import fit_trees, growth_options
 from firstpage.rankers.fit.request import FitRequest, FitResult
-from firstpage.rankers.ranker import Ranker
+from firstpage.rankers.ranker import Grid, Ranker
 from firstpage.rankers.sharded.data import check_trees
-from firstpage.rankers.trees.growth import MAX_LABEL, LambdaRankOptions, TreeObjective
+from firstpage.rankers.trees.growth import MAX_LABEL, LambdaRankOptions, TreeObjective, tree_grid
 from firstpage.scorers.registry import scorer as scorer_of
 from firstpage.scorers.trees import Trees
 
@@ -60,13 +60,20 @@ class LambdaMART(Ranker):
     _about = "lambdarank of LightGBM or XGBoost, for comparison"
     _supports_shards: ClassVar[bool] = True
     _uses_positions: ClassVar[bool] = True
-    _grid: ClassVar = {"scorer": [Trees(rate=rate) for rate in (0.03, 0.1)]}
 
     _: KW_ONLY
     scorer: Any = "trees"
     gain: Any = None
 
+    def _paper_grid(self) -> Grid:
+        return tree_grid(self._trees())
+
     def _check_parameters(self) -> None:
+        if self.ties == "random":
+            raise DataError(
+                "LambdaMART maximizes a measure of the labels as they are; ties='random' has no "
+                "effect on it. Leave ties out."
+            )
         super()._check_parameters()
         gains_of(self.gain)
 
