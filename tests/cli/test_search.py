@@ -155,6 +155,8 @@ CALLS = [  # arguments, exit code, and what the command says
     (["search", "shop.index", "zebra"], 0, "no document matches."),
     (["search", "shop.index", "red", "--depth", "0"], 2, "0 is not in the range x>=1"),
     (["search", "shop.index", "red", "--depth", "9" * 25], 0, "9. d"),
+    (["search", "shop.index", "red", "--model", "model.json", "--candidates", "2", "--depth", "3"], 1,
+     "the depth is 3, and the model ranks 2 candidates; choose a smaller depth or more candidates."),
     (["search", "shop.index", "hat " * 20_001], 0, "20,001 words; only the first 20,000 count"),
     (["search", "nowhere", "red"], 1, "nowhere: no such index"),
     (["search", ".", "red"], 1, "is not an index"),

@@ -124,6 +124,24 @@ def test_the_limit_of_concurrent_requests(shop: Shop) -> None:
         assert client.get("/search?q=a").status_code == 200
 
 
+def test_the_default_depth_is_at_most_the_candidates(shop: Shop) -> None:
+    for client in text_clients(*shop, candidates=3):
+        for path in ("/", "/?q=red+shoes", "/?q=red+shoes&depth=3"):
+            assert client.get(path).status_code == 200
+        answer = client.get("/search?q=red+shoes").json()
+        assert len(answer["results"]) == answer["candidates"] == 3
+        assert client.post("/search", json={"q": "red shoes"}).json() == answer
+        assert "from 1 to 3" in client.get("/?q=red+shoes&depth=10").text
+        refused = client.get("/search?q=red+shoes&depth=10")
+        assert refused.status_code == 413
+        assert "'depth' is 10, and the first stage returns 3" in refused.json()["detail"]
+        document = client.get("/openapi.json").json()
+        assert document["components"]["schemas"]["SearchMessage"]["properties"]["depth"] == {
+            "type": "integer", "minimum": 1, "maximum": 3, "default": 3,
+            "description": "Number of documents in the answer.",
+        }  # fmt: skip
+
+
 def test_searches_are_counted(client: TestClient) -> None:
     candidates = client.get("/search?q=red").json()["candidates"]
     client.get("/?q=red")

@@ -118,9 +118,19 @@ def test_hostile_queries(index: Index, ranker: fp.Ranker, text: str) -> None:
         assert len(Searcher(index, ranker, own=OWN_FEATURE).search(f"{text} w1")) == 10
 
 
-def test_depth_beyond_the_candidates(index: Index, ranker: fp.Ranker) -> None:
-    results = Searcher(index, ranker, 5, [OWN_FEATURE]).search("w1", 10_000)
+def test_a_model_ranks_no_more_than_the_candidates(index: Index, ranker: fp.Ranker) -> None:
+    searcher = Searcher(index, ranker, 5, [OWN_FEATURE])
+    for results in (searcher.search("w1"), searcher.search("w1", 5)):
+        assert len(results) == results.n_candidates == 5
+        assert set(results.ids) == {hit.id for hit in index.search("w1", 5)}
+    with pytest.raises(DataError, match="the depth is 6, and the model ranks 5 candidates; choose"):
+        searcher.search("w1", 6)
+
+
+def test_depth_beyond_the_candidates_without_a_model(index: Index) -> None:
+    results = Searcher(index, candidates=5).search("w1", 10_000)
     assert len(results) == results.n_candidates == len(index.search("w1", 10_000))
+    assert len(Searcher(index, candidates=5).search("w1")) == 10
 
 
 def test_refused_models(index: Index, ranker: fp.Ranker, data: fp.Dataset, tmp_path: Path) -> None:

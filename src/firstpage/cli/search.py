@@ -269,7 +269,10 @@ def _feature_set(index: Index, run: Run, judgments: Qrels | None) -> str:
 @click.argument("index", type=options.FOLDER)
 @click.argument("text")
 @click.option("--model", type=options.FILE, help="Model that ranks the candidates.")
-@options.integer("--depth", default=10, help="Documents to show.")
+@options.integer(
+    "--depth", show_default="10, or --candidates if fewer",
+    help="Documents to show; with --model at most --candidates.",
+)  # fmt: skip
 @options.integer("--candidates", default=100, help="With --model: documents that it ranks.")
 @click.option(
     "--feature", "own", multiple=True, metavar="MODULE:FUNCTION",
@@ -278,8 +281,8 @@ def _feature_set(index: Index, run: Run, judgments: Qrels | None) -> str:
 @click.option("--explain", is_flag=True, help="With --model: show what adds most to each score.")
 @options.as_json
 def search_command(
-    index: Path, text: str, model: Path | None, depth: int, candidates: int, own: tuple[str, ...],
-    explain: bool, as_json: bool,
+    index: Path, text: str, model: Path | None, depth: int | None, candidates: int,
+    own: tuple[str, ...], explain: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Search an index for a typed TEXT.
 

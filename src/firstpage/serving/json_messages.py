@@ -28,6 +28,7 @@ Explain = Annotated[bool | Annotated[int, Meta(ge=0)] | None, _EXPLAIN]
 Top = Annotated[
     int, Meta(ge=1, description="Number of candidates per query in the answer; default: all.")
 ]
+Depth = Annotated[int, Meta(ge=1, description="Number of documents in the answer.")]
 Digest = Annotated[str, Meta(description="SHA-256 digest of the model file.")]
 Notes = Annotated[
     list[str] | UnsetType, Meta(description="Categories that the model was not trained on.")
@@ -109,7 +110,7 @@ class SearchMessage(Struct, forbid_unknown_fields=True):
     """A typed query: the body of POST /search, or the query string of GET /search."""
 
     q: Annotated[str, Meta(description="What was typed; no character has a special meaning.")]
-    depth: Annotated[int, Meta(ge=1, description="Number of documents in the answer.")] = 10
+    depth: Depth | UnsetType = UNSET
     explain: Explain = False
     model: Annotated[bool, Meta(description="false: the results of the first stage.")] = True
     snippets: Annotated[bool, Meta(description="Whether titles and snippets are answered.")] = True

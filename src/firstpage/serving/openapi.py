@@ -11,6 +11,7 @@ from firstpage.serving.binary_formats import ARROW, NPY, has_arrow
 from firstpage.serving.limits import Limits
 from firstpage.serving.metrics import MEDIA_TYPE
 from firstpage.serving.ranking import ANSWERS, JSON
+from firstpage.serving.searching import DEPTH
 from firstpage.serving.served_model import ServedModel
 
 Json = dict[str, Any]
@@ -71,7 +72,7 @@ def _schemas(model: ServedModel | None, limits: Limits, depth: int | None) -> Js
     if depth is not None:
         fields = schemas["SearchMessage"]["properties"]
         fields["q"] |= {"minLength": 1, "maxLength": limits.text}
-        fields["depth"]["maximum"] = depth
+        fields["depth"] |= {"maximum": depth, "default": min(DEPTH, depth)}
     number: Json = {"type": "number"}
     by_name: Json = {
         "type": "object",
@@ -165,7 +166,11 @@ def _text_paths(limits: Limits, depth: int) -> Json:
     flag = {"type": "boolean"}
     parameters = [
         ("q", {**TEXT, "minLength": 1, "maxLength": limits.text}, "What was typed."),
-        ("depth", {**COUNT, "minimum": 1, "maximum": depth}, "Number of documents; default: 10."),
+        (
+            "depth",
+            {**COUNT, "minimum": 1, "maximum": depth},
+            f"Number of documents; default: {min(DEPTH, depth)}.",
+        ),
         ("explain", {"anyOf": [flag, COUNT]}, "Number of features in each explanation."),
         ("model", flag, "false: the results of the first stage."),
         ("snippets", flag, "Whether titles and snippets are answered."),

@@ -16,6 +16,7 @@ from firstpage.serving.json_messages import ScoreExplanation, ScoreTerm
 from firstpage.serving.limits import Limits, Refusal
 from firstpage.serving.markup import Child, Html, join, tag
 from firstpage.serving.searching import (
+    DEPTH,
     ShownDocument,
     check_encodable,
     explain_positions,
@@ -29,7 +30,7 @@ from firstpage.serving.snippets import CONTROLS, MAX_ID, MarkedText, displayed
 from firstpage.serving.watched_model import WatchedModel
 from firstpage.transport.same_site import guest_csrf
 
-DEPTH, MAX_DEPTH = 10, 50  # documents per side
+MAX_DEPTH = 50  # documents per side
 REASONS = 6  # features that explain a score
 MAX_VALUE = 2000  # characters of a field of a document
 MAX_FIELDS = 40
@@ -121,12 +122,12 @@ def read_page_query(
 ) -> tuple[PageQuery, str | None]:
     """Return what the address asks for, and what is wrong with it."""
     text = " ".join(CONTROLS.sub(" ", params.get("q", "")).split())
-    depth = params.get("depth", str(DEPTH))
     most = min(MAX_DEPTH, texts.candidates)
+    depth = params.get("depth", str(min(DEPTH, most)))
     query = PageQuery(text, min(DEPTH, most), params.get("show") == "names", params.get("note", ""))
     if not (depth.isascii() and depth.isdigit() and len(depth) < 5 and 1 <= int(depth) <= most):
         return query, f"The depth must be a number from 1 to {most}."
-    query = replace(query, depth=min(int(depth), most))
+    query = replace(query, depth=int(depth))
     if text:
         try:
             limits.check_text(text)

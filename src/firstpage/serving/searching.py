@@ -23,6 +23,7 @@ from firstpage.types import Floats, Ints
 
 FIELDS = tuple(messages.SearchMessage.__struct_fields__)
 WORDS = {"true": True, "false": False}
+DEPTH = 10  # documents of an answer, or all candidates if there are fewer
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +133,7 @@ def check_message(message: messages.SearchMessage, candidates: int, limits: Limi
     """Refuse a text or depth beyond the limits, and characters that no text has."""
     limits.check_text(message.q)
     check_encodable(message.q)
-    if message.depth > candidates:
+    if message.depth is not UNSET and message.depth > candidates:
         raise Refusal(
             f"'depth' is {message.depth:,}, and the first stage returns {candidates:,} candidates; "
             "send a smaller depth, or start the server with more --candidates.",
@@ -153,9 +154,12 @@ def search(model: ServedModel, message: messages.SearchMessage, limits: Limits) 
     terms = rank_request.DEFAULT_TERMS if message.explain is True else int(message.explain or 0)
     if terms and not message.model:
         raise Refusal("'explain' needs the model; leave out 'model': false.")
-    limits.check_explanations(message.depth, message.depth * min(terms, len(model.names)))
+    depth = message.depth
+    if depth is UNSET:
+        depth = min(DEPTH, texts_of(model).candidates)
+    limits.check_explanations(depth, depth * min(terms, len(model.names)))
     ranking = rank_text(model, message.q, message.model)
-    best = ranking.order[: message.depth]
+    best = ranking.order[:depth]
     explained: str | UnsetType = UNSET
     explanations: list[Any] = [UNSET] * len(best)
     if terms and len(best):

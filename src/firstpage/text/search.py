@@ -20,6 +20,7 @@ from firstpage.text.index import Index
 from firstpage.types import Array, Floats, Ints
 
 CANDIDATES = 100  # documents of the first stage that a model ranks
+DEPTH = 10  # documents of a result, or all candidates of a model if there are fewer
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,15 +137,16 @@ class Searcher:
                 self.index, recipe, self.model.source, [own] if isinstance(own, str) else own
             )
 
-    def search(self, text: str, depth: int = 10, explain: int = 0) -> SearchResults:
+    def search(self, text: str, depth: int | None = None, explain: int = 0) -> SearchResults:
         """Return the best documents for a typed text.
 
         Parameters
         ----------
         text : str
             What was typed; no character has a special meaning.
-        depth : int, default 10
-            The number of documents.
+        depth : int, optional
+            The number of documents; by default 10, or all candidates of the model if there are
+            fewer.
         explain : int, default 0
             The number of features that are named as reasons of each score.
 
@@ -152,13 +154,17 @@ class Searcher:
         -------
         SearchResults
             The documents, the best first.
+
+        Raises
+        ------
+        DataError
+            If the depth is below 1, or greater than the number of candidates that a model ranks.
         """
-        if depth < 1:
-            raise DataError(f"depth must be at least 1; got {depth}.")
+        depth = self._depth(depth)
         forward = self.index.forward
         query, matcher = forward.query(text), Matcher(forward)
         scoring = None if self.features is None else self.features.scoring
-        rows, scores = self.index.retrieve(query, max(depth, self.candidates), scoring, matcher)
+        rows, scores = self.index.retrieve(query, self._limit(depth), scoring, matcher)
         order = np.arange(len(rows))
         reasons: tuple[tuple[tuple[str, float], ...], ...] = ()
         if self.features is not None and self.model is not None and len(rows):
@@ -170,6 +176,23 @@ class Searcher:
         best = order[:depth]
         ids = tuple(forward.ids[row] for row in rows[best].tolist())
         return SearchResults(text, ids, scores[best], best + 1, len(rows), reasons)
+
+    def _limit(self, depth: int) -> int:
+        """Return the number of documents of the first stage."""
+        return self.candidates if self.model is not None else max(depth, self.candidates)
+
+    def _depth(self, depth: int | None) -> int:
+        """Return the number of documents to return; refuse one that no ranking has."""
+        if depth is None:
+            return min(DEPTH, self._limit(DEPTH))
+        if depth < 1:
+            raise DataError(f"depth must be at least 1; got {depth}.")
+        if depth > self._limit(depth):
+            raise DataError(
+                f"the depth is {depth:,}, and the model ranks {self.candidates:,} candidates; "
+                "choose a smaller depth or more candidates."
+            )
+        return depth
 
 
 def _reasons(
