@@ -60,7 +60,7 @@ def command(
     if output is not None and str(output) == "-":
         sys.stdout.buffer.write(exported.files[exported.model])
         return
-    paths = exported.save(output or Path(f"{exported.name}-{exported.target}"))
+    paths = exported.save(output or f"{exported.name}-{exported.target}/")
     if as_json:
         record = {
             "target": exported.target, "name": exported.name, "files": [str(p) for p in paths],

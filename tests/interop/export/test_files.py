@@ -32,6 +32,15 @@ def test_export_writes_a_folder_with_a_readme(model: Path, run) -> None:  # noqa
     assert json.loads(Path("listmle-solr/model.json").read_text())["name"] == "listmle"
 
 
+def test_a_name_with_a_dot_is_no_suffix(model: Path, run) -> None:  # noqa: F811
+    done = run("export", model, "--to", "solr", "--name", "shoes.v2")
+    assert done.returncode == 0, done.stderr
+    assert "wrote shoes.v2-solr/model.json" in done.stderr
+    assert fp.export(model, "numpy").save("v1.0/") == [
+        Path("v1.0/model.py"), Path("v1.0/README.md"),
+    ]  # fmt: skip
+
+
 def test_export_to_a_file_writes_the_others_beside_it(model: Path, run) -> None:  # noqa: F811
     assert (
         run("export", model, "--to", "OpenSearch", "-o", "mine.json", "--name", "m1").returncode

@@ -58,6 +58,34 @@ def test_definitions_that_were_filled_in_are_not_overwritten(model: bytes) -> No
     exported.save("other")  # templates may go
 
 
+@pytest.mark.parametrize("target", ["solr", "elasticsearch", "vespa"])
+def test_definitions_of_other_features_are_not_overwritten(target: str, tmp_path: Path) -> None:
+    """The new model has no feature of that name; a constant feature of an export may go."""
+    before = linear(1.0, 2.0, intercept=3.0, names=("a", "b"))
+    own = {"class": "C", "template": {"x": 1}, "expression": "bm25(a)"}
+    exported = fp.export(before, target, tmp_path, name="m", features=[{"name": "a", **own}, "b"])
+    with pytest.raises(fp.DataError, match="the feature 'a' is filled in there, and would be lost"):
+        fp.export(linear(1.0, names=("b",)), target, tmp_path, name="m")
+    assert {name: (tmp_path / name).read_bytes() for name in exported.files} == exported.files
+    fp.export(
+        linear(1.0, names=("a",)), target, tmp_path, name="m", features=[{"name": "a", **own}]
+    )
+
+
+def test_a_readme_of_the_user_is_not_overwritten(model: bytes) -> None:
+    Path("out").mkdir()
+    Path("out/README.md").write_text("# Our shop\n")
+    with pytest.raises(
+        fp.DataError, match=r"out/README\.md: was not written by an export, and woul"
+    ):
+        fp.export("model.json", "solr", "out")
+    assert [path.name for path in Path("out").iterdir()] == ["README.md"]
+    for target in TARGETS:
+        if target not in ("lightgbm", "xgboost"):
+            fp.export("model.json", target, "other", name="shoes.v2-x")
+            fp.export("model.json", target, "other")
+
+
 def test_functions_that_were_filled_in_are_not_overwritten(model: bytes) -> None:
     fp.export("model.json", "vespa", "out")
     fp.export("model.json", "vespa-onnx", "out")

@@ -18,6 +18,7 @@ from firstpage.interop.export.export_model import (
     ExportModel,
     FeatureSource,
     export_features,
+    is_constant,
     select_stage,
 )
 from firstpage.rankers.model_files import Model, model_of, read_model
@@ -27,13 +28,21 @@ if TYPE_CHECKING:
     from firstpage.rankers.ranker import Ranker
 
 PLACEHOLDER = "FILL_IN"
-FUNCTION = re.compile(r"# feature \d+: (\".*\").*\n\s*function \w+\(\) \{\n\s*expression(.*)\n")
+README = "README.md"
+README_TITLE = re.compile(rb"# \S+: a ranker for [a-z-]+\r?\n")
+FUNCTION = re.compile(r"# feature \d+: \"(.*)\".*\n\s*function \w+\(\) \{\n\s*expression(.*)\n")
 
 
-def output_paths(path: Path, model: str, names: Iterable[str], fixed: bool) -> dict[str, Path]:
-    """Return the path of each file: in a folder, or beside the model's file if it has a suffix."""
+def output_paths(
+    output: str | os.PathLike[str], model: str, names: Iterable[str], fixed: bool
+) -> dict[str, Path]:
+    """Return the path of each file: in a folder, or beside the model's file if it has a suffix.
+
+    A path that ends in a slash is a folder.
+    """
+    path = Path(output)
     try:
-        if path.is_dir() or not path.suffix:
+        if str(output).endswith((os.sep, "/")) or path.is_dir() or not path.suffix:
             path.mkdir(parents=True, exist_ok=True)
             return {name: path / name for name in names}
     except (OSError, ValueError) as error:
@@ -47,7 +56,7 @@ def output_paths(path: Path, model: str, names: Iterable[str], fixed: bool) -> d
     suffix = Path(model).suffix
     if path.suffix.lower() != suffix:
         raise DataError(f"{path}: the model is a {suffix} file; end its name in {suffix}.")
-    others = [name for name in names if name not in ("README.md", model)]
+    others = [name for name in names if name not in (README, model)]
     beside = {n: path.with_name(n if fixed else f"{path.stem}.{n}") for n in others}
     return {model: path, **beside}
 
@@ -62,6 +71,11 @@ def write_files(files: dict[str, bytes], paths: dict[str, Path], sources: list[P
             raise DataError(
                 f"{path}: the feature {lost!r} is filled in there, and would be lost; give its "
                 "definition with --features, or write elsewhere."
+            )
+        if name == README and not _is_replaceable_readme(path):
+            raise DataError(
+                f"{path}: was not written by an export, and would be overwritten; write into "
+                "another folder (-o FOLDER)."
             )
     for name, path in paths.items():
         with write_bytes(path) as out:
@@ -84,12 +98,23 @@ def _lost_feature(path: Path, new: bytes) -> str | None:
         return None
     before, after = _defined(old), _defined(new)
     return next(
-        (name for name, filled in before.items() if filled and not after.get(name, True)), None
+        (name for name, filled in before.items() if filled and not after.get(name, False)), None
     )
 
 
+def _is_replaceable_readme(path: Path) -> bool:
+    """Return whether a README does not exist, or was written by an export."""
+    try:
+        return not path.exists() or README_TITLE.match(path.read_bytes()) is not None
+    except OSError:
+        return False
+
+
 def _defined(content: bytes) -> dict[str, bool]:
-    """Return by feature whether a feature store, feature set or profile defines it."""
+    """Return by feature whether a feature store, feature set or profile defines it.
+
+    The constant feature that exports add is none of the user's.
+    """
     text = content.decode("utf-8", "replace")
     if text.startswith("rank-profile"):
         return {name: body.strip() != ": 0" for name, body in FUNCTION.findall(text)}
@@ -104,7 +129,7 @@ def _defined(content: bytes) -> dict[str, bool]:
     return {
         str(feature["name"]): PLACEHOLDER not in json.dumps(feature)
         for feature in features
-        if isinstance(feature, dict) and "name" in feature
+        if isinstance(feature, dict) and "name" in feature and not is_constant(feature)
     }
 
 
@@ -338,7 +363,7 @@ class Export:
         Parameters
         ----------
         path : path
-            A folder, or the file of the model.
+            A folder, or the file of the model.  A path that ends in a slash is a folder.
 
         Returns
         -------
@@ -348,10 +373,10 @@ class Export:
         Raises
         ------
         DataError
-            If the path cannot be written, or if it would overwrite the model that was read or
-            definitions of features that were filled in.
+            If the path cannot be written, or if it would overwrite the model that was read,
+            definitions of features that were filled in, or a README that is not of an export.
         """
-        paths = output_paths(Path(path), self.model, self.files, self.fixed)
+        paths = output_paths(path, self.model, self.files, self.fixed)
         write_files(self.files, paths, list(self.sources))
         return list(paths.values())
 
@@ -420,7 +445,7 @@ def export(
     exported.check()
     check_accepted(exported, target)
     built = TARGETS[target].build(exported)
-    files = {**built.contents, "README.md": _readme(exported, target, built).encode()}
+    files = {**built.contents, README: _readme(exported, target, built).encode()}
     sources = (Path(model),) if isinstance(model, (str, os.PathLike)) else ()
     result = Export(target, exported.name, built.model, files, built.fixed, sources)
     if output is not None:

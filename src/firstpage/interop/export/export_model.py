@@ -109,7 +109,7 @@ def _from_items(features: object, count: int, source: str) -> ExportFeatures:
     if not isinstance(features, Iterable) or isinstance(features, (str, bytes, Set, dict)):
         raise DataError(f"{source}: must be a list of names, or of features that have a 'name'.")
     items = list(features)
-    if len(items) == count + 1 and _is_constant(items[-1]):
+    if len(items) == count + 1 and is_constant(items[-1]):
         items.pop()  # added by an earlier export
     names, known = [], {}
     for item in items:
@@ -136,7 +136,7 @@ def _check_json(item: JsonObject, source: str) -> None:
         ) from None
 
 
-def _is_constant(item: object) -> bool:
+def is_constant(item: object) -> bool:
     """Return whether a definition is the constant feature of an earlier export."""
     if not isinstance(item, dict) or not str(item.get("name")).startswith(CONSTANT):
         return False
