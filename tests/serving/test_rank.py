@@ -123,6 +123,23 @@ def test_batch_equals_single_queries(tmp_path: Path) -> None:
         assert table["query"].to_pylist() == np.repeat(["a", "b", "c"], lengths).tolist()
 
 
+def test_top_limits_an_arrow_answer(client) -> None:
+    few = dataset()[2:5]
+    X, lengths = np.asarray(few.X), np.diff(few.offsets)
+    columns = dict(zip(NAMES, X.T, strict=True), id=np.arange(len(X)))
+    sent = arrow(query=np.repeat(["a", "b", "c"], lengths), **columns)
+    tables = [
+        pytest.importorskip("pyarrow").ipc.open_stream(response.content).read_all()
+        for response in (
+            client.post("/batch", content=sent, headers=ARROW),
+            client.post("/batch?top=2", content=sent, headers=ARROW),
+        )
+    ]
+    best = [row for row in tables[0].to_pylist() if row["rank"] <= 2]
+    assert tables[1].to_pylist() == best
+    assert [row["query"] for row in best] == ["a", "a", "b", "b", "c", "c"]
+
+
 def test_features_may_be_lists_or_have_extra_names_and_ids_are_optional(client) -> None:
     X = np.asarray(dataset()[0].X, np.float64)
     by_name = client.post("/rank", json=body(X)).json()

@@ -308,6 +308,30 @@ def test_invalid_batch_lengths_are_refused(client) -> None:
     assert client.post("/batch?lengths=1,2", content=npy(ONES), headers=NPY).status_code == 200
 
 
+ARROW_ONES = arrow(**{name: np.ones(3) for name in NAMES})
+ARROW_TWICE = arrow(query=["a", "b", "b"], id=[1, 1, 1], **{name: np.ones(3) for name in NAMES})
+
+
+@pytest.mark.parametrize(
+    ("path", "sent", "headers", "words"),
+    [
+        ("/rank?top=2", npy(ONES), NPY, "an array of scores has one per row, whatever 'top' is"),
+        ("/batch?top=2&lengths=3&answer=scores", npy(ONES), NPY, "set ?answer=order or"),
+        ("/rank?answer=order", ARROW_ONES, ARROW, "has the column 'rank'; leave out ?answer=order"),
+        ("/rank?top=2", ARROW_ONES, ARROW, "'top' with an Arrow body needs a column 'id'"),
+        ("/rank", ARROW_TWICE, ARROW, "the table has two candidates with the id 1."),
+        ("/batch", ARROW_TWICE, ARROW, "query 'b' has two candidates with the id 1."),
+        ("/rank?answer=order&answer=scores", npy(ONES), NPY, "the query string has 'answer' twice."),
+    ],
+)  # fmt: skip
+def test_binary_requests_that_cannot_be_followed_are_refused(
+    client, path: str, sent: bytes, headers: dict[str, str], words: str
+) -> None:
+    response = client.post(path, content=sent, headers=headers)
+    assert response.status_code == 422, response.text
+    assert words in response.json()["detail"]
+
+
 def test_unknown_routes_and_methods_are_refused(client) -> None:
     assert client.get("/nowhere").status_code == 404
     assert client.get("/rank").status_code == 405

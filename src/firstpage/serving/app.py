@@ -40,7 +40,7 @@ from firstpage.serving.home_page import home_page
 from firstpage.serving.json_messages import ErrorMessage, Health
 from firstpage.serving.limits import Admission, Limits, Refusal
 from firstpage.serving.openapi import openapi
-from firstpage.serving.rank_request import RawRequest
+from firstpage.serving.rank_request import RawRequest, unique_params
 from firstpage.serving.ranking import JSON, TooSlow, media_type_of, rank
 from firstpage.serving.search_page import (
     SearchPage,
@@ -229,7 +229,7 @@ class RankEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request, serving = Request(scope), self.serving
         media_type = media_type_of(request.headers)
-        params = dict(request.query_params)
+        params = unique_params(request.query_params.multi_items())
         if self.batch and "x-lengths" in request.headers:
             params.setdefault("lengths", request.headers["x-lengths"].replace(" ", ""))
         serving.model()  # the body is read only if there are a model and a slot

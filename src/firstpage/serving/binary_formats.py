@@ -17,7 +17,7 @@ import numpy as np
 
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.serving.limits import Limits, Refusal
-from firstpage.serving.rank_request import RankRequest, RawRequest, short, unknown_notes
+from firstpage.serving.rank_request import RankRequest, RawRequest, check_ids, short, unknown_notes
 from firstpage.types import Array, Floats, Ints
 
 NPY, ARROW = "application/x-npy", "application/vnd.apache.arrow.stream"
@@ -119,17 +119,23 @@ def read_arrow(raw: RawRequest) -> RankRequest:
             raise Refusal("a batch in Arrow needs a column 'query'.")
         queries, lengths = _query_lengths(labels)
         raw.limits.check_queries(len(queries))
+    offsets = offsets_from_lengths(lengths)
     for number, length in enumerate(lengths):
         where = "the table" if queries is None else f"query {short(queries[number])}"
         raw.limits.check_candidates(length, where)
+        if ids is not None:
+            check_ids(ids[offsets[number] : offsets[number + 1]], where)
     unknown: dict[int, int] = {}
     X = _arrow_matrix(table, raw, unknown)
     notes = unknown_notes(unknown, raw.names)
-    return RankRequest(X, offsets_from_lengths(lengths), ids, queries, **raw.options, notes=notes)
+    return RankRequest(X, offsets, ids, queries, **raw.options, notes=notes)
 
 
 def write_arrow(request: RankRequest, scores: Floats, ranks: Ints) -> bytes:
-    """Return the rows in their order: query and id if sent, score, and rank (the best is 1)."""
+    """Return the rows in their order: query and id if sent, score, and rank (the best is 1).
+
+    With `top`, these are only the best rows of each query.
+    """
     import pyarrow as pa
 
     columns: dict[str, Any] = {}
@@ -140,6 +146,8 @@ def write_arrow(request: RankRequest, scores: Floats, ranks: Ints) -> bytes:
     if request.ids is not None:
         columns["id"] = _column(request.ids)
     table = pa.table({**columns, "score": scores, "rank": ranks})
+    if request.top is not None:
+        table = table.filter(ranks <= request.top)
     if request.notes:
         table = table.replace_schema_metadata({"notes": "; ".join(request.notes)})
     sink = pa.BufferOutputStream()

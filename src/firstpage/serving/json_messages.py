@@ -300,10 +300,7 @@ def _ids(candidates: list[Candidate], where: str) -> list[Any] | None:
         raise Refusal(
             f"{where}: candidate {number} has no id; give ids to all candidates, or to none."
         )
-    if len(set(ids)) < len(ids):
-        counts = Counter(ids)
-        repeated = next(label for label in ids if counts[label] > 1)
-        raise Refusal(f"{where} has two candidates with the id {short(repeated)}.")
+    rank_request.check_ids(ids, where)
     return ids
 
 

@@ -137,7 +137,13 @@ def _ranking(limits: Limits, batch: bool) -> Json:
             {"anyOf": [{"type": "boolean"}, COUNT]},
             "Number of features in each explanation; needs ?answer=json.",
         ),
-        ("query", "top", {**COUNT, "minimum": 1}, "Number of candidates per query in the answer."),
+        (
+            "query",
+            "top",
+            {**COUNT, "minimum": 1},
+            "Number of candidates per query in the answer; NumPy needs ?answer=order or json, and "
+            "Arrow a column `id`.",
+        ),
         ("query", "lengths", LENGTHS, "Number of rows of each query of a batch, as in 100,50."),
         ("header", "X-Lengths", LENGTHS, "Same as `lengths`, as a header."),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -117,6 +118,21 @@ class RankRequest:
             f"{where}: feature {names[column]!r} is {self.X[row, column]}; every feature must be a "
             "finite number."
         )
+
+
+def check_ids(ids: Sequence[Any], where: str) -> None:
+    """Refuse two candidates of a query with the same id."""
+    if len(set(ids)) < len(ids):
+        repeated = next(label for label, count in Counter(ids).items() if count > 1)
+        raise Refusal(f"{where} has two candidates with the id {short(repeated)}.")
+
+
+def unique_params(params: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Return the parameters of a query string by name; refuse a name that occurs twice."""
+    for name, count in Counter(name for name, _ in params).items():
+        if count > 1:
+            raise Refusal(f"the query string has {short(name)} twice.")
+    return dict(params)
 
 
 def unknown_notes(unknown: Mapping[int, int], names: Sequence[str]) -> tuple[str, ...]:

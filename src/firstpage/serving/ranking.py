@@ -96,7 +96,22 @@ def _read(raw: RawRequest) -> tuple[RankRequest, str]:
         raise Refusal(f"?answer= must be one of {', '.join(ANSWERS)}.")
     if answer != "json" and (is_json or request.explain):
         raise Refusal("explanations and answers to JSON bodies are JSON; set ?answer=json.")
+    if answer != "json":
+        _check_binary_answer(request, answer, raw.media_type)
     return request, answer
+
+
+def _check_binary_answer(request: RankRequest, answer: str, media_type: str) -> None:
+    """Refuse parameters that an answer in NumPy's or Arrow's format cannot follow."""
+    if media_type == ARROW and answer == "order":
+        raise Refusal("an answer in Arrow has the column 'rank'; leave out ?answer=order.")
+    if media_type == ARROW and request.top is not None and request.ids is None:
+        raise Refusal("'top' with an Arrow body needs a column 'id', or ?answer=json.")
+    if media_type == NPY and request.top is not None and answer == "scores":
+        raise Refusal(
+            "an array of scores has one per row, whatever 'top' is; set ?answer=order or "
+            "?answer=json."
+        )
 
 
 def _binary_answer(request: RankRequest, scores: Floats, answer: str, media_type: str) -> bytes:
