@@ -11,11 +11,15 @@ from firstpage.serving.snippets import (
     MAX_TITLE,
     SNIPPET_WORDS,
     Highlighter,
+    _pattern,
     displayed,
 )
-from firstpage.text.analyzer import Analyzer
+from firstpage.text.analyzer import Analyzer, tokenize
 
-ENGLISH = {"title": Analyzer("english"), "text": Analyzer("english"), "code": Analyzer("none")}
+ENGLISH = {
+    "title": Analyzer("english"), "text": Analyzer("english"), "code": Analyzer("none"),
+    "tamil": Analyzer("tamil"),
+}  # fmt: skip
 
 
 def marked(query: str, text: str, field: str = "text") -> list[str]:
@@ -40,6 +44,35 @@ def test_a_word_is_marked_if_its_term_is_a_term_of_the_query(
     query: str, text: str, expected: list[str]
 ) -> None:
     assert marked(query, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "expected"),
+    [
+        ("தமிழ்", "இது தமிழ் மொழி", ["தமிழ்"]),
+        ("हिन्दी", "यह हिन्दी है", ["हिन्दी"]),
+        ("هِنْدِي", "لغة هِنْدِي", ["هِنْدِي"]),
+        ("cooperate", "we co\u00adoperate", ["co\u00adoperate"]),
+        ("x\u0301y", "x\u0301y z\u0301", ["x\u0301y"]),
+        ("می\u200cخواهم", "من می\u200cخواهم", ["می\u200cخواهم"]),
+        ("日", "日\u00ad本", ["日"]),
+        ("\u0e01", "\u0e01\u0e31", ["\u0e01"]),
+    ],
+)
+def test_words_with_marks_and_invisible_characters(
+    query: str, text: str, expected: list[str]
+) -> None:
+    for field in ("tamil", "code"):
+        assert marked(query, text, field) == expected
+
+
+@pytest.mark.slow
+@given(st.text("a1é日தமிழ்हिन्दीهِنْ\u0301\u00ad\u200c\u200d\u2060_ .", max_size=40))
+def test_words_have_the_tokens_of_their_text(text: str) -> None:
+    """So that every word that matches the query can be marked."""
+    shown = displayed(text, 1000).text
+    words = _pattern(shown).findall(shown)
+    assert [token for word in words for token in tokenize(word)] == tokenize(shown)
 
 
 def test_each_field_has_its_own_analyzer() -> None:

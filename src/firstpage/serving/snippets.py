@@ -6,10 +6,11 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import islice
 from typing import Any
 
-from firstpage.text.analyzer import UNSPACED, Analyzer, tokenize
+from firstpage.text.analyzer import INVISIBLE, UNSPACED, Analyzer, combining_marks, tokenize
 
 MAX_SCANNED = 20_000  # characters of a field that are searched for the words of the query
 MAX_TITLE = 200
@@ -19,7 +20,6 @@ LEAD_WORDS = 6  # before the first word of the query
 MAX_STARTS = 200  # windows that are compared
 MAX_WORD_WIDTH = 20  # characters, on average; a passage of longer words is cut
 MAX_WORDS = 200_000  # whose terms are remembered
-WORD = re.compile(f"[{UNSPACED}]|[^\\W_{UNSPACED}]+(?:['\u2019][sS]\\b)?")
 ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:'[sS]\b)?")
 # Embeddings, overrides and isolates: they could show a text in an order that is not its own.
 DIRECTION_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -142,7 +142,17 @@ class Highlighter:
 
 def _pattern(text: str) -> re.Pattern[str]:
     """Return the pattern of the words of a text; that of ASCII is four times faster."""
-    return ASCII_WORD if text.isascii() else WORD
+    return ASCII_WORD if text.isascii() else _unicode_word()
+
+
+@cache
+def _unicode_word() -> re.Pattern[str]:
+    """Return the pattern of a word: a token of the analyzer as it is written.
+
+    It may contain invisible characters, which the analyzer drops, and end in a possessive 's.
+    """
+    letter, within = f"[^\\W_{UNSPACED}]", f"[{combining_marks()}{INVISIBLE}]"
+    return re.compile(f"[{UNSPACED}]|{letter}+(?:{within}+{letter}*)*(?:['\u2019][sS]\\b)?")
 
 
 def _best_window(matches: Sequence[tuple[int, str]], count: int) -> tuple[int, tuple[int, int]]:

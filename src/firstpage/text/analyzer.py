@@ -29,7 +29,8 @@ UNSPACED = (  # Thai, Japanese, Chinese
     "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
 )
 ASCII_TOKEN = re.compile("[a-z0-9]+")
-INVISIBLE = re.compile("[\u00ad\u200c\u200d\u2060\ufeff]")  # soft hyphens, joiners
+INVISIBLE = "\u00ad\u200c\u200d\u2060\ufeff"  # soft hyphens, joiners
+INVISIBLE_CHARACTER = re.compile(f"[{INVISIBLE}]")
 LAST_MARK = 0x1FFFF  # no combining character of a script follows
 POSSESSIVE = re.compile(r"(?<=\w)'[sS]\b")
 MAX_TOKEN = 100  # characters; longer tokens are cut, as they are no words
@@ -110,7 +111,9 @@ def tokenize(text: str) -> list[str]:
     """Return the tokens of a text: runs of letters and digits in lower case, and ideographs."""
     plain = text.isascii()
     if not plain:
-        text = unicodedata.normalize("NFKC", INVISIBLE.sub("", text)).replace("\u2019", "'")
+        text = unicodedata.normalize("NFKC", INVISIBLE_CHARACTER.sub("", text)).replace(
+            "\u2019", "'"
+        )
     if "'" in text:
         text = POSSESSIVE.sub("", text)
     text = text.lower()
@@ -123,9 +126,15 @@ def tokenize(text: str) -> list[str]:
 
 @cache
 def _unicode_token() -> re.Pattern[str]:
-    """Return the pattern of a token: a letter or digit with what follows, marks included.
+    """Return the pattern of a token: a letter or digit with what follows, marks included."""
+    return re.compile(f"(?:[^\\W_{UNSPACED}]+[{combining_marks()}]*)+|[{UNSPACED}]")
 
-    Python counts combining characters, such as the vowels of Tamil and Hindi, to no word.
+
+@cache
+def combining_marks() -> str:
+    """Return the ranges of combining characters, for a class of a regular expression.
+
+    Python counts them, such as the vowels of Tamil and Hindi, to no word.
     """
     unspaced = re.compile(f"[{UNSPACED}]")
     marks: list[list[int]] = []  # first and last of each range
@@ -135,8 +144,7 @@ def _unicode_token() -> re.Pattern[str]:
                 marks[-1][1] = point
             else:
                 marks.append([point, point])
-    ranges = "".join(f"{chr(first)}-{chr(last)}" for first, last in marks)
-    return re.compile(f"(?:[^\\W_{UNSPACED}]+[{ranges}]*)+|[{UNSPACED}]")
+    return "".join(f"{chr(first)}-{chr(last)}" for first, last in marks)
 
 
 @dataclass
