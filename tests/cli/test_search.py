@@ -96,7 +96,11 @@ INDEXED = {  # what the file holds, and what the command says
         "note: the field 'd' is searched as text, since 1 of its first 2 values are not dates",
     ),
     "long-id.jsonl": (b'{"id": "%s", "text": "a"}' % (b"x" * 70_000), "the id has 70,000 characters"),
-    "blank.jsonl": (b'{"id": "a b", "text": "a c"}', "note: i: 1 of 1 ids contain blanks, such as"),
+    "blank.jsonl": (
+        b'{"id": "a b", "text": "a c"}',
+        "note: i: 1 of 1 ids contain blanks, such as 'a b'; runs and judgments of them are separated "
+        "by tabs, which trec_eval does not read, and LETOR text cannot store them.",
+    ),
     "tab.jsonl": (b'{"id": "a\\tb", "text": "a"}', "the id contains the character '\\t'"),
     "list.jsonl": (b'[{"id": 1, "text": "a"}]', "list.jsonl:1: a line must be one JSON object"),
     "fields.jsonl": (

@@ -101,13 +101,13 @@ def command(
 
 
 def _note_blanks(index: Index) -> None:
-    """Report ids that the files of later commands cannot contain."""
+    """Report ids that not all files of later commands can contain."""
     blank = [name for name in index.forward.row_of if len(name.split()) > 1]
     if blank:
         shared.note(
             f"{index.path}: {len(blank):,} of {len(index):,} ids contain blanks, such as "
-            f"{blank[0]!r:.60}; runs and judgments, which are text files, cannot name these "
-            "documents."
+            f"{blank[0]!r:.60}; runs and judgments of them are separated by tabs, which trec_eval "
+            "does not read, and LETOR text cannot store them."
         )
 
 

@@ -44,6 +44,7 @@ FORMATS = {
 }
 ID_KEYS = ("id", "query_id", "qid", "_id")
 TEXT_KEYS = ("text", "query", "title")
+LABELING_KEYS = {"query", "text"}  # the id and the text in files of labeling projects
 NUMBERINGS = ("ids", "ordinal")
 TABLES = ("csv", "tsv", "parquet")  # whose rows are read without empty cells
 
@@ -160,8 +161,9 @@ def read_queries(
 
     Read are JSON lines, tables (CSV, TSV), Parquet, TREC topics, SMART and NPL, all of them also
     compressed (.gz, .xz, .zst).  The id of a query is its `id`, `query_id`, `qid` or `_id`, its
-    text the `text`, `query` or `title`, in this order and in any case.  A .tsv file without an id
-    among the names of its first line has lines of id, tab and text.
+    text the `text`, `query` or `title`, in this order and in any case.  If it has a `text` and none
+    of these ids, its id is its `query`.  A .tsv file whose first line names no id has lines of id,
+    tab and text.
 
     Parameters
     ----------
@@ -266,8 +268,8 @@ def _has_no_header(head: bytes) -> bool:
     first = next(
         (line for line in head.decode("utf-8", "replace").splitlines() if line.strip()), ""
     )
-    cells = [cell.strip(' "\ufeff').casefold() for cell in first.split("\t")]
-    return len(cells) > 1 and not set(cells) & set(ID_KEYS)
+    cells = {cell.strip(' "\ufeff').casefold() for cell in first.split("\t")}
+    return "\t" in first and not cells & set(ID_KEYS) and not cells >= LABELING_KEYS
 
 
 def _id_tab_text(name: str, stream: Any) -> Iterator[LocatedRow]:
@@ -308,7 +310,7 @@ def _id_and_text(
 ) -> tuple[object, str]:
     """Return the id and the text of a query."""
     id_key, text_key = key_among(row, ID_KEYS), key_among(row, TEXT_KEYS)
-    if id_key is None and text_key == "text":  # the form of labeling projects
+    if id_key is None and text_key is not None and text_key.casefold() == "text":
         id_key = key_among(row, ["query"])
     raw_id = None if id_key is None else row[id_key]
     if raw_id is None and numbering == "ids":
