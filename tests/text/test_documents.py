@@ -251,6 +251,14 @@ def test_refused_values(value: str, message: str, tmp_path: Path) -> None:
         assert found == {"1": {}, "2": {"y": "kept"}}
 
 
+def test_ignored_fields_that_no_document_has_are_reported(tmp_path: Path) -> None:
+    raw = '{"id": 1, "x": {}}\n{"id": 2, "y": [1]}\n'
+    assert notes_of(tmp_path / "a.jsonl", raw, ignore_fields=["x", "y"]) == []
+    assert notes_of(tmp_path / "a.jsonl", raw, ignore_fields=["X", "x", "y", "z"]) == [
+        "no document has these fields to ignore: 'X', 'z'; check their names."
+    ]
+
+
 def test_cells_of_a_table_are_texts(tmp_path: Path) -> None:
     raw = "id;price;,note\n007;1.50;x\n8;;y\n"
     assert values(tmp_path / "a.csv", raw) == {

@@ -121,6 +121,16 @@ def test_fields_with_characters_of_patterns(tmp_path: Path) -> None:
 # --- own features
 
 
+def test_fields_with_blanks_around_their_names(tmp_path: Path) -> None:
+    rows = [{"id": f"d{i}", " title": f"red {i}", " price ": i} for i in range(4)]
+    index = Index.from_documents(rows, tmp_path / "i", latent=0)
+    features = TextFeatures(index, "letor,values")
+    assert {" title.bm25", " price .value"} <= set(features.names)
+    again = TextFeatures.from_recipe(index, features.recipe(), "model.json")
+    assert again.names == features.names
+    assert len(TextFeatures(index, "document.bm25 , document.length").names) == 2
+
+
 def test_own_features(index: Index, run: Run) -> None:
     own = [f"{OWN}:title_length", f"mine={OWN}:title_length"]
     features = TextFeatures(index, "title.bm25", own)

@@ -24,6 +24,7 @@ from firstpage.text import storage
 from firstpage.text.documents import SourceDocument
 from firstpage.text.families import FAMILIES
 from firstpage.text.retrieval import BM25
+from firstpage.text.schema import SAMPLE
 from tests.patience import PATIENCE
 
 DOCUMENTS = [
@@ -157,6 +158,17 @@ def test_kinds_of_fields(
     assert [str(note.message)[:35] for note in notes] == (
         ["the field 'n' is searched as text, "] if is_mixed else []
     )
+
+
+def test_declared_fields_that_no_document_has_are_reported(tmp_path: Path) -> None:
+    rows = [{"id": i, "title": "x"} for i in range(SAMPLE)] + [{"id": "last", "title": "x", "n": 1}]
+    fields = {"titel": "german", "n": "number", "pric": "ignore"}
+    with pytest.warns(FirstpageWarning) as notes:
+        Index.from_documents(rows, tmp_path / "i", fields=fields, latent=0)
+    assert [str(note.message) for note in notes] == [
+        f"{tmp_path / 'i'}: no document has these declared fields: 'titel', 'pric'; the fields are "
+        "'title', 'n'."
+    ]
 
 
 def test_values_of_fields(tmp_path: Path) -> None:

@@ -117,7 +117,8 @@ def read_documents(
         The field that holds the id.  By default one of `id`, `docno`, `docid`, `doc_id`, `_id` and
         `document`, in this order and in any case; in TREC text `docno` comes first.
     ignore_fields : collection of str, default=()
-        Fields that are not read; they may hold anything.
+        Fields that are not read; they may hold anything.  A warning names those that no document
+        has.
 
     Yields
     ------
@@ -146,11 +147,12 @@ def read_documents(
         ignore_fields = (ignore_fields,)
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]
-    return _documents([Path(path) for path in paths], format, id_field, frozenset(ignore_fields))
+    ignored = dict.fromkeys(ignore_fields, False)  # whether a document has the field
+    return _documents([Path(path) for path in paths], format, id_field, ignored)
 
 
 def _documents(
-    paths: Iterable[Path], format: str | None, id_field: str | None, ignored: frozenset[str]
+    paths: Iterable[Path], format: str | None, id_field: str | None, ignored: dict[str, bool]
 ) -> Iterator[SourceDocument]:
     notes = Notes()
     for path in paths:
@@ -168,13 +170,19 @@ def _documents(
                 yield convert(where, row)
         if not read:
             notes.once(f"no documents in {path}", f"{path}: contains no documents.")
+    absent = [repr(name) for name, is_present in ignored.items() if not is_present]
+    if absent:
+        notes.once(
+            "ignored",
+            f"no document has these fields to ignore: {', '.join(absent)}; check their names.",
+        )
 
 
 def documents_from_rows(
     rows: Iterable[SourceDocument | Mapping[str, Any]],
 ) -> Iterator[SourceDocument]:
     """Yield documents; mappings with an id and fields become documents."""
-    convert = _Converter("jsonl", None, frozenset(), Notes())
+    convert = _Converter("jsonl", None, {}, Notes())
     for number, row in enumerate(rows, 1):
         yield row if isinstance(row, SourceDocument) else convert(f"document {number}", row)
 
@@ -202,7 +210,7 @@ class _Converter:
     """
 
     def __init__(
-        self, format: str, id_field: str | None, ignored: frozenset[str], notes: Notes
+        self, format: str, id_field: str | None, ignored: dict[str, bool], notes: Notes
     ) -> None:
         self._is_table = format in ("csv", "tsv")
         self._id_keys = TREC_ID_KEYS if format == "trec" else ID_KEYS
@@ -244,6 +252,7 @@ class _Converter:
             id_key = key_among(names, [self._id_field.casefold()])
         if any(not name.strip() for name in names):
             self._notes.once("unnamed", f"{where}: a field without a name is ignored.")
+        self._ignored |= dict.fromkeys(self._ignored.keys() & set(names), True)
         fields = tuple(n for n in names if n != id_key and n not in self._ignored and n.strip())
         if len(self._plans) >= MAX_SHAPES:
             self._plans.clear()
@@ -295,7 +304,7 @@ class _Converter:
 
 
 def _folder(
-    folder: Path, format: str | None, id_field: str | None, ignored: frozenset[str], notes: Notes
+    folder: Path, format: str | None, id_field: str | None, ignored: dict[str, bool], notes: Notes
 ) -> Iterator[SourceDocument]:
     """Yield the text and HTML files below a folder in the order of their paths."""
     if format not in (None, "folder"):

@@ -96,8 +96,9 @@ class TextFeatures:
         self._embedding: Embedding | None = None
         self._follow_index()
         self._scoring = scoring or index.scoring
-        wanted = features.split(",") if isinstance(features, str) else features
-        words = [word.strip() for word in wanted]
+        words = list(features)
+        if isinstance(features, str):
+            words = [word.strip() for word in features.split(",")]
         families = self._family_names()
         complete = self._values.complete.difference(words)  # nothing is missing in these fields
         families["values"] = [name for name in families["values"] if name not in complete]

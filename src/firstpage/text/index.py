@@ -37,6 +37,7 @@ from firstpage.text.writer import IndexChanges, IndexWriter, create
 from firstpage.types import Floats, Ints, Progress
 
 LATENT_DIMENSIONS = 128
+MAX_NAMES = 10  # fields that a message lists
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ class Index:
             The language of texts: stop words and stems.
         fields : mapping of str to str, optional
             The kind of a field, where it should not be inferred from the first documents: "text", a
-            language, "number", "date" or "ignore".
+            language, "number", "date" or "ignore".  A warning names those that no document has.
         latent : int, default 128
             The number of dimensions of the latent semantic space; 0 for none.
         overwrite : bool, default False
@@ -184,7 +185,17 @@ class Index:
         if not sample:
             raise DataError(f"{folder}: there are no documents to index.")
         schema = Schema.infer(sample, language, fields or {})
-        create(folder, chain(sample, stream), schema, latent, progress)
+        present: dict[str, None] = {}
+        create(folder, _observed(chain(sample, stream), present), schema, latent, progress)
+        absent = [repr(name) for name in fields or {} if name not in present]
+        if absent:
+            others = ", ".join(repr(name) for name in list(present)[:MAX_NAMES])
+            warnings.warn(
+                f"{folder}: no document has these declared fields: {', '.join(absent)}; the "
+                f"fields are {others}{', ..' if len(present) > MAX_NAMES else ''}.",
+                FirstpageWarning,
+                stacklevel=2,
+            )
         return cls(folder)
 
     # --- changes
@@ -493,3 +504,12 @@ class Index:
             If a document is not in the index.
         """
         return self.engine.sources(self.forward.rows(names, str(self.path)).tolist())
+
+
+def _observed(
+    documents: Iterable[SourceDocument], names: dict[str, None]
+) -> Iterator[SourceDocument]:
+    """Yield documents; add the names of their fields to `names`."""
+    for document in documents:
+        names |= dict.fromkeys(document.values)
+        yield document
