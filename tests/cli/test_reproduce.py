@@ -88,6 +88,9 @@ def test_list_shows_missing_data(run, tmp_path: Path) -> None:
     ("args", "code", "message"),
     [
         ((), 2, "name a paper"),
+        (("--list", "xia2009"), 2, "--list shows all entries, and takes no PAPERS; got xia2009."),
+        (("--list", "--html", "rep.html"), 2, "--html requires PAPERS, not --list."),
+        (("--list", "--fast"), 2, "--fast requires PAPERS, not --list."),
         (("zhou2031",), 1, "Did you mean 'zhou2013'?"),
         (("zhou2013/figure99",), 1, "there is no entry of zhou2013 'figure99'. Did you mean"),
         (("zhou2013/figure12",), 1, "figure12 needs MSLR-WEB10K (or mslr-web10k-5k)"),

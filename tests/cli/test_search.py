@@ -161,6 +161,7 @@ CALLS = [  # arguments, exit code, and what the command says
     (["search", "shop.index", "red", "--depth", "9" * 25], 0, "9. d"),
     (["search", "shop.index", "red", "--model", "model.json", "--candidates", "2", "--depth", "3"], 1,
      "the depth is 3, and the model ranks 2 candidates; choose a smaller depth or more candidates."),
+    (["search", "numbers.index", "12"], 0, "\n     12\n"),
     (["search", "shop.index", "hat " * 20_001], 0, "20,001 words; only the first 20,000 count"),
     (["search", "nowhere", "red"], 1, "nowhere: no such index"),
     (["search", ".", "red"], 1, "is not an index"),
@@ -168,6 +169,8 @@ CALLS = [  # arguments, exit code, and what the command says
     (["search", "other.index", "red", "--model", "model.json"], 1, "was trained with text fields or"),
     (["candidates", "shop.index", "queries.jsonl", "--depth", "0", "-o", "x.run"], 2, "x>=1"),
     (["candidates", "shop.index", "queries.jsonl", "--depth", "9" * 9, "-o", "x.run"], 0, "3 queries"),
+    (["candidates", "shop.index", "queries.jsonl", "--weight", "title=2", "--weight", "title=3", "-o",
+      "x.run"], 2, "--weight names title twice."),
     (["candidates", "shop.index", "stop.jsonl", "-o", "x.run"], 1, "no query matches a document"),
     (["candidates", "blank.index", "queries.jsonl", "-o", "x.run"], 0, "separated by tabs"),
     (["features", "less.index", "queries.jsonl", "c.run", "-o", "x.npz"], 1,
@@ -189,6 +192,8 @@ def hostile(shop: Path) -> Path:
     fp.Index.from_documents(DOCUMENTS, shop / "other.index", language="german", latent=0)
     blank = [{**DOCUMENTS[0], "id": "a b"}]
     fp.Index.from_documents(blank, shop / "blank.index", latent=0)
+    numbers = [{"id": "d1", "title": 12}]
+    fp.Index.from_documents(numbers, shop / "numbers.index", fields={"title": "text"}, latent=0)
     fp.Index.from_documents(DOCUMENTS, shop / "less.index", latent=0).delete(["d4"])
     (shop / "stray.run").write_text("q9 Q0 d1 1 1.5 x\n")
     (shop / "three.rel").write_text("q1 d1 2\n")

@@ -161,6 +161,8 @@ def test_explain_shows_weights(files: Path, run) -> None:
     assert "(2 more" in result.stdout
     record = json.loads(run("explain", "m.json", "--json").stdout)
     assert {f["name"] for f in record["features"]} == {"1", "2", "3", "4", "5"}
+    limited = json.loads(run("explain", "m.json", "--json", "--top", "2").stdout)
+    assert limited["features"] == record["features"][:2]
     assert run("explain", "m.json", "-o", "m.html").returncode == 0
     page = Path("m.html").read_text()
     assert page.count("<svg") == 2

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from firstpage.cli import options, outputs
+from firstpage.cli import options, outputs, shared
 from firstpage.cli.help import documented_command
 
 
@@ -17,7 +17,7 @@ from firstpage.cli.help import documented_command
     "firstpage explain model.json -o model.html",
 )
 @click.argument("model", type=options.FILE)
-@options.integer("--top", default=20, help="Number of features to show.")
+@options.integer("--top", default=20, help="Number of features to show; JSON has all by default.")
 @options.output(
     *outputs.PAGES, help="Write to this file: .html (a page with a chart), .json or .txt."
 )
@@ -33,8 +33,16 @@ def command(model: Path, top: int, output: Path | None, as_json: bool) -> None:
 
     kind = outputs.report_format(None, as_json, output, outputs.PAGES)
     explanation = explain(model)
+    imported_trees = "imported" in explanation.model.training and "splits" in explanation.kind
+    if imported_trees and not explanation.values.any():
+        shared.note(
+            f"{model}: was imported from a file without the gains of splits, so all are shown as 0."
+        )
     if kind == "json":
-        outputs.write_text(json.dumps(explanation.to_dict(), indent=1), output)
+        record = explanation.to_dict()
+        if options.on_command_line("top"):
+            record["features"] = record["features"][:top]
+        outputs.write_text(json.dumps(record, indent=1), output)
     elif kind == "html":
         outputs.write_text(explanation_page(explanation, top), output)
     else:

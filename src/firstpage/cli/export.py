@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from firstpage.cli import options
+from firstpage.cli import options, outputs
 from firstpage.cli.help import documented_command
 
 
@@ -49,8 +49,12 @@ def command(
 
     The exported MODEL computes the same scores.
     """
+    options.only_with("MODEL, not --list", not list_, "to", "name", "features", "stage", "dtype")
     if list_:
-        _print_targets(as_json)
+        if model is not None:
+            raise click.UsageError(f"--list shows all targets, and takes no MODEL; got {model}.")
+        kind = outputs.report_format(None, as_json, output, ("text", "json"))
+        outputs.write_text(_targets(kind == "json"), output)
         return
     if model is None or to is None:
         raise click.UsageError("give a model file and --to TARGET; --list shows the targets.")
@@ -71,7 +75,8 @@ def command(
         print(f"wrote {path}", file=sys.stderr)
 
 
-def _print_targets(as_json: bool) -> None:
+def _targets(as_json: bool) -> str:
+    """Return the list of targets."""
     from firstpage.interop.export.export import TARGETS
     from firstpage.table import Table
 
@@ -80,7 +85,6 @@ def _print_targets(as_json: bool) -> None:
             {"target": name, "output": target.output, "models": target.models}
             for name, target in TARGETS.items()
         ]
-        print(json.dumps(listing, indent=1))
-        return
+        return json.dumps(listing, indent=1)
     rows = [[name, target.output, target.models] for name, target in TARGETS.items()]
-    print(Table(["target", "output", "models"], rows, left_aligned=3).text())
+    return Table(["target", "output", "models"], rows, left_aligned=3).text()

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from firstpage.papers.study.run import Reproduction
     from firstpage.papers.study.study import Protocol
 
+OF_RUNS = ("jobs", "seeds", "protocol", "fast", "recompute", "seed", "html")
+
 
 @documented_command(
     "reproduce",
@@ -68,7 +70,12 @@ def command(
     from firstpage.papers.study.registry import data_folder
     from firstpage.papers.study.run import reproduce
 
+    options.only_with("PAPERS, not --list", not listing, *OF_RUNS)
     if listing:
+        if targets:
+            raise click.UsageError(
+                f"--list shows all entries, and takes no PAPERS; got {' '.join(targets)}."
+            )
         base = _checked_folder(data_folder(data))
         kind = outputs.report_format(format_, as_json, output, ("text", "json"))
         outputs.write_text(_list(base, kind == "json"), output)

@@ -132,14 +132,18 @@ def _scoring(
     if k1 is None and b is None and not weights:
         return None
     stored = index.scoring
-    chosen = dict(stored.weights)
+    chosen: dict[str, float] = {}
     for text in weights:
         name, _, value = text.rpartition("=")
+        if name in chosen:
+            raise click.UsageError(f"--weight names {name} twice.")
         try:
             chosen[name] = float(value)
         except ValueError:
             raise click.UsageError(f"--weight {text}: write FIELD=NUMBER.") from None
-    scoring = BM25(stored.k1 if k1 is None else k1, stored.b if b is None else b, chosen)
+    scoring = BM25(
+        stored.k1 if k1 is None else k1, stored.b if b is None else b, {**stored.weights, **chosen}
+    )
     if scoring != stored:
         shared.note(
             f"these candidates are scored by {scoring}; searches and features of {index.path} use "
@@ -336,6 +340,8 @@ def _text(searcher: Searcher, results: SearchResults) -> str:
 
 def _title(index: Index, document: Mapping[str, Any]) -> str:
     """Return the beginning of a document's first text field in one line."""
-    texts = (str(document[field]) for field in index.schema.analyzers if field in document)
+    from firstpage.text.writer import value_text
+
+    texts = (value_text(document[field]) for field in index.schema.analyzers if field in document)
     text = " ".join(next(texts, "").split())
     return text if len(text) <= MAX_TITLE else text[: MAX_TITLE - 1] + "…"

@@ -153,7 +153,7 @@ class IndexWriter:
 
     def _append(self, batch: list[SourceDocument]) -> None:
         texts = [
-            [tokenize(_text(document.values.get(name, ""))) for document in batch]
+            [tokenize(value_text(document.values.get(name, ""))) for document in batch]
             for name in self._schema.analyzers
         ]
         number_of = [
@@ -344,7 +344,7 @@ def _note(message: str) -> None:
     warnings.warn(message, FirstpageWarning, stacklevel=5)
 
 
-def _text(value: str | float) -> str:
+def value_text(value: str | float) -> str:
     """Return the text of a value of a text field; a number as one would write it."""
     if isinstance(value, str):
         return value

@@ -63,6 +63,20 @@ def test_every_target_is_listed(run) -> None:  # noqa: F811
     assert set(listing[0]) == {"target", "output", "models"}
 
 
+def test_the_list_of_targets_is_written(model: Path, run) -> None:  # noqa: F811
+    done = run("export", "--list", "-o", "targets.json")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert Path("targets.json").read_text() == run("export", "--list", "--json").stdout
+    for args, message in (
+        ([model], "--list shows all targets, and takes no MODEL; got model.json."),
+        (["--to", "solr"], "--to requires MODEL, not --list."),
+        (["--name", "x"], "--name requires MODEL, not --list."),
+    ):
+        done = run("export", "--list", *args)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert message in done.stderr
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [

@@ -25,3 +25,16 @@ def test_options_of_other_kinds_are_rejected(tmp_path: Path, run) -> None:  # no
     (tmp_path / "m.txt").write_text(ENSEMBLE)
     done = run("import", "ranklib", tmp_path / "m.txt", "-o", tmp_path / "m.json")
     assert done.stderr == f"wrote RankLib LambdaMART with 3 features to {tmp_path / 'm.json'}\n"
+
+
+def test_gains_of_imported_trees_are_unknown(tmp_path: Path, run) -> None:  # noqa: F811
+    (tmp_path / "m.txt").write_text(ENSEMBLE)
+    (tmp_path / "l.txt").write_text("## Coordinate Ascent\n1:0.5 3:-2.0\n")
+    for name in ("m", "l"):
+        run("import", "ranklib", tmp_path / f"{name}.txt", "-o", tmp_path / f"{name}.json")
+    done = run("explain", tmp_path / "m.json")
+    assert done.stderr == (
+        f"firstpage: note: {tmp_path / 'm.json'}: was imported from a file without the gains of "
+        "splits, so all are shown as 0.\n"
+    )
+    assert run("explain", tmp_path / "l.json").stderr == ""
