@@ -31,6 +31,7 @@ WORDS = [
     "über",
 ]
 FAMILY_NAMES = [name for name in FAMILIES if name != "latent"]
+pytestmark = pytest.mark.filterwarnings("ignore:.*no document has a value of these declared fields")
 
 Documents = dict[str, dict[str, str]]
 

@@ -160,14 +160,14 @@ def test_kinds_of_fields(
     )
 
 
-def test_declared_fields_that_no_document_has_are_reported(tmp_path: Path) -> None:
+def test_declared_fields_without_values_are_reported(tmp_path: Path) -> None:
     rows = [{"id": i, "title": "x"} for i in range(SAMPLE)] + [{"id": "last", "title": "x", "n": 1}]
     fields = {"titel": "german", "n": "number", "pric": "ignore"}
     with pytest.warns(FirstpageWarning) as notes:
         Index.from_documents(rows, tmp_path / "i", fields=fields, latent=0)
     assert [str(note.message) for note in notes] == [
-        f"{tmp_path / 'i'}: no document has these declared fields: 'titel', 'pric'; the fields are "
-        "'title', 'n'."
+        f"{tmp_path / 'i'}: no document has a value of these declared fields: 'titel', 'pric'; the "
+        "fields with values are 'title', 'n'."
     ]
 
 

@@ -156,7 +156,8 @@ class Index:
             The language of texts: stop words and stems.
         fields : mapping of str to str, optional
             The kind of a field, where it should not be inferred from the first documents: "text", a
-            language, "number", "date" or "ignore".  A warning names those that no document has.
+            language, "number", "date" or "ignore".  A warning names those without a
+            value in any document.
         latent : int, default 128
             The number of dimensions of the latent semantic space; 0 for none.
         overwrite : bool, default False
@@ -191,8 +192,9 @@ class Index:
         if absent:
             others = ", ".join(repr(name) for name in list(present)[:MAX_NAMES])
             warnings.warn(
-                f"{folder}: no document has these declared fields: {', '.join(absent)}; the "
-                f"fields are {others}{', ..' if len(present) > MAX_NAMES else ''}.",
+                f"{folder}: no document has a value of these declared fields: "
+                f"{', '.join(absent)}; the fields with values are {others}"
+                f"{', ..' if len(present) > MAX_NAMES else ''}.",
                 FirstpageWarning,
                 stacklevel=2,
             )
