@@ -59,6 +59,23 @@ def test_onnx_and_numpy_score_queries_as_predict_does(
         assert alone.tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize("impute", [None, "zero"])
+def test_a_feature_that_is_constant_within_a_query_is_scaled_to_0(impute: str | None) -> None:
+    fitted, data = fp.ListNet(normalize="standard", impute=impute).fit(dataset()), dataset()
+    versions = []
+    for value in (7.0, 0.1):  # the mean of the second one is rounded
+        X = np.array(data.X, np.float64)
+        X[:, 0] = value
+        versions.append(data.with_features(X, data.feature_names))
+    data, expected = versions[1], fitted.predict(versions[0])
+    np.testing.assert_allclose(fitted.predict(data), expected, atol=1e-12)
+    queries = [query.X for query in data]
+    actual = run_onnx(fp.export(fitted, "onnx", dtype="float64"), queries)
+    np.testing.assert_allclose(actual, expected, atol=1e-9)
+    score = module(fp.export(fitted, "numpy"))["score"]
+    np.testing.assert_allclose(np.concatenate([score(X) for X in queries]), expected, atol=1e-12)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("normalize", [None, "global minmax", "global standard"])
 @pytest.mark.parametrize("kind", RANKERS)

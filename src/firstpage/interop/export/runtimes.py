@@ -231,8 +231,10 @@ def _scaled(graph: _Graph, features: str, exported: ExportModel) -> str:
         centered = graph.node("Sub", [features, shift])
         scale = _nonzero(graph, graph.node("Sub", [high, shift]))
     else:
-        shift = graph.node("ReduceMean", [features], axes=[0], keepdims=1)
-        centered = graph.node("Sub", [features, shift])
+        mean = graph.node("ReduceMean", [features], axes=[0], keepdims=1)
+        low = graph.node("ReduceMin", [features], axes=[0], keepdims=1)
+        high = graph.node("ReduceMax", [features], axes=[0], keepdims=1)
+        centered = graph.node("Sub", [features, _exact_mean(graph, mean, low, high)])
         square = graph.node("Mul", [centered, centered])
         deviation = graph.node("Sqrt", [graph.node("ReduceMean", [square], axes=[0], keepdims=1)])
         scale = _nonzero(graph, deviation)
@@ -257,10 +259,18 @@ def _scaled_known(graph: _Graph, features: str, method: str) -> str:
     count = graph.node("ReduceSum", [known, axis], keepdims=1)
     count = graph.node("Max", [count, one])
     total = graph.node("ReduceSum", [replaced(features, 0.0), axis], keepdims=1)
-    centered = graph.node("Sub", [features, graph.node("Div", [total, count])])
+    low = graph.node("ReduceMin", [replaced(features, np.inf)], axes=[0], keepdims=1)
+    high = graph.node("ReduceMax", [replaced(features, -np.inf)], axes=[0], keepdims=1)
+    mean = _exact_mean(graph, graph.node("Div", [total, count]), low, high)
+    centered = graph.node("Sub", [features, mean])
     square = replaced(graph.node("Mul", [centered, centered]), 0.0)
     variance = graph.node("Div", [graph.node("ReduceSum", [square, axis], keepdims=1), count])
     return graph.node("Div", [centered, _nonzero(graph, graph.node("Sqrt", [variance]))])
+
+
+def _exact_mean(graph: _Graph, mean: str, low: str, high: str) -> str:
+    """Return means that are not rounded where a feature is constant."""
+    return graph.node("Where", [graph.node("Equal", [low, high]), low, mean])
 
 
 def _rounded(graph: _Graph, scaled: str) -> str:
