@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from firstpage.cli import options, outputs, shared
+from firstpage.cli import options, outputs
 from firstpage.cli.help import documented_command
 
 
@@ -25,19 +25,15 @@ from firstpage.cli.help import documented_command
 def command(model: Path, top: int, output: Path | None, as_json: bool) -> None:
     """Show the importance of each feature in a model.
 
-    That is its weight in a linear MODEL, the gain of the splits on it in a MODEL of trees, or how
-    much the stumps on it can change a score.
+    That is its weight in a linear MODEL, the gain of the splits on it in a MODEL of trees (their
+    number, if a file of another tool has no gains), or how much the stumps on it can change a
+    score.
     """
     from firstpage.rankers.explain import explain
     from firstpage.report.rankers import explanation_page, explanation_text
 
     kind = outputs.report_format(None, as_json, output, outputs.PAGES)
     explanation = explain(model)
-    imported_trees = "imported" in explanation.model.training and "splits" in explanation.kind
-    if imported_trees and not explanation.values.any():
-        shared.note(
-            f"{model}: was imported from a file without the gains of splits, so all are shown as 0."
-        )
     if kind == "json":
         record = explanation.to_dict()
         if options.on_command_line("top"):

@@ -194,10 +194,17 @@ class TreesScoring(ScoringBase):
             return FORMATS[self.library].predict(self.text, X, resolve(threads))
 
     def explain(self) -> Importances:
-        """Return the reduction of the loss by the splits on each feature, summed."""
+        """Return the reduction of the loss by the splits on each feature, summed.
+
+        Trees of other tools may lack it; then the splits on each feature are counted.
+        """
         with library_errors(self.library):
             gains = FORMATS[self.library].gains(self.text, self.n_features)
-        return Importances("gain of splits", gains)
+        if gains.any():
+            return Importances("gain of splits", gains)
+        splits = np.concatenate([tree.feature[tree.feature >= 0] for tree in self.forest("").trees])
+        counts = np.bincount(splits, minlength=self.n_features).astype(np.float64)
+        return Importances("number of splits", counts)
 
     def contributions(self, X: Array, offsets: Ints | None = None) -> Contributions:
         """Return Shapley values, computed by the library."""
