@@ -24,10 +24,11 @@ def _summary(explanation: Explanation) -> str:
     """Return a line on the ranker, its training data and its validation score."""
     record: dict[str, Any] = explanation.model.training
     data = record.get("data") or {}
-    text = (
-        f"{explanation.model.ranker}, trained on {data.get('queries', '?')} queries and "
-        f"{data.get('documents', '?')} documents"
-    )
+    text = explanation.model.ranker
+    if "queries" in data and "documents" in data:
+        text += f", trained on {data['queries']} queries and {data['documents']} documents"
+    elif "imported" in record:
+        text += f", imported from {record['imported'].split()[0]}"
     if record.get("score") is not None:
         text += f"; {record['measure']} on validation data {record['score']:.4f}"
     return text

@@ -31,6 +31,8 @@ def test_options_of_other_kinds_are_rejected(tmp_path: Path, run) -> None:  # no
 def test_splits_of_imported_trees_are_counted(tmp_path: Path, run) -> None:  # noqa: F811
     (tmp_path / "m.txt").write_text(ENSEMBLE)
     run("import", "ranklib", tmp_path / "m.txt", "-o", tmp_path / "m.json")
+    text = run("explain", tmp_path / "m.json").stdout
+    assert text.startswith("LambdaMART, imported from RankLib\n")
     shown = run("explain", tmp_path / "m.json", "--json")
     explanation = json.loads(shown.stdout)
     assert explanation["kind"] == "number of splits"
