@@ -263,6 +263,8 @@ def test_plan_and_segments(run, folder) -> None:
 
 def test_a_baseline_is_read_before_it_is_stored_again(run, folder) -> None:
     base = ("evaluate", "t.qrels", "-m", "RR")
+    code, out, err = run(*base, "good.run", "bad.run", "--save-baseline", "base.json")
+    assert (code, out, "stores one ranking; give one" in err) == (2, "", True)
     assert run(*base, "good.run", "--save-baseline", "base.json")[0] == 0
     stored = Path("base.json").read_text()
     again = ("--baseline", "base.json", "--save-baseline", "base.json", "--fail-if-worse", 0.01)

@@ -101,6 +101,8 @@ def command(
     truth = rankings.read_truth(parsed)
     options.only_with(options.SHARD_FOLDER, isinstance(truth, Shards), "engine")
     systems = rankings.read_systems(truth, duplicates, partial(_model_system, truth, pad))
+    if saved is not None and len(systems) != 1:
+        raise click.UsageError("--save-baseline stores one ranking; give one.")
     measured = partial(
         evaluate,
         truth=truth,
@@ -121,7 +123,8 @@ def command(
         if saved is not None:
             shared.note(f"{saved} is not written: a check failed.")
         click.get_current_context().exit(1)
-    save_baseline(evaluations, truth, saved)
+    if saved is not None:
+        save_baseline(evaluations[0], truth, saved)
 
 
 def _note_unused_seed(settings: dict[str, Any], resampled: bool) -> None:

@@ -133,15 +133,11 @@ class GateRequest:
         return checks.passed
 
 
-def save_baseline(evaluations: Sequence[Evaluation], truth: Any, path: Path | None) -> None:
-    """Store the values of the only ranking, if a file is named for them."""
+def save_baseline(evaluation: Evaluation, truth: Any, path: Path) -> None:
+    """Store the values of a ranking."""
     from firstpage.measures.comparison.baseline import Baseline
 
-    if path is None:
-        return
-    if len(evaluations) != 1:
-        raise click.UsageError("--save-baseline stores one ranking; give one.")
-    Baseline.from_evaluation(evaluations[0], truth).save(path)
+    Baseline.from_evaluation(evaluation, truth).save(path)
     print(f"wrote {path}", file=sys.stderr)
 
 
