@@ -20,6 +20,26 @@ def folder(tmp_path: Path, monkeypatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.filterwarnings("ignore:.*not adjacent")
+def test_scores_of_a_folder_are_in_the_order_of_its_lines(folder: Path, run) -> None:
+    lines = Path("train.txt").read_text().splitlines()
+    order = np.random.default_rng(0).permutation(120)  # of the first ten queries
+    Path("mixed").mkdir()
+    Path("mixed/a.txt").write_text("\n".join([*(lines[i] for i in order), ""]))
+    Path("mixed/b.txt").write_text("\n".join([*lines[120:], ""]))
+    assert run("train", "ListNet", "train.txt", "-o", "m.json").returncode == 0
+    expected = fp.load("m.json").predict(fp.read_letor("train.txt"))
+    assert run("rank", "m.json", "mixed", "-o", "scores").returncode == 0
+    scores = fp.read_scores("scores")
+    np.testing.assert_allclose(scores, [*expected[order], *expected[120:]])
+    measured = [
+        run("evaluate", *arguments, "--json").stdout
+        for arguments in (("mixed", "--scores", "scores"), ("train.txt", "--model", "m.json"))
+    ]
+    first, second = (json.loads(text)["measures"] for text in measured)
+    assert first == pytest.approx(second)  # the queries are summed in another order
+
+
 @pytest.mark.slow
 def test_shards_give_the_results_of_the_file(folder: Path, run) -> None:
     result = run("shard", "train.txt", "shards", "--rows", 100)

@@ -44,7 +44,6 @@ def command(
     from firstpage.data.io.files import suffix_of
     from firstpage.data.shards.shards import Shards
     from firstpage.errors import DataError
-    from firstpage.rankers.fit.checks import restore_row_order
     from firstpage.rankers.model_files import read_model
 
     trec = trec or SUFFIXES.get(suffix_of(output)[0]) == "run"
@@ -65,4 +64,4 @@ def command(
             raise DataError(f"{data}: has no document ids, which a run needs; write scores (.txt).")
         write_run(to_run(documents, scores, tag or scoring_model.ranker), output)
     else:
-        write_scores(restore_row_order(scores, documents.row_order), output)
+        write_scores(documents.to_file_order(scores), output)

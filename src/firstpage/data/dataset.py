@@ -444,6 +444,26 @@ class Dataset(Tabular):
         array = np.asarray(values)
         return array if self.row_order is None else array[self.row_order]
 
+    def to_file_order(self, values: Any) -> Array:
+        """Return values of the rows in the line order of the file: the inverse of `to_row_order`.
+
+        Parameters
+        ----------
+        values : array_like of shape (n_docs,)
+            Values in the order of the rows, such as scores.
+
+        Returns
+        -------
+        ndarray of shape (n_docs,)
+            The values in the order of the file.
+        """
+        array = np.asarray(values)
+        if self.row_order is None:
+            return array
+        out = np.empty_like(array)
+        out[self.row_order] = array
+        return out
+
     # --- modified copies
 
     def with_labels(self, y: Any) -> Dataset:

@@ -72,10 +72,15 @@ def predict_shard(shard: StoredShard, model: Predictor) -> Floats:
     return np.concatenate([np.empty(0), *batches])
 
 
+def predict_lines(shard: StoredShard, model: Predictor) -> Floats:
+    """Return one score per document of a shard, in the order of its file."""
+    return shard.data.to_file_order(predict_shard(shard, model))
+
+
 def predict_shards(model: Predictor, shards: Shards, engine: Engine) -> Floats:
-    """Return one score per document, shard after shard."""
+    """Return one score per document, shard after shard, in the order of the files."""
     with closing(_open_job(shards, engine)) as job:
-        return job.concat(predict_shard, model)
+        return job.concat(predict_lines, model)
 
 
 def _open_job(shards: Shards, engine: Engine) -> ShardJob[StoredShard]:
@@ -97,9 +102,11 @@ def measure_shard(
 ) -> tuple[Floats, Ids]:
     """Return the values of a shard, one row per measure, and its queries.
 
-    `scores` are used only where the request has no model.
+    `scores`, in the order of the file, are used only where the request has no model.
     """
-    if request.model is not None:
+    if request.model is None:
+        scores = shard.data.to_row_order(scores)
+    else:
         scores = predict_shard(shard, request.model)
     needs = needs_of(request.measures, request.convention)
     lists = make_lists(scores, shard.data, request.convention, None, None, request.k, needs=needs)

@@ -306,7 +306,7 @@ class Ranker(TrainableEstimator, Tabular):
         Returns
         -------
         ndarray of shape (n_docs,)
-            The scores, in the order of the rows.
+            The scores, in the order of the rows; those of Shards in the order of their files.
 
         Raises
         ------
