@@ -481,6 +481,25 @@ def test_a_strategy_must_match_the_tool(site: Site) -> None:
     site.project("graded", tool="grades", setting={"k": 2, "strategy": "five-grade"})
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("tool", "strategy", "other"),
+    [
+        ("grades", "five-grade", "heap"),
+        ("lists", "pairs", "five-grade"),
+        ("lists", "pairs", "heap"),
+    ],
+)
+def test_a_fixed_strategy_is_not_switched(site: Site, tool: str, strategy: str, other: str) -> None:
+    site.project(tool=tool)
+    task, lena = site.task("books", "ada"), site.client("lena")
+    refused = post(lena, task, "switch", strategy=other)
+    assert refused.status_code == 400
+    assert f"the tool '{tool}' has the strategy {strategy}" in refused.json()["detail"]
+    assert post(lena, task, "switch", k=2, strategy=strategy).status_code == 200
+    assert site.client("ada").judge(task)["done"]
+
+
 @pytest.mark.parametrize("setting", [{"strategy": ["x"]}, {"strategy": 5}, {"strategy": None}])
 def test_a_strategy_must_be_a_string(site: Site, setting: dict[str, Any]) -> None:
     site.person("lena", admin=True)

@@ -21,11 +21,12 @@ from firstpage.labeling.session.events import (
     InconsistentEventError,
     Judgment,
     Revision,
+    Setting,
     SettingChange,
     Undo,
 )
 from firstpage.labeling.session.session import Session
-from firstpage.labeling.strategies.registry import check_documents
+from firstpage.labeling.strategies.registry import STRATEGY_OF, check_documents
 from firstpage.web.store import assigning, audit, log, projects, tasks, training
 from firstpage.web.store.connect import Store, Tx
 from firstpage.web.store.log import Timing
@@ -168,7 +169,7 @@ class JudgingService:
         with self._locked(task, replace(by, id=row.person), key) as lock:
             session = lock.task.session
             setting = replace(session.setting, **changes)
-            projects.check_strategy(setting, (row.tool,))
+            _check_switch(row, setting)
             if setting.strategy != session.setting.strategy:
                 check_documents(row.query_key, row.n, setting.strategy, setting.refine)
             state = self._record(
@@ -320,6 +321,16 @@ def _judged_task(tx: Tx, task: int, person: Person, key: str | None = None) -> J
     if judged is None:
         raise NotFound("there is no such task.")
     return judged
+
+
+def _check_switch(row: TaskRow, setting: Setting) -> None:
+    """Refuse a strategy that asks questions which the task's tool does not show."""
+    fixed = STRATEGY_OF.get(row.tool)
+    if fixed is not None and setting.strategy != fixed:
+        raise DataError(
+            f"the tool {row.tool!r} has the strategy {fixed}, which cannot change; switch k only."
+        )
+    projects.check_strategy(setting, (row.tool,))
 
 
 def _check_answer(opened: OpenTask, answer: SubmittedAnswer) -> None:
