@@ -13,10 +13,10 @@ from firstpage.errors import DataError
 from firstpage.interop.read.judgments import read_quepid
 from firstpage.web.exports.make import export
 from firstpage.web.imports.quepid import import_ratings
-from firstpage.web.store import projects
+from firstpage.web.store import people, projects, tasks
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
-from tests.web.site import Site
+from tests.web.site import Site, jsonl
 
 RATINGS = {
     "query 0": {"d0": 4.0, "d1": 0.0, "x9": 2.0},
@@ -69,6 +69,7 @@ def test_ratings_in_and_out(db_site: Site, tmp_path: Path) -> None:
         ({"query 0": {"d0": -1.0}}, {}, "is no grade"),
         ({"nothing": {"d0": 1.0}}, {}, "no query of the file"),
         ({"query 0": {"d0": 2.0}}, {"grades": [{"name": "no"}, {"name": "yes"}]}, "0 = no, 1 = yes"),
+        ({"query 0": {"d0": 2.0}, "q0": {"d0": 1.0}}, {}, "the ratings 2 and 1 of 'd0' for the query 'q0'"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused(
@@ -79,6 +80,56 @@ def test_what_does_not_fit_is_refused(
         import_ratings(site.store, project, "quepid", ratings)
     with site.store.read() as tx:
         assert len(projects.members(tx, project, "assessor")) == 1
+
+
+@pytest.mark.parametrize("login", ["lena", "mo", "chief"])
+def test_members_and_admins_are_no_login_of_a_file(site: Site, login: str) -> None:
+    """A lead who has no password yet would have left the project with the import."""
+    project = graded(site)
+    site.person("chief", admin=True)
+    with site.store.write() as tx:
+        projects.join(tx, project, people.ensure(tx, "mo"), "lead")
+        before = projects.members(tx, project)
+    with pytest.raises(DataError, match="choose a"):
+        import_ratings(site.store, project, login, RATINGS)
+    with site.store.read() as tx:
+        assert projects.members(tx, project) == before
+        assert len(tasks.of_project(tx, project.id)) == 2
+
+
+def test_a_query_by_its_text_and_its_id_is_one_query(site: Site) -> None:
+    project = graded(site)
+    ratings = {"query 0": {"d0": 3.0}, "q0": {"d0": 3.0, "d1": 1.0}}
+    imported = import_ratings(site.store, project, "quepid", ratings)
+    assert (imported.queries, imported.ratings, imported.unrated) == (1, 2, 1)
+    assert not imported.unknown_documents
+
+
+@pytest.mark.slow
+def test_ratings_need_no_practice_and_are_not_repeated(site: Site) -> None:
+    setting = {"k": 2, "repeat_rate": 0.5, "refine": 3}
+    project = site.project(tool="grades", documents=9, setting=setting)
+    practice = jsonl({"text": "query", "left": "a text", "grade": 4})
+    files = {"training": ("t.jsonl", practice)}
+    assert site.client("lena").post("/api/v1/projects/books/import", files=files).is_success
+    ratings = {"query 0": {f"d{i}": i % 5 for i in range(9)}}
+    imported = import_ratings(site.store, project, "quepid", ratings)
+    assert (imported.ratings, imported.unrated, imported.unknown_documents) == (9, 0, 0)
+
+
+def test_nothing_of_a_failed_import_stays(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = graded(site)
+
+    def fail(*_: Any) -> None:
+        raise DataError("no")
+
+    monkeypatch.setattr(projects, "leave", fail)
+    for _ in range(2):
+        with pytest.raises(DataError, match="no"):
+            import_ratings(site.store, project, "quepid", RATINGS)
+    with site.store.read() as tx:
+        assert people.by_login(tx, "quepid") is None
+        assert len(tasks.of_project(tx, project.id)) == 2
 
 
 def test_an_assessor_is_imported_once(site: Site) -> None:

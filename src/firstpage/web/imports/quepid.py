@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from uuid import uuid4
 
-from sqlalchemy import RowMapping
-
 from firstpage.errors import DataError
-from firstpage.web.store import people, projects, tasks, texts
+from firstpage.labeling.session.events import RATES
+from firstpage.web.store import log, people, projects, tasks, texts, webhooks
 from firstpage.web.store.connect import Store, Tx
-from firstpage.web.store.judging import JudgingService, SubmittedAnswer
 from firstpage.web.store.log import Timing
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Project
 from firstpage.web.store.scales import describe_scale, shown_scale
+from firstpage.web.store.sessions import result_of, synchronized
+from firstpage.web.store.tables import events
+from firstpage.web.store.tasks import TaskRow
 
 NOT_RATED = "not rated in Quepid"
 Ratings = Mapping[str, Mapping[str, float]]
@@ -52,8 +53,9 @@ class ImportedRatings:
 def import_ratings(store: Store, project: Project, login: str, ratings: Ratings) -> ImportedRatings:
     """Record ratings as the answers of an assessor, who gets no other queries to judge.
 
-    Queries are matched by their text, else by their id.  A query that this assessor has judged
-    already is refused.
+    Queries are matched by their text, else by their id.  All ratings are recorded, or none.  The
+    login must be new to the project.  Practice, repeats and gold questions are for people: each
+    document is asked once.
     """
     if "grades" not in project.tools:
         raise DataError(
@@ -63,20 +65,22 @@ def import_ratings(store: Store, project: Project, login: str, ratings: Ratings)
     if project.state != "open":
         raise DataError(f"the project {project.slug!r} is not open; open it first.")
     _check_scale(project, ratings)
+    plain = replace(project.setting, refine=0, **dict.fromkeys(RATES, 0.0))
     with store.write() as tx:
         matched, unknown = _matched(tx, project, ratings)
         if not matched:
             raise DataError(f"no query of the file is in the project {project.slug!r}.")
         person = _assessor(tx, project, login)
         rows = [
-            tasks.add(tx, project, row["id"], person.id, "grades", project.options.replicates, 0)
-            for row, _ in matched
+            _record(tx, replace(project, setting=plain), person, query, of_query)
+            for query, of_query in matched.items()
         ]
-    try:
-        return _recorded(store, person, rows, matched, unknown)
-    finally:
-        with store.write() as tx:
-            projects.leave(tx, project, person, person)
+        projects.leave(tx, project, person, person)
+        for row in rows:
+            webhooks.query_finished(tx, row.task)
+    imported, unrated = sum(row.rated for row in rows), sum(row.unrated for row in rows)
+    in_file = sum(map(len, matched.values()))
+    return ImportedRatings(len(rows), imported, unrated, unknown, in_file - imported)
 
 
 def _check_scale(project: Project, ratings: Ratings) -> None:
@@ -93,13 +97,14 @@ def _check_scale(project: Project, ratings: Ratings) -> None:
 
 def _matched(
     tx: Tx, project: Project, ratings: Ratings
-) -> tuple[list[tuple[RowMapping, Mapping[str, float]]], tuple[str, ...]]:
-    """Return the queries of the project with their ratings, and the queries it does not have."""
+) -> tuple[dict[int, dict[str, float]], tuple[str, ...]]:
+    """Return the ratings by the id of their query, and the queries that the project lacks."""
     rows = texts.of_project(tx, project.id)
     count = Counter(row["text"].strip() for row in rows)
     by_key = {row["key"]: row for row in rows}
     by_text = {row["text"].strip(): row for row in rows}
-    matched, unknown = [], []
+    matched: dict[int, dict[str, float]] = {}
+    unknown = []
     for query, of_query in ratings.items():
         name = query.strip()
         if count[name] > 1:
@@ -108,44 +113,61 @@ def _matched(
         if row is None:
             unknown.append(query)
         else:
-            matched.append((row, of_query))
+            _merge(row["key"], matched.setdefault(row["id"], {}), of_query)
     return matched, tuple(unknown)
+
+
+def _merge(query: str, merged: dict[str, float], ratings: Mapping[str, float]) -> None:
+    """Add the ratings of a query, which a file may name by its text and by its id."""
+    for document, rating in ratings.items():
+        if merged.setdefault(document, rating) != rating:
+            raise DataError(
+                f"the file has the ratings {merged[document]:g} and {rating:g} of {document!r} for "
+                f"the query {query!r}, by its text and by its id; remove one."
+            )
 
 
 def _assessor(tx: Tx, project: Project, login: str) -> Person:
     """Return the assessor, who must not have judged or led anything here."""
     person = people.ensure(tx, login)
-    if people.password_hash(tx, person.id) is not None:
+    if person.admin or people.password_hash(tx, person.id) is not None:
         raise DataError(f"{login!r} is the account of a person; choose a login for the file.")
     if tasks.of_person(tx, project, person.id):
         raise DataError(
             f"{login!r} has judgments in {project.slug!r} already; choose another login (--login)."
         )
+    if project.id in projects.projects_of(tx, person.id):
+        raise DataError(
+            f"{login!r} is a member of {project.slug!r} already; choose another login (--login)."
+        )
     projects.join(tx, project, person, "assessor")
     return person
 
 
-def _recorded(
-    store: Store, person: Person, rows: Sequence[int],
-    matched: Sequence[tuple[RowMapping, Mapping[str, float]]], unknown: tuple[str, ...],
-) -> ImportedRatings:  # fmt: skip
-    service = JudgingService(store)
-    imported = unrated = rated = 0
-    for task, (_, ratings) in zip(rows, matched, strict=True):
-        state = service.state(task, person)
-        while state.question is not None:
-            key = state.question.left.key
-            rating = ratings.get(key)
-            state = service.answer(
-                task, person,
-                SubmittedAnswer(
-                    state.seq, uuid4().hex, key, None, int(rating or 0), (), rating is None,
-                    Timing(comment=NOT_RATED if rating is None else None),
-                ),
-            )  # fmt: skip
-            imported += rating is not None
-            unrated += rating is None
-        if not state.done:
-            raise DataError(f"the ratings cannot be recorded: {state.message}")
-        rated += len(ratings)
-    return ImportedRatings(len(rows), imported, unrated, unknown, rated - imported)
+@dataclass(frozen=True)
+class RecordedTask:
+    """A finished task, and how many of its documents have a rating and how many have none."""
+
+    task: TaskRow
+    rated: int
+    unrated: int
+
+
+def _record(
+    tx: Tx, project: Project, person: Person, query: int, ratings: Mapping[str, float]
+) -> RecordedTask:
+    """Record the ratings of one query as a task that is done."""
+    number = tasks.add(tx, project, query, person.id, "grades", project.options.replicates, 0)
+    task = tasks.get(tx, number)
+    assert task is not None
+    session = synchronized(tx, task, None, 0).session
+    rows = []
+    while (question := session.question) is not None:
+        rating = ratings.get(question.left)
+        event = session.answer(int(rating or 0), skipped=rating is None)
+        timing = Timing(comment=NOT_RATED if rating is None else None)
+        rows.append(log.event_row(tx, number, len(rows), uuid4().hex, event, person.id, timing))
+    tx.add_all(events, rows)
+    tasks.set_state(tx, number, "done", judgments=len(rows), result=result_of(session))
+    unrated = sum(judgment.skipped for judgment in session.judgments)
+    return RecordedTask(task, len(rows) - unrated, unrated)
