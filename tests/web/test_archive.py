@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from sqlalchemy import func, select, text
+from sqlalchemy import func, select, text, update
 
 from firstpage.cli import app
 from firstpage.web.store import connect, projects, tasks
 from firstpage.web.store.connect import Store
-from firstpage.web.store.tables import metadata
+from firstpage.web.store.tables import documents, metadata
 from tests.web.pages.test_pages import token
 from tests.web.site import Clock, Site
 
@@ -99,6 +99,38 @@ def test_documents_change_until_the_first_answer(site: Site) -> None:
     assert truth["order"] == ["d1", "d2", "d3"]
     refused = lena.post(f"{API}/documents/restore", json={"query": "q0", "documents": ["d0"]})
     assert "answers are based on them" in refused.json()["detail"]
+
+
+@pytest.mark.slow
+def test_documents_with_a_verdict_do_not_change(site: Site) -> None:
+    site.project(queries=1, documents=4)
+    lena, ada = site.client("lena"), site.client("ada")
+    verdict = {"key": "k", "query": "q0", "left": "d3", "right": "d2", "outcome": 1, "reason": "x"}
+    assert lena.post(f"{API}/verdicts", json=verdict).status_code == 204
+    body = {"query": "q0", "documents": ["d3"]}
+    refused = lena.post(f"{API}/documents/archive", json=body)
+    assert "verdicts (1) are based on them; undo these first" in refused.json()["detail"]
+    with site.store.write() as tx:  # as a version without the check stored it
+        tx.run(update(documents).where(documents.c.key == "d3").values(archived=tx.now))
+    ada.judge(site.task("books", "ada"))
+    (truth,) = lena.get(f"{API}/consensus").json()["truths"]
+    assert (truth["order"], truth["verdicts"]) == (["d0", "d1", "d2"], 0)
+    assert [v["left"]["key"] for v in lena.get(f"{API}/disputes").json()["settled"]] == ["d3"]
+    for name in ("truth.qrels", "pairs.csv", "report.html"):
+        assert lena.get(f"{API}/export/{name}").status_code == 200
+    withdrawn = {"key": "w", "query": "q0", "index": 0}
+    assert lena.post(f"{API}/verdicts/withdraw", json=withdrawn).status_code == 204
+
+
+@pytest.mark.slow
+def test_a_verdict_that_is_undone_lets_documents_change(site: Site) -> None:
+    site.project(queries=1, documents=4)
+    lena = site.client("lena")
+    verdict = {"key": "k", "query": "q0", "left": "d3", "right": "d2", "outcome": 1, "reason": "x"}
+    lena.post(f"{API}/verdicts", json=verdict)
+    lena.post(f"{API}/verdicts/withdraw", json={"key": "w", "query": "q0", "index": 0})
+    body = {"query": "q0", "documents": ["d3"]}
+    assert lena.post(f"{API}/documents/archive", json=body).status_code == 204
 
 
 @pytest.mark.slow

@@ -144,12 +144,20 @@ def judged_queries(
 def weighted_verdicts(
     tx: Tx, project: Project, tool: str
 ) -> dict[int, tuple[WeightedVerdict, ...]]:
-    """Return the verdicts by query, each with the project's weight; none if that is 0."""
+    """Return the verdicts by query, each with the project's weight; none if that is 0.
+
+    A verdict on a document that was archived later, which older versions allowed, does not count.
+    """
     weight = project.options.verdict_weight
     if not weight:
         return {}
+    keys = keys_by_query(tx, project)
     return {
-        query: tuple(WeightedVerdict(verdict, float(weight)) for verdict in verdicts)
+        query: tuple(
+            WeightedVerdict(verdict, float(weight))
+            for verdict in verdicts
+            if verdict.documents <= set(keys.get(query, ()))
+        )
         for query, verdicts in adjudication.effective(tx, project, tool).items()
     }
 

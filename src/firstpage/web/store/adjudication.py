@@ -94,6 +94,12 @@ def effective(tx: Tx, project: Project, tool: str) -> dict[int, list[Verdict]]:
     return {query: effective_verdicts(active) for query, active in by_query.items()}
 
 
+def active_count(tx: Tx, query: int) -> int:
+    """Return the number of active verdicts on a query, with any tool."""
+    tools = select(adjudications.c.tool).where(adjudications.c.query == query).distinct()
+    return sum(len(_active(tx, query, row["tool"])) for row in tx.all(tools))
+
+
 def log_rows(tx: Tx, project: Project) -> Sequence[RowMapping]:
     """Return the log of a project's verdicts, each with the names of its query and its author."""
     return tx.all(

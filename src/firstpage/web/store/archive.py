@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, RowMapping, Table, delete, exists, func, o
 
 from firstpage.errors import DataError
 from firstpage.labeling.planning.tasks import format_names
-from firstpage.web.store import audit, texts
+from firstpage.web.store import adjudication, audit, texts
 from firstpage.web.store import projects as project_rows
 from firstpage.web.store.connect import Store, Tx
 from firstpage.web.store.people import Person
@@ -103,7 +103,7 @@ def delete_queries(
 def archive_documents(
     tx: Tx, project: Project, query: str, keys: Sequence[str], by: Person | None
 ) -> None:
-    """Leave documents out of a query that has no answer yet."""
+    """Leave documents out of a query that has no answer and no verdict yet."""
     row, rows = _changeable_documents(tx, project, query, keys)
     remaining = len(texts.documents_of(tx, row["id"])) - sum(r["archived"] is None for r in rows)
     if remaining < MIN_DOCUMENTS:
@@ -117,7 +117,7 @@ def archive_documents(
 def restore_documents(
     tx: Tx, project: Project, query: str, keys: Sequence[str], by: Person | None
 ) -> None:
-    """Put archived documents back into a query that has no answer yet."""
+    """Put archived documents back into a query that has no answer and no verdict yet."""
     row, rows = _changeable_documents(tx, project, query, keys)
     count = len(texts.documents_of(tx, row["id"])) + sum(r["archived"] is not None for r in rows)
     project_rows.check_size(query, count, project.setting, project.tools)
@@ -127,7 +127,7 @@ def restore_documents(
 def delete_documents(
     tx: Tx, project: Project, query: str, keys: Sequence[str], by: Person | None
 ) -> None:
-    """Delete archived documents of a query that has no answer yet."""
+    """Delete archived documents of a query that has no answer and no verdict yet."""
     row, rows = _changeable_documents(tx, project, query, keys)
     for document in rows:
         if document["archived"] is None:
@@ -144,6 +144,12 @@ def document_change_problem(tx: Tx, query: RowMapping) -> str | None:
         return (
             f"the documents of query {query['key']!r} cannot change any more: {answers:,} answers "
             "are based on them; archive the query, or settle that a document is bad (Adjudicate)."
+        )
+    verdicts = adjudication.active_count(tx, query["id"])
+    if verdicts:
+        return (
+            f"the documents of query {query['key']!r} cannot change: verdicts ({verdicts:,}) are "
+            "based on them; undo these first (Adjudicate), or archive the query."
         )
     return None
 
@@ -191,7 +197,7 @@ def _queries(tx: Tx, project: Project, keys: Sequence[str]) -> list[RowMapping]:
 def _changeable_documents(
     tx: Tx, project: Project, query: str, keys: Sequence[str]
 ) -> tuple[RowMapping, list[RowMapping]]:
-    """Return a query and these of its documents; raise if answers or questions depend on them."""
+    """Return a query and these of its documents; raise if they cannot change."""
     (row,) = _queries(tx, project, [query])
     tx.all(select(tasks.c.id).where(tasks.c.query == row["id"]).with_for_update())
     problem = document_change_problem(tx, row)
