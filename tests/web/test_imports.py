@@ -526,11 +526,11 @@ def test_a_strategy_with_a_lower_document_limit_is_refused(
         assert "query 'q0' has 501 documents, and heap takes at most 500" in reply.json()["detail"]
     assert lena.get(path).json()["tool"] == "grades"
     assert lena.patch(path, json={"setting": {"k": 4}}).status_code == 200
-    lena.post(f"{path}/open")
-    task = site.task("books", "ada")
-    reply = lena.post(f"/api/v1/tasks/{task}/switch", json={"strategy": "adaptive"})
+    site.project("films", queries=1, documents=101)
+    task = site.task("films", "ada")
+    reply = lena.post(f"/api/v1/tasks/{task}/switch", json={"strategy": "pairs"})
     assert reply.status_code == 400
-    assert "adaptive takes at most 500" in reply.json()["detail"]
+    assert "pairs takes at most 100" in reply.json()["detail"]
 
 
 @pytest.mark.parametrize("name", ["text", "body", "content", "contents"])

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from firstpage.web.store import projects
 from tests.web.site import Site
 
@@ -26,11 +30,37 @@ def test_a_setting_changes_until_the_first_answer(db_site: Site) -> None:
     assert same.status_code == 200, "nothing that questions depend on has changed"
 
 
-def test_the_tool_of_an_open_project_cannot_change(site: Site) -> None:
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"tool": "grades"},
+        {"options": {"tools": ["grades"]}},
+        {"options": {"tools": ["pairs", "grades"]}},
+    ],
+)
+def test_the_tools_of_an_open_project_cannot_change(site: Site, changes: dict[str, Any]) -> None:
     site.project(queries=1)
-    refused = site.client("lena").patch(API, json={"tool": "grades"})
+    lena = site.client("lena")
+    refused = lena.patch(API, json=changes)
     assert refused.status_code == 400
     assert "cannot change once it was opened" in refused.json()["detail"]
+    assert lena.get(API).json()["options"]["tools"] is None
+    assert lena.patch(API, json={"options": {"tools": ["pairs"]}}).status_code == 200, "the same"
+
+
+def test_the_tool_is_the_first_of_the_tools(site: Site) -> None:
+    site.project(queries=1, opened=False)
+    lena = site.client("lena")
+    body = {"slug": "shop", "tool": "pairs", "options": {"tools": ["grades", "pairs"]}}
+    for refused in (
+        lena.post("/api/v1/projects", json=body),
+        lena.patch(API, json={"options": {"tools": ["grades", "pairs"]}}),
+    ):
+        assert refused.status_code == 400
+        assert "must be the first of its tools; got 'pairs'" in refused.json()["detail"]
+    both = {"tool": "grades", "options": {"tools": ["grades", "pairs"]}}
+    assert lena.patch(API, json=both).status_code == 200
+    assert lena.patch(API, json={"tool": "pairs"}).status_code == 400
 
 
 def test_the_source_of_documents_is_stored(db_site: Site) -> None:

@@ -40,6 +40,7 @@ ASSESSOR_ROW = select(memberships.c.person).where(
 )  # fmt: skip
 VISIBLE = projects.c.state.in_(STATES)  # not the staging project of an import
 SEED_RANGE = 2**31
+OPENED = "the tool of a project cannot change once it was opened; create another project."
 SLUG = re.compile(r"[a-z0-9][a-z0-9\-]{0,63}")
 
 
@@ -104,6 +105,7 @@ def create(
         state="draft", source=None if source is None else dict(source), created=tx.now,
     )  # fmt: skip
     project = get(tx, row)
+    _check_first_tool(project)
     check_strategy(project.setting, project.tools)
     audit.note(tx, "project created", person=by.id if by else None, project=row, slug=slug)
     if by is not None:
@@ -165,9 +167,7 @@ def change(tx: Tx, project: Project, changes: Mapping[str, Any], by: Person | No
     The tool can change only in draft, the setting until the first judgment.
     """
     if changes.get("tool") is not None and project.state != "draft":
-        raise DataError(
-            "the tool of a project cannot change once it was opened; create another project."
-        )
+        raise DataError(OPENED)
     if changes.get("setting") is not None:
         _check_unjudged(tx, project, changes["setting"])
     new: dict[str, Any] = {}
@@ -188,12 +188,30 @@ def change(tx: Tx, project: Project, changes: Mapping[str, Any], by: Person | No
         actor = None if by is None else by.id
         audit.note(tx, "project changed", person=actor, project=project.id, **new)
     changed = get(tx, project.id)
+    if (changed.tool, changed.tools) != (project.tool, project.tools):
+        _check_changed_tools(project, changed)
     if changed.setting != project.setting:
         _update_tasks(tx, changed)
     check_strategy(changed.setting, changed.tools)
     if _size_limits(changed) != _size_limits(project):
         _check_largest(tx, changed)
     return changed
+
+
+def _check_changed_tools(project: Project, changed: Project) -> None:
+    """Refuse other tools once the project was opened: answers belong to a tool."""
+    if project.state != "draft":
+        raise DataError(OPENED)
+    _check_first_tool(changed)
+
+
+def _check_first_tool(project: Project) -> None:
+    """Refuse several tools of which the project's own tool is not the first."""
+    if project.tool != project.tools[0]:
+        raise DataError(
+            f"the tool of a project must be the first of its tools; got {project.tool!r}, and the "
+            f"tools {', '.join(project.tools)}."
+        )
 
 
 def answer_count(tx: Tx, project: Project) -> int:
