@@ -18,7 +18,7 @@ from firstpage.web.analysis.records import records, results
 from firstpage.web.analysis.truth import truths
 from firstpage.web.exports import make
 from firstpage.web.store import projects
-from tests.web.site import Site
+from tests.web.site import Site, jsonl
 
 API = "/api/v1/projects/books"
 
@@ -314,3 +314,24 @@ def test_clipped_times_are_excluded_from_effort(site: Site) -> None:
     page = lena.get("/p/books/dashboard").text
     assert "1 judgments are not in these times" in page
     assert "86400" not in page
+
+
+@pytest.mark.slow
+def test_known_answers_count_in_their_direction(site: Site) -> None:
+    """In a project of lists, 1 and 2 are both correct where 2 is known."""
+    site.project(
+        tool="lists", queries=1, documents=5, setting={"k": 3, "gold_rate": 0.5}, opened=False
+    )
+    lena, ada = site.client("lena"), site.client("ada")
+    rows = [
+        {"query": "q0", "left": f"d{i}", "right": "d4", "outcome": n}
+        for i, n in ((0, 2), (1, 1), (2, -2))
+    ]
+    files = {"gold_questions": ("g.jsonl", jsonl(*rows))}
+    assert lena.post(f"{API}/import", files=files).status_code == 200
+    lena.post(f"{API}/open")
+    ada.judge(site.task("books", "ada"), lambda left, right: 1 if left < right else -2)
+    with site.store.read() as tx:
+        project = projects.find_project(tx, "books")
+        known = {r.left: (r.outcome, r.expected) for r in records(tx, project) if r.kind == "gold"}
+    assert known == {"d0": (1, 1), "d1": (1, 1), "d2": (1, -1)}

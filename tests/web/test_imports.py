@@ -230,7 +230,9 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
                     "collection": ("c", COLLECTION)}, "t:1: this <top> has no </top>"),
     ("letor", {"letor": ("l", b"1 1:2"), "collection": ("c", COLLECTION)}, "l:1: a line must start"),
     ("gold_questions", {"gold_questions": ("g.jsonl", jsonl({"query": "q", "left": "a", "right": "b", "outcome": 7}))},
-     "g.jsonl:1: outcome must be an integer"),
+     "g.jsonl:1: outcome must be an integer from -1 to 1, or one of left, right, tie, equal; got 7"),
+    ("much better", {"training": ("t.jsonl", jsonl({"text": "q", "left": "a", "right": "b", "outcome": 2}))},
+     "t.jsonl:1: outcome must be an integer from -1 to 1"),
     ("picture", {"documents": ("d.jsonl", jsonl({**ROWS[0], "image": "x.png"}))}, "is missing; add its file"),
 ]  # fmt: skip
 
@@ -478,6 +480,38 @@ def test_an_invalid_outcome_is_refused(outcome: str) -> None:
     row = {"query": "q", "left": "a", "right": "b", "outcome": outcome}
     with pytest.raises(DataError, match=r"^g\.jsonl:1: outcome must be an integer"):
         read(sources(gold_questions=file("g.jsonl", jsonl(row))))
+
+
+def gold(left: str, right: str | None, outcome: int) -> dict[str, Any]:
+    return {"query": "q0", "left": left, "right": right, "outcome": outcome}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("project", "known", "words"),
+    [
+        ({"tool": "lists"}, [gold("d0", "d1", 2), gold("d1", "d0", -1)], ""),
+        ({}, [gold("d0", "d1", 0)], ""),  # both may be bad
+        ({"options": {"bad": False}}, [gold("d0", "d1", 0)], "g.jsonl:1: the outcome is 0, and this project offers no tie"),
+        ({}, [gold("d0", "d1", 1), gold("d0", "d1", 1), gold("d1", "d0", 1)], "g.jsonl:3: there is another known answer about 'd1' and 'd0' of query 'q0'"),
+        ({"tool": "grades"}, [gold("d0", None, 3), gold("d0", None, 4)], "g.jsonl:2: there is another known answer about 'd0'"),
+    ],
+)  # fmt: skip
+def test_known_answers_can_be_given_and_do_not_contradict(
+    site: Site, project: dict[str, Any], known: list[dict[str, Any]], words: str
+) -> None:
+    site.project(queries=1, **project)
+    lena, path = site.client("lena"), "/api/v1/projects/books/import"
+
+    def imported(*rows: dict[str, Any]) -> Any:
+        return lena.post(path, files={"gold_questions": ("g.jsonl", jsonl(*rows))})
+
+    reply = imported(*known)
+    assert reply.status_code == (400 if words else 200)
+    assert words in reply.json().get("detail", "")
+    if len(known) > 1:  # the answers before are known after an import of their own
+        assert imported(*known[:-1]).status_code == 200
+        assert imported(known[-1]).status_code == reply.status_code
 
 
 def test_duplicate_columns_are_refused() -> None:

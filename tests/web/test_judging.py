@@ -446,6 +446,21 @@ API = "/api/v1/projects/books"
 
 
 @pytest.mark.slow
+def test_practice_is_correct_in_the_direction_of_its_answer(site: Site) -> None:
+    """By whatever amount; skipping a question is no answer, also where the answer is 0."""
+    site.project(tool="lists", queries=1)
+    rows = [{"text": "q", "left": "A", "right": "B", "outcome": n} for n in (2, -1, 0, 0)]
+    files = {"training": ("t.jsonl", jsonl(*rows))}
+    assert site.client("lena").post(f"{API}/import", files=files).status_code == 200
+    ada = site.client("ada")
+    correct = []
+    for outcome, skipped in ((1, False), (-2, False), (0, True), (0, False)):
+        sent = body(ada.get(f"{API}/training").json(), outcome, skipped=skipped)
+        correct.append(ada.post(f"{API}/training", json=sent).json()["correct"])
+    assert correct == [True, True, False, True]
+
+
+@pytest.mark.slow
 def test_departed_assessors_cannot_judge(site: Site) -> None:
     site.project()
     ada, task = site.client("ada"), site.task("books", "ada")

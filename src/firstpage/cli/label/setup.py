@@ -369,7 +369,8 @@ def _open_sources(settings: dict[str, Any], files: ExitStack) -> Sources:
     return Sources(
         **opened, runs=tuple(map(opened_file, settings["runs"])), pictures=pictures,
         pages="lists" in settings["tools"] and bool(settings["runs"]),
-        grade_names=_grade_names(settings), **{name: settings[name] for name in chosen},
+        grade_names=_grade_names(settings), outcomes=_outcomes(settings),
+        **{name: settings[name] for name in chosen},
     )  # fmt: skip
 
 
@@ -379,6 +380,14 @@ def _grade_names(settings: dict[str, Any]) -> tuple[str, ...]:
     from firstpage.web.store.scales import grade_names
 
     return grade_names(read_options(read_scales(settings)).grades)
+
+
+def _outcomes(settings: dict[str, Any]) -> tuple[int, ...]:
+    """Return the outcomes of a comparison that the project offers."""
+    from firstpage.web.store.options import comparison_outcomes, read_options
+
+    tools = settings["tools"] or ("pairs",)
+    return comparison_outcomes(read_options(_project_options(settings)), tools)
 
 
 def _source_record(settings: dict[str, Any], sources: Sources) -> dict[str, Any] | None:

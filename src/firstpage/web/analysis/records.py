@@ -189,6 +189,8 @@ def _record(
     pair = judgment.right is not None
     sign = (judgment.outcome > 0) - (judgment.outcome < 0)
     gold_outcome = expected.get((task.query_id, judgment.left, judgment.right))
+    if pair and gold_outcome is not None:
+        gold_outcome = (gold_outcome > 0) - (gold_outcome < 0)
     return Record(
         query=task.query, assessor=task.assessor, tool=task.tool,
         left=judgment.left, right=judgment.right,

@@ -276,7 +276,9 @@ def training_answer(
             )  # fmt: skip
             if body.seq != before.seq or keys != (body.left, body.right):
                 raise Conflict("This question is no longer open; this is the current one.", before)
-            reply = training.answer(tx, member.project, person, body.key, body.outcome)
+            reply = training.answer(
+                tx, member.project, person, body.key, body.outcome, body.skipped
+            )
         after = training.state(tx, member.project, person)
     return {**asdict(after), "correct": reply[0], "explanation": reply[1]}
 

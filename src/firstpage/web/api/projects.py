@@ -28,6 +28,7 @@ from firstpage.web.security import (
 )
 from firstpage.web.store import archive, assigning, projects
 from firstpage.web.store.logins import Login
+from firstpage.web.store.options import comparison_outcomes
 from firstpage.web.store.projects import Member, Project
 from firstpage.web.store.scales import grade_names
 
@@ -139,7 +140,8 @@ def _read(
     sources = bundle.Sources(
         **files, runs=named_runs, pictures=pictures, seed=project.setting.seed,
         pages="lists" in project.tools and bool(named_runs),
-        grade_names=grade_names(project.options.grades), **options,
+        grade_names=grade_names(project.options.grades),
+        outcomes=comparison_outcomes(project.options, project.tools), **options,
     )  # fmt: skip
     return bundle.read(sources, ReadLimits(bytes=settings_of(request).max_unpacked))
 

@@ -112,6 +112,8 @@ class Sources:
         Whether queries are numbered in their order.
     grade_names : tuple of str
         The grades of the project, worst first, for gold and training questions.
+    outcomes : tuple of int
+        The outcomes of a comparison that the project offers, for gold and training questions.
     """
 
     queries: File | None = None
@@ -133,6 +135,7 @@ class Sources:
     query_format: str | None = None
     ordinal: bool = False
     grade_names: tuple[str, ...] = DEFAULT_NAMES
+    outcomes: tuple[int, ...] = (-1, 0, 1)
 
 
 @dataclass(frozen=True)
@@ -155,7 +158,7 @@ def read(sources: Sources, limits: ReadLimits = ReadLimits()) -> Bundle:  # noqa
     queries = _queries(sources, limits, reading)
     gold_questions = (
         rows.gold_questions_from(
-            _rows(sources.gold_questions, limits, reading), sources.grade_names
+            _rows(sources.gold_questions, limits, reading), sources.grade_names, sources.outcomes
         )
         if sources.gold_questions
         else []
@@ -213,8 +216,9 @@ def _training(sources: Sources, limits: ReadLimits, reading: rows.ImportNotes) -
     if file is None:
         return []
     return rows.training_from(
-        file.name, _rows(file, limits, reading), sources.pictures, reading, sources.grade_names
-    )
+        file.name, _rows(file, limits, reading), sources.pictures, reading, sources.grade_names,
+        sources.outcomes,
+    )  # fmt: skip
 
 
 def _empty_notes(queries: list[QueryRecord], training: list[KnownAnswer]) -> Iterator[str]:

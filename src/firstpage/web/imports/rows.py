@@ -331,8 +331,13 @@ class KnownAnswer:
     query_record: QueryRecord | None = None
 
 
-def gold_questions_from(rows: Iterable[LocatedRow], grades: Sequence[str]) -> list[KnownAnswer]:
-    """Return gold questions; `grades` are the names of the project's grades, worst first.
+def gold_questions_from(
+    rows: Iterable[LocatedRow], grades: Sequence[str], outcomes: Sequence[int]
+) -> list[KnownAnswer]:
+    """Return gold questions.
+
+    `grades` are the names of the project's grades, worst first, and `outcomes` those of a
+    comparison that it offers.
 
     Columns: `query`, `left`, `right` (documents), `outcome` (1, 0, -1) or `grade`, `explanation`.
     """
@@ -342,7 +347,7 @@ def gold_questions_from(rows: Iterable[LocatedRow], grades: Sequence[str]) -> li
         gold_questions.append(KnownAnswer(
             location, key_of(location, row, ("query", "qid"), "query"),
             key_of(location, row, ("left", "document", "docid"), "document"), right,
-            _outcome(location, row, grades if right is None else None),
+            _grade(location, row, grades) if right is None else _outcome(location, row, outcomes),
             text_of(location, row, "explanation"),
         ))  # fmt: skip
     return gold_questions
@@ -350,9 +355,9 @@ def gold_questions_from(rows: Iterable[LocatedRow], grades: Sequence[str]) -> li
 
 def training_from(
     source: str, rows: Iterable[LocatedRow], pictures: Pictures, reading: ImportNotes,
-    grades: Sequence[str],
+    grades: Sequence[str], outcomes: Sequence[int],
 ) -> list[KnownAnswer]:  # fmt: skip
-    """Return practice questions; `grades` are the names of the project's grades, worst first.
+    """Return practice questions; `grades` and `outcomes` as for `gold_questions_from`.
 
     Columns: `text` (the query), `left` and `right` (texts, or objects like documents), `outcome` or
     `grade`, `explanation`.
@@ -376,21 +381,36 @@ def training_from(
         right = "right" if len(sides) == 2 else None
         questions.append(KnownAnswer(
             location, key, "left", right,
-            _outcome(location, row, grades if right is None else None),
+            _grade(location, row, grades) if right is None else _outcome(location, row, outcomes),
             text_of(location, row, "explanation"), query,
         ))  # fmt: skip
     return questions
 
 
-def _outcome(location: str, row: Mapping[str, Any], grades: Sequence[str] | None) -> int:
-    """Return the answer to a comparison, or a grade by its number or its name."""
-    name = "outcome" if grades is None else "grade"
+def _outcome(location: str, row: Mapping[str, Any], outcomes: Sequence[int]) -> int:
+    """Return the answer to a comparison, which must be one that the project offers."""
+    outcome = _answer(location, row, "outcome", OUTCOMES, min(outcomes), max(outcomes))
+    if outcome not in outcomes:
+        raise DataError(
+            f"{location}: the outcome is {outcome}, and this project offers no tie; allow ties, or "
+            "leave the question out."
+        )
+    return outcome
+
+
+def _grade(location: str, row: Mapping[str, Any], grades: Sequence[str]) -> int:
+    """Return a grade, by its number or its name."""
+    words = {word.lower(): i for i, word in enumerate(grades)}
+    return _answer(location, row, "grade", words, 0, len(grades) - 1)
+
+
+def _answer(
+    location: str, row: Mapping[str, Any], name: str, words: Mapping[str, int], low: int, high: int
+) -> int:
     value = row.get(name, row.get("outcome"))
-    words = OUTCOMES if grades is None else {word.lower(): i for i, word in enumerate(grades)}
     if isinstance(value, str):
         text = value.strip().lower()
         value = words.get(text, int(text) if INTEGER.fullmatch(text) else None)
-    low, high = (-2, 2) if grades is None else (0, len(grades) - 1)
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         raise DataError(
             f"{location}: {name} must be an integer from {low} to {high}, or one of "

@@ -93,6 +93,7 @@ def staged(
     with store.read() as tx:
         before = ProjectSnapshot() if project is None else _snapshot(tx, project)
         grades = _grades(tx, project, bundle)
+        _check_known(bundle, _known(tx, project) if bundle.gold_questions else {})
     imported = _counts(bundle, grades.count)
     _check(bundle, before, grades, tools, setting)
     remove_stale_imports(store)
@@ -193,6 +194,40 @@ def _check_query(
         raise DataError(
             f"query {query.key!r}: this project compares lists; every document needs 'items'."
         )
+
+
+def _known(tx: Tx, project: Project | None) -> dict[tuple[str, str, str | None], int]:
+    """Return the answers of a project's gold questions, in the form of `_oriented`."""
+    if project is None:
+        return {}
+    rows = tx.all(
+        select(queries.c.key, *(gold_questions.c[name] for name in ("left", "right", "outcome")))
+        .join(gold_questions, gold_questions.c.query == queries.c.id)
+        .where(gold_questions.c.project == project.id, gold_questions.c.kind == "gold")
+    )
+    return dict(_oriented(r["key"], r["left"], r["right"], r["outcome"]) for r in rows)
+
+
+def _check_known(bundle: Bundle, known: dict[tuple[str, str, str | None], int]) -> None:
+    """Refuse a gold question to which another answer is known; `known` is extended."""
+    for gold in bundle.gold_questions:
+        question, outcome = _oriented(gold.query, gold.left, gold.right, gold.outcome)
+        if known.setdefault(question, outcome) != outcome:
+            documents = " and ".join(repr(key) for key in (gold.left, gold.right) if key)
+            raise DataError(
+                f"{gold.location}: there is another known answer about {documents} of query "
+                f"{gold.query!r}; leave one of them out."
+            )
+
+
+def _oriented(
+    query: str, left: str, right: str | None, outcome: int
+) -> tuple[tuple[str, str, str | None], int]:
+    """Return a question with its documents in a fixed order, and its grade or direction."""
+    if right is None:
+        return (query, left, None), outcome
+    sign = (outcome > 0) - (outcome < 0)
+    return ((query, left, right), sign) if left < right else ((query, right, left), -sign)
 
 
 def _check_gold(gold: KnownAnswer, documents: frozenset[str] | None) -> None:

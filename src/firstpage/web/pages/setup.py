@@ -23,6 +23,7 @@ from firstpage.web.pages.rendering import Form, PageRoute, field, redirect, rend
 from firstpage.web.security import CurrentPerson, Lead, settings_of, store_of
 from firstpage.web.store import assigning, projects, texts, webhooks
 from firstpage.web.store.connect import Tx
+from firstpage.web.store.options import comparison_outcomes
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Member, Project
 from firstpage.web.store.scales import (
@@ -362,5 +363,6 @@ def _read(request: Request, project: Project, form: FormData) -> Bundle:
     sources = Sources(
         **files, runs=runs, pictures=pictures, pages=pages,
         grade_names=grade_names(project.options.grades),
+        outcomes=comparison_outcomes(project.options, project.tools),
     )  # fmt: skip
     return read(sources, limits)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
@@ -59,6 +59,16 @@ class Options(BaseModel):
     # What else is graded, on the same scale; and why, as tags.
     aspects: Tags | None = Field(None, description="a list of 1 to 20 distinct names")
     reasons: Tags | None = Field(None, description="a list of 1 to 20 distinct names")
+
+
+def comparison_outcomes(options: Options, tools: Sequence[str]) -> tuple[int, ...]:
+    """Return the outcomes of a comparison for which the judging pages have a button.
+
+    Two result lists can be much better.  Two documents are equal if both are bad, or by a tie.
+    """
+    if "lists" in tools:
+        return (-2, -1, 0, 1, 2)
+    return (-1, 0, 1) if options.ties or options.bad else (-1, 1)
 
 
 def read_options(record: Mapping[str, Any]) -> Options:

@@ -112,16 +112,27 @@ def recorded(tx: Tx, project: Project, person: int, key: str) -> tuple[bool, str
     return None if row is None else (bool(row["correct"]), row["explanation"])
 
 
-def answer(tx: Tx, project: Project, person: int, key: str, outcome: int) -> tuple[bool, str]:
-    """Record an answer to the open question; return whether it is correct, and why."""
+def answer(
+    tx: Tx, project: Project, person: int, key: str, outcome: int, skipped: bool = False
+) -> tuple[bool, str]:
+    """Record an answer to the open question; return whether it is correct, and why.
+
+    A comparison is correct if it is in the right direction, by whatever amount.
+    """
     practice = progress(tx, project, person)
     gold = practice.unanswered[0]
-    correct = outcome == gold["outcome"]
+    correct = not skipped and _same(outcome, gold["outcome"], gold["right"] is None)
     tx.add(
         training_answers, project=project.id, person=person, gold=gold["id"], round=practice.round,
         key=key, outcome=outcome, correct=correct, recorded_at=tx.now,
     )  # fmt: skip
     return correct, gold["explanation"]
+
+
+def _same(outcome: int, expected: int, graded: bool) -> bool:
+    if graded:
+        return outcome == expected
+    return (outcome > 0, outcome < 0) == (expected > 0, expected < 0)
 
 
 def _tool(practice: TrainingProgress, project: Project) -> str:
