@@ -104,6 +104,38 @@ def test_the_number_of_grades_is_fixed_by_the_first_one(site: Site) -> None:
     assert lena.patch(url, json={"options": {"grades": renamed}}).status_code == 200
 
 
+@pytest.mark.slow
+def test_the_number_of_grades_is_fixed_by_a_verdict(site: Site) -> None:
+    graded_site(site, **OPTIONS)
+    lena, url = site.client("lena"), "/api/v1/projects/books"
+    verdict = {"key": "k", "query": "q0", "left": "d0", "outcome": 3, "reason": "x"}
+    assert lena.post(f"{url}/verdicts", json=verdict).status_code == 204
+    refused = lena.patch(url, json={"options": {"grades": FOUR[:3]}})
+    assert "documents were graded" in refused.json()["detail"]
+    withdrawn = {"key": "w", "query": "q0", "index": 0}
+    assert lena.post(f"{url}/verdicts/withdraw", json=withdrawn).status_code == 204
+    assert lena.patch(url, json={"options": {"grades": FOUR[:3]}}).status_code == 200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [
+        ("training", {"text": "query", "left": "a text", "grade": 2}),
+        ("gold_questions", {"query": "q0", "left": "d0", "grade": 2}),
+    ],
+)
+def test_known_answers_need_their_grades(site: Site, name: str, row: dict[str, Any]) -> None:
+    graded_site(site, **OPTIONS)
+    lena, url = site.client("lena"), "/api/v1/projects/books"
+    files = {name: ("k.jsonl", json.dumps(row).encode())}
+    assert lena.post(f"{url}/import", files=files).status_code == 200
+    refused = lena.patch(url, json={"options": {"grades": FOUR[:2]}})
+    assert refused.status_code == 400
+    assert "needs at least 3 grades" in refused.json()["detail"]
+    assert lena.patch(url, json={"options": {"grades": FOUR[:3]}}).status_code == 200
+
+
 def test_options_added_while_people_judge_hold_at_once(site: Site) -> None:
     ada, task = graded_site(site, grades=FOUR[:3])
     state = ada.state(task)  # the server has the task in memory

@@ -10,7 +10,13 @@ from typing import Any, get_args
 from sqlalchemy import RowMapping, Select, and_, bindparam, func, select, update
 
 from firstpage.errors import DataError
-from firstpage.labeling.session.events import DEFAULT_STRATEGY, Setting, setting_from_dict
+from firstpage.labeling.session.events import (
+    DEFAULT_STRATEGY,
+    Setting,
+    Verdict,
+    adjudication_from_dict,
+    setting_from_dict,
+)
 from firstpage.labeling.strategies.exhaustive import FiveGrade
 from firstpage.labeling.strategies.registry import STRATEGY_OF, check_documents, strategy
 from firstpage.web.store import audit
@@ -19,8 +25,10 @@ from firstpage.web.store.options import Options, Tool, read_options
 from firstpage.web.store.people import Person
 from firstpage.web.store.scales import shown_scale
 from firstpage.web.store.tables import (
+    adjudications,
     documents,
     events,
+    gold_questions,
     logins,
     memberships,
     people,
@@ -253,16 +261,42 @@ def _check_unjudged(tx: Tx, project: Project, setting: Mapping[str, Any]) -> Non
 
 
 def _check_scale(tx: Tx, project: Project, options: Options) -> None:
-    """Refuse another number of grades once documents were graded; names may change."""
+    """Refuse another number of grades once documents were graded; names may change.
+
+    Known answers allow more grades, and fewer down to the highest of theirs.
+    """
     before, after = (len(shown_scale(o.grades)) for o in (project.options, options))
+    if before == after:
+        return
     graded = select(tasks.c.id).where(
         tasks.c.project == project.id, tasks.c.tool == "grades", tasks.c.judgments > 0
     )
-    if before != after and tx.value(graded.limit(1)) is not None:
+    if tx.value(graded.limit(1)) is not None or _has_grade_verdict(tx, project):
         raise DataError(
             f"the number of grades of the project {project.slug!r} cannot change from {before} to "
             f"{after}: documents were graded; their names, keys and colors can change."
         )
+    highest = tx.value(
+        select(func.max(gold_questions.c.outcome)).where(
+            gold_questions.c.project == project.id, gold_questions.c.right.is_(None)
+        )
+    )
+    if highest is not None and highest >= after:
+        raise DataError(
+            f"the project {project.slug!r} needs at least {highest + 1} grades, since a known "
+            f"answer has the grade {highest}, counted from 0; got {after}."
+        )
+
+
+def _has_grade_verdict(tx: Tx, project: Project) -> bool:
+    """Return whether a lead settled a grade; a verdict that was withdrawn does not count."""
+    rows = tx.all(
+        select(adjudications.c.event)
+        .join(queries, queries.c.id == adjudications.c.query)
+        .where(queries.c.project == project.id, adjudications.c.tool == "grades")
+    )
+    log = [adjudication_from_dict(row["event"]) for row in rows]
+    return sum(1 if isinstance(event, Verdict) else -1 for event in log) > 0
 
 
 def _update_tasks(tx: Tx, project: Project) -> None:
