@@ -158,6 +158,9 @@ def test_grades_are_settled_document_by_document(site: Site) -> None:
         ({"tool": "grades"}, "has no tool 'grades'"),
         ({"bad": ["d4"]}, "only a document of the verdict"),
         ({"reason": "  "}, "needs a reason"),
+        ({"bad": ["d1"]}, "the other one must be the better one"),
+        ({"bad": ["d0", "d1"]}, "both documents are marked bad, the outcome must be 0"),
+        ({"right": None, "bad": ["d1"]}, "is marked bad, the outcome must be 0"),
     ],
 )
 def test_impossible_verdicts_are_refused(site: Site, fields: dict[str, Any], problem: str) -> None:
@@ -165,6 +168,25 @@ def test_impossible_verdicts_are_refused(site: Site, fields: dict[str, Any], pro
     reply = site.client("lena").post(f"{API}/verdicts", json=verdict(**fields))
     assert reply.status_code == 400
     assert problem in reply.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("project", "fields", "problem"),
+    [
+        ({"tool": "grades"}, {"right": None, "outcome": 4, "bad": ["d1"]}, "choose the lowest grade"),
+        ({"tool": "lists"}, {"outcome": -1, "bad": ["d1"]}, "bad with the tool 'lists'"),
+        ({"options": {"bad": False}}, {"outcome": -1, "bad": ["d1"]}, "bad in this project"),
+    ],
+)  # fmt: skip
+def test_verdicts_mark_documents_bad_as_the_page_offers(
+    site: Site, project: dict[str, Any], fields: dict[str, Any], problem: str
+) -> None:
+    site.project(queries=1, **project)
+    lena = site.client("lena")
+    reply = lena.post(f"{API}/verdicts", json=verdict(**fields))
+    assert reply.status_code == 400
+    assert problem in reply.json()["detail"]
+    assert lena.post(f"{API}/verdicts", json=verdict(**{**fields, "bad": []})).status_code == 204
 
 
 @pytest.mark.slow

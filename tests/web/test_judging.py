@@ -578,6 +578,19 @@ def test_answers_without_a_button_are_refused(
     assert ada.answer(state, outcome, bad=keys).status_code == (200 if fine else 400)
 
 
+@pytest.mark.parametrize(("tool", "outcome"), [("grades", 4), ("lists", 2), ("lists", -1)])
+def test_bad_is_marked_only_side_by_side(site: Site, tool: str, outcome: int) -> None:
+    site.project(tool=tool)
+    ada, task = site.client("ada"), site.task("books", "ada")
+    state = ada.state(task)
+    bad = [state["question"]["left"]["key"]]
+    refused = ada.answer(state, outcome, bad=bad)
+    assert f"cannot be marked bad with the tool '{tool}'" in refused.json()["detail"]
+    assert ada.answer(state, outcome).status_code == 200
+    revised = post(ada, task, "revise", seq=1, key="r", index=0, outcome=outcome, bad=bad)
+    assert revised.status_code == 400
+
+
 def test_an_answer_takes_few_statements(db_site: Site) -> None:
     """Each is a round trip to PostgreSQL; more of them made answers wait for one another."""
     db_site.project()

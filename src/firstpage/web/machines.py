@@ -351,7 +351,9 @@ def _practice(
         report.practice += 1
         report.add_cost(verdict)
         with store.write() as tx:
-            is_correct, _ = training.answer(tx, project, person.id, uuid4().hex, verdict.outcome)
+            is_correct, _ = training.answer(
+                tx, project, person.id, uuid4().hex, verdict.outcome, verdict.skipped is not None
+            )
         correct += is_correct
     with store.read() as tx:
         passed = training.progress(tx, project, person.id).passed

@@ -20,6 +20,7 @@ from firstpage.labeling.session.events import (
 )
 from firstpage.web.store import audit, texts
 from firstpage.web.store.connect import Tx
+from firstpage.web.store.options import check_bad
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Project
 from firstpage.web.store.scales import shown_scale
@@ -180,11 +181,22 @@ def _check(tx: Tx, project: Project, query: int, tool: str, verdict: Verdict) ->
         raise DataError(f"a verdict with the tool {tool!r} is on {needed}.")
     if not set(verdict.bad) <= verdict.documents:
         raise DataError("only a document of the verdict can be marked bad.")
+    _check_bad(project, tool, verdict)
     low, high = _range(project, tool, verdict)
     if not low <= verdict.outcome <= high:
         raise DataError(
             f"the outcome of this verdict must be from {low} to {high}; got {verdict.outcome}."
         )
+
+
+def _check_bad(project: Project, tool: str, verdict: Verdict) -> None:
+    """Refuse a verdict that contradicts itself, or marks documents bad where no page does."""
+    if verdict.right is not None:
+        check_bad(tool, verdict.left, verdict.outcome, verdict.bad, project.options)
+    elif verdict.bad and tool == "grades":
+        raise DataError("a verdict on a grade marks no document bad; choose the lowest grade.")
+    elif verdict.bad and verdict.outcome != 0:
+        raise DataError("if the document is marked bad, the outcome must be 0.")
 
 
 def _range(project: Project, tool: str, verdict: Verdict) -> tuple[int, int]:

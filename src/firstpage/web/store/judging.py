@@ -30,6 +30,7 @@ from firstpage.labeling.strategies.registry import STRATEGY_OF, check_documents
 from firstpage.web.store import assigning, audit, log, projects, tasks, training
 from firstpage.web.store.connect import Store, Tx
 from firstpage.web.store.log import Timing
+from firstpage.web.store.options import check_bad
 from firstpage.web.store.people import Person
 from firstpage.web.store.recording import record
 from firstpage.web.store.scales import check_annotations, shown_scale
@@ -343,15 +344,11 @@ def _check_answer(opened: OpenTask, answer: SubmittedAnswer) -> None:
 
 def _check_buttons(opened: OpenTask, answer: SubmittedAnswer) -> None:
     """Refuse an answer that the project's pages do not offer, or that contradicts itself."""
-    if opened.task.tool != "pairs" or answer.skipped:
+    if answer.skipped:
         return
-    if answer.bad and not opened.options.bad:
-        raise DataError("documents cannot be marked bad in this project.")
-    if len(answer.bad) == 1 and answer.outcome != (-1 if answer.left in answer.bad else 1):
-        raise DataError("if one document is marked bad, the other one must be the better one.")
-    if len(answer.bad) > 1 and answer.outcome != 0:
-        raise DataError("if both documents are marked bad, the outcome must be 0.")
-    if answer.outcome == 0 and not answer.bad and not opened.options.ties:
+    tool, options = opened.task.tool, opened.options
+    check_bad(tool, answer.left, answer.outcome, answer.bad, options)
+    if tool == "pairs" and answer.outcome == 0 and not answer.bad and not options.ties:
         raise DataError("ties are not allowed in this project; choose the better one, or skip.")
 
 

@@ -71,6 +71,21 @@ def comparison_outcomes(options: Options, tools: Sequence[str]) -> tuple[int, ..
     return (-1, 0, 1) if options.ties or options.bad else (-1, 1)
 
 
+def check_bad(tool: str, left: str, outcome: int, bad: Sequence[str], options: Options) -> None:
+    """Refuse marks of bad documents in a comparison that the pages do not offer.
+
+    A bad document cannot be the better one, and two bad documents are equal.
+    """
+    if bad and tool != "pairs":
+        raise DataError(f"documents cannot be marked bad with the tool {tool!r}.")
+    if bad and not options.bad:
+        raise DataError("documents cannot be marked bad in this project.")
+    if len(bad) == 1 and outcome != (-1 if left in bad else 1):
+        raise DataError("if one document is marked bad, the other one must be the better one.")
+    if len(bad) > 1 and outcome != 0:
+        raise DataError("if both documents are marked bad, the outcome must be 0.")
+
+
 def read_options(record: Mapping[str, Any]) -> Options:
     """Return the options of a record, with defaults for the rest; raise on the first mistake."""
     try:
