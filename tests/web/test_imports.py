@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import math
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,13 @@ def sources(**files: Any) -> Sources:
     """Return the sources of an import; `run` is a single run."""
     run = files.pop("run", None)
     return Sources(**files, runs=() if run is None else (run,))
+
+
+def table(**columns: list[Any]) -> bytes:
+    """Return columns as Parquet."""
+    buffer = io.BytesIO()
+    polars.DataFrame(columns).write_parquet(buffer)
+    return buffer.getvalue()
 
 
 def keys(parsed: bundle.Bundle) -> dict[str, list[str]]:
@@ -229,6 +237,11 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("open block", {"topics": ("t", b"<top>\n<num> 1"), "run": ("r", RUN),
                     "collection": ("c", COLLECTION)}, "t:1: this <top> has no </top>"),
     ("letor", {"letor": ("l", b"1 1:2"), "collection": ("c", COLLECTION)}, "l:1: a line must start"),
+    ("empty qid", {"letor": ("l", b"1 qid: # docid = A\n"), "collection": ("c", COLLECTION)}, "l:1: the id of the query is empty"),
+    ("control qid", {"letor": ("l", b"1 qid:\x01 # docid = A\n"), "collection": ("c", COLLECTION)}, "l:1: the id of the query contains the character '\\x01'"),
+    ("control num", {"topics": ("t", b"a\x01\ttext\n"), "run": ("r", RUN), "collection": ("c", COLLECTION)}, "t:1: the id of the topic contains the character"),
+    ("infinite id", {"documents": ("d.parquet", table(query=["q"], document=[math.inf], text=["x"]))}, "the id of the document is missing; name its column 'document'"),
+    ("id that is no number", {"documents": ("d.parquet", table(query=["q", "q"], document=[1.0, math.nan], text=["x", "y"]))}, "d.parquet: row 2: the id of the document is missing"),
     ("gold_questions", {"gold_questions": ("g.jsonl", jsonl({"query": "q", "left": "a", "right": "b", "outcome": 7}))},
      "g.jsonl:1: outcome must be an integer from -1 to 1, or one of left, right, tie, equal; got 7"),
     ("much better", {"training": ("t.jsonl", jsonl({"text": "q", "left": "a", "right": "b", "outcome": 2}))},
@@ -512,6 +525,31 @@ def test_known_answers_can_be_given_and_do_not_contradict(
     if len(known) > 1:  # the answers before are known after an import of their own
         assert imported(*known[:-1]).status_code == 200
         assert imported(known[-1]).status_code == reply.status_code
+
+
+def test_missing_values_of_tables_are_empty() -> None:
+    """Tables of numbers write them as NaN."""
+    data = table(
+        query=["q"] * 2, document=[7.0, 8.0], docno=[math.nan] * 2, text=["x", "y"],
+        title=[1.5, math.nan], image=[math.nan] * 2, html=[math.nan] * 2, more=[math.nan] * 2,
+    )  # fmt: skip
+    known = table(query=["q"] * 2, left=[7.0] * 2, right=[8.0, math.nan], outcome=[1, 1])
+    practice = table(text=["q"], left=["a"], right=[math.nan], grade=[4])
+    parsed = read(
+        sources(
+            documents=file("d.parquet", data),
+            gold_questions=file("g.parquet", known),
+            training=file("t.parquet", practice),
+        )
+    )
+    documents = parsed.queries[0].documents
+    assert [(d.key, d.title, d.kind) for d in documents] == [
+        ("7", "1.5", "text"),
+        ("8", "", "text"),
+    ]
+    assert [(g.left, g.right) for g in parsed.gold_questions] == [("7", "8"), ("7", None)]
+    assert [q.right for q in parsed.training] == [None]
+    assert not parsed.notes
 
 
 def test_duplicate_columns_are_refused() -> None:

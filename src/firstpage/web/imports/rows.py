@@ -56,7 +56,13 @@ class TrackedRow(Mapping[str, Any]):
     @property
     def unread(self) -> list[str]:
         """The columns that have a value and were not read."""
-        return [n for n, v in self._row.items() if n not in self._read and v not in (None, "")]
+        return [n for n, v in self._row.items() if n not in self._read and has_value(v)]
+
+
+def has_value(value: Any) -> bool:
+    """Return whether a cell has a value: NaN stands for a missing one in tables of numbers."""
+    is_nan = isinstance(value, float) and math.isnan(value)
+    return not is_nan and value not in (None, "")
 
 
 class FileNotes(Notes):
@@ -163,7 +169,7 @@ def document_from(
 
 def _inferred_kind(row: Mapping[str, Any]) -> str:
     for name, kind in (("items", "list"), ("fields", "card"), ("image", "image"), ("html", "html")):
-        if row.get(name):
+        if has_value(row.get(name)) and row[name]:
             return kind
     return "text"
 
@@ -261,7 +267,7 @@ def _prior(location: str, row: Mapping[str, Any]) -> float | None:
 
 def key_of(location: str, row: Mapping[str, Any], names: tuple[str, ...], noun: str) -> str:
     """Return the id in the first of these columns that the row has."""
-    value = next((row[name] for name in names if row.get(name) not in (None, "")), None)
+    value = next((row[name] for name in names if has_value(row.get(name))), None)
     return check_identifier(location, value, names[0], noun)
 
 
@@ -269,7 +275,8 @@ def check_identifier(location: str, value: Any, name: str, noun: str) -> str:
     """Return an id without blanks around it, if databases and files of all formats can store it."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # numeric ids of tables
-    if value is None or isinstance(value, bool | dict | list):
+    not_finite = isinstance(value, float) and not math.isfinite(value)
+    if value is None or not_finite or isinstance(value, bool | dict | list):
         raise DataError(f"{location}: the id of the {noun} is missing; name its column {name!r}.")
     text = check_text(location, name, str(value), MAX_KEY).strip()
     if not text:
@@ -286,7 +293,7 @@ def check_identifier(location: str, value: Any, name: str, noun: str) -> str:
 def text_of(location: str, row: Mapping[str, Any], name: str) -> str:
     """Return a text of a row; empty if it has none."""
     value = row.get(name)
-    if value is None:
+    if not has_value(value):
         return ""
     if isinstance(value, dict | list):
         raise DataError(f"{location}: {name!r} must be a string; got a {type(value).__name__}.")
@@ -343,7 +350,8 @@ def gold_questions_from(
     """
     gold_questions = []
     for location, row in rows:
-        right = text_of(location, row, "right") or None
+        graded = not has_value(row.get("right"))
+        right = None if graded else key_of(location, row, ("right",), "document")
         gold_questions.append(KnownAnswer(
             location, key_of(location, row, ("query", "qid"), "query"),
             key_of(location, row, ("left", "document", "docid"), "document"), right,
@@ -368,7 +376,7 @@ def training_from(
         sides = []
         for side in ("left", "right"):
             value = row.get(side)
-            if value:
+            if has_value(value) and value:
                 tracked = TrackedRow(value if isinstance(value, dict) else {"text": value})
                 sides.append(document_from(location, tracked, pictures, side))
                 reading.count(source, tracked)

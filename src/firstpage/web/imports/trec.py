@@ -15,7 +15,7 @@ from firstpage.data.formats.row_reader import (
 from firstpage.data.formats.trec import Qrels, Run, read_uploaded_rows
 from firstpage.errors import DataError
 from firstpage.text.sources import read_old_lines
-from firstpage.web.imports.rows import MAX_KEY, ImportNotes, check_text, grade_of
+from firstpage.web.imports.rows import ImportNotes, check_identifier, check_text, grade_of
 from firstpage.web.store.texts import QueryRecord
 
 FIELD = re.compile(r"<(num|title|desc|narr)>\s*(.*?)(?=<(?:num|title|desc|narr)>|$)", re.S | re.I)
@@ -69,7 +69,8 @@ def run(name: str, stream: ByteStream, limits: ReadLimits, notes: list[str]) -> 
 
 def _of_query(pool: Pool, location: str, query: str) -> dict[str, float | None]:
     if query not in pool:
-        pool[check_text(location, "query", query, MAX_KEY)] = {}
+        check_identifier(location, query, "query", "query")
+        pool[query] = {}
     return pool[query]
 
 
@@ -132,7 +133,7 @@ def _blocks(
 def _add_query(queries: dict[str, QueryRecord], location: str, query: QueryRecord) -> None:
     if query.key in queries:
         raise DataError(f"{location}: duplicate topic {query.key!r}.")
-    check_text(location, "num", query.key, MAX_KEY)
+    check_identifier(location, query.key, "num", "topic")
     check_text(location, "title", query.text)
     check_text(location, "desc", query.description)
     queries[query.key] = query
