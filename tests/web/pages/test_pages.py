@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
 import pytest
 
 from firstpage.web.pages import rendering
 from firstpage.web.pages.rendering import local_path
-from firstpage.web.pages.setup import slug_of
+from firstpage.web.pages.setup import percentage, slug_of
 from firstpage.web.store import invitations, projects
 from tests.web.site import PASSWORD, Client, Site
 
@@ -160,6 +161,43 @@ def test_an_invalid_number_is_reported_on_the_page(site: Site) -> None:
         "/p/books/setup/judging", data={**form, "k": "4"}, follow_redirects=False
     )
     assert response.status_code == 303
+
+
+@pytest.mark.slow
+def test_saving_a_page_unchanged_changes_nothing(site: Site) -> None:
+    """Rates that were set elsewhere are not rounded to whole percentages."""
+    setting = {
+        "k": 3,
+        "strategy": "heap",
+        "repeat_rate": 0.125,
+        "gold_rate": 0.005,
+        "probe_rate": 1 / 3,
+    }
+    options = {"training_pass": 0.675, "away_after": 60.5, "verdict_weight": 2.5}
+    site.project(opened=False, setting=setting, options=options)
+    client = site.client("lena")
+    path = "/p/books/setup/judging"
+    names = "k|seed|refine|repeat_rate|gold_rate|probe_rate|away_after|training_pass|verdict_weight|replicates"
+    page = client.get(path).text
+    form = {
+        match[1]: re.search(r'value="([^"]*)"', match[0])[1]
+        for match in re.finditer(rf'<input[^>]*name="({names})"[^>]*>', page)
+    }
+    assert len(form) == 10
+    before = client.get("/api/v1/projects/books").json()
+    form |= {"csrf": token(client, path), "tools": "pairs", "strategy": "heap", "bad": "yes"}
+    assert client.post(path, data=form, follow_redirects=False).status_code == 303
+    after = client.get("/api/v1/projects/books").json()
+    assert (after["setting"], after["options"]) == (before["setting"], before["options"])
+    reply = client.post(path, data={**form, "gold_rate": "1,5"})
+    assert "Gold rate must be a number; got &#39;1,5&#39;." in reply.text
+
+
+@pytest.mark.parametrize("fraction", [0, 1, 0.7, 0.07, 0.29, 1e-05, 1 / 3, 0.1 + 0.2])
+def test_fractions_are_shown_exactly(fraction: float) -> None:
+    text = percentage(fraction)
+    assert float(Decimal(text) / 100) == fraction
+    assert not text.endswith(".0")
 
 
 def test_short_names_are_derived_from_titles() -> None:

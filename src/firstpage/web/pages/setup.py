@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from fastapi import APIRouter, HTTPException, Request, Response
@@ -206,7 +207,8 @@ def _judging(request: Request, member: Member, **context: Any) -> Response:
         request, "lead/judging.html", member=member, ready=ready(request, member),
         tools=_tools(project), strategies=named, setting=project.setting,
         options=project.options, choices=CHOICES,
-        scale_text=scale_text(project.options.grades), fixed=fixed, **context,
+        scale_text=scale_text(project.options.grades), percentage=percentage, fixed=fixed,
+        **context,
     )  # fmt: skip
 
 
@@ -233,8 +235,8 @@ def _changes(form: Any, project: Project, fixed: Mapping[str, str]) -> dict[str,
     options: dict[str, Any] = {
         "ties": form.get("ties") == "yes",
         "bad": form.get("bad") == "yes",
-        "away_after": _integer(form, "away_after"),
-        "training_pass": _integer(form, "training_pass") / 100,
+        "away_after": _number(form, "away_after"),
+        "training_pass": _fraction(form, "training_pass"),
         "replicates": _integer(form, "replicates"),
         "folds": _integer(form, "folds") if field(form, "folds") else None,
         "list_selection": field(form, "list_selection") or "order",
@@ -246,7 +248,7 @@ def _changes(form: Any, project: Project, fixed: Mapping[str, str]) -> dict[str,
     changes: dict[str, Any] = {"options": options}
     if "setting" not in fixed or form.get("k") is not None:
         setting = {name: _integer(form, name) for name in ("k", "seed", "refine")}
-        fractions = {name: _integer(form, name, "0") / 100 for name in RATES}
+        fractions = {name: _fraction(form, name, "0") for name in RATES}
         changes["setting"] = {**setting, **fractions, "strategy": field(form, "strategy")}
     if "tool" in fixed:
         return changes
@@ -262,6 +264,30 @@ def _weight(form: Any, project: Project) -> float:
     if not re.fullmatch(r"\d{1,4}(\.\d{1,6})?", text):
         raise DataError(f"the weight of a verdict must be a number; got {text[:20]!r}.")
     return float(text) if "." in text else int(text)
+
+
+def percentage(fraction: float) -> str:
+    """Return a fraction as a percentage, from which `_fraction` reads the same number."""
+    digits = format(Decimal(repr(fraction)) * 100, "f")
+    return digits.rstrip("0").rstrip(".") if "." in digits else digits
+
+
+def _fraction(form: Any, name: str, default: str = "") -> float:
+    """Return the fraction of a percentage, without rounding it."""
+    return float(_decimal(form, name, default) / 100)
+
+
+def _number(form: Any, name: str) -> float:
+    """Return a number that is not negative; an integer stays one."""
+    value = _decimal(form, name)
+    return int(value) if value == value.to_integral_value() else float(value)
+
+
+def _decimal(form: Any, name: str, default: str = "") -> Decimal:
+    text = field(form, name) or default
+    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,25})?", text):
+        raise DataError(f"{name.replace('_', ' ')} must be a number; got {text[:20]!r}.")
+    return Decimal(text)
 
 
 def _integer(form: Any, name: str, default: str = "") -> int:
