@@ -417,6 +417,7 @@ def test_options_and_inputs_without_effect_are_refused_or_noted(
         (("--gold-rate", 0.1), "needs --gold-questions"), (("--depth", 9), "--depth requires --run"),
         (("--tool", "grades", "--strategy", "heap"), "--strategy requires --tool pairs"),
         (("--tool", "grades", "--refine", 3), "--refine requires --tool pairs"),
+        (("--tool", "grades", "--probe-rate", 0.1), "--probe-rate requires --tool pairs"),
     ):  # fmt: skip
         result = run(*words, *more)
         assert (result.returncode, Path("labels").exists()) == (2, False), more

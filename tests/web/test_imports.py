@@ -234,6 +234,8 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("run", {"run": ("r", b"1 Q0 A 1"), "collection": ("c", COLLECTION)}, "r:1: the line has 4 fields instead of 6"),
     ("score", {"run": ("r", b"1 Q0 A 1 nan x"), "collection": ("c", COLLECTION)}, "r:1: the score"),
     ("text missing", {"run": ("r", RUN), "collection": ("c", COLLECTION)}, "'C'"),
+    ("texts twice", {"documents": ("d.jsonl", jsonl(*ROWS)), "collection": ("c", COLLECTION)},
+     "a collection has the texts of runs or a LETOR file, and documents have their own"),
     ("open block", {"topics": ("t", b"<top>\n<num> 1"), "run": ("r", RUN),
                     "collection": ("c", COLLECTION)}, "t:1: this <top> has no </top>"),
     ("letor", {"letor": ("l", b"1 1:2"), "collection": ("c", COLLECTION)}, "l:1: a line must start"),

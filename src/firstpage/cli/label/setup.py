@@ -221,7 +221,7 @@ def _check_tools(settings: dict[str, Any]) -> None:
     """Refuse options that have no effect with the chosen tools."""
     tools = settings["tools"] or ("pairs",)
     options.only_with("--tool lists", "lists" in tools, "list_selection")
-    options.only_with("--tool pairs", "pairs" in tools, "strategy", "refine", "ties")
+    options.only_with("--tool pairs", "pairs" in tools, "strategy", "refine", "ties", "probe_rate")
     options.only_with("--tool grades", "grades" in tools, "grades", "aspects")
     has_runs = bool(settings["runs"])
     candidates = settings["index"] is not None and not (settings["documents"] or settings["letor"])

@@ -194,6 +194,11 @@ def _check(sources: Sources) -> None:
         raise DataError("give the queries either as rows or as TREC topics, not both.")
     if sources.index is not None and sources.collection is not None:
         raise DataError("give the texts once: by a collection or by an index.")
+    if sources.documents is not None and sources.collection is not None:
+        raise DataError(
+            "a collection has the texts of runs or a LETOR file, and documents have their own; "
+            "leave one of them out."
+        )
     if sources.pages and len(sources.runs) == 1:
         raise DataError("pages of one run cannot be compared; give two runs or more.")
 
