@@ -15,7 +15,7 @@ from firstpage.web.store import connect, projects, tasks
 from firstpage.web.store.connect import Store
 from firstpage.web.store.tables import documents, metadata
 from tests.web.pages.test_pages import token
-from tests.web.site import Clock, Site
+from tests.web.site import Clock, Site, jsonl
 
 API = "/api/v1/projects/books"
 
@@ -36,7 +36,10 @@ def test_an_archived_query_is_hidden_and_restored(db_site: Site) -> None:
     task = db_site.task("books", "ada", 0)
     ada.judge(task)
     body = {"queries": ["q0"]}
+    shown = ada.get(f"/api/v1/tasks/{task}/judgments").json()["judgments"][0]["left"]["url"]
+    assert ada.get(shown).status_code == 200
     assert lena.post(f"{API}/queries/archive", json=body).status_code == 204
+    assert (ada.get(shown).status_code, lena.get(shown).status_code) == (404, 200)
     assert ada.get(f"/api/v1/tasks/{task}").status_code == 404
     assert [t["query"] for t in ada.get(f"{API}/work").json()["tasks"]] == ["query 1"]
     assert lena.get(f"{API}/consensus").json()["truths"] == []
@@ -81,6 +84,34 @@ def test_a_restored_project_is_opened_again(site: Site) -> None:
     assert lena.post(f"{API}/restore").json()["state"] == "closed"
     assert lena.post(f"{API}/open").status_code == 200
     assert ada.judge(task)["done"]
+
+
+@pytest.mark.slow
+def test_an_archived_project_is_hidden_from_assessors(site: Site) -> None:
+    site.project(queries=1)
+    lena, ada = site.client("lena"), site.client("ada")
+    task = site.task("books", "ada")
+    document = ada.state(task)["question"]["left"]["url"]
+    paths = (API, f"{API}/work", "/p/books", "/p/books/guidelines", f"/tasks/{task}", document)
+    assert [ada.get(path).status_code for path in paths] == [200] * 6
+    lena.post(f"{API}/archive")
+    assert [ada.get(path).status_code for path in paths] == [404] * 6
+    assert lena.get(API).json()["archived"]
+    assert lena.get(document).status_code == 200
+    lena.post(f"{API}/restore")
+    assert ada.get(API).status_code == 200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("opened", [True, False])
+def test_nothing_is_imported_into_an_archived_project(site: Site, opened: bool) -> None:
+    site.project(queries=1, opened=opened)
+    lena = site.client("lena")
+    lena.post(f"{API}/archive")
+    rows = jsonl(*({"query": "x", "document": f"d{i}", "text": "t"} for i in range(2)))
+    refused = lena.post(f"{API}/import", files={"documents": ("d.jsonl", rows)})
+    assert refused.status_code == 400
+    assert "is archived; restore it first" in refused.json()["detail"]
 
 
 @pytest.mark.slow

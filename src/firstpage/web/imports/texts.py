@@ -121,8 +121,7 @@ class StagedImport:
         tx.first(
             select(project_table.c.id).where(project_table.c.id == project.id).with_for_update()
         )
-        if projects.get(tx, project.id).state == "closed":
-            raise DataError(CLOSED)
+        _check_open(projects.get(tx, project.id))
         if _latest(tx, project) != self.before.latest:
             raise DataError("another import into this project ran at the same time; import again.")
         count = (
@@ -140,9 +139,16 @@ class StagedImport:
         return self.imported
 
 
-def _snapshot(tx: Tx, project: Project) -> ProjectSnapshot:
+def _check_open(project: Project) -> None:
+    """Refuse a project that is archived or closed."""
+    if project.archived is not None:
+        raise DataError(f"the project {project.slug!r} is archived; restore it first.")
     if project.state == "closed":
         raise DataError(CLOSED)
+
+
+def _snapshot(tx: Tx, project: Project) -> ProjectSnapshot:
+    _check_open(project)
     rows = tx.all(
         select(queries.c.key, queries.c.id, queries.c.purpose, queries.c.position)
         .where(queries.c.project == project.id)

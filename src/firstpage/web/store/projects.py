@@ -370,7 +370,10 @@ def of_person(tx: Tx, person: Person) -> list[Member]:
 
 
 def member(tx: Tx, slug: str, person: Person) -> Member | None:
-    """Return a person's membership; None if they are no member, or there is no such project."""
+    """Return a person's membership; None if they are no member, or there is no such project.
+
+    An archived project exists for its leads only.
+    """
     project = by_slug(tx, slug)
     if project is None:
         return None
@@ -381,8 +384,9 @@ def member(tx: Tx, slug: str, person: Person) -> Member | None:
             memberships.c.departed_at.is_(None),
         )
     )
-    roles = tuple(sorted(row["role"] for row in rows))
-    return Member(person, project, roles) if roles or person.admin else None
+    membership = Member(person, project, tuple(sorted(row["role"] for row in rows)))
+    visible = membership.is_lead or (bool(rows) and project.archived is None)
+    return membership if visible else None
 
 
 def join(tx: Tx, project: Project, person: Person, role: str, by: Person | None = None) -> None:

@@ -203,9 +203,13 @@ def skip(tx: Tx, task: TaskRow, reason: str, by: int) -> None:
 
 
 def sees_query(tx: Tx, person: int, query: int) -> bool:
-    """Return whether this person has a task about the query."""
-    task = select(tasks.c.id).where(tasks.c.person == person, tasks.c.query == query).limit(1)
-    return tx.value(task) is not None
+    """Return whether this person has a task about the query; nobody if the query is archived."""
+    task = (
+        select(tasks.c.id)
+        .join(queries, queries.c.id == tasks.c.query)
+        .where(tasks.c.person == person, tasks.c.query == query, queries.c.archived.is_(None))
+    )
+    return tx.value(task.limit(1)) is not None
 
 
 def _rows(tx: Tx, *conditions: ColumnElement[bool]) -> list[TaskRow]:
