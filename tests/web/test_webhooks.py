@@ -14,15 +14,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import delete, update
 
 from firstpage.errors import DataError
 from firstpage.web import webhooks as sending
-from firstpage.web.store import projects, webhooks
+from firstpage.web.store import people, projects, webhooks
 from firstpage.web.store.tables import deliveries
 from firstpage.web.webhooks import WebhookSender, is_public
 from tests.patience import PATIENCE
-from tests.web.site import Site
+from tests.web.site import Client, Site
 
 
 @dataclass
@@ -110,6 +110,58 @@ def test_a_finished_query_is_one_signed_message(db_site: Site, receiver: Receive
     revise |= {"seq": state["seq"] + 1, "key": "other", "outcome": -outcome}
     assert ben.post(f"/api/v1/tasks/{task}/revise", json=revise).status_code == 200
     assert len(messages(site)) == 2, "another result"
+
+
+URL = "https://example.org/hook"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", ["returned", "departed", "anonymize", "remove"])
+@pytest.mark.parametrize("started", [True, False])
+def test_a_query_is_finished_when_its_last_task_ends(site: Site, end: str, started: bool) -> None:
+    """Ada has done the first of two queries, and Ben none."""
+    hooked(site, URL, assessors=("ada", "ben"), queries=2)
+    site.client("ada").judge(site.task("books", "ada"))
+    lena, ben, task = site.client("lena"), site.client("ben"), site.task("books", "ben")
+    if started:
+        state = ben.judge(task)
+        ben.post(f"/api/v1/tasks/{task}/undo", json={"seq": state["seq"], "key": "u"})
+        with site.store.write() as tx:
+            tx.run(delete(deliveries))
+    assert messages(site) == []
+    person = site.person("ben").id
+    reply = {
+        "returned": lambda: ben.post(f"/api/v1/tasks/{task}/skip", json={"reason": "x"}),
+        "departed": lambda: lena.delete(f"/api/v1/projects/books/people/{person}"),
+    }.get(
+        end,
+        lambda: lena.request("DELETE", f"/api/v1/people/{person}/data", json={"judgments": end}),
+    )()
+    assert reply.is_success, reply.text
+    assert [row["query"] for row in messages(site)] == ["q0"]
+
+
+@pytest.mark.slow
+def test_a_returned_query_is_not_finished_if_it_is_reassigned_or_nobody_did_it(site: Site) -> None:
+    hooked(site, URL, assessors=("ada", "ben"), queries=2)
+    with site.store.write() as tx:
+        project = projects.find_project(tx, "books")
+        projects.join(tx, project, people.ensure(tx, "cy"), "assessor")
+    ada, ben, cy = (site.client(name) for name in ("ada", "ben", "cy"))
+
+    def skip(client: Client, login: str, number: int) -> None:
+        task = site.task("books", login, number)
+        assert client.post(f"/api/v1/tasks/{task}/skip", json={"reason": "x"}).is_success
+
+    ada.judge(site.task("books", "ada", 0))
+    skip(ben, "ben", 0)
+    assert messages(site) == [], "it was assigned to Cy"
+    skip(cy, "cy", 0)
+    assert [row["query"] for row in messages(site)] == ["q0"]
+    skip(ada, "ada", 1)
+    skip(ben, "ben", 1)
+    skip(cy, "cy", 1)
+    assert len(messages(site)) == 1, "nobody has done the second query"
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from firstpage.labeling.planning.assignment import (
 )
 from firstpage.labeling.session.events import Setting
 from firstpage.labeling.statistics.effort import Prediction, predicted_effort
-from firstpage.web.store import audit, projects, tasks, texts
+from firstpage.web.store import audit, projects, tasks, texts, webhooks
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Project
@@ -124,8 +124,10 @@ def reassign_open_tasks(tx: Tx, project: Project, person: Person, by: Person) ->
     Their judgments stay in the log, and their finished tasks stay theirs.
     """
     rows = tasks.of_person(tx, project, person.id)
-    if any(row.state in tasks.TO_DO for row in rows):
+    ended = [row for row in rows if row.state in tasks.TO_DO]
+    if ended:
         reassign_uncovered(tx, project, person, by)
+        webhooks.queries_finished(tx, ended)
 
 
 def reassign_uncovered(tx: Tx, project: Project, person: Person, by: Person) -> None:
@@ -280,7 +282,8 @@ def _write(tx: Tx, project: Project, planned: Assignment) -> None:
     """Delete open tasks that are not planned, and add planned tasks that do not exist."""
     rows = {(r.query_key, str(r.person), r.tool): r for r in tasks.of_project(tx, project.id)}
     keys = {(t.query, t.assessor, t.tool) for t in planned.tasks}
-    dropped = [r.id for key, r in rows.items() if key not in keys and r.state == "open"]
+    ended = [r for key, r in rows.items() if key not in keys and r.state == "open"]
+    dropped = [r.id for r in ended]
     for start in range(0, len(dropped), BATCH):
         batch = dropped[start : start + BATCH]
         tx.run(delete(spans).where(spans.c.task.in_(batch)))
@@ -293,6 +296,7 @@ def _write(tx: Tx, project: Project, planned: Assignment) -> None:
                 tx, project, queries[task.query], int(task.assessor), task.tool, task.replicate,
                 position[task.query],
             )  # fmt: skip
+    webhooks.queries_finished(tx, ended)
 
 
 def _add(

@@ -6,8 +6,9 @@ from typing import Literal
 
 from sqlalchemy import delete, select, update
 
-from firstpage.web.store import assigning, attempts, audit, logins, projects, tokens
+from firstpage.web.store import assigning, attempts, audit, logins, projects, tokens, webhooks
 from firstpage.web.store import projects as project_rows
+from firstpage.web.store import tasks as task_rows
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.people import Person
 from firstpage.web.store.tables import (
@@ -21,7 +22,7 @@ from firstpage.web.store.tables import (
     training_answers,
 )
 from firstpage.web.store.tables import audit as audit_table
-from firstpage.web.store.tasks import TO_DO
+from firstpage.web.store.tasks import TO_DO, TaskRow
 
 Judgments = Literal["anonymize", "remove"]
 PERSONAL = ("reason", "address", "comment")  # details of the audit log
@@ -36,6 +37,7 @@ def forget(tx: Tx, person: Person, judgments: Judgments, by: Person) -> dict[str
     covered are reassigned.
     """
     uncovered = _projects_to_reassign(tx, person, judgments)
+    ended = _tasks_to_do(tx, person)
     own_tasks = select(tasks.c.id).where(tasks.c.person == person.id)
     count = {
         "tasks": len(tx.all(own_tasks)),
@@ -60,7 +62,18 @@ def forget(tx: Tx, person: Person, judgments: Judgments, by: Person) -> dict[str
     tx.run(update(memberships).where(present).values(departed_at=tx.now))
     for project in uncovered:
         assigning.reassign_uncovered(tx, project_rows.get(tx, project), person, by)
+    webhooks.queries_finished(tx, ended)
     return count
+
+
+def _tasks_to_do(tx: Tx, person: Person) -> list[TaskRow]:
+    """Return the open and started tasks of a person in all projects."""
+    return [
+        row
+        for project in sorted(projects.projects_of(tx, person.id))
+        for row in task_rows.of_person(tx, project_rows.get(tx, project), person.id)
+        if row.state in TO_DO
+    ]
 
 
 def _projects_to_reassign(tx: Tx, person: Person, judgments: Judgments) -> list[int]:

@@ -27,7 +27,7 @@ from firstpage.labeling.session.events import (
 )
 from firstpage.labeling.session.session import Session
 from firstpage.labeling.strategies.registry import STRATEGY_OF, check_documents
-from firstpage.web.store import assigning, audit, log, projects, tasks, training
+from firstpage.web.store import assigning, audit, log, projects, tasks, training, webhooks
 from firstpage.web.store.connect import Store, Tx
 from firstpage.web.store.log import Timing
 from firstpage.web.store.options import check_bad
@@ -197,6 +197,7 @@ class JudgingService:
                 if row.state != "skipped":
                     tasks.skip(tx, row, reason, person.id)
                     assigning.reassign_query(tx, row)
+                    webhooks.query_finished(tx, row)
             lock.cached = None
         return self.state(task, person)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -111,10 +112,11 @@ def recent(tx: Tx, project: int, limit: int = 20) -> list[dict[str, Any]]:
 
 
 def query_finished(tx: Tx, task: TaskRow) -> None:
-    """Write a message if the task, which is done in this transaction, was the last of its query.
+    """Write a message if the task, which ends in this transaction, was the last of its query.
 
-    The lock on the webhook lets concurrent transactions see each other's results.  A message has
-    a key of the results, so that the same ones are sent once.
+    A task ends when it is done or returned, or its assessor leaves; a query that nobody has done
+    is not finished.  The lock on the webhook lets concurrent transactions see each other's results.
+    A message has a key of the results, so that the same ones are sent once.
     """
     hook = select(webhooks.c.project).where(webhooks.c.project == task.project).with_for_update()
     if tx.value(hook) is None:
@@ -133,6 +135,8 @@ def query_finished(tx: Tx, task: TaskRow) -> None:
     if any(row["state"] in TO_DO and row["person"] in present for row in rows):
         return
     done = [row for row in rows if row["state"] == "done"]
+    if not done:
+        return
     results = json.dumps([[row["id"], row["result"]] for row in done], sort_keys=True)
     key = hashlib.sha256(f"{task.query} {task.tool} {results}".encode()).hexdigest()
     body = {
@@ -141,6 +145,15 @@ def query_finished(tx: Tx, task: TaskRow) -> None:
         "judgments": sum(row["judgments"] for row in done), "finished": tx.now,
     }  # fmt: skip
     _enqueue(tx, task.project, key, body)
+
+
+def queries_finished(tx: Tx, ended: Iterable[TaskRow]) -> None:
+    """Write a message for every query whose last task is among these."""
+    last = {(row.query, row.tool): row for row in ended}
+    hooked = {project for project in {row.project for row in last.values()} if find(tx, project)}
+    for row in last.values():
+        if row.project in hooked:
+            query_finished(tx, row)
 
 
 def _enqueue(tx: Tx, project: int, key: str, body: dict[str, Any]) -> None:
