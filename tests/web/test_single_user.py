@@ -10,7 +10,7 @@ import pytest
 
 from firstpage.web.app import prepare_single_user
 from firstpage.web.security import ServeSettings
-from firstpage.web.store import people, projects
+from firstpage.web.store import assigning, people, projects, tasks
 from tests.web.site import HOST, Site, add_query, jsonl, query
 
 
@@ -48,6 +48,18 @@ def test_from_texts_to_the_first_question(site: Site) -> None:
     assert client.post("/api/v1/projects/mine/open").status_code == 200
     work = client.get("/api/v1/projects/mine/work").json()
     assert client.judge(work["next"])["done"]
+
+
+def test_all_tools_of_a_study_are_assigned(site: Site) -> None:
+    project = site.project(assessors=(), options={"tools": ["pairs", "grades"]}, opened=False)
+    person = site.person("lena")
+    with site.store.write() as tx:
+        for _ in range(2):  # the second time there is nothing to add
+            assigning.assign_to_single_person(tx, project, person)
+        rows = tasks.of_person(tx, project, person.id)
+    assert [(row.query_key, row.tool) for row in rows] == [
+        ("q0", "pairs"), ("q0", "grades"), ("q1", "pairs"), ("q1", "grades"),
+    ]  # fmt: skip
 
 
 def test_the_command_line_does_not_import_the_web_packages(tmp_path: Path) -> None:

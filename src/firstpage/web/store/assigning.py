@@ -165,13 +165,14 @@ def assign_to_single_person(tx: Tx, project: Project, person: Person) -> None:
 
 
 def assign_all_queries(tx: Tx, project: Project, person: Person) -> int:
-    """Assign every query to one person with the project's tool; return how many were new."""
+    """Assign every query to one person with each of the tools; return how many tasks are new."""
     assigned = {(t.query, t.tool) for t in tasks.of_person(tx, project, person.id)}
     count = 0
-    for row in texts.of_project(tx, project.id):
-        if (row["id"], project.tool) not in assigned:
-            _add(tx, project, row["id"], person.id, project.tool, 0, row["position"])
-            count += 1
+    for tool in project.tools:
+        for row in texts.of_project(tx, project.id):
+            if (row["id"], tool) not in assigned:
+                _add(tx, project, row["id"], person.id, tool, 0, row["position"])
+                count += 1
     audit.note(tx, "all queries assigned", person=person.id, project=project.id, tasks=count)
     return count
 
