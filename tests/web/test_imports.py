@@ -166,7 +166,11 @@ def test_omissions_are_noted_by_the_api_and_the_page(site: Site) -> None:
     csrf = {"csrf": lena.headers["X-CSRF-Token"]}
     page = lena.post("/p/books/preview/import", files=files, data=csrf)
     assert "1 query (&#39;302&#39;) left out: r.run has no documents of them." in page.text
-    reply = lena.post("/api/v1/projects/books/import", files=files).json()
+    page = lena.post("/p/books/import", files=files, data=csrf)
+    assert "Imported." in page.text
+    assert "1 query (&#39;302&#39;) left out: r.run has no documents of them." in page.text
+    lena.post("/api/v1/projects", json={"slug": "other"})
+    reply = lena.post("/api/v1/projects/other/import", files=files).json()
     assert reply["queries"] == 1
     assert "left out" in reply["notes"][0]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -20,7 +20,15 @@ from firstpage.web.imports.bundle import Bundle, File, Sources, read
 from firstpage.web.imports.pictures import from_uploads
 from firstpage.web.imports.texts import add
 from firstpage.web.pages.dashboard import CHOICES
-from firstpage.web.pages.rendering import Form, PageRoute, field, redirect, render, sentence
+from firstpage.web.pages.rendering import (
+    NOTES,
+    Form,
+    PageRoute,
+    field,
+    redirect,
+    render,
+    sentence,
+)
 from firstpage.web.security import CurrentPerson, Lead, settings_of, store_of
 from firstpage.web.store import assigning, projects, texts, webhooks
 from firstpage.web.store.connect import Tx
@@ -348,25 +356,27 @@ def preview(request: Request, member: Lead, form: Form) -> Response:
 
 @router.post("/p/{slug}/import")
 def import_(request: Request, member: Lead, form: Form) -> Response:
-    """Import the files, all or nothing."""
+    """Import the files, all or nothing; show what was omitted or corrected."""
     try:
         bundle = _read(request, member.project, form)
         add(store_of(request), member.project, bundle, member.person)
     except DataError as error:
         return _page(request, member, status=400, problem=sentence(error))
+    if bundle.notes:
+        notes = [sentence(note) for note in bundle.notes]
+        return _page(request, member, note=NOTES["imported"], notes=notes)
     return redirect(f"/p/{member.project.slug}/setup/data", "imported")
 
 
-def _page(
-    request: Request, member: Member, status: int = 200, problem: str | None = None
-) -> Response:
+def _page(request: Request, member: Member, notes: Sequence[str] = (), **context: Any) -> Response:
+    """Render the page of imports; `notes` are those on the import before."""
     with store_of(request).read() as tx:
         queries = texts.of_project(tx, member.project.id)
         training = len(texts.gold_questions_of(tx, member.project.id, "training"))
     return render(
-        request, "lead/data.html", member=member, status=status, problem=problem,
-        ready=ready(request, member), queries=queries, documents=sum(q["n"] for q in queries),
-        training=training, formats=FORMATS, files=FILES, several=SEVERAL,
+        request, "lead/data.html", member=member, ready=ready(request, member), queries=queries,
+        documents=sum(q["n"] for q in queries), training=training, formats=FORMATS, files=FILES,
+        several=SEVERAL, notes=notes, **context,
     )  # fmt: skip
 
 
