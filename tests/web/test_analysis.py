@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -16,6 +16,7 @@ from firstpage.labeling.session.session import Session
 from firstpage.labeling.statistics.records import Record
 from firstpage.web.analysis.records import records, results
 from firstpage.web.analysis.truth import truths
+from firstpage.web.api.analysis import ExportName
 from firstpage.web.exports import make
 from firstpage.web.store import projects
 from tests.web.site import Site, jsonl
@@ -335,3 +336,7 @@ def test_known_answers_count_in_their_direction(site: Site) -> None:
         project = projects.find_project(tx, "books")
         known = {r.left: (r.outcome, r.expected) for r in records(tx, project) if r.kind == "gold"}
     assert known == {"d0": (1, 1), "d1": (1, 1), "d2": (1, -1)}
+
+
+def test_the_api_has_every_export() -> None:
+    assert set(get_args(ExportName)) == set(make.EXPORTS)

@@ -55,6 +55,8 @@ def test_ratings_in_and_out(db_site: Site, tmp_path: Path) -> None:
     assert again == {"query 0": {"d0": 4, "d1": 0}, "query 1": RATINGS["q1"]}
     departed = {row["login"]: row["departed_at"] for row in members}
     assert departed["quepid"] is not None, "no further queries are assigned to it"
+    url = "/api/v1/projects/books/export/quepid.csv"
+    assert db_site.client("lena").get(url, params={"tool": "grades"}).text == text
     ada = db_site.client("ada")
     ada.judge(db_site.task("books", "ada"), lambda left, _: 0)
     with db_site.store.read() as tx:

@@ -27,7 +27,7 @@ router = APIRouter(tags=["analysis"], prefix="/projects/{slug}", route_class=Adm
 ExportName = Literal[
     "truth.letor", "truth.qrels", "truth.jsonl", "log.jsonl", "log.csv", "report.html",
     "assignment.json", "pool.jsonl", "measure.json", "preferences.jsonl",
-    "pairs.csv",
+    "pairs.csv", "quepid.csv",
 ]  # fmt: skip
 ToolName = Literal["pairs", "grades", "lists"]
 Part = Annotated[str, Query(max_length=200), AfterValidator(storable)]

@@ -32,6 +32,7 @@ EXPORTS = [
     ("log.csv", "Raw log, CSV", "for spreadsheets"),
     ("report.html", "Study report", "one self-contained page"),
     ("assignment.json", "Assignment", "who judges what"),
+    ("quepid.csv", "Ratings, CSV", "for Quepid"),
 ]
 PAIR_EXPORTS = [
     ("pairs.csv", "Pairs, CSV", "every comparison with its assessor, to train rankers on"),
