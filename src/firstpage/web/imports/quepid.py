@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 from uuid import uuid4
 
 from firstpage.errors import DataError
@@ -65,22 +66,20 @@ def import_ratings(store: Store, project: Project, login: str, ratings: Ratings)
     if project.state != "open":
         raise DataError(f"the project {project.slug!r} is not open; open it first.")
     _check_scale(project, ratings)
-    plain = replace(project.setting, refine=0, **dict.fromkeys(RATES, 0.0))
+    changes: dict[str, Any] = {"refine": 0, **dict.fromkeys(RATES, 0.0)}
+    plain = replace(project, setting=replace(project.setting, **changes))
     with store.write() as tx:
         matched, unknown = _matched(tx, project, ratings)
         if not matched:
             raise DataError(f"no query of the file is in the project {project.slug!r}.")
         person = _assessor(tx, project, login)
-        rows = [
-            _record(tx, replace(project, setting=plain), person, query, of_query)
-            for query, of_query in matched.items()
-        ]
+        rows = [_record(tx, plain, person, query, of_query) for query, of_query in matched.items()]
         projects.leave(tx, project, person, person)
         for row in rows:
             webhooks.query_finished(tx, row.task)
     imported, unrated = sum(row.rated for row in rows), sum(row.unrated for row in rows)
-    in_file = sum(map(len, matched.values()))
-    return ImportedRatings(len(rows), imported, unrated, unknown, in_file - imported)
+    unknown_documents = sum(map(len, matched.values())) - imported
+    return ImportedRatings(len(rows), imported, unrated, unknown, unknown_documents)
 
 
 def _check_scale(project: Project, ratings: Ratings) -> None:
@@ -161,7 +160,7 @@ def _record(
     task = tasks.get(tx, number)
     assert task is not None
     session = synchronized(tx, task, None, 0).session
-    rows = []
+    rows: list[dict[str, Any]] = []
     while (question := session.question) is not None:
         rating = ratings.get(question.left)
         event = session.answer(int(rating or 0), skipped=rating is None)

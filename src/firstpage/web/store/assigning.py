@@ -124,10 +124,10 @@ def reassign_open_tasks(tx: Tx, project: Project, person: Person, by: Person) ->
     Their judgments stay in the log, and their finished tasks stay theirs.
     """
     rows = tasks.of_person(tx, project, person.id)
-    ended = [row for row in rows if row.state in tasks.TO_DO]
-    if ended:
+    ended_tasks = [row for row in rows if row.state in tasks.TO_DO]
+    if ended_tasks:
         reassign_uncovered(tx, project, person, by)
-        webhooks.queries_finished(tx, ended)
+        webhooks.queries_finished(tx, ended_tasks)
 
 
 def reassign_uncovered(tx: Tx, project: Project, person: Person, by: Person) -> None:
@@ -283,8 +283,8 @@ def _write(tx: Tx, project: Project, planned: Assignment) -> None:
     """Delete open tasks that are not planned, and add planned tasks that do not exist."""
     rows = {(r.query_key, str(r.person), r.tool): r for r in tasks.of_project(tx, project.id)}
     keys = {(t.query, t.assessor, t.tool) for t in planned.tasks}
-    ended = [r for key, r in rows.items() if key not in keys and r.state == "open"]
-    dropped = [r.id for r in ended]
+    ended_tasks = [r for key, r in rows.items() if key not in keys and r.state == "open"]
+    dropped = [r.id for r in ended_tasks]
     for start in range(0, len(dropped), BATCH):
         batch = dropped[start : start + BATCH]
         tx.run(delete(spans).where(spans.c.task.in_(batch)))
@@ -297,7 +297,7 @@ def _write(tx: Tx, project: Project, planned: Assignment) -> None:
                 tx, project, queries[task.query], int(task.assessor), task.tool, task.replicate,
                 position[task.query],
             )  # fmt: skip
-    webhooks.queries_finished(tx, ended)
+    webhooks.queries_finished(tx, ended_tasks)
 
 
 def _add(

@@ -37,7 +37,7 @@ def forget(tx: Tx, person: Person, judgments: Judgments, by: Person) -> dict[str
     covered are reassigned.
     """
     uncovered = _projects_to_reassign(tx, person, judgments)
-    ended = _tasks_to_do(tx, person)
+    ended_tasks = _tasks_to_do(tx, person)
     own_tasks = select(tasks.c.id).where(tasks.c.person == person.id)
     count = {
         "tasks": len(tx.all(own_tasks)),
@@ -62,7 +62,7 @@ def forget(tx: Tx, person: Person, judgments: Judgments, by: Person) -> dict[str
     tx.run(update(memberships).where(present).values(departed_at=tx.now))
     for project in uncovered:
         assigning.reassign_uncovered(tx, project_rows.get(tx, project), person, by)
-    webhooks.queries_finished(tx, ended)
+    webhooks.queries_finished(tx, ended_tasks)
     return count
 
 

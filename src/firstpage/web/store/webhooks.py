@@ -147,12 +147,12 @@ def query_finished(tx: Tx, task: TaskRow) -> None:
     _enqueue(tx, task.project, key, body)
 
 
-def queries_finished(tx: Tx, ended: Iterable[TaskRow]) -> None:
+def queries_finished(tx: Tx, ended_tasks: Iterable[TaskRow]) -> None:
     """Write a message for every query whose last task is among these."""
-    last = {(row.query, row.tool): row for row in ended}
-    hooked = {project for project in {row.project for row in last.values()} if find(tx, project)}
-    for row in last.values():
-        if row.project in hooked:
+    by_query = {(row.query, row.tool): row for row in ended_tasks}
+    hooks = {project: find(tx, project) for project in {r.project for r in by_query.values()}}
+    for row in by_query.values():
+        if hooks[row.project] is not None:
             query_finished(tx, row)
 
 
