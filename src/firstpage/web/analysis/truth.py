@@ -149,7 +149,8 @@ def weighted_verdicts(
     A verdict on a document that was archived later, which older versions allowed, does not count.
     """
     weight = project.options.verdict_weight
-    if not weight:
+    effective = adjudication.effective(tx, project, tool) if weight else {}
+    if not effective:
         return {}
     keys = keys_by_query(tx, project)
     return {
@@ -158,7 +159,7 @@ def weighted_verdicts(
             for verdict in verdicts
             if verdict.documents <= set(keys.get(query, ()))
         )
-        for query, verdicts in adjudication.effective(tx, project, tool).items()
+        for query, verdicts in effective.items()
     }
 
 
