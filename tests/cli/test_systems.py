@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
+import lzma
 import sys
 from csv import reader
 from pathlib import Path
@@ -58,6 +60,21 @@ def test_a_run_is_read_from_standard_input(run, folder, monkeypatch) -> None:
     code, out, _ = run("evaluate", "t.qrels", "good.run", "-", "-m", "RR", "--json")
     assert code == 0
     assert means(out) == pytest.approx(EXPECTED)
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress])
+def test_standard_input_may_be_compressed(run, folder, monkeypatch, compress) -> None:
+    content = compress((folder / "bad.run").read_bytes())
+    for part, expected in ((content, 0), (content[:-20], 1)):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(part)))
+        code, _, err = run("evaluate", "t.qrels", "-", "-m", "RR")
+        assert (code, "file is damaged or truncated" in err) == (expected, bool(expected))
+
+
+def test_a_file_named_run_is_read_as_a_run(run, folder) -> None:
+    Path("four.run").write_text("1 d7 1 12.5\n")
+    code, _, err = run("describe", "four.run")
+    assert (code, "has 4 fields instead of 6" in err) == (1, True)
 
 
 def test_runs_with_the_same_tag_are_named_by_their_files(run, folder) -> None:

@@ -325,7 +325,8 @@ def test_recipes_of_other_features(labeled: fp.Dataset) -> None:
     from firstpage.data.concat import concat_datasets
 
     assert concat_datasets([labeled[:3], labeled[3:]]).recipe == labeled.recipe
-    other = fp.Dataset.from_arrays(labeled.X[:2], [0, 1], ["x", "x"])
+    names = labeled.feature_names
+    other = fp.Dataset.from_arrays(labeled.X[:2], [0, 1], ["x", "x"], ["a", "b"], names)
     assert concat_datasets([labeled, other]).recipe is None
     assert labeled.with_features(labeled.X[:, :2]).recipe is None
 

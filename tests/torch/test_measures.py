@@ -36,7 +36,9 @@ def expected(measure: str, convention: str = "default") -> float:
     return fp.evaluate(scores, labels, qid=qid, measures=measure, convention=convention)[measure]
 
 
-@pytest.mark.parametrize("measure", ["NDCG@3", "AP", "RR", "P@5", "ERR(max=3)@5", "RBP"])
+@pytest.mark.parametrize(
+    "measure", ["NDCG@3", "AP", "RR", "P@5", "ERR(max=3)@5", "RBP", "GMAP", "NumRel", "NumQ"]
+)
 @pytest.mark.parametrize("convention", ["default", "letor"])
 def test_means_equal_those_of_evaluate(measure: str, convention: str) -> None:
     metric = fp.torch.RankingMeasure(measure, convention=convention)
@@ -104,3 +106,12 @@ def test_processes_add_their_sums(tmp_path: Path) -> None:
     for rank in ("0", "1"):
         value = float((tmp_path / rank).read_text())
         assert value == pytest.approx(expected("NDCG@3"), abs=1e-12)
+
+
+@pytest.mark.parametrize("convert", ["bfloat16", "half", "float"])
+def test_sums_stay_precise_in_modules_of_lower_precision(convert: str) -> None:
+    metric = fp.torch.RankingMeasure("NDCG@3")
+    getattr(torch.nn.Sequential(metric, torch.nn.Linear(1, 1)), convert)()
+    for seed in range(3):
+        metric.update(*batch(seed))
+    assert float(metric.compute()) == pytest.approx(expected("NDCG@3"), abs=1e-12)

@@ -86,8 +86,8 @@ def command(
         raise click.UsageError(f"--folds writes LETOR text, not {to}; leave out --to.")
     if folds and scores is not None:
         raise click.UsageError("--folds and --scores cannot be combined; give one.")
-    kind = from_ or format_of(source)
-    to = to or ("letor" if folds else format_of(target, writing=True))
+    kind = from_.lower() if from_ else format_of(source)
+    to = to.lower() if to else ("letor" if folds else format_of(target, writing=True))
     if not folds:
         outputs.check_suffix(target, (to.lower(),), "TARGET")
     has_features = kind not in ("qrels", "run", "npz", "truth")

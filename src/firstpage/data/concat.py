@@ -33,9 +33,11 @@ def concat_datasets(blocks: Sequence[Dataset]) -> Dataset:
     queries = reduce(Ids.concatenate, [b.queries.compact() for b in blocks])
     lengths = np.concatenate([b.lengths for b in blocks])
     docids = None
-    if all(b.docids is not None for b in blocks):
-        columns = [b.docids.compact() for b in blocks if b.docids is not None]
-        docids = reduce(Ids.concatenate, columns)
+    if any(b.docids is not None for b in blocks):
+        columns = [
+            Ids.from_values([""] * b.n_docs) if b.docids is None else b.docids for b in blocks
+        ]
+        docids = reduce(Ids.concatenate, [column.compact() for column in columns])
     _, first_index, inverse = np.unique(queries.hashes, return_index=True, return_inverse=True)
     if len(first_index) < len(queries):
         rank = np.empty(len(first_index), np.int64)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from firstpage.data.ids import Ids
+from firstpage.data.ids import Ids, id_text, is_missing
 from firstpage.errors import DataError
 from firstpage.kernels import sorting as kernel
 from firstpage.kernels.selection import select_top
@@ -150,12 +150,15 @@ def _factorize(qid: Ids | Iterable[object]) -> tuple[Ids, Ints]:
         raise DataError(f"qid of row {int(np.argmin(np.isfinite(keys)))} is missing or infinite.")
     if not len(keys):
         return Ids.from_values([]), np.empty(0, np.int64)
-    if keys.dtype == object and any(key is None or key != key for key in keys.tolist()):
-        row = next(i for i, key in enumerate(keys.tolist()) if key is None or key != key)
-        raise DataError(f"qid of row {row} is missing.")
     if keys.dtype == object:  # np.unique would sort, and mixed types cannot be compared
-        numbers: dict[object, int] = {}
-        codes = np.array([numbers.setdefault(key, len(numbers)) for key in keys.tolist()], np.int64)
+        numbers: dict[str, int] = {}
+        codes = np.empty(len(keys), np.int64)
+        for row, key in enumerate(keys.tolist()):
+            if type(key) is not str:
+                if is_missing(key):
+                    raise DataError(f"qid of row {row} is missing.")
+                key = id_text(key)  # 1 and "1" are the same id
+            codes[row] = numbers.setdefault(key, len(numbers))
         return Ids.from_values(numbers), codes
     change = np.flatnonzero(keys[1:] != keys[:-1]) + 1
     starts = np.concatenate([[0], change])

@@ -46,7 +46,7 @@ class Ids:
         if set(map(type, names)) == {str} and (joined := "".join(map(str, names))).isascii():
             ends = np.cumsum(np.fromiter(map(len, names), np.int64, len(names)))
             return cls.from_packed(np.frombuffer(joined.encode(), np.uint8), ends)
-        raw = [name if isinstance(name, bytes) else encode_text(_text(name)) for name in names]
+        raw = [name if isinstance(name, bytes) else encode_text(id_text(name)) for name in names]
         ends = np.cumsum([len(b) for b in raw], dtype=np.int64)
         return cls.from_packed(np.frombuffer(b"".join(raw), np.uint8), ends)
 
@@ -137,7 +137,16 @@ def check_identifier(name: str, kind: str, target: str, separators: str = BLANKS
         )
 
 
-def _text(name: object) -> str:
+def is_missing(value: object) -> bool:
+    """Return whether a value of a table is missing: None, NaN, or NA of pandas."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # comparisons with NA of pandas have no truth value
+        return True
+
+
+def id_text(name: object) -> str:
+    """Return an id as text; the number 7.0 is "7"."""
     if isinstance(name, (float, np.floating)) and float(name).is_integer():
         return str(int(name))
     return str(name)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -59,6 +60,9 @@ class RankingMeasure(torch.nn.Module):
     0.75
     """
 
+    total: Tensor
+    count: Tensor
+
     def __init__(
         self, measure: MeasureLike = "NDCG@10", *, convention: str | Convention = "default"
     ) -> None:
@@ -112,7 +116,7 @@ class RankingMeasure(torch.nn.Module):
         *,
         offsets: Tensor | None = None,
     ) -> Tensor:
-        """Add a batch of lists, and return the mean over this batch.
+        """Add a batch of lists, and return the measure over this batch.
 
         Parameters
         ----------
@@ -136,13 +140,13 @@ class RankingMeasure(torch.nn.Module):
             If shapes or types do not fit, there is no list, or a number is not finite.
         """
         values = self._values(scores, labels, mask, offsets)
-        total, count = self.total.new_tensor(float(values.sum())), len(values)
+        total, count = float(values.sum()), len(values)
         self.total += total
         self.count += count
-        return total / count
+        return self._reported(total, count)
 
     def compute(self) -> Tensor:
-        """Return the mean over all lists, those of all processes included.
+        """Return the measure over all lists, those of all processes included.
 
         Returns
         -------
@@ -160,7 +164,18 @@ class RankingMeasure(torch.nn.Module):
             torch.distributed.all_reduce(count)
         if not int(count):
             raise DataError(f"{self.measure} has no value yet: update() received no document.")
-        return total / count
+        return self._reported(float(total), int(count))
+
+    def _reported(self, total: float, count: int) -> Tensor:
+        """Return what `fp.evaluate` reports: a mean, a sum of counts, or a geometric mean."""
+        value = self.measure.from_mean(total / count, count) if count else math.nan
+        return self.total.new_tensor(value)
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Self:
+        """Move the sums to another device, but never to a type of lower precision."""
+        super()._apply(fn, recurse)
+        self.total, self.count = self.total.double(), self.count.long()
+        return self
 
     def reset(self) -> None:
         """Forget all lists."""

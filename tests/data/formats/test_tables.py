@@ -6,6 +6,7 @@ import csv
 import gzip
 import os
 import threading
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +64,9 @@ def test_column_names_can_be_set(tmp_path: Path) -> None:
         ({"label": [1], "qid": [None]}, "row 1 has no query id"),
         ({"label": [None], "qid": [1]}, "row 1 has no label"),
         ({"label": [1, 0], "qid": [1, 1], "a": ["x", "2"]}, "column 'a' must be numeric"),
+        ({"label": [1, 0], "qid": [1, 1], "a": ["1", "2"]}, "'a' has numbers stored as text"),
+        ({"label": [1, 0], "qid": [1, 1], "a": [date(2020, 1, 1), None]}, "holds dates or times"),
+        ({"label": [1, 0], "qid": [1, 1], "a": [1e300, 2.0]}, "1e\\+300 in row 1 does not fit"),
     ],
 )
 def test_invalid_tables_are_refused(tmp_path: Path, columns, message: str) -> None:
@@ -151,3 +155,85 @@ def test_invalid_npz_is_refused(tmp_path: Path, arrays: dict[str, object], messa
     np.savez(tmp_path / "x.npz", **arrays)  # type: ignore[arg-type]
     with pytest.raises(DataError, match=message):
         fp.read(tmp_path / "x.npz")
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.csv.gz", "x.csv.xz", "x.parquet", "x.arrow"])
+def test_ids_are_the_same_text_in_every_file(tmp_path: Path, name: str) -> None:
+    data = fp.Dataset.from_arrays(
+        np.arange(5.0).reshape(5, 1), [0, 1, 2, 1, 0], ["1", "01", "001", "1.50", "true"],
+        ["007", "true", "1e5", "", "x"],
+    )  # fmt: skip
+    file = tmp_path / name.removesuffix(".gz").removesuffix(".xz")
+    fp.write(data, file)
+    if name.endswith((".gz", ".xz")):
+        import lzma
+
+        compress = gzip.compress if name.endswith(".gz") else lzma.compress
+        (tmp_path / name).write_bytes(compress(file.read_bytes()))
+    back = fp.read(tmp_path / name)
+    assert (list(back.queries), list(back.docids)) == (list(data.queries), list(data.docids))
+
+
+def test_types_of_csv_columns_follow_from_all_rows(tmp_path: Path) -> None:
+    rows = [f"{i % 2},1,d{i},0" for i in range(11_000)]
+    (tmp_path / "t.csv").write_text("\n".join(["label,qid,docid,f", *rows, "1,1,x,0.5", ""]))
+    assert fp.read(tmp_path / "t.csv").X[-1, 0] == 0.5
+
+
+def test_a_feature_is_not_taken_for_a_label_or_a_document(tmp_path: Path) -> None:
+    data = fp.Dataset.from_arrays(
+        [[1.0, 7.0], [3.0, 9.0]], [0, 1], ["a", "a"], None, ["Label", "x"]
+    )
+    fp.write(data, tmp_path / "t.parquet")
+    with pytest.warns(fp.FirstpageWarning, match="'Label' is read as a feature"):
+        back = fp.read(tmp_path / "t.parquet")
+    assert (back.y.tolist(), back.X[:, 0].tolist()) == ([0, 1], [1, 3])
+    unlabeled = fp.Dataset.from_arrays([[1.0], [3.0]], [0, 1], ["a", "a"], None, ["document"])
+    with pytest.raises(DataError, match="'document' would be read as the document id; rename it"):
+        fp.write(unlabeled, tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_missing_ids_of_frames(library: str) -> None:
+    from firstpage.data.formats.tables import from_frame
+
+    frames = pytest.importorskip(library)
+    columns = {"label": [0, 1], "qid": ["q", "q"], "docid": [None, "b"], "f": [1.0, 2.0]}
+    assert list(from_frame(frames.DataFrame(columns)).docids) == ["", "b"]
+    if library == "pandas":
+        columns["qid"] = frames.array(["q", None], "string")
+        with pytest.raises(DataError, match="row 2 has no query id"):
+            from_frame(frames.DataFrame(columns))
+        text = frames.DataFrame({"f": [1.0, 2.0], "c": frames.array(["x", None], "string")})
+        with pytest.warns(fp.FirstpageWarning, match="'c' is text"):
+            fp.LambdaMART(scorer="trees(count=1, min_docs=1)").fit(text, [0, 1], qid=[1, 1])
+        judged = {"qid": ["q", "q"], "docno": frames.array(["a", None], "string"), "label": [0, 1]}
+        with pytest.raises(DataError, match="docno of row 1 of the qrels is missing"):
+            fp.Qrels.from_frame(frames.DataFrame(judged))
+
+
+def test_numbers_and_texts_of_one_id_are_one_query() -> None:
+    run = fp.Run.from_arrays(np.array([1, "1"], object), ["a", "b"], [1, 2])
+    assert run.to_dict() == {"1": {"a": 1.0, "b": 2.0}}
+    assert len(fp.Dataset.from_arrays([[1.0]] * 3, [0, 1, 2], np.array([1, "1", 2], object))) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("x.npz", {"dtype": "float64"}, "the format npz have no option 'dtype'"),
+        ("x.qrels", {"nonsense": 1}, "the format qrels have no option 'nonsense'"),
+        ("x.parquet", {"dtype": "int32"}, "dtype must be float32 or float64; got int32"),
+        ("x.csv", {"dtype": "x"}, "dtype must be float32 or float64; got 'x'"),
+    ],
+)
+def test_options_that_a_format_lacks_are_refused(tmp_path, name, options, message) -> None:
+    fp.write(MADE if name != "x.qrels" else fp.Qrels.from_dict({"q": {"d": 1}}), tmp_path / name)
+    with pytest.raises(DataError, match=message):
+        fp.read(tmp_path / name, **options)
+
+
+def test_ids_that_are_not_unicode_cannot_be_in_tables(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_bytes(b"0 qid:caf\xe9 1:1\n1 qid:caf\xe9 1:2\n")
+    with pytest.raises(DataError, match="is not valid Unicode, which tables need"):
+        fp.write(fp.read(tmp_path / "t.txt"), tmp_path / "t.parquet")

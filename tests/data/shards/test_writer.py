@@ -74,3 +74,13 @@ def test_data_with_other_feature_names_are_refused(tmp_path: Path) -> None:
     for names in (("b", "a"), None):
         with pytest.raises(fp.DataError, match="not named as those of"):
             fp.write_shards([first, replace(data[2:], feature_names=names)], tmp_path / "shards")
+
+
+def test_ids_of_some_documents_are_stored(tmp_path: Path) -> None:
+    data = fp.Synthetic(queries=4, docs=3, features=2).dataset()
+    parts = [data[:2], replace(data[2:], docids=None)]
+    assert data.docids is not None
+    shards = fp.write_shards(parts, tmp_path / "shards")
+    assert list(shards[0].docids) == [*list(data.docids)[:6], *[""] * 6]
+    with pytest.warns(fp.FirstpageWarning, match="shards do not store how the features"):
+        fp.write_shards([replace(data, recipe={"features": 2})], tmp_path / "more")

@@ -19,6 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from firstpage.data.dataset import INTERLEAVED, Dataset
+from firstpage.data.formats.float_types import float_type
 from firstpage.data.formats.letor_reader import LetorReader
 from firstpage.data.formats.letor_writer import check_writable, header_text, letor_text
 from firstpage.data.ids import Ids
@@ -96,14 +97,9 @@ def read_letor(
     [[0.5, 0.0, 1.0], [0.0, 0.25, 0.0]]
     """
     file = Path(path)
-    try:
-        feature_type = np.dtype(dtype)
-    except TypeError:
-        raise DataError(f"dtype must be float32 or float64; got {dtype!r}.") from None
+    feature_type = float_type(dtype)
     if n_features is not None and not isinstance(n_features, (int, np.integer)):
         raise DataError(f"n_features must be an integer; got {n_features!r}.")
-    if feature_type not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise DataError(f"dtype must be float32 or float64; got {feature_type}.")
     options = {
         "dtype": feature_type.name,
         "sparse": sparse,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def format_of(path: str | os.PathLike[str], writing: bool = False) -> str:
         words = [field.strip() for field in line.split(b"\t")]
     if len(words) >= 5 and words[1].upper() == b"Q0":
         return "run"
-    if len(words) == 4:
+    if len(words) == 4 and named != "run":
         return "qrels"
     if len(words) >= 5 and named is None:
         return "run"
@@ -133,18 +134,30 @@ def read(
         categorical = options.pop("categorical", ())
         if options.pop("position", None) is not None:
             raise DataError(f"{path}: position= needs a table with named columns, not {kind}.")
-        data = read_npz(path, labeled) if kind == "npz" else None
-        data = read_letor(path, progress=progress, **options) if data is None else data
-        return data.with_categories(*categorical)
+        if kind == "npz":
+            _refuse_options(path, kind, options)
+            return read_npz(path, labeled).with_categories(*categorical)
+        return read_letor(path, progress=progress, **options).with_categories(*categorical)
     if kind not in ("qrels", "run", "truth"):
         return read_table(path, kind=kind, labeled=labeled, **options)
     if any(options.get(name) for name in ("categorical", "position")):
         raise DataError(f"{path}: contains {kind} lines, which have no features.")
+    _refuse_options(path, kind, options)
     if kind == "qrels":
         return read_qrels(path)
     if kind == "run":
         return read_run(path)
     return read_truth(path)
+
+
+def _refuse_options(path: str | os.PathLike[str], kind: str, options: Mapping[str, Any]) -> None:
+    """Raise an error for options of `read` that a format does not have."""
+    set_options = [name for name, value in options.items() if value not in (None, (), [])]
+    if set_options:
+        raise DataError(
+            f"{os.fspath(path)}: files of the format {kind} have no option {set_options[0]!r}; "
+            "leave it out."
+        )
 
 
 def read_judgments(path: str | os.PathLike[str], confidences: bool = True) -> Qrels:

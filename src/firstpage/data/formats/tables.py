@@ -17,6 +17,7 @@ import os
 import warnings
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -31,7 +32,9 @@ from firstpage.data.categories import (
     text_codes,
 )
 from firstpage.data.dataset import Dataset
+from firstpage.data.formats.float_types import float_type
 from firstpage.data.formats.row_reader import separator_of
+from firstpage.data.ids import is_missing
 from firstpage.data.io.files import (
     BOM,
     check_readable,
@@ -47,6 +50,7 @@ LABEL_COLUMNS = ("label", "relevance", "grade", "target", "y")
 QUERY_COLUMNS = ("qid", "query_id", "queryid", "query")
 DOCUMENT_COLUMNS = ("docid", "doc_id", "document", "document_id", "docno")
 HEADER_BYTES = 1 << 20  # read to find the first line of a CSV file
+TYPE_ROWS = 10_000  # rows of a CSV file that usually decide about the types of columns
 RECIPE = "firstpage-recipe"  # the key of the recipe of the features in Parquet metadata
 NPZ_ARRAYS = (
     "X", "data", "indices", "indptr", "shape", "y", "qid", "docid", "feature_names", "recipe",
@@ -101,21 +105,24 @@ def read_table(
     """
     file = Path(path)
     check_readable(file)
+    float_type(dtype)
     pl = _polars(f"Reading {file}")
     format = _table_format(file, kind)
     read, options = (pl.read_parquet if format == "parquet" else pl.read_ipc), {}
-    source: Any = (
-        file if file.is_file() else io.BytesIO(read_all(file))
-    )  # a pipe can be read only once
+    # A pipe can be read only once, and polars does not read .xz.
+    in_memory = not file.is_file() or suffix_of(file)[1] == ".xz"
+    source: Any = io.BytesIO(read_all(file)) if in_memory else file
+    columns = {"label": label, "qid": qid, "docid": docid}
     if format in ("csv", "tsv"):
         header, separator = csv_header(file, source)
         _check_distinct(header, str(file))
-        read, options = pl.read_csv, {"separator": separator}
+        ids = _id_columns(header, str(file), qid, docid) if header else []
+        read = partial(_read_csv, pl)
+        options = {"separator": separator, "schema_overrides": dict.fromkeys(ids, pl.String)}
     try:
         frame = read(source, **options)
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         raise DataError(f"{file}: cannot be read as a table ({_first_line(error)}).") from error
-    columns = {"label": label, "qid": qid, "docid": docid}
     data = from_frame(
         frame, str(file), **columns, dtype=dtype, labeled=labeled, categorical=categorical,
         position=position,
@@ -125,6 +132,23 @@ def read_table(
         data = replace(data, recipe=_stored_recipe(metadata.get(RECIPE), file))
     warn_about(str(file), data_warnings(data))
     return data
+
+
+def _id_columns(header: list[str], source: str, qid: str | None, docid: str | None) -> list[str]:
+    """Return the columns of ids, which are text also where they look like numbers."""
+    query = _find(header, qid, QUERY_COLUMNS, "query id", source)
+    document = _find(header, docid, DOCUMENT_COLUMNS, "document id", source, optional=True)
+    return [query] if document is None else [query, document]
+
+
+def _read_csv(pl: Any, source: Any, **options: Any) -> Any:
+    """Read CSV; the types of columns follow from the first rows, or else from all."""
+    try:
+        return pl.read_csv(source, infer_schema_length=TYPE_ROWS, **options)
+    except pl.exceptions.ComputeError:
+        if isinstance(source, io.BytesIO):
+            source.seek(0)
+        return pl.read_csv(source, infer_schema_length=None, **options)
 
 
 def _stored_recipe(text: str | None, file: Path) -> Any:
@@ -209,7 +233,7 @@ def from_frame(
     for number, name in enumerate(features):
         encoded = _category_codes(frame, name, source, name in categorical)
         if encoded is None:
-            arrays.append(_numbers(frame, name, source).astype(dtype))
+            arrays.append(_cast(_numbers(frame, name, source), dtype, f"{source}: column {name!r}"))
         else:
             categories[number] = encoded[0]
             arrays.append(encoded[1].astype(dtype))
@@ -217,11 +241,11 @@ def from_frame(
     if not rows:
         raise DataError(f"{source}: contains no documents.")
     X = np.column_stack(arrays) if arrays else np.empty((rows, 0), dtype)
-    ids = None if d is None else _values(frame, d)
+    ids = None if d is None else ["" if is_missing(v) else v for v in _values(frame, d)]
     names = _values(frame, q)
-    if any(name is None for name in names):
-        row = next(i for i, name in enumerate(names) if name is None)
-        raise DataError(f"{source}: row {row + 1} has no query id.")
+    missing = next((i for i, name in enumerate(names) if is_missing(name)), None)
+    if missing is not None:
+        raise DataError(f"{source}: row {missing + 1} has no query id.")
     labels = np.full(rows, np.nan) if y is None else _numbers(frame, y, source)
     if labeled and np.isnan(labels).any():
         raise DataError(f"{source}: row {int(np.argmax(np.isnan(labels))) + 1} has no label.")
@@ -275,7 +299,7 @@ def _category_codes(
     if not declared and not text:
         numbers, codes = integer_codes(_numbers(frame, name, source), where)
         return tuple(map(category_text, numbers)), codes
-    values = [None if v is None or v != v else v for v in _values(frame, name)]
+    values = [None if is_missing(v) else v for v in _values(frame, name)]
     if not declared and not any(isinstance(v, str) for v in values):
         return None if not named else text_codes(values, where)  # numbers stored as objects
     if declared and hasattr(column, "cat") and hasattr(column.cat, "categories"):  # pandas
@@ -306,7 +330,12 @@ def _check_text(values: Sequence[Any], where: str) -> None:
             float(other)
         except (TypeError, ValueError):
             continue
-        text = next(str(v) for v in values if isinstance(v, str) and not _is_number(v))
+        text = next((str(v) for v in values if isinstance(v, str) and not _is_number(v)), None)
+        if text is None:
+            raise DataError(
+                f"{where} has numbers stored as text, such as {other!r}; store them as numbers, or "
+                "name the column if it holds categories (categorical=, --categorical)."
+            )
         raise DataError(
             f"{where} must be numeric to be a feature or label: it has {text!r} among numbers. "
             "Leave a missing value empty; name the column if it holds categories (categorical=, "
@@ -335,7 +364,7 @@ def _find(
         if name not in columns:
             raise DataError(f"{source}: there is no column {name!r} (there are {_some(columns)}).")
         return name
-    lower = {str(c).lower(): c for c in columns}
+    lower = {str(c).lower(): c for c in reversed(columns)} | {c: c for c in columns}
     for name in usual_names:
         if name in lower:
             return lower[name]
@@ -360,14 +389,36 @@ def _values(frame: Any, name: str) -> list[Any]:
 def _numbers(frame: Any, name: str, source: str) -> Any:
     column = frame[name]
     try:
-        return np.asarray(column.to_numpy(), np.float64)
-    except (TypeError, ValueError):
+        values = np.asarray(column.to_numpy())
+        if values.dtype.kind in "mM":
+            raise DataError(
+                f"{source}: column {name!r} holds dates or times; convert them to numbers first, "
+                "such as days."
+            )
+        return np.asarray(values, np.float64)
+    except (TypeError, ValueError) as problem:
+        if isinstance(problem, DataError):
+            raise
         try:  # nulls among numbers
-            return np.array([np.nan if v is None else float(v) for v in _values(frame, name)])
+            return np.array([np.nan if is_missing(v) else float(v) for v in _values(frame, name)])
         except (TypeError, ValueError) as error:
             raise DataError(
                 f"{source}: column {name!r} must be numeric to be a feature or label ({error})."
             ) from error
+
+
+def _cast(values: Any, dtype: str, where: str) -> Any:
+    """Return numbers of another type; refuse finite numbers that it cannot represent."""
+    with np.errstate(over="ignore"):
+        cast = values.astype(dtype)
+    lost = np.isinf(cast) & np.isfinite(values)
+    if lost.any():
+        row = int(np.argmax(lost))
+        raise DataError(
+            f"{where}: {values[row]:g} in row {row + 1} does not fit into {np.dtype(dtype).name}; "
+            "use float64 (dtype='float64', --dtype float64)."
+        )
+    return cast
 
 
 def _first_line(error: Exception) -> str:
@@ -379,7 +430,14 @@ def write_table(data: Dataset, path: str | os.PathLike[str], kind: str | None = 
     """Write a Parquet, CSV or Arrow file; the suffix or `kind` selects the format."""
     file = Path(path)
     _polars("Creating a table")
-    frame = data.to_polars()
+    _check_feature_names(data, file)
+    try:
+        frame = data.to_polars()
+    except UnicodeEncodeError as error:
+        raise DataError(
+            f"{file}: {error.object!r:.60} is not valid Unicode, which tables need; convert the "
+            "file that it comes from to UTF-8."
+        ) from None
     if _table_format(file, kind) != "csv":
         frame = _with_enums(frame, data)
     with write_bytes(file) as out:
@@ -390,6 +448,15 @@ def write_table(data: Dataset, path: str | os.PathLike[str], kind: str | None = 
             frame.write_csv(out)
         else:
             frame.write_ipc(out)
+
+
+def _check_feature_names(data: Dataset, file: Path) -> None:
+    """Refuse a feature that would be read as the document id."""
+    taken = [n for n in data.feature_names or () if n.lower() in DOCUMENT_COLUMNS]
+    if data.docids is None and taken:
+        raise DataError(
+            f"{file}: the feature {taken[0]!r} would be read as the document id; rename it."
+        )
 
 
 def _with_enums(frame: Any, data: Dataset) -> Any:

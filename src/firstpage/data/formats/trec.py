@@ -8,7 +8,6 @@ same lines and raise the same errors.
 
 from __future__ import annotations
 
-import gzip
 import math
 import os
 import sys
@@ -36,7 +35,7 @@ from firstpage.data.formats.trec_ranks import (
 from firstpage.data.formats.trec_tabs import hide_blanks, split_fields
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
-from firstpage.data.io.files import BOM, read_all
+from firstpage.data.io.files import BOM, decompressed, read_all
 from firstpage.errors import DataError, FirstpageWarning, location
 from firstpage.kernels.parsing import trec as kernel
 from firstpage.kernels.parsing.numbers import fallback_number, powers
@@ -45,7 +44,6 @@ from firstpage.types import Bytes, Floats, Ints
 STANDARD_INPUT = "-"
 RANKS = "{source}: lines of three fields are read as query, document and rank (MS MARCO)."
 IS_IT_A_RUN = "is it a run (--run) instead of judgments?"
-GZIP = b"\x1f\x8b"
 ColumnType = TypeVar("ColumnType", bound="Column")
 
 
@@ -184,8 +182,7 @@ def _read(cls: type[ColumnType], path: Path) -> ColumnType:
 
 def _standard_input() -> bytes:
     """Return standard input, decompressed, without its byte-order mark."""
-    raw = sys.stdin.buffer.read()
-    return (gzip.decompress(raw) if raw.startswith(GZIP) else raw).removeprefix(BOM)
+    return decompressed(sys.stdin.buffer.read(), "standard input").removeprefix(BOM)
 
 
 def _ranked_run(content: bytes, source: str) -> Run:

@@ -23,7 +23,7 @@ from firstpage.data.groups import (
     offsets_from_lengths,
     query_rows,
 )
-from firstpage.data.ids import Ids
+from firstpage.data.ids import Ids, is_missing
 from firstpage.docstrings import inherit_sections
 from firstpage.errors import DataError
 from firstpage.types import Bools, Floats, Ints
@@ -222,7 +222,7 @@ class Column:
         values = grade_names(frame) if cls is Qrels else SCORE_NAMES
         number = value or find_column(frame, values, f"{cls.value_name}s", source)
         ids = np.asarray(frame[document])
-        missing = [row for row, key in enumerate(ids.tolist()) if key is None or key != key]
+        missing = [row for row, key in enumerate(ids.tolist()) if is_missing(key)]
         if missing:
             raise DataError(f"{document} of row {missing[0]} of the {source} is missing.")
         return cls.from_arrays(

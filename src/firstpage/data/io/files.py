@@ -52,23 +52,38 @@ def _similar(path: Path) -> str:
 def open_bytes(path: Path) -> Iterator[tuple[Any, Callable[[], int]]]:
     """Yield the decompressed stream, and a function that returns the bytes read from disk."""
     check_readable(path)
-    with open(path, "rb") as raw:
-        compression = _compression(path, raw)
-        stream: Any = raw
-        if compression == ".gz":
-            stream = gzip.open(raw)  # noqa: SIM115 (only raw must be closed)
-        elif compression == ".xz":
-            stream = lzma.open(raw)  # noqa: SIM115
-        elif compression == ".zst":
-            stream = io.BufferedReader(_ZstdReader(raw, _zstandard(f"Reading {path}")))
-        try:
-            yield stream, raw.tell if raw.seekable() else (lambda: 0)
-        except DECOMPRESSION_ERRORS as error:
-            if compression:
-                raise DataError(
-                    f"{location(path)}: the {compression} file is damaged or truncated ({error})."
-                ) from error
-            raise
+    with (
+        open(path, "rb") as raw,
+        _decompressing(raw, _compression(path, raw), str(path)) as stream,
+    ):
+        yield stream, raw.tell if raw.seekable() else (lambda: 0)
+
+
+def decompressed(content: bytes, source: str) -> bytes:
+    """Return the contents of a file that may be compressed."""
+    with _decompressing(io.BytesIO(content), _compression_of(content), source) as stream:
+        data: bytes = stream.read()
+    return data
+
+
+@contextmanager
+def _decompressing(raw: IO[bytes], compression: str, source: str) -> Iterator[Any]:
+    """Yield the decompressed stream; refuse a damaged one."""
+    stream: Any = raw
+    if compression == ".gz":
+        stream = gzip.open(raw)  # noqa: SIM115 (only raw must be closed)
+    elif compression == ".xz":
+        stream = lzma.open(raw)  # noqa: SIM115
+    elif compression == ".zst":
+        stream = io.BufferedReader(_ZstdReader(raw, _zstandard(f"Reading {source}")))
+    try:
+        yield stream
+    except DECOMPRESSION_ERRORS as error:
+        if compression:
+            raise DataError(
+                f"{location(source)}: the {compression} file is damaged or truncated ({error})."
+            ) from error
+        raise
 
 
 def _compression(path: Path, raw: IO[bytes]) -> str:
@@ -79,6 +94,11 @@ def _compression(path: Path, raw: IO[bytes]) -> str:
     raw.seek(0)
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise DataError(f"{path}: is UTF-16 text; save it as UTF-8.")
+    return _compression_of(head)
+
+
+def _compression_of(head: bytes) -> str:
+    """Return the compression by the first bytes of a file."""
     return next((name for magic, name in MAGIC.items() if head.startswith(magic)), "")
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import time
+import warnings
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
@@ -30,9 +31,14 @@ from firstpage.data.shards.shards import (
     read_shards,
     warn_about_widths,
 )
-from firstpage.errors import DataError
+from firstpage.errors import DataError, FirstpageWarning
 from firstpage.folders import atomic_replace
 from firstpage.types import Progress
+
+NO_RECIPE = (
+    "{}: shards do not store how the features were computed, so a model trained on them cannot "
+    "search; train on parquet or npz instead."
+)
 
 try:
     import fcntl
@@ -220,6 +226,8 @@ class _Writer:
         """Write a shard."""
         if self.first is None:
             self.first = replace(data[:0], docids=None)
+            if data.recipe is not None:
+                warnings.warn(NO_RECIPE.format(data.source), FirstpageWarning, stacklevel=3)
         categories = merged_categories([self.first, data])
         self.first = replace(self.first, categories=categories)
         data = recoded(data, categories)[0]
