@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -151,14 +151,11 @@ def _factorize(qid: Ids | Iterable[object]) -> tuple[Ids, Ints]:
     if not len(keys):
         return Ids.from_values([]), np.empty(0, np.int64)
     if keys.dtype == object:  # np.unique would sort, and mixed types cannot be compared
+        names = keys.tolist()
+        if set(map(type, names)) != {str}:
+            names = _id_texts(names)
         numbers: dict[str, int] = {}
-        codes = np.empty(len(keys), np.int64)
-        for row, key in enumerate(keys.tolist()):
-            if type(key) is not str:
-                if is_missing(key):
-                    raise DataError(f"qid of row {row} is missing.")
-                key = id_text(key)  # 1 and "1" are the same id
-            codes[row] = numbers.setdefault(key, len(numbers))
+        codes = np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)
         return Ids.from_values(numbers), codes
     change = np.flatnonzero(keys[1:] != keys[:-1]) + 1
     starts = np.concatenate([[0], change])
@@ -168,6 +165,14 @@ def _factorize(qid: Ids | Iterable[object]) -> tuple[Ids, Ints]:
     rank[np.argsort(first)] = np.arange(len(first))
     lengths = np.diff(np.concatenate([starts, [len(keys)]]))
     return Ids.from_values(heads[np.sort(first)]), np.repeat(rank[inverse], lengths)
+
+
+def _id_texts(names: Sequence[object]) -> list[str]:
+    """Return ids as text, such that 1 and "1" are the same; refuse a missing one."""
+    missing = next((row for row, name in enumerate(names) if is_missing(name)), None)
+    if missing is not None:
+        raise DataError(f"qid of row {missing} is missing.")
+    return [id_text(name) for name in names]
 
 
 def check_offsets(offsets: Ints, queries: Ids, rows: int, source: str) -> None:

@@ -147,6 +147,8 @@ def is_missing(value: object) -> bool:
 
 def id_text(name: object) -> str:
     """Return an id as text; the number 7.0 is "7"."""
+    if isinstance(name, bytes):
+        return name.decode("utf-8", "surrogateescape")
     if isinstance(name, (float, np.floating)) and float(name).is_integer():
         return str(int(name))
     return str(name)

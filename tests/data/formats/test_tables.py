@@ -215,6 +215,8 @@ def test_missing_ids_of_frames(library: str) -> None:
 def test_numbers_and_texts_of_one_id_are_one_query() -> None:
     run = fp.Run.from_arrays(np.array([1, "1"], object), ["a", "b"], [1, 2])
     assert run.to_dict() == {"1": {"a": 1.0, "b": 2.0}}
+    run = fp.Run.from_arrays(np.array([b"q", "q"], object), ["a", "b"], [1, 2])
+    assert run.to_dict() == {"q": {"a": 1.0, "b": 2.0}}
     assert len(fp.Dataset.from_arrays([[1.0]] * 3, [0, 1, 2], np.array([1, "1", 2], object))) == 2
 
 
