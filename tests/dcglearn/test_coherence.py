@@ -31,7 +31,7 @@ SYSTEMS = {
 }
 
 
-@pytest.mark.parametrize("name", ["default", "letor"])
+@pytest.mark.parametrize("name", ["default", "letor", "lightgbm", "xgboost"])
 @pytest.mark.parametrize(
     "text", ["NDCG@5", "DCG@5", "NDCG(gain=linear)", "DCG(gain=[0, 1, 2, 9])@3", "NDCG(discount=letor)@4"]
 )  # fmt: skip
@@ -54,6 +54,48 @@ def test_values_of_runs_with_unjudged_and_missing_documents() -> None:
     for row, run in zip(values, runs.values(), strict=True):
         assert row == pytest.approx(fp.evaluate(run, qrels, measures="NDCG@3").per_query("NDCG@3"))
     assert rankings.grades_of(0, 0, 3) == (None, 2, 1)
+
+
+def test_values_of_queries_without_relevant_documents() -> None:
+    """They count 1 by this convention, also where a query has grades below `rel` only."""
+    qrels = {"q1": {"a": 1, "b": 0}, "q2": {"a": 2, "b": 1}, "q3": {"a": 0, "b": 0}}
+    runs = {
+        "one": {q: {"a": 2.0, "b": 1.0} for q in qrels},
+        "two": {q: {"a": 1.0, "b": 2.0} for q in qrels},
+    }
+    convention = fp.Convention("strict", rel=2, without_relevant="one")
+    rankings = SystemRankings.from_systems(runs, qrels, convention)
+    dcg = rankings.bind(parse_dcg("NDCG@2"))
+    for row, run in zip(rankings.values(dcg), runs.values(), strict=True):
+        expected = fp.evaluate(run, qrels, measures="NDCG@2", convention=convention)
+        assert row == pytest.approx(expected.per_query("NDCG@2"))
+    (verdict,) = fp.dcglearn.verdicts(runs, qrels, "NDCG@2", convention=convention)
+    assert verdict.difference == pytest.approx(float(np.diff(rankings.values(dcg)[::-1, 1])[0]) / 3)
+    assert verdict.count_differences == pytest.approx(np.array([[0, 1 / 3], [0, 0]]))
+
+
+@pytest.mark.parametrize("name", ["default", "letor"])
+def test_condensed_lists_match_evaluate(name: str, tmp_path) -> None:
+    """The first document is unjudged, so that the order of the systems depends on it."""
+    path = tmp_path / "measure.json"
+    Utility.from_gains([0, 1, 3], [1, 0.5]).save(path)
+    qrels = {"q": {"a": 2, "b": 1, "c": 0}}
+    runs = {
+        "A": {"q": {"u": 3.0, "a": 2.0, "b": 1.0, "v": 1.0, "c": 1.0}},
+        "B": {"q": {"b": 2.0, "c": 1.0}},
+    }
+    rankings = SystemRankings.from_systems(runs, qrels, resolve_convention(name))
+    inside = (f"NDCG({path}, condensed=true)@1", f"DCG({path}, condensed=true)@2")
+    for text in ("NDCG(condensed=true)@1", "NDCG(condensed=true)@3", "NDCG@2", *inside):
+        values = rankings.values(rankings.bind(parse_dcg(text)))
+        for row, run in zip(values, runs.values(), strict=True):
+            assert row == pytest.approx(
+                fp.evaluate(run, qrels, measures=text, convention=name)[text]
+            )
+    (verdict,) = fp.dcglearn.verdicts(runs, qrels, "NDCG(condensed=true)@1")
+    assert (verdict.better, verdict.unrestricted.state) == ("A", "proven")
+    result = coherence(runs, qrels, "NDCG(condensed=true)@1", "NDCG@1")
+    assert result.orders == (("A", "B"), ("B", "A"))
 
 
 def test_agreement_counts_ties_and_opposites() -> None:
@@ -150,6 +192,10 @@ def test_unknown_and_fractional_grades_raise() -> None:
     runs = {"x": {"q": {"a": 1.0, "b": 0.5}}, "y": {"q": {"b": 1.0, "a": 0.5}}}
     with pytest.raises(MeasureError, match="up to grade 1, and the data have a grade 3"):
         coherence(runs, {"q": {"a": 3, "b": 0}}, "DCG(gain=[0, 1])@2", "DCG@2")
+    gaps = Utility.from_gains([0, 1, 3], [1, 0.5], (0, 2, 4))
+    with pytest.raises(MeasureError, match=r"grades 0, 2, 4, and the data have a grade 3; use a"):
+        coherence(runs, {"q": {"a": 3, "b": 0}}, "DCG@2", gaps)
+    assert coherence(runs, {"q": {"a": 2, "b": -1}}, gaps, gaps).agreement.pairs == 1
     with pytest.raises(MeasureError, match="integer grades"):
         coherence(runs, {"q": {"a": 1.5, "b": 0}}, "DCG@2", "DCG@1")
 

@@ -5,7 +5,8 @@ gains and discounts; every other measure is an error.
 
 Rankings are stored as the fraction of documents of at least each grade at each position, which is
 all that DCG depends on.  Where scores tie, the tied documents share their positions, as in
-`evaluate`; unjudged documents and empty positions have the worst grade.
+`evaluate`; unjudged documents, unless a measure removes them (condensed=true), and empty positions
+have the worst grade.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from firstpage.measures.inputs import DEFAULT_DEPTH, make_lists
 from firstpage.measures.learned import LearnedDCG, LearnedNDCG
 from firstpage.measures.measure import Convention, RankedLists
 from firstpage.measures.registry import measure
-from firstpage.types import Floats, Ints
+from firstpage.types import Bools, Floats, Ints
 
 STEP_TOLERANCE = 1e-12  # of the largest step: smaller negative steps are rounding error
 
@@ -47,6 +48,10 @@ class BoundDCG:
         Factor from the values of the utility to those of `evaluate`.
     strict : bool
         Whether lists shorter than the cutoff have the value 0, as some conventions define.
+    condensed : bool
+        Whether unjudged documents are removed from the lists first.
+    fill_empty : bool
+        Whether queries without relevant documents have the value 1, as some conventions define.
     """
 
     text: str
@@ -54,6 +59,8 @@ class BoundDCG:
     normalized: bool = False
     unit: float = 1.0
     strict: bool = False
+    condensed: bool = False
+    fill_empty: bool = False
 
     @property
     def table(self) -> Floats:
@@ -98,7 +105,7 @@ class DCGSpec:
         else:
             bound = self._bind_standard(grades, longest, convention, normalized)
         strict = convention.strict_cutoff and normalized and self.measure.cutoff is not None
-        return replace(bound, strict=strict)
+        return replace(bound, strict=strict, condensed=self.measure.condensed)
 
     def _bind_standard(
         self, grades: Sequence[int], longest: int, convention: Convention, normalized: bool
@@ -118,7 +125,10 @@ class DCGSpec:
             self.measure.discount or convention.discount, self.measure.cutoff or longest
         )
         utility = Utility.from_gains(standard.gains, discount, levels)
-        return BoundDCG(self.text, utility, normalized, unit * float(discount[0]))
+        return BoundDCG(
+            self.text, utility, normalized, unit * float(discount[0]),
+            fill_empty=normalized and convention.without_relevant == "one",
+        )  # fmt: skip
 
 
 def parse_dcg(text: str | Utility) -> DCGSpec:
@@ -136,7 +146,8 @@ def parse_dcg(text: str | Utility) -> DCGSpec:
     if isinstance(parsed, (LearnedDCG, LearnedNDCG)):
         kind = NDCG if isinstance(parsed, LearnedNDCG) else DCG
         form = parsed.source.form or parsed.utility.form
-        return DCGSpec(text, kind(cutoff=parsed.cutoff), parsed.utility.with_form(form))
+        plain = kind(cutoff=parsed.cutoff, condensed=parsed.condensed)
+        return DCGSpec(text, plain, parsed.utility.with_form(form))
     if not isinstance(parsed, (DCG, NDCG)):
         raise MeasureError(
             f"{text!r}: only DCG and NDCG have gains and discounts; name one of them, such as "
@@ -278,19 +289,30 @@ class SystemRankings:
                 f"{dcg.text} has gains up to grade {best}, and the data have a grade "
                 f"{pool.max():g}; use a measure with gains for all grades."
             )
+        missing = [g for g in self.grades if g not in dcg.utility.grades]
+        missing = [g for g in missing if g > dcg.utility.grades[0]]  # smaller ones count as it
+        if missing:
+            raise MeasureError(
+                f"{dcg.text} has gains of the grades {', '.join(map(str, dcg.utility.grades))}, "
+                f"and the data have a grade {missing[0]}; use a measure with gains for all grades."
+            )
         return dcg
 
     def reached(self, dcg: BoundDCG) -> Floats:
         """Return the fraction of documents of at least each grade, at each position.
 
-        The axes are system, query, position and step of the grades.
+        The axes are system, query, position and step of the grades.  Queries whose value is 1 for
+        every ranking count nothing.
         """
-        return np.stack(
-            [
-                _reached(lists, dcg.utility.grades, dcg.positions, dcg.strict)[rows]
-                for lists, rows in self._per_system()
-            ]
-        )
+        fractions = np.stack([_reached(lists, dcg)[rows] for lists, rows in self._per_system()])
+        fractions[:, self._filled(dcg)] = 0.0
+        return fractions
+
+    def _filled(self, dcg: BoundDCG) -> Bools:
+        """Return the queries that have the value 1 because no document of theirs is relevant."""
+        if not dcg.fill_empty:
+            return np.zeros(len(self.queries), bool)
+        return self.lists[0].without_relevant(self.convention.rel)[self.rows[0]]
 
     def counts(self, dcg: BoundDCG) -> Ints:
         """Return the number of judged documents of at least each grade, a row per query."""
@@ -309,6 +331,7 @@ class SystemRankings:
             return totals
         best = self._ideal_values(dcg, weights)
         ratios: Floats = np.divide(totals, best, out=np.zeros_like(totals), where=best > 0)
+        ratios[:, self._filled(dcg)] = 1.0
         return ratios
 
     def _ideal_values(self, dcg: BoundDCG, weights: Floats) -> Floats:
@@ -343,8 +366,10 @@ def _levels(labels: Floats, grades: Sequence[int]) -> Ints:
     return np.maximum(np.searchsorted(grades, known, side="right") - 1, 0)
 
 
-def _reached(lists: RankedLists, grades: Sequence[int], positions: int, strict: bool) -> Floats:
+def _reached(lists: RankedLists, dcg: BoundDCG) -> Floats:
     """Return the fractions of one system by query, position and step of the grades."""
+    lists = lists.condensed if dcg.condensed else lists
+    grades, positions = dcg.utility.grades, dcg.positions
     steps = np.arange(1, len(grades))
     fractions = (_levels(lists.labels, grades)[:, None] >= steps).astype(np.float64)
     if lists.longest_tie > 1:
@@ -353,7 +378,7 @@ def _reached(lists: RankedLists, grades: Sequence[int], positions: int, strict: 
     query = np.repeat(np.arange(len(lists)), lengths)
     position = np.arange(len(fractions)) - np.repeat(lists.offsets[:-1], lengths)
     counted = position < positions
-    if strict:  # a list shorter than the cutoff counts nothing
+    if dcg.strict:  # a list shorter than the cutoff counts nothing
         counted &= lengths[query] >= positions
     out = np.zeros((len(lists), positions, len(steps)))
     out[query[counted], position[counted]] = fractions[counted]
