@@ -111,6 +111,48 @@ def test_learn_from_two_runs_and_preferences_of_editors(run, files):
     assert record["about"]["accuracy"] > 0.9
 
 
+@pytest.mark.parametrize("suffix", ["run", "run.gz", "run.xz"])
+def test_runs_are_named_without_suffixes_and_misspelled_ones_are_refused(run, files, suffix):
+    Path("q.qrels").write_text("q1 0 a 2\nq1 0 b 1\nq1 0 c 0\nq2 0 b 1\nq2 0 c 0\n")
+    for name, order in (("A", "abc"), ("B", "cba")):
+        fp.write_run(
+            fp.Run.from_dict(
+                {q: {d: -float(i) for i, d in enumerate(order)} for q in ("q1", "q2")}
+            ),
+            f"{name}.{suffix}",
+        )
+    words = (
+        "dcglearn", "learn", "p.jsonl", "--qrels", "q.qrels", "--run", f"A.{suffix}", "--run",
+        f"B.{suffix}", "--K", 3, "--C", 1, "--rounds", 0, "--test-rounds", 0, "--json",
+    )  # fmt: skip
+    rows = [{"query": q, "left": "A", "right": "B", "outcome": 1} for q in ("q1", "q2")]
+    rows.append({"query": "q1", "left": "a", "right": "c", "outcome": 1})  # documents
+    Path("p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    code, out, _ = run(*words)
+    assert code == 0
+    assert json.loads(out)["about"]["accuracy"] == 1
+    for query, name in (("q1", "a.run"), ("q2", "a")):  # a is judged for q1 only
+        row = {"query": query, "left": name, "right": "B", "outcome": 1}
+        Path("p.jsonl").write_text(json.dumps(row))
+        code, _, err = run(*words)
+        assert code == 1
+        message = f"{name!r} is neither a run nor a judged document of query {query!r}; the runs"
+        assert f"p.jsonl:1: {message} are A, B." in err
+
+
+def test_form_applies_to_segments(run, files):
+    rows = [
+        {"query": f"q{q}", "left": [2, q % 2], "right": [0, 1 + q % 2], "outcome": 1,
+         "segment": ("news", "shop")[q % 2]}
+        for q in range(6)
+    ]  # fmt: skip
+    Path("p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = ("dcglearn", "learn", "p.jsonl", "--C", 1, "--K", 2, "--rounds", 0, "--test-rounds", 0)
+    record = json.loads(run(*words, "--form", "weights", "--json").stdout)
+    assert record["form"] == "weights"
+    assert [segment["form"] for segment in record["segments"].values()] == ["weights"] * 2
+
+
 def test_show_writes_a_page_and_label_gains(run, files):
     fp.dcglearn.Utility.from_dcg("exp", range(4), 5).save("m.json")
     code, out, _ = run("dcglearn", "show", "m.json")

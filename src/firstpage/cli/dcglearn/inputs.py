@@ -38,7 +38,7 @@ def read(
     from firstpage.data.formats.trec import read_run
     from firstpage.data.preferences.files import read_preferences
 
-    runs_by_name = {run.stem: read_run(run) for run in runs}
+    runs_by_name = {_run_name(run): read_run(run) for run in runs}
     if len(runs_by_name) < len(runs):
         raise DataError("two runs have the same name; rename one file.")
     return read_preferences(
@@ -59,6 +59,13 @@ def read_folder(
         )
     parsed = None if grades is None else _parse_grades(grades)
     return PreferenceFiles.from_paths(path), learner.with_params(grades=parsed)
+
+
+def _run_name(path: Path) -> str:
+    """Return the file name of a run without the suffixes of format and compression."""
+    from firstpage.data.io.files import suffix_of
+
+    return (Path(path.stem) if suffix_of(path)[1] else path).stem
 
 
 def _parse_grades(text: str) -> list[int]:

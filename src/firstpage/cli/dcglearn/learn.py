@@ -102,7 +102,7 @@ def command(
     with shared.progress_bar("choosing C") as progress:
         learner.fit(preferences, progress=progress, engine=engine)
     about = learner.about() if is_folder else _about(learner, rounds, tests, form)
-    utility = replace(learner.utility_, form=form, about=about)
+    utility = replace(learner.utility_, about=about).with_form(form)
     if output is not None:
         utility.save(output)
     if as_json:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -201,7 +201,7 @@ def _grade_lookup(qrels: Column | None, runs: Mapping[str, Column] | None) -> Gr
         if query not in judged:
             raise DataError(f"{where}: query {query!r} has no judgments.")
         content = _default_run(where, index, rankings) if side is None else side
-        documents = _documents(where, query, content, rankings)
+        documents = _documents(where, query, content, rankings, judged[query])
         return [judged[query].get(document) for document in documents]
 
     return grades
@@ -218,15 +218,22 @@ def _rankings(run: Column) -> dict[str, list[str]]:
 
 
 def _documents(
-    where: str, query: str, side: Any, runs: Mapping[str, Mapping[str, list[str]]]
-) -> list[str]:
+    where: str, query: str, side: Any, runs: Mapping[str, Mapping[str, list[str]]],
+    judged: Collection[str],
+) -> list[str]:  # fmt: skip
     """Return the documents of a side: those of the named run, or those listed."""
     if isinstance(side, str) and side in runs:
         if query not in runs[side]:
             raise DataError(f"{where}: the run {side!r} has no query {query!r}.")
         return runs[side][query]
     if isinstance(side, str):
-        return side.split()
+        words = side.split()
+        if runs and len(words) == 1 and words[0] not in judged:
+            raise DataError(
+                f"{where}: {words[0]!r} is neither a run nor a judged document of query {query!r}; "
+                f"the runs are {', '.join(runs)}."
+            )
+        return words
     if not isinstance(side, list):
         raise DataError(f"{where}: a side must be a list of documents or a run; got {side!r}.")
     return [str(document) for document in side]

@@ -313,7 +313,7 @@ class Utility:
         write_json(self.to_dict(), path)
 
     def with_form(self, form: Form) -> Utility:
-        """Return the same utility with another default form.
+        """Return the same utility, and those of its segments, with another default form.
 
         Parameters
         ----------
@@ -325,7 +325,8 @@ class Utility:
         Utility
             A copy.
         """
-        return replace(self, form=form)
+        segments = {name: segment.with_form(form) for name, segment in self.segments.items()}
+        return replace(self, form=form, segments=segments)
 
 
 def normalize_gains(gains: Floats, discounts: Floats) -> tuple[Floats, Floats]:
