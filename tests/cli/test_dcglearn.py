@@ -253,6 +253,49 @@ def test_learn_from_a_folder(run, files):
     assert fp.dcglearn.read_utility("m.json").grades == (0, 1, 2, 3, 4, 5)
 
 
+@pytest.mark.parametrize("grades", [(1, 2, 3), (0, 2, 500)])
+def test_grades_of_a_file_and_of_a_folder_are_equal(run, files, grades):
+    low, middle, high = grades
+    rows = [
+        {"query": f"q{q}", "left": [high, middle], "right": [low, high], "outcome": 1}
+        for q in range(4)
+    ]
+    rows.append({"query": "q5", "left": [middle, None], "right": [low, None], "outcome": 1})
+    Path("many").mkdir()
+    for path in (Path("p.jsonl"), Path("many/p.jsonl")):
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = ("--grades", ",".join(map(str, grades)), "--C", 1, "--K", 2, "--json")
+    fast = ("--rounds", 0, "--test-rounds", 0)
+    records = [
+        json.loads(run("dcglearn", "learn", *arguments, *words).stdout)
+        for arguments in (("p.jsonl", *fast), ("many",))
+    ]
+    assert [record["grades"] for record in records] == [list(grades)] * 2
+    assert records[0]["weights"] == pytest.approx(np.array(records[1]["weights"]))
+    code, _, err = run("dcglearn", "learn", "many", *words, "--L", 3)
+    assert code == 2
+    assert "--grades lists all grades; leave out --L" in err
+
+
+def test_choose_learns_the_measure_of_learn(run, files, monkeypatch):
+    """Unjudged documents have grade 0, because all grades are above it."""
+    learners = []
+    monkeypatch.setattr(
+        "firstpage.dcglearn.active.choose", lambda learner, *_: learners.append(learner) or [0]
+    )
+    rows = [
+        {"query": f"q{q}", "left": [1 + q % 2, 2], "right": [2, None], "outcome": 1 - q % 2}
+        for q in range(8)
+    ]
+    Path("p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    pool = {"left": [1, 3], "right": [3, 1]}
+    Path("new.jsonl").write_text(json.dumps(pool))
+    run("dcglearn", "choose", "new.jsonl", "--prefs", "p.jsonl", "--K", 2)
+    assert learners.pop().grades_ == (0, 1, 2, 3)
+    run("dcglearn", "choose", "new.jsonl", "--prefs", "p.jsonl", "--K", 2, "--grades", "1,2,3")
+    assert learners.pop().grades_ == (1, 2, 3)
+
+
 def test_options_refused_with_a_folder(run, files):
     Path("many").mkdir()
     code, _, err = run("dcglearn", "learn", "many")

@@ -295,6 +295,9 @@ def test_parameters_follow_scikit_learn():
         ({"folds": 1}, "folds must be"),
         ({"L": 3}, "more than L = 3"),
         ({"grades": [0, 1]}, "the grades are 0, 1"),
+        ({"grades": range(5), "L": 4}, "L is 4, and there are 5 grades; omit L or grades."),
+        ({"grades": [0, 1.7, 2.9, 3.2]}, "grades must be integers; got [0, 1.7, 2.9, 3.2]"),
+        ({"grades": 5}, "grades must be integers; got 5"),
         ({"unjudged": "x"}, "unjudged must be one of"),
     ],
 )

@@ -220,7 +220,8 @@ class DCGLearn:
             If a parameter is invalid, or nothing can be learned from the preferences.
         """
         check_parameters(**self.get_params())
-        data = open_preferences(left) if isinstance(left, (str, os.PathLike)) else left
+        is_path = isinstance(left, (str, os.PathLike))
+        data = open_preferences(left, self.grades) if is_path else left
         fresh = replace(self)  # a fit that fails must not change this object
         if isinstance(data, PreferenceFiles):
             fresh._fit_files(data, valid, progress, engine)
@@ -232,7 +233,9 @@ class DCGLearn:
             fresh._fit_in_memory(data, valid, progress)
         else:
             fresh._fit_in_memory(
-                Preferences.from_grades(data, right, outcome, **more), valid, progress
+                Preferences.from_grades(data, right, outcome, **{"grades": self.grades, **more}),
+                valid,
+                progress,
             )
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
@@ -268,9 +271,10 @@ class DCGLearn:
         progress: Progress | None,
         engine: Any,
     ) -> None:
+        all_grades = None if self.grades is None else tuple(self.grades)
         with (
             open_engine(engine, self.threads) as backend,
-            closing(shard_job(files, backend)) as job,
+            closing(shard_job(files, all_grades, backend)) as job,
         ):
             surveys, seen = survey_files(job)
             unjudged = any(job.map(PreferenceShard.has_unjudged, self.K))
@@ -582,9 +586,13 @@ class DCGLearn:
         return [name for name, f in fields.items() if f.init and name != "_"]
 
 
-def open_preferences(path: str | os.PathLike[str]) -> Preferences | PreferenceFiles:
+def open_preferences(
+    path: str | os.PathLike[str], grades: Sequence[int] | None = None
+) -> Preferences | PreferenceFiles:
     """Read a file of preferences, or list the files of a folder without reading them."""
-    return PreferenceFiles.from_paths(path) if os.path.isdir(path) else read_preferences(path)
+    if os.path.isdir(path):
+        return PreferenceFiles.from_paths(path)
+    return read_preferences(path, grades=grades)
 
 
 def _check_problem(problem: LearningProblem, positions: int) -> None:

@@ -11,7 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.data.preferences.preferences import UNKNOWN, Levels, Preferences, Unjudged
+from firstpage.data.preferences.preferences import (
+    UNKNOWN,
+    Levels,
+    Preferences,
+    Unjudged,
+    checked_grades,
+)
 from firstpage.errors import DataError
 from firstpage.types import Bools, Floats, Ints, Words
 
@@ -131,13 +137,18 @@ CONTRADICTED_FRACTION = 0.05  # of the preferences: above it a note is given
 
 def check_parameters(
     K: int, L: int | None, C: float | str, C_tie: float | None, strong_margin: float,
-    pooling: float, grid: Sequence[float], folds: int, seed: int, **others: Any,
+    pooling: float, grid: Sequence[float], folds: int, seed: int, grades: Sequence[int] | None,
+    **others: Any,
 ) -> None:  # fmt: skip
     """Raise DataError for the first parameter of DCGLearn with an invalid value."""
     if not _is_integer(K, 1):
         raise DataError(f"K, the number of positions, must be an integer of at least 1; got {K!r}.")
     if L is not None and not _is_integer(L, 2):
         raise DataError(f"L, the number of grades, must be an integer of at least 2; got {L!r}.")
+    if grades is not None:
+        count = len(checked_grades(grades, "DCGLearn"))
+        if L not in (None, count):
+            raise DataError(f"L is {L}, and there are {count} grades; omit L or grades.")
     if C != "cv" and not _is_number(C, above=0.0):
         raise DataError(f"C must be a finite number above 0, or 'cv'; got {C!r}.")
     if C_tie is not None and not (C_tie == 0 or _is_number(C_tie, above=0.0)):

@@ -115,10 +115,11 @@ ALL = PairSubset()
 
 @dataclass(frozen=True)
 class PreferenceTask:
-    """The file of a shard, and its number among all files."""
+    """The file of a shard, its number among all files, and all grades if they are set."""
 
     path: Path
     number: int
+    grades: tuple[int, ...] | None = None
 
     def open(self, threads: int) -> PreferenceShard:
         return PreferenceShard(self, threads)
@@ -266,7 +267,7 @@ class PreferenceShard:
 
     def _read(self) -> Preferences:
         if self._preferences is None:
-            self._preferences = read_preferences(self._task.path)
+            self._preferences = read_preferences(self._task.path, grades=self._task.grades)
             self._size = _bytes(
                 self._preferences.left, self._preferences.right, self._preferences.weight
             )
@@ -474,9 +475,13 @@ class ShardedProblem:
         return ValidationCurve(tuple(grid), *np.moveaxis(np.array(rows), 1, 0))
 
 
-def shard_job(files: PreferenceFiles, engine: Engine) -> ShardJob[PreferenceShard]:
-    """Return a job with a shard per file."""
-    return engine.job([PreferenceTask(path.resolve(), n) for n, path in enumerate(files.paths)])
+def shard_job(
+    files: PreferenceFiles, grades: tuple[int, ...] | None, engine: Engine
+) -> ShardJob[PreferenceShard]:
+    """Return a job with a shard per file; `grades` are all grades, None for those that occur."""
+    return engine.job(
+        [PreferenceTask(path.resolve(), n, grades) for n, path in enumerate(files.paths)]
+    )
 
 
 def survey_files(

@@ -54,8 +54,9 @@ def command(
     from firstpage.data.preferences.files import rows_to_judge, write_json_lines
     from firstpage.dcglearn.active import choose
 
-    pairs = inputs.read(pool, qrels, runs, grades, pool=True)
-    learned, advice = _learned(measure, prefs, (qrels, runs, grades), seed, pairs, depth)
+    files = (qrels, runs, inputs.parse_grades(grades))
+    pairs = inputs.read(pool, *files, pool=True)
+    learned, advice = _learned(measure, prefs, files, seed, pairs, depth)
     rows = choose(learned, pairs, count, strategy, seed)
     chosen = rows_to_judge(pool, rows)
     if output is not None:
@@ -89,6 +90,6 @@ def _learned(
 
     assert prefs is not None
     preferences = inputs.read(prefs, *files)
-    grades = tuple(sorted({*preferences.grades, *pairs.grades}))
-    learner = DCGLearn(depth, grades=grades, seed=seed).fit(preferences)
+    preferences = preferences.with_grades(sorted({*preferences.grades, *pairs.grades}))
+    learner = DCGLearn(depth, grades=files[2], seed=seed).fit(preferences)
     return learner, advice(learner).to_dict()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,6 @@ from firstpage.errors import DataError
 if TYPE_CHECKING:
     from firstpage.data.preferences.files import PreferenceFiles
     from firstpage.data.preferences.preferences import Preferences
-    from firstpage.dcglearn.learn import DCGLearn
 
 ranking_options = options.combine(
     click.option(
@@ -32,8 +32,9 @@ ranking_options = options.combine(
 
 
 def read(
-    path: Path, qrels: Path | None, runs: tuple[Path, ...], grades: str | None, pool: bool = False
-) -> Preferences:
+    path: Path, qrels: Path | None, runs: tuple[Path, ...], grades: Sequence[int] | None,
+    pool: bool = False,
+) -> Preferences:  # fmt: skip
     """Read preferences or a pool; documents are looked up in the judgments, if there are any."""
     from firstpage.data.formats.trec import read_run
     from firstpage.data.preferences.files import read_preferences
@@ -42,23 +43,19 @@ def read(
     if len(runs_by_name) < len(runs):
         raise DataError("two runs have the same name; rename one file.")
     return read_preferences(
-        path, qrels=shared.read_qrels_option(qrels), runs=runs_by_name, pool=pool,
-        grades=None if grades is None else _parse_grades(grades),
-    )  # fmt: skip
+        path, qrels=shared.read_qrels_option(qrels), runs=runs_by_name, grades=grades, pool=pool
+    )
 
 
-def read_folder(
-    path: Path, qrels: Path | None, runs: tuple[Path, ...], grades: str | None, learner: DCGLearn
-) -> tuple[PreferenceFiles, DCGLearn]:
-    """Return the files of a folder, read one by one later, and the learner with --grades set."""
+def list_folder(path: Path, qrels: Path | None, runs: tuple[Path, ...]) -> PreferenceFiles:
+    """Return the files of a folder, which are read one by one later."""
     from firstpage.data.preferences.files import PreferenceFiles
 
     if qrels is not None or runs:
         raise click.UsageError(
             "the files of a folder must have grades in their rows; leave out --qrels and --run."
         )
-    parsed = None if grades is None else _parse_grades(grades)
-    return PreferenceFiles.from_paths(path), learner.with_params(grades=parsed)
+    return PreferenceFiles.from_paths(path)
 
 
 def _run_name(path: Path) -> str:
@@ -68,7 +65,10 @@ def _run_name(path: Path) -> str:
     return (Path(path.stem) if suffix_of(path)[1] else path).stem
 
 
-def _parse_grades(text: str) -> list[int]:
+def parse_grades(text: str | None) -> list[int] | None:
+    """Return the grades of --grades; None where it is not given."""
+    if text is None:
+        return None
     try:
         return [int(grade) for grade in text.replace(" ", "").split(",")]
     except ValueError:

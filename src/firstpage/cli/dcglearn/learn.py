@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -91,14 +92,17 @@ def command(
     """
     if rounds == 1:
         raise click.UsageError("--rounds must be 0 (no intervals), or at least 2.")
-    learner = _learner(settings)
+    if grades is not None and settings["levels"] is not None:
+        raise click.UsageError("--grades lists all grades; leave out --L, their number.")
+    all_grades = inputs.parse_grades(grades)
+    learner = _learner(settings, all_grades)
     is_folder = prefs.is_dir()
     options.only_with("a file of preferences, not with a folder", not is_folder, "rounds", "tests")
     preferences: Any
     if is_folder:
-        preferences, learner = inputs.read_folder(prefs, qrels, runs, grades, learner)
+        preferences = inputs.list_folder(prefs, qrels, runs)
     else:
-        preferences = inputs.read(prefs, qrels, runs, grades)
+        preferences = inputs.read(prefs, qrels, runs, all_grades)
     with shared.progress_bar("choosing C") as progress:
         learner.fit(preferences, progress=progress, engine=engine)
     about = learner.about() if is_folder else _about(learner, rounds, tests, form)
@@ -119,13 +123,13 @@ def command(
         outputs.write_text(utility_page(utility, prefs.name), html)
 
 
-def _learner(settings: dict[str, Any]) -> DCGLearn:
+def _learner(settings: dict[str, Any], grades: Sequence[int] | None) -> DCGLearn:
     from firstpage.dcglearn.learn import DCGLearn
 
     names = ("decreasing", "nonnegative", "strong_margin", "unjudged", "pooling", "seed")
     return DCGLearn(
         settings["depth"], settings["levels"], _parse_cost(settings["cost"]), settings["tie_cost"],
-        **{name: settings[name] for name in names},
+        grades=grades, **{name: settings[name] for name in names},
     )  # fmt: skip
 
 

@@ -130,7 +130,7 @@ class Preferences:
 
     def __add__(self, other: Preferences) -> Preferences:
         """Return the pairs of both, those of `other` last."""
-        grades = _checked_grades(sorted({*self.grades, *other.grades}), self.source)
+        grades = checked_grades(sorted({*self.grades, *other.grades}), self.source)
         width = max(self.n_positions, other.n_positions)
         first, second = (_converted(p, grades, width) for p in (self, other))
         return Preferences(
@@ -250,7 +250,7 @@ class Preferences:
         DataError
             If a grade that occurs is not included.
         """
-        new_grades = _checked_grades(grades, self.source)
+        new_grades = checked_grades(grades, self.source)
         if new_grades == self.grades:
             return self
         missing = [grade for grade in self.observed_grades() if grade not in new_grades]
@@ -368,7 +368,7 @@ def _resolved_grades(
 ) -> tuple[int, ...]:
     """Return the grades, by default all integers from the smallest (at most 1) to the largest."""
     if grades is not None:
-        return _checked_grades(grades, source)
+        return checked_grades(grades, source)
     low, high = np.inf, -np.inf
     for side in (first, second):
         known = side if side.dtype.kind != "f" else side[~np.isnan(side)]
@@ -387,9 +387,13 @@ def _resolved_grades(
     return tuple(range(smallest, max(largest, smallest + 1) + 1))
 
 
-def _checked_grades(grades: Sequence[int], source: str) -> tuple[int, ...]:
+def checked_grades(grades: Sequence[int], source: str) -> tuple[int, ...]:
+    """Return grades as integers; raise DataError if one is not, or they are not ascending."""
     try:
-        checked = tuple(int(g) for g in grades)
+        values = tuple(grades)
+        checked = tuple(int(g) for g in values)
+        if checked != values:
+            raise ValueError
     except (TypeError, ValueError, OverflowError):
         raise DataError(f"{source}: grades must be integers; got {grades!r}.") from None
     if not 2 <= len(checked) <= MAX_LEVELS or list(checked) != sorted(set(checked)):
