@@ -212,6 +212,7 @@ def test_simulate_prints_means_and_standard_errors(run, files):
         (["learn", "prefs.jsonl", "--C", "-1"], "C must be a finite number above 0"),
         (["learn", "prefs.jsonl", "--grades", "a,b"], "--grades must be integers"),
         (["learn", "prefs.jsonl", "--grades", "1,2"], "the grades are 1, 2"),
+        (["learn", "prefs.jsonl", "--grades", "1,2,3,4,5,1100"], "the grade 1100 is too large"),
         (["learn", "prefs.jsonl", "--run", "a.run"], "a.run: no such file"),
         (["show", "prefs.jsonl"], "not a measure file"),
         (["show", "m.json", "--segment", "x"], "there is no segment 'x'"),

@@ -8,7 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from firstpage.data.preferences.files import PreferenceFiles, write_preferences
+from firstpage.data.formats.trec import Qrels
+from firstpage.data.preferences.files import (
+    PreferenceFiles,
+    read_preferences,
+    write_preferences,
+)
 from firstpage.data.preferences.preferences import Preferences
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.solver import MAX_FIRST_STEPS
@@ -200,6 +205,45 @@ def test_invalid_folders_raise(files: dict[str, str], message: str, tmp_path: Pa
     with pytest.raises(DataError, match=message) as error:
         DCGLearn(K=2, C=1.0).fit(tmp_path)
     assert "\n" not in str(error.value)
+
+
+def test_damaged_arrays_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "p.npz"
+    write_preferences(random_pairs()[:20], path)
+    content = path.read_bytes()
+    compression = content.index(b"PK\x01\x02") + 10  # the number of its method
+    for byte in (100, 150, 180, compression):
+        damaged = bytearray(content)
+        damaged[byte] ^= 0xFF
+        for written in (damaged, content[:byte]):
+            path.write_bytes(written)
+            with pytest.raises(DataError, match=r"p\.npz: cannot be read as arrays"):
+                read_preferences(path)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"query": np.array("q")}, r"query must have an entry per pair; its shape is \(\)"),
+        ({"segment": np.array([["a"]])}, r"segment must have an entry per pair"),
+        ({"left": np.array(1)}, r"left must have a row per pair; its shape is \(\)"),
+    ],
+)
+@pytest.mark.parametrize("pool", [False, True])
+def test_arrays_of_other_shapes_are_refused(
+    arrays: dict[str, Any], message: str, pool: bool, tmp_path: Path
+) -> None:
+    sides = {"left": np.array([[1, 0]]), "right": np.array([[0, 1]])}
+    np.savez(tmp_path / "p.npz", **{**sides, **({} if pool else {"outcome": [1]}), **arrays})
+    with pytest.raises(DataError, match=message):
+        read_preferences(tmp_path / "p.npz", pool=pool)
+
+
+def test_arrays_need_no_judgments(tmp_path: Path) -> None:
+    write_preferences(random_pairs()[:20], tmp_path / "p.npz")
+    qrels = Qrels.from_dict({"q1": {"a": 1}})
+    with pytest.raises(DataError, match=r"p\.npz: arrays contain grades, not documents"):
+        read_preferences(tmp_path / "p.npz", qrels=qrels)
 
 
 def test_engine_needs_a_folder() -> None:

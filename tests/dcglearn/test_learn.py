@@ -307,6 +307,36 @@ def test_invalid_parameters_raise(parameters, message):
     assert message in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"outcome": [-1] * 20}, "outcome applies to lists of grades only"),
+        ({"right": [[1]] * 20}, "right applies to lists of grades only"),
+        ({"weight": [1] * 20}, "weight applies to lists of grades only"),
+        ({"nonsense": 3}, "nonsense applies to lists of grades only"),
+        ({"valid": "file.jsonl"}, "valid must be Preferences; read a file"),
+        ({"valid": varied(10)}, "valid chooses C, which is 1.0; omit valid, or use C='cv'."),
+    ],
+)
+@pytest.mark.parametrize("stored", ["memory", "file", "folder"])
+def test_arguments_without_effect_are_refused(arguments, message, stored, tmp_path):
+    data = varied(20)
+    if stored != "memory":
+        fp.dcglearn.write_preferences(data, tmp_path / "p.jsonl")
+        data = tmp_path / "p.jsonl" if stored == "file" else tmp_path
+    with pytest.raises(DataError) as error:
+        DCGLearn(10, C=1.0).fit(data, **arguments)
+    assert message in str(error.value)
+
+
+def test_grades_whose_exponential_gain_overflows_are_refused():
+    with pytest.raises(DataError, match="the grade 1100 is too large"):
+        DCGLearn(2, C=1.0).fit([[1100, 0]], [[0, 1100]], grades=[0, 1100])
+    with pytest.raises(DataError, match="limited to grade 1000; got 1100"):
+        Utility.from_dcg("exp", (0, 1100), 2)
+    assert Utility.from_dcg("linear", (0, 1100), 2).gains.tolist() == [0, 1]
+
+
 def test_uninformative_preferences_raise():
     lists = [[1, 0], [0, 1]]
     with pytest.raises(DataError, match="all pairs are ties"):

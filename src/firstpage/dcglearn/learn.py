@@ -201,13 +201,14 @@ class DCGLearn:
             2 or 1 where left is better, 0 for a tie, -1 or -2 where right is better, where `left`
             has grades.  Without it left is better in every pair.
         valid : Preferences, optional
-            Preferences by which to choose C, instead of cross-validation.
+            Preferences by which to choose C ("cv"), instead of cross-validation.
         progress : callable, optional
             Called with (done, total) while C is chosen.
         engine : str or Dask Client, optional
             Where to process a folder of files: "threads", "dask://host:port" or a Dask Client.
         **more
-            Further arguments of `Preferences.from_grades`: weight, query, segment, grades.
+            Further arguments of `Preferences.from_grades`, where `left` has grades: weight, query,
+            segment, grades.
 
         Returns
         -------
@@ -220,8 +221,11 @@ class DCGLearn:
             If a parameter is invalid, or nothing can be learned from the preferences.
         """
         check_parameters(**self.get_params())
+        self._check_valid(valid)
         is_path = isinstance(left, (str, os.PathLike))
         data = open_preferences(left, self.grades) if is_path else left
+        if isinstance(data, (Preferences, PreferenceFiles)):
+            _refuse_arguments(right=right, outcome=outcome, **more)
         fresh = replace(self)  # a fit that fails must not change this object
         if isinstance(data, PreferenceFiles):
             fresh._fit_files(data, valid, progress, engine)
@@ -241,6 +245,17 @@ class DCGLearn:
             delattr(self, name)
         vars(self).update({k: v for k, v in vars(fresh).items() if k.endswith("_")})
         return self
+
+    def _check_valid(self, valid: object) -> None:
+        if valid is None:
+            return
+        if not isinstance(valid, Preferences):
+            raise DataError(
+                "valid must be Preferences; read a file with read_preferences; got "
+                f"{type(valid).__name__}."
+            )
+        if self.C != "cv":
+            raise DataError(f"valid chooses C, which is {self.C}; omit valid, or use C='cv'.")
 
     def _fit_in_memory(
         self, preferences: Preferences, valid: Preferences | None, progress: Progress | None
@@ -324,7 +339,7 @@ class DCGLearn:
 
     def _spec(self, grades: tuple[int, ...]) -> LearningSpec:
         """Return the learning problem without its pairs."""
-        check_size(self.K, len(grades))
+        check_size(self.K, grades)
         cone = weight_cone(self.K, len(grades), self.nonnegative, self.decreasing)
         return LearningSpec(
             cone, np.array([1.0, 1.0, self.strong_margin]), self.C_tie, self.threads
@@ -584,6 +599,15 @@ class DCGLearn:
     def _names(cls) -> list[str]:
         fields: Mapping[str, Any] = cls.__dataclass_fields__
         return [name for name, f in fields.items() if f.init and name != "_"]
+
+
+def _refuse_arguments(**arguments: Any) -> None:
+    """Raise DataError for an argument that applies to lists of grades only."""
+    for name, value in arguments.items():
+        if value is not None:
+            raise DataError(
+                f"{name} applies to lists of grades only; preferences and files have their own."
+            )
 
 
 def open_preferences(

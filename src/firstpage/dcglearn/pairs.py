@@ -18,6 +18,7 @@ from firstpage.data.preferences.preferences import (
     Unjudged,
     checked_grades,
 )
+from firstpage.data.preferences.utility import MAX_EXP_LABEL
 from firstpage.errors import DataError
 from firstpage.types import Bools, Floats, Ints, Words
 
@@ -171,12 +172,17 @@ def check_parameters(
         raise DataError(f"seed must be an integer of at least 0; got {seed!r}.")
 
 
-def check_size(positions: int, levels: int) -> None:
-    """Raise DataError where the normal equations would not fit in memory."""
-    if positions * levels > MAX_UNKNOWNS:
+def check_size(positions: int, grades: Sequence[int]) -> None:
+    """Raise DataError where the normal equations do not fit in memory, or 2^grade overflows."""
+    if positions * len(grades) > MAX_UNKNOWNS:
         raise DataError(
-            f"{positions} positions times {levels} grades exceed the limit of {MAX_UNKNOWNS} "
+            f"{positions} positions times {len(grades)} grades exceed the limit of {MAX_UNKNOWNS} "
             "weights; use fewer positions (K)."
+        )
+    if grades[-1] > MAX_EXP_LABEL:
+        raise DataError(
+            f"the grade {grades[-1]} is too large: the gain 2^grade of the standard DCG is limited "
+            f"to grade {MAX_EXP_LABEL}; number the grades anew, such as 0, 1, 2."
         )
 
 

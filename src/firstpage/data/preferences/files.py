@@ -28,7 +28,12 @@ import numpy as np
 from firstpage.data.formats.row_reader import read_file_rows
 from firstpage.data.formats.trec import Column
 from firstpage.data.groups import sort_groups
-from firstpage.data.io.files import check_readable, suffix_of, write_bytes
+from firstpage.data.io.files import (
+    DECOMPRESSION_ERRORS,
+    check_readable,
+    suffix_of,
+    write_bytes,
+)
 from firstpage.data.preferences.preferences import MAX_WEIGHT, UNKNOWN, Preferences
 from firstpage.errors import DataError
 
@@ -38,6 +43,7 @@ OUTCOME_WORDS = {
 }  # fmt: skip
 UNJUDGED_WORDS = ("-", "?", "null", "none", "nan", "")
 MAX_LIST_LENGTH = 1000  # positions of a list that are read
+ARRAY_DIMENSIONS = {"left": 2, "right": 2, "query": 1, "segment": 1}
 GradeList = list[float | None]
 GradeLookup = Callable[[str, str, Any, int], GradeList]
 """Maps location, query, content of a side and 0 (left) or 1 (right) to grades."""
@@ -89,6 +95,11 @@ def read_preferences(
     file = Path(path)
     check_readable(file)
     if suffix_of(file)[0] == ".npz":
+        if qrels is not None or runs:
+            raise DataError(
+                f"{file}: arrays contain grades, not documents; leave out the judgments (--qrels) "
+                "and runs (--run)."
+            )
         return _read_arrays(file, grades, pool)
     lookup = _grade_lookup(qrels, runs)
     rows = [_PairRow(where, row, lookup, pool) for where, row in read_file_rows(file)]
@@ -276,13 +287,19 @@ def _grade(where: str, item: Any) -> float | None:
 
 def _read_arrays(file: Path, grades: Sequence[int] | None, pool: bool) -> Preferences:
     try:
-        stored = np.load(file, allow_pickle=False)
-        if not isinstance(stored, np.lib.npyio.NpzFile):
-            raise ValueError("it is a single array; left, right and outcome are needed")
-        with stored:
+        with file.open("rb") as stream:
+            stored = np.load(stream, allow_pickle=False)
+            if not isinstance(stored, np.lib.npyio.NpzFile):
+                raise ValueError("it is a single array; left, right and outcome are needed")
             arrays = {name: stored[name] for name in stored.files}
-    except (OSError, ValueError, BadZipFile, EOFError) as error:
+    except (*DECOMPRESSION_ERRORS, ValueError, BadZipFile, RuntimeError) as error:
         raise DataError(f"{file}: cannot be read as arrays ({error}).") from None
+    for name, dimensions in ARRAY_DIMENSIONS.items():
+        if name in arrays and arrays[name].ndim != dimensions:
+            content = "a row" if dimensions == 2 else "an entry"
+            raise DataError(
+                f"{file}: {name} must have {content} per pair; its shape is {arrays[name].shape}."
+            )
     if pool and "left" in arrays:
         arrays.setdefault("outcome", np.zeros(len(arrays["left"])))
     for name in ("left", "right", "outcome"):

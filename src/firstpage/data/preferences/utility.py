@@ -177,7 +177,7 @@ class Utility:
         Raises
         ------
         DataError
-            If `gain` is neither.
+            If `gain` is neither, or 2^grade overflows.
 
         Examples
         --------
@@ -188,6 +188,11 @@ class Utility:
         if gain not in NAMED_GAINS:
             raise DataError(f"gain must be {' or '.join(NAMED_GAINS)}; got {gain!r}.")
         all_grades = tuple(grades)
+        if gain == "exp" and max(all_grades, default=0) > MAX_EXP_LABEL:
+            raise DataError(
+                f"the gain 2^grade - 1 is limited to grade {MAX_EXP_LABEL}; got "
+                f"{max(all_grades)}. Use linear gains."
+            )
         numbers = np.asarray(all_grades, np.float64)
         gains = np.exp2(numbers) - 1.0 if gain == "exp" else numbers
         return cls.from_gains(gains, 1.0 / np.log2(np.arange(2.0, n_positions + 2.0)), all_grades)
