@@ -43,14 +43,21 @@ def test_learn_writes_and_prints_a_measure(run, files):
     assert page.count('class="error c0"') == 15
 
 
-def test_cut_and_unjudged_ranks_print_notes(run, tmp_path: Path, monkeypatch) -> None:
+@pytest.mark.parametrize("stored", ["file", "folder"])
+def test_cut_and_unjudged_ranks_print_notes(run, tmp_path: Path, monkeypatch, stored) -> None:
     monkeypatch.chdir(tmp_path)
     rows = [
         {"left": [q % 3, None] * 6, "right": [(q + 1) % 3] * 12, "outcome": 1, "query": f"q{q}"}
         for q in range(6)
     ]
-    Path("p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    lines = [json.dumps(row) + "\n" for row in rows]
+    Path("p.jsonl").write_text("".join(lines))
+    Path("many").mkdir()
+    for number, line in enumerate(lines):
+        Path(f"many/{number}.jsonl").write_text(line)
     words = ("dcglearn", "learn", "p.jsonl", "--C", 1, "--rounds", 0, "--test-rounds", 0)
+    if stored == "folder":
+        words = ("dcglearn", "learn", "many", "--C", 1)
     notes = run(*words).stderr
     assert "some lists have 12 positions; only the first 10 count in the measure" in notes
     assert "25.0% of the positions have no grade and count as the worst grade" in notes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +167,29 @@ def test_list_of_files_matches_folder(tmp_path: Path) -> None:
     folder = write_files(random_pairs(), tmp_path / "files")
     listed = PreferenceFiles.from_paths(sorted(folder.iterdir()))
     assert same_bits(DCGLearn(C=1.0).fit(listed), DCGLearn(C=1.0).fit(folder))
+
+
+def test_lists_of_files_are_surveyed_as_in_memory(tmp_path: Path) -> None:
+    """Short lists of one file lack the last position of the lists of another."""
+    left, right = [[2, 1]] * 4 + [[2, 1, 3, 1]] * 2, [[1, 2]] * 4 + [[1, None, 2, 3]] * 2
+    pairs = Preferences.from_grades(left, right, query=range(6))
+    rows = [{"left": a, "right": b, "outcome": 1} for a, b in zip(left, right, strict=True)]
+    for name, some in (("a", rows[:4]), ("b", rows[4:])):
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in some))
+    in_memory, over_files = (DCGLearn(K=3, C=1.0).fit(data) for data in (pairs, tmp_path))
+    assert over_files.longest_list_ == in_memory.longest_list_ == 4
+    assert over_files.unjudged_fraction_ == in_memory.unjudged_fraction_ == 10 / 36
+    assert over_files.grades_ == in_memory.grades_ == (0, 1, 2, 3)
+
+
+def test_contradictions_within_files_give_a_warning(tmp_path: Path) -> None:
+    for name in "ab":
+        rows = [([2, 0], [0, 2], 1), ([2, 0], [0, 2], -1), ([1, 0], [0, 1], 1)]
+        write_preferences(
+            Preferences.from_grades(*zip(*rows, strict=True)), tmp_path / f"{name}.npz"
+        )
+    with pytest.warns(FirstpageWarning, match="67% of the preferences are contradicted"):
+        DCGLearn(K=2, C=1.0).fit(tmp_path)
 
 
 def test_segments_over_files_give_a_warning(tmp_path: Path) -> None:

@@ -14,7 +14,13 @@ import numpy as np
 from firstpage.data.preferences.files import PreferenceFiles, read_preferences
 from firstpage.data.preferences.preferences import Preferences, Unjudged
 from firstpage.data.preferences.utility import Form, Utility
-from firstpage.dcglearn.pairs import Pairs, check_parameters, check_size, encode
+from firstpage.dcglearn.pairs import (
+    Pairs,
+    check_parameters,
+    check_size,
+    encode,
+    unjudged_fraction,
+)
 from firstpage.dcglearn.segments import Segment, learn_segments
 from firstpage.dcglearn.sharded import (
     PreferenceShard,
@@ -22,6 +28,7 @@ from firstpage.dcglearn.sharded import (
     ShardOptions,
     shard_job,
     survey_files,
+    survey_lists,
 )
 from firstpage.dcglearn.solver import Optimum
 from firstpage.dcglearn.validation import (
@@ -146,6 +153,10 @@ class DCGLearn:
         Parameters of the fit, by name.
     unjudged_ : str
         Treatment of unjudged documents in the fit.
+    unjudged_fraction_ : float
+        Fraction of the positions that count, up to the longest list, without a grade.
+    longest_list_ : int
+        Length of the longest list, of which K positions count.
 
     References
     ----------
@@ -262,9 +273,11 @@ class DCGLearn:
     ) -> None:
         if not len(preferences):
             raise DataError(f"{preferences.source}: there are no pairs to learn from.")
+        self.longest_list_ = preferences.n_positions
+        self.unjudged_fraction_ = unjudged_fraction(preferences, self.K)
         self.preferences_ = preferences.with_grades(
             self._resolve_grades(
-                preferences.grades, preferences.has_unjudged(self.K), preferences.source
+                preferences.grades, self.unjudged_fraction_ > 0, preferences.source
             )
         )
         self.spec_ = self._spec(self.preferences_.grades)
@@ -292,8 +305,8 @@ class DCGLearn:
             closing(shard_job(files, all_grades, backend)) as job,
         ):
             surveys, seen = survey_files(job)
-            unjudged = any(job.map(PreferenceShard.has_unjudged, self.K))
-            grades = self._resolve_grades(seen, unjudged, files.source)
+            self.longest_list_, self.unjudged_fraction_ = survey_lists(job, surveys, self.K)
+            grades = self._resolve_grades(seen, self.unjudged_fraction_ > 0, files.source)
             self.spec_ = self._spec(grades)
             options = ShardOptions(
                 grades, self.K, self.unjudged, tuple(self.spec_.margins.tolist()), self.folds,

@@ -200,8 +200,12 @@ def notes(preferences: Preferences, pairs: Pairs) -> Iterator[str]:
     seen = {*preferences.observed_grades(), *lowest_grade(preferences.grades, pairs)}
     yield from missing_grade_notes(preferences.grades, seen)
     yield from undetermined_notes((pairs.left == pairs.right).all(axis=0))
-    count = float(contradicted(pairs).sum())
-    fraction = count / max(1, int((pairs.kind != TIE).sum()))
+    yield from contradiction_notes(int(contradicted(pairs).sum()), len(pairs) - pairs.ties)
+
+
+def contradiction_notes(count: int, preferences: int) -> Iterator[str]:
+    """Yield a note where many of the preferences are contradicted by others."""
+    fraction = count / max(1, preferences)
     if fraction > CONTRADICTED_FRACTION:
         yield (
             f"{fraction:.0%} of the preferences are contradicted: for the same two lists of grades "
@@ -217,11 +221,14 @@ def lowest_grade(grades: Sequence[int], pairs: Pairs) -> tuple[int, ...]:
 
 def truncation_notes(preferences: Preferences, positions: int) -> Iterator[str]:
     """Yield a note where lists are longer than the positions that count."""
-    if preferences.n_positions > positions:
+    yield from length_notes(preferences.n_positions, positions)
+
+
+def length_notes(longest: int, positions: int) -> Iterator[str]:
+    """Yield a note where the longest list has more than the positions that count."""
+    if longest > positions:
         yield (
-            f"some lists have {preferences.n_positions} positions; only the first {positions} "
-            "count in "
-            "the measure."
+            f"some lists have {longest} positions; only the first {positions} count in the measure."
         )
 
 
@@ -229,10 +236,23 @@ def unjudged_notes(
     preferences: Preferences, positions: int, unjudged: Unjudged
 ) -> Iterator[str]:  # fmt: skip
     """Yield a note on how positions without a grade count, where there are any."""
-    levels = np.concatenate(
-        [side[:, :positions].ravel() for side in (preferences.left, preferences.right)]
-    )
-    fraction = float((levels == UNKNOWN).mean()) if levels.size else 0.0
+    yield from unjudged_fraction_notes(unjudged_fraction(preferences, positions), unjudged)
+
+
+def unjudged_fraction(preferences: Preferences, positions: int) -> float:
+    """Return the fraction of the first positions that have no grade."""
+    total = 2 * len(preferences) * min(preferences.n_positions, positions)
+    return 1.0 - judged_positions(preferences, positions) / total if total else 0.0
+
+
+def judged_positions(preferences: Preferences, positions: int) -> int:
+    """Return the number of grades at the first positions of all lists."""
+    sides = (preferences.left, preferences.right)
+    return sum(int((side[:, :positions] != UNKNOWN).sum()) for side in sides)
+
+
+def unjudged_fraction_notes(fraction: float, unjudged: Unjudged) -> Iterator[str]:
+    """Yield a note on how this fraction of positions without a grade counts, if it is not 0."""
     if fraction:
         effects = {"worst": "count as the worst grade", "condense": "are left out"}
         yield f"{fraction:.1%} of the positions have no grade and {effects[unjudged]} (unjudged)."

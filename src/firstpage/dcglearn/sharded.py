@@ -19,7 +19,10 @@ from firstpage.data.preferences.files import PreferenceFiles, read_preferences
 from firstpage.data.preferences.preferences import Preferences, Unjudged
 from firstpage.dcglearn.pairs import (
     Pairs,
+    contradicted,
+    contradiction_notes,
     encode,
+    judged_positions,
     lowest_grade,
     missing_grade_notes,
     undetermined_notes,
@@ -81,6 +84,8 @@ class ShardSummary:
         Whether both lists of every pair have the same grades, in any order.
     lowest : tuple of int
         The worst grade, if a document has it or is unjudged; else empty.
+    contradicted : int
+        Number of preferences that another one of the same file contradicts.
     """
 
     pairs: int
@@ -88,6 +93,7 @@ class ShardSummary:
     never_differs: Bools
     same_grades: bool
     lowest: tuple[int, ...]
+    contradicted: int
 
 
 @dataclass(frozen=True)
@@ -156,16 +162,19 @@ class PreferenceShard:
             tuple(preferences.observed_grades()), preferences.segment is not None,
         )  # fmt: skip
 
-    def has_unjudged(self, positions: int) -> bool:
-        """Return whether a document at one of the first positions has no grade."""
-        return self._read().has_unjudged(positions)
+    def judged_positions(self, positions: int) -> int:
+        """Return the number of grades at the first positions of all lists."""
+        return judged_positions(self._read(), positions)
 
     def summary(self, options: ShardOptions) -> ShardSummary:
         """Return a summary of the encoded pairs."""
         pairs = self._encoded(options)
         never_differs = (pairs.left == pairs.right).all(axis=0)
         lowest = lowest_grade(options.grades, pairs)
-        return ShardSummary(len(pairs), pairs.ties, never_differs, pairs.same_grades, lowest)
+        return ShardSummary(
+            len(pairs), pairs.ties, never_differs, pairs.same_grades, lowest,
+            int(contradicted(pairs).sum()),
+        )  # fmt: skip
 
     def preference_counts(self, options: ShardOptions) -> Array:
         """Return the number of preferences, without ties, per fold."""
@@ -434,6 +443,8 @@ class ShardedProblem:
         seen |= {g for s in self.summaries for g in s.lowest}
         yield from missing_grade_notes(self.grades, seen)
         yield from undetermined_notes(self.never_differs)
+        preferences = self.used - sum(s.ties for s in self.summaries)
+        yield from contradiction_notes(sum(s.contradicted for s in self.summaries), preferences)
         if any(s.segments for s in self.surveys):
             yield (
                 "segments are learned from pairs in memory only; a folder of files gives one "
@@ -490,3 +501,16 @@ def survey_files(
     """Return the contents of each file, and the grades of all files in ascending order."""
     surveys = tuple(job.map(PreferenceShard.survey))
     return surveys, tuple(sorted({grade for survey in surveys for grade in survey.grades}))
+
+
+def survey_lists(
+    job: ShardJob[PreferenceShard], surveys: Sequence[FileSurvey], positions: int
+) -> tuple[int, float]:
+    """Return the length of the longest list, and the fraction of positions without a grade.
+
+    Lists count up to the longest one, at most to the first `positions`, as in memory.
+    """
+    longest = max(survey.positions for survey in surveys)
+    total = 2 * sum(survey.pairs for survey in surveys) * min(longest, positions)
+    judged = sum(job.map(PreferenceShard.judged_positions, positions))
+    return longest, 1.0 - judged / total if total else 0.0

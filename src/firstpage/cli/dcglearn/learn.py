@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -105,6 +105,8 @@ def command(
         preferences = inputs.read(prefs, qrels, runs, all_grades)
     with shared.progress_bar("choosing C") as progress:
         learner.fit(preferences, progress=progress, engine=engine)
+    for text in _notes(learner):
+        shared.note(text)
     about = learner.about() if is_folder else _about(learner, rounds, tests, form)
     utility = replace(learner.utility_, about=about).with_form(form)
     if output is not None:
@@ -142,23 +144,25 @@ def _parse_cost(text: str) -> Any:
         raise DataError(f"--C must be a positive number, or cv; got {text!r}.") from None
 
 
+def _notes(learner: DCGLearn) -> Iterator[str]:
+    """Yield what the defaults of --K and --unjudged change about the lists."""
+    from firstpage.dcglearn.pairs import length_notes, unjudged_fraction_notes
+
+    if not options.on_command_line("depth"):
+        yield from length_notes(learner.longest_list_, learner.positions_)
+    if not options.on_command_line("unjudged"):
+        yield from unjudged_fraction_notes(learner.unjudged_fraction_, learner.unjudged_)
+
+
 def _about(learner: DCGLearn, rounds: int, tests: int, form: Any) -> dict[str, Any]:
     """Return the record of a fit: intervals, tests, and advice on whether more would pay."""
     from firstpage.dcglearn.advisor import advice, compare_with_dcg
     from firstpage.dcglearn.confidence import intervals, position_test
-    from firstpage.dcglearn.pairs import truncation_notes, unjudged_notes
 
     about = learner.about()
-    notes = list[str]()
-    if not options.on_command_line("depth"):
-        notes += truncation_notes(learner.preferences_, learner.positions_)
-    if not options.on_command_line("unjudged"):
-        notes += unjudged_notes(learner.preferences_, learner.positions_, learner.unjudged_)
     single_query = len(set(learner.groups_.tolist())) < 2
     if rounds and single_query:
-        notes.append("all pairs belong to one query: no intervals.")
-    for text in notes:
-        shared.note(text)
+        shared.note("all pairs belong to one query: no intervals.")
     if rounds and not single_query:
         with shared.progress_bar("intervals") as progress:
             about["intervals"] = intervals(
