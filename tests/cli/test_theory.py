@@ -73,10 +73,15 @@ def test_user_defined_loss_is_checked(run, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("my_theory_loss.py").write_text(
         "def phi(scores, order):\n    return float((scores[order[0]] - 1) ** 2)\nfive = 5\n"
+        "def last(scores, order):\n    return float((scores[order[0]] + 1) ** 2)\n"
     )
     code, out, _ = run("theory", "--loss", "my_theory_loss:phi", "--n", 3, "--samples", 5)
     assert code == 0
     assert out.startswith("my_theory_loss:phi: not")
+    reversed_loss = ("theory", "--loss", "my_theory_loss:last", "--n", 3, "--samples", 5)
+    record = json.loads(run(*reversed_loss, "--json").stdout)["my_theory_loss:last"]["agreement"]
+    assert (record["agree"], record["margin"]) == (0, None)
+    assert "inf" not in run(*reversed_loss).stdout
     for name, message in (("five", "has no function 'five'"), ("six", "has no function 'six'")):
         code, _, err = run("theory", "--loss", f"my_theory_loss:{name}")
         assert code == 1
@@ -88,6 +93,10 @@ def test_usage_errors(run) -> None:
     assert run("theory", "--k", 2).returncode == 2
     assert run("theory", "zhou2013", "--loss", "ListMLE").returncode == 2
     assert run("theory", "-o", "x.csv").returncode == 2
+    for option in ("--samples", "--seed"):
+        result = run("theory", "--list", option, 3)
+        assert result.returncode == 2
+        assert f"{option} requires a run of the checks, without --list" in result.stderr
     code, _, err = run("theory", "nope")
     assert (code, err) == (1, "firstpage: error: no check begins with 'nope'; --list shows all.\n")
     assert "k must be from 1" in run("theory", "--loss", "ListMLE", "--k", 7).stderr

@@ -269,6 +269,14 @@ def test_saved_measure_has_the_same_weights(tmp_path):
     assert (signs == pool.outcome).mean() == pytest.approx(learner.score(pool))
 
 
+def test_lambdamart_refuses_the_weights_of_a_measure(tmp_path):
+    path = tmp_path / "m.json"
+    TRUE.save(path)
+    X, y, qid = [[float(i)] for i in range(10)], [i // 5 for i in range(10)], [1] * 10
+    with pytest.raises(DataError, match="gain needs the gains of a measure file: use form=gains"):
+        fp.LambdaMART(gain=f"{path}, form=weights").fit(X, y, qid=qid)
+
+
 def test_parameters_follow_scikit_learn():
     first = DCGLearn(5, C=2.0)
     assert DCGLearn(**first.get_params()).get_params() == first.get_params()

@@ -61,6 +61,7 @@ def command(
         outputs.write_text(_render_consistency(results, kind), output)
         return 0
     options.only_with("--loss", False, "k", "n")
+    options.only_with("a run of the checks, without --list", not listing, "samples", "seed")
     return _run_checks(names, listing, samples, seed, kind, output)
 
 

@@ -212,7 +212,8 @@ class BayesAgreement:
     spaces, agree : int
         Number of spaces, and of those with the same top k.
     margin : float
-        Smallest lead of an object of the top over the next, where they agree.
+        Smallest lead of an object of the top over the next, where they agree; infinite if they
+        agree nowhere.
     certificate : float
         Largest norm of the gradient at a minimum; of losses with kinks, the largest gap between
         its risk and a lower bound.
@@ -244,12 +245,17 @@ class BayesAgreement:
         return self.spaces - self.agree - self.uncertified
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result for JSON."""
+        """Return the result for JSON; an infinite margin or certificate is None."""
         return {
             "loss": self.loss, "n": self.n, "k": self.k, "spaces": self.spaces,
-            "agree": self.agree, "margin": self.margin, "certificate": self.certificate,
+            "agree": self.agree, "margin": _finite(self.margin),
+            "certificate": _finite(self.certificate),
             "uncertified": self.uncertified, "example": self.example, "holds": self.holds,
         }  # fmt: skip
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
 
 
 @dataclass(frozen=True)

@@ -120,6 +120,8 @@ def gains_of(gain: object) -> list[float] | None:
         source = (
             MeasureSource.parse(gain) if isinstance(gain, str) else MeasureSource(os.fspath(gain))
         )
+        if source.form == "weights":
+            raise DataError("gain needs the gains of a measure file: use form=gains, or no form.")
         gain = source.read()
     if isinstance(gain, Utility):
         best = gain.grades[-1]
