@@ -79,12 +79,13 @@ def minimize_nonnegative(
 def _solve(matrix: Floats, target: Floats, passive: Bools) -> Floats:
     """Return the solution with all other variables at 0, after one step of refinement."""
     solution = np.zeros(len(target))
-    square, right = matrix[np.ix_(passive, passive)], target[passive]
+    chosen = np.flatnonzero(passive)
+    square, right = matrix.take(chosen, 0).take(chosen, 1), target[chosen]
     if len(right):
         factor = _factor(square)
         z, _ = scipy.linalg.lapack.dpotrs(factor, right)
         correction, _ = scipy.linalg.lapack.dpotrs(factor, right - square @ z)
-        solution[passive] = z + correction
+        solution[chosen] = z + correction
     return solution
 
 

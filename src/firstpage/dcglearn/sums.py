@@ -37,9 +37,10 @@ class ActiveSums:
 
     def normal_equations(self, costs: Floats, margins: Floats) -> tuple[Floats, Floats]:
         """Return the sums of cost * delta delta' and of cost * margin * delta over active pairs."""
-        lower = np.tril(np.tensordot(costs, self.square, 1))
+        kinds, size, _ = self.square.shape
+        sums = (costs @ self.square.reshape(kinds, -1)).reshape(size, size)
         targets = np.array([-1.0, 1.0, 1.0]) * margins * costs @ self.targets
-        return lower + np.tril(lower, -1).T, targets
+        return np.where(np.arange(size)[:, None] >= np.arange(size), sums, sums.T), targets
 
 
 class PairSums(Protocol):

@@ -37,7 +37,7 @@ def test_false_statements_are_corrected_or_explained() -> None:
     ids=lambda check: check.name,
 )
 def test_results_are_as_recorded(check) -> None:
-    (result,) = run_checks([check], samples=200, seed=5)
+    (result,) = run_checks([check], samples=100, seed=5)
     assert result.as_recorded, result.evidence
 
 
