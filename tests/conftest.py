@@ -109,7 +109,7 @@ WAITING = ("test_cluster_trees.py", "test_slow_clients.py", "test_workers.py")
 def comes_first(item: pytest.Item) -> bool:
     """Whether a test belongs at the start, which one worker runs alone.
 
-    While it waits for a browser, the others compute; at the end nobody waits for a long test.
+    While it waits for a browser, the others compute; at the end no worker waits for a long test.
     """
     path = item.path
     return path.name in (*LONGEST, *WAITING) or path.parent.name == "browser"

@@ -142,7 +142,7 @@ def test_a_query_is_finished_when_its_last_task_ends(site: Site, end: str, start
 
 
 @pytest.mark.slow
-def test_a_returned_query_is_not_finished_if_it_is_reassigned_or_nobody_did_it(site: Site) -> None:
+def test_a_returned_query_is_not_finished_if_it_is_reassigned_or_has_no_answers(site: Site) -> None:
     hooked(site, URL, assessors=("ada", "ben"), queries=2)
     with site.store.write() as tx:
         project = projects.find_project(tx, "books")
@@ -161,7 +161,7 @@ def test_a_returned_query_is_not_finished_if_it_is_reassigned_or_nobody_did_it(s
     skip(ada, "ada", 1)
     skip(ben, "ben", 1)
     skip(cy, "cy", 1)
-    assert len(messages(site)) == 1, "nobody has done the second query"
+    assert len(messages(site)) == 1, "the second query has no finished task"
 
 
 @pytest.mark.slow

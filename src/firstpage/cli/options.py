@@ -51,12 +51,13 @@ def refuse_repeated_options(
 def refuse_overwriting(context: click.Context) -> None:
     """Refuse a command that would write to a file that it reads, or twice to one file."""
     written: dict[Path, str] = {}
-    read: dict[Path, click.Parameter] = {}
-    parameters = [p for p in context.command.params if isinstance(p.type, InputFile | OutputFile)]
-    for parameter in parameters:
-        for path in _regular_paths(context.params.get(str(parameter.name))):
-            if isinstance(parameter.type, InputFile):
-                read[path] = parameter
+    parameters = context.command.params
+    read = {
+        path: parameter
+        for parameter in parameters
+        if isinstance(parameter.type, InputFile)
+        for path in _regular_paths(context.params.get(str(parameter.name)))
+    }
     for parameter in parameters:
         if not isinstance(parameter.type, OutputFile):
             continue

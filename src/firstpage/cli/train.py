@@ -114,7 +114,7 @@ def command(
         valid_data = shared.read_numbered_as(
             data.zero_based, valid, labeled=labeled, **valid_options
         )
-        if valid_data.zero_based and isinstance(data, Dataset):
+        if valid_data.zero_based and isinstance(data, Dataset) and not data.zero_based:
             data = shared.read_numbered_as(True, train, labeled=labeled, **read_options)
     data, valid_data = shared.join_judgments([data, valid_data], judgments, unjudged)
     if valid is not None and isinstance(data, Shards) and valid.resolve().parent == train.resolve():

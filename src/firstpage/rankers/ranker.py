@@ -24,7 +24,6 @@ from firstpage.rankers.fit.checks import (
     check_labels,
     check_qid,
     group_by_query,
-    restore_row_order,
 )
 from firstpage.rankers.fit.estimator import check_is_fitted
 from firstpage.rankers.fit.pair_measures import (
@@ -347,7 +346,7 @@ class Ranker(TrainableEstimator, Tabular):
             )
         scaled_data = self.transform_.apply(data) if hasattr(self, "transform_") else data
         scores = scores_of(self.model_, scaled_data, self.threads)
-        return scores if isinstance(X, Dataset) else restore_row_order(scores, data.row_order)
+        return scores if isinstance(X, Dataset) else data.to_file_order(scores)
 
     def stage_for(self, data: Dataset | Shards) -> Stage:
         """Return the scorer of these data, with their columns matched to the model's features.

@@ -290,7 +290,7 @@ def _category_codes(
     column = frame[name]
     if getattr(column, "ndim", 1) != 1:
         return None
-    kind = str(getattr(column, "dtype", getattr(column, "type", ""))).lower()
+    kind = _kind(column)
     declared = kind.startswith(("category", "categorical", "enum", "dictionary"))
     text = kind.startswith(("str", "object", "large_string", "utf8"))
     if not (declared or text or named):
@@ -321,6 +321,11 @@ def _category_codes(
             stacklevel=4,
         )
     return names, codes
+
+
+def _kind(column: Any) -> str:
+    """Return the type of a column in lower case, as its library calls it."""
+    return str(getattr(column, "dtype", getattr(column, "type", ""))).lower()
 
 
 def _check_text(values: Sequence[Any], where: str) -> None:
@@ -388,17 +393,14 @@ def _values(frame: Any, name: str) -> list[Any]:
 
 def _numbers(frame: Any, name: str, source: str) -> Any:
     column = frame[name]
+    if _kind(column).startswith(("date", "time", "duration")):
+        raise DataError(
+            f"{source}: column {name!r} holds dates or times; convert them to numbers first, such "
+            "as days."
+        )
     try:
-        values = np.asarray(column.to_numpy())
-        if values.dtype.kind in "mM":
-            raise DataError(
-                f"{source}: column {name!r} holds dates or times; convert them to numbers first, "
-                "such as days."
-            )
-        return np.asarray(values, np.float64)
-    except (TypeError, ValueError) as problem:
-        if isinstance(problem, DataError):
-            raise
+        return np.asarray(column.to_numpy(), np.float64)
+    except (TypeError, ValueError):
         try:  # nulls among numbers
             return np.array([np.nan if is_missing(v) else float(v) for v in _values(frame, name)])
         except (TypeError, ValueError) as error:

@@ -16,7 +16,7 @@ from firstpage.data.joins import match_queries
 from firstpage.data.shards.shards import Shards
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.kernels.scoring import zero_if_finite
-from firstpage.types import Array, Floats, Ints
+from firstpage.types import Array, Floats
 
 if TYPE_CHECKING:
     from firstpage.data.dataset import Features
@@ -214,12 +214,3 @@ def varies(data: Dataset) -> bool:
         if (starts != rows_changed).any():  # not where a query begins
             return True
     return False
-
-
-def restore_row_order(values: Floats, order: Ints | None) -> Floats:
-    """Return values of grouped rows in the original order of the rows."""
-    if order is None:
-        return values
-    out = np.empty_like(values)
-    out[order] = values
-    return out

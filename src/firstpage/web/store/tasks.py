@@ -203,7 +203,7 @@ def skip(tx: Tx, task: TaskRow, reason: str, by: int) -> None:
 
 
 def sees_query(tx: Tx, person: int, query: int) -> bool:
-    """Return whether this person has a task about the query; nobody if the query is archived."""
+    """Return whether this person has a task about a query that is not archived."""
     task = (
         select(tasks.c.id)
         .join(queries, queries.c.id == tasks.c.query)

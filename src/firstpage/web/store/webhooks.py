@@ -114,7 +114,7 @@ def recent(tx: Tx, project: int, limit: int = 20) -> list[dict[str, Any]]:
 def query_finished(tx: Tx, task: TaskRow) -> None:
     """Write a message if the task, which ends in this transaction, was the last of its query.
 
-    A task ends when it is done or returned, or its assessor leaves; a query that nobody has done
+    A task ends when it is done or returned, or its assessor leaves; a query without a finished task
     is not finished.  The lock on the webhook lets concurrent transactions see each other's results.
     A message has a key of the results, so that the same ones are sent once.
     """
