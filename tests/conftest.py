@@ -81,7 +81,6 @@ def pytest_collection_finish() -> None:
 
     Otherwise that is a seventh of the time.
     """
-    gc.collect()
     gc.freeze()
     gc.enable()
     gc.set_threshold(20_000, 20, 20)
