@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from contextlib import redirect_stdout
-from io import StringIO
 from pathlib import Path
 
 import pytest
 
-from firstpage.cli import main
 from firstpage.demo import loop
 from tests.cli.conftest import run as run
+from tests.demo.finished import Once, finished_demo
 from tests.demo.small import small_collection
 
 
@@ -23,22 +19,10 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "stdlib_collection", small_collection)
 
 
-def run_small_demo(folder: Path) -> None:
-    """Run `firstpage demo`, and store its output beside its files."""
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as out:
-        patch.setattr(loop, "stdlib_collection", small_collection)
-        patch.setattr(sys, "argv", ["firstpage", "demo", "-o", str(folder / "out")])
-        with pytest.raises(SystemExit) as stop:
-            main()
-    assert not stop.value.code
-    (folder / "printed").write_text(out.getvalue())
-
-
 @pytest.fixture(scope="session")
-def finished(once: Callable[[str, Callable[[Path], object]], Path]) -> tuple[Path, str]:
+def finished(once: Once) -> tuple[Path, str]:
     """Return the folder and the output of a complete demo."""
-    folder = once("demo", run_small_demo)
-    return folder / "out", (folder / "printed").read_text()
+    return finished_demo(once)
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,8 @@
   digit shown: 0.853 stands for 0.85331 and for 0.8517.  ``...`` stands for anything: a time, a
   path, the rest of a table.  Bars and rules do not count.
 - ``<!-- tolerance: 0.01 -->`` above a block bounds the error of all its numbers instead.
-- ``make TARGET`` is checked for its target, and ``make demo`` runs ``firstpage demo``.
+- ``make TARGET`` is checked for its target, and ``make demo`` runs ``firstpage demo``, which a
+  finished demo may replace.
 - ``<!-- not run: why -->`` above a block: its commands are only parsed, its Python only compiled.
 
 The blocks of one page run in one folder, in order, in this process.
@@ -19,9 +20,10 @@ from __future__ import annotations
 import ast
 import re
 import shlex
+import shutil
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
@@ -44,6 +46,7 @@ _BLOCK = re.compile(
 )
 NUMBER = r"(?<![\w.])[+-]?\d+(?:\.\d*)?(?:e[+-]?\d+)?(?!\w)"
 _TOKEN = re.compile(rf"{NUMBER}|\w+|[^\s\u2500-\u259f]")  # without rules and bars
+FinishedDemo = Callable[[], tuple[Path, str]]  # returns its folder and its output
 
 
 class Block(NamedTuple):
@@ -81,12 +84,12 @@ def blocks(text: str) -> list[Block]:
     ]
 
 
-def outcomes(block: Block) -> Iterator[Outcome]:
-    """Run a block in the current folder."""
+def outcomes(block: Block, demo: FinishedDemo | None = None) -> Iterator[Outcome]:
+    """Run a block in the current folder, where a copy of a finished demo saves another run of it."""
     if block.language == "python":
         yield _run_python(block)
     elif block.language == "console":
-        yield from (_run_command(block, *each) for each in commands(block.code))
+        yield from (_run_command(block, *each, demo) for each in commands(block.code))
     elif re.search(r"^(\$ |firstpage )", block.code, re.M):
         yield Outcome("", block.code, problem="a command stands in a block that is not `console`")
 
@@ -120,13 +123,13 @@ def commands(code: str) -> list[tuple[str, str]]:
     return [(command, shown) for command, _, shown in (part.partition("\n") for part in parts)]
 
 
-def _run_command(block: Block, command: str, shown: str) -> Outcome:
+def _run_command(block: Block, command: str, shown: str, demo: FinishedDemo | None) -> Outcome:
     program, name, *_ = command.split()
     if program == "make":
         known = re.search(rf"^{name}:", (ROOT / "Makefile").read_text(), re.M)
         problem = "" if known else "there is no such target"
         if name == "demo":  # later blocks use its files
-            code, printed = run(["demo"])
+            code, printed = _run_or_copy(["demo"], demo)
             problem = f"it ends with {code}:\n{printed}" if code else ""
         return Outcome(command, shown, problem=problem)
     args = shlex.split(command, comments=True)[1:] if program == "firstpage" else []
@@ -140,7 +143,7 @@ def _run_command(block: Block, command: str, shown: str) -> Outcome:
         return Outcome(command, shown, problem="it cannot be run here: say why as a `not run` note")
     if output is not None and output.is_file():
         output.unlink()  # what is there afterwards is new
-    code, printed = run(args)
+    code, printed = _run_or_copy(args, demo)
     if code:
         problem = f"it ends with {code}:\n{printed}"
     elif output is not None and not _written(output):
@@ -181,6 +184,17 @@ def parse(args: list[str]) -> Path | None:
 
 def _written(path: Path) -> bool:
     return any(path.iterdir()) if path.is_dir() else path.is_file()
+
+
+def _run_or_copy(args: list[str], demo: FinishedDemo | None) -> tuple[int, str]:
+    """Run a command, or copy the files of a demo that has run with the same options."""
+    if demo is None or args[0] != "demo" or not set(args[1::2]) <= {"-o"}:
+        return run(args)
+    target = parse(args)
+    assert target is not None
+    folder, printed = demo()
+    shutil.copytree(folder, target)
+    return 0, printed
 
 
 def run(args: list[str]) -> tuple[int, str]:

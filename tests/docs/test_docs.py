@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
 import click
 import pytest
 
+from tests.demo.finished import Once, finished_demo
 from tests.docs.examples import FROM_NOTHING, page_folder, write_examples
 from tests.docs.pages import ROOT, blocks, outcomes, unknown_options
 
@@ -23,20 +23,22 @@ RUN_PAGES = [
 
 
 @pytest.fixture(scope="session")
-def examples(once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
+def examples(once: Once) -> Path:
     return once("examples", write_examples)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", RUN_PAGES)
-def test_blocks_do_what_the_page_shows(page: Path, examples: Path, tmp_path: Path) -> None:
+def test_blocks_do_what_the_page_shows(
+    page: Path, examples: Path, tmp_path: Path, once: Once
+) -> None:
     if page.name not in FROM_NOTHING:
         shutil.copytree(examples, tmp_path, dirs_exist_ok=True)
     with page_folder(tmp_path):
         wrong = [
             f"{page.relative_to(ROOT)}:{block.line}: {each.command}\n{each.problem}"
             for block in blocks(page.read_text())
-            for each in outcomes(block)
+            for each in outcomes(block, lambda: finished_demo(once))
             if each.problem
         ]
     assert not wrong, "\n\n".join(wrong)

@@ -546,27 +546,30 @@ def in_child(code: str, *arguments: object) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("limit", [100, 3_000, 60_000])
-def test_a_full_disk(limit: int, index: Index) -> None:
+def test_a_full_disk(index: Index) -> None:
     code = """
         import resource, signal, sys
         import firstpage as fp
-        index = fp.Index(sys.argv[1])
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
         words = [" ".join(f"w{i * j % 997}" for j in range(150)) for i in range(3000)]
-        try:
-            index.add([{"id": i, "title": text} for i, text in enumerate(words)])
-        except fp.DataError as error:
-            print(error)
+        for path in sys.argv[1:]:
+            index, limit = fp.Index(path), int(path.rpartition("-")[2])
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+            try:
+                index.add([{"id": i, "title": text} for i, text in enumerate(words)])
+            except fp.DataError as error:
+                print(error)
     """
     before = state(index)
-    files = sorted(index.path.rglob("*"))
-    message = in_child(code, index.path, limit)
-    assert message.startswith(str(index.path))
-    assert message.count("\n") == 1
-    assert state(Index(index.path)) == before
-    assert sorted(index.path.rglob("*")) == files
+    files = {file.relative_to(index.path) for file in index.path.rglob("*")}
+    copies = [index.path.with_name(f"copy-{limit}") for limit in (100, 3_000, 60_000)]
+    for copy in copies:
+        shutil.copytree(index.path, copy)
+    messages = in_child(code, *copies).splitlines()
+    for copy, message in zip(copies, messages, strict=True):
+        assert message.startswith(str(copy))
+        assert state(Index(copy)) == before
+        assert {file.relative_to(copy) for file in copy.rglob("*")} == files
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ GOODS = {  # what is sold: the word people type, and other words of the descript
 }  # fmt: skip
 COLORS = ("red", "blue", "green", "black", "white")
 MATERIALS = ("leather", "wooden", "plastic", "woolen")
+QUERIES = 15
 TASTE = '''
 import json, pathlib
 
@@ -71,7 +72,7 @@ def queries() -> list[dict[str, str]]:
     """Return queries with a kind, a color and a material."""
     random.seed(1)
     combined = [(g, c, m) for g in GOODS for c in COLORS for m in MATERIALS]
-    chosen = random.sample(combined, 30)
+    chosen = random.sample(combined, QUERIES)
     return [
         {"id": f"q{i:02}", "text": f"{material} {color} {goods}", "wanted": [goods, color, material]}
         for i, (goods, color, material) in enumerate(chosen)

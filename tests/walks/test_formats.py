@@ -41,7 +41,7 @@ rank model.json data.parquet -o scores.txt
 rank model.json data.parquet -o learned.run
 import feature-log log.jsonl -o logged.parquet --run before.run
 import clicks clicks.csv -o votes.csv
-label setup labels --index shop.index --queries queries.jsonl --first 4 --depth 8 --k 3 --assessor ada
+label setup labels --index shop.index --queries queries.jsonl --first 6 --depth 6 --k 3 --assessor ada
 label judge labels --assessor ada --function taste:assess
 label export labels -o truth.qrels
 label export labels -o truth.jsonl

@@ -12,7 +12,7 @@ import pytest
 
 import firstpage as fp
 from tests.walks.conftest import Command
-from tests.walks.shop import write_search_log
+from tests.walks.shop import QUERIES, write_search_log
 
 pytest.importorskip("tantivy")
 pytest.importorskip("starlette")
@@ -23,9 +23,9 @@ pytestmark = pytest.mark.slow
 def test_texts_only(firstpage: Command, folder: Path) -> None:
     """docs/texts.md: no judgment exists; a lead lets assessors order the first five documents."""
     firstpage("index products.jsonl -o shop.index")
-    firstpage("candidates shop.index queries.jsonl --depth 20 -o bm25.run")
+    firstpage("candidates shop.index queries.jsonl --depth 12 -o bm25.run")
     firstpage(
-        "label setup labels --index shop.index --queries queries.jsonl --depth 20 --k 5 "
+        "label setup labels --index shop.index --queries queries.jsonl --depth 12 --k 5 "
         "--assessor ada"
     )
     firstpage("label judge labels --assessor ada --function taste:assess")
@@ -52,7 +52,7 @@ def test_comparisons_of_two_documents(firstpage: Command, folder: Path) -> None:
     firstpage("label export labels --content pairs -o votes.csv")
     votes = fp.read_pairs("votes.csv")
     assert votes.n_voters > 0
-    assert len(votes.queries) == 30
+    assert len(votes.queries) == QUERIES
     firstpage("features shop.index queries.jsonl bm25.run --set letor -o features.parquet")
     trained = firstpage("train RankNet features.parquet --pairs votes.csv -o model.json")
     assert "votes are trained on" in trained
@@ -88,7 +88,7 @@ def test_texts_and_graded_judgments(firstpage: Command, folder: Path) -> None:
     )
     assert "RankSVM" in verdict
     joined = firstpage("describe features.parquet --qrels graded.qrels")
-    assert "30 queries" in joined
+    assert f"{QUERIES} queries" in joined
     firstpage("train RankSVM features.parquet --qrels graded.qrels -o model.json")
     firstpage("rank model.json features.parquet -o learned.run")
     assert "NDCG@10" in firstpage(
@@ -132,7 +132,7 @@ def test_a_search_log_with_judgments_of_quepid(firstpage: Command, folder: Path)
     verdict = firstpage(
         "compare --qrels quepid.qrels --run before.run --run after.run -m NDCG@10 --baseline before"
     )
-    assert "30 queries" in verdict
+    assert f"{QUERIES} queries" in verdict
     exported = firstpage("export model.json --to elasticsearch -o plugin")
     assert exported is not None
     assert "title bm25" in "".join(p.read_text() for p in Path("plugin").rglob("*.json"))
@@ -141,7 +141,7 @@ def test_a_search_log_with_judgments_of_quepid(firstpage: Command, folder: Path)
 def test_a_letor_file_labeled_anew(firstpage: Command, folder: Path) -> None:
     """docs/label.md: features exist; assessors compare documents, and training reads their order."""
     firstpage("index products.jsonl -o shop.index")
-    firstpage("candidates shop.index queries.jsonl --depth 15 -o bm25.run")
+    firstpage("candidates shop.index queries.jsonl --depth 10 -o bm25.run")
     firstpage(
         "features shop.index queries.jsonl bm25.run --set short --qrels graded.qrels -o data.txt"
     )
@@ -152,7 +152,7 @@ def test_a_letor_file_labeled_anew(firstpage: Command, folder: Path) -> None:
     firstpage("label judge labels --assessor ada --function taste:assess")
     firstpage("label export labels -o truth.jsonl")
     truth = fp.read_truth("truth.jsonl")
-    assert len(truth.queries) == 30
+    assert len(truth.queries) == QUERIES
     told = firstpage("train ListMLE data.txt --qrels truth.jsonl -o model.json")
     assert "confidence" in told
     firstpage("label export labels --content data -o judged.txt")
@@ -177,7 +177,7 @@ def test_runs_pooled_from_three_systems(firstpage: Command, folder: Path) -> Non
     verdict = firstpage(
         "compare --qrels pool.qrels --run plain.run --run title.run --run short.run -m NDCG@10"
     )
-    assert "30 queries" in verdict
+    assert f"{QUERIES} queries" in verdict
 
 
 def test_pages_of_two_runs_to_a_measure(firstpage: Command, folder: Path) -> None:
