@@ -81,8 +81,11 @@ class Tree:
 
     def goes_left(self, node: Ints, x: Floats) -> Bools:
         """Return whether these nodes send these values to the left."""
-        left: Bools = np.where(np.isnan(x), self.missing_left[node], x <= self.threshold[node])
-        splits_categories = (self.subset[node] >= 0) & ~np.isnan(x)
+        missing = np.isnan(x)
+        left: Bools = np.where(missing, self.missing_left[node], x <= self.threshold[node])
+        if not self.subsets:
+            return left
+        splits_categories = (self.subset[node] >= 0) & ~missing
         if splits_categories.any():
             x, subset = x[splits_categories], self.subset[node[splits_categories]]
             last = self._members.shape[1] - 1
@@ -169,19 +172,22 @@ class Forest:
 
     def scores(self, X: Array) -> Floats:
         """Return one score per row."""
+        return self.scores_and_magnitudes(X)[0]
+
+    def scores_and_magnitudes(self, X: Array) -> tuple[Floats, Floats]:
+        """Return one score per row, and the sum of the absolute values of its leaves.
+
+        Rounding errors of the score are relative to that sum.
+        """
         rows = X.astype(np.float32) if self.single else np.asarray(X)
         rows = rows.astype(np.float64)  # comparisons in float64 are exact for float32 too
         total: Array = np.zeros(len(rows), np.float32 if self.single else np.float64)
+        magnitudes = np.zeros(len(rows))
         for tree in self.trees:
-            total += tree.value[tree.leaves(rows)].astype(total.dtype)
-        return total.astype(np.float64)
-
-    def leaf_magnitudes(self, X: Array) -> Floats:
-        """Return the sum of the absolute values of the leaves per row, the scale of rounding."""
-        total = np.zeros(len(X))
-        for tree in self.trees:
-            total += np.abs(tree.value[tree.leaves(np.asarray(X, np.float64))])
-        return total
+            values = tree.value[tree.leaves(rows)]
+            total += values.astype(total.dtype)
+            magnitudes += np.abs(values)
+        return total.astype(np.float64), magnitudes
 
     @cached_property
     def _splits(self) -> dict[int, Floats]:
@@ -216,14 +222,19 @@ class Forest:
     def with_thresholds(self, change: Callable[[Ints, Floats], Floats]) -> Forest:
         """Return the forest with the thresholds change(features, thresholds); splits that then send
         all numbers to one side are removed."""
-        trees = []
-        for tree in self.trees:
-            split = (tree.feature >= 0) & (tree.subset < 0)
-            threshold = tree.threshold.copy()
-            if split.any():
-                threshold[split] = change(tree.feature[split], tree.threshold[split])
-            trees.append(replace(tree, threshold=threshold).pruned(self.missing))
-        return replace(self, trees=tuple(trees))
+        feature, threshold, subset = (
+            np.concatenate([getattr(tree, name) for tree in self.trees])
+            for name in ("feature", "threshold", "subset")
+        )
+        split = (feature >= 0) & (subset < 0)
+        if split.any():
+            threshold[split] = change(feature[split], threshold[split])
+        ends = np.cumsum([len(tree.feature) for tree in self.trees])
+        trees = tuple(
+            replace(tree, threshold=changed).pruned(self.missing)
+            for tree, changed in zip(self.trees, np.split(threshold, ends[:-1]), strict=True)
+        )
+        return replace(self, trees=trees)
 
     def probes(self, rows: int, n_features: int, rng: np.random.Generator) -> Floats:
         """Return random rows with values at and around thresholds, categories and NaN."""

@@ -83,6 +83,7 @@ def without_tiny(probes: Probe) -> Probe:
     return Probe(probes.X[rows], probes.sizes[rows])
 
 
+@cache
 def probe(fitted: Any, seed: int = 0) -> Probe:
     """Return random and extreme float32 numbers, and all thresholds with their neighbors."""
     from firstpage.interop.export.export_model import ExportModel, export_features
@@ -110,12 +111,12 @@ def probe(fitted: Any, seed: int = 0) -> Probe:
         rows[:, feature] = near
         blocks.append(rows)
     X = np.concatenate(blocks)
-    return Probe(X, forest.leaf_magnitudes(X))
+    return Probe(X, forest.scores_and_magnitudes(X)[1])
 
 
 def sizes_of(fitted: Any, X: np.ndarray) -> np.ndarray:
     """Return the sum of absolute terms of each score, for unscaled features."""
     if fitted.model_.coefficients is None:
-        return fitted.model_.forest("model").leaf_magnitudes(X)
+        return fitted.model_.forest("model").scores_and_magnitudes(X)[1]
     weights, intercept = fitted.model_.coefficients
     return np.abs(X.astype(np.float64)) @ np.abs(weights) + abs(intercept)

@@ -315,9 +315,8 @@ def _check_scores(forest: Forest, scoring: Scoring, source: str) -> None:
     X = forest.probes(200, scoring.n_features, rng).astype(np.float32)
     if scoring.reads_missing:
         X[rng.random(X.shape) < 0.1] = np.nan
-    wrong = np.abs(forest.scores(X) - scoring.predict(X)) > TOLERANCE * (
-        forest.leaf_magnitudes(X) + 1e-300
-    )
+    scores, magnitudes = forest.scores_and_magnitudes(X)
+    wrong = np.abs(scores - scoring.predict(X)) > TOLERANCE * (magnitudes + 1e-300)
     if wrong.any():
         raise DataError(
             f"{source}: its trees were grown with options that cannot be exported (scores differ); "
