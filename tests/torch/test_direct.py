@@ -13,7 +13,14 @@ import firstpage as fp
 from firstpage.data.ids import Ids
 from firstpage.data.truth import Truth
 from tests.losses.test_plrank import learned_measures
-from tests.torch.test_losses import assert_close, batches, by, example
+from tests.torch.test_losses import (
+    IMPLEMENTATIONS,
+    assert_close,
+    batches,
+    by,
+    check_compiled,
+    example,
+)
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -49,29 +56,38 @@ def readable(batch: Any, measure: Any) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 
 LAMBDA_CASES = [
-    *((variant, measure, implementation) for variant in ("lambdarank", "loss2", "loss2++")
-      for measure in MEASURES for implementation in ("kernels", "formulas")),
-    *(("lambdarank", measure, implementation) for measure in OTHERS for implementation in ("kernels", "formulas")),
-]  # fmt: skip
+    *((variant, measure) for variant in ("lambdarank", "loss2", "loss2++") for measure in MEASURES),
+    *(("lambdarank", measure) for measure in OTHERS),
+]
 
 
-@pytest.mark.parametrize(("variant", "measure", "implementation"), LAMBDA_CASES)
+def assert_equal_on_the_cpu(
+    module: Any, batch: tuple[np.ndarray, ...], values: np.ndarray, gradient: np.ndarray
+) -> None:
+    """Compare values and gradients of a module, by kernels and by formulas, with the loss's."""
+    scores, labels, mask = batch
+    where = torch.tensor(mask)
+    for implementation in IMPLEMENTATIONS:
+        x = torch.tensor(np.where(mask, scores, np.nan), requires_grad=True)
+        with by(implementation):
+            out = module(x, torch.tensor(labels), where)
+        out.sum().backward()
+        assert_close(out, values, 1e-6)
+        assert_close(x.grad[where], gradient, 1e-6)
+        assert not x.grad[~where].any()
+
+
+@pytest.mark.parametrize(("variant", "measure"), LAMBDA_CASES)
 @settings(max_examples=10)
 @given(batch=batches(), k=st.sampled_from([None, 1, 2, 30]))
 def test_lambda_loss_equals_that_of_the_cpu(
-    variant: Any, measure: str, implementation: str, batch: Any, k: int | None
+    variant: Any, measure: str, batch: Any, k: int | None
 ) -> None:
     scores, labels, mask = readable(batch, measure)
     loss = fp.loss("LambdaLoss", measure=measure, k=k, variant=variant)
     values, flat = loss.value_grad(scores[mask].astype(float), truth_of(labels, mask))
     module = fp.torch.LambdaLoss(k, measure=measure, variant=variant, reduction="none")
-    x = torch.tensor(np.where(mask, scores, np.nan), requires_grad=True)
-    with by(implementation):
-        out = module(x, torch.tensor(labels), torch.tensor(mask))
-    out.sum().backward()
-    assert_close(out, values, 1e-6)
-    assert_close(x.grad[torch.tensor(mask)], flat, 1e-6)
-    assert not x.grad[torch.tensor(~mask)].any()
+    assert_equal_on_the_cpu(module, (scores, labels, mask), values, flat)
 
 
 def mixed(state: int) -> int:
@@ -96,18 +112,11 @@ def noise_of_the_cpu(mask: np.ndarray, samples: int) -> np.ndarray:
     return uniforms
 
 
-PL_RANK_CASES = [
-    (measure, implementation)
-    for measure in (*MEASURES, *OTHERS)
-    for implementation in ("kernels", "formulas")
-]
-
-
-@pytest.mark.parametrize(("measure", "implementation"), PL_RANK_CASES)
+@pytest.mark.parametrize("measure", [*MEASURES, *OTHERS])
 @settings(max_examples=10)
 @given(batch=batches(), k=st.sampled_from([None, 1, 2, 30]))
 def test_pl_rank_equals_that_of_the_cpu_for_the_same_noise(
-    measure: str, implementation: str, batch: Any, k: int | None
+    measure: str, batch: Any, k: int | None
 ) -> None:
     scores, labels, mask = readable(batch, measure)
     scores = np.clip(scores, -250, 250)
@@ -116,13 +125,7 @@ def test_pl_rank_equals_that_of_the_cpu_for_the_same_noise(
     module = fp.torch.PLRankLoss(k, measure=measure, samples=3, reduction="none")
     module._uniforms = lambda lists: torch.tensor(noise_of_the_cpu(mask, 3))
     module._seed = lambda: torch.tensor(0)
-    x = torch.tensor(np.where(mask, scores, np.nan), requires_grad=True)
-    with by(implementation):
-        out = module(x, torch.tensor(labels), torch.tensor(mask))
-    out.sum().backward()
-    assert_close(out, values, 1e-6)
-    assert_close(x.grad[torch.tensor(mask)], flat, 1e-6)
-    assert not x.grad[torch.tensor(~mask)].any()
+    assert_equal_on_the_cpu(module, (scores, labels, mask), values, flat)
 
 
 def test_pl_rank_is_repeated_by_the_seed_of_pytorch_alone() -> None:
@@ -156,23 +159,14 @@ def test_parameters() -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # by PyTorch
-@pytest.mark.parametrize("measure", ["NDCG@10", "AP"])
-@pytest.mark.parametrize("k", [None, 2])
-@pytest.mark.parametrize("name", ["LambdaLoss", "PLRankLoss"])
-def test_compiled_without_graph_breaks(name: str, k: int | None, measure: str) -> None:
-    scores, labels, mask = example()
-    loss = getattr(fp.torch, name)(k, measure=measure)
-    x, y = scores.clone().requires_grad_(), scores.clone().requires_grad_()
-    torch.compiler.reset()
-    compiled = torch.compile(loss, fullgraph=True, backend="aot_eager")
-    torch.manual_seed(0)
-    actual = compiled(x, labels, mask)
-    torch.manual_seed(0)
-    expected = loss(y, labels, mask)
-    actual.backward()
-    expected.backward()
-    torch.testing.assert_close(actual, expected, rtol=1e-6, atol=1e-6)
-    torch.testing.assert_close(x.grad, y.grad, rtol=1e-6, atol=1e-6)
+def test_compiled_without_graph_breaks() -> None:
+    losses = [
+        cls(k, measure=measure)
+        for cls in (fp.torch.LambdaLoss, fp.torch.PLRankLoss)
+        for k in (None, 2)
+        for measure in ("NDCG@10", "AP")
+    ]
+    check_compiled(losses, "kernels")
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -65,7 +65,8 @@ def by(implementation: str) -> Any:
     return patch("firstpage.torch.host.is_used", lambda scores: False)
 
 
-WAYS = pytest.mark.parametrize("implementation", ["kernels", "formulas"])
+IMPLEMENTATIONS = ("kernels", "formulas")
+WAYS = pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 
 
 def module(case: str, **options: Any) -> Any:
@@ -110,52 +111,47 @@ def assert_close(actual: Any, expected: np.ndarray, tolerance: float) -> None:
     assert difference.max(initial=0.0) <= tolerance * scale
 
 
-@WAYS
 @pytest.mark.parametrize("case", CASES)
 @settings(max_examples=8)
 @given(batch=batches())
-def test_values_and_gradients_equal_those_of_the_cpu(
-    case: str, implementation: str, batch: Any
-) -> None:
+def test_values_and_gradients_equal_those_of_the_cpu(case: str, batch: Any) -> None:
     scores, labels, mask = batch
     values, gradient = host(case, *batch)
     loss = module(case, reduction="none")
+    hidden = np.where(mask, scores, np.nan)  # padding may be anything
+    targets, where = torch.tensor(np.where(mask, labels, np.inf)), torch.tensor(mask)
     for dtype, tolerance in ((torch.float32, 1e-6), (torch.float64, 1e-12)):
-        hidden = np.where(mask, scores, np.nan)  # padding may be anything
-        x = torch.tensor(hidden, dtype=dtype, requires_grad=True)
-        with by(implementation):
-            out = loss(x, torch.tensor(np.where(mask, labels, np.inf)), torch.tensor(mask))
-        assert out.dtype == dtype
-        out.sum().backward()
-        assert_close(out, values, tolerance)
-        assert_close(x.grad, gradient, tolerance)
+        for implementation in IMPLEMENTATIONS:
+            x = torch.tensor(hidden, dtype=dtype, requires_grad=True)
+            with by(implementation):
+                out = loss(x, targets, where)
+            assert out.dtype == dtype
+            out.sum().backward()
+            assert_close(out, values, tolerance)
+            assert_close(x.grad, gradient, tolerance)
 
 
-@WAYS
 @pytest.mark.parametrize("case", FEW)
 @settings(max_examples=10)
 @given(batch=batches())
-def test_flat_scores_and_unpadded_lists_give_the_same(
-    case: str, implementation: str, batch: Any
-) -> None:
+def test_flat_scores_and_unpadded_lists_give_the_same(case: str, batch: Any) -> None:
     scores, labels, mask = batch
     values, gradient = host(case, *batch)
+    unpadded_values, unpadded_gradient = host(case, scores, labels, np.ones_like(mask))
     offsets = torch.tensor(np.concatenate([[0], np.cumsum(mask.sum(1))]))
     loss = module(case, reduction="none")
-    flat = torch.tensor(scores[mask], requires_grad=True)
-    with by(implementation):
-        out = loss(flat, torch.tensor(labels[mask]), offsets=offsets)
-    out.sum().backward()
-    assert_close(out, values, 1e-6)
-    assert_close(flat.grad, gradient[mask], 1e-6)
-    everything = np.ones_like(mask)
-    values, gradient = host(case, scores, labels, everything)
-    x = torch.tensor(scores, requires_grad=True)
-    with by(implementation):
-        out = loss(x, torch.tensor(labels.astype(np.int64)))  # integers, and no mask
-    out.sum().backward()
-    assert_close(out, values, 1e-6)
-    assert_close(x.grad, gradient, 1e-6)
+    for implementation in IMPLEMENTATIONS:
+        flat = torch.tensor(scores[mask], requires_grad=True)
+        x = torch.tensor(scores, requires_grad=True)
+        with by(implementation):
+            out = loss(flat, torch.tensor(labels[mask]), offsets=offsets)
+            unpadded = loss(x, torch.tensor(labels.astype(np.int64)))  # integers, and no mask
+        out.sum().backward()
+        assert_close(out, values, 1e-6)
+        assert_close(flat.grad, gradient[mask], 1e-6)
+        unpadded.sum().backward()
+        assert_close(unpadded, unpadded_values, 1e-6)
+        assert_close(x.grad, unpadded_gradient, 1e-6)
 
 
 def example(seed: int = 0, lists: int = 4, n: int = 9) -> tuple[Any, Any, Any]:
@@ -257,23 +253,32 @@ def test_a_second_derivative_is_refused(case: str) -> None:
         torch.autograd.grad(loss, x, create_graph=True)
 
 
+def check_compiled(losses: list[Any], implementation: str) -> None:
+    """Compile losses as one graph, and compare their values and gradients with the losses'."""
+    scores, labels, mask = example()
+
+    def values(inputs: list[Any]) -> list[Any]:
+        return [loss(x, labels, mask) for loss, x in zip(losses, inputs, strict=True)]
+
+    torch.compiler.reset()
+    compiled = torch.compile(values, fullgraph=True, backend="aot_eager")
+    results = []
+    for function, context in ((compiled, by(implementation)), (values, nullcontext())):
+        inputs = [scores.clone().requires_grad_() for _ in losses]
+        torch.manual_seed(0)
+        with context:
+            out = function(inputs)
+        torch.stack(out).sum().backward()
+        results.append([*out, *(x.grad for x in inputs)])
+    for actual, expected in zip(*results, strict=True):
+        torch.testing.assert_close(actual, expected, rtol=1e-6, atol=1e-6)
+
+
 @WAYS
-@pytest.mark.parametrize("case", [case for case in FEW if "k=4" in case])
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # by PyTorch
-def test_compiled_without_graph_breaks(case: str, implementation: str) -> None:
-    scores, labels, mask = example()
-    loss = module(case)
-    x, y = scores.clone().requires_grad_(), scores.clone().requires_grad_()
-    torch.compiler.reset()
-    compiled = torch.compile(loss, fullgraph=True, backend="aot_eager")
-    with by(implementation):
-        actual = compiled(x, labels, mask)
-    expected = loss(y, labels, mask)
-    actual.backward()
-    expected.backward()
-    torch.testing.assert_close(actual, expected, rtol=1e-6, atol=1e-6)
-    torch.testing.assert_close(x.grad, y.grad, rtol=1e-6, atol=1e-6)
+def test_compiled_without_graph_breaks(implementation: str) -> None:
+    check_compiled([module(case) for case in FEW if "k=4" in case], implementation)
 
 
 def test_modules_print_their_parameters_and_have_no_state() -> None:
