@@ -74,11 +74,17 @@ def test_an_answer_that_is_missing_is_reported(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.slow
-def test_a_python_without_docstrings_is_refused_in_one_line(tmp_path) -> None:
-    result = subprocess.run(
-        [sys.executable, "-OO", "-m", "firstpage", "demo", "-o", tmp_path / "x"],
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+def test_a_python_without_docstrings_is_refused() -> None:
+    code = "import firstpage as fp; fp.demo.stdlib_collection()"
+    command = [sys.executable, "-OO", "-c", code]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert result.stderr.count("firstpage.errors.DataError: this Python has only ") == 1
+
+
+@pytest.mark.slow
+def test_too_few_docstrings_are_reported_in_one_line(tmp_path, monkeypatch, run) -> None:
+    monkeypatch.setattr(module, "MIN_DOCUMENTS", 100_000)
+    result = run("demo", "-o", tmp_path / "x")
     assert result.returncode == 1
     assert result.stderr.count("\n") == 1
     assert "run it without -OO" in result.stderr
