@@ -54,10 +54,10 @@ def test_constrained_minimum_has_a_higher_risk_in_a_clear_space() -> None:
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("name", ["ListMLE", "RankCosine", "RankNet", "Regression"])
 def test_top_k_forms_agree_and_full_forms_do_not(name: str, k: int) -> None:
-    top_k = bayes_agreement(f"{name}(k={k})", 4, k, 10)
-    assert (top_k.agree, top_k.uncertified, top_k.example) == (10, 0, "")
+    top_k = bayes_agreement(f"{name}(k={k})", 4, k, 6)
+    assert (top_k.agree, top_k.uncertified, top_k.example) == (6, 0, "")
     assert top_k.certificate < 1e-9
-    full_order = bayes_agreement(name, 4, k, 10)
+    full_order = bayes_agreement(name, 4, k, 6)
     assert full_order.wrong > 0
     assert "the most probable top is" in full_order.example
 
@@ -71,8 +71,9 @@ def test_top_1_loss_is_consistent_for_deeper_tops_but_not_conversely() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("phi", [hinge(1.0), squared, full])
 def test_inconsistent_functions_are_detected(phi) -> None:
-    result = fp.papers.consistency(phi, n=3, k=1, samples=10, spaces=10)
+    result = fp.papers.consistency(phi, n=3, k=1, samples=10, spaces=4)
     assert not result
+    assert result.agreement.wrong > 0
     assert result.verdict.startswith("not consistent with the top-1 true loss")
 
 

@@ -12,6 +12,7 @@ when no constraint is violated by more than epsilon.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -36,11 +37,11 @@ class RankingProblem:
     y: Floats
     qid: Array
 
-    @property
+    @cached_property
     def truth(self) -> Truth:
         return Truth.from_labels(self.y, self.qid)
 
-    @property
+    @cached_property
     def max_difference_norm(self) -> float:
         """R: the norm of a mean of x_u - x_v over pairs is at most the largest norm."""
         max_norm = 0.0

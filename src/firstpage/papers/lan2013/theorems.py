@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import permutations
 
 import numpy as np
@@ -29,6 +30,23 @@ def discount(ranks: Array) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
+class LossValues(Mapping[str, Floats]):
+    """Losses by name, of the top k or of the full order; each is computed when it is looked up."""
+
+    z: Floats
+    k: int | None
+
+    def __getitem__(self, name: str) -> Floats:
+        return values(LOSSES[name](k=self.k), self.z)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(LOSSES)
+
+    def __len__(self) -> int:
+        return len(LOSSES)
+
+
+@dataclass(frozen=True, eq=False)
 class BoundTerms:
     """All terms of the inequalities, for many score vectors of n documents, one per row of z.
 
@@ -48,7 +66,7 @@ class BoundTerms:
         Weighted Kendall's tau, with < as printed and with <=.
     any_inversion, any_inversion_weak : ndarray
         The same, but counting each document at most once.
-    top, full : dict of ndarray
+    top, full : LossValues
         Losses by name, of the top k and of the full order.
     """
 
@@ -62,8 +80,8 @@ class BoundTerms:
     wkt_weak: Floats
     any_inversion: Floats
     any_inversion_weak: Floats
-    top: dict[str, Floats]
-    full: dict[str, Floats]
+    top: LossValues
+    full: LossValues
 
     @property
     def n(self) -> int:
@@ -107,17 +125,20 @@ def bound_terms(z: Floats, k: int) -> BoundTerms:
         ndcg_all_ranks=(discounts @ gains) / total,
         wkt=v @ alpha, wkt_weak=weak @ alpha,
         any_inversion=(v > 0) @ alpha, any_inversion_weak=(weak > 0) @ alpha,
-        top={name: values(cls(k=k), z) for name, cls in LOSSES.items()},
-        full={name: values(cls(), z) for name, cls in LOSSES.items()},
+        top=LossValues(z, k), full=LossValues(z, None),
     )  # fmt: skip
 
 
 def values(loss: Loss, z: Floats) -> Floats:
     """Return a loss of the package on scores in the true order."""
-    rows, n = z.shape
+    return loss.value_grad(z.ravel(), true_order(*z.shape))[0]
+
+
+@lru_cache(16)
+def true_order(rows: int, n: int) -> Truth:
+    """Return the truth of score vectors in the true order."""
     labels = np.tile(np.arange(n - 1, -1, -1.0), rows)
-    truth = Truth.from_labels(labels, np.repeat(np.arange(rows), n))
-    return loss.value_grad(z.ravel(), truth)[0]
+    return Truth.from_labels(labels, np.repeat(np.arange(rows), n))
 
 
 def scores(rng: np.random.Generator, n: int, k: int, rows: int) -> Floats:

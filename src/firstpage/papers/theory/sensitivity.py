@@ -65,25 +65,24 @@ def find_kink(phi: Surrogate, rng: np.random.Generator) -> Kink | None:
 def _locate_jump(f: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
     """Return where between the two the derivative changes most, and by how much it jumps there.
 
-    The jump is 0 if the change vanishes with the length of the interval.
+    The interval is halved until it is short.  The jump is 0 if the change vanishes with its length.
     """
-    earlier_jump = None
-    while high - low > MIN_SEGMENT:
-        quarter = (high - low) / 4
-        intervals = [(low + q * quarter, low + (q + 2) * quarter) for q in range(3)]
-        jumps = [_derivative_change(f, a, b) for a, b in intervals]
+    points = [low, (low + high) / 2, high]
+    values = [f(t) for t in points]
+    jump, earlier_jump = 0.0, None
+    while points[2] - points[0] > MIN_SEGMENT:
+        first, second = (points[0] + points[1]) / 2, (points[1] + points[2]) / 2
+        points = [points[0], first, points[1], second, points[2]]
+        values = [values[0], f(first), values[1], f(second), values[2]]
+        # The change of the mean derivative from the first half of an interval to the second.
+        jumps = np.abs(np.diff(values, 2)) / (first - points[0])
         largest = int(np.argmax(jumps))
-        low, high = intervals[largest]
-        if earlier_jump is None and high - low < 64 * MIN_SEGMENT:
-            earlier_jump = jumps[largest]
-    jump = _derivative_change(f, low, high)
+        jump = float(jumps[largest])
+        points, values = points[largest : largest + 3], values[largest : largest + 3]
+        if earlier_jump is None and points[2] - points[0] < 64 * MIN_SEGMENT:
+            earlier_jump = jump
     persists = earlier_jump is not None and jump > 0.3 * earlier_jump
-    return (low + high) / 2, jump if persists else 0.0
-
-
-def _derivative_change(f: Callable[[float], float], low: float, high: float) -> float:
-    """Return the change of the mean derivative from the first half to the second."""
-    return abs(f(high) - 2 * f((low + high) / 2) + f(low)) / ((high - low) / 2)
+    return points[1], jump if persists else 0.0
 
 
 CLAUSES = {

@@ -39,7 +39,7 @@ from firstpage.papers.theory.spaces import (
     precedes,
     swapped,
 )
-from firstpage.types import Array, Floats
+from firstpage.types import Floats
 
 
 class KFactorListNet(Surrogate):
@@ -53,21 +53,26 @@ class KFactorListNet(Surrogate):
     def __init__(self, n: int, k: int, level: int | None = None) -> None:
         self.n, self.k = n, k
         self.name = f"k-factor ListNet, k = {k}"
-        self._tops = [list(top) for top in permutations(range(n), k)]
+        self._tops = np.array(list(permutations(range(n), k)))
+        self._chosen = np.eye(n)[self._tops]  # by list, rank and object
+        self._remaining = np.cumsum(self._chosen, axis=1) - self._chosen == 0  # not chosen before
         psi_by_rank = np.arange(n, 0, -1.0)
         if level is not None:
             psi_by_rank = np.maximum(level - np.arange(n), 0).astype(np.float64)
         psi = psi_by_rank[positions(n)]
         self._target = np.exp(np.array([self._log_probabilities(row) for row in psi]))
 
+    def _log_choices(self, g: Floats) -> Floats:
+        """Return log P that an object is chosen next, for each list, rank and object."""
+        scores = np.where(self._remaining, g, -np.inf)
+        logs: Floats = scores - np.logaddexp.reduce(scores, axis=2, keepdims=True)
+        return logs
+
     def _log_probabilities(self, g: Floats) -> Floats:
         """Return log P of every top-k list."""
-        logs = np.zeros(len(self._tops))
-        for row, top in enumerate(self._tops):
-            for i, member in enumerate(top):
-                remaining = [o for o in range(self.n) if o not in top[:i]]
-                logs[row] += g[member] - np.logaddexp.reduce(g[remaining])
-        return logs
+        logs = np.take_along_axis(self._log_choices(g), self._tops[:, :, None], axis=2)
+        totals: Floats = logs.sum(axis=(1, 2))
+        return totals
 
     def values(self, g: Floats) -> Floats:
         """Return the loss of every order."""
@@ -76,13 +81,7 @@ class KFactorListNet(Surrogate):
 
     def gradients(self, g: Floats, step: float = DIFFERENCE_STEP) -> Floats:
         """Return the gradient of every order, one per row."""
-        log_gradients = np.zeros((len(self._tops), self.n))
-        for row, top in enumerate(self._tops):
-            for i, member in enumerate(top):
-                remaining = [o for o in range(self.n) if o not in top[:i]]
-                softmax: Array = np.exp(g[remaining] - np.logaddexp.reduce(g[remaining]))
-                log_gradients[row, member] += 1.0
-                log_gradients[row, remaining] -= softmax
+        log_gradients = (self._chosen - np.exp(self._log_choices(g))).sum(axis=1)
         gradients: Floats = -(self._target @ log_gradients)
         return gradients
 
