@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.simulation import zhou_simulator
 from firstpage.errors import DataError
 from firstpage.papers.study.run import run_study
-from firstpage.papers.study.study import Cell, Cells, RunPlan
+from firstpage.papers.study.study import Cell, Cells, EntryResult, RunPlan
 from firstpage.papers.zhou2013 import known_measure, news, simulations, study
 from firstpage.papers.zhou2013.study import ZHOU2013
 
@@ -24,53 +26,73 @@ def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def verdicts(name: str, seeds: int, data: Path | None = None) -> dict[str, str]:
+def reproduce(
+    *names: str, seeds: int, data: Path | None = None, **params: Any
+) -> dict[str, EntryResult]:
+    """Return the results of entries; `params` are used instead of those of their experiments."""
+    entries = [
+        replace(e, experiments=[replace(x, params={**x.params, **params}) for x in e.experiments])
+        for e in (ZHOU2013.entries[name] for name in names)
+    ]
+    reproduction = run_study(ZHOU2013, entries, RunPlan(seeds=seeds, data=data))
+    return {result.entry.name: result for result in reproduction.results}
+
+
+def verdicts(result: EntryResult) -> dict[str, str]:
     """Return the verdicts of an entry by the text of the claim."""
-    reproduction = run_study(ZHOU2013, [ZHOU2013.entries[name]], RunPlan(seeds=seeds, data=data))
-    return {claim.text: claim.verdict for claim in reproduction.results[0].claims}
+    return {claim.text: claim.verdict for claim in result.claims}
 
 
 @pytest.mark.slow
 def test_trend_of_figure_1_holds_and_its_number_does_not() -> None:
-    results = verdicts("figure1", 3)
+    results = verdicts(reproduce("figure1", seeds=3)["figure1"])
     assert list(results.values()) == ["holds", "holds", "does not hold", "does not hold"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["figure2", "figure3"])
-def test_800_pairs_are_sufficient(name: str) -> None:
-    results = verdicts(name, 5)
-    assert results.pop("Other agrees with less than 90 %") != "holds"
-    assert set(results.values()) == {"holds"}
+def test_800_pairs_are_sufficient(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = [20, 200, 800]
+    monkeypatch.setattr(known_measure, "SIZES", sizes)
+    figures = reproduce("figure2", "figure3", "figure6", seeds=5, sizes=sizes)
+    for name in ("figure2", "figure3"):
+        results = verdicts(figures[name])
+        assert results.pop("Other agrees with less than 90 %") != "holds"
+        assert set(results.values()) == {"holds"}
+    limit = known_measure.SIMILARITY_LIMIT
+    results = verdicts(figures["figure6"])
+    assert results[f"similarity at 800 pairs is near cos(c - c_K, c) = {limit}"] == "holds"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["figure4", "figure5", "figure7", "figure8", "figure10"])
-def test_claims_hold_with_few_runs(name: str) -> None:
-    assert set(verdicts(name, 3).values()) == {"holds"}
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("figure4", {}),
+        ("figure5", {}),
+        ("figure7", {"counts": [5, 200]}),
+        ("figure8", {"fractions": [0.05, 0.4]}),
+        ("figure10", {"sizes": [20, 100, 800]}),
+    ],
+)
+def test_claims_hold_with_few_runs(name: str, params: dict[str, Any]) -> None:
+    results = verdicts(reproduce(name, seeds=3, **params)[name])
+    assert set(results.values()) == {"holds"}
 
 
 @pytest.mark.slow
 def test_optimal_rankings_are_not_informative() -> None:
     rows = simulations.learning_from_optimal_rankings(rng(), 1, [50, 800], False)
     assert all(0.5 < row["value"] < 0.8 for row in rows)
-    assert "does not hold" not in verdicts("figure9", 3).values()
+    results = verdicts(reproduce("figure9", seeds=3, sizes=[20, 800])["figure9"])
+    assert "does not hold" not in results.values()
 
 
-@pytest.mark.slow
 def test_limit_of_similarity() -> None:
     discounts = 1 / np.log(np.arange(2, 12))
     learnable = discounts - discounts[-1]
     norms = np.linalg.norm(learnable) * np.linalg.norm(discounts)
     limit = float(learnable @ discounts / norms)
     assert limit == pytest.approx(known_measure.SIMILARITY_LIMIT, abs=5e-4)
-    results = verdicts("figure6", 3)
-    assert (
-        results[
-            f"similarity at 800 pairs is near cos(c - c_K, c) = {known_measure.SIMILARITY_LIMIT}"
-        ]
-        == "holds"
-    )
 
 
 def test_bin_means_and_concordance() -> None:
@@ -123,31 +145,42 @@ def test_baseline_1_is_dcg_with_exponential_gains() -> None:
     assert news.dcg_differences("exp", pairs) == pytest.approx(expected)
 
 
+def assert_claims_are_evaluated(result: EntryResult) -> None:
+    assert result.claims
+    assert set(verdicts(result).values()) <= {"holds", "does not hold", "inconclusive"}
+
+
 @pytest.mark.slow
-def test_rows_of_figures_17_19_and_20() -> None:
-    ties = news.effect_of_tie_cost(rng(), [0.0, 1.0])
-    values = {(r["C_tie"], r["measure"]): r["value"] for r in ties}
-    assert values[1.0, "tie difference"] < values[0.0, "tie difference"]
+@pytest.mark.parametrize("names", [["table1"], ["figure16", "figure18"]])
+def test_claims_about_editors_are_evaluated(names: list[str]) -> None:
+    for result in reproduce(*names, seeds=2).values():
+        assert_claims_are_evaluated(result)
+
+
+@pytest.mark.slow
+def test_figure_17_has_each_number_of_pairs() -> None:
+    figure = reproduce("figure17", seeds=2, sizes=[20, 230])["figure17"]
+    assert_claims_are_evaluated(figure)
+    assert figure.cells.label_values("pairs") == [20, 230]
+    assert figure.cells.label_values("test") == list(study.TEST_SETS)
+
+
+@pytest.mark.slow
+def test_figure_19_has_each_kind_of_training_pairs() -> None:
+    figure = reproduce("figure19", seeds=2)["figure19"]
+    assert_claims_are_evaluated(figure)
     kinds = {"all", "labels 1, 5", "labels 2, 4", news.EQUAL_NUMBER}
-    assert {r["trained on"] for r in news.accuracy_by_training_labels(rng())} == kinds
-    assert [r["pairs"] for r in news.accuracy_by_training_pairs(rng(), [20, 60])] == [
-        20,
-        20,
-        20,
-        60,
-        60,
-        60,
-    ]
+    assert set(figure.cells.label_values("trained on")) == kinds
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", ["table1", "figure16", "figure17", "figure18", "figure19", "figure20"]
-)
-def test_claims_about_editors_are_evaluated(name: str) -> None:
-    results = verdicts(name, 2)
-    assert results
-    assert set(results.values()) <= {"holds", "does not hold", "inconclusive"}
+def test_cost_of_ties_reduces_their_difference() -> None:
+    figure = reproduce("figure20", seeds=2, costs=[0.0, 1.0])["figure20"]
+    assert_claims_are_evaluated(figure)
+    without_cost, with_cost = (
+        figure.cells.samples(measure="tie difference", C_tie=cost) for cost in (0.0, 1.0)
+    )
+    assert (with_cost < without_cost).all()
 
 
 # ---- lists of real queries
@@ -212,7 +245,8 @@ def test_figures_11_to_15_on_synthetic_lists(tmp_path: Path) -> None:
 
 @pytest.mark.data
 def test_figure_11_on_real_lists(real_data: Path) -> None:
-    results = verdicts("figure11", 2, real_data)
+    figures = reproduce("figure11", seeds=2, data=real_data, sizes=[20, 800, 1000])
+    results = verdicts(figures["figure11"])
     assert results["accuracy grows with the pairs (web10k)"] == "holds"
     assert results["DCGLearn is better than Other at 1000 pairs (web30k)"] == "holds"
     assert (
