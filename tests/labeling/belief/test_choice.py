@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
+from scipy.special import ndtr
 from scipy.stats import norm
 
 from firstpage.labeling.belief import choice
@@ -36,7 +37,7 @@ def slow_gain(belief: Utilities, k: int, a: int, b: int) -> float:
         answer += np.exp(log_probability) * gradient**2
     total, known, member = 0.0, 0.0, np.zeros(n)
     for c in range(k, 0, -1):
-        expected = lambda t, c=c: sum(norm.sf((t - m[i]) / sd[i]) for i in range(n)) - c  # noqa: E731
+        expected = lambda t, c=c: sum(ndtr((m[i] - t) / sd[i]) for i in range(n)) - c  # noqa: E731
         point = brentq(expected, -60, 60, xtol=1e-12)
         boundary = np.array([norm.pdf(point, m[i], sd[i]) for i in range(n)])
         boundary /= boundary.sum()

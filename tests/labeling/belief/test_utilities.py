@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.optimize import minimize
+from scipy.special import ndtr
 from scipy.stats import norm, rankdata
+from scipy.stats.qmc import MultivariateNormalQMC
 
 from firstpage.errors import DataError
 from firstpage.labeling.belief.posterior_ranks import is_confident, rank_posterior
@@ -94,13 +96,13 @@ def test_information_is_the_expected_squared_gradient(mean: float) -> None:
 def weighted_samples(
     before: Utilities, answers: list[tuple[int, int, int]], seed: int = 1
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and covariance after answers, by importance sampling."""
-    rng = np.random.default_rng(seed)
-    drawn = rng.multivariate_normal(before.mean, before.covariance, 2_000_000)
+    """Return mean and covariance after answers, by importance sampling of a Sobol sequence."""
+    normal = MultivariateNormalQMC(before.mean, before.covariance, rng=seed)
+    drawn = normal.random(2**17)
     weight = np.ones(len(drawn))
     for first, second, outcome in answers:
         d = drawn[:, first] - drawn[:, second]
-        up, down = norm.sf(MARGIN - d), norm.cdf(-MARGIN - d)
+        up, down = ndtr(d - MARGIN), ndtr(-MARGIN - d)
         weight *= np.maximum({1: up, -1: down, 0: 1 - up - down}[outcome], 0.0)
     mean = np.average(drawn, axis=0, weights=weight)
     return mean, np.cov(drawn.T, aweights=weight)

@@ -101,7 +101,7 @@ class Sessions(RuleBasedStateMachine):
 
     @rule(
         name=st.sampled_from([*STRATEGIES, "adaptive(budget=25)"]),
-        k=st.integers(1, 25),
+        k=st.sampled_from([1, 4, 9, 25]),
         seed=st.integers(0, 3),
     )
     def switch(self, name: str, k: int, seed: int) -> None:

@@ -105,14 +105,17 @@ def test_the_heap_is_the_algorithm_of_the_paper(merit: list[int], k: int, seed: 
 @pytest.mark.parametrize(
     ("name", "n", "mean", "within"),
     [
-        ("heap", 50, 150.8, 1.5), ("heap-memo", 50, 135.8, 1.5), ("heap-closure", 50, 130.4, 1.5),
+        ("heap-memo", 50, 135.8, 1.5), ("heap-closure", 50, 130.4, 1.5),
         ("tournament", 50, 90.7, 0.3), ("insertion", 50, 115.6, 1.2),
         ("heap", 100, 232, 5), ("heap-closure", 100, 210, 5), ("tournament", 100, 150, 0.5),
         ("insertion", 100, 189, 4),
     ],
 )  # fmt: skip
 def test_mean_number_of_questions(name: str, n: int, mean: float, within: float) -> None:
-    """The tournament meets the lower bounds of the worst case, 90 and 150."""
+    """The tournament meets the lower bounds of the worst case, 90 and 150.
+
+    The heap of 50 documents is in `simulation/test_simulate.py`.
+    """
     numbers = counts(name, n, 10, 600 if n == 50 else 150)
     error = 3 * numbers.std() / np.sqrt(len(numbers))
     assert abs(numbers.mean() - mean) < max(within, error)
@@ -123,11 +126,9 @@ def test_number_of_questions_for_a_thousand_documents() -> None:
     assert abs(counts("heap", 1000, 10, 5).mean() - 1238) < 60
 
 
-@pytest.mark.slow
-def test_tournament_stays_under_ninety_one() -> None:
-    """On average; the lower bound of the worst case is n - k + ceil(log2(n! / (n-k+1)!)) = 90."""
+def test_lower_bound_of_the_worst_case() -> None:
+    """It is n - k + ceil(log2(n! / (n-k+1)!)); the tournament asks 90.7 questions on average."""
     assert 40 + ceil(log2(factorial(50) / factorial(41))) == 90
-    assert counts("tournament", 50, 10, 200).mean() <= 91
 
 
 @pytest.mark.slow
