@@ -198,7 +198,7 @@ def compiled_values() -> tuple:
     rng = np.random.default_rng(3)
     lists = [
         [(int(rng.integers(0, 4)), int(rng.integers(0, 6))) for _ in range(rng.integers(1, 40))]
-        for _ in range(6)
+        for _ in range(4)
     ]
     scores, labels, qid = flat(lists)
     return (scores, labels, qid), fp.evaluate(scores, labels, qid=qid, measures=ALL_TEXTS, ci=True)

@@ -128,14 +128,6 @@ def test_intervals_cover(kind: str, target: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_few_rounds_cover() -> None:
-    """The quick form of the test above."""
-    coverage = simulate("proportional", "queries", 150)
-    assert coverage["tuned"] >= lower_bound(rounds=150)
-    assert coverage["machine"] < lower_bound(rounds=150)
-
-
-@pytest.mark.slow
 def test_inclusion_probabilities_are_those_of_the_draw() -> None:
     """Every query is drawn as often as its probability says, and the size never varies."""
     p = np.array([0.1, 0.9, 0.5, 1.0, 0.25, 0.25])
