@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from firstpage.web.store import invitations
 from firstpage.web.store.texts import DocumentRecord, QueryRecord
 from tests.web.browser.actions import answer, ready
+from tests.web.browser.axe import expect_accessible
 from tests.web.browser.live import Live
 
 PHONE = {"viewport": {"width": 360, "height": 640}, "is_mobile": True, "has_touch": True}
@@ -22,21 +20,6 @@ LEAD = ["/", "/projects/new", "/account", *(
         "machines", "queries",
     )
 )]  # fmt: skip
-
-
-def expect_accessible(page: Page) -> None:
-    """Check that axe finds no violation, and in dark mode no contrast that is too low."""
-    page.evaluate(Axe().axe_script)
-    for scheme, rules in (("light", None), ("dark", ["color-contrast"])):
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
-        options: dict[str, Any] = {"resultTypes": ["violations"], "iframes": False}
-        report = page.evaluate(
-            "how => axe.run(how)", {**options, "runOnly": rules} if rules else options
-        )
-        wrong = report["violations"]
-        assert not wrong, [
-            (page.url, scheme, v["id"], [n["html"][:160] for n in v["nodes"][:3]]) for v in wrong
-        ]
 
 
 def judged_project(live: Live) -> None:
@@ -53,15 +36,13 @@ def judged_project(live: Live) -> None:
 def test_pages_of_a_lead_are_accessible_and_fit_a_phone(live: Live, half: int) -> None:
     judged_project(live)
     page = live.open("/", login="lena")
-    for path in LEAD[half::2]:
+    for path in [*LEAD, f"/p/books/people/{live.person('ada').id}"][half::2]:
         page.goto(live.url + path)
         expect(page.locator("h1")).to_have_count(1)
         expect_accessible(page)
         page.set_viewport_size({"width": 360, "height": 640})
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
         page.set_viewport_size({"width": 1280, "height": 800})
-    page.goto(f"{live.url}/p/books/people/{live.person('ada').id}")
-    expect_accessible(page)
 
 
 def test_pages_of_an_assessor_are_accessible(live: Live) -> None:

@@ -14,8 +14,8 @@ from playwright.sync_api import Page, expect
 from firstpage.text.analyzer import Analyzer
 from firstpage.web.store.texts import DocumentRecord, QueryRecord
 from tests.web.browser.actions import answer, ready
+from tests.web.browser.axe import expect_accessible
 from tests.web.browser.live import Live
-from tests.web.browser.test_accessibility import expect_accessible
 
 QUERY = "How to brew teas: <b>50%</b> (.*)"
 TEXT = (

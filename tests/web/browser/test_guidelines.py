@@ -9,8 +9,8 @@ from playwright.sync_api import Page, expect
 
 from firstpage.web.store import projects
 from tests.web.browser.actions import answer, ready
+from tests.web.browser.axe import expect_accessible
 from tests.web.browser.live import Live
-from tests.web.browser.test_accessibility import expect_accessible
 from tests.web.browser.test_reading import LANDSCAPE, PHONE
 from tests.web.site import jsonl
 

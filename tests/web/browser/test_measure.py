@@ -9,8 +9,8 @@ from playwright.sync_api import Page, expect
 from firstpage.data.preferences.utility import read_utility
 from firstpage.web.store import tasks
 from tests.web.browser.actions import answer, ready, submit
+from tests.web.browser.axe import expect_accessible
 from tests.web.browser.live import Live
-from tests.web.browser.test_accessibility import expect_accessible
 from tests.web.graded_lists import graded_queries, grades_in, judge_first, lists_project, outcome
 
 KEYS = {2: "1", 1: "2", 0: "3", -1: "4", -2: "5"}

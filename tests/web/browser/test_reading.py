@@ -9,8 +9,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from firstpage.web.store.texts import DocumentRecord, QueryRecord
 from tests.web.browser.actions import answer, ready
+from tests.web.browser.axe import expect_accessible
 from tests.web.browser.live import Live
-from tests.web.browser.test_accessibility import expect_accessible
 
 LONG = "\n\n".join(f"Paragraph {n} of a long document about tea." for n in range(60))
 NARRATIVE = (

@@ -6,8 +6,8 @@ from playwright.sync_api import expect
 
 from firstpage.labeling.assessors import Function
 from firstpage.web.machines import judge
+from tests.web.browser.axe import expect_accessible
 from tests.web.browser.live import Live
-from tests.web.browser.test_accessibility import expect_accessible
 
 
 def test_reasons_and_aspects_are_changed_on_review(live: Live) -> None:
