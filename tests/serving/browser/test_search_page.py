@@ -81,18 +81,19 @@ def test_keyboard(live: LivePage) -> None:
 
 
 def test_accessible_open_and_on_a_phone(live: LivePage) -> None:
-    page = live.open("/?q=red+shoes")
+    page = live.open("/?q=red+shoes&depth=5")
     for summary in page.locator("#r0-1 summary, #r1-2 summary").all():
         summary.click()
     expect_accessible(page)
     page.goto(f"{live.url}/?q=zzzz")
     expect(page.locator("main")).to_contain_text("No document contains a word of this query.")
     expect_accessible(page)
-    page = live.open("/?q=red+shoes", **PHONE)
+    page = live.open("/?q=red+shoes&depth=5", **PHONE)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     box = page.locator(".search button").bounding_box()
     assert box is not None
     assert box["x"] + box["width"] <= 344
+    expect(page.locator("#r1-1")).not_to_be_in_viewport(ratio=0.5)
     page.get_by_role("link", name="First stage").tap()
     expect(page.locator("#r1-1")).to_be_in_viewport(ratio=0.5)
     expect_accessible(page)
@@ -141,7 +142,7 @@ def test_wrong_addresses_say_what_is_wrong(live: LivePage) -> None:
 
 
 def test_a_preference(asking: LivePage, feedback: Path) -> None:
-    page = asking.open("/?q=red+shoes")
+    page = asking.open("/?q=red+shoes&depth=5")
     assert page.locator(".side > h2").all_inner_texts() == ["Left page", "Right page"]
     assert page.locator(".tag").count() == 0
     expect_accessible(page)
@@ -167,7 +168,7 @@ def test_sides_stay_within_a_session(asking: LivePage) -> None:
         page = context.new_page()
         order = []
         for color in ("red", "blue", "green", "black", "white", "brown"):
-            page.goto(f"{asking.url}/?q={color}+shoes&show=names")
+            page.goto(f"{asking.url}/?q={color}+shoes&depth=1&show=names")
             order.append(page.locator(".side > h2").first.inner_text()[:5])
         orders.append(order)
     assert orders[0] == orders[1]
