@@ -53,19 +53,21 @@ def expect_rendered(page: Page, selector: str) -> None:
     assert text.locator("script, img, [style], [href^=javascript]").count() == 0
 
 
-@pytest.mark.parametrize("options", [{}, PHONE, LANDSCAPE])
+@pytest.mark.parametrize("options", [{}, LANDSCAPE], ids=["desktop", "phone"])
 def test_guidelines_come_before_the_first_judgment(live: Live, options: dict[str, Any]) -> None:
     task = project(live)
     page = live.open(f"/tasks/{task}", **options)
     guide = page.get_by_role("dialog", name="Guidelines")
-    expect(guide).to_be_visible()
-    expect_rendered(page, "#guide .prose")
-    expect_accessible(page)
+    start = page.get_by_role("button", name="Start judging")
+    for size in (LANDSCAPE["viewport"], PHONE["viewport"]) if options else (page.viewport_size,):
+        page.set_viewport_size(size)
+        expect(guide).to_be_visible()
+        expect_rendered(page, "#guide .prose")
+        expect_accessible(page)
+        expect(start).to_be_in_viewport()
     page.keyboard.press("ArrowLeft")
     page.wait_for_timeout(200)
     assert live.logged(task) == [], "nothing is answered before"
-    start = page.get_by_role("button", name="Start judging")
-    expect(start).to_be_in_viewport()
     start.click()
     expect(guide).to_be_hidden()
     ready(page)
@@ -124,29 +126,25 @@ def test_guidelines_page(live: Live) -> None:
     expect_accessible(page)
 
 
-@pytest.mark.parametrize(
-    ("tool", "question", "general"),
-    [
+def test_the_question_is_above_the_documents(live: Live) -> None:
+    page = live.watched(live.context("ada").new_page())
+    for tool, question, general in (
         ("pairs", "Which document answers the query better?", "Choose the document that answers"),
         ("grades", "How well does this document answer the query?", "from “Bad” to “Perfect”"),
         ("lists", "Which list of results answers the query better?", "Choose the list"),
-    ],
-)
-def test_the_question_is_above_the_documents(
-    live: Live, tool: str, question: str, general: str
-) -> None:
-    task = project(live, guidelines="", tool=tool)
-    page = live.open(f"/tasks/{task}")
-    expect(page.locator("#guide")).to_contain_text(general)
-    expect(page.locator("#guide")).to_contain_text(question)
-    ready(page)
-    heading = page.locator("#question")
-    expect(heading).to_have_text(question)
-    box, documents = heading.bounding_box(), page.locator("#main").bounding_box()
-    assert box is not None
-    assert documents is not None
-    assert box["y"] + box["height"] <= documents["y"]
-    assert question in page.locator("#announce").inner_text()
+    ):
+        live.project(tool, documents=6, queries=1, tool=tool)
+        page.goto(f"{live.url}/tasks/{live.task(tool, 'ada')}")
+        expect(page.locator("#guide")).to_contain_text(general)
+        expect(page.locator("#guide")).to_contain_text(question)
+        ready(page)
+        heading = page.locator("#question")
+        expect(heading).to_have_text(question)
+        box, documents = heading.bounding_box(), page.locator("#main").bounding_box()
+        assert box is not None
+        assert documents is not None
+        assert box["y"] + box["height"] <= documents["y"]
+        assert question in page.locator("#announce").inner_text()
 
 
 def test_practice_starts_with_the_guidelines(live: Live) -> None:
