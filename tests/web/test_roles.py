@@ -5,11 +5,14 @@ The table is checked against the OpenAPI description, so a new route without a r
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.web.site import Client, Site
+from firstpage.web.store.connect import Store
+from tests.web.site import Client, Clock, Site
 
 # What anonymous, a stranger (assessor elsewhere), the assessor, the lead of another project and
 # the lead get.  "ok" is any 2xx, or a 4xx that only somebody who may do it can get (400, 409, 422).
@@ -168,12 +171,40 @@ def unchanged_project(site: Site, slug: str) -> dict[str, str | int]:
     }
 
 
+@pytest.fixture(scope="module")
+def two_projects(
+    tmp_path_factory: pytest.TempPathFactory, fresh: Path
+) -> tuple[Path, dict[str, str | int]]:
+    """Return the folder of a store with two projects, to be copied, and the parts of one."""
+    folder = tmp_path_factory.mktemp("projects") / "project"
+    shutil.copytree(fresh, folder)
+    clock = Clock()
+    site = Site(Store(folder, clock), clock)
+    site.project("films", lead="fred", assessors=("carl",), queries=1)
+    parts = unchanged_project(site, "books")
+    site.close()
+    return folder, parts
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("route", ROUTES, ids=lambda r: " ".join(r))
-def test_roles(site: Site, route: tuple[str, str]) -> None:
+def test_roles(
+    two_projects: tuple[Path, dict[str, str | int]], tmp_path: Path, route: tuple[str, str]
+) -> None:
+    folder, parts = two_projects
+    shutil.copytree(folder, tmp_path / "project")
+    clock = Clock()
+    site = Site(Store(tmp_path / "project", clock), clock)
+    try:
+        check_roles(site, route, parts)
+    finally:
+        site.close()
+
+
+def check_roles(site: Site, route: tuple[str, str], parts: dict[str, str | int]) -> None:
+    """Send the request of a route in every role; check that it is accepted or refused as listed."""
     method, pattern = route
-    site.project("films", lead="fred", assessors=("carl",), queries=1)
-    changed = True  # by the request before
+    changed = False  # by the request before
     for role, expected in zip(ROLES, ROUTES[route], strict=True):
         if changed:
             parts = unchanged_project(site, f"books-{ROLES.index(role)}")
