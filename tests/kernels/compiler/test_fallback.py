@@ -22,14 +22,12 @@ from tests.patience import PATIENCE
 # The script fits a ranker, and prints its scores to the last bit.
 SCRIPT = """
 import sys
-import numpy as np
 import firstpage as fp
 from firstpage.kernels.compiler import decorators
 
 decorators.MAX_INTERPRETED = 0  # nothing is interpreted
-rng = np.random.default_rng(0)
-X, y, qid = rng.normal(size=(300, 5)), rng.integers(0, 4, 300), np.repeat(np.arange(30), 10)
-print(fp.Regression().fit(X, y, qid=qid).predict(X).tobytes().hex())
+data = fp.Synthetic(queries=30, docs=10, features=5).dataset()  # arrays would load scikit-learn
+print(fp.Regression().fit(data).predict(data).tobytes().hex())
 print(any(m.startswith('numba') for m in sys.modules), file=sys.stderr)
 """
 BREAK = "import llvmlite.binding as llvm\ndel llvm.ExecutionEngine.add_object_file\n"

@@ -18,7 +18,7 @@ fitted = clone(ranker).fit(data)
 texts = [repr(ranker), repr(clone(ranker).set_params(k=None)), str(sorted(ranker.get_params()))]
 assert not hasattr(ranker, "model_") and fitted.predict(data).shape == (30,)
 assert "sklearn" not in sys.modules, "scikit-learn was imported"
-import scipy.stats  # most of the time of importing scikit-learn, once for all copies
+import joblib, pandas, scipy.stats  # most of the time of importing scikit-learn, once for all
 assert "sklearn" not in sys.modules
 
 def raised(call):
