@@ -303,7 +303,7 @@ def plain_objective(
 
 def smooth_minimum(value: Callable[[np.ndarray], float], start: np.ndarray) -> float:
     """Return the minimum; central differences of 1e-5 leave an error far below 1e-10."""
-    options = {"gtol": 1e-10, "finite_diff_rel_step": 1e-5}
+    options = {"gtol": 1e-8, "finite_diff_rel_step": 1e-5}
     return float(
         minimize(value, start, method="BFGS", jac="3-point", options=options).fun  # type: ignore[call-overload]
     )

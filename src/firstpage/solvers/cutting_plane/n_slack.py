@@ -160,15 +160,22 @@ class _QueryPlanes:
         """Return multipliers of at least 0, and of at most 1 in sum per query: larger sums are
         scaled down."""
         import piqp
-        from scipy.sparse import coo_matrix, csc_matrix, diags, hstack
+        from scipy.sparse import csc_matrix
 
-        count = len(self.owner)
+        count, size = len(self.owner), self.size + self.queries
         unit = float(np.abs(self.gradients).max(initial=0.0)) or 1.0  # of the parameters
-        P = csc_matrix(diags(np.r_[np.full(self.size, l2 / unit**2), np.zeros(self.queries)]))
+        diagonal = np.arange(self.size), np.minimum(np.arange(size + 1), self.size)
+        P: Any = csc_matrix((np.full(self.size, l2 / unit**2), *diagonal), shape=(size, size))
         cost = np.r_[np.zeros(self.size), np.ones(self.queries)]
-        ones = (np.ones(count), (np.arange(count), self.owner))
-        slack = coo_matrix(ones, shape=(count, self.queries))
-        G: Any = csc_matrix(hstack([csc_matrix(self.gradients / unit), -slack]))
+        columns = self.gradients.T / unit
+        column, row = np.nonzero(columns)
+        values = np.r_[columns[column, row], np.full(count, -1.0)]
+        rows = np.r_[row, np.argsort(self.owner, kind="stable")]
+        per_column = np.r_[
+            np.count_nonzero(columns, axis=1), np.bincount(self.owner, minlength=self.queries)
+        ]
+        ends = np.r_[0, np.cumsum(per_column)]
+        G: Any = csc_matrix((values, rows, ends), shape=(count, size))
         solver = piqp.SparseSolver()
         solver.settings.eps_abs = solver.settings.eps_rel = 1e-9
         low = np.r_[np.full(self.size, -np.inf), np.zeros(self.queries)]
