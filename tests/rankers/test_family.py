@@ -18,7 +18,10 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import firstpage as fp
 from firstpage.errors import FirstpageError, FirstpageWarning
+from firstpage.rankers.fit import fit
 from firstpage.rankers.registry import RANKERS
+from firstpage.solvers import objective
+from firstpage.solvers.boosting import pools
 
 SMOOTH = [fp.Regression, fp.RankNet, fp.ListNet, fp.ListMLE, fp.RankCosine, fp.FocusedNet]
 HINGES = [fp.RankSVM, fp.SVMMAP, fp.FocusedSVM, fp.TopMargin, fp.TopSlack]
@@ -44,6 +47,7 @@ RECIPE = fp.Synthetic(queries=80, docs="uniform(2, 30)", features=6, grades=3, s
 DATA = RECIPE.dataset()
 DATA = DATA.with_features(np.ascontiguousarray(DATA.X, np.float64))
 TRAIN, TEST = DATA[:60], DATA[60:]
+FEW_QUERIES = TRAIN[:20]  # where many fits are compared
 UNFITTED = [
     *(cls() for cls in SMOOTH),
     *(cls(k=5) for cls in SMOOTH),
@@ -139,9 +143,13 @@ def test_model_files_give_the_same_scores(unfitted, tmp_path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("unfitted", UNFITTED, ids=str)
-def test_training_is_reproducible_for_any_number_of_threads(unfitted) -> None:
+def test_training_is_reproducible_for_any_number_of_threads(unfitted, monkeypatch) -> None:
+    monkeypatch.setattr(objective, "SINGLE_THREAD_BYTES", 0)  # these data are small
+    monkeypatch.setattr(objective, "BLOCK_BYTES", 2000)
+    monkeypatch.setattr(pools, "SINGLE_THREAD_BINS", 0)
+    monkeypatch.setattr(fit, "VALUES_PER_THREAD", 1)
     single, double = (
-        clone(unfitted).set_params(threads=t).fit(TRAIN).predict(TEST) for t in (1, 2)
+        clone(unfitted).set_params(threads=t).fit(FEW_QUERIES).predict(TEST) for t in (1, 2)
     )
     assert single.tolist() == double.tolist()
 
@@ -151,22 +159,24 @@ def test_training_is_reproducible_for_any_number_of_threads(unfitted) -> None:
 def test_arrays_frames_and_any_row_order_give_the_same_model(unfitted) -> None:
     """Also interleaved rows and string query ids; ties="random" depends on the query id."""
     names = [f"f{i}" for i in range(6)]
-    qid = np.array([f"q{q}" for q in TRAIN.qid])
-    expected = clone(unfitted).fit(TRAIN.X, TRAIN.y, qid=qid).predict(TEST.X, qid=TEST.qid)
-    frame = pd.DataFrame(TRAIN.X, columns=names)
-    by_frame = clone(unfitted).fit(frame, pd.Series(TRAIN.y), qid=pd.Series(qid))
+    qid = np.array([f"q{q}" for q in FEW_QUERIES.qid])
+    expected = (
+        clone(unfitted).fit(FEW_QUERIES.X, FEW_QUERIES.y, qid=qid).predict(TEST.X, qid=TEST.qid)
+    )
+    frame = pd.DataFrame(FEW_QUERIES.X, columns=names)
+    by_frame = clone(unfitted).fit(frame, pd.Series(FEW_QUERIES.y), qid=pd.Series(qid))
     assert by_frame.feature_names_in_.tolist() == names
     assert by_frame.n_features_in_ == 6
     test = pd.DataFrame(TEST.X, columns=names)
     assert by_frame.predict(test, qid=TEST.qid) == pytest.approx(expected)
     by_polars = clone(unfitted).fit(
-        pl.DataFrame(TRAIN.X, schema=names), TRAIN.y.tolist(), qid=qid.tolist()
+        pl.DataFrame(FEW_QUERIES.X, schema=names), FEW_QUERIES.y.tolist(), qid=qid.tolist()
     )
     assert by_polars.predict(pl.DataFrame(TEST.X, schema=names), qid=TEST.qid) == pytest.approx(
         expected
     )
-    order = np.argsort(np.arange(TRAIN.n_docs) % 7, kind="stable")
-    mixed = clone(unfitted).fit(TRAIN.X[order], TRAIN.y[order], qid=qid[order])
+    order = np.argsort(np.arange(FEW_QUERIES.n_docs) % 7, kind="stable")
+    mixed = clone(unfitted).fit(FEW_QUERIES.X[order], FEW_QUERIES.y[order], qid=qid[order])
     test_order = np.argsort(np.arange(TEST.n_docs) % 5, kind="stable")
     got = mixed.predict(TEST.X[test_order], qid=TEST.qid[test_order])
     if (
@@ -252,7 +262,8 @@ def test_sparse_features_give_the_same_scores(unfitted) -> None:
 
 @pytest.mark.slow
 def test_real_labels_work_except_in_lambdarank() -> None:
-    real = TRAIN.with_labels(TRAIN.y + np.random.default_rng(0).random(TRAIN.n_docs) / 3)
+    fractions = np.random.default_rng(0).random(FEW_QUERIES.n_docs) / 3
+    real = FEW_QUERIES.with_labels(FEW_QUERIES.y + fractions)
     for unfitted in UNFITTED:
         if isinstance(unfitted, fp.LambdaMART):
             with pytest.raises(FirstpageError, match="integer labels from 0 to 30"):
