@@ -38,10 +38,12 @@ EXPECTED = {
 }
 DIRECT = [fp.PLRank, fp.LambdaRank, fp.CoordinateAscent]
 BOOSTED = [fp.RankBoost, fp.AdaRank, fp.FocusedBoost]
-FEW = {
+FEW = {  # parameters for short fits
     **{cls: {"rounds": 10} for cls in BOOSTED},
+    **{cls: {"C": 0.1} for cls in (fp.RankSVM, fp.TopMargin, fp.TopSlack)},
+    **{cls: {"solver": "adam(max_iter=10)"} for cls in (fp.PLRank, fp.LambdaRank)},
     fp.CoordinateAscent: {"restarts": 0},
-    fp.TopRank: {"voters": ["RankNet", "ListMLE"]},
+    fp.TopRank: {"voters": ["RankNet", "ListMLE"], "first": "Regression"},
 }
 RECIPE = fp.Synthetic(queries=80, docs="uniform(2, 30)", features=6, grades=3, seed=1)
 DATA = RECIPE.dataset()
