@@ -80,7 +80,7 @@ def test_descents_over_shards_are_those_in_memory(exact: fp.Shards, name: str) -
 
 FAMILY = [
     "RankNet(k=5)", "ListMLE(k=4, ties=random)", "ListMLE(ties=random)", "ListNet",
-    "RankCosine(normalize=standard)", "FocusedNet(k=5)", "Regression", "Regression(k=3, solver='gd(max_iter=40)')",
+    "RankCosine(normalize=standard)", "FocusedNet(k=5)", "Regression", "Regression(k=3, solver='gd(max_iter=15)')",
     "RankNet(normalize=minmax)", "RankSVM(k=5)", "SVMMAP", "FocusedSVM(k=5)", "TopMargin",
     "TopSlack", "TopMargin(reference=fixed)",
 ]  # fmt: skip
@@ -113,9 +113,9 @@ def test_models_of_shards_are_those_of_data_in_memory(exact: fp.Shards, name: st
 @pytest.mark.parametrize(
     "name",
     [
-        "RankBoost(rounds=12)", "RankBoost(rounds=12, k=5, weak=features)", "AdaRank(rounds=8)",
-        "AdaRank(rounds=8, k=4, on=top)", "FocusedBoost(k=5, rounds=12, weak='stumps(bins=8)')",
-        "FocusedBoost(k=5, rounds=12, weak='stumps(bins=8)', edge=adjusted)",
+        "RankBoost(rounds=6)", "RankBoost(rounds=6, k=5, weak=features)", "AdaRank(rounds=5)",
+        "AdaRank(rounds=5, k=4, on=top)", "FocusedBoost(k=5, rounds=6, weak='stumps(bins=8)')",
+        "FocusedBoost(k=5, rounds=6, weak='stumps(bins=8)', edge=adjusted)",
     ],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore:.*validation queries are also in the training data")
