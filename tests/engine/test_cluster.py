@@ -23,9 +23,9 @@ RANKERS = [
     "RankNet(k=5)",
     "RankSVM(k=5)",
     "Regression(normalize=minmax)",
-    "RankBoost(rounds=8)",
+    "RankBoost(rounds=4)",
     "PLRank(k=5, samples=2, solver='gd(rate=1, max_iter=5)')",
-    "LambdaRank(solver='adam(rate=0.05, batch=20, max_iter=5, whiten=true)')",
+    "LambdaRank(solver='adam(rate=0.05, batch=20, max_iter=2, whiten=true)')",
 ]
 
 
@@ -45,7 +45,7 @@ def check(cluster, shards, local_models, workers: int) -> None:
     assert np.array_equal(remote.predict(shards, engine=cluster.engine), local_model.predict(DATA))
 
 
-# In this order workers are only killed: to start one takes seconds.
+# In this order few workers are started, which takes seconds.
 
 
 def test_four_workers_give_the_model_of_one_machine(cluster, shards, local_models) -> None:
@@ -66,6 +66,22 @@ def test_a_killed_worker_changes_nothing(cluster, shards, local_models, name: st
     assert killed
     assert np.array_equal(remote.coef_, local_models[name].coef_)
     assert remote.n_iter_ == local_models[name].n_iter_
+
+
+def test_two_workers_give_the_model_of_one_machine(cluster, shards, local_models) -> None:
+    check(cluster, shards, local_models, 2)
+
+
+def test_a_finished_job_leaves_no_open_shards(cluster, shards) -> None:
+    cluster.require_workers(2)
+    counts = []
+    fp.ListNet().fit(
+        shards, engine=cluster.engine,
+        progress=lambda step: counts.append(cluster.run_on_workers(open_shard_count)) if not counts else None,
+    )  # fmt: skip
+    assert sum(counts[0]) == len(shards)  # every shard was open on one worker
+    assert max(counts[0]) <= -(-len(shards) // 2)  # evenly distributed
+    assert cluster.run_on_workers(open_shard_count) == [0, 0]
 
 
 def test_preference_files_and_a_killed_worker(cluster, tmp_path: Path) -> None:
@@ -91,43 +107,6 @@ def test_preference_files_and_a_killed_worker(cluster, tmp_path: Path) -> None:
     )
     assert remote.agreements_ == local_model.agreements_
     assert cluster.run_on_workers(open_shard_count) == [0] * len(cluster.workers)
-
-
-def test_two_workers_give_the_model_of_one_machine(cluster, shards, local_models) -> None:
-    check(cluster, shards, local_models, 2)
-
-
-def test_a_finished_job_leaves_no_open_shards(cluster, shards) -> None:
-    cluster.require_workers(2)
-    counts = []
-    fp.ListNet().fit(
-        shards, engine=cluster.engine,
-        progress=lambda step: counts.append(cluster.run_on_workers(open_shard_count)) if not counts else None,
-    )  # fmt: skip
-    assert sum(counts[0]) == len(shards)  # every shard was open on one worker
-    assert max(counts[0]) <= -(-len(shards) // 2)  # evenly distributed
-    assert cluster.run_on_workers(open_shard_count) == [0, 0]
-
-
-def test_new_workers_replace_all_that_died_at_once(
-    cluster, shards, local_models, monkeypatch
-) -> None:
-    """New workers come in the middle of a call, when all the old ones are gone."""
-    monkeypatch.setattr("firstpage.engine.dask_cluster.POLL_INTERVAL", 0.2)
-    cluster.require_workers(2)
-    starting: list[Thread] = []
-
-    def kill(step) -> None:
-        if step.iteration == 2:
-            while cluster.workers:
-                cluster.kill_worker()
-            starting.append(Thread(target=cluster.require_workers, args=(1,)))
-            starting[0].start()
-
-    name = "RankNet(k=5)"
-    remote = fp.ranker(name).fit(shards, engine=cluster.engine, progress=kill)
-    starting[0].join()
-    assert np.array_equal(remote.coef_, local_models[name].coef_)
 
 
 def test_one_worker_gives_the_model_of_one_machine(cluster, shards, local_models) -> None:
@@ -186,18 +165,32 @@ def test_errors_on_a_worker_are_raised_here(cluster, tmp_path: Path) -> None:
         fp.RankNet().fit(shards, engine=cluster.engine)
 
 
+def test_new_workers_replace_all_that_died_at_once(
+    cluster, shards, local_models, monkeypatch
+) -> None:
+    """New workers come in the middle of a call, when all the old ones are gone."""
+    monkeypatch.setattr("firstpage.engine.dask_cluster.POLL_INTERVAL", 0.2)
+    cluster.require_workers(2)
+    starting: list[Thread] = []
+
+    def kill(step) -> None:
+        if step.iteration == 2:
+            while cluster.workers:
+                cluster.kill_worker()
+            starting.append(Thread(target=cluster.require_workers, args=(1,)))
+            starting[0].start()
+
+    name = "RankNet(k=5)"
+    remote = fp.ranker(name).fit(shards, engine=cluster.engine, progress=kill)
+    starting[0].join()
+    assert np.array_equal(remote.coef_, local_models[name].coef_)
+
+
 @pytest.mark.slow
 def test_a_missing_scheduler_is_reported_in_one_line(shards, monkeypatch) -> None:
     monkeypatch.setattr("firstpage.engine.dask_cluster.CONNECT_TIMEOUT", 0.5)
     with pytest.raises(EngineError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
         fp.RankNet().fit(shards, engine="dask://127.0.0.1:9")
-
-
-def test_missing_workers_are_reported_in_one_line(cluster, shards, monkeypatch) -> None:
-    monkeypatch.setattr("firstpage.engine.dask_cluster.WORKER_TIMEOUT", 0.3)
-    cluster.require_workers(0)
-    with pytest.raises(EngineError, match="has no workers; start some with `dask worker"):
-        fp.RankNet().fit(shards, engine=cluster.engine)
 
 
 @pytest.mark.parametrize("name", ["RankNet(k=5)"])
@@ -223,3 +216,10 @@ def test_a_lost_scheduler_leaves_a_checkpoint(
         remote = fp.ranker(name).fit(shards, engine=cluster.engine, checkpoint=file)
     assert remote.objective_ == pytest.approx(local_models[name].objective_, rel=1e-7)
     assert not file.exists()
+
+
+def test_missing_workers_are_reported_in_one_line(cluster, shards, monkeypatch) -> None:
+    monkeypatch.setattr("firstpage.engine.dask_cluster.WORKER_TIMEOUT", 0.3)
+    cluster.require_workers(0)
+    with pytest.raises(EngineError, match="has no workers; start some with `dask worker"):
+        fp.RankNet().fit(shards, engine=cluster.engine)
