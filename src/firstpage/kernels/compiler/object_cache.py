@@ -104,9 +104,17 @@ def _fallback_warning(error: Exception) -> str:
 # --- calling: Numba passes an array as (owner, parent, size, itemsize, data, shape, strides)
 
 
+_NO_BYTES = ctypes.c_char * 0
+
+
+def _address(a: np.ndarray[Any, Any]) -> int:
+    """Return the address of the items; `ctypes.data` takes four times as long as a buffer."""
+    return ctypes.addressof(_NO_BYTES.from_buffer(a)) if a.flags.writeable else a.ctypes.data
+
+
 def _array_words(a: np.ndarray[Any, Any]) -> list[int | None]:
     """Return the fields of an array, as Numba passes them."""
-    return [None, None, a.size, a.itemsize, a.ctypes.data, *a.shape, *a.strides]
+    return [None, None, a.size, a.itemsize, _address(a), *a.shape, *a.strides]
 
 
 def _signature(types: tuple[str, ...]) -> list[type]:
