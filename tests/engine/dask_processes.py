@@ -53,7 +53,7 @@ class DaskProcesses:
         return f"dask://127.0.0.1:{self.port}"
 
     def require_workers(self, count: int) -> None:
-        """Start or kill workers deadline there are this many, and wait for them to connect."""
+        """Start or kill workers until there are this many, and wait for them to connect."""
         from distributed import Client
 
         self.workers = [w for w in self.workers if w.poll() is None]
