@@ -20,6 +20,7 @@ from firstpage.losses.registry import LOSSES
 from firstpage.rankers.methods import METHODS
 from firstpage.rankers.registry import RANKERS
 from firstpage.registry import _DEFINED, ParameterError
+from firstpage.solvers import objective
 from firstpage.types import Floats
 from tests.rankers.own_module import LabelSquares, SquaresRanker, label_squares
 from tests.rankers.test_networks import INEXACT
@@ -96,7 +97,9 @@ def test_scikit_learn_estimator_checks_pass_for_a_network() -> None:
     assert len(results) > 40
 
 
-def test_blocks_and_threads_do_not_change_the_bits() -> None:
+def test_threads_do_not_change_the_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(objective, "SINGLE_THREAD_BYTES", 0)  # these data are small
+    monkeypatch.setattr(objective, "BLOCK_BYTES", 1)
     weights = [fp.LossRanker(loss=LabelSquares(), threads=n).fit(DATA).coef_ for n in (1, 2)]
     np.testing.assert_array_equal(*weights)
 
