@@ -18,6 +18,7 @@ from firstpage.engine.addresses import resolve_engine
 from firstpage.engine.engine import ShardCache
 from firstpage.engine.threads import LocalEngine
 from firstpage.errors import DataError, FirstpageWarning, MissingDependency
+from firstpage.measures.registry import MEASURES
 from firstpage.rankers.fit.training_data import InMemory
 from firstpage.rankers.sharded.data import ShardedData
 from firstpage.rankers.sharded.shard import SMALL, Scratch
@@ -212,6 +213,58 @@ def test_evaluate_scores_and_models_over_shards(shards: fp.Shards) -> None:
         assert sharded.queries == in_memory.queries
     with pytest.raises(DataError, match="there are 3 scores"):
         fp.evaluate(np.zeros(3), shards)
+
+
+MEASURED = [
+    (cls.without_cutoff or cls.text_name or cls.__name__).partition(";")[0]
+    for cls in MEASURES
+    if not cls.of_subtopics
+]
+
+
+@pytest.fixture(scope="module")
+def grades(tmp_path_factory) -> tuple[fp.Dataset, fp.Shards]:
+    """Data whose greatest label, 4, is in the last of three shards only."""
+    data = fp.Synthetic(queries=12, docs="uniform(6, 14)", features=3, seed=2).dataset()
+    y = np.where(np.repeat(np.arange(12) < 9, data.lengths), np.minimum(data.y, 2), data.y)
+    assert y.max() == 4
+    y[data.offsets[10] : data.offsets[11]] = 4  # without preferences
+    data = data.with_features(data.X.astype(np.float64)).with_labels(y)
+    shards = fp.write_shards(data, tmp_path_factory.mktemp("grades") / "s", rows=50)
+    assert [shard.y.max() for shard in shards] == [2, 2, 4]
+    return data, shards
+
+
+@pytest.mark.parametrize("k", [None, 3])
+def test_all_measures_of_shards_are_those_in_memory(
+    grades: tuple[fp.Dataset, fp.Shards], k: int | None
+) -> None:
+    """Also on the scale of all grades, and with random orders of ties."""
+    data = grades[0]
+    scores = np.round(2 * data.X[:, 0])
+    of_grades = ["RBP(gain=exp)", "RBP(gain=linear)", "ERR(max=query)", "BPM(min=4)", "BPM(min=3)"]
+    measured = [text for text in MEASURED if k or text not in ("kNDCG", "kERR")] + of_grades
+    in_memory, sharded = (fp.evaluate(scores, d, measures=measured, k=k) for d in grades)
+    different = (sharded.values != in_memory.values).any(axis=1)
+    assert [text for text, differs in zip(measured, different, strict=True) if differs] == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "LambdaRank(measure=ERR, solver='gd(rate=1, max_iter=3)')",
+        "LambdaRank(measure=ERR, k=3, ties=random, solver='gd(rate=1, max_iter=3)')",
+        "PLRank(measure=ERR@5, samples=3, solver='gd(rate=1, max_iter=3)')",
+        "AdaRank(maximize=ERR, rounds=3)", "AdaRank(maximize=SDCG@5, rounds=3, k=3)",
+        "AdaRank(maximize=nERR, rounds=3, k=3, on=top)",
+    ],
+)  # fmt: skip
+def test_rankers_train_on_the_scale_of_all_grades(
+    grades: tuple[fp.Dataset, fp.Shards], name: str
+) -> None:
+    in_memory, sharded = (fp.ranker(name).fit(data) for data in grades)
+    assert sharded.objective_ == pytest.approx(in_memory.objective_, rel=1e-10)
+    assert sharded.predict(grades[0]) == pytest.approx(in_memory.predict(grades[0]), rel=1e-9)
 
 
 @pytest.mark.slow

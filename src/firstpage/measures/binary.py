@@ -356,6 +356,7 @@ class RBP(Binary):
     gain: str | None = None
     max: float | str | None = None
     cutoff: int | None = None
+    has_scale: ClassVar[bool] = True
     about: ClassVar[str] = "rank-biased precision, binary or graded (Moffat & Zobel 2008)"
 
     def __post_init__(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -328,6 +328,7 @@ class ERR(Measure):
     """
 
     value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
+    has_scale: ClassVar[bool] = True
 
     max: float | str | None = None
     cutoff: int | None = None
@@ -368,6 +369,19 @@ def check_scale(measure: Measure, scale: float | str | None) -> None:
     """Raise an error unless the greatest label of a scale is a number, data or query."""
     if isinstance(scale, str) and scale not in ("data", "query"):
         raise MeasureError(f"max of {measure.name} must be a number, data or query; got {scale!r}.")
+
+
+def reads_scale(measure: Measure) -> bool:
+    """Return whether the scale of a measure is that of the data, which must then be complete."""
+    return measure.has_scale and getattr(measure, "max", None) in (None, "data")
+
+
+def with_scale(measure: Measure, greatest: float) -> Measure:
+    """Return a measure for a part of data with this greatest label, with the values on all data."""
+    changes: dict[str, Any] = {"max": max(float(greatest), 0.0)}
+    if not reads_scale(measure) or changes["max"] <= getattr(measure, "min", -np.inf):
+        return measure  # where no label is above min, no document has a gain
+    return replace(measure, **changes)
 
 
 def scale_of(measure: Measure, scale: float | str | None, lists: RankedLists) -> Floats:

@@ -92,6 +92,9 @@ class Measure:
     value_range : tuple of (float, float) or None
         The smallest and the largest value that is possible; None if there is none (class
         attribute).
+    has_scale : bool
+        Whether the parameter `max` is the greatest label of a scale; None is the greatest label in
+        the data (class attribute).
     is_mean : bool
         Whether the number to report is the mean of the values of queries: `from_mean` is not
         overridden.
@@ -115,6 +118,7 @@ class Measure:
     text_name: ClassVar[str] = ""
     of_subtopics: ClassVar[bool] = False
     value_range: ClassVar[tuple[float, float] | None] = None
+    has_scale: ClassVar[bool] = False
     per_query: ClassVar[str] = "values per query"
 
     condensed: bool = field(default=False, kw_only=True)

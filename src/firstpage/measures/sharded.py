@@ -15,6 +15,7 @@ from firstpage.data.ids import Ids
 from firstpage.data.shards.shards import Shards
 from firstpage.engine.engine import Engine, ShardJob
 from firstpage.errors import DataError
+from firstpage.measures.graded import with_scale
 from firstpage.measures.inputs import make_lists
 from firstpage.measures.measure import Convention, Measure, measured_values, needs_of
 from firstpage.types import Floats
@@ -79,11 +80,12 @@ def predict_lines(shard: StoredShard, model: Predictor) -> Floats:
 
 def predict_shards(model: Predictor, shards: Shards, engine: Engine) -> Floats:
     """Return one score per document, shard after shard, in the order of the files."""
-    with closing(_open_job(shards, engine)) as job:
+    with closing(open_shards(shards, engine)) as job:
         return job.concat(predict_lines, model)
 
 
-def _open_job(shards: Shards, engine: Engine) -> ShardJob[StoredShard]:
+def open_shards(shards: Shards, engine: Engine) -> ShardJob[StoredShard]:
+    """Return a job over the shards as they are stored."""
     return engine.job([StoredTask(shards.single(n)) for n in range(len(shards))])
 
 
@@ -127,8 +129,10 @@ def shard_values(
     if hasattr(system, "stage_for"):  # matched with the shards' features once, for all of them
         model = system.stage_for(shards)
     scores = [np.empty(0)] * len(shards) if model is not None else list(_split(system, shards))
-    with closing(_open_job(shards, engine)) as job:
-        results = job.map_own(measure_shard, scores, MeasureRequest(model, measures, convention, k))
+    greatest = shards.labels[1] if k is None else float(k)  # a top-k truth has the label k
+    scaled = tuple(with_scale(measure, greatest) for measure in measures)
+    with closing(open_shards(shards, engine)) as job:
+        results = job.map_own(measure_shard, scores, MeasureRequest(model, scaled, convention, k))
     queries = reduce(Ids.concatenate, [ids for _, ids in results])
     return np.concatenate([values for values, _ in results], axis=1), queries
 

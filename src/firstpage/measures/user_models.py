@@ -48,6 +48,7 @@ class Scaled(Measure):
     """
 
     value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
+    has_scale: ClassVar[bool] = True
 
     max: float | str | None = None
     min: float = 0.0
@@ -70,7 +71,8 @@ class UserModel(Scaled):
     """Base of the measures that a continuation probability defines.
 
     With tied scores it is the mean over all orders of the tied documents, if these have at most
-    1,000 different sequences of gains, else over 1,000 random ones, by the convention's seed.
+    1,000 different sequences of gains, else over 1,000 random ones, by the convention's
+    seed and the query id.
     """
 
     def _continuation(self, gains: Floats, rank: Floats) -> Floats:
@@ -83,10 +85,10 @@ class UserModel(Scaled):
         sums, counts = np.zeros(len(lists)), np.zeros(len(lists))
         rows: list[Floats] = []
         numbers: list[int] = []
+        hashes = lists.queries.hashes.tolist()  # not the number of a query: shards have their own
         for q, (lo, hi) in enumerate(pairwise(lists.offsets.tolist())):
-            for arrangement in tie_arrangements(
-                gains[lo:hi], lists.tie_sizes[lo:hi], convention.seed + q
-            ):
+            seed = (convention.seed, hashes[q])
+            for arrangement in tie_arrangements(gains[lo:hi], lists.tie_sizes[lo:hi], seed):
                 rows.append(arrangement[:width])
                 numbers.append(q)
                 if len(rows) == BATCH_ROWS:
@@ -112,7 +114,9 @@ class UserModel(Scaled):
         numbers.clear()
 
 
-def tie_arrangements(gains: Floats, tie_sizes: Ints, seed: int) -> Iterator[Floats]:
+def tie_arrangements(
+    gains: Floats, tie_sizes: Ints, seed: int | tuple[int, int]
+) -> Iterator[Floats]:
     """Yield the sequences of gains that the orders of tied documents make, all equally likely."""
     starts = []
     at = 0

@@ -13,7 +13,7 @@ from firstpage.engine.engine import Engine
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.losses.listwise import relevance
 from firstpage.losses.pairwise import PairSelection, PairwiseExponential
-from firstpage.measures.graded import NDCG
+from firstpage.measures.graded import NDCG, reads_scale, with_scale
 from firstpage.measures.measure import Measure
 from firstpage.measures.registry import measure as parse_measure
 from firstpage.rankers.fit.checkpoint import Checkpoint
@@ -73,6 +73,10 @@ class Boosting(Ranker):
     def _terms(self, training: InMemory, pool: WeakRankerPool) -> WeightedTerms:
         """Return the terms of the loss, with weights that sum to 1."""
         raise AssertionError(f"{type(self).__name__} has no terms")
+
+    def _with_scale(self, greatest: Callable[[], float]) -> Boosting:
+        """Return the ranker for a part of data with this greatest label."""
+        return self
 
     def _begin(self, pool: WeakRankerPool, terms: WeightedTerms, scores: Floats) -> BoostingState:
         """Return the state from which the rounds continue."""
@@ -199,10 +203,16 @@ class AdaRank(Boosting):
     weak: str | WeakRankers = "features"
 
     def _terms(self, training: InMemory, pool: WeakRankerPool) -> WeightedTerms:
-        measure = (
-            NDCG(cutoff=self.k or 10) if self.maximize is None else parse_measure(self.maximize)
-        )
-        return [(1.0, list_term(training, pool, measure, self.k, self.on))]
+        return [(1.0, list_term(training, pool, self._maximized(), self.k, self.on))]
+
+    def _maximized(self) -> Measure:
+        return NDCG(cutoff=self.k or 10) if self.maximize is None else parse_measure(self.maximize)
+
+    def _with_scale(self, greatest: Callable[[], float]) -> AdaRank:
+        measure = self._maximized()
+        if not reads_scale(measure):
+            return self
+        return replace(self, maximize=str(with_scale(measure, greatest())))
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -291,7 +301,7 @@ def list_term(
 ) -> ListTerm:
     """Return the term of a measure of complete lists, or of the documents of the top k."""
     truth = training.truth
-    labels = truth.labels if k is None else relevance(truth, None, k)
+    labels = relevance(truth, None, k)
     rows = np.flatnonzero(labels > 0) if on == "top" else None
     query_measure = QueryMeasure(measure, replace(truth, labels=labels), rows)
     return ListTerm(query_measure, pool, training.each_query(), adjusted)

@@ -77,7 +77,12 @@ class Scorer(Protocol):
 class BoostingRanker(Protocol):
     """A ranker that boosting can train."""
 
+    k: int | None
     weak: str | WeakRankers
+
+    def _with_scale(self, greatest: Callable[[], float]) -> BoostingRanker:
+        """Return the ranker for a part of data with this greatest label."""
+        ...
 
     def _terms(self, training: InMemory, pool: WeakRankerPool) -> WeightedTerms:
         """Return the terms of the loss, with weights that sum to 1."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate
@@ -17,8 +18,11 @@ from firstpage.data.shards.shards import Shards
 from firstpage.data.transforms import Transform
 from firstpage.engine.engine import CachedShard, Engine, ShardJob
 from firstpage.errors import DataError
+from firstpage.losses.lambdaloss import LambdaLoss
 from firstpage.losses.loss import Loss
-from firstpage.measures.sharded import StoredTask
+from firstpage.losses.plrank import ExpectedMeasure
+from firstpage.measures.graded import reads_scale, with_scale
+from firstpage.measures.sharded import open_shards
 from firstpage.rankers.fit.checks import warn_of_shared_queries
 from firstpage.rankers.fit.progress import Record
 from firstpage.rankers.fit.training_data import (
@@ -36,6 +40,8 @@ from firstpage.rankers.sharded.shard import (
     boosting_shard,
     feature_means,
     feature_products,
+    greatest_label,
+    greatest_measured_label,
     identity,
     objective_shard,
     queries_in_shard,
@@ -118,11 +124,8 @@ class ShardedData:
         With `needs_preferences`, queries with equal labels have weight 0; with `missing`, features
         may be NaN.
         """
-        job = engine.job([StoredTask(shards.single(n)) for n in range(len(shards))])
-        try:
+        with closing(open_shards(shards, engine)) as job:
             surveys = tuple(job.map(survey, missing))
-        finally:
-            job.close()
         if not sum(s.documents for s in surveys):
             raise DataError(f"{shards.source} has no documents to learn from.")
         # Queries with equal labels have weight 0, unless all are so.
@@ -176,13 +179,10 @@ class ShardedData:
 
     def warn_of_overlap(self, valid: Dataset) -> None:
         """Warn if validation queries are in a shard; features are compared where ids are equal."""
-        job = self.engine.job([StoredTask(self.shards.single(n)) for n in range(len(self.shards))])
-        try:
+        with closing(open_shards(self.shards, self.engine)) as job:
             matched = job.map(queries_in_shard, valid.queries)
             candidates = [valid[queries] if len(queries) else None for queries in matched]
             indices = job.map_own(shared_with_shard, candidates, self.transform)
-        finally:
-            job.close()
         filled = [queries for queries in matched if len(queries)]
         shared = [
             q for queries, i in zip(filled, indices, strict=True) for q in queries[i].tolist()
@@ -240,10 +240,21 @@ class ShardedData:
             raise DataError(SINGLE_QUERIES)
         if scorer.device != "cpu":
             raise DataError("shards are processed on CPUs; leave device= out, or fit in memory.")
+        loss = self._with_scale(loss)
         loss.target(self.no_documents().truth)  # for its warnings, once
         counts = [(s.queries, s.documents) for s in self.surveys]
         job = self.job(partial(objective_shard, loss=loss, scorer=scorer, batch=solver.batch))
         return ShardedObjective(job, bound, counts, l2, solver.batch)
+
+    def _with_scale(self, loss: Loss) -> Loss:
+        """Return the loss with the scale of grades of all shards, if it reads one from the data."""
+        if not isinstance(loss, (LambdaLoss, ExpectedMeasure)):
+            return loss
+        if not reads_scale(loss.parsed_measure):
+            return loss
+        with closing(open_shards(self.shards, self.engine)) as job:
+            greatest = job.max(greatest_label, self.convert)
+        return replace(loss, measure=str(with_scale(loss.parsed_measure, greatest)))
 
     def least_squares(self, k: int | None, l2: float) -> LeastSquares:
         job, params, intercept = self._ridge(k, l2)
@@ -271,6 +282,8 @@ class ShardedData:
         samples = self.job(identity)
         rows = [(first, firsts[-1]) for first in firsts[:-1]]
         learned = kind.learn(samples.map_own(sampled_rows, rows, kind))
+        greatest = partial(samples.max, greatest_measured_label, unfitted.k)
+        unfitted = unfitted._with_scale(greatest)
         samples.close()
         job = self.job(partial(boosting_shard, ranker=unfitted, learned=learned, start=start))
         empty = self.no_documents()
@@ -284,7 +297,7 @@ class ShardedData:
         shards = ClusterShards(
             self.engine.client, self.shards, self.tasks(identity), self.drop_uninformative
         )
-        return loss_growth(shards, trees, loss, options)
+        return loss_growth(shards, trees, self._with_scale(loss), options)
 
     def lambdarank_growth(
         self, trees: Trees, rank: LambdaRankOptions, options: GrowthOptions

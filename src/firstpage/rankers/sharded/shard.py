@@ -134,6 +134,12 @@ def survey(shard: StoredShard, missing: bool) -> ShardSurvey:
     )  # fmt: skip
 
 
+def greatest_label(shard: StoredShard, convert: Convert) -> float:
+    """Return the greatest label of a shard for training, at least 0."""
+    truth = convert(InMemory(shard.data).without_empty().data.truth)
+    return float(truth.max_labels.max(initial=0.0))
+
+
 def queries_in_shard(shard: StoredShard, queries: Ids) -> Ints:
     """Return the indices of the queries whose ids are in a shard."""
     return np.flatnonzero(match_queries(queries, shard.data.queries) >= 0)
@@ -276,6 +282,11 @@ def sampled_rows(shard: TrainingShard, kind: WeakRankers, rows: tuple[int, int])
     """
     sample = kind.sample(shard.in_memory().data.X, *rows)
     return np.array(sample) if isinstance(sample, np.ndarray) else sample
+
+
+def greatest_measured_label(shard: TrainingShard, k: int | None) -> float:
+    """Return the greatest label that boosting measures, of queries of positive weight."""
+    return float(relevance(shard.in_memory().truth, None, k).max(initial=0.0))
 
 
 def boosting_shard(
