@@ -6,6 +6,7 @@ import sys
 import warnings
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -383,6 +384,32 @@ def test_scratch_arrays_are_on_disk(monkeypatch, tmp_path: Path) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
     with pytest.raises(DataError, match="set TMPDIR"):
         scratch.allocate((SMALL, 2), np.float32)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["ListNet(solver='gd(max_iter=1)')", "Regression(normalize=minmax)", "AdaRank(rounds=1)"],
+)
+def test_features_of_files_count_as_memory_in_use(tmp_path: Path, monkeypatch, name: str) -> None:
+    """Arrays of Parquet files are on the heap, so shards that do not fit are not cached."""
+    for number in range(2):
+        fp.write(DATA[number * 20 : number * 20 + 20], tmp_path / f"{number}.parquet")
+    shards = fp.read_shards(tmp_path)
+    features = [shard.X.nbytes for shard in shards]
+    caches: dict[int, ShardCache] = {}
+    offer = ShardCache.offer
+
+    def record(cache: ShardCache, key: tuple[str, int], shard: Any) -> bool:
+        caches[id(cache)] = cache
+        assert shard.nbytes > features[key[1]]
+        return offer(cache, key, shard)
+
+    monkeypatch.setattr(ShardCache, "offer", record)
+    engine = LocalEngine(1, cache_bytes=0)
+    model = fp.ranker(name).fit(shards, engine=engine)
+    fp.evaluate(model, shards, engine=engine)
+    assert len(caches) > 2
+    assert not any(map(len, caches.values()))
 
 
 def resident() -> int:

@@ -26,14 +26,16 @@ BATCH_QUERIES = 1000  # queries scored at a time, so that feature scaling needs 
 class StoredShard:
     """An open shard, with the data as they were written."""
 
-    nbytes = 0
-
     def __init__(self, shards: Shards, threads: int) -> None:
         self._opened, self.threads = shards.open(0, check=True), threads
 
     @property
     def data(self) -> Dataset:
         return self._opened.data
+
+    @property
+    def nbytes(self) -> int:
+        return self._opened.nbytes
 
     def release(self) -> None:
         self._opened.release()

@@ -34,7 +34,12 @@ CurvatureSample = tuple[Any, Array, Floats, float]
 
 
 class Releasable(Protocol):
-    """Mapped files, whose pages in memory can be released."""
+    """Data of which some are mapped files, whose pages in memory can be released."""
+
+    @property
+    def heap_bytes(self) -> int:
+        """The bytes of the data that are not mapped."""
+        ...
 
     def release(self) -> None: ...
 
@@ -45,8 +50,8 @@ class ObjectiveShard:
     The weights of the queries of all shards sum to 1.
     """
 
-    def __init__(self, objective: BlockObjective, mapped_files: Releasable) -> None:
-        self.objective, self._mapped_files = objective, mapped_files
+    def __init__(self, objective: BlockObjective, data: Releasable) -> None:
+        self.objective, self._data = objective, data
         self._points: dict[bytes, ScoredPoint] = {}
         self._frozen: bytes | None = None
 
@@ -54,10 +59,11 @@ class ObjectiveShard:
     def nbytes(self) -> int:
         rows = int(self.objective.offsets[-1])
         score_space = SCORE_SPACE_BYTES if "space" in self.__dict__ else 0
-        return rows * (BYTES_PER_DOCUMENT + score_space + 16 * len(self._points))
+        per_document = BYTES_PER_DOCUMENT + score_space + 16 * len(self._points)
+        return rows * per_document + self._data.heap_bytes
 
     def release(self) -> None:
-        self._mapped_files.release()
+        self._data.release()
 
     @cached_property
     def space(self) -> ScoreSpace:

@@ -185,7 +185,6 @@ class Shards:
         if not shard.sizes:
             return MappedShard(self._read_file(path))
         arrays = {name: map_array(path / f"{name}.npy", n) for name, n in shard.sizes.items()}
-        maps = [a._mmap for a in arrays.values() if isinstance(a, np.memmap) and a.size]  # type: ignore[attr-defined]
         try:
             data = replace(
                 dataset_from_arrays(arrays, str(path)), feature_names=self.feature_names,
@@ -197,7 +196,7 @@ class Shards:
             raise DataError(f"{path}: its features differ from the table: {DAMAGED}")
         if check:
             check_unchanged(data, shard.sha256)
-        return MappedShard(data, maps)
+        return MappedShard(data)
 
     def _read_file(self, path: Path) -> Dataset:
         options: dict[str, Any] = {"dtype": self.dtype}
@@ -232,10 +231,20 @@ class Shards:
 
 @dataclass(frozen=True, eq=False)
 class MappedShard:
-    """An opened shard: its data and their memory maps."""
+    """An opened shard: its data, whose arrays are memory-mapped or on the heap."""
 
     data: Dataset
-    maps: list[mmap.mmap] = field(default_factory=list, repr=False)
+
+    @cached_property
+    def maps(self) -> list[mmap.mmap]:
+        """The memory maps of the arrays."""
+        maps = map(memory_map, _arrays(self.data))
+        return [mapped for mapped in maps if mapped is not None]
+
+    @cached_property
+    def nbytes(self) -> int:
+        """The bytes of the arrays on the heap, which `release` does not free."""
+        return heap_bytes(self.data)
 
     def release(self) -> None:
         """Release the pages that were read, so that they do not count as memory of the process.
@@ -243,8 +252,32 @@ class MappedShard:
         They remain in the system's page cache if there is memory, so reading them again is cheap.
         """
         if hasattr(mmap, "MADV_DONTNEED"):
-            for memory_map in self.maps:
-                memory_map.madvise(mmap.MADV_DONTNEED)
+            for mapped in self.maps:
+                mapped.madvise(mmap.MADV_DONTNEED)
+
+
+def memory_map(array: Array) -> mmap.mmap | None:
+    """Return the memory map that contains an array, None if it is on the heap."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    base = getattr(base, "obj", base)  # of a memoryview
+    return base if isinstance(base, mmap.mmap) and array.size else None
+
+
+def heap_bytes(data: Dataset) -> int:
+    """Return the bytes of the arrays of a dataset that are not memory-mapped."""
+    return sum(array.nbytes for array in _arrays(data) if memory_map(array) is None)
+
+
+def _arrays(data: Dataset) -> list[Array]:
+    X = data.X
+    features = [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr]
+    ids = [data.queries] if data.docids is None else [data.queries, data.docids]
+    return [
+        *features, data.y, data.offsets,
+        *(array for column in ids for array in (column.data, column.starts, column.ends)),
+    ]  # fmt: skip
 
 
 def read_shards(folder: str | os.PathLike[str]) -> Shards:

@@ -8,6 +8,7 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from firstpage.data.dataset import Dataset
 from firstpage.data.ids import Ids
 from firstpage.data.joins import match_queries
-from firstpage.data.shards.shards import Shards
+from firstpage.data.shards.shards import Shards, heap_bytes
 from firstpage.data.transforms import Transform
 from firstpage.data.truth import Truth
 from firstpage.engine.engine import CachedShard
@@ -175,7 +176,13 @@ class TrainingShard:
 
     @property
     def nbytes(self) -> int:
-        return 24 * self.data.n_docs
+        return 24 * self.data.n_docs + self.heap_bytes
+
+    @cached_property
+    def heap_bytes(self) -> int:
+        """The bytes of the arrays that were not mapped, such as those of Parquet files."""
+        scaled = 0 if self.task.transform is None else heap_bytes(self.data)
+        return self._opened.nbytes + scaled
 
     def release(self) -> None:
         self._opened.release()

@@ -26,20 +26,21 @@ class BoostingShard:
         pool: WeakRankerPool,
         terms: Sequence[BoostingTerm],
         start: Floats,
-        mapped_files: Releasable,
+        data: Releasable,
     ) -> None:
         self._pool, self._terms, self._start = pool, terms, start
-        self._mapped_files = mapped_files
+        self._data = data
         self._chosen: ChosenSteps = ()
         self._scores = start.copy()
         self._evaluated: tuple[ChosenSteps, ChosenSteps] | None = None
 
     @property
     def nbytes(self) -> int:
-        return BYTES_PER_DOCUMENT * len(self._scores) + sum(term.nbytes for term in self._terms)
+        own = BYTES_PER_DOCUMENT * len(self._scores) + sum(term.nbytes for term in self._terms)
+        return own + self._data.heap_bytes
 
     def release(self) -> None:
-        self._mapped_files.release()
+        self._data.release()
 
     def loss_sums(self, chosen: ChosenSteps, trial: ChosenSteps) -> tuple[tuple[Floats, ...], int]:
         """Return the sums for the loss after the chosen steps and a trial step, which is not taken;
