@@ -154,6 +154,7 @@ def test_crossval_weights_queries(files: Path, run) -> None:
 
 def test_shards_are_refused_in_one_line(files: Path, run) -> None:
     fp.write_shards("all.txt", "shards")
+    fp.ListNet().fit(fp.Synthetic(queries=3, docs=4).dataset()).save("m.json")
     for arguments in (["train", "ListNet", "shards", "-o", "m.json"],
                       ["evaluate", "shards", "--model", "m.json"]):  # fmt: skip
         result = run(*arguments, "--qrels", "all.qrels")

@@ -77,8 +77,9 @@ def command(
     from firstpage.data.dataset import Dataset
     from firstpage.data.folds import write_folds
     from firstpage.data.formats.letor import read_scores
-    from firstpage.data.formats.registry import format_of, read, write
+    from firstpage.data.formats.registry import format_of, write
     from firstpage.data.formats.trec import to_qrels, to_run
+    from firstpage.data.shards.shards import is_shard_folder
 
     options.only_with("--truth top-k", truth == "top-k", "min_grade", "k")
     options.only_with("--truth binary", truth == "binary", "rel")
@@ -86,18 +87,17 @@ def command(
         raise click.UsageError(f"--folds writes LETOR text, not {to}; leave out --to.")
     if folds and scores is not None:
         raise click.UsageError("--folds and --scores cannot be combined; give one.")
-    kind = from_.lower() if from_ else format_of(source)
+    kind = from_.lower() if from_ else None if is_shard_folder(source) else format_of(source)
     to = to.lower() if to else ("letor" if folds else format_of(target, writing=True))
     if not folds:
         outputs.check_suffix(target, (to.lower(),), "TARGET")
-    has_features = kind not in ("qrels", "run", "npz", "truth")
+    has_features = kind not in (None, "qrels", "run", "npz", "truth")
     options.only_with("a file of features other than npz", has_features, "dtype")
     read_options: dict[str, Any] = {"dtype": dtype} if has_features else {}
     read_options |= shared.feature_options(categorical)
     judgments = shared.read_qrels_option(qrels)
     labeled = scores is None and judgments is None
-    with shared.reading_progress(source) as progress:
-        data = read(source, kind, progress, labeled, **read_options)
+    data = shared.read_file(source, kind, labeled=labeled, **read_options)
     if judgments is not None:
         data = _dataset(data, source)
     (data,) = shared.join_judgments([data], judgments, unjudged)

@@ -40,7 +40,6 @@ def describe_command(
     """
     from firstpage.data.dataset import Dataset
     from firstpage.data.describe import describe
-    from firstpage.data.formats.registry import read
 
     judgments = shared.read_qrels_option(qrels)
     collections = []
@@ -48,9 +47,9 @@ def describe_command(
     for file in files:
         if file in models:
             continue
-        with shared.reading_progress(file) as progress:
-            options_ = shared.feature_options(categorical)
-            collections.append(read(file, format_, progress, judgments is None, **options_))
+        options_ = shared.feature_options(categorical)
+        data = shared.read_file(file, format_, labeled=judgments is None, **options_)
+        collections.append(data)
         if judgments is not None and not isinstance(collections[-1], Dataset):
             raise FirstpageError(f"{file}: has no features, so --qrels cannot be joined to it.")
     collections = shared.join_judgments(collections, judgments, unjudged)
@@ -98,13 +97,15 @@ def _model_text(model: dict[str, Any]) -> str:
 def shard_command(data: Path, folder: Path, rows: int) -> None:
     """Split DATA into shards for training with bounded memory.
 
-    DATA is a file, or a folder of files.  `train`, `rank` and `evaluate` take FOLDER as data; the
-    memory that they need does not grow with the number of shards.
+    DATA is a file, or a folder of files or of shards.  `train`, `rank` and `evaluate` take FOLDER
+    as data; the memory that they need does not grow with the number of shards.
     """
-    from firstpage.data.shards.shards import data_files
+    from firstpage.data.shards.shards import TABLE_FILE, data_files
     from firstpage.data.shards.writer import write_shards
 
-    if data.is_dir():
+    if str(folder) == "-":
+        raise click.UsageError("shards are a folder of files; give a name instead of -.")
+    if data.is_dir() and not (data / TABLE_FILE).is_file():
         shared.note_files(data, [file.name for file in data_files(data)])
     with shared.reading_progress(data) as progress:
         shards = write_shards(data, folder, rows, progress)

@@ -102,43 +102,62 @@ def note_once(text: str) -> None:
         note(text)
 
 
+def read_file(path: Path, format: str | None = None, **read_options: Any) -> Any:
+    """Read a file of any format, or all data of a folder of shards."""
+    from firstpage.data.formats.registry import read
+    from firstpage.data.shards.shards import is_shard_folder
+
+    if format is None and is_shard_folder(path):
+        return _read_folder(path, **read_options).dataset()
+    with reading_progress(path) as progress:
+        return read(path, format, progress, **read_options)
+
+
 def read_data(path: Path, **read_options: Any) -> Dataset:
     """Read a dataset; where the file has qrels or a run, name the option that takes it."""
     from firstpage.data.dataset import Dataset
-    from firstpage.data.formats.registry import read
 
-    with reading_progress(path) as progress:
-        data = read(path, progress=progress, **read_options)
+    data = read_file(path, **read_options)
     if not isinstance(data, Dataset):
         kind = type(data).__name__.lower()
         raise FirstpageError(f"{path}: contains {kind} lines; pass it as --{kind}.")
     return data
 
 
-def read_numbered_as(zero_based: bool, path: Path, **read_options: Any) -> Dataset:
-    """Read a dataset; features of LETOR text count from 0 if those of the other data do.
+def numbered_as(zero_based: bool, path: Path) -> dict[str, Any]:
+    """Return the option of `read` by which features of LETOR text count as those of other data.
 
-    A file that omits feature 0, since it is 0 everywhere, does not show it.
+    A file that omits feature 0, since it is 0 everywhere, does not show that they count from 0.
     """
     from firstpage.data.formats.registry import format_of
 
-    if zero_based and format_of(path) == "letor":
-        return read_data(path, zero_based=True, **read_options)
-    return read_data(path, **read_options)
+    is_text = zero_based and (path.is_dir() or format_of(path) == "letor")
+    return {"zero_based": True} if is_text else {}
 
 
 def read_data_or_shards(path: Path, **read_options: Any) -> Dataset | Shards:
     """Read a dataset, or the shards of a folder; a note lists the files used as shards."""
-    from firstpage.data.shards.shards import is_shard_folder, read_shards
+    from firstpage.data.shards.shards import is_shard_folder
 
-    if not is_shard_folder(path):
-        return read_data(path, **read_options)
+    return (_read_folder if is_shard_folder(path) else read_data)(path, **read_options)
+
+
+def _read_folder(path: Path, **read_options: Any) -> Shards:
+    """Read the shards of a folder; options that they do not have are refused."""
+    from firstpage.data.shards.shards import read_shards
+
     for name in ("categorical", "position"):
         if read_options.get(name):
-            raise click.UsageError(f"--{name} needs data in memory; {path} is a folder of shards.")
-    shards = read_shards(path)
+            raise click.UsageError(f"--{name} needs a data file; {path} is a folder of shards.")
+    zero_based = bool(read_options.get("zero_based"))
+    shards = read_shards(path, zero_based, read_options.get("labeled", True))
     if not shards.shards[0].sizes:  # plain data files, not written by `firstpage shard`
         note_files(path, [shard.name for shard in shards.shards])
+    elif zero_based and not shards.zero_based and shards.feature_names is None:
+        note(
+            f"{path}: its features count from 1, and those of other data from 0; if the shards are "
+            "of LETOR text without a feature 0, use the text instead."
+        )
     return shards
 
 
@@ -157,10 +176,9 @@ def options_of_models(path: Path, *models: Model) -> dict[str, Any]:
     from firstpage.data.formats.registry import format_of
 
     zero_based = any((model.training.get("data") or {}).get("zero_based") for model in models)
-    if path.is_dir() or not (zero_based or any(model.categories for model in models)):
-        return {}
-    if zero_based and format_of(path) == "letor":
-        return {"zero_based": True}
+    numbering = numbered_as(zero_based, path)
+    if numbering or path.is_dir() or not any(model.categories for model in models):
+        return numbering
     if format_of(path) not in ("csv", "parquet", "arrow"):
         return {}  # no text: categories are numbers, which the model's categories tell apart
     columns = (
@@ -177,7 +195,7 @@ def note_files(folder: Path, names: Sequence[str]) -> None:
     others = sorted(f.name for f in folder.iterdir() if f.name not in names and f.name[0] != ".")
     files = f"file{'s' * (len(names) > 1)}"
     ignored = f"; ignored: {_listed(others)}" if others else ""
-    note(f"{folder}: reading {len(names)} {files} as one data set: {_listed(names)}{ignored}.")
+    note_once(f"{folder}: reading {len(names)} {files} as one data set: {_listed(names)}{ignored}.")
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -283,7 +301,7 @@ def read_truth(
         assert plain is not None
         return plain
     known: dict[str, Any] = {}
-    if models and not data.is_dir():
+    if models:
         from firstpage.rankers.model_files import read_model  # slow to import
 
         known = options_of_models(data, *map(read_model, models))

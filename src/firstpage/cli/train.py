@@ -93,7 +93,6 @@ def command(
     options.only_with("--tuner optuna", tuner == "optuna", "trials")
     options.only_with("--valid", valid is not None, "pad")
     _check_usage(train, valid, tuned_search, trials_to, checkpoint, output)
-    from firstpage.data.dataset import Dataset
     from firstpage.data.shards.shards import Shards
 
     model = shared.ranker_from_options(ranker, settings, measure, normalize, seed, threads)
@@ -111,11 +110,11 @@ def command(
     valid_data = None
     if valid is not None:
         valid_options = shared.feature_options(categorical)
-        valid_data = shared.read_numbered_as(
-            data.zero_based, valid, labeled=labeled, **valid_options
-        )
-        if valid_data.zero_based and isinstance(data, Dataset) and not data.zero_based:
-            data = shared.read_numbered_as(True, train, labeled=labeled, **read_options)
+        valid_options |= shared.numbered_as(data.zero_based, valid)
+        valid_data = shared.read_data(valid, labeled=labeled, **valid_options)
+        if valid_data.zero_based and not data.zero_based:
+            read_options |= shared.numbered_as(True, train)
+            data = shared.read_data_or_shards(train, labeled=labeled, **read_options)
     data, valid_data = shared.join_judgments([data, valid_data], judgments, unjudged)
     if valid is not None and isinstance(data, Shards) and valid.resolve().parent == train.resolve():
         shared.note(f"{valid} is also a file of training data; choices made on it overfit.")

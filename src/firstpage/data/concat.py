@@ -24,7 +24,8 @@ def concat_datasets(blocks: Sequence[Dataset]) -> Dataset:
     """
     if len(blocks) == 1:
         return blocks[0]
-    _check_equal_names(blocks)
+    for block in blocks:
+        check_equal_names(blocks[0], block)
     categories = merged_categories(blocks)
     blocks = [recoded(block, categories)[0] for block in blocks]
     first = blocks[0]
@@ -59,18 +60,17 @@ def concat_datasets(blocks: Sequence[Dataset]) -> Dataset:
         )
     return Dataset(
         X, y, offsets, queries, docids, first.feature_names, first.source, recipe=recipe,
-        categories=first.categories,
+        categories=first.categories, zero_based=any(b.zero_based for b in blocks),
     )  # fmt: skip
 
 
-def _check_equal_names(blocks: Sequence[Dataset]) -> None:
-    first = blocks[0]
-    for block in blocks:
-        if block.feature_names != first.feature_names:
-            raise DataError(
-                f"{block.source}: its features are not named as those of {first.source}; give all "
-                "data the same columns in the same order."
-            )
+def check_equal_names(first: Dataset, other: Dataset) -> None:
+    """Raise an error if the features of two datasets have different names."""
+    if other.feature_names != first.feature_names:
+        raise DataError(
+            f"{other.source}: its features are not named as those of {first.source}; give all "
+            "data the same columns in the same order."
+        )
 
 
 def concat_features(blocks: Sequence[Any]) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 from firstpage.data.categories import as_positions
 from firstpage.data.dataset import Dataset
 from firstpage.data.preferences.pairs import RowPairs
-from firstpage.data.shards.shards import Shards
+from firstpage.data.shards.shards import LOAD_SHARDS, Shards
 from firstpage.data.transforms import TRANSFORMS, Impute, Per, Transform
 from firstpage.data.truth import Truth
 from firstpage.engine.engine import Engine
@@ -40,7 +40,7 @@ OWN_LABELS = (
     "Shards have their own labels and query ids, and no weights; drop y, qid and sample_weight."
 )
 ENGINE_NEEDS_SHARDS = "engine requires Shards (fp.read_shards); X is in memory."
-PAIRS_IN_MEMORY = "pairs are joined to data in memory, not to shards; read them with fp.read."
+PAIRS_IN_MEMORY = f"pairs are joined to data in memory, not to shards; {LOAD_SHARDS}."
 LABELS_UNUSED = "{} trains on the pairs alone; drop y."
 NO_POSITIONS = "{} does not use the positions of documents; LambdaMART does."
 NORMALIZERS: dict[str, tuple[str, Per]] = {

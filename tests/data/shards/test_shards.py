@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scipy.sparse import csr_array
 
@@ -79,6 +81,7 @@ def test_late_features_widen_earlier_shards(tmp_path: Path, monkeypatch) -> None
     assert not (tmp_path / "t").exists()
 
 
+@pytest.mark.filterwarnings("ignore:.*are not contiguous")
 def test_query_in_two_shards_is_refused(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("firstpage.data.formats.letor_reader.CHUNK_BYTES", 64)
     lines = [f"{i % 3} qid:{i // 4} 1:0.{i + 1}" for i in range(40)] + ["1 qid:0 1:2"]
@@ -86,8 +89,11 @@ def test_query_in_two_shards_is_refused(tmp_path: Path, monkeypatch) -> None:
     with pytest.raises(DataError, match="the query '0' is in shard 00000 and in shard 000"):
         fp.write_shards(tmp_path / "a.txt", tmp_path / "s", rows=8)
     with pytest.warns(FirstpageWarning, match="are not contiguous"):
-        data = fp.write_shards(fp.read_letor(tmp_path / "a.txt"), tmp_path / "s", rows=8)
-    assert data.n_queries == 10
+        regrouped = fp.read_letor(tmp_path / "a.txt")
+    for number, source in enumerate((regrouped, tmp_path / "a.txt")):
+        with pytest.warns(FirstpageWarning, match="scores of its shards are in the order of the"):
+            shards = fp.write_shards(source, tmp_path / f"s{number}", rows=(8, 1000)[number])
+        assert shards.n_queries == 10
 
 
 def test_files_of_a_folder_are_used_as_shards(tmp_path: Path) -> None:
@@ -105,9 +111,10 @@ def test_files_of_a_folder_are_used_as_shards(tmp_path: Path) -> None:
     (tmp_path / "e" / "b.txt").write_text("1 qid:2 1:1\n0 qid:2 7:1\n")
     with pytest.warns(fp.FirstpageWarning, match=r"has 7 features.* read as 0: a\.txt \(2\)"):
         assert {shard.n_features for shard in fp.read_shards(tmp_path / "e")} == {7}
-    with pytest.warns(fp.FirstpageWarning, match=r"read as 0: .*a\.txt \(2\)"):
-        fp.write_shards(tmp_path / "e", tmp_path / "f", rows=2)
-    assert fp.read_shards(tmp_path / "f").n_features == 7
+    for rows in (2, 1000):  # also if both files are in one shard
+        with pytest.warns(fp.FirstpageWarning, match=r"read as 0: .*a\.txt \(2\)"):
+            fp.write_shards(tmp_path / "e", tmp_path / f"f{rows}", rows=rows)
+        assert fp.read_shards(tmp_path / f"f{rows}").n_features == 7
 
 
 def test_fold_is_not_a_folder_of_shards(tmp_path: Path) -> None:
@@ -194,6 +201,74 @@ def test_files_of_a_folder_share_the_first_feature_number(tmp_path: Path) -> Non
     assert fp.read_shards(tmp_path / "e").n_features == 3
     with pytest.raises(DataError, match="a feature 0 occurs after"):
         fp.write_shards(tmp_path / "e", tmp_path / "t", rows=2)
+
+
+def test_shards_know_that_features_count_from_0(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "0.txt").write_text("1 qid:1 0:1 1:2\n0 qid:1 1:3\n")
+    (tmp_path / "d" / "1.txt").write_text("1 qid:2 0:1 1:4\n0 qid:2 1:5\n")
+    files = fp.read_shards(tmp_path / "d")
+    for number, source in enumerate((tmp_path / "d", files, tmp_path / "s0")):
+        shards = fp.write_shards(source, tmp_path / f"s{number}", rows=(2, 4, 4)[number])
+        assert shards.zero_based
+        assert [shard.zero_based for shard in shards] == [True] * len(shards)
+        assert_same(shards.dataset(), files.dataset())
+        assert shards.fingerprint()["zero_based"]
+    (tmp_path / "e").mkdir()
+    (tmp_path / "e" / "0.txt").write_text("1 qid:1 1:1 2:2\n")
+    (tmp_path / "e" / "1.txt").write_text("1 qid:2 1:3 2:4\n")
+    shards = fp.read_shards(tmp_path / "e", zero_based=True)
+    assert shards.dataset().X.tolist() == [[0, 1, 2], [0, 3, 4]]
+
+
+@pytest.mark.parametrize("rows", [5, 1000])
+def test_data_of_different_types_are_refused_for_any_shard_size(tmp_path: Path, rows: int) -> None:
+    data = fp.Synthetic(queries=6, docs=4, features=3).dataset()
+    double = data[3:].with_features(data[3:].X.astype(np.float64))
+    sparse = data[3:].with_features(csr_array(data[3:].X))
+    for other, message in (
+        (double, "block 1: its features are float64, and those of earlier data float32"),
+        (sparse, "block 1: sparse features after dense ones"),
+    ):
+        with pytest.raises(DataError, match=message):
+            fp.write_shards([data[:3], other], tmp_path / "shards", rows=rows)
+    narrow = data[:3].with_features(data[:3].X[:, :2])
+    with pytest.warns(FirstpageWarning, match=r"has 3 features.* read as 0: block 0 \(2\)"):
+        fp.write_shards([narrow, data[3:]], tmp_path / "shards", rows=rows)
+
+
+@pytest.mark.filterwarnings("ignore:.*are matched to the features of")
+@pytest.mark.parametrize("kind", ["txt", "parquet"])
+def test_changed_files_are_refused(tmp_path: Path, kind: str) -> None:
+    data = fp.Synthetic(queries=9, docs=4, features=4).dataset()
+    model = fp.ListNet().fit(data)
+    fp.write(data[:4], tmp_path / f"a.{kind}")
+    fp.write(data[4:], tmp_path / f"b.{kind}")
+    shards = fp.read_shards(tmp_path)
+    assert_same(shards.dataset(), fp.write_shards(shards, tmp_path / "s").dataset())
+    wide = data[4:].with_features(np.column_stack([data[4:].X] * 2))
+    for changed in (data[4:7], data[4:].with_labels(1 - data[4:].y), wide):
+        fp.write(changed, tmp_path / f"b.{kind}")
+        for use in (fp.ListNet().fit, model.predict, model.score):
+            with pytest.raises(DataError, match=rf"b\.{kind}: changed since its folder was read"):
+                use(shards)
+
+
+def test_files_without_labels_can_be_ranked(tmp_path: Path) -> None:
+    data = fp.Synthetic(queries=6, docs=4, features=3).dataset()
+    names = ["f1", "f2", "f3"]
+    data = data.with_features(data.X, names)
+    model = fp.ListNet().fit(data)
+    for number, part in enumerate((data[:3], data[3:])):
+        table = pa.table({"qid": part.qid, **dict(zip(names, part.X.T, strict=True))})
+        pq.write_table(table, tmp_path / f"{number}.parquet")
+    with pytest.raises(DataError, match="no column looks like the label"):
+        fp.read_shards(tmp_path)
+    shards = fp.read_shards(tmp_path, labeled=False)
+    assert np.array_equal(model.predict(shards), model.predict(data))
+    for use in (fp.ListNet().fit, model.score):
+        with pytest.raises(DataError, match=r"labels?"):
+            use(shards)
 
 
 def test_splits_in_several_files_are_not_joined(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.data.categories import merged_categories, recoded
+from firstpage.data.concat import concat_datasets, pad_features
 from firstpage.data.dataset import Dataset
 from firstpage.data.folds import SPLIT_NAMES
 from firstpage.data.formats.letor import dataset_from_arrays
@@ -32,6 +33,7 @@ from firstpage.data.io.json_files import JsonFormat, json_digest
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.types import Array, Words
 
+LOAD_SHARDS = "load them with shards.dataset() (firstpage convert)"
 DAMAGED = "incomplete or damaged; write the shards again."
 SHARDS_FORMAT = JsonFormat("firstpage-shards", 1, "table of shards")
 TABLE_FILE = "shards.json"
@@ -78,6 +80,8 @@ class Shards:
         Whether features of LETOR files count from 0.
     categories : mapping of int to tuple of str, optional
         The categories of each column that holds categories.
+    labeled : bool, default True
+        Whether tables must have labels.
 
     Attributes
     ----------
@@ -108,6 +112,7 @@ class Shards:
     labels: tuple[float, float]
     zero_based: bool = False
     categories: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    labeled: bool = True
 
     def __len__(self) -> int:
         """Return the number of shards."""
@@ -137,11 +142,33 @@ class Shards:
 
     def __getitem__(self, number: int) -> Dataset:
         """Return a shard as a dataset."""
+        if not isinstance(number, (int, np.integer)):
+            raise DataError(f"shards[..] takes the number of one shard; got {number!r}.")
         return self.open(number).data
 
     def __iter__(self) -> Iterator[Dataset]:
         """Iterate over the shards as datasets."""
         return (self[number] for number in range(len(self)))
+
+    def dataset(self) -> Dataset:
+        """Return the data of all shards in memory.
+
+        Returns
+        -------
+        Dataset
+            The data, shard after shard.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> import firstpage as fp
+        >>> data = fp.Synthetic(queries=4, docs=5, features=3).dataset()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     shards = fp.write_shards(data, os.path.join(folder, "shards"), rows=10)
+        ...     shards.dataset().n_docs
+        20
+        """
+        return replace(concat_datasets(list(self)), source=self.source)
 
     def single(self, number: int) -> Shards:
         """Return one shard as a collection of its own, with an absolute path, for another machine.
@@ -166,7 +193,8 @@ class Shards:
         number : int
             The index of the shard.
         check : bool, default False
-            Also check that the arrays are those that were written.
+            Also check that the arrays are those that were written.  Files that are used directly
+            are always checked.
 
         Returns
         -------
@@ -183,27 +211,31 @@ class Shards:
         if not self.folder.is_dir():
             raise DataError(f"{self.folder}: no such folder of shards on this machine.")
         if not shard.sizes:
-            return MappedShard(self._read_file(path))
+            return MappedShard(self._read_file(path, shard.sha256))
         arrays = {name: map_array(path / f"{name}.npy", n) for name, n in shard.sizes.items()}
         try:
             data = replace(
                 dataset_from_arrays(arrays, str(path)), feature_names=self.feature_names,
-                categories=self.categories,
+                categories=self.categories, zero_based=self.zero_based,
             )  # fmt: skip
         except (ValueError, TypeError, IndexError):
             raise DataError(f"{path}: its arrays are inconsistent: {DAMAGED}") from None
         if (data.n_features, str(data.X.dtype)) != (self.n_features, self.dtype):
             raise DataError(f"{path}: its features differ from the table: {DAMAGED}")
         if check:
-            check_unchanged(data, shard.sha256)
+            check_unchanged(data, shard.sha256, "it was written; write the shards again")
         return MappedShard(data)
 
-    def _read_file(self, path: Path) -> Dataset:
-        options: dict[str, Any] = {"dtype": self.dtype}
-        if _format_by_suffix(path) == "letor":
-            options |= {"sparse": self.is_sparse, "n_features": self.n_features}
-            options["zero_based"] = self.zero_based
-        return recoded(_read_dataset(path, **options), self.categories)[0]
+    def _read_file(self, path: Path, sha256: str) -> Dataset:
+        """Return the data of a file, with the features of all files."""
+        data = _read_dataset(path, self.zero_based, self.labeled)
+        check_unchanged(data, sha256, "its folder was read; read the shards again")
+        X = pad_features(data.X, self.n_features)
+        if self.is_sparse and isinstance(X, np.ndarray):
+            from scipy.sparse import csr_array
+
+            X = csr_array(X)
+        return recoded(replace(data, X=X), self.categories)[0]
 
     @cached_property
     def sha256(self) -> str:
@@ -280,13 +312,20 @@ def _arrays(data: Dataset) -> list[Array]:
     ]  # fmt: skip
 
 
-def read_shards(folder: str | os.PathLike[str]) -> Shards:
+def read_shards(
+    folder: str | os.PathLike[str], zero_based: bool = False, labeled: bool = True
+) -> Shards:
     """Return the shards of a folder: those of `write_shards`, or its LETOR or Parquet files.
 
     Parameters
     ----------
     folder : path
         A folder that `write_shards` wrote, or one with LETOR or Parquet files of one data set.
+    zero_based : bool, default False
+        Whether the features of LETOR files count from 0 even if no file has a feature 0.
+        `write_shards` stores how they count.
+    labeled : bool, default True
+        If False, Parquet files need no labels, and the data can only be ranked.
 
     Returns
     -------
@@ -316,7 +355,7 @@ def read_shards(folder: str | os.PathLike[str]) -> Shards:
         return _read_table(path)
     files = data_files(path)
     if files:
-        return _shards_of_files(path, files)
+        return _shards_of_files(path, files, zero_based, labeled)
     if has_arrays(path):
         raise DataError(f"{path}: {TABLE_FILE} is missing: {DAMAGED}")
     raise DataError(
@@ -377,7 +416,7 @@ def _read_table(folder: Path) -> Shards:
     return Shards(
         folder, tuple(Shard(**entry) for entry in stored["shards"]), int(stored["features"]),
         str(stored["dtype"]), bool(stored["sparse"]), None if names is None else tuple(names),
-        (float(low), float(high)),
+        (float(low), float(high)), bool(stored.get("zero_based", False)),
         categories={int(c): tuple(n) for c, n in stored.get("categories", {}).items()},
     )  # fmt: skip
 
@@ -385,22 +424,25 @@ def _read_table(folder: Path) -> Shards:
 # --- files used directly
 
 
-def _read_dataset(path: Path, **options: Any) -> Dataset:
-    data = read(path, **options)
+def _read_dataset(path: Path, zero_based: bool, labeled: bool) -> Dataset:
+    options: dict[str, Any] = (
+        {"zero_based": zero_based} if _format_by_suffix(path) == "letor" else {}
+    )
+    data = read(path, labeled=labeled, **options)
     if not isinstance(data, Dataset):
         raise DataError(f"{path}: has no features, which a shard must have.")
     return data
 
 
-def _shards_of_files(folder: Path, files: list[Path]) -> Shards:
+def _shards_of_files(folder: Path, files: list[Path], zero_based: bool, labeled: bool) -> Shards:
     """Return files as shards; features count from 0 in all of them if one has a feature 0."""
     try:
-        return _scan_files(folder, files, False)
+        return _scan_files(folder, files, zero_based, labeled)
     except FeatureZero:
-        return _scan_files(folder, files, True)
+        return _scan_files(folder, files, True, labeled)
 
 
-def _scan_files(folder: Path, files: list[Path], zero_based: bool) -> Shards:
+def _scan_files(folder: Path, files: list[Path], zero_based: bool, labeled: bool) -> Shards:
     """Read every file once to describe it; the reader's cache makes the next read cheap."""
     shards, names, dtype, sparse = [], None, "float32", False
     widths: dict[str, int] = {}
@@ -408,8 +450,7 @@ def _scan_files(folder: Path, files: list[Path], zero_based: bool) -> Shards:
     unique_queries = UniqueQueries("file")
     blocks: list[Dataset] = []  # without documents, for their categories
     for number, path in enumerate(files):
-        options = {"zero_based": zero_based} if _format_by_suffix(path) == "letor" else {}
-        data = _read_dataset(path, **options)
+        data = _read_dataset(path, zero_based, labeled)
         if not data.n_docs:
             raise DataError(f"{path}: contains no documents.")
         unique_queries.add(data, path.name)
@@ -424,7 +465,7 @@ def _scan_files(folder: Path, files: list[Path], zero_based: bool) -> Shards:
     warn_about_widths(str(folder), widths)
     return Shards(
         folder, tuple(shards), width, dtype, sparse, names, (low, high), zero_based,
-        merged_categories(blocks),
+        merged_categories(blocks), labeled,
     )  # fmt: skip
 
 
@@ -492,8 +533,8 @@ def map_array(file: Path, size: int) -> Array:
     return array
 
 
-def check_unchanged(data: Dataset, sha256: str) -> None:
-    """Refuse arrays of the right size that are not those that were written.
+def check_unchanged(data: Dataset, sha256: str, since: str) -> None:
+    """Refuse arrays of the right size that are not those that were written, and changed files.
 
     The digest covers all labels and query ids and some features; the indices of sparse features
     are checked as well, since kernels rely on them.
@@ -504,4 +545,4 @@ def check_unchanged(data: Dataset, sha256: str) -> None:
         unchanged = bool(ends[0] == 0 and ends[-1] == len(columns) and (np.diff(ends) >= 0).all())
         unchanged &= not len(columns) or (columns.min() >= 0 and columns.max() < data.n_features)
     if not unchanged:
-        raise DataError(f"{data.source}: changed since it was written; write the shards again.")
+        raise DataError(f"{data.source}: changed since {since}.")

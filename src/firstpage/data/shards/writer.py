@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.data.categories import merged_categories, recoded
-from firstpage.data.concat import concat_datasets, pad_features
+from firstpage.data.concat import check_equal_names, concat_datasets, pad_features
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.letor import dataset_to_arrays
 from firstpage.data.formats.letor_reader import LetorReader
@@ -39,6 +39,8 @@ NO_RECIPE = (
     "{}: shards do not store how the features were computed, so a model trained on them cannot "
     "search; train on parquet or npz instead."
 )
+
+SHARD_ORDER = "{}: scores of its shards are in the order of the shards, not of its rows."
 
 try:
     import fcntl
@@ -79,8 +81,16 @@ def letor_blocks(
 
 
 def _take_block(reader: LetorReader, rest: Dataset | None) -> Dataset:
-    block = reader.take()
+    block = _in_shard_order(reader.take())
     return block if rest is None else concat_datasets([rest, block])
+
+
+def _in_shard_order(data: Dataset) -> Dataset:
+    """Return the data without the order of the lines, which shards do not store."""
+    if data.row_order is None:
+        return data
+    warnings.warn(SHARD_ORDER.format(data.source), FirstpageWarning, stacklevel=6)
+    return replace(data, row_order=None)
 
 
 def _check_first(reader: LetorReader, first: int | None) -> int:
@@ -106,9 +116,9 @@ def write_shards(
     Parameters
     ----------
     data : Dataset, iterable of Dataset, or path
-        A dataset; an iterable such as `Synthetic.blocks()`; a file; or a folder of LETOR or
-        Parquet files.  LETOR text is read block by block, so it may be larger than memory; other
-        files are read one at a time.
+        A dataset; an iterable such as `Synthetic.blocks()`; a file; or a folder of shards, or of
+        LETOR or Parquet files.  LETOR text is read block by block, so it may be larger than memory;
+        other files are read one at a time.
     folder : path
         Where to write; it must not exist yet, or be empty.  It appears when it is complete.
     rows : int, default 1_000_000
@@ -136,20 +146,27 @@ def write_shards(
     2
     """
     path = Path(folder)
-    if rows < 1:
-        raise DataError(f"rows must be at least 1; got {rows}.")
+    if not isinstance(rows, (int, np.integer)) or rows < 1:
+        raise DataError(f"rows must be an integer of at least 1; got {rows!r}.")
+    if not isinstance(data, (str, os.PathLike, Iterable)):
+        raise DataError(
+            f"data must be a Dataset, an iterable of these or a path; got {type(data).__name__}."
+        )
     with atomic_folder(path) as draft:
         writer = _Writer(draft)
-        for block in _resize_blocks(_blocks(data, rows, progress), rows):
+        checked = (writer.check(*block) for block in _blocks(data, rows, progress))
+        for block in _resize_blocks(checked, rows):
             writer.add(block)
         writer.finish()
     return read_shards(path)
 
 
-def _blocks(data: Any, rows: int, progress: Progress | None) -> Iterator[Dataset]:
-    """Yield the data block by block."""
+def _blocks(data: Any, rows: int, progress: Progress | None) -> Iterator[tuple[str, Dataset]]:
+    """Yield the data block by block, with the name of the file or of the block."""
+    if isinstance(data, (str, os.PathLike)) and (Path(data) / TABLE_FILE).is_file():
+        data = read_shards(data)
     if isinstance(data, Dataset):
-        yield data
+        yield data.source, data
     elif isinstance(data, (str, os.PathLike)):
         path = Path(data)
         files = data_files(path) if path.is_dir() else [path]
@@ -164,18 +181,21 @@ def _blocks(data: Any, rows: int, progress: Progress | None) -> Iterator[Dataset
             else:
                 data = _check_dataset(read(file), file)
                 unique_queries.add(data, file.name)
-                yield data
+                yield file.name, data
     else:
         unique_queries = UniqueQueries("block")
         for number, block in enumerate(data):
             unique_queries.add(_check_dataset(block, f"block {number}"), f"block {number}")
-            yield block
+            yield f"block {number}", block
 
 
 def _checked_blocks(
     blocks: Generator[Dataset, None, int], unique_queries: UniqueQueries, name: str
-) -> Generator[Dataset, None, tuple[bool, int]]:
-    """Yield the blocks; return whether they are sparse and the number of the first feature."""
+) -> Generator[tuple[str, Dataset], None, tuple[bool, int]]:
+    """Yield the blocks of a file with its name.
+
+    The generator returns whether they are sparse, and the number of the first feature.
+    """
     sparse = False
     while True:
         try:
@@ -184,7 +204,7 @@ def _checked_blocks(
             return sparse, end.value
         sparse = block.is_sparse
         unique_queries.add(block, name)
-        yield block
+        yield name, block
 
 
 def _check_dataset(data: Any, name: object) -> Dataset:
@@ -221,19 +241,19 @@ class _Writer:
         self.unique_queries = UniqueQueries("shard")
         self.first: Dataset | None = None
         self.low, self.high = np.inf, -np.inf
+        self.zero_based = False
 
-    def add(self, data: Dataset) -> None:
-        """Write a shard."""
+    def check(self, name: str, data: Dataset) -> Dataset:
+        """Return a block of the data; raise an error if it does not fit to the first one."""
         if self.first is None:
             self.first = replace(data[:0], docids=None)
             if data.recipe is not None:
-                warnings.warn(NO_RECIPE.format(data.source), FirstpageWarning, stacklevel=3)
-        categories = merged_categories([self.first, data])
-        self.first = replace(self.first, categories=categories)
-        data = recoded(data, categories)[0]
-        if data.feature_names != self.first.feature_names or data.X.dtype != self.first.X.dtype:
+                warnings.warn(NO_RECIPE.format(data.source), FirstpageWarning, stacklevel=5)
+        check_equal_names(self.first, data)
+        if data.X.dtype != self.first.X.dtype:
             raise DataError(
-                f"{data.source}: its features or their type differ from those of earlier data."
+                f"{name}: its features are {data.X.dtype}, and those of earlier data "
+                f"{self.first.X.dtype}; give all data the same type."
             )
         if data.query_weights is not None:
             raise DataError(f"{data.source}: shards do not store the weights of queries.")
@@ -242,21 +262,32 @@ class _Writer:
         if not np.isfinite(data.y).all():
             raise DataError(f"{data.source}: a label is not a finite number.")
         if data.is_sparse != self.first.is_sparse:
-            raise DataError(f"{data.source}: sparse features after dense ones, or the reverse.")
+            raise DataError(
+                f"{name}: sparse features after dense ones, or the reverse; give all data the same "
+                "kind (Dataset.dense)."
+            )
+        self.source_widths[name] = max(self.source_widths.get(name, 0), data.n_features)
+        self.zero_based |= data.zero_based
+        return _in_shard_order(data)
+
+    def add(self, data: Dataset) -> None:
+        """Write a shard of checked data."""
+        assert self.first is not None
+        categories = merged_categories([self.first, data])
+        self.first = replace(self.first, categories=categories)
+        data = recoded(data, categories)[0]
         name = f"{len(self.shards):05d}"
         self.unique_queries.add(data, f"shard {name}")
         self.low = min(self.low, float(data.y.min(initial=np.inf)))
         self.high = max(self.high, float(data.y.max(initial=-np.inf)))
         self.widths.append(data.n_features)
-        width = max(self.source_widths.get(data.source, 0), data.n_features)
-        self.source_widths[data.source] = width
         self.shards.append(self._write(data, name))
 
     def _write(self, data: Dataset, name: str) -> Shard:
         path = self.folder / name
         path.mkdir(exist_ok=True)
         sizes = {}
-        arrays = dataset_to_arrays(replace(data, row_order=None))
+        arrays = dataset_to_arrays(data)
         if data.docids is not None:
             ids = data.docids.compact()  # a slice refers to the names of the whole file
             arrays |= {"ids": ids.data, "id_starts": ids.starts, "id_ends": ids.ends}
@@ -279,6 +310,8 @@ class _Writer:
             "feature_names": self.first.feature_names,
             "labels": [self.low, self.high],
         }
+        if self.zero_based:
+            content["zero_based"] = True
         if self.first.categories:
             content["categories"] = {str(c): list(n) for c, n in self.first.categories.items()}
         for number, shard_width in enumerate(self.widths):

@@ -14,7 +14,7 @@ import numpy as np
 from firstpage.data.categories import Categories
 from firstpage.data.dataset import Dataset
 from firstpage.data.ids import Ids
-from firstpage.data.shards.shards import Shards
+from firstpage.data.shards.shards import LOAD_SHARDS, Shards
 from firstpage.data.transforms import Transform
 from firstpage.engine.engine import CachedShard, Engine, ShardJob
 from firstpage.errors import DataError
@@ -64,13 +64,13 @@ from firstpage.types import Floats
 
 ON_A_CLUSTER = (
     "over shards, trees are grown by LightGBM on a Dask cluster (engine='dask://..'); on one "
-    "machine, or with XGBoost, they grow in memory: read the data with fp.read."
+    f"machine, or with XGBoost, they grow in memory: {LOAD_SHARDS}."
 )
 ONE_FOREST = (
     "over shards, trees have one forest, no noise and all queries; leave forests, noise and "
-    "query_fraction out, or read the data with fp.read."
+    f"query_fraction out, or {LOAD_SHARDS}."
 )
-IN_MEMORY = "{} trains on data in memory, not on shards; read them with fp.read, or use {}."
+IN_MEMORY = f"{{}} trains on data in memory, not on shards; {LOAD_SHARDS}, or use {{}}."
 SINGLE_QUERIES = (
     "n-slack visits single queries, which needs data in memory; over shards, use 'cutting plane' "
     "or a descent such as 'gd'."
