@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -313,6 +314,31 @@ def test_operations_that_shards_do_not_support_are_refused(
     bad = fp.write_shards(DATA.with_features(X), tmp_path / "bad", rows=250)
     with pytest.raises(DataError, match="contains NaN or inf: feature 3"):
         fp.RankNet().fit(bad)
+
+
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        (lambda shards, path: fp.evaluate({"q": {"d": 1.0}}, shards), "got a run, which requires"),
+        (lambda shards, path: fp.evaluate("text", shards), "no such file"),
+        (lambda shards, path: fp.evaluate(["a"], shards), "scores must be numbers"),
+        (lambda shards, path: fp.cross_validate(fp.ListNet(), shards), "takes folds.* got Dataset"),
+        (lambda shards, path: fp.describe(shards), "describe takes a Dataset, .* got Shards"),
+        (lambda shards, path: fp.split_folds(shards, 3), "split_folds takes a Dataset; got Shards"),
+        (lambda shards, path: shards[0:2], "takes the number of one shard; got slice"),
+        (lambda shards, path: fp.write_shards(5, path), "data must be a Dataset, .* got int"),
+        (lambda shards, path: fp.write_shards(DATA, path, rows="7"), "an integer .* got '7'"),
+        (lambda shards, path: fp.write_shards(DATA, path, rows=7.5), "an integer .* got 7.5"),
+        (lambda shards, path: fp.ListNet().fit("folder"), "X is a path, 'folder'; read a file"),
+        (lambda shards, path: fp.read(shards.folder), "is a folder; .* use fp.read_shards"),
+    ],
+)
+def test_uses_that_shards_do_not_have_are_refused_in_one_line(
+    shards: fp.Shards, tmp_path: Path, use: Callable[[fp.Shards, Path], object], message: str
+) -> None:
+    with pytest.raises(DataError, match=message) as raised:
+        use(shards, tmp_path / "s")
+    assert "\n" not in str(raised.value)
 
 
 def test_devices_and_rankers_in_memory_refuse_shards(shards: fp.Shards) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.trec import Column, Run
 from firstpage.data.groups import duplicate_rows
+from firstpage.errors import DataError
 from firstpage.kernels.hashing import hash_ids
 from firstpage.types import Array, Bools, Floats, Ints
 
@@ -187,6 +188,8 @@ def describe(data: Dataset | Column) -> Description:
     >>> fp.describe(data).constant_features
     (1,)
     """
+    if not isinstance(data, (Dataset, Column)):
+        raise DataError(f"describe takes a Dataset, Qrels or Run; got {type(data).__name__}.")
     offsets = data.offsets
     values = data.y if isinstance(data, Dataset) else data.values
     lengths = np.diff(offsets)

@@ -225,6 +225,8 @@ def split_folds(data: Dataset, count: int = 5, seed: int | None = None) -> list[
     >>> fp.split_folds(fp.Synthetic(queries=5, docs=3).dataset(), count=5)[0].test.n_docs
     3
     """
+    if not isinstance(data, Dataset):
+        raise DataError(f"split_folds takes a Dataset; got {type(data).__name__}.")
     folds = []
     for number, subsets in enumerate(fold_subsets(len(data), count, seed), 1):
         parts = (np.concatenate(subsets[:-2]), subsets[-2], subsets[-1])

@@ -162,12 +162,12 @@ def make_lists(
     if isinstance(truth, Truth):
         labels, offsets, queries = truth.labels, truth.offsets, truth.queries
     else:
-        labels = _column(truth, "labels")
+        labels = number_column(truth, "labels")
         if qid is None:
             raise DataError("scores and labels need qid: the query id of every document.")
         queries, offsets, order = group_rows(qid, len(labels))
         ids = None if docid is None else Ids.from_values(docid)
-    scores = _column(system, "scores")
+    scores = number_column(system, "scores")
     if len(scores) != len(labels):
         raise DataError(f"there are {len(scores)} scores for {len(labels)} documents.")
     if ids is not None and len(ids) != len(labels):
@@ -183,7 +183,7 @@ def make_lists(
     return rank_lists(scores, judged, convention, ids, needs=needs)
 
 
-def _column(values: Any, name: str) -> Floats:
+def number_column(values: Any, name: str) -> Floats:
     """Return values as a vector of float64; `name` is used in errors."""
     try:
         array = np.asarray(values, np.float64)
@@ -256,8 +256,8 @@ def from_dicts(
         offsets_from_lengths(map(len, docs)) for docs in (documents, [qrels[q] for q in queries])
     )
     lists = _joined(
-        (_column(scores, "scores"), offsets, names),
-        (_column(pool, "grades"), pool_offsets, Ids.from_values(queries)),
+        (number_column(scores, "scores"), offsets, names),
+        (number_column(pool, "grades"), pool_offsets, Ids.from_values(queries)),
         np.array(pool_rows, np.int64), convention, k, needs,
     )  # fmt: skip
     missing = [query for query in qrels if query not in run]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import reduce
@@ -11,12 +11,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from firstpage.data.dataset import Dataset
+from firstpage.data.formats.trec import Column
 from firstpage.data.ids import Ids
 from firstpage.data.shards.shards import Shards
 from firstpage.engine.engine import Engine, ShardJob
 from firstpage.errors import DataError
 from firstpage.measures.graded import with_scale
-from firstpage.measures.inputs import make_lists
+from firstpage.measures.inputs import make_lists, number_column
 from firstpage.measures.measure import Convention, Measure, measured_values, needs_of
 from firstpage.types import Floats
 
@@ -141,9 +142,14 @@ def shard_values(
 
 def _split(scores: Any, shards: Shards) -> Iterator[Floats]:
     """Yield the scores of each shard from one score per document."""
-    values = np.asarray(scores, np.float64)
-    if values.ndim != 1 or len(values) != shards.n_docs:
-        raise DataError(f"there are {values.size} scores for {shards.n_docs} documents.")
+    if isinstance(scores, (Mapping, Column)):
+        raise DataError(
+            "shards go with a fitted ranker, or with one score per document; got a run, which "
+            "requires judgments (qrels)."
+        )
+    values = number_column(scores, "scores")
+    if len(values) != shards.n_docs:
+        raise DataError(f"there are {len(values)} scores for {shards.n_docs} documents.")
     lo = 0
     for shard in shards.shards:
         yield values[lo : lo + shard.rows]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterable
 from dataclasses import replace
@@ -78,6 +79,11 @@ class ValidatingEstimator(LazyEstimator):
             data = replace(X, row_order=None) if reset else self._columns(X).apply(X)
             self._check_features(data, reset)
             return data
+        if isinstance(X, (str, os.PathLike)):
+            raise DataError(
+                f"X is a path, {os.fspath(X)!r}; read a file by fp.read, and a folder of shards by "
+                "fp.read_shards."
+            )
         if y is None and labeled:
             raise ValueError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y "

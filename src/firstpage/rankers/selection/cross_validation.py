@@ -339,6 +339,12 @@ def cross_validate(
     """
     if not folds:
         raise DataError("there is no fold to train on.")
+    for each in folds:
+        if not isinstance(each, Fold):
+            raise DataError(
+                "cross_validate takes folds, as of read_folds or split_folds; got "
+                f"{type(each).__name__}."
+            )
     seeds = list(seeds)
     if not seeds:
         raise DataError("name at least one seed.")
