@@ -25,7 +25,9 @@ from firstpage.rankers.fit.training_data import InMemory
 from firstpage.rankers.sharded.data import ShardedData
 from firstpage.rankers.sharded.shard import SMALL, Scratch
 from firstpage.rankers.svm import SVM
+from firstpage.rankers.trees.growth import GrowthOptions
 from firstpage.scorers.linear import Linear
+from firstpage.scorers.trees import Trees
 from firstpage.solvers.lbfgs import LBFGS
 from tests.engine.conftest import DATA
 
@@ -267,6 +269,15 @@ def test_rankers_train_on_the_scale_of_all_grades(
     in_memory, sharded = (fp.ranker(name).fit(data) for data in grades)
     assert sharded.objective_ == pytest.approx(in_memory.objective_, rel=1e-10)
     assert sharded.predict(grades[0]) == pytest.approx(in_memory.predict(grades[0]), rel=1e-9)
+
+
+def test_trees_over_shards_read_the_scale_of_all_grades(
+    grades: tuple[fp.Dataset, fp.Shards],
+) -> None:
+    ranker = fp.ranker("LambdaRank(measure=ERR@5, scorer=trees)")
+    data = ShardedData.from_shards(grades[1], LocalEngine(1), None, ranker._truth, True)
+    growth = data.loss_growth(Trees(), ranker._tree_loss(), GrowthOptions(None, 0, 1))
+    assert growth.objective.loss.measure == "ERR(max=4)@5"
 
 
 @pytest.mark.slow
