@@ -39,6 +39,7 @@ def concat_datasets(blocks: Sequence[Dataset]) -> Dataset:
             Ids.from_values([""] * b.n_docs) if b.docids is None else b.docids for b in blocks
         ]
         docids = reduce(Ids.concatenate, [column.compact() for column in columns])
+    order = None
     _, first_index, inverse = np.unique(queries.hashes, return_index=True, return_inverse=True)
     if len(first_index) < len(queries):
         rank = np.empty(len(first_index), np.int64)
@@ -59,7 +60,7 @@ def concat_datasets(blocks: Sequence[Dataset]) -> Dataset:
             "concatenated."
         )
     return Dataset(
-        X, y, offsets, queries, docids, first.feature_names, first.source, recipe=recipe,
+        X, y, offsets, queries, docids, first.feature_names, first.source, order, recipe=recipe,
         categories=first.categories, zero_based=any(b.zero_based for b in blocks),
     )  # fmt: skip
 

@@ -94,6 +94,13 @@ def test_query_in_two_shards_is_refused(tmp_path: Path, monkeypatch) -> None:
         with pytest.warns(FirstpageWarning, match="scores of its shards are in the order of the"):
             shards = fp.write_shards(source, tmp_path / f"s{number}", rows=(8, 1000)[number])
         assert shards.n_queries == 10
+    lines = [f"1 qid:{q} 1:{i}" for i, q in enumerate([0, 0, 0, 1, 1, 1, 2, 0, 3])]
+    (tmp_path / "b.txt").write_text("\n".join(lines))
+    with pytest.warns(
+        FirstpageWarning, match="b.txt: scores of its shards are in the order of the"
+    ):
+        shards = fp.write_shards(tmp_path / "b.txt", tmp_path / "b", rows=1000)
+    assert shards[0].X.ravel().tolist() == [0, 1, 2, 7, 3, 4, 5, 6, 8]
 
 
 def test_files_of_a_folder_are_used_as_shards(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def letor_blocks(
 
 def _take_block(reader: LetorReader, rest: Dataset | None) -> Dataset:
     block = _in_shard_order(reader.take())
-    return block if rest is None else concat_datasets([rest, block])
+    return block if rest is None else _in_shard_order(concat_datasets([rest, block]))
 
 
 def _in_shard_order(data: Dataset) -> Dataset:
@@ -222,12 +222,12 @@ def _resize_blocks(blocks: Iterator[Dataset], rows: int) -> Iterator[Dataset]:
     for block in blocks:
         pending.append(block)
         while sum(b.n_docs for b in pending) >= rows:
-            joined = concat_datasets(pending)
+            joined = _in_shard_order(concat_datasets(pending))
             end = max(int(np.searchsorted(joined.offsets, rows, side="right")) - 1, 1)
             yield joined[:end]
             pending = [joined[end:]] if end < len(joined) else []
     if sum(len(b) for b in pending):
-        yield concat_datasets(pending)
+        yield _in_shard_order(concat_datasets(pending))
 
 
 class _Writer:
