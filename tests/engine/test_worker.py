@@ -7,7 +7,7 @@ from threading import Event, Thread
 import pytest
 
 from firstpage.engine import dask_worker
-from firstpage.engine.addresses import resolve_engine
+from firstpage.engine.addresses import resolve_engine, scheduler_address
 from firstpage.errors import DataError
 
 started, proceed = Event(), Event()
@@ -61,3 +61,19 @@ def test_a_closed_client_is_refused() -> None:
 
     with pytest.raises(DataError, match="the Dask Client is closed"):
         resolve_engine(Client())
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["dask://", "dask://localhost", "dask://localhost:abc", "dask://localhost:99999",
+     "dask://:8786", "dask://localhost:8786/status", "dask://[::1"],
+)  # fmt: skip
+def test_an_address_without_host_or_port_is_refused_without_a_connection(address: str) -> None:
+    with pytest.raises(DataError, match="host and the port of a Dask scheduler, as dask://") as e:
+        resolve_engine(address)
+    assert repr(address) in str(e.value)
+
+
+def test_addresses_of_schedulers() -> None:
+    assert scheduler_address("dask://localhost:8786") == "tcp://localhost:8786"
+    assert scheduler_address("dask://[::1]:8786") == "tcp://[::1]:8786"

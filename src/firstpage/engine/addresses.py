@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 from firstpage.engine.engine import Engine
 from firstpage.engine.threads import LocalEngine
@@ -31,9 +32,10 @@ def resolve_engine(name_or_engine: Any, threads: int | None = None) -> Engine:
     if name_or_engine is None or name_or_engine == "threads":
         return LocalEngine(threads)
     if isinstance(name_or_engine, str) and name_or_engine.startswith("dask://"):
+        address = scheduler_address(name_or_engine)
         from firstpage.engine.dask_cluster import connect
 
-        return connect("tcp://" + name_or_engine.removeprefix("dask://"))
+        return connect(address)
     if hasattr(name_or_engine, "scheduler_info") and hasattr(name_or_engine, "submit"):
         from firstpage.engine.dask_cluster import DaskEngine
 
@@ -48,3 +50,18 @@ def resolve_engine(name_or_engine: Any, threads: int | None = None) -> Engine:
         "engine must be 'threads', 'dask://host:port', a Dask Client or an engine; got "
         f"{name_or_engine!r}."
     )
+
+
+def scheduler_address(engine: str) -> str:
+    """Return the address as Dask writes it, from "dask://host:port"."""
+    try:
+        parts = urlsplit(engine)
+        complete = parts.hostname and parts.port and engine == f"dask://{parts.netloc}"
+    except ValueError:  # of a port that is not a number
+        complete = False
+    if not complete:
+        raise DataError(
+            "engine must be the host and the port of a Dask scheduler, as dask://localhost:8786; "
+            f"got {engine!r}."
+        )
+    return f"tcp://{parts.netloc}"
