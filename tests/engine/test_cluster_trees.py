@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -14,6 +17,7 @@ import firstpage as fp
 from firstpage.data.ids import Ids
 from firstpage.engine.engine import EngineError
 from firstpage.errors import DataError
+from firstpage.rankers.fit.estimator import clone
 from firstpage.scorers.trees import Trees
 from tests.engine.dask_processes import DaskProcesses
 from tests.patience import PATIENCE
@@ -57,7 +61,7 @@ def correlation(a: np.ndarray, b: np.ndarray) -> float:
 def test_two_workers_learn_nearly_the_same_model(
     name, cluster, tree_shards, one_uninformative_query, capfd
 ) -> None:
-    """Each worker bins some features, from its own documents: the trees are not identical."""
+    """LightGBM estimates the documents of a leaf from curvatures: the trees are not identical."""
     cluster.require_workers(2)
     remote = fp.ranker(RANKERS[name]).fit(tree_shards, engine=cluster.engine)
     assert not capfd.readouterr().out
@@ -66,6 +70,22 @@ def test_two_workers_learn_nearly_the_same_model(
     assert correlation(remote.predict(TRAIN), in_memory.predict(TRAIN)) > 0.95
     score = fp.evaluate(remote, tree_shards, measures="NDCG@10", engine=cluster.engine)["NDCG@10"]
     assert score == pytest.approx(in_memory.score(one_uninformative_query), abs=0.02)
+
+
+@pytest.mark.parametrize("options", ["{}", "{'bin_construct_sample_cnt': 300}"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_workers_choose_the_thresholds_of_one_machine(cluster, sparse, options, tmp_path) -> None:
+    """Squared errors have equal curvatures, so that the trees are identical up to rounding."""
+    from scipy.sparse import csr_array
+
+    cluster.require_workers(2)
+    X = np.where(TRAIN.X > 0, TRAIN.X, 0)
+    data = replace(TRAIN, X=csr_array(X) if sparse else X)
+    ranker = fp.Regression(scorer=f"trees(count=3, leaves=7, options={options})")
+    remote = clone(ranker).fit(
+        fp.write_shards(data, tmp_path / "s", rows=500), engine=cluster.engine
+    )
+    assert remote.predict(data) == pytest.approx(ranker.fit(data).predict(data), abs=1e-6)
 
 
 @pytest.mark.filterwarnings("ignore:.*validation queries are also in the training data")
@@ -90,20 +110,6 @@ def test_the_model_can_be_saved_and_exported(cluster, tree_shards, tmp_path: Pat
     again = fp.load(tmp_path / "model.json")
     assert np.array_equal(again.predict(TRAIN), remote.predict(TRAIN))
     assert fp.export(remote, "lightgbm").files
-
-
-def test_sparse_shards_give_nearly_the_same_model(cluster, tmp_path: Path) -> None:
-    from scipy.sparse import csr_array
-
-    cluster.require_workers(2)
-    X = np.where(TRAIN.X > 0, TRAIN.X, 0)
-    sparse = fp.write_shards(replace(TRAIN, X=csr_array(X)), tmp_path / "s", rows=500)
-    remote = fp.ranker(RANKERS["listwise"]).fit(sparse, engine=cluster.engine)
-    in_memory = fp.ranker(RANKERS["listwise"]).fit(replace(TRAIN, X=X))
-    assert (
-        correlation(remote.predict(replace(TRAIN, X=X)), in_memory.predict(replace(TRAIN, X=X)))
-        > 0.97
-    )
 
 
 def test_library_parameters_and_a_shard_without_documents(cluster, tmp_path: Path) -> None:
@@ -134,25 +140,54 @@ def test_labels_that_lightgbm_cannot_use_are_refused(
     assert "\n" not in str(error.value)
 
 
-def test_a_lost_worker_ends_the_fit_with_an_error_of_one_line(cluster, tree_shards) -> None:
-    cluster.require_workers(2)
-    killer = threading.Thread(target=kill_during_fit, args=(cluster,))
-    killer.start()
-    with pytest.raises(EngineError, match=r"a worker of tcp.* was lost.*; fit again\."):
-        fp.ListMLE(scorer="trees(count=20000, leaves=7)").fit(tree_shards, engine=cluster.engine)
-    killer.join()
+ENDLESS = "ListMLE(scorer='trees(count=1000000, leaves=7)')"
 
 
-def kill_during_fit(cluster: DaskProcesses) -> None:
+def during_growth(cluster: DaskProcesses, action: Callable[[], object]) -> Thread:
+    """Start a thread that waits for all workers to grow trees, and then acts."""
     from distributed import Client
 
-    with Client(f"tcp://127.0.0.1:{cluster.port}", set_as_default=False) as client:
-        deadline = time.time() + PATIENCE
-        while sum("_train_part" in str(keys) for keys in client.processing().values()) < 2:
-            assert time.time() < deadline
-            time.sleep(0.1)
-    time.sleep(1)
-    cluster.kill_worker()
+    def is_growing() -> bool:  # not a function of this module, which workers cannot import
+        import sys
+        from traceback import walk_stack
+
+        stacks = [walk_stack(frame) for frame in sys._current_frames().values()]
+        return any(frame.f_code.co_name == "boost" for stack in stacks for frame, _ in stack)
+
+    def wait_and_act() -> None:
+        with Client(f"tcp://127.0.0.1:{cluster.port}", set_as_default=False) as client:
+            deadline = time.time() + PATIENCE
+            while not all(client.run(is_growing).values()):
+                assert time.time() < deadline
+                time.sleep(0.05)
+        action()
+
+    thread = Thread(target=wait_and_act)
+    thread.start()
+    return thread
+
+
+def test_an_interrupted_fit_stops_on_the_workers(cluster, tree_shards, capfd) -> None:
+    cluster.require_workers(2)
+    main = threading.main_thread().ident
+    interrupter = during_growth(cluster, lambda: signal.pthread_kill(main, signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        fp.ranker(ENDLESS).fit(tree_shards, engine=cluster.engine)
+    interrupter.join()
+    assert fp.ranker(RANKERS["listwise"]).fit(tree_shards, engine=cluster.engine).n_iter_ == 15
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_a_lost_worker_ends_the_fit_with_an_error_of_one_line(cluster, tree_shards) -> None:
+    cluster.require_workers(2)
+    check_lost_worker(cluster, tree_shards)
+
+
+def check_lost_worker(cluster: DaskProcesses, tree_shards: fp.Shards) -> None:
+    killer = during_growth(cluster, cluster.kill_worker)
+    with pytest.raises(EngineError, match=r"^a worker of tcp.* was lost.*; fit again\.$"):
+        fp.ranker(ENDLESS).fit(tree_shards, engine=cluster.engine)
+    killer.join()
 
 
 @pytest.mark.parametrize("name", RANKERS)
@@ -181,3 +216,9 @@ def test_xgboost_and_checkpoints_are_refused_on_a_cluster(
         fp.ranker(RANKERS["listwise"]).fit(
             tree_shards, engine=cluster.engine, checkpoint=tmp_path / "fit.ckpt"
         )
+
+
+def test_the_loss_of_the_only_worker_ends_the_fit(cluster, tree_shards, monkeypatch) -> None:
+    monkeypatch.setattr("firstpage.engine.dask_cluster.POLL_INTERVAL", 0.2)
+    cluster.require_workers(1)
+    check_lost_worker(cluster, tree_shards)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from typing import Any
@@ -131,6 +131,20 @@ class DaskEngine:
             "again; with a checkpoint (checkpoint=.., --checkpoint) the fit resumes where it was."
         )
 
+    def worker_lost(self) -> EngineError:
+        """Return the error for a lost worker that no other can replace."""
+        return EngineError(
+            f"a worker of {self.address} was lost, and the others cannot continue without it; fit "
+            "again."
+        )
+
+    def workers_killed(self) -> EngineError:
+        """Return the error for a task at which several workers died."""
+        return EngineError(
+            f"several workers of {self.address} died at the same task, probably for lack of "
+            "memory; give workers more, or write smaller shards (`firstpage shard --rows`)."
+        )
+
     def close(self) -> None:
         """Close the client, if the engine owns it."""
         if self._owns_client:
@@ -172,7 +186,7 @@ class DaskRunner:
         try:
             per_task = self._client.gather(futures)
         except import_distributed().KilledWorker as error:
-            raise self._killed() from error
+            raise self._engine.workers_killed() from error
         numbers = [n for _, group in groups for n in group]
         return dict(
             zip(numbers, (result for results in per_task for result in results), strict=True)
@@ -250,14 +264,56 @@ class DaskRunner:
                 )
             time.sleep(POLL_INTERVAL)
 
-    def _killed(self) -> EngineError:
-        return EngineError(
-            f"several workers of {self._engine.address} died at the same task, probably for lack "
-            "of memory; give workers more, or write smaller shards (`firstpage shard --rows`)."
-        )
-
     def close(self) -> None:
         """Let the workers close the shards; workers that do not answer are ignored."""
         with suppress(Exception):  # the job is over; lost workers have dropped their shards
             if self._client.status == "running":
                 self._client.run(drop, self._job, on_error="ignore")
+
+
+class PinnedTasks:
+    """Tasks that depend on each other, each on a worker of its own; a context.
+
+    No other worker can run a task: if one is lost, `results` raises an error.  Tasks that still run
+    when the context ends are canceled, and can see it by `dask_worker.canceled`.
+    """
+
+    def __init__(self, engine: DaskEngine) -> None:
+        self._engine, self._client = engine, engine.client
+        self._workers: set[str] = set()
+        self._futures: list[Any] = []
+
+    def __enter__(self) -> PinnedTasks:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with suppress(Exception):  # nothing runs on a lost cluster
+            if self._client.status == "running":
+                self._client.cancel(self._futures)
+
+    def submit(self, worker: str, function: Callable[..., Any], *args: Any) -> Any:
+        """Return the future of a function on a worker; arguments may be or hold futures."""
+        self._workers.add(worker)
+        future = self._client.submit(function, *args, workers=[worker], pure=False)
+        self._futures.append(future)
+        return future
+
+    def results(self, futures: Sequence[Any]) -> list[Any]:
+        """Return the results; raise an error as soon as a task fails or a worker is lost."""
+        distributed = import_distributed()
+        pending = set(futures)
+        try:
+            while pending:
+                with suppress(TimeoutError, distributed.TimeoutError), self._client.as_current():
+                    _, pending = distributed.wait(pending, POLL_INTERVAL, "FIRST_COMPLETED")
+                for failed in [future for future in futures if future.status == "error"]:
+                    failed.result()
+                if pending and not self._workers <= self._client.nthreads().keys():
+                    raise self._engine.worker_lost()
+            return list(self._client.gather(list(futures)))
+        except distributed.KilledWorker as error:
+            raise self._engine.workers_killed() from error
+        except FirstpageError:
+            raise
+        except CONNECTION_ERRORS as error:
+            raise self._engine.lost() from error

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from threading import Lock
 from typing import Any
@@ -49,12 +50,10 @@ def _call(
     with shard_lock, single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
         with _lock:
             shard = _cache.get(key)
-        try:
+        with named_errors():
             if shard is None:
                 shard = task.open(1)  # the threads of the worker run in parallel
             result = work(shard, *args)
-        except (DataError, OSError) as error:  # the disk may differ from this machine's
-            raise DataError(f"on the worker {_address()}: {error}") from error
         shard.release()
         with _lock:
             if key[0] in _closed:
@@ -64,6 +63,25 @@ def _call(
     return result
 
 
+@contextmanager
+def named_errors() -> Iterator[None]:
+    """Name the worker in errors of data: its disk may differ from that of the client."""
+    try:
+        yield
+    except (DataError, OSError) as error:
+        raise DataError(f"on the worker {_address()}: {error}") from error
+
+
+def canceled() -> bool:
+    """Return whether the result of the current task is not needed any more.
+
+    That is so after the client canceled the task, and after the client was lost.
+    """
+    worker = _worker()
+    task = worker.state.tasks.get(worker.get_current_task())
+    return task is None or task.state == "cancelled"
+
+
 def drop(job: str) -> None:
     """Close the shards of a job."""
     with _lock:
@@ -71,6 +89,11 @@ def drop(job: str) -> None:
         _cache.drop(job)
         for key in [k for k in _busy if k[0] == job]:
             del _busy[key]
+
+
+def thread_count() -> int:
+    """Return the number of threads of the worker of the current task."""
+    return int(_worker().state.nthreads)
 
 
 def open_shard_count() -> int:

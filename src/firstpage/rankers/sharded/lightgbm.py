@@ -1,4 +1,4 @@
-"""Trees over shards, grown by LightGBM's distributed training on Dask (`DaskLGBMRanker`).
+"""Trees over shards, grown by LightGBM's distributed training on the workers of a Dask cluster.
 
 Workers read their shards and keep them in memory.  LightGBM connects the workers, sums its
 histograms, and asks our objective for the gradients of a worker's documents.  It cannot continue
@@ -7,19 +7,19 @@ without one of the workers, and the assignment of shards to workers affects the 
 
 from __future__ import annotations
 
-import operator
-import time
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout, suppress
+import ctypes
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from io import StringIO
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 import numpy as np
 
 from firstpage.data.shards.shards import Shards
-from firstpage.engine.dask_cluster import CONNECTION_ERRORS, DaskEngine, import_distributed
+from firstpage.engine.dask_cluster import DaskEngine, PinnedTasks
+from firstpage.engine.dask_worker import canceled, named_errors, thread_count
 from firstpage.engine.engine import EngineError
 from firstpage.errors import DataError
 from firstpage.losses.loss import Loss
@@ -28,30 +28,20 @@ from firstpage.rankers.trees.growth import (
     Booster,
     GrowthOptions,
     LambdaRankOptions,
+    LibraryData,
     LibraryParameters,
     TreeObjective,
     identity,
 )
 from firstpage.scorers.tree_scoring import import_lightgbm, library_errors
-from firstpage.scorers.trees import TreeCallback, Trees
+from firstpage.scorers.trees import LightGBM, TreeCallback, Trees
 from firstpage.types import Array, Floats
 
 if TYPE_CHECKING:
-    from dask.array import Array as DaskArray
-
     from firstpage.data.dataset import Features
 
 Check = Callable[[Floats, Array], None]
 """(labels, lengths of lists) -> None; raises an error for data that cannot be learned from."""
-
-
-class LoadedShard(NamedTuple):
-    """A shard in memory, with the lengths of its lists and the weights of its documents."""
-
-    features: Any
-    labels: Floats
-    lengths: Array
-    weights: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,60 +66,33 @@ class ClusterShards:
     drop_uninformative: bool
 
 
-class ClusterColumns:
-    """Columns of all shards, in the memory of the workers as long as this object exists.
+CONNECTION_MINUTES = 120  # LightGBM's default time limit of a connection
+
+
+class Columns(NamedTuple):
+    """The documents of a worker, with the lengths of their lists."""
+
+    features: Any
+    labels: Floats
+    lengths: Array
+    weights: Floats
+
+
+def load_columns(
+    tasks: list[TrainingTask[TrainingShard]], raw_labels: bool, check: Check
+) -> Columns:
+    """Read the shards of a worker, scaled, without empty queries.
 
     With `raw_labels`, labels are those of the data and not those for training.
     """
-
-    def __init__(
-        self, engine: DaskEngine, training: ClusterShards, raw_labels: bool, check: Check
-    ) -> None:
-        self._client, self._shards = engine.client, training.shards
-        workers = engine.workers()
-        futures = [
-            self._client.submit(
-                load_shard, task, raw_labels, check, workers=[workers[n % len(workers)]],
-                allow_other_workers=True, pure=False,
-            )
-            for n, task in enumerate(training.tasks)
-        ]  # fmt: skip
-        import_distributed().wait(futures)
-        sizes = self._client.gather(self._client.map(sizes_of, futures, pure=False))
-        self._loaded = [
-            (future, size) for future, size in zip(futures, sizes, strict=True) if size[0]
-        ]
-
-    def features(self) -> DaskArray:
-        """Return the features, one row per document."""
-        import dask.array as da
-
-        width, kind = self._shards.n_features, self._shards.dtype
-        return da.concatenate([
-            da.from_delayed(values, (rows, width), kind)
-            for values, (rows, _) in self._each("features")
-        ])  # fmt: skip
-
-    def column(self, name: str) -> DaskArray:
-        """Return the column `labels`, `lengths` or `weights`."""
-        import dask.array as da
-
-        axis, kind = (1, np.int64) if name == "lengths" else (0, np.float64)
-        return da.concatenate([
-            da.from_delayed(values, (size[axis],), kind) for values, size in self._each(name)
-        ])  # fmt: skip
-
-    def _each(self, name: str) -> list[tuple[DaskArray, tuple[int, int]]]:
-        """Return an attribute of each loaded shard, delayed, with the shard's size."""
-        import dask
-
-        shards, sizes = zip(*self._loaded, strict=True)
-        futures = self._client.map(operator.attrgetter(name), shards, pure=False)
-        return [(dask.delayed(f), size) for f, size in zip(futures, sizes, strict=True)]
+    with named_errors():
+        shards = [load_shard(task, raw_labels, check) for task in tasks]
+    features, *columns = zip(*shards, strict=True)
+    return Columns(stack(features), *map(np.concatenate, columns))
 
 
-def load_shard(task: TrainingTask[TrainingShard], raw_labels: bool, check: Check) -> LoadedShard:
-    """Read a shard on a worker, scaled, without empty queries."""
+def load_shard(task: TrainingTask[TrainingShard], raw_labels: bool, check: Check) -> Columns:
+    """Read a shard into memory."""
     shard = task.open(1)
     labels = shard.data.y if raw_labels else shard.truth.labels
     if len(np.unique(labels)) != len(np.unique(labels.astype(np.float32))):
@@ -138,25 +101,130 @@ def load_shard(task: TrainingTask[TrainingShard], raw_labels: bool, check: Check
             "equal; use coarser labels."
         )
     check(labels, shard.data.lengths)
-    X: Any = shard.data.X
-    if isinstance(X, np.ndarray):
-        X = np.array(X)  # a copy, not a view of the map
-    else:
-        from scipy.sparse import csr_matrix
-
-        X = csr_matrix(X)
     weights = np.repeat(shard.weights, shard.data.lengths)
-    loaded = LoadedShard(X, np.array(labels), np.asarray(shard.data.lengths), weights)
+    features = stack([shard.data.X])  # a copy, not a view of the map
+    loaded = Columns(features, np.array(labels), np.asarray(shard.data.lengths), weights)
     shard.release()
     return loaded
 
 
-def sizes_of(shard: LoadedShard) -> tuple[int, int]:
-    """Return the numbers of documents and queries."""
-    return len(shard.labels), len(shard.lengths)
+def stack(blocks: Sequence[Any]) -> Any:
+    """Return the rows of all blocks of features, as LightGBM takes them."""
+    if isinstance(blocks[0], np.ndarray):
+        return np.concatenate(blocks)
+    from scipy.sparse import csr_matrix, vstack
+
+    return csr_matrix(vstack(blocks, format="csr"))
 
 
-DISCONNECT_TIMEOUT = 60.0  # seconds
+def select_rows(columns: Columns, rows: Array) -> Any:
+    """Return the features of some documents of a worker."""
+    return columns.features[rows]
+
+
+def reserve_port() -> socket.socket:
+    """Return a socket that is bound to a free port of the worker."""
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserved.bind(("", 0))
+    return reserved
+
+
+def port_of(reserved: socket.socket) -> int:
+    """Return the port of a socket."""
+    return int(reserved.getsockname()[1])
+
+
+def ready_port(reserved: socket.socket, data: LibraryData) -> int:
+    """Return the port of a worker whose data are prepared."""
+    return port_of(reserved)
+
+
+@dataclass(frozen=True, eq=False)
+class WorkerGrowth:
+    """The growth of trees as each worker runs it.
+
+    Attributes
+    ----------
+    count : int
+        The number of trees.
+    parameters : dict
+        The parameters of LightGBM.
+    objective : TreeObjective or None
+        The objective; None: that of the parameters.
+    categorical : tuple of int
+        The columns that hold categories.
+    documents : int
+        The number of documents of all workers.
+    weighted : bool
+        Whether documents have weights.
+    """
+
+    count: int
+    parameters: LibraryParameters
+    objective: TreeObjective | None
+    categorical: tuple[int, ...]
+    documents: int
+    weighted: bool
+
+    def sampled(self) -> Array:
+        """Return the documents, of all shards, from which LightGBM chooses thresholds."""
+        total, count = ctypes.c_int32(self.documents), ctypes.c_int32()
+        parameters = import_lightgbm().basic._param_dict_to_str(self.parameters).encode()
+        call_library("GetSampleCount", total, parameters, ctypes.byref(count))
+        rows = np.empty(count.value, np.int32)
+        address = ctypes.c_void_p(rows.ctypes.data)
+        call_library("SampleIndices", total, parameters, address, ctypes.byref(count))
+        return rows[: count.value]
+
+
+def call_library(name: str, *args: Any) -> None:
+    """Call a function of LightGBM's C API that has no Python interface."""
+    library = import_lightgbm().basic
+    library._safe_call(getattr(library._LIB, f"LGBM_{name}")(*args))
+
+
+def prepare(growth: WorkerGrowth, columns: Columns, sample: list[Any]) -> LibraryData:
+    """Return the documents of a worker as LightGBM stores them.
+
+    All workers have the same thresholds, those of the sample.  Without it, LightGBM would choose
+    the thresholds of a feature from the documents of one worker.
+    """
+    lightgbm = import_lightgbm()
+    parameters = {**growth.parameters, "num_threads": thread_count()}
+    features = stack(sample)
+    # LightGBM leaves out features that cannot be split in so many documents of the sample.
+    min_docs = parameters["min_data_in_leaf"] * features.shape[0] // growth.documents
+    thresholds = lightgbm.Dataset(
+        features, params={**parameters, "min_data_in_leaf": min_docs},
+        categorical_feature=list(growth.categorical) or "auto",
+    )  # fmt: skip
+    return lightgbm.Dataset(
+        columns.features, columns.labels, group=columns.lengths,
+        weight=columns.weights if growth.weighted else None, reference=thresholds,
+        params=parameters,
+    ).construct()  # fmt: skip
+
+
+def grow_on_worker(
+    growth: WorkerGrowth, data: LibraryData, machines: list[str], reserved: socket.socket
+) -> Booster:
+    """Return the booster that this worker grew together with the others; None if canceled."""
+    parameters = {**data.params, "num_machines": len(machines), "tree_learner": "data"}
+    port = port_of(reserved)
+    reserved.close()
+    try:
+        if len(machines) > 1:
+            addresses = ",".join(machines).encode()
+            call_library("NetworkInit", addresses, port, CONNECTION_MINUTES, len(machines))
+        booster, _ = LightGBM.boost(
+            import_lightgbm().Booster(parameters, data), data, None, growth.count,
+            lambda *_: canceled(), {"fobj": growth.objective},
+        )  # fmt: skip
+        return None if canceled() else booster
+    finally:
+        # The connections belong to this thread of the worker, whose next fit would fail with them.
+        call_library("NetworkFree")
 
 
 def accept_all(labels: Floats, lengths: Array) -> None:
@@ -176,9 +244,7 @@ def lambdarank_growth(
     training: ClusterShards, trees: Trees, rank: LambdaRankOptions, options: GrowthOptions
 ) -> ClusterGrowth:
     """Return the growth of trees by lambdarank, from the labels of the data."""
-    return ClusterGrowth(
-        training, trees, "lambdarank", rank.parameters(), True, rank.check, options
-    )
+    return ClusterGrowth(training, trees, None, rank.parameters(), True, rank.check, options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +253,7 @@ class ClusterGrowth:
 
     training: ClusterShards
     trees: Trees
-    objective: str | TreeObjective
+    objective: TreeObjective | None
     parameters: LibraryParameters
     raw_labels: bool
     check: Check
@@ -199,83 +265,69 @@ class ClusterGrowth:
 
     def grow(self, grown: TreeCallback) -> tuple[Booster, int]:
         """Return the booster and its number of trees."""
+        import_lightgbm()  # an ImportError below is that of a worker
         engine = DaskEngine(self.training.client)
-        with library_errors("lightgbm"), _engine_errors(engine), engine.client.as_current():
-            booster = self._booster(engine)
+        with library_errors("lightgbm"), _engine_errors(engine), PinnedTasks(engine) as tasks:
+            booster = self._booster(engine, tasks)
         return booster, _validate(booster, self.options.valid, grown, self.options.threads)
 
-    def _booster(self, engine: DaskEngine) -> Booster:
+    def _booster(self, engine: DaskEngine, tasks: PinnedTasks) -> Booster:
         """Return the booster of all shards."""
-        lightgbm, trees = import_lightgbm(), self.trees
-        parameters = {
-            "n_estimators": trees.count, "num_leaves": trees.leaves, "learning_rate": trees.rate,
-            "min_child_samples": trees.min_docs, "random_state": self.options.seed,
-            "deterministic": True, "force_row_wise": True, "verbosity": -1, **self.parameters,
-            **trees.options,
+        training, trees = self.training, self.trees
+        numbers = [n for n, shard in enumerate(training.shards.shards) if shard.rows]
+        workers = engine.workers()[: len(numbers)]
+        owned = {worker: numbers[at :: len(workers)] for at, worker in enumerate(workers)}
+        growth = WorkerGrowth(
+            trees.count, {**trees.parameters(self.options.seed, 1), **self.parameters},
+            self.objective, tuple(training.shards.categories), training.shards.n_docs,
+            training.drop_uninformative,
+        )  # fmt: skip
+        columns = {
+            worker: tasks.submit(
+                worker, load_columns, [training.tasks[n] for n in shards], self.raw_labels,
+                self.check,
+            )
+            for worker, shards in owned.items()
         }  # fmt: skip
-        ranker = lightgbm.DaskLGBMRanker(
-            client=engine.client, objective=self.objective, **parameters
-        )
-        columns = ClusterColumns(engine, self.training, self.raw_labels, self.check)
-        weight = columns.column("weights") if self.training.drop_uninformative else None
-        with warnings.catch_warnings(), redirect_stdout(StringIO()):  # LightGBM prints
-            warnings.filterwarnings("ignore", "Parameter n_jobs will be ignored")
-            ranker.fit(
-                columns.features(), columns.column("labels"), group=columns.column("lengths"),
-                sample_weight=weight,
-                categorical_feature=list(self.training.shards.categories) or "auto",
-            )  # fmt: skip
-        return ranker.booster_
+        is_sampled = np.zeros(growth.documents, bool)
+        is_sampled[growth.sampled()] = True
+        ends = np.cumsum([shard.rows for shard in training.shards.shards])
+        masks = np.split(is_sampled, ends[:-1])
+        sample = [
+            tasks.submit(
+                worker, select_rows, columns[worker],
+                np.flatnonzero(np.concatenate([masks[n] for n in shards])),
+            )
+            for worker, shards in owned.items()
+        ]  # fmt: skip
+        data = {w: tasks.submit(w, prepare, growth, columns[w], sample) for w in workers}
+        reserved = {w: tasks.submit(w, reserve_port) for w in workers}
+        # LightGBM waits for a worker that is lost before it connects, so all start together.
+        ready = [tasks.submit(w, ready_port, reserved[w], data[w]) for w in workers]
+        machines = [
+            f"{urlsplit(worker).hostname}:{port}"
+            for worker, port in zip(workers, tasks.results(ready), strict=True)
+        ]
+        boosters = [
+            tasks.submit(w, grow_on_worker, growth, data[w], machines, reserved[w]) for w in workers
+        ]
+        return tasks.results(boosters)[0]
 
 
 @contextmanager
 def _engine_errors(engine: DaskEngine) -> Iterator[None]:
-    """Translate the errors of lost workers into EngineError."""
+    """Translate errors of the workers into EngineError."""
     try:
         yield
-    except CONNECTION_ERRORS as error:
-        raise engine.lost() from error
     except ImportError as error:
         raise EngineError(
             f"a worker of {engine.address} lacks a package that trees need ({error}); install "
             "firstpage[trees] there."
         ) from error
     except import_lightgbm().basic.LightGBMError as error:
-        _disconnect(engine)
         if "socket" not in str(error).lower():
             raise
-        raise EngineError(
-            f"a worker of {engine.address} was lost, and LightGBM cannot grow trees without it; "
-            "fit again."
-        ) from error
-
-
-def _disconnect(engine: DaskEngine) -> None:
-    """Close LightGBM's connections in the threads of all workers.
-
-    Threads in which LightGBM failed keep their connections and would fail again.  Therefore each
-    worker gets as many simultaneous tasks as it has threads.
-    """
-    client = engine.client
-    with suppress(Exception):  # whatever fails here, the original error is reported
-        pending = [
-            (worker, client.submit(_free_network, n, workers=[worker], pure=False))
-            for worker, threads in client.nthreads().items()
-            for n in range(threads)
-        ]
-        until = time.monotonic() + DISCONNECT_TIMEOUT
-        while pending and time.monotonic() < until:
-            time.sleep(0.1)
-            alive = client.nthreads()
-            pending = [(w, future) for w, future in pending if w in alive and not future.done()]
-
-
-def _free_network(number: int) -> None:
-    """Close the connections of this thread."""
-    from lightgbm.basic import _LIB, _safe_call
-
-    _safe_call(_LIB.LGBM_NetworkFree())
-    time.sleep(0.2)  # so that no thread runs two of these tasks
+        raise engine.worker_lost() from error
 
 
 def _validate(booster: Booster, valid: Features | None, grown: TreeCallback, threads: int) -> int:

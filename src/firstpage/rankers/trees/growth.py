@@ -296,8 +296,12 @@ class LambdaRankOptions:
 
     def parameters(self) -> LibraryParameters:
         """Return the parameters of LightGBM."""
-        level: LibraryParameters = {"lambdarank_truncation_level": self.truncation}
-        return level if self.gains is None else {**level, "label_gain": list(self.gains)}
+        parameters: LibraryParameters = {
+            "objective": "lambdarank",
+            "metric": "none",  # the default needs query groups of the validation data
+            "lambdarank_truncation_level": self.truncation,
+        }
+        return parameters if self.gains is None else {**parameters, "label_gain": list(self.gains)}
 
     def check(self, y: Floats, lengths: Ints) -> None:
         """Raise an error for labels and lists that LightGBM cannot learn from."""
@@ -335,8 +339,6 @@ class LambdaRankGrowth:
         lightgbm, data, options = import_lightgbm(), self.data, self.options
         params = {
             **self.trees.parameters(options.seed, options.threads),
-            "objective": "lambdarank",
-            "metric": "none",  # the default needs query groups of the validation data
             **self.rank.parameters(),
         }
         full = lightgbm.Dataset(
