@@ -157,7 +157,7 @@ def test_every_supported_measure_has_the_value_of_its_true_order() -> None:
 
 
 def test_other_measures_are_refused_in_one_line() -> None:
-    for text in ("Tau", "bpref", "Rprec", "MeanNDCG"):
+    for text in ("Tau", "bpref", "Rprec", "MeanNDCG", "nERR@5", "GMAP", "RBP(gain=exp)"):
         with pytest.raises(fp.DataError, match=r"cannot maximize .*; choose one of NDCG, DCG, P"):
             ExpectedMeasure(text)
 

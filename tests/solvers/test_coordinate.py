@@ -63,12 +63,14 @@ def test_results_depend_on_neither_threads_nor_blocks(monkeypatch: pytest.Monkey
     assert all(each == fitted[0] for each in fitted)
 
 
-def test_other_measures_are_searched_on_a_grid() -> None:
+@pytest.mark.parametrize("measure", ["Tau", "nERR@5", "GMAP", "RBP(gain=exp)"])
+def test_other_measures_are_searched_on_a_grid(measure: str) -> None:
     truth, scores = sample(1)
     direction = np.random.default_rng(2).normal(size=len(scores))
-    parsed, weights = fp.measure("Tau"), np.ones(len(truth))
+    parsed, weights = fp.measure(measure), np.ones(len(truth))
     lines = MeasuredLines(direction[:, None], truth, parsed, None, weights)
+    assert lines.value(scores) == pytest.approx(mean_measure(parsed, scores, truth, weights))
     step = lines.best_step(scores, direction)
     assert lines.value(scores + step * direction) >= lines.value(scores)
-    with pytest.raises(fp.DataError, match="Tau has no top-k form; leave k out"):
+    with pytest.raises(fp.DataError, match="has no top-k form; leave k out"):
         MeasuredLines(direction[:, None], truth, parsed, 3, weights)

@@ -151,9 +151,15 @@ def check_unweighted(loss: Loss, weights: Floats | None) -> None:
         )
 
 
+def has_form(measure: Measure) -> bool:
+    """Return whether a measure has a form; derived classes have other values."""
+    graded = isinstance(measure, RBP) and measure.gain is not None
+    return type(measure) in SUPPORTED and not graded
+
+
 def check_supported(measure: Measure, user: str) -> None:
     """Raise an error unless the measure has a form."""
-    if not isinstance(measure, SUPPORTED):
+    if not has_form(measure):
         names = ", ".join(cls.__name__ for cls in SUPPORTED[:-2])
         raise DataError(
             f"{user} cannot maximize {measure}; choose one of {names}, or DCG or NDCG of a measure "

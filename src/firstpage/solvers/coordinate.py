@@ -13,7 +13,7 @@ from firstpage.data.truth import Truth
 from firstpage.engine.threads import Lanes, resolve
 from firstpage.errors import DataError
 from firstpage.kernels.losses.breakpoints import measure_breakpoints
-from firstpage.losses.measure_forms import DEFAULT, SUPPORTED, measure_form
+from firstpage.losses.measure_forms import DEFAULT, has_form, measure_form
 from firstpage.measures.measure import Measure, rank_lists
 from firstpage.solvers.objective import query_ranges
 from firstpage.solvers.solver import (
@@ -77,7 +77,7 @@ class MeasuredLines:
         self._truth, self._measure = truth, measure
         self._weights = weights / weights.sum()
         self.size = int(X.shape[1])
-        self._form = measure_form(measure, truth, k) if isinstance(measure, SUPPORTED) else None
+        self._form = measure_form(measure, truth, k) if has_form(measure) else None
         if self._form is None and k is not None:
             raise DataError(f"{measure} has no top-k form; leave k out.")
         if self._form is not None:
