@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 
 from firstpage.demo.output import Folder, command_line, slug, wrap_command
+from firstpage.demo.project import QUESTIONS, open_store
 from firstpage.errors import DataError
+from firstpage.web.app import LOCAL
+from firstpage.web.store import people, projects, tasks
+from tests.web.site import add_query, query
 
 
 def test_a_foreign_file_is_refused_and_unchanged(tmp_path: Path) -> None:
@@ -36,6 +40,40 @@ def test_another_project_in_the_demo_database_is_refused(tmp_path: Path, run) ->
     with pytest.raises(DataError, match="labeling project 'mine', which is not the demo's"):
         Folder.prepare(tmp_path)
     assert (tmp_path / "firstpage.db").exists()
+
+
+def test_judgments_of_people_are_never_deleted(tmp_path: Path) -> None:
+    """Those of simulated assessors are: the demo computes them again."""
+    Folder.prepare(tmp_path)
+    store = open_store(tmp_path)
+    with store.write() as tx:
+        project = projects.create(tx, QUESTIONS)
+        added = add_query(tx, project.id, query(0, 3), 0)
+        for login, judgments in (("ada", 7), (LOCAL, 4)):
+            task = tasks.add(tx, project, added, people.ensure(tx, login).id, "pairs", 0, 0)
+            tasks.set_state(tx, task, "started", judgments=judgments)
+    store.close()
+    with pytest.raises(DataError, match=r"contains 4 judgments of yours, .* another folder \(-o\)"):
+        Folder.prepare(tmp_path)
+    store = open_store(tmp_path)
+    with store.write() as tx:
+        tasks.set_state(tx, task, "started", judgments=0)
+    store.close()
+    Folder.prepare(tmp_path)
+    assert not (tmp_path / "firstpage.db").exists()
+
+
+def test_a_database_in_use_is_refused_and_unchanged(tmp_path: Path) -> None:
+    """A server would otherwise accept answers, and write them to a deleted file."""
+    Folder.prepare(tmp_path)
+    store = open_store(tmp_path)
+    try:
+        with pytest.raises(DataError, match=r"firstpage.db: is in use .*; stop the server"):
+            Folder.prepare(tmp_path)
+        assert (tmp_path / "firstpage.db").exists()
+    finally:
+        store.close()
+    Folder.prepare(tmp_path)
 
 
 def test_a_foreign_demo_json_is_refused(tmp_path: Path) -> None:

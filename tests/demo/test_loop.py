@@ -106,6 +106,8 @@ def test_the_report_has_no_external_resources(done: Path, figures: dict) -> None
     assert not re.search(r"(src|href)=", text)
     assert f"{figures['first_correct'][figures['best']]} of {figures['questions']}" in text
     assert text.count("<svg") > 5
+    assert f"firstpage label serve {done} --open shows them" in text
+    assert "demo --serve" not in text  # it would judge everything again
 
 
 @pytest.mark.slow

@@ -176,8 +176,8 @@ def run_demo(
     Raises
     ------
     DataError
-        If the folder contains files that are not the demo's, a port is in use, or Python has no
-        docstrings.
+        If the folder contains files that are not the demo's or judgments of yours, a server uses
+        its database, a port is in use, or Python has no docstrings.
 
     Examples
     --------
@@ -239,7 +239,7 @@ def _run_steps(
     with printer.step("Write the report"):
         printer.note(examples_text(results))
         folder.write_summary(results.to_dict())
-        return folder.write("report.html", render(results, explanation))
+        return folder.write("report.html", render(results, explanation, folder))
 
 
 def _retrieve(collection: Collection, folder: Folder, printer: StepPrinter) -> tuple[Index, Run]:

@@ -9,10 +9,11 @@ import json
 import os
 import re
 import shutil
+import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
@@ -189,7 +190,9 @@ def _check(path: Path) -> None:
     """Raise a DataError if files of others would be lost."""
     if (path / SUMMARY).exists():
         KIND.read(path / SUMMARY)  # refuses another file of that name
-        _check_projects(path)
+        if (path / DATABASE[0]).exists():
+            _check_projects(path)
+            _check_unused(path / DATABASE[0])
         return
     if (path / DATABASE[0]).exists():
         raise DataError(
@@ -204,10 +207,8 @@ def _check(path: Path) -> None:
 
 
 def _check_projects(path: Path) -> None:
-    """Raise a DataError if there is another labeling project beside the demo's."""
-    if not (path / DATABASE[0]).exists():
-        return
-    from firstpage.demo.project import SLUGS
+    """Raise a DataError if there are judgments by people, or projects beside the demo's."""
+    from firstpage.demo.project import SLUGS, human_judgments
     from firstpage.web.store.connect import Store
     from firstpage.web.store.projects import all_projects
 
@@ -215,6 +216,7 @@ def _check_projects(path: Path) -> None:
     try:
         with store.readable_errors(), store.read() as tx:
             others = [p.slug for p in all_projects(tx) if p.slug not in SLUGS]
+            judgments = human_judgments(tx)
     finally:
         store.close()
     if others:
@@ -222,3 +224,23 @@ def _check_projects(path: Path) -> None:
             f"{path}: contains the labeling project {others[0]!r}, which is not the demo's; "
             "choose another folder (-o)."
         )
+    if judgments:
+        raise DataError(
+            f"{path}: contains {judgments} judgments of yours, which the demo would delete; choose "
+            f"another folder (-o), or export them and remove {path / DATABASE[0]}."
+        )
+
+
+def _check_unused(database: Path) -> None:
+    """Raise a DataError if another connection is open, which would go on with a deleted file.
+
+    SQLite leaves the mode of write-ahead logs only if no other connection is open.
+    """
+    with closing(sqlite3.connect(database, timeout=0)) as connection:
+        try:
+            connection.execute("PRAGMA journal_mode=DELETE")
+        except sqlite3.OperationalError as error:
+            raise DataError(
+                f"{database}: is in use ({error}); stop the server or the demo that uses it, or "
+                "choose another folder (-o)."
+            ) from error

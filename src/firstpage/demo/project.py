@@ -10,7 +10,7 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-from sqlalchemy import event
+from sqlalchemy import event, func, select
 
 from firstpage.data.preferences.utility import Utility
 from firstpage.engine.threads import single_threaded_blas
@@ -26,6 +26,9 @@ from firstpage.web.store import people, projects, tasks
 from firstpage.web.store.connect import Store, Tx
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Project
+from firstpage.web.store.tables import adjudications
+from firstpage.web.store.tables import people as people_table
+from firstpage.web.store.tables import tasks as task_table
 from firstpage.web.store.texts import of_project
 
 Grades = Mapping[str, Mapping[str, float]]  # by question and document
@@ -129,6 +132,15 @@ def open_store(path: Path) -> Store:
     store = Store(path)
     event.listen(store.engine, "connect", _reduce_syncs)
     return store.prepare()
+
+
+def human_judgments(tx: Tx) -> int:
+    """Return the number of judgments and verdicts by people who are not simulated."""
+    counts = (
+        select(func.sum(task_table.c.judgments)).join_from(task_table, people_table),
+        select(func.count()).select_from(adjudications.join(people_table)),
+    )
+    return sum(tx.value(count.where(people_table.c.login.not_in(TEAM))) or 0 for count in counts)
 
 
 def _reduce_syncs(connection: Any, record: object) -> None:

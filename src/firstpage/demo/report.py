@@ -8,7 +8,7 @@ from html import escape
 from firstpage import charts
 from firstpage.demo import sentences
 from firstpage.demo.labeling import DEPTH, K
-from firstpage.demo.output import FILES, INDEX, RUNS
+from firstpage.demo.output import FILES, INDEX, RUNS, Folder, command_line
 from firstpage.demo.project import ASSESSOR_ERROR_SD, EDITOR_ERROR_SD
 from firstpage.demo.rankings import (
     FOLDS,
@@ -167,7 +167,7 @@ TITLE = "Can a better ranking be learned?"
 MAX_FEATURES = 8  # shown in the figure
 
 
-def render(results: DemoResults, model: Explanation) -> str:
+def render(results: DemoResults, model: Explanation, folder: Folder) -> str:
     """Return the report as an HTML page."""
     lead = (
         f"{results.questions} questions about Python's own documentation, "
@@ -176,7 +176,7 @@ def render(results: DemoResults, model: Explanation) -> str:
     )
     sections = [
         ("Summary", summary(results)),
-        ("1. Labels: what the assessors were asked", _labels(results)),
+        ("1. Labels: what the assessors were asked", _labels(results, folder)),
         ("2. Four rankers", _rankers(results, model)),
         ("3. Which ranking is best, and is the difference significant?", _comparison(results)),
         ("4. A measure learned from editors", _measure(results)),
@@ -194,7 +194,7 @@ def render(results: DemoResults, model: Explanation) -> str:
     return page(TITLE, lead, sections, STYLE)
 
 
-def _labels(results: DemoResults) -> list[str]:
+def _labels(results: DemoResults, folder: Folder) -> list[str]:
     labels = results.labels
     tables = labels.study.tables()[:-1]  # the last one, consistency, is trivial for programs
     return [
@@ -203,7 +203,8 @@ def _labels(results: DemoResults) -> list[str]:
             "A simulated assessor perceives the true grade of a document with an error of standard "
             f"deviation {ASSESSOR_ERROR_SD:g} (grades differ by 1), and takes about as long as "
             "people did in a published study. Questions, answers and times went through the "
-            "labeling application; firstpage demo --serve shows them."
+            f"labeling application; {command_line('label', 'serve', folder.path, '--open')} shows "
+            "them."
         ),
         *(table.html() for table in tables),
     ]
