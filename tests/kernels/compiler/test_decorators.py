@@ -115,6 +115,25 @@ def test_damaged_or_truncated_cache_file_is_rebuilt(cache: Path, monkeypatch) ->
         assert object_cache.read_object_file(file) is not None
 
 
+def test_a_change_of_any_byte_is_detected(tmp_path: Path) -> None:
+    """A wrong symbol or result type in the header would crash the process."""
+    file, code = tmp_path / "kernel.o", ({"symbol": "sum", "result": "int64"}, b"\x00code\n")
+    object_cache._store(file, *code)
+    assert object_cache.read_object_file(file) == code
+    content = file.read_bytes()
+    changed = [bytes([*content[:i], b ^ 1, *content[i + 1 :]]) for i, b in enumerate(content)]
+    for damaged in (*changed, *(content[:i] for i in range(len(content))), b"[]\n\x00code\n"):
+        file.write_bytes(damaged)
+        assert object_cache.read_object_file(file) is None, damaged
+
+
+def test_an_unknown_symbol_is_not_called() -> None:
+    types = ("float64:1", "float64:1")
+    header, code = object_cache._compile(add_tripled, types)
+    with pytest.raises(object_cache.LinkingError, match="has no function 'other'"):
+        object_cache.link(({**header, "symbol": "other"}, code), types)
+
+
 @pytest.mark.slow
 def test_kernels_work_without_a_writable_cache(tmp_path: Path, monkeypatch) -> None:
     blocked = tmp_path / "a file, not a folder"

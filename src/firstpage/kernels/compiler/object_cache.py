@@ -28,7 +28,7 @@ from firstpage.kernels.compiler.functions import Subroutine, fingerprint, jitted
 from firstpage.packages import version_of
 from firstpage.types import Floats, Ints
 
-FORMAT = 3  # of the cached files; increment it when their meaning changes
+FORMAT = 4  # of the cached files; increment it when their meaning changes
 
 # --- whether this process links machine code
 
@@ -214,22 +214,31 @@ def _compile_and_store(kernel: Subroutine[Any, Any], types: tuple[str, ...]) -> 
 
 
 def read_object_file(file: Path) -> ObjectCode | None:
-    """Return header and machine code, or None if the file is missing, damaged or truncated."""
+    """Return header and machine code, or None if the file is missing, damaged or truncated.
+
+    Its first line is the digest of the rest: the header, as a line of JSON, and the code.
+    """
     try:
-        head, _, code = file.read_bytes().partition(b"\n")
-        header: dict[str, str] = json.loads(head)
-    except (OSError, ValueError):
+        digest, _, content = file.read_bytes().partition(b"\n")
+    except OSError:
         return None
-    return (header, code) if header.get("sha256") == hashlib.sha256(code).hexdigest() else None
+    if digest != _digest(content):
+        return None
+    head, _, code = content.partition(b"\n")
+    return json.loads(head), code
 
 
 def _store(file: Path, header: dict[str, str], code: bytes) -> None:
     """Write the file atomically, so that another process sees all of it or nothing."""
-    head = json.dumps({**header, "sha256": hashlib.sha256(code).hexdigest()}).encode()
+    content = json.dumps(header).encode() + b"\n" + code
     with suppress(OSError):  # on a read-only disk the next start compiles again
         file.parent.mkdir(parents=True, exist_ok=True)
         with atomic_replace(file) as temporary:
-            temporary.write_bytes(head + b"\n" + code)
+            temporary.write_bytes(_digest(content) + b"\n" + content)
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.sha256(content).hexdigest().encode()
 
 
 @cache
@@ -390,7 +399,10 @@ class _Linker:
         engine.add_object_file(self._llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()
         self._engines.append(engine)
-        return int(engine.get_function_address(symbol))
+        address = int(engine.get_function_address(symbol))
+        if not address:
+            raise LinkingError(f"the machine code has no function {symbol!r}")
+        return address
 
 
 @cache
