@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
 
-from firstpage.demo.output import Folder, command_line, slug, wrap_command
+from firstpage.demo import loop
+from firstpage.demo.output import Folder, StepPrinter, command_line, slug, wrap_command
 from firstpage.demo.project import QUESTIONS, open_store
 from firstpage.errors import DataError
 from firstpage.web.app import LOCAL
@@ -106,6 +108,20 @@ def test_long_commands_are_wrapped() -> None:
     assert len(lines) > 1
     assert all(line.endswith(" \\") for line in lines[:-1])
     assert shlex.split(" ".join(line.rstrip("\\") for line in lines)) == shlex.split(command)
+
+
+def test_the_last_commands_are_quoted(tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "a b" / "firstpage")])
+    monkeypatch.chdir(tmp_path)
+    loop._print_servers(Folder(Path("my demo")), StepPrinter())
+    labels, search = (line.partition(": ")[2] for line in capsys.readouterr().out.splitlines())
+    assert shlex.split(labels) == ["a b/firstpage", "label", "serve", "my demo", "--open"]
+    assert shlex.split(search)[1:5] == [
+        "serve",
+        "my demo/model.json",
+        "--index",
+        "my demo/python.index",
+    ]
 
 
 def test_slug_is_a_file_name() -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import socket
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any, ClassVar
@@ -93,18 +96,15 @@ class SearchPage:
 
     started: ClassVar[list[SearchPage]] = []
 
-    def __init__(self, command: list[str]) -> None:
-        self.command, self.terminated = command, False
+    def __init__(self, command: list[str], stdin: int) -> None:
+        self.command, self.ended = command, False
         self.started.append(self)
 
     def __enter__(self) -> SearchPage:
         return self
 
     def __exit__(self, *_: object) -> None:
-        pass
-
-    def terminate(self) -> None:
-        self.terminated = True
+        self.ended = True
 
 
 @pytest.mark.slow
@@ -136,11 +136,19 @@ def test_a_second_run_in_the_same_folder_after_an_interrupt_then_served(
     assert (folder / "notes.txt").read_text() == "mine"
     assert calls == [(folder, "127.0.0.1", True, True)]
     (page,) = SearchPage.started
-    assert page.terminated
+    assert page.ended
     model, index = str(folder / "model.json"), str(folder / "python.index")
-    assert page.command[1:7] == ["-m", "firstpage", "serve", model, "--index", index]
+    assert page.command[3:7] == ["serve", model, "--index", index]
     assert f"To see the labels: firstpage label serve {folder} --open\n" in result.stdout
     assert result.stdout.rstrip().endswith(" --open")
+
+
+def test_the_search_page_ends_with_its_parent() -> None:
+    """The system closes the other end of its input, also if the parent is killed."""
+    code = loop.STOP_WITH_PARENT + "import time; time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-S", "-c", code], stdin=subprocess.PIPE) as page:
+        pass
+    assert page.returncode == -signal.SIGTERM
 
 
 def test_the_search_page_has_the_port_after_the_labeling_application() -> None:
@@ -155,6 +163,12 @@ def test_a_port_in_use_is_reported_before_any_work(tmp_path: Path, run) -> None:
     assert result.returncode == 1
     assert "choose another --port" in result.stderr
     assert not (tmp_path / "x").exists()
+
+
+def test_a_port_without_room_for_the_search_page_is_refused(tmp_path: Path, run) -> None:
+    result = run("demo", "-o", tmp_path / "x", "--serve", "--port", 65530)
+    assert result.returncode == 1
+    assert "port 65540 (ports are at most 65535); choose another --port" in result.stderr
 
 
 @pytest.mark.slow

@@ -35,6 +35,7 @@ from firstpage.demo.output import (
     Folder,
     ProgressBar,
     StepPrinter,
+    command_line,
     no_progress,
     program,
 )
@@ -76,6 +77,15 @@ HOST = "127.0.0.1"
 SEARCH_PORT_OFFSET = 10  # from the port of the labeling application
 MAX_FEATURES = 5  # of the model, in the terminal
 MAX_MISSING = 3  # names of missing answers that are printed
+# The search page ends with the process that started it, which holds the other end of its input.
+STOP_WITH_PARENT = """
+import os, signal, threading
+def stop():
+    os.read(0, 1)
+    os.kill(os.getpid(), signal.SIGTERM)
+threading.Thread(target=stop, daemon=True).start()
+"""
+RUN_COMMAND = STOP_WITH_PARENT + "from firstpage.cli import main; main()"
 TYPED = "how do i sort a dictionary"  # an example for the search page; not a question of the demo
 
 
@@ -109,15 +119,12 @@ def search_port(port: int) -> int:
 
 @contextmanager
 def search_page(folder: Folder, port: int) -> Iterator[None]:
-    """Serve the search page in a process of its own."""
+    """Serve the search page in a process of its own, which ends with this one."""
     words = ["serve", folder / "model.json", "--index", folder / INDEX]
     options = ["--candidates", DEPTH, "--port", search_port(port), "--host", HOST]
-    command = [sys.executable, "-m", "firstpage", *map(str, (*words, *options))]
-    with subprocess.Popen(command) as process:
-        try:
-            yield
-        finally:
-            process.terminate()
+    command = [sys.executable, "-c", RUN_COMMAND, *map(str, (*words, *options))]
+    with subprocess.Popen(command, stdin=subprocess.PIPE):
+        yield
 
 
 def serve_until_stopped(folder: Folder, port: int, printer: StepPrinter) -> None:
@@ -134,11 +141,11 @@ def serve_until_stopped(folder: Folder, port: int, printer: StepPrinter) -> None
 
 def _print_servers(folder: Folder, printer: StepPrinter) -> None:
     """Print how to open the labeling application and the search page."""
-    printer.print(f"To see the labels: {program()} label serve {folder.path} --open")
-    printer.print(
-        f"To search: {program()} serve {folder / 'model.json'} --index {folder / INDEX} "
-        f"--candidates {DEPTH} --open"
-    )
+    labels = ("label", "serve", folder.path, "--open")
+    search = ("serve", folder / "model.json", "--index", folder / INDEX)
+    candidates = ("--candidates", str(DEPTH), "--open")
+    printer.print(f"To see the labels: {command_line(*labels, called=program())}")
+    printer.print(f"To search: {command_line(*search, *candidates, called=program())}")
 
 
 def run_demo(

@@ -35,7 +35,7 @@ def program() -> str:
     installed = shutil.which("firstpage")
     if called.name != "firstpage" or (installed is not None and Path(installed).samefile(called)):
         return "firstpage"
-    return os.path.relpath(called)
+    return quote(os.path.relpath(called))
 
 
 def no_progress(title: str) -> AbstractContextManager[Progress | None]:
@@ -88,9 +88,8 @@ class StepPrinter:
 
     def command(self, *words: str | Path) -> None:
         """Print a command of Firstpage that does what the step did."""
-        text = command_line(*words)
-        self.commands[next(reversed(self.commands))].append(text)
-        lines = wrap_command(f"$ {program()} {text.partition(' ')[2]}")
+        self.commands[next(reversed(self.commands))].append(command_line(*words))
+        lines = wrap_command(f"$ {command_line(*words, called=program())}")
         self.print("\n".join(f"   {line}" for line in lines))
 
     @property
@@ -99,9 +98,9 @@ class StepPrinter:
         return time.perf_counter() - self._started
 
 
-def command_line(*words: str | Path) -> str:
+def command_line(*words: str | Path, called: str = "firstpage") -> str:
     """Return a command of Firstpage as one types it."""
-    return " ".join(["firstpage", *(quote(str(word)) for word in words)])
+    return " ".join([called, *(quote(str(word)) for word in words)])
 
 
 def wrap_command(text: str) -> list[str]:

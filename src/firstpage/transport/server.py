@@ -42,10 +42,11 @@ def bind(host: str, port: int, shared: bool = False) -> socket.socket:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     try:
         bound.bind((host, port))
-    except OSError as error:
+    except (OSError, OverflowError) as error:
         bound.close()
+        reason = error.strerror if isinstance(error, OSError) else "ports are at most 65535"
         raise DataError(
-            f"cannot listen on {host} port {port} ({error.strerror}); choose another --port."
+            f"cannot listen on {host} port {port} ({reason}); choose another --port."
         ) from error
     return bound
 
