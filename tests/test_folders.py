@@ -1,15 +1,19 @@
-"""Files and folders that are replaced in one step."""
+"""Files and folders that are replaced in one step, and the cache folder."""
 
 from __future__ import annotations
 
 import os
+import pwd
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from firstpage.folders import atomic_replace
+from firstpage import folders
+from firstpage.errors import FirstpageError, FirstpageWarning
+from firstpage.folders import atomic_replace, cache_folder
 
 KILLED = """
 import os, sys
@@ -84,3 +88,44 @@ def test_a_synced_file_is_flushed_before_it_takes_its_name(tmp_path: Path, monke
     with atomic_replace(tmp_path / "a", sync=True) as draft:
         draft.write_text("x")
     assert done == ["flush", "name", "flush"]  # the file, and the folder that names it
+
+
+@pytest.fixture
+def homeless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Set up a user without a home folder, as in a container; return the temporary folder."""
+    for name in ("FIRSTPAGE_CACHE", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", lambda uid: {}[uid])
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    folders._temporary_cache.cache_clear()
+    return tmp_path / f"firstpage-{os.getuid()}"
+
+
+@pytest.mark.parametrize("value", ["~", "~/cache", "~nosuchuser/x"])
+def test_an_unknown_home_in_the_variable_is_refused(homeless: Path, monkeypatch, value) -> None:
+    monkeypatch.setenv("FIRSTPAGE_CACHE", value)
+    with pytest.raises(FirstpageError, match=f"^FIRSTPAGE_CACHE='{value}': this home folder is"):
+        cache_folder()
+
+
+def test_without_a_home_the_cache_is_private_and_temporary(homeless: Path) -> None:
+    with pytest.warns(FirstpageWarning, match=f"no home folder .* it is {homeless} now") as caught:
+        assert cache_folder() == cache_folder() == homeless
+    assert len(caught) == 1
+    assert homeless.stat().st_mode & 0o777 == 0o700
+    homeless.chmod(0o755)
+    folders._temporary_cache.cache_clear()
+    with pytest.raises(FirstpageError, match="is not a private folder of yours; set FIRSTPAGE_"):
+        cache_folder()
+
+
+@pytest.mark.parametrize("kind", ["link", "file", "no folder"])
+def test_a_temporary_cache_of_others_is_refused(homeless: Path, monkeypatch, kind: str) -> None:
+    if kind == "link":
+        homeless.symlink_to(homeless.parent)
+    elif kind == "file":
+        homeless.touch()
+    else:
+        monkeypatch.setattr(tempfile, "tempdir", str(homeless))
+    with pytest.raises(FirstpageError, match="; set FIRSTPAGE_CACHE to a folder"):
+        cache_folder()
