@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,15 +12,21 @@ import pytest
 import firstpage as fp
 from firstpage.demo.labeling import sorting_comparisons
 from firstpage.demo.project import (
+    QUESTIONS,
     TEAM,
     SimulatedAssessor,
     SimulatedEditor,
+    add_tasks,
     assign_team,
+    finished_queries,
+    open_store,
     page_utility,
 )
 from firstpage.demo.rankings import RANKERS, combine_rankings, learned_runs, tuned_bm25
 from firstpage.labeling.assessors import DocumentText, QueryText
+from firstpage.web.store import projects
 from tests.demo.small import small_collection
+from tests.web.site import add_query, query
 
 QUERY = QueryText("q", "a question")
 
@@ -87,6 +94,17 @@ def test_tasks_are_assigned_evenly() -> None:
     load = Counter(login for people in assigned.values() for login in people)
     assert set(load) == set(TEAM)
     assert max(load.values()) - min(load.values()) <= 4
+
+
+def test_a_question_with_one_candidate_is_finished_without_an_answer(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    with store.write() as tx:
+        project = projects.create(tx, QUESTIONS)
+        for number in (1, 2):
+            add_query(tx, project.id, query(number, documents=number), number)
+    assert add_tasks(store, project, {"q1": ["ada"], "q2": ["ada"]}) == 2
+    assert finished_queries(store, project, "ada") == {"q1"}
+    store.close()
 
 
 def test_sorting_comparisons_are_the_log_of_the_number_of_orders() -> None:

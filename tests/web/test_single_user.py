@@ -92,3 +92,7 @@ def test_a_project_with_assessors_is_led_by_the_single_user(site: Site) -> None:
         projects.join(tx, project, people.ensure(tx, "ada"), "assessor", by=None)
     assert prepare_single_user(site.store) == ["team"]
     assert site.client("local").get("/api/v1/projects/team/work").json()["tasks"] == []
+    with site.store.write() as tx:
+        projects.join(tx, project, people.ensure(tx, "local"), "assessor", by=None)
+    assert prepare_single_user(site.store) == []  # both judge; tasks are not taken from others
+    assert site.client("local").get("/api/v1/projects/team/work").json()["tasks"] == []

@@ -23,6 +23,7 @@ from firstpage.web.imports import bundle, texts
 from firstpage.web.imports.bundle import File, Sources
 from firstpage.web.machines import judge
 from firstpage.web.store import people, projects, tasks
+from firstpage.web.store.assigning import add_task
 from firstpage.web.store.connect import Store, Tx
 from firstpage.web.store.people import Person
 from firstpage.web.store.projects import Project
@@ -195,7 +196,7 @@ def add_tasks(store: Store, project: Project, assessors: Mapping[str, Sequence[s
         for row in of_project(tx, project.id):
             for number, login in enumerate(assessors.get(row["key"], ())):
                 person = _member(tx, project, login)
-                tasks.add(tx, project, row["id"], person.id, project.tool, number, row["position"])
+                add_task(tx, project, row["id"], person.id, project.tool, number, row["position"])
                 count += 1
     return count
 

@@ -77,17 +77,17 @@ def attach(app: FastAPI, store: Store, settings: ServeSettings) -> None:
 def prepare_single_user(store: Store) -> list[str]:
     """Prepare `--open`: the local user leads all projects, and judges those without assessors.
 
-    Returns the names of projects that have other assessors.
+    Returns the names of projects that only others judge.
     """
     assigned_to_others = []
     with store.write() as tx:
         user = people.ensure(tx, LOCAL, "You", admin=True)
         for project in all_projects(tx):
-            others = [p for p in assigning.present_assessors(tx, project) if p != user.id]
-            if others:
-                assigned_to_others.append(project.slug)
-            else:
+            assessors = set(assigning.present_assessors(tx, project))
+            if assessors <= {user.id}:
                 assigning.assign_to_single_person(tx, project, user)
+            elif user.id not in assessors:
+                assigned_to_others.append(project.slug)
     return assigned_to_others
 
 

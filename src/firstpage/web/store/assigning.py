@@ -149,7 +149,7 @@ def reassign_query(tx: Tx, row: TaskRow) -> None:
     load = {
         p: sum(t.person == p and t.state in ("open", "started") for t in rows) for p in candidates
     }
-    _add(
+    add_task(
         tx, project, row.query, min(candidates, key=lambda p: (load[p], p)), row.tool,
         row.replicate, _last(tx, project) + 1,
     )  # fmt: skip
@@ -171,7 +171,7 @@ def assign_all_queries(tx: Tx, project: Project, person: Person) -> int:
     for tool in project.tools:
         for row in texts.of_project(tx, project.id):
             if (row["id"], tool) not in assigned:
-                _add(tx, project, row["id"], person.id, tool, 0, row["position"])
+                add_task(tx, project, row["id"], person.id, tool, 0, row["position"])
                 count += 1
     audit.note(tx, "all queries assigned", person=person.id, project=project.id, tasks=count)
     return count
@@ -293,14 +293,14 @@ def _write(tx: Tx, project: Project, planned: Assignment) -> None:
     position = {key: i for i, key in enumerate(planned.queries)}
     for task in planned.tasks:
         if (task.query, task.assessor, task.tool) not in rows:
-            _add(
+            add_task(
                 tx, project, queries[task.query], int(task.assessor), task.tool, task.replicate,
                 position[task.query],
             )  # fmt: skip
     webhooks.queries_finished(tx, ended_tasks)
 
 
-def _add(
+def add_task(
     tx: Tx, project: Project, query: int, person: int, tool: str, replicate: int, position: int
 ) -> None:
     """Add a task; one that has nothing to ask is finished at once."""
