@@ -14,7 +14,13 @@ import firstpage as fp
 from firstpage.demo import loop
 from firstpage.demo.labeling import K
 from firstpage.demo.output import FILES, KIND, slug
+from firstpage.demo.project import SimulatedAssessor, SimulatedEditor
 from firstpage.demo.rankings import RANKERS
+from firstpage.web.app import LOCAL, prepare_single_user
+from firstpage.web.machines import judge
+from firstpage.web.store import people
+from firstpage.web.store.connect import Store
+from firstpage.web.store.projects import find_project
 from tests.demo.small import QUESTIONS
 
 RUN_FILES = [f"runs/{slug(name)}.run" for name in ("BM25", *RANKERS, "aggregate")]
@@ -81,7 +87,6 @@ def test_correct_first_results_are_counted(done: Path, figures: dict) -> None:
 
 def test_the_application_has_all_tasks_and_judgments(done: Path, figures: dict) -> None:
     from firstpage.web.analysis.figures import progress
-    from firstpage.web.store.connect import Store
     from firstpage.web.store.projects import by_slug
 
     store = Store(done)
@@ -110,6 +115,18 @@ def test_the_report_has_no_external_resources(done: Path, figures: dict) -> None
     assert "demo --serve" not in text  # it would judge everything again
 
 
+def judge_all(folder: Path, answers: dict) -> None:
+    """Judge all questions of a project as its single user, as after `label serve --open`."""
+    store = Store(folder)
+    prepare_single_user(store)
+    with store.read() as tx:
+        project, you = find_project(tx), people.by_login(tx, LOCAL)
+    assert you is not None
+    simulated = {"pairs": SimulatedAssessor, "lists": SimulatedEditor}[project.tool]
+    judge(store, project, you, simulated(7, project.tool, answers))
+    store.close()
+
+
 @pytest.mark.slow
 def test_the_commands_write_the_same_files(
     done: Path, printed: str, figures: dict, tmp_path: Path, monkeypatch, run
@@ -119,23 +136,27 @@ def test_the_commands_write_the_same_files(
     monkeypatch.chdir(tmp_path)
     text = unescape((done / "report.html").read_text())
     flat = re.sub(r" \\\n +", " ", printed)
-    commands = [command for step in figures["commands"].values() for command in step]
-    assert len(commands) > 12
+    groups = (*figures["commands"].values(), *figures["own_commands"].values())
+    commands = [command for group in groups for command in group]
+    assert len(commands) > 20
     for command in commands:
         assert f"<pre>{command}</pre>" in text
         assert f"$ {command}\n" in flat
         words = shlex.split(command.replace(str(done), "demo"))[1:]
-        if words[:2] != ["label", "serve"]:
+        if words[:2] == ["label", "serve"]:
+            judge_all(Path(words[2]), fp.read_qrels("demo/answers.qrels").to_dict())
+        else:
             result = run(*words)
             assert result.returncode == 0, (command, result.stderr)
-    for name in ("candidates.run", "labels.qrels", "preferences.jsonl", "runs/bm25.run"):
+    for name in ("candidates.run", "labels.qrels", "preferences.jsonl", "model.json", *RUN_FILES):
         assert (tmp_path / "demo" / name).read_text() == (done / name).read_text(), name
-    for name in RUN_FILES:
-        again, before = (fp.read_run(root / name).to_dict() for root in (Path("demo"), done))
-        assert again.keys() == before.keys()
-        for query, scores in before.items():
-            assert again[query] == pytest.approx(scores, abs=0.01), (name, query)
-    assert fp.load("demo/model.json")
+    assert fp.load("mine/model.json")
+    labels = [fp.read_qrels(f"{folder}/labels.qrels").to_dict() for folder in ("mine", "demo")]
+    assert labels[0].keys() == labels[1].keys()
+    assert labels[0] != labels[1]  # of another assessor
+    trained = [fp.read(f"{folder}/features.npz").y.tolist() for folder in ("mine", "demo")]
+    assert trained[0] != trained[1]
+    assert fp.dcglearn.read_utility("mine-pages/measure.json")
 
 
 def test_steps_are_printed_with_their_durations(printed: str, done: Path) -> None:

@@ -14,7 +14,8 @@ import numpy as np
 from firstpage.data.dataset import Dataset
 from firstpage.data.folds import split_folds
 from firstpage.data.formats.registry import write
-from firstpage.data.formats.trec import Run
+from firstpage.data.formats.tables import read_npz
+from firstpage.data.formats.trec import Run, read_run
 from firstpage.data.formats.trec_writer import write_qrels, write_run
 from firstpage.demo import project as demo_project
 from firstpage.demo import sentences
@@ -227,7 +228,8 @@ def _run_steps(
     with printer.step("Label: three simulated assessors compare pairs of entries"):
         labels = label_questions(store, project, collection, folder, printer)
         printer.note(sentences.labeling(labels))
-        _print_label_commands(folder, printer)
+        exported = ("label", "export", folder.path, "--name", demo_project.QUESTIONS)
+        printer.command(*exported, "-o", folder / "labels.qrels")
     with printer.step("Compute features, and train four rankers on the labels"):
         data = _features(index, collection, candidates, labels, folder, printer)
         runs = _rankings(index, collection, data, labels, folder, printer)
@@ -240,9 +242,10 @@ def _run_steps(
         page = Searcher(index, folder / "model.json", DEPTH).search(TYPED, K)
         printer.note("\n".join(["", *str(page).splitlines()]))
         features, model = folder / "features.npz", folder / "model.json"
-        printer.command("train", best, features, "--normalize", NORMALIZE, "-o", model)
+        printer.command(*_train(best, features, model))
         searched = ("search", folder / INDEX, TYPED, "--model", model)
         printer.command(*searched, "--candidates", str(DEPTH), "--depth", str(K))
+        _print_own_commands(best, folder, printer)
     with printer.step("Write the report"):
         printer.note(examples_text(results))
         folder.write_summary(results.to_dict())
@@ -258,8 +261,8 @@ def _retrieve(collection: Collection, folder: Folder, printer: StepPrinter) -> t
     documents = read_documents(folder / "documents.jsonl")
     index = Index.from_documents(documents, folder / INDEX, overwrite=True)
     with _without_warnings():
-        candidates = index.candidates(collection.queries, DEPTH)
-    write_run(candidates, folder / "candidates.run")
+        write_run(index.candidates(collection.queries, DEPTH), folder / "candidates.run")
+    candidates = read_run(folder / "candidates.run")  # as the next commands do
     n = len(collection.queries)
     printer.note(
         f"{len(collection.documents):,} documents, {n} questions with known answers; the {DEPTH} "
@@ -302,19 +305,6 @@ def _without_warnings() -> Iterator[None]:
         yield
 
 
-def _print_label_commands(folder: Folder, printer: StepPrinter) -> None:
-    """Print how to label the same questions oneself, and how the labels were exported."""
-    printer.command(
-        "label", "setup", "mine", "--index", folder / INDEX, "--queries",
-        folder / "queries.jsonl", "--depth", str(DEPTH), "--k", str(K), "--strategy", STRATEGY,
-    )  # fmt: skip
-    printer.command("label", "serve", "mine", "--open")
-    printer.command(
-        "label", "export", folder.path, "--name", demo_project.QUESTIONS, "-o",
-        folder / "labels.qrels",
-    )  # fmt: skip
-
-
 def _features(
     index: Index, collection: Collection, candidates: Run, labels: LabelingResult, folder: Folder,
     printer: StepPrinter,
@@ -322,13 +312,11 @@ def _features(
     """Compute the features of all candidates."""
     with _without_warnings():
         features = TextFeatures(index)
-        data = features.dataset(collection.queries, candidates, labels.labels)
-    write(data, folder / "features.npz")
+        written = features.dataset(collection.queries, candidates, labels.labels)
+    write(written, folder / "features.npz")
+    data = read_npz(folder / "features.npz")
     printer.note(f"{data.n_docs:,} candidates with {data.n_features} features")
-    printer.command(
-        "features", folder / INDEX, folder / "queries.jsonl", folder / "candidates.run",
-        "--qrels", folder / "labels.qrels", "--set", "all", "-o", folder / "features.npz",
-    )  # fmt: skip
+    printer.command(*_compute_features(folder, folder / "labels.qrels", folder / "features.npz"))
     return data
 
 
@@ -386,11 +374,13 @@ def _evaluate(
         results = DemoResults(
             collection, _recall(collection, candidates), labels, {**runs, COMBINED: combined.run},
             compared, measured, combined, against_best, printer.seconds, printer.commands,
+            printer.own_commands,
         )  # fmt: skip
         printer.note(sentences.combination(results))
         printer.command(
             "aggregate", *(folder.run(name) for name in RANKERS), "--qrels",
-            folder / "labels.qrels", "-m", MAIN_MEASURE, "-o", folder.run(COMBINED),
+            folder / "labels.qrels", "-m", MAIN_MEASURE, "--tag", COMBINED, "-o",
+            folder.run(COMBINED),
         )  # fmt: skip
     return results
 
@@ -399,14 +389,50 @@ def _print_measure_commands(best: str, folder: Folder, printer: StepPrinter) -> 
     """Print how the preferences were exported, and how a measure is learned and used."""
     project = ("label", "export", folder.path, "--name", demo_project.PAGES)
     preferences, measure = folder / "preferences.jsonl", folder / "measure.json"
-    printer.command(
-        "label", "setup", "mine-pages", "--tool", "lists", "--index", folder / INDEX, "--queries",
-        folder / "queries.jsonl", "--run", folder.run(BASELINE), "--run", folder.run(best),
-        "--depth", str(K), "--qrels", folder / "answers.qrels",
-    )  # fmt: skip
     printer.command(*project, "--content", "preferences", "-o", preferences)
-    printer.command("dcglearn", "learn", preferences, "--K", str(K), "--decreasing", "-o", measure)
+    printer.command(*_learn(preferences, measure))
     printer.command(
         "evaluate", "--qrels", folder / "answers.qrels", "--run", folder.run(best), "-m",
         f"NDCG({measure})@{K}",
+    )  # fmt: skip
+
+
+def _learn(preferences: Path, measure: Path) -> tuple[str | Path, ...]:
+    return "dcglearn", "learn", preferences, "--K", str(K), "--decreasing", "-o", measure
+
+
+def _compute_features(folder: Folder, labels: Path, data: Path) -> tuple[str | Path, ...]:
+    return (
+        "features", folder / INDEX, folder / "queries.jsonl", folder / "candidates.run",
+        "--qrels", labels, "--set", "all", "-o", data,
+    )  # fmt: skip
+
+
+def _train(ranker: str, data: Path, model: Path) -> tuple[str | Path, ...]:
+    return "train", ranker, data, "--normalize", NORMALIZE, "-o", model
+
+
+def _print_own_commands(best: str, folder: Folder, printer: StepPrinter) -> None:
+    """Print how to judge the same questions and pages oneself, and how to learn from that."""
+    collection = ("--index", folder / INDEX, "--queries", folder / "queries.jsonl")
+    mine = Path("mine")
+    labels, data = mine / "labels.qrels", mine / "features.npz"
+    printer.own(
+        "To judge the questions yourself, and train on your labels",
+        ("label", "setup", mine, *collection, "--depth", str(DEPTH), "--k", str(K),
+         "--strategy", STRATEGY),
+        ("label", "serve", mine, "--open"),
+        ("label", "export", mine, "-o", labels),
+        _compute_features(folder, labels, data),
+        _train(best, data, mine / "model.json"),
+    )  # fmt: skip
+    pages = Path("mine-pages")
+    preferences = pages / "preferences.jsonl"
+    printer.own(
+        "To compare first pages yourself, and learn a measure from your preferences",
+        ("label", "setup", pages, "--tool", "lists", *collection, "--run", folder.run(BASELINE),
+         "--run", folder.run(best), "--depth", str(K), "--qrels", folder / "answers.qrels"),
+        ("label", "serve", pages, "--open"),
+        ("label", "export", pages, "--content", "preferences", "-o", preferences),
+        _learn(preferences, pages / "measure.json"),
     )  # fmt: skip

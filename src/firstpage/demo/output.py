@@ -12,7 +12,7 @@ import shutil
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,12 +57,15 @@ class StepPrinter:
         Duration per step.
     commands : dict of str to list of str
         The commands that do the same, per step.
+    own_commands : dict of str to list of str
+        The commands with which the reader judges and continues, per purpose.
     """
 
     progress: ProgressBar = no_progress
     steps: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
     commands: dict[str, list[str]] = field(default_factory=dict)
+    own_commands: dict[str, list[str]] = field(default_factory=dict)
     _started: float = field(default_factory=time.perf_counter)
 
     @contextmanager
@@ -89,6 +92,16 @@ class StepPrinter:
     def command(self, *words: str | Path) -> None:
         """Print a command of Firstpage that does what the step did."""
         self.commands[next(reversed(self.commands))].append(command_line(*words))
+        self._print_command(words)
+
+    def own(self, purpose: str, *commands: Sequence[str | Path]) -> None:
+        """Print the commands with which the reader judges and continues, for a purpose."""
+        self.own_commands[purpose] = [command_line(*words) for words in commands]
+        self.note(f"{purpose}:")
+        for words in commands:
+            self._print_command(words)
+
+    def _print_command(self, words: Sequence[str | Path]) -> None:
         lines = wrap_command(f"$ {command_line(*words, called=program())}")
         self.print("\n".join(f"   {line}" for line in lines))
 

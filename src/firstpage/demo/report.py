@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
 from firstpage import charts
@@ -145,10 +145,10 @@ def examples_text(results: DemoResults) -> str:
     return "\n".join(lines)
 
 
-def _commands(results: DemoResults) -> list[str]:
-    """Return a title and a block of commands per step."""
+def _commands(commands_by_title: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return each title with its block of commands."""
     blocks = []
-    for title, commands in results.commands.items():
+    for title, commands in commands_by_title.items():
         if commands:
             pre = "".join(f"<pre>{escape(command)}</pre>" for command in commands)
             blocks.append(paragraph(title + ".") + pre)
@@ -183,10 +183,18 @@ def render(results: DemoResults, model: Explanation, folder: Folder) -> str:
         ("5. All four rankers combined", _combination(results)),
         ("The commands of every step", [
             paragraph(
-                "Run them where you ran the demo. They write the same files again, except that "
-                "the judgments are yours."
+                "Run them where you ran the demo. They use the judgments of the simulated people, "
+                "and write the same files again; dcglearn learn adds intervals and a test to "
+                "measure.json."
             ),
-            *_commands(results),
+            *_commands(results.commands),
+        ]),
+        ("Judge yourself", [
+            paragraph(
+                "These commands set up the same questions and pages for you, and learn from your "
+                "judgments. Their files are in the folders mine and mine-pages."
+            ),
+            *_commands(results.own_commands),
         ]),
         ("Files in this folder", [files_table().html()]),
         ("Duration of each step", _durations(results)),

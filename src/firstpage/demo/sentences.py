@@ -47,6 +47,8 @@ class DemoResults:
         Duration per step.
     commands : mapping of str to list of str
         The commands that do the same, per step.
+    own_commands : mapping of str to list of str
+        The commands with which the reader judges and continues, per purpose.
     """
 
     collection: Collection
@@ -59,6 +61,7 @@ class DemoResults:
     against_best: Comparison
     seconds: Mapping[str, float]
     commands: Mapping[str, Sequence[str]]
+    own_commands: Mapping[str, Sequence[str]]
 
     @property
     def combination_gain(self) -> Difference:
@@ -102,6 +105,7 @@ class DemoResults:
             },
             "seconds": dict(self.seconds),
             "commands": dict(self.commands),
+            "own_commands": dict(self.own_commands),
         }  # fmt: skip
 
 
