@@ -7,6 +7,8 @@ import pandas
 import pytest
 
 import firstpage as fp
+from firstpage.aggregation.fusion import Fusion
+from firstpage.aggregation.methods import METHODS
 from firstpage.aggregation.weights import normalize_weights
 from firstpage.data.formats.trec import to_run
 from firstpage.errors import DataError, FirstpageError, MeasureError
@@ -208,6 +210,25 @@ def test_summary_lists_rankers_weights_and_costs() -> None:
         "mean": result.measured.means[2],
     }
     assert summary["kemeny"]["cost"] == result.cost >= summary["kemeny"]["lower_bound"] > 0
+
+
+@pytest.mark.parametrize(
+    "method", [name for name, kind in METHODS.items() if not issubclass(kind, Fusion)]
+)
+def test_a_ranker_with_more_than_half_of_the_weight_is_noted(method: str) -> None:
+    dominated = fp.aggregation.aggregate(RUNS, method, weights=[0.24, 0.51, 0.25])
+    result, heaviest = ranked(dominated.run), ranked(RUNS[1])
+    same = sum(result[q][:10] == heaviest[q][:10] for q in heaviest)
+    assert same == len(heaviest) or method == "SupervisedKemeny"  # half of its list gives credit
+    assert all(result[q][:7] == heaviest[q][:7] for q in heaviest)
+    assert (
+        "r1 has more than half of the weight: its first 10 documents are those of the result in "
+        f"{same} of {len(heaviest)} queries"
+    ) in str(dominated).splitlines()
+    balanced = fp.aggregation.aggregate(RUNS, method, weights=[0.25, 0.5, 0.25])
+    alone = fp.aggregation.aggregate(RUNS[:1], method)
+    fused = fp.aggregation.aggregate(RUNS, "Borda", weights=[0.24, 0.51, 0.25])
+    assert not any("more than half" in str(other) for other in (balanced, alone, fused))
 
 
 def test_ignored_missing_documents_change_the_order() -> None:

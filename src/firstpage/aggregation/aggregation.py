@@ -29,6 +29,7 @@ from firstpage.tabular import Tabular
 from firstpage.types import Floats, Ints
 
 DEFAULT_DEPTH = 100  # of methods that compare documents in pairs
+FIRST_RANKS = 10  # at which the result is compared with the heaviest ranker
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +193,24 @@ class Aggregation(Tabular):
         for a, (name, weight) in enumerate(zip(ballots.names, self.weights, strict=True)):
             mean = f"  ({self.measured.means[a]:.4f})" if self.measured is not None else ""
             lines.append(f"{name:<{width}}  {weight:.4f}{mean}")
-        return "\n".join(lines if self.points is not None else [*lines, str(self.report)])
+        if self.points is not None:
+            return "\n".join(lines)
+        return "\n".join([*lines, *self._dominant_ranker(), str(self.report)])
+
+    def _dominant_ranker(self) -> list[str]:
+        """Return a line about the ranker that outvotes all others together, if there is one."""
+        ballots, heaviest = self.ballots, int(np.argmax(self.weights))
+        if ballots.n_rankers == 1 or self.weights[heaviest] <= 0.5:
+            return []
+        ranks = np.arange(len(self.order)) - np.repeat(ballots.offsets[:-1], ballots.lengths)
+        moved = ballots.positions[heaviest][self._candidates] != ranks
+        moved &= ranks < FIRST_RANKS
+        query = np.repeat(np.arange(len(ballots)), ballots.lengths)
+        same = len(ballots) - len(np.unique(query[moved]))
+        return [
+            f"{ballots.names[heaviest]} has more than half of the weight: its first {FIRST_RANKS} "
+            f"documents are those of the result in {same} of {len(ballots)} queries"
+        ]
 
     __repr__ = __str__
 
