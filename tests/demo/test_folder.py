@@ -55,7 +55,9 @@ def test_judgments_of_people_are_never_deleted(tmp_path: Path) -> None:
             task = tasks.add(tx, project, added, people.ensure(tx, login).id, "pairs", 0, 0)
             tasks.set_state(tx, task, "started", judgments=judgments)
     store.close()
-    with pytest.raises(DataError, match=r"contains 4 judgments of yours, .* another folder \(-o\)"):
+    with pytest.raises(
+        DataError, match=r"contains judgments of yours \(4\), .* another folder \(-o\)"
+    ):
         Folder.prepare(tmp_path)
     store = open_store(tmp_path)
     with store.write() as tx:

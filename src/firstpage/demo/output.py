@@ -238,8 +238,8 @@ def _check_projects(path: Path) -> None:
         )
     if judgments:
         raise DataError(
-            f"{path}: contains {judgments} judgments of yours, which the demo would delete; choose "
-            f"another folder (-o), or export them and remove {path / DATABASE[0]}."
+            f"{path}: contains judgments of yours ({judgments}), which the demo would delete; "
+            f"choose another folder (-o), or export them and remove {path / DATABASE[0]}."
         )
 
 
