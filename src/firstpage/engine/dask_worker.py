@@ -82,6 +82,25 @@ def canceled() -> bool:
     return task is None or task.state == "cancelled"
 
 
+def stops_after(step: int, job: str) -> bool:
+    """Return whether the tasks of a job, which finish every step together, stop after this one.
+
+    The first task that is canceled stores the number of the next step at the scheduler, so that all
+    of them stop after the same one: a task that has left would let the others wait forever.
+    """
+    from distributed.utils import sync
+
+    worker, keys = _worker(), ["firstpage-last-steps", job]
+    try:
+        last = sync(worker.loop, worker.scheduler.get_metadata, keys=keys, default=None)
+        if last is None and canceled():
+            last = step + 1
+            sync(worker.loop, worker.scheduler.set_metadata, keys=keys, value=last)
+    except OSError:  # without a scheduler, the worker will end
+        return False
+    return last is not None and step >= last
+
+
 def drop(job: str) -> None:
     """Close the shards of a job."""
     with _lock:

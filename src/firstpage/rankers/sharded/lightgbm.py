@@ -14,12 +14,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 import numpy as np
 
 from firstpage.data.shards.shards import Shards
 from firstpage.engine.dask_cluster import DaskEngine, PinnedTasks
-from firstpage.engine.dask_worker import canceled, named_errors, thread_count
+from firstpage.engine.dask_worker import canceled, named_errors, stops_after, thread_count
 from firstpage.engine.engine import EngineError
 from firstpage.errors import DataError
 from firstpage.losses.loss import Loss
@@ -146,6 +147,8 @@ class WorkerGrowth:
 
     Attributes
     ----------
+    job : str
+        The name of the fit.
     count : int
         The number of trees.
     parameters : dict
@@ -160,6 +163,7 @@ class WorkerGrowth:
         Whether documents have weights.
     """
 
+    job: str
     count: int
     parameters: LibraryParameters
     objective: TreeObjective | None
@@ -219,7 +223,7 @@ def grow_on_worker(
             call_library("NetworkInit", addresses, port, CONNECTION_MINUTES, len(machines))
         booster, _ = LightGBM.boost(
             import_lightgbm().Booster(parameters, data), data, None, growth.count,
-            lambda *_: canceled(), {"fobj": growth.objective},
+            lambda tree, *_: stops_after(tree, growth.job), {"fobj": growth.objective},
         )  # fmt: skip
         return None if canceled() else booster
     finally:
@@ -278,7 +282,7 @@ class ClusterGrowth:
         workers = engine.workers()[: len(numbers)]
         owned = {worker: numbers[at :: len(workers)] for at, worker in enumerate(workers)}
         growth = WorkerGrowth(
-            trees.count, {**trees.parameters(self.options.seed, 1), **self.parameters},
+            uuid4().hex, trees.count, {**trees.parameters(self.options.seed, 1), **self.parameters},
             self.objective, tuple(training.shards.categories), training.shards.n_docs,
             training.drop_uninformative,
         )  # fmt: skip
