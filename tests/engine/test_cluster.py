@@ -205,7 +205,9 @@ def test_a_lost_scheduler_leaves_a_checkpoint(
         if step.iteration == 3:
             cluster.kill_scheduler()
 
-    with pytest.raises(EngineError, match=r"was lost\. Start it again and fit again") as error:
+    with pytest.raises(
+        EngineError, match=r"was lost\. Start it again and fit again; with a checkpoint"
+    ) as error:
         fp.ranker(name).fit(shards, engine=cluster.engine, checkpoint=file, progress=kill)
     assert "\n" not in str(error.value)
     assert "Traceback" not in capfd.readouterr().err

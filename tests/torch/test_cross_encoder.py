@@ -80,6 +80,8 @@ def test_mistakes() -> None:
     several.num_labels = 3
     with pytest.raises(fp.DataError, match="one output label; it has 3"):
         fp.torch.CrossEncoderLoss(several, fp.torch.ListMLELoss())
+    with pytest.raises(fp.DataError, match=r"mini_batch_size of .* at least 1; got 0"):
+        fp.torch.CrossEncoderLoss(model, fp.torch.ListMLELoss(), mini_batch_size=0)
     loss = fp.torch.CrossEncoderLoss(model, fp.torch.ListMLELoss())
     with pytest.raises(fp.DataError, match="one label per query"):
         loss(TEXTS, torch.zeros(2))

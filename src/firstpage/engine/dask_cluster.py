@@ -26,6 +26,7 @@ WORKER_TIMEOUT = 60.0  # seconds to wait for a worker
 POLL_INTERVAL = 2.0  # seconds between checks that workers are alive
 REASSIGN_INTERVAL = 5.0  # seconds between checks for new workers
 CONNECTION_ERRORS = (OSError, asyncio.CancelledError, CancelledError)  # of a lost scheduler
+RESUME_HINT = "; with a checkpoint (checkpoint=.., --checkpoint) the fit resumes where it was"
 
 
 def connect(address: str) -> DaskEngine:
@@ -124,11 +125,11 @@ class DaskEngine:
                     "install the same version on all machines."
                 )
 
-    def lost(self) -> EngineError:
+    def lost(self, hint: str = "") -> EngineError:
         """Return the error for a lost connection to the scheduler."""
         return EngineError(
             f"the connection to the scheduler at {self.address} was lost. Start it again and fit "
-            "again; with a checkpoint (checkpoint=.., --checkpoint) the fit resumes where it was."
+            f"again{hint}."
         )
 
     def worker_lost(self) -> EngineError:
@@ -170,7 +171,7 @@ class DaskRunner:
         except FirstpageError:
             raise
         except CONNECTION_ERRORS as error:
-            raise self._engine.lost() from error
+            raise self._engine.lost(RESUME_HINT) from error
 
     def _results(self, calls: Mapping[int, Call]) -> dict[int, Any]:
         """Return all results, from one Dask task per thread of each worker.

@@ -6,6 +6,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from firstpage.errors import DataError
+from firstpage.registry import check_number
 from firstpage.torch.backend import torch
 from firstpage.torch.ranking_loss import RankingLoss
 
@@ -35,8 +36,8 @@ class CrossEncoderLoss(torch.nn.Module):
     Raises
     ------
     DataError
-        If the model or the loss is none, or the model has several output labels; on use, if
-        columns do not fit.
+        If the model or the loss is none, the model has several output labels, or a mini-batch has
+        no size; on use, if columns do not fit.
 
     Examples
     --------
@@ -82,6 +83,8 @@ class CrossEncoderLoss(torch.nn.Module):
         self.model, self.loss = model, loss
         self.activation_fn = activation_fn
         self.mini_batch_size = mini_batch_size
+        if mini_batch_size not in (None, -1):
+            check_number(self, "mini_batch_size", 1, integer=True)
 
     def forward(
         self,

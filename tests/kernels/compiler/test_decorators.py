@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from firstpage import kernels
+from firstpage.errors import FirstpageWarning
 from firstpage.kernels.compiler import decorators, object_cache
 from firstpage.kernels.compiler.decorators import (
     inlined_subroutine,
@@ -141,8 +143,14 @@ def test_kernels_work_without_a_writable_cache(tmp_path: Path, monkeypatch) -> N
     monkeypatch.setenv("FIRSTPAGE_CACHE", str(blocked))
     monkeypatch.setattr(add_tripled, "_versions", {})
     out = np.zeros(1)
-    add_tripled(np.ones(1), out)
+    with pytest.warns(FirstpageWarning, match="file, not a folder.*cannot be stored here"):
+        add_tripled(np.ones(1), out)
     assert out[0] == 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # one line per process is enough
+        monkeypatch.setattr(add_tripled, "_versions", {})
+        add_tripled(np.ones(1), out)
+    assert out[0] == 6
 
 
 def test_cache_key_depends_on_every_subroutine_and_constant() -> None:

@@ -14,7 +14,7 @@ import platform
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,6 +23,7 @@ import numpy as np
 
 from firstpage import kernels
 from firstpage.errors import FirstpageError, FirstpageWarning
+from firstpage.folders import VARIABLE as CACHE_VARIABLE
 from firstpage.folders import atomic_replace, cache_folder
 from firstpage.kernels.compiler.functions import Subroutine, fingerprint, jitted
 from firstpage.packages import version_of
@@ -231,10 +232,23 @@ def read_object_file(file: Path) -> ObjectCode | None:
 def _store(file: Path, header: dict[str, str], code: bytes) -> None:
     """Write the file atomically, so that another process sees all of it or nothing."""
     content = json.dumps(header).encode() + b"\n" + code
-    with suppress(OSError):  # on a read-only disk the next start compiles again
+    try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with atomic_replace(file) as temporary:
             temporary.write_bytes(_digest(content) + b"\n" + content)
+    except OSError as error:
+        _warn_not_stored(file.parent, error.strerror or str(error))
+
+
+@cache
+def _warn_not_stored(folder: Path, reason: str) -> None:
+    """Warn once per folder that machine code cannot be stored."""
+    warnings.warn(
+        f"{folder}: compiled kernels cannot be stored here ({reason}), so every start compiles "
+        f"them again, which takes seconds; set {CACHE_VARIABLE} to a folder that can be written.",
+        FirstpageWarning,
+        stacklevel=2,
+    )
 
 
 def _digest(content: bytes) -> bytes:

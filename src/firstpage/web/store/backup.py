@@ -266,6 +266,7 @@ def _copy_sqlite(store: Store, path: Path) -> None:
             ):
                 source.backup(copy)
                 copy.execute("PRAGMA journal_mode=DELETE")
+                copy.execute("PRAGMA secure_delete=ON")  # else deleted rows remain in free pages
                 for name in EXCLUDED_TABLES:
                     copy.execute(f"DELETE FROM {name}")
                 copy.commit()
