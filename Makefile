@@ -4,6 +4,8 @@ VENV := .venv
 # PyTorch is large, so networks are tested only where it is asked for: make test TORCH=torch==2.13.0
 TORCH ?=
 BIN := $(VENV)/bin
+TORCH_READY := $(VENV)/.ready-$(subst ==,-,$(TORCH))
+READY := $(VENV)/.ready $(if $(TORCH),$(TORCH_READY))
 # One process more than cores: many tests wait for a server, a browser or a cluster.
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 PYTEST := $(BIN)/python -m pytest -n $(shell expr $(CORES) + 1)
@@ -17,23 +19,26 @@ $(VENV)/.ready: pyproject.toml requirements.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
-	$(if $(TORCH),$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH))
 	$(BIN)/python -m compileall -q src
 	touch $@
 
-demo: $(VENV)/.ready  ## label, train, compare, learn a measure, aggregate: the whole loop, ending in a report
+$(TORCH_READY): $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH)
+	touch $@
+
+demo: $(READY)  ## label, train, compare, learn a measure, aggregate: the whole loop, ending in a report
 	$(BIN)/firstpage demo
 
-test: $(VENV)/.ready system  ## all tests (real data too, where FIRSTPAGE_DATA or ../shared/data is there)
+test: $(READY) system  ## all tests (real data too, where FIRSTPAGE_DATA or ../shared/data is there)
 	$(PYTEST)
 
-quick: $(VENV)/.ready  ## the inner loop: no browser, cluster, database server, real data, PyTorch or slow test
-	$(BIN)/python -m pytest -n $(CORES) -m "not (browser or cluster or postgres or data or slow or torch)"
+quick: $(READY)  ## the inner loop: no browser, cluster, database server, real data, PyTorch or slow test
+	$(BIN)/python -m pytest -n $(CORES) -p tests.without_torch -m "not (browser or cluster or postgres or data or slow or torch)"
 
 system:  # a browser and a database server for the tests, where they may be installed
 	@sh tests/system.sh
 
-lint: $(VENV)/.ready  ## format, lint, types, import contract: checks, and rewrites nothing
+lint: $(READY)  ## format, lint, types, import contract: checks, and rewrites nothing
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -42,23 +47,23 @@ lint: $(VENV)/.ready  ## format, lint, types, import contract: checks, and rewri
 
 check: lint test  ## everything that a submission must pass
 
-format: $(VENV)/.ready  ## format, and fix what the linter can fix
+format: $(READY)  ## format, and fix what the linter can fix
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-coverage: $(VENV)/.ready system  ## all tests, with the lines that they run
+coverage: $(READY) system  ## all tests, with the lines that they run
 	$(PYTEST) --cov=firstpage --cov-report=term:skip-covered
 
-stress: $(VENV)/.ready system  ## all tests three times in random order, while two busy loops run beside them
+stress: $(READY) system  ## all tests three times in random order, while two busy loops run beside them
 	sh tests/stress.sh $(PYTEST)
 
-indices: $(VENV)/.ready system  ## all tests, with kernels that stop at an index outside its array
+indices: $(READY) system  ## all tests, with kernels that stop at an index outside its array
 	$(PYTEST) -p tests.checked_indices
 
-emulated: $(VENV)/.ready  ## the numeric packages on the other architecture, by user-mode emulation (root, Debian)
+emulated: $(READY)  ## the numeric packages on the other architecture, by user-mode emulation (root, Debian)
 	sh tests/emulated.sh
 
-bench: $(VENV)/.ready  ## measure against the peers; prints tables of ratios
+bench: $(READY)  ## measure against the peers; prints tables of ratios
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
 	$(BIN)/python benchmarks/evaluate.py
 	$(BIN)/python benchmarks/parse.py
@@ -75,14 +80,14 @@ bench: $(VENV)/.ready  ## measure against the peers; prints tables of ratios
 	$(BIN)/python benchmarks/search.py
 	$(BIN)/python benchmarks/serve.py
 
-soak: $(VENV)/.ready  ## many random examples, fuzzing of readers, wrong files, killing the labeling server, by hand
+soak: $(READY)  ## many random examples, fuzzing of readers, wrong files, killing the labeling server, by hand
 	$(BIN)/python -m pytest -n $(CORES) -m hypothesis --hypothesis-profile=thorough
 	$(BIN)/python tests/soak/fuzz_readers.py
 	PYTHONPATH=. $(BIN)/python tests/soak/wrong_files.py
 	$(BIN)/python tests/soak/kill_server.py --kills 200 --database sqlite
 	$(BIN)/python tests/soak/kill_server.py --kills 200 --database postgres
 
-docs: $(VENV)/.ready  ## write the generated pages of docs/
+docs: $(READY)  ## write the generated pages of docs/
 	$(BIN)/python docs/generate.py
 
 clean:  ## remove the environment and everything made

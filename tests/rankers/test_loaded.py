@@ -31,7 +31,10 @@ UNFITTED = [
     fp.Regression(normalize="global standard"),
     fp.RankNet(solver="gd(rate=0.01, max_iter=30)", patience=3),
     fp.ListNet(solver="sgd(rate=0.01, max_iter=5)"),
-    fp.ListNet(scorer="mlp(hidden=3)", solver="adam(rate=0.05, max_iter=6)"),
+    pytest.param(
+        fp.ListNet(scorer="mlp(hidden=3)", solver="adam(rate=0.05, max_iter=6)"),
+        marks=pytest.mark.torch,
+    ),
     fp.ListNet(patience=2),
     fp.FocusedNet(k=5, scorer=TREES, patience=2),
     fp.ListMLE(scorer="trees(count=8, leaves=4, library=xgboost)"),
@@ -130,7 +133,12 @@ def test_history_equals_the_reported_steps() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "unfitted", [fp.ListNet(scorer="mlp(hidden=3)"), fp.RankNet(), fp.AdaRank()]
+    "unfitted",
+    [
+        pytest.param(fp.ListNet(scorer="mlp(hidden=3)"), marks=pytest.mark.torch),
+        fp.RankNet(),
+        fp.AdaRank(),
+    ],
 )
 def test_a_loaded_model_continues_like_the_fitted_one(unfitted, tmp_path) -> None:
     ranker = clone(unfitted).set_params(warm_start=True)

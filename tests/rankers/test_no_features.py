@@ -19,17 +19,18 @@ Q = np.repeat([1, 2, 3], 4)
 EMPTY = fp.Dataset.from_arrays(np.empty((12, 0)), Y, Q)
 GOOD = fp.Dataset.from_arrays(np.random.default_rng(0).normal(size=(12, 3)), Y, Q)
 LINE = "has no features to learn from"
-UNFITTED = [
+ON_CPU = [
     *(cls() for cls in RANKERS.values()),
-    fp.ListNet(scorer="mlp"),
     fp.ListMLE(scorer="trees(count=3)"),
     fp.ListMLE(scorer="trees(count=3, library=xgboost)"),
     fp.ListNet(solver="sgd(max_iter=5)"),
     fp.RankSVM(solver="n-slack"),
     fp.RankBoost(weak="features"),
-    fp.RankNet(device="cuda"),  # refused before a device is looked for
     fp.ListNet(normalize="minmax"),
 ]
+NETWORK = fp.ListNet(scorer="mlp")
+# All are refused before a device or PyTorch is looked for.
+UNFITTED = [*ON_CPU, NETWORK, fp.RankNet(device="cuda")]
 
 
 @pytest.mark.filterwarnings("error")
@@ -83,7 +84,9 @@ NOTHING = "all scores are equal|nothing was learned"
 CONSTANT = [np.ones((12, 3)), np.repeat(np.arange(3.0), 4)[:, None]]  # everywhere, in each query
 
 
-@pytest.mark.parametrize("unfitted", [m for m in UNFITTED if "cuda" not in str(m)], ids=str)
+@pytest.mark.parametrize(
+    "unfitted", [*ON_CPU, pytest.param(NETWORK, marks=pytest.mark.torch)], ids=str
+)
 def test_constant_features_cause_a_warning(unfitted) -> None:
     """LightGBM rejects some after the warning."""
     for X in CONSTANT:
