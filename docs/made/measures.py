@@ -38,7 +38,7 @@ not a [convention](conventions.md): `ndcg_cut_10` has linear gains, as in trec_e
 (`measures=[nDCG @ 10]`); NDCG then has linear gains, as there.
 
 - `recall` without a cut-off is that of the entire list, as in ranx; trec_eval computes it at nine
-  cut-offs. `hit_rate` needs one.
+  cut-offs. So are `precision` (SetP) and `hit_rate` (SetSuccess).
 - A label without a gain in `gains={...}` is its own gain, as in ir_measures and trec_eval; a label
   above the largest one is an error here. Gains need not rise with the label: the ideal order is that
   of the gains.

@@ -77,6 +77,7 @@ CASES: dict[str, Callable[[list[float], list[float]], float]] = {
     "Accuracy@3": lambda r, p: ref.accuracy(r, 3),
     "Unjudged@2": lambda r, p: sum(x is None for x in r[:2]) / 2,
     "SetP": lambda r, p: ref.hits(r, 99) / len(r),
+    "SetSuccess": lambda r, p: float(ref.hits(r, 99) > 0),
     "PairAccuracy": lambda r, p: ref.pair_accuracy(r),
     "WKT@2": lambda r, p: ref.wkt(r, 2),
     "WKT": lambda r, p: ref.wkt(r, 99),

@@ -15,7 +15,7 @@ from firstpage.measures.registry import MEASURES, measure
 
 MEASURED = (
     "NDCG@10", "DCG@3", "ERR@10", "P@10", "P@1", "Recall@20", "Recall", "Success@5", "RR", "RR@10",
-    "AP", "AP@10", "Rprec", "bpref", "Judged@10", "Judged", "RBP@10", "SetP", "SetR", "SetF", "CG@5",
+    "AP", "AP@10", "Rprec", "bpref", "Judged@10", "Judged", "RBP@10", "SetP", "SetR", "SetF", "SetSuccess", "CG@5",
     "nERR@10", "Hits@10", "Hits", "F1@10", "F1", "RelP@10", "SetRelP", "SetAP", "SetUtility", "NumQ",
     "NumRet", "NumRel", "NumRelRet", "NumNonrelRet", "Unjudged@10", "IPrec@0.2", "AP11", "GMAP",
     "GMbpref", "binG", "Accuracy@10", "RBP(gain=linear)@10", "SDCG@10",

@@ -12,7 +12,7 @@ from firstpage.measures.registry import MEASURES
 
 TEXTS = [
     "NDCG@5", "NDCG", "NDCG(gain=linear)@3", "MeanNDCG", "ERR", "ERR@2", "AP", "AP@3", "P@5",
-    "Recall@4", "RR", "Rprec", "Success@2", "bpref", "Judged@5", "RBP", "SetP", "SetR", "SetF",
+    "Recall@4", "RR", "Rprec", "Success@2", "bpref", "Judged@5", "RBP", "SetP", "SetR", "SetF", "SetSuccess",
     "ppref@3", "nwppref", "PairAccuracy", "RBO", "TopK01@2", "Perm01", "infAP", "IPrec@0.2", "SetAP",
     "NDCGrel", "SetRelP", "F1@3", "nERR@3", "AP11", "Unjudged@3", "Q", "RelP@3", "Accuracy@3",
     "Rndcg", "RBPResidual", "G", "binG", "INST", "INSQ", "BPM", "SDCG@3", "NERR8@3", "NERR9@3",

@@ -11,7 +11,7 @@ from firstpage.measures.registry import measure
 
 SCORES, LABELS, QID = [3, 2, 1, 2, 1, 1, 2], [0, 2, 1, 0, 0, 1, 0], [1, 1, 1, 2, 2, 3, 3]
 NORMALIZED = ("NDCG@3", "AP", "Recall@2", "Rprec", "bpref", "nERR", "Q", "Rndcg", "IPrec", "SetR")
-OTHERS = ("P@2", "RR", "DCG@3", "ERR", "Success@2", "NumRel")
+OTHERS = ("P@2", "RR", "DCG@3", "ERR", "Success@2", "SetSuccess", "NumRel")
 
 
 def evaluate(

@@ -249,7 +249,7 @@ class Success(RR):
     """
 
     about: ClassVar[str] = "1 if there is a relevant document in the first k ranks, else 0"
-    without_cutoff: ClassVar[str] = "Success@5"
+    without_cutoff: ClassVar[str] = "Success@5; SetSuccess measures the entire list"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         return self._first_hit(lists, convention)[1]
@@ -432,6 +432,24 @@ class SetR(SetP):
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         return fill_empty(self._precision_recall(lists, convention)[1], lists, convention)
+
+
+@dataclass(frozen=True)
+class SetSuccess(SetP):
+    """Set success: 1 if the list contains a relevant document, else 0.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> result = fp.evaluate([4, 3, 2, 1], [0, 0, 0, 1], qid=[1, 1, 1, 1], measures="SetSuccess")
+    >>> result["SetSuccess"]
+    1.0
+    """
+
+    about: ClassVar[str] = "1 if the entire list contains a relevant document, else 0"
+
+    def values(self, lists: RankedLists, convention: Convention) -> Floats:
+        return (lists.retrieved_counts(self._level(convention)) > 0).astype(np.float64)
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,12 @@ ALL_TREC = (
 )  # fmt: skip
 GROUPS = {"official": OFFICIAL, "all_trec": ALL_TREC, "set": (*COUNTS, *SET)}
 
-OTHER_NAMES = {"11pt_avg": "AP11", "11pt-avg": "AP11", "precision": "SetP"}
+OTHER_NAMES = {
+    "11pt_avg": "AP11",
+    "11pt-avg": "AP11",
+    "precision": "SetP",
+    "hit_rate": "SetSuccess",
+}
 
 NUMBER = r"\d*\.?\d+"
 SIGNED = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"

@@ -25,6 +25,7 @@ from firstpage.measures.binary import (
     SetF,
     SetP,
     SetR,
+    SetSuccess,
     Success,
     bpref,
 )
@@ -90,8 +91,8 @@ GROUPED: dict[str, tuple[type[Measure], ...]] = {
         binG, RBP, RBPResidual, Accuracy,
     ),
     "sets and counts": (
-        SetP, SetR, SetF, SetRelP, SetAP, SetUtility, NumQ, NumRet, NumRel, NumRelRet, NumNonrelRet,
-        Judged, Unjudged,
+        SetP, SetR, SetF, SetSuccess, SetRelP, SetAP, SetUtility, NumQ, NumRet, NumRel, NumRelRet,
+        NumNonrelRet, Judged, Unjudged,
     ),
     "user models": (INST, INSQ, BPM, SDCG, NERR8, NERR9, NERR10, NERR11),
     "order": (ppref, nwppref, Tau, PairAccuracy, RBO, WKT, TopK01, Perm01),
