@@ -91,6 +91,7 @@ def test_the_best_iteration_is_restored(tmp_path: Path, name: str) -> None:
         uninterrupted.best_score_,
     )
     assert np.array_equal(resumed.params_, uninterrupted.params_)
+    assert resumed.history_ == uninterrupted.history_
 
 
 def test_a_checkpoint_of_another_fit_is_refused(tmp_path: Path) -> None:
@@ -171,6 +172,7 @@ def test_a_descent_resumed_after_its_last_step_takes_no_more(
         uninterrupted.objective_,
     )
     assert resumed.best_iteration_ == uninterrupted.best_iteration_
+    assert resumed.history_ == uninterrupted.history_
 
 
 def test_a_full_disk_does_not_end_the_fit(tmp_path: Path, monkeypatch) -> None:

@@ -84,6 +84,20 @@ def test_invalid_arguments_cause_one_line_errors(fit, message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.filterwarnings("ignore:the validation data are the training data")
+def test_training_that_diverges_after_its_best_iteration_is_reported() -> None:
+    ranker = fp.Regression(solver="gd(rate=1e60, max_iter=6)", l2=1.0)
+    with (
+        pytest.warns(
+            FirstpageWarning, match=r"diverged in iteration .; .* of iteration 1,.* lower the"
+        ),
+        np.errstate(all="ignore"),
+    ):
+        ranker.fit(GROUPED, valid=GROUPED)
+    assert (ranker.n_iter_, ranker.best_iteration_) == (3, 1)
+    assert np.isfinite(ranker.coef_).all()
+
+
 @pytest.mark.parametrize("name", [*METHODS, "TopRank"])
 def test_random_ties_without_k_are_used_or_refused(name: str) -> None:
     """ListMLE orders complete lists; all others order the top k only."""

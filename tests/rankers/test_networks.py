@@ -171,3 +171,29 @@ def test_scikit_learn_estimator_checks_pass() -> None:
         unfitted = fp.ListNet(scorer="network(layers=(8, 4), norm=layer)", solver=ADAM, threads=1)
         results = check_estimator(unfitted, on_skip=None, expected_failed_checks=INEXACT)
     assert len(results) > 40
+
+
+def test_lbfgs_keeps_the_best_iteration_too() -> None:
+    ranker = fp.ListMLE(scorer="mlp(hidden=8)", solver="lbfgs(max_iter=15)", seed=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # not all iterations suffice
+        ranker.fit(TRAIN, valid=TEST)
+    values = [step.measure for step in ranker.history_]
+    assert ranker.best_iteration_ == 1 + int(np.argmax(values))
+    assert ranker.score(TEST) == pytest.approx(max(values))
+
+
+def test_a_feature_whose_deviation_overflows_is_refused() -> None:
+    X = TRAIN.X * np.array([1e170, *[1.0] * (TRAIN.n_features - 1)])
+    with pytest.raises(fp.DataError, match=r"column 0 \(counted from 0\) is so large"):
+        fp.ListNet(scorer="mlp(hidden=2)").fit(X, TRAIN.y, qid=TRAIN.qid)
+
+
+def test_devices_are_names_or_objects_of_pytorch() -> None:
+    import torch
+
+    from firstpage.scorers.mlp import MLP
+
+    assert MLP(2, device=torch.device("cpu")) == MLP(2)
+    with pytest.raises(fp.DataError, match="device 'meta' cannot be used"):
+        fp.ListNet(scorer="mlp(hidden=2, device=meta)").fit(TRAIN)

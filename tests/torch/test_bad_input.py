@@ -81,6 +81,22 @@ def test_offsets(offsets: list[Any], message: str) -> None:
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.uint16])
+def test_unsigned_offsets(dtype: torch.dtype) -> None:
+    with pytest.raises(fp.DataError, match="descend in between"):
+        LOSS(torch.zeros(6), torch.zeros(6), offsets=torch.tensor([0, 3, 1, 6], dtype=dtype))
+    flat = LOSS(ZEROS.flatten(), ZEROS.flatten(), offsets=torch.tensor([0, 3, 6], dtype=dtype))
+    assert flat == LOSS(ZEROS, ZEROS)
+
+
+def test_sparse_tensors_and_negated_views() -> None:
+    with pytest.raises(fp.DataError, match=r"scores must be a dense tensor; got torch\.sparse_coo"):
+        LOSS(ZEROS.to_sparse(), ZEROS)
+    negated = torch.complex(ZEROS, torch.arange(6.0).view(2, 3)).conj().imag
+    for loss in (LOSS, fp.torch.ListNetLoss()):
+        assert loss(negated, ZEROS) == loss(negated.clone(), ZEROS)
+
+
 def test_offsets_and_other_forms_exclude_each_other() -> None:
     offsets = torch.tensor([0, 3, 6])
     with pytest.raises(fp.DataError, match="not both"):
@@ -89,9 +105,9 @@ def test_offsets_and_other_forms_exclude_each_other() -> None:
         LOSS(ZEROS, ZEROS, offsets=offsets)
 
 
-@pytest.mark.parametrize("weights", [torch.ones(3), [1.0, 2.0]])
+@pytest.mark.parametrize("weights", [torch.ones(3), torch.ones(2) * 1j, [1.0, 2.0]])
 def test_weights_of_lists(weights: Any) -> None:
-    with pytest.raises(fp.DataError, match="one number per list, 2"):
+    with pytest.raises(fp.DataError, match=r"one real number per list, 2|weights must be a"):
         LOSS(ZEROS, ZEROS, weights=weights)
 
 

@@ -83,8 +83,13 @@ def test_mistakes() -> None:
     with pytest.raises(fp.DataError, match=r"mini_batch_size of .* at least 1; got 0"):
         fp.torch.CrossEncoderLoss(model, fp.torch.ListMLELoss(), mini_batch_size=0)
     loss = fp.torch.CrossEncoderLoss(model, fp.torch.ListMLELoss())
-    with pytest.raises(fp.DataError, match="one label per query"):
-        loss(TEXTS, torch.zeros(2))
+    for labels in (torch.zeros(2), [torch.tensor(1), torch.tensor(0)], None, [1, 0]):
+        with pytest.raises(fp.DataError, match=r"needs the columns .* no list of labels per query"):
+            loss(TEXTS, labels)
+    with pytest.raises(fp.DataError, match="got one text per query instead of a list"):
+        loss([["a"], ["bcd"]], [[1, 0, 2]])
+    with pytest.raises(fp.DataError, match="a label of query 0 of the batch is no number"):
+        loss([["a"], [["b", "c"]]], [[1, None]])
     with pytest.raises(fp.DataError, match="got 3 columns of texts"):
         loss([["a"], ["b"], ["c"]], [torch.zeros(1)])
     with pytest.raises(fp.DataError, match="query 1 of the batch has 2 documents and 3 labels"):

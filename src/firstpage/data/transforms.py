@@ -438,13 +438,18 @@ def _quiet(reduce: Any, rows: Floats) -> Floats:
 
 def _divisors(scale: Floats) -> Floats:
     """Return the divisors of features: a constant one, of scale 0, is only shifted."""
+    check_scale(scale)
+    return np.where(scale > 0, scale, 1.0)
+
+
+def check_scale(scale: Floats) -> None:
+    """Raise an error for a feature whose scale overflows."""
     if np.isinf(scale).any():
         column = int(np.argmax(np.isinf(scale)))
         raise DataError(
             f"the feature in column {column} (counted from 0) is so large that its range exceeds "
             "the largest number; divide it first."
         )
-    return np.where(scale > 0, scale, 1.0)
 
 
 def _dense_features(data: Dataset, name: str) -> Array:

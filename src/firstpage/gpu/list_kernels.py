@@ -4,7 +4,8 @@ Documents stand from best to worst label.  Every function computes one query: fr
 S + at it writes the gradient to G + at (D is workspace there), and returns the value.  A, B and K
 are the columns of the term (see `losses.loss.LossTerm`), at `lo`.  `top` and `low` are the greatest
 and the least score.  Where these are close, sums of exponentials are computed directly; where they
-are far apart, through logarithms.
+are far apart, through logarithms.  Scores beyond the end of a list have weight 0, but finite
+exponentials: 0 times an overflow would be NaN.
 
 `each_query` computes the losses of given scores.  `fused_pass` also computes linear scores and
 their gradient, while the features of a query are still in the cache, so that memory is read about
@@ -56,7 +57,7 @@ def _direct_plackett_luce(S, G, A, B, K, at, lo, n, top, N: tl.constexpr):
     t = (n - 1) // N * N
     while t >= 0:
         ok = t + j < n
-        s = tl.load(S + at + t + j, ok, other=0.0)
+        s = tl.load(S + at + t + j, ok, other=top)
         coefficient = tl.load(A + lo + t + j, ok, other=0.0)
         mass = tl.load(B + lo + t + j, ok, other=0.0)
         e = tl.exp(s - top) * tl.load(K + lo + t + j, ok, other=0.0)
@@ -70,7 +71,7 @@ def _direct_plackett_luce(S, G, A, B, K, at, lo, n, top, N: tl.constexpr):
     above = tl.full((), 0.0, tl.float32)
     for t in range(0, n, N):
         ok = t + j < n
-        s = tl.load(S + at + t + j, ok, other=0.0)
+        s = tl.load(S + at + t + j, ok, other=top)
         e = tl.exp(s - top) * tl.load(K + lo + t + j, ok, other=0.0)
         ratio = tl.load(G + at + t + j, ok, other=0.0)
         reach = tl.cumsum(ratio, 0) + above
@@ -151,7 +152,7 @@ def _direct_pairs(S, G, A, B, K, D, at, lo, n, count, mid, N: tl.constexpr):
     for t in range(0, n, N):
         i = t + j
         ok = i < n
-        e = tl.exp(tl.load(S + at + i, ok, other=0.0) - mid)
+        e = tl.exp(tl.load(S + at + i, ok, other=mid) - mid)
         worse = tl.load(K + lo + i, ok, other=0.0)
         worse_gradient = tl.zeros((N,), tl.float32)
         for first in range(0, tl.minimum(count, t + N), PAIR_TILE):

@@ -48,6 +48,7 @@ class MLP:
 
     def __post_init__(self) -> None:
         check_number(self, "hidden", 1, integer=True)
+        object.__setattr__(self, "device", str(self.device))
 
     def bind(self, X: Features, offsets: Ints | None = None, seed: int = 0) -> BoundNetwork:
         """Set the scorer up on features.

@@ -96,6 +96,7 @@ class Network:
             if name != "norm" or self.norm is not None:
                 value = lookup(str(getattr(self, name)), {k: k for k in known}, name)
                 object.__setattr__(self, name, value)
+        object.__setattr__(self, "device", str(self.device))
         check_number(self, "dropout", 0)
         if self.dropout >= 1:
             raise ParameterError(f"dropout of Network must be below 1; got {self.dropout!r}.")
@@ -180,6 +181,8 @@ class BoundNetwork:
 
     def upload(self, array: Any) -> Torch:
         """Return an array as a tensor on the device."""
+        if self.device == "meta":
+            raise DataError("device 'meta' cannot be used (its tensors have no numbers).")
         try:
             return self.torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
         except (RuntimeError, AssertionError, TypeError) as error:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from firstpage.data.transforms import check_scale
 from firstpage.engine.threads import limited_blas, resolve
 from firstpage.errors import DataError
 from firstpage.scorers.forward import ACTIVATIONS, Architecture, NumpyOperations
@@ -48,6 +49,7 @@ class InputTransform:
             logarithm = cls(name, mean, deviation)._logarithm(X)
             mean = logarithm.mean(axis=0, dtype=np.float64)
             deviation = logarithm.std(axis=0, dtype=np.float64)
+            check_scale(deviation)
             rounding_error = 64 * np.finfo(np.float64).eps * np.abs(mean)  # of a constant feature
             deviation = np.where(deviation > rounding_error, deviation, 1.0)
         return cls(name, mean, deviation)

@@ -159,6 +159,7 @@ def _check_offsets(scores: Any, mask: Any, offsets: Any) -> FlatOffsets:
         raise DataError("offsets must be integers in one dimension, one more than lists.")
     if len(offsets) < 2:
         raise DataError("the batch is empty: there is no list.")
+    offsets = offsets.to(torch.int64)  # differences of unsigned numbers cannot be negative
     lengths = offsets.diff()  # on the device of the offsets: those on the CPU need no GPU
     ends = [offsets[0], offsets[-1], lengths.min(), lengths.max()]
     first, last, shortest, longest = torch.stack(ends).tolist()
@@ -167,7 +168,7 @@ def _check_offsets(scores: Any, mask: Any, offsets: Any) -> FlatOffsets:
             f"offsets must ascend from 0 to the number of scores, {len(scores)}; they are from "
             f"{first} to {last}{', and descend in between' if shortest < 0 else ''}."
         )
-    return FlatOffsets(offsets.to(scores.device, torch.int64), shortest, longest)
+    return FlatOffsets(offsets.to(scores.device), shortest, longest)
 
 
 def _padded(scores: Any, labels: Any, offsets: FlatOffsets) -> Batch:
@@ -232,6 +233,8 @@ def check_tensors(**values: Any) -> None:
     for name, value in values.items():
         if not isinstance(value, torch.Tensor):
             raise DataError(f"{name} must be a torch.Tensor; got {type(value).__name__}.")
+        if value.layout != torch.strided:
+            raise DataError(f"{name} must be a dense tensor; got {value.layout}.")
 
 
 def _shape(tensor: Any) -> str:

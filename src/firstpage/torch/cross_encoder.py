@@ -14,6 +14,27 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+COLUMNS = (
+    "a ranking loss needs the columns query, docs (a list of texts) and labels (a list of numbers)"
+)
+
+
+def _are_lists(labels: Any) -> bool:
+    """Return whether there is a list or tensor of labels per query."""
+    return isinstance(labels, list | tuple) and all(
+        values.dim() == 1 if isinstance(values, torch.Tensor) else isinstance(values, list | tuple)
+        for values in labels
+    )
+
+
+def _numbers(at: int, values: Any) -> Tensor:
+    """Return the labels of a query as a tensor."""
+    try:
+        return torch.as_tensor(values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise DataError(f"a label of query {at} of the batch is no number ({error}).") from error
+
+
 class CrossEncoderLoss(torch.nn.Module):
     """A ranking loss for the CrossEncoderTrainer of sentence-transformers.
 
@@ -116,13 +137,14 @@ class CrossEncoderLoss(torch.nn.Module):
         DataError
             If there are not two columns of inputs, or labels do not fit the documents.
         """
-        if isinstance(labels, torch.Tensor) or len(inputs) != 2:
+        if not _are_lists(labels) or len(inputs) != 2:
             raise DataError(
-                "a ranking loss needs the columns query, docs (a list of texts) and labels (a list "
-                f"of numbers); got {len(inputs)} columns of texts and "
-                f"{'one label' if isinstance(labels, torch.Tensor) else 'labels'} per query."
+                f"{COLUMNS}; got {len(inputs)} columns of texts and "
+                f"{'lists of labels' if _are_lists(labels) else 'no list of labels'} per query."
             )
         queries, documents = inputs
+        if any(isinstance(texts, str) for texts in documents):
+            raise DataError(f"{COLUMNS}; got one text per query instead of a list.")
         lengths = [len(texts) for texts in documents]
         if not sum(lengths):
             raise DataError("the batch is empty: there is no document.")
@@ -136,6 +158,7 @@ class CrossEncoderLoss(torch.nn.Module):
                 raise DataError(
                     f"query {at} of the batch has {count} documents and {len(values)} labels."
                 )
+        tensors = [_numbers(at, values) for at, values in enumerate(labels)]
         pairs = [
             (query, text) for query, texts in zip(queries, documents, strict=True) for text in texts
         ]
@@ -155,7 +178,6 @@ class CrossEncoderLoss(torch.nn.Module):
         flat = scores[0] if len(scores) == 1 else torch.cat(scores)
         if self.activation_fn is not None:
             flat = self.activation_fn(flat)
-        tensors = [torch.as_tensor(values) for values in labels]
         if min(lengths) == max(lengths):
             return self.loss(flat.view(len(lengths), -1), torch.stack(tensors).to(flat.device))
         offsets = torch.tensor([0, *accumulate(lengths)])

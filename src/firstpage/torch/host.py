@@ -116,7 +116,7 @@ def softmax_cross_entropy_of_rows(
     Fewer arrays than in `softmax_cross_entropy`: for so cheap a loss, passing them takes longer
     than the loss itself.
     """
-    s, y = scores.detach().numpy(), labels.detach().numpy()
+    s, y = scores.detach().resolve_neg().numpy(), labels.detach().resolve_neg().numpy()
     gradient, n = np.empty(s.shape, s.dtype), s.shape[1]
     total = kernel.softmax_cross_entropy_of_rows(
         s, y, k or 0, float(temperature), factor, np.empty(n, np.int64), np.empty((2, n)), gradient
@@ -163,7 +163,7 @@ def flat_lists(
 
 def array(values: Tensor) -> Floats:
     """Return a tensor on the CPU as a flat array of float64."""
-    values = values.detach()
+    values = values.detach().resolve_neg()
     if values.dtype in (torch.bfloat16, torch.float16):
         values = values.float()
     flat: Floats = values.numpy().astype(np.float64, order="C", copy=False).reshape(-1)

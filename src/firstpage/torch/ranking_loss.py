@@ -171,9 +171,12 @@ class RankingLoss(torch.nn.Module):
         """
         if weights is None:
             return
-        if not isinstance(weights, torch.Tensor) or weights.shape != (count,):
-            shape = tuple(weights.shape) if isinstance(weights, torch.Tensor) else "no tensor"
-            raise DataError(f"weights must have one number per list, {count}; got {shape}.")
+        check_tensors(weights=weights)
+        if weights.shape != (count,) or weights.is_complex():
+            raise DataError(
+                f"weights must have one real number per list, {count}; got {tuple(weights.shape)} "
+                f"of {weights.dtype}."
+            )
         if torch.compiler.is_compiling() or weights.device.type != "cpu" or self.check is False:
             return
         for number, weight in enumerate(weights.tolist()):

@@ -171,6 +171,7 @@ def test_an_interrupt_in_a_fit_stops_tuning() -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the validation data are the training data")
+@pytest.mark.filterwarnings("ignore:training diverged in iteration")
 def test_a_diverging_rate_does_not_affect_other_trials() -> None:
     data = fp.Dataset.from_arrays(1000 * X, Y, QID)
     with np.errstate(all="ignore"):

@@ -38,15 +38,21 @@ def compare(name: str, actual: tuple, expected: tuple, rel: float) -> None:
     assert gradient <= rel * np.abs(expected[1]).max() + 1e-6, (name, gradient)
 
 
-def linear(dataset: fp.Dataset, size: float, weights: bool) -> None:
+def linear(
+    dataset: fp.Dataset, size: float, weights: bool, shift: float = 0.0, rel: float = 2e-5
+) -> None:
+    """Compare linear objectives; all scores are shifted by a feature that is 1 everywhere."""
     rng = np.random.default_rng(1)
+    X = np.column_stack([dataset.X, np.ones(dataset.n_docs)]) if shift else dataset.X
     row_weights = rng.integers(0, 3, dataset.n_docs).astype(float) if weights else None
     query_weights = rng.random(len(dataset)) + 0.1
-    params = rng.normal(size=dataset.n_features) * size
+    params = rng.normal(size=X.shape[1]) * size
+    if shift:
+        params[-1] = shift
     for name, loss in LOSSES.items():
         host = BlockObjective(
             loss,
-            Linear().bind(dataset.X),
+            Linear().bind(X),
             dataset.truth,
             8,
             row_weights,
@@ -56,7 +62,7 @@ def linear(dataset: fp.Dataset, size: float, weights: bool) -> None:
         )
         device = device_objective(host, dataset.truth, "cpu")
         assert isinstance(device, LinearObjective), name
-        compare(name, device(params), host(params), 2e-5)
+        compare(name, device(params), host(params), rel)
 
 
 def network(dataset: fp.Dataset) -> None:
@@ -85,6 +91,8 @@ def main() -> None:
     linear(data("uniform(1, 30)", 5, None), 0.5, weights=True)
     linear(data("uniform(200, 300)", 17, 10), 0.5, weights=False)  # longer than a tile
     linear(data("uniform(1, 40)", 3, None), 200.0, weights=False)  # scores far apart
+    for shift in (-120.0, 120.0):  # where exp(-shift) or exp(shift) overflows
+        linear(data("uniform(1, 30)", 5, None), 0.5, weights=False, shift=shift, rel=1e-4)
     network(data("uniform(1, 30)", 5, None))
     short(data("uniform(1, 7)", 4, None))
     print("as on the CPU")

@@ -23,7 +23,7 @@ from firstpage.rankers.fit.training_data import TrainingData
 from firstpage.solvers.solver import AnySolver, Objective, Resume, SolverResult, SolverState
 from firstpage.types import Floats
 
-FILE = JsonFormat("firstpage-checkpoint", 1, "checkpoint")
+FILE = JsonFormat("firstpage-checkpoint", 2, "checkpoint")
 Json = Any
 """A JSON value."""
 WRITE_INTERVAL = 10.0  # seconds
@@ -129,6 +129,7 @@ class Checkpoint:
         state, solver_state, done = self.state, dict[str, Callable[[], SolverState]](), 0
         if state is not None:
             done, start = int(state["iterations"]), state["params"]
+            watcher.history = [Step(*step) for step in state["history"]]
             if state["best"] is not None:
                 watcher.best = Step(*state["best"])
                 watcher.best_params = state["best_params"]
@@ -141,8 +142,15 @@ class Checkpoint:
                 best = None if watcher.best is None else list(vars(watcher.best).values())
                 current = {"iterations": done + iteration, "params": params.copy(), "best": best,
                            "best_params": watcher.best_params}  # fmt: skip
+                steps = len(watcher.history)
                 if np.isfinite(params).all() and not stop:
-                    self.store(lambda: {**current, **{k: get() for k, get in solver_state.items()}})
+                    self.store(
+                        lambda: {
+                            **current,
+                            "history": [list(vars(s).values()) for s in watcher.history[:steps]],
+                            **{name: get() for name, get in solver_state.items()},
+                        }
+                    )
             return stop
 
         stored = state["solver"] if state is not None and solver.resumable else None

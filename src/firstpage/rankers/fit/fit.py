@@ -61,7 +61,8 @@ def fit_scorer(
         objective = training.objective(loss, scorer, bound, l2, chosen, request.threads)
         offsets = None if request.valid is None else request.valid.offsets
         watcher = request.watcher(
-            lambda params, X: bound.predict(params, X, offsets), chosen.selects_iteration
+            lambda params, X: bound.predict(params, X, offsets),
+            chosen.selects_iteration or not bound.linear,
         )
         start = _start(request, loss, bound, objective)
         interrupted = False
@@ -102,11 +103,17 @@ def _solve(
     else:
         solved = request.checkpoint.minimize(solver, objective, start, watcher, request.memory)
     if not np.isfinite(solved.params).all() or not np.isfinite(solved.value):
+        rate = "lower the rate, or " if hasattr(solver, "rate") else ""
+        advice = f"{rate}scale the features (normalize=..)."
         if watcher.best is None or not watcher.keep_best:
-            rate = "lower the rate, or " if hasattr(solver, "rate") else ""
-            raise Diverged(f"training diverged: {rate}scale the features (normalize=..).")
+            raise Diverged(f"training diverged: {advice}")
         best = watcher.best
-        solved = replace(solved, value=best.loss, iterations=best.iteration, gap=None)
+        warnings.warn(
+            f"training diverged in iteration {solved.iterations}; the model is that of iteration "
+            f"{best.iteration}, the best one before. To go on, {advice}",
+            FirstpageWarning, stacklevel=6,
+        )  # fmt: skip
+        solved = replace(solved, value=best.loss, gap=None)
     if solved.l2 is not None and solved.l2 > 1.001 * objective.l2:
         warnings.warn(C_REDUCED.format(1 / solved.l2), FirstpageWarning, stacklevel=6)
     if solved.exhausted:
