@@ -6,7 +6,14 @@ exits with status 1; a library user catches `FirstpageError`.
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from os import PathLike, fspath
+
+EXTRAS = {  # the modules of extras that a command checks before it begins
+    "web": ("fastapi", "sqlalchemy", "alembic", "uvicorn", "argon2", "multipart", "jinja2"),
+    "search": ("tantivy",),
+    "serve": ("uvicorn", "starlette", "msgspec", "prometheus_client"),
+}
 
 
 class FirstpageError(Exception):
@@ -78,3 +85,11 @@ def missing_dependency(package: str, extra: str, feature: str) -> MissingDepende
         f"{feature} needs the package '{package}', which is not installed. "
         f"Install it with: pip install 'firstpage[{extra}]'"
     )
+
+
+def require_extras(feature: str, *extras: str) -> None:
+    """Raise an error that names what to install, if a module of `EXTRAS` is missing."""
+    for extra in extras:
+        for module in EXTRAS[extra]:
+            if find_spec(module) is None:
+                raise missing_dependency(module, ",".join(extras), feature)

@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 import firstpage as fp
-from firstpage.cli import app, shared
+from firstpage import errors
+from firstpage.cli import app
 from firstpage.errors import DataError, FirstpageError
 from firstpage.web.store import invitations, people, tasks
 from firstpage.web.store.connect import Store
@@ -23,7 +24,6 @@ from tests.labeling.endpoint import Stub, served
 @pytest.mark.parametrize(
     "words",
     [
-        ("demo",),
         ("label", "setup", "p"),
         ("label", "serve", "p"),
         ("label", "backup", "p", "-o", "p.db"),
@@ -40,7 +40,7 @@ from tests.labeling.endpoint import Stub, served
     ],
 )
 def test_missing_package_is_reported_before_the_application_is_loaded(monkeypatch, words) -> None:
-    monkeypatch.setattr(shared, "find_spec", lambda name: None)
+    monkeypatch.setattr(errors, "find_spec", lambda name: None)
     for name in [name for name in sys.modules if name.startswith("firstpage.web")]:
         monkeypatch.setitem(sys.modules, name, None)
     error = CliRunner().invoke(app, words).exception

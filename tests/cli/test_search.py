@@ -173,6 +173,8 @@ CALLS = [  # arguments, exit code, and what the command says
       "x.run"], 2, "--weight names title twice."),
     (["candidates", "shop.index", "stop.jsonl", "-o", "x.run"], 1, "no query matches a document"),
     (["candidates", "blank.index", "queries.jsonl", "-o", "x.run"], 0, "separated by tabs"),
+    (["features", "less.index", "queries.jsonl", "c.run", "-o", "x.tab"], 1,
+     "x.tab: its suffix is not that of a known format"),  # before anything is read
     (["features", "less.index", "queries.jsonl", "c.run", "-o", "x.npz"], 1,
      "c.run: a document is not in the index, such as 'd4'; add what is missing, or"),
     (["features", "shop.index", "queries.jsonl", "c.run", "--qrels", "shop.qrels", "-o", "x.npz"], 0,

@@ -13,8 +13,10 @@ from typing import Any, ClassVar
 
 import pytest
 
+from firstpage import errors
 from firstpage.demo import loop
-from firstpage.demo.output import KIND
+from firstpage.demo.output import KIND, Folder, StepPrinter
+from firstpage.errors import FirstpageError
 from firstpage.labeling.assessors import AssessorAnswer
 from firstpage.web import serve as served
 from firstpage.web.analysis.truth import QueryTruth, truths
@@ -106,13 +108,16 @@ class SearchPage:
     def __exit__(self, *_: object) -> None:
         self.ended = True
 
+    def poll(self) -> None:
+        """It has not ended."""
+
 
 @pytest.mark.slow
 def test_a_second_run_in_the_same_folder_after_an_interrupt_then_served(
     small, done: Path, tmp_path: Path, run, monkeypatch
 ) -> None:
     """The reader stops after five answers, which finish no question; then everything is served."""
-    folder, calls = tmp_path / "copy", []
+    folder, calls, started = tmp_path / "copy", [], []
     shutil.copytree(done, folder)
     (folder / "notes.txt").write_text("mine")
     (folder / "labels.qrels").write_text("old")
@@ -120,7 +125,8 @@ def test_a_second_run_in_the_same_folder_after_an_interrupt_then_served(
     def serve(
         where: Path, host: str, port: int, settings: ServeSettings, until: Any = None
     ) -> None:
-        if until is not None:
+        started.append(port)
+        if len(started) == 1:
             serve_reader(5)(where, host, port, settings, until)
         calls.append((where, host, settings.single_user, (where / "report.html").exists()))
         raise KeyboardInterrupt
@@ -149,6 +155,34 @@ def test_the_search_page_ends_with_its_parent() -> None:
     with subprocess.Popen([sys.executable, "-S", "-c", code], stdin=subprocess.PIPE) as page:
         pass
     assert page.returncode == -signal.SIGTERM
+
+
+@pytest.mark.slow
+def test_a_search_page_that_ends_stops_the_labeling_application(
+    tmp_path: Path, monkeypatch, capsys
+) -> None:
+    monkeypatch.setattr(served, "POLL_INTERVAL", 0.05)
+    monkeypatch.setattr(served, "STOP_DELAY", 0.05)
+    monkeypatch.setattr(loop, "RUN_COMMAND", "raise SystemExit(3)")
+    with pytest.raises(FirstpageError, match="the search page ended with status 3"):
+        loop.serve_until_stopped(Folder(tmp_path), 0, StepPrinter())
+    assert "are running" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("module", "options", "extras"),
+    [("sqlalchemy", [], "web,search"), ("tantivy", [], "web,search"),
+     ("msgspec", ["--serve"], "web,search,serve")],
+)  # fmt: skip
+def test_all_extras_are_named_before_any_work(
+    tmp_path: Path, run, monkeypatch, module, options, extras
+) -> None:
+    monkeypatch.setattr(errors, "find_spec", lambda name: None if name == module else name)
+    result = run("demo", "-o", tmp_path / "x", *options)
+    assert result.returncode == 1
+    assert f"The demo needs the package '{module}'" in result.stderr
+    assert f"pip install 'firstpage[{extras}]'" in result.stderr
+    assert not (tmp_path / "x").exists()
 
 
 def test_the_search_page_has_the_port_after_the_labeling_application() -> None:

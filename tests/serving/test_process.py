@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from firstpage import errors
 from firstpage.cli import serve
 from firstpage.errors import MissingDependency
 from firstpage.serving.served_model import load
@@ -168,7 +169,7 @@ def test_sighup_reloads_and_sigint_stops(server: Server, model: Path) -> None:
 def test_missing_package_is_named(
     package: str, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serve, "find_spec", lambda name: None if name == package else name)
+    monkeypatch.setattr(errors, "find_spec", lambda name: None if name == package else name)
     failure = CliRunner().invoke(serve.command, [str(model)]).exception
     assert isinstance(failure, MissingDependency)
     assert f"'{package}'" in str(failure)

@@ -8,7 +8,6 @@ import click
 
 from firstpage.cli import options, shared
 from firstpage.cli.help import documented_command
-from firstpage.cli.shared import with_web
 
 
 @documented_command("demo", "firstpage demo", "firstpage demo -o shop --judge")
@@ -18,7 +17,6 @@ from firstpage.cli.shared import with_web
 @click.option("--judge", is_flag=True, help="Judge a few questions yourself, in your browser.")
 @click.option("--serve", is_flag=True, help="Serve the labeling application and the search page.")
 @options.port(8210, "Port of the application; 0 takes any free port.")
-@with_web
 def command(output: Path, judge: bool, serve: bool, port: int) -> None:
     """Run the full workflow on a search engine for Python's docs.
 
@@ -26,6 +24,6 @@ def command(output: Path, judge: bool, serve: bool, port: int) -> None:
     measure, aggregates, and ends with a report and a page to search.  It prints the command of
     every step.  The assessors are simulated, except with --judge.
     """
-    from firstpage.demo.loop import run_demo
+    from firstpage.demo.run import run_demo
 
     run_demo(output, judge=judge, serve=serve, port=port, progress=shared.progress_bar)

@@ -228,11 +228,12 @@ def features_command(
     `crossval` and `rank` read.  Parquet and npz also record how the features were computed, so that
     a model trained on them can search INDEX.
     """
-    from firstpage.data.formats.registry import write
+    from firstpage.data.formats.registry import check_output, write
     from firstpage.data.formats.trec import read_run
     from firstpage.text.features import TextFeatures
     from firstpage.text.index import Index
 
+    check_output(output)
     if own:
         options.search_current_folder()
     opened, typed = Index(index), _read_queries(queries, query_format, ordinal)

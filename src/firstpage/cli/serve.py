@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import click
 
 from firstpage.cli import options
 from firstpage.cli.help import documented_command
+from firstpage.errors import require_extras
 
 
 @documented_command(
@@ -87,11 +87,7 @@ def command(
     When the file MODEL is replaced, the new model takes over without dropping a request.  A
     damaged file is refused, and so is a model with other features.
     """
-    from firstpage.errors import missing_dependency
-
-    for package in ("uvicorn", "starlette", "msgspec", "prometheus_client"):
-        if find_spec(package) is None:
-            raise missing_dependency(package, "serve", "firstpage serve")
+    require_extras("firstpage serve", "serve")
     if token is not None and not token.strip():
         raise click.UsageError("--token is empty.")
     options.only_with(

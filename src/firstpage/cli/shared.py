@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import wraps
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,7 +14,7 @@ import click
 
 from firstpage.cli import options
 from firstpage.cli.options import CommandFunction
-from firstpage.errors import DataError, FirstpageError, missing_dependency
+from firstpage.errors import DataError, FirstpageError, require_extras
 
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 
 MAX_NAMES = 5  # file names listed in a note
 PROGRESS_MIN_BYTES = 16 << 20  # size of a file from which on reading shows a progress bar
-WEB_PACKAGES = ("fastapi", "sqlalchemy", "alembic", "uvicorn", "argon2", "multipart", "jinja2")
 
 
 @contextmanager
@@ -428,9 +426,7 @@ def load_function(text: str, option: str) -> Callable[..., Any]:
 
 def check_web_packages() -> None:
     """Raise an error that names what to install, if a package of the application is missing."""
-    for package in WEB_PACKAGES:
-        if find_spec(package) is None:
-            raise missing_dependency(package, "web", "The labeling application")
+    require_extras("The labeling application", "web")
 
 
 def with_web(command: CommandFunction) -> CommandFunction:

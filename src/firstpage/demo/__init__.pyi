@@ -1,3 +1,3 @@
 from firstpage.demo.collection import Collection as Collection
 from firstpage.demo.collection import stdlib_collection as stdlib_collection
-from firstpage.demo.loop import run_demo as run_demo
+from firstpage.demo.run import run_demo as run_demo

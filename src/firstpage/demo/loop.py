@@ -37,7 +37,6 @@ from firstpage.demo.output import (
     ProgressBar,
     StepPrinter,
     command_line,
-    no_progress,
     program,
 )
 from firstpage.demo.project import finished_queries, open_store
@@ -59,7 +58,7 @@ from firstpage.demo.rankings import (
 )
 from firstpage.demo.report import examples_text, render
 from firstpage.demo.sentences import DemoResults
-from firstpage.errors import FirstpageWarning
+from firstpage.errors import FirstpageError, FirstpageWarning
 from firstpage.measures.compare import compare
 from firstpage.rankers.explain import explain
 from firstpage.report.rankers import explanation_text
@@ -119,21 +118,27 @@ def search_port(port: int) -> int:
 
 
 @contextmanager
-def search_page(folder: Folder, port: int) -> Iterator[None]:
+def search_page(folder: Folder, port: int) -> Iterator[subprocess.Popen[bytes]]:
     """Serve the search page in a process of its own, which ends with this one."""
     words = ["serve", folder / "model.json", "--index", folder / INDEX]
     options = ["--candidates", DEPTH, "--port", search_port(port), "--host", HOST]
     command = [sys.executable, "-c", RUN_COMMAND, *map(str, (*words, *options))]
-    with subprocess.Popen(command, stdin=subprocess.PIPE):
-        yield
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as page:
+        yield page
 
 
 def serve_until_stopped(folder: Folder, port: int, printer: StepPrinter) -> None:
     """Serve the search page and the labeling application until Ctrl-C."""
-    printer.print("\nThe search page and the labeling application are running; Ctrl-C stops them.")
+    printer.print("\nStarting the search page and the labeling application; Ctrl-C stops them.")
     try:
-        with search_page(folder, port):
-            serve(folder.path, HOST, port, ServeSettings(single_user=True))
+        with search_page(folder, port) as page:
+            settings = ServeSettings(single_user=True)
+            serve(folder.path, HOST, port, settings, until=lambda: page.poll() is not None)
+            if page.poll() is not None:
+                raise FirstpageError(
+                    f"the search page ended with status {page.returncode}, so the labeling "
+                    "application was stopped too; the reason is above."
+                )
     except KeyboardInterrupt:
         printer.print("")
     printer.print("Stopped. To start them again:")
@@ -149,51 +154,8 @@ def _print_servers(folder: Folder, printer: StepPrinter) -> None:
     printer.print(f"To search: {command_line(*search, *candidates, called=program())}")
 
 
-def run_demo(
-    path: Path, *, judge: bool = False, serve: bool = False, port: int = 0,
-    progress: ProgressBar = no_progress,
-) -> Path:  # fmt: skip
-    """Run the whole loop on Python's documentation and write a report.
-
-    The loop indexes the documentation, labels candidates of 263 questions with simulated
-    assessors, trains four rankers, compares them with tuned BM25, learns a measure from simulated
-    editors, and aggregates the four rankings. It takes about a minute and needs the extras web,
-    search and serve (``firstpage[web,search,serve]``).
-
-    Parameters
-    ----------
-    path : path
-        Folder for the report and the data. It is created; the folder of an earlier demo is
-        reused.
-    judge : bool, default False
-        Whether you judge two questions in your browser first.
-    serve : bool, default False
-        Whether the search page and the labeling application keep running afterwards, until Ctrl-C.
-    port : int, default 0
-        Port of the labeling application; the search page has this port plus 10. 0 takes any free
-        ports.
-    progress : callable, optional
-        Function of a title that returns a context manager whose value is a progress callback
-        ``(done, total)`` or None. By default there are no progress bars.
-
-    Returns
-    -------
-    Path
-        The report, an HTML file.
-
-    Raises
-    ------
-    DataError
-        If the folder contains files that are not the demo's or judgments of yours, a server uses
-        its database, a port is in use, or Python has no docstrings.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> import firstpage as fp
-    >>> fp.demo.run_demo(Path("firstpage-demo"))  # doctest: +SKIP
-    PosixPath('firstpage-demo/report.html')
-    """
+def run_loop(path: Path, judge: bool, serve: bool, port: int, progress: ProgressBar) -> Path:
+    """Run the whole loop, and serve the pages if asked to; return the path of the report."""
     printer = StepPrinter(progress)
     if judge or serve:
         check_port(HOST, port)

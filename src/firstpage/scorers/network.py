@@ -302,5 +302,5 @@ def import_torch() -> Torch:
     try:
         import torch
     except ImportError as error:
-        raise missing_dependency("torch", "torch", "scorer='network'") from error
+        raise missing_dependency("torch", "torch", "A network (scorer=..)") from error
     return torch

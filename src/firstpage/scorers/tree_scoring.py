@@ -39,7 +39,9 @@ def import_lightgbm() -> Untyped:
     try:
         import lightgbm
     except ImportError as error:
-        raise missing_dependency("lightgbm", "trees", "scorer='trees'") from error
+        raise missing_dependency(
+            "lightgbm", "trees", "Growing trees (LambdaMART, scorer='trees')"
+        ) from error
     return lightgbm
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from firstpage.data.formats.frames import QUERY_NAMES, find_column, is_frame
 from firstpage.data.formats.row_reader import separator_of
-from firstpage.data.formats.tables import _polars
+from firstpage.data.formats.tables import import_polars
 from firstpage.data.io.files import read_all, suffix_of
 from firstpage.errors import DataError, location
 
@@ -88,7 +88,7 @@ class QueryTable:
         file = Path(path)
         suffix = suffix_of(file)[0]
         if suffix in COLUMN_TABLES:
-            polars = _polars(f"Reading {file}")
+            polars = import_polars(f"Reading {file}")
             read = polars.read_parquet if suffix == ".parquet" else polars.read_ipc
             return cls.from_frame(read(io.BytesIO(read_all(file))), str(file))
         text = read_all(file).decode("utf-8", "surrogateescape")

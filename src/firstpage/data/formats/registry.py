@@ -11,7 +11,13 @@ from typing import Any
 from firstpage.data.categories import without_codes
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.letor import read_letor, write_letor
-from firstpage.data.formats.tables import read_npz, read_table, write_npz, write_table
+from firstpage.data.formats.tables import (
+    import_polars,
+    read_npz,
+    read_table,
+    write_npz,
+    write_table,
+)
 from firstpage.data.formats.trec import Qrels, Run, read_qrels, read_run
 from firstpage.data.formats.trec_writer import write_qrels, write_run
 from firstpage.data.formats.truth_file import read_truth
@@ -22,6 +28,7 @@ from firstpage.types import Progress
 
 FORMATS = ("letor", "qrels", "run", "parquet", "csv", "arrow", "npz", "truth")
 TRUTH_SUFFIXES = (".jsonl", ".ndjson")
+TABLES = ("arrow", "parquet", "csv")
 SUFFIXES = {
     ".txt": "letor", ".letor": "letor", ".svm": "letor", ".svmlight": "letor", ".dat": "letor",
     ".libsvm": "letor", ".qrels": "qrels", ".qrel": "qrels", ".run": "run", ".trec": "run",
@@ -35,12 +42,12 @@ def format_of(path: str | os.PathLike[str], writing: bool = False) -> str:
     file = Path(path)
     named = SUFFIXES.get(suffix_of(file)[0])
     if writing:
-        if named in ("npz", "arrow", "parquet", "csv") and suffix_of(file)[1]:
+        if named in ("npz", *TABLES) and suffix_of(file)[1]:
             raise DataError(f"{file}: a {named} file cannot be compressed again; drop the suffix.")
         if named is None:
             raise DataError(
                 f"{file}: its suffix is not that of a known format; end it in .txt (LETOR), "
-                ".qrels, .run, .parquet, .csv, .arrow or .npz, or give the format (--to)."
+                ".qrels, .run, .parquet, .csv, .arrow or .npz."
             )
         return named
     check_readable(file)
@@ -48,7 +55,7 @@ def format_of(path: str | os.PathLike[str], writing: bool = False) -> str:
         raise DataError(
             f"{file}: is a pipe, which can be read only once; give its format (--from)."
         )
-    if named in ("npz", "arrow", "parquet", "csv"):
+    if named in ("npz", *TABLES):
         return named
     if suffix_of(file)[0] in TRUTH_SUFFIXES:
         return "truth"
@@ -190,6 +197,14 @@ def read_judgments(path: str | os.PathLike[str], confidences: bool = True) -> Qr
     return read_qrels(file)
 
 
+def check_output(path: str | os.PathLike[str]) -> str:
+    """Return the format of a file to be written; raise an error if it cannot be written here."""
+    kind = format_of(path, writing=True)
+    if kind in TABLES:
+        import_polars(f"Writing {os.fspath(path)}")
+    return kind
+
+
 def write(
     data: Dataset | Qrels | Run, path: str | os.PathLike[str], format: str | None = None
 ) -> None:
@@ -219,7 +234,7 @@ def write(
     ...     fp.read(path).to_dict()
     {'q': {'d': 1.0}}
     """
-    kind = _known_format(format) if format else format_of(path, writing=True)
+    kind = _known_format(format) if format else check_output(path)
     if kind == "truth":
         raise DataError("truth files come from `firstpage label export`; write qrels instead.")
     if kind == "run":

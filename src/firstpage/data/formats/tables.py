@@ -58,7 +58,8 @@ NPZ_ARRAYS = (
 )  # fmt: skip
 
 
-def _polars(why: str) -> Any:
+def import_polars(why: str) -> Any:
+    """Return polars; an error without it names what needs it."""
     try:
         import polars
     except ImportError as error:
@@ -106,7 +107,7 @@ def read_table(
     file = Path(path)
     check_readable(file)
     float_type(dtype)
-    pl = _polars(f"Reading {file}")
+    pl = import_polars(f"Reading {file}")
     format = _table_format(file, kind)
     read, options = (pl.read_parquet if format == "parquet" else pl.read_ipc), {}
     # A pipe can be read only once, and polars does not read .xz.
@@ -273,7 +274,7 @@ def encode_frame(
             continue
         categories[number], codes = encoded_column
         if hasattr(frame, "with_columns"):
-            encoded = encoded.with_columns(_polars("A frame").Series(name, codes))
+            encoded = encoded.with_columns(import_polars("A frame").Series(name, codes))
         else:
             encoded = encoded.copy(deep=False) if encoded is frame else encoded
             encoded[name] = codes
@@ -431,7 +432,7 @@ def _first_line(error: Exception) -> str:
 def write_table(data: Dataset, path: str | os.PathLike[str], kind: str | None = None) -> None:
     """Write a Parquet, CSV or Arrow file; the suffix or `kind` selects the format."""
     file = Path(path)
-    _polars("Creating a table")
+    import_polars(f"Writing {file}")
     _check_feature_names(data, file)
     try:
         frame = data.to_polars()
@@ -463,7 +464,7 @@ def _check_feature_names(data: Dataset, file: Path) -> None:
 
 def _with_enums(frame: Any, data: Dataset) -> Any:
     """Return a frame whose categorical columns know all categories, in their order."""
-    pl = _polars("Creating a table")
+    pl = import_polars("Creating a table")
     first = len(frame.columns) - data.n_features
     return frame.with_columns(
         pl.col(frame.columns[first + column]).cast(pl.Enum(names))

@@ -171,7 +171,7 @@ class _Graph:
         try:
             import onnx
         except ImportError as error:
-            raise missing_dependency("onnx", "onnx", "export to onnx") from error
+            raise missing_dependency("onnx", "onnx", "Export to ONNX") from error
         self.onnx, self.single = onnx, single
         self.double, self.float = onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT
         self.nodes: list[Untyped] = []
