@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,14 @@ import numpy as np
 import pytest
 
 import firstpage as fp
+from firstpage.measures.measure import resolve_convention
 from tests.patience import PATIENCE
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 ROOT = Path(__file__).parents[2]
+CONDENSED = replace(resolve_convention("default"), condensed=True)
+SHUFFLED = replace(resolve_convention("default"), name="shuffled", ties="shuffle")
 
 
 def batch(seed: int) -> tuple[Any, Any, Any]:
@@ -29,22 +34,26 @@ def batch(seed: int) -> tuple[Any, Any, Any]:
     return scores, labels, mask
 
 
-def expected(measure: str, convention: str = "default") -> float:
+def expected(measure: str, convention: Any = "default") -> float:
     scores, labels, qid = [], [], []
+    numbers = count()
     for seed in range(3):
         s, y, m = batch(seed)
         for q in range(4):
             scores += s[q][m[q]].tolist()
             labels += y[q][m[q]].tolist()
-            qid += [f"{seed} {q}"] * int(m[q].sum())
+            if m[q].any():
+                qid += [next(numbers)] * int(m[q].sum())
     return fp.evaluate(scores, labels, qid=qid, measures=measure, convention=convention)[measure]
 
 
 @pytest.mark.parametrize(
     "measure", ["NDCG@3", "AP", "RR", "P@5", "ERR(max=3)@5", "RBP", "GMAP", "NumRel", "NumQ"]
 )
-@pytest.mark.parametrize("convention", ["default", "letor"])
-def test_means_equal_those_of_evaluate(measure: str, convention: str) -> None:
+@pytest.mark.parametrize(
+    "convention", ["default", "letor", SHUFFLED], ids=["default", "letor", "shuffled"]
+)
+def test_means_equal_those_of_evaluate(measure: str, convention: Any) -> None:
     metric = fp.torch.RankingMeasure(measure, convention=convention)
     for _ in range(2):
         for seed in range(3):
@@ -86,6 +95,9 @@ def test_mistakes() -> None:
         fp.torch.RankingMeasure("ERR@10")
     with pytest.raises(fp.MeasureError, match="ties by document id"):
         fp.torch.RankingMeasure("AP", convention="trec")
+    for options in ({"measure": "P(condensed=true)@5"}, {"convention": CONDENSED}):
+        with pytest.raises(fp.MeasureError, match=r"condensed lists .* unjudged documents"):
+            fp.torch.RankingMeasure(**options)
     assert repr(metric) == "RankingMeasure('AP', convention='default')"
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from firstpage.data.ids import Ids
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError, MeasureError
+from firstpage.measures.inputs import ALL_JUDGED
 from firstpage.measures.measure import Convention, rank_lists, resolve_convention
 from firstpage.measures.registry import MeasureLike
 from firstpage.measures.registry import measure as parse_measure
@@ -47,8 +48,8 @@ class RankingMeasure(torch.nn.Module):
     Raises
     ------
     MeasureError
-        If the measure or the convention is unknown, or the measure depends on all lists at once:
-        ERR needs `max`, its greatest label.
+        If the measure or the convention is unknown, the measure depends on all lists at once (ERR
+        needs `max`, its greatest label), or lists are condensed: all their documents have labels.
 
     Examples
     --------
@@ -74,6 +75,8 @@ class RankingMeasure(torch.nn.Module):
                 "ties by document id need document ids, and lists of scores have none: choose the "
                 "convention 'default' or 'letor'."
             )
+        if self.convention.condensed or getattr(self.measure, "condensed", False):
+            raise MeasureError(ALL_JUDGED)
         check_known_maximum(self.measure)
         self.register_buffer("total", torch.zeros((), dtype=torch.float64), persistent=False)
         self.register_buffer("count", torch.zeros((), dtype=torch.int64), persistent=False)
@@ -202,7 +205,8 @@ class RankingMeasure(torch.nn.Module):
             return np.empty(0)
         flat_scores = lists.scores.double().cpu().numpy()[exists]
         flat_labels = lists.key.double().cpu().numpy()[exists]
-        queries = Ids.from_values(range(len(bounds) - 1))
+        first = int(self.count)  # lists are numbered through: shuffled ties depend on the number
+        queries = Ids.from_values(range(first, first + len(bounds) - 1))
         truth, needs = Truth(flat_labels, bounds, queries), self.measure.needs(self.convention)
         ranked = rank_lists(flat_scores, truth, self.convention, needs=needs)
         return self.measure.values(ranked, self.convention)
