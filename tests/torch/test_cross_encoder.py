@@ -6,6 +6,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import firstpage as fp
@@ -65,6 +66,9 @@ def test_lists_of_equal_length_and_an_activation() -> None:
     scores = torch.tensor([[0.5, 1.0], [-1.0, 0.2]]).tanh()
     expected = fp.torch.ListNetLoss()(scores, torch.tensor([[1.0, 0.0], [1.0, 0.0]]))
     torch.testing.assert_close(value, expected)
+    arrays = [np.array([1, 0])] * 2
+    model.start = 0
+    assert loss([["a", "b"], [["c", "d"], ["e", "f"]]], arrays) == value
     assert loss.get_config_dict()["loss"].startswith("ListNetLoss(k=None")
 
 

@@ -20,10 +20,9 @@ COLUMNS = (
 
 
 def _are_lists(labels: Any) -> bool:
-    """Return whether there is a list or tensor of labels per query."""
+    """Return whether there is a list, an array or a tensor of labels per query."""
     return isinstance(labels, list | tuple) and all(
-        values.dim() == 1 if isinstance(values, torch.Tensor) else isinstance(values, list | tuple)
-        for values in labels
+        isinstance(values, list | tuple) or getattr(values, "ndim", 0) == 1 for values in labels
     )
 
 

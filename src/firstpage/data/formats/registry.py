@@ -197,12 +197,10 @@ def read_judgments(path: str | os.PathLike[str], confidences: bool = True) -> Qr
     return read_qrels(file)
 
 
-def check_output(path: str | os.PathLike[str]) -> str:
-    """Return the format of a file to be written; raise an error if it cannot be written here."""
-    kind = format_of(path, writing=True)
-    if kind in TABLES:
+def check_output(path: str | os.PathLike[str]) -> None:
+    """Raise an error, before long work, if `write` could not write this file."""
+    if format_of(path, writing=True) in TABLES:
         import_polars(f"Writing {os.fspath(path)}")
-    return kind
 
 
 def write(
@@ -234,7 +232,7 @@ def write(
     ...     fp.read(path).to_dict()
     {'q': {'d': 1.0}}
     """
-    kind = _known_format(format) if format else check_output(path)
+    kind = _known_format(format) if format else format_of(path, writing=True)
     if kind == "truth":
         raise DataError("truth files come from `firstpage label export`; write qrels instead.")
     if kind == "run":
