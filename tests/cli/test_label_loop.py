@@ -25,6 +25,16 @@ def grade(query, left, right):
 def colors(query, left, right):
     return 1 if left.key == "sku 2" else -1 if right.key == "sku 2" else 0
 
+def blue(query, left, right):
+    relevant = ("sku 2", "sku 5", "sku 8")
+    return (left.key in relevant) - (right.key in relevant)
+
+def not_blue(query, left, right):
+    return -blue(query, left, right)
+
+def same(query, left, right):
+    return 0
+
 def page(query, left, right):
     return 1 if left.items[0]["id"] < right.items[0]["id"] else -1
 """
@@ -113,6 +123,41 @@ def test_documents_that_were_judged_equal_have_equal_labels_in_the_data(
     done(run("label", "export", "p", "--content", "data", "--features", "short", "-o", "d.npz"))
     data = fp.read("d.npz")
     assert dict(zip(data.docids, data.y, strict=True)) == {"sku 2": 3, "sku 0": 2, "sku 1": 2}
+
+
+BLUE = {"sku 2", "sku 5", "sku 8"}
+NO_DECISION = "In 3 of 3 queries, the tie at rank k is above no other document"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("function", "k", "expected", "noted"),
+    [
+        ("blue", 2, {1: 0, 0: 2}, [NO_DECISION]),
+        ("not_blue", 1, {1: 1, 0: 0}, ["share its label; 3 of them are outside of the top k."]),
+        ("same", 2, {1: 0, 0: 0}, [NO_DECISION, "label 0, as do all documents of 3 of these"]),
+    ],
+)
+def test_every_export_gives_equal_labels_to_equal_documents(
+    run, shop: fp.Index, function: str, k: int, expected: dict[int, int], noted: list[str]
+) -> None:
+    """`expected` has the labels of documents that are not blue (1) and that are (0)."""
+    done(run("label", "setup", "p", "--index", "shop.index", "--queries", "queries.jsonl",
+             "--depth", 3, "--k", k, "--ties", "--assessor", "ada"))  # fmt: skip
+    judge(run, "p", function)
+    labels = {f"sku {i}": expected[f"sku {i}" not in BLUE] for i in range(9)}
+    for name in ("t.qrels", "t.jsonl", "t.npz"):
+        content = "data" if name == "t.npz" else "truth"
+        result = done(run("label", "export", "p", "--content", content, "-o", name))
+        for line in noted:
+            assert line in result.stderr
+        read = fp.read_truth if name == "t.jsonl" else fp.read_qrels
+        if name == "t.npz":
+            data = fp.read(name)
+            exported = dict(zip(data.docids, data.y.tolist(), strict=True))
+        else:
+            exported = {d: v for by_doc in read(name).to_dict().values() for d, v in by_doc.items()}
+        assert exported == labels
 
 
 @pytest.mark.slow

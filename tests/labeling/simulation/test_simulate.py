@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 from firstpage.errors import DataError
-from firstpage.labeling.simulation.simulate import SimulatedQueries, run_strategy, simulate
+from firstpage.labeling.simulation.simulate import (
+    SimulatedQueries,
+    _complete_labels,
+    run_strategy,
+    simulate,
+)
 from firstpage.labeling.simulation.votes import Votes, read_votes
 from firstpage.labeling.strategies.registry import strategy
 from firstpage.labeling.strategies.strategy import Answer, Compare, Grade, TopKTask
@@ -50,6 +55,47 @@ def test_ties_reduce_the_number_of_questions(queries: SimulatedQueries, mean: fl
     [result] = simulate("heap", queries=queries, runs=500)
     assert result.question_counts.mean() == pytest.approx(mean, abs=2.5)
     assert result.recall.mean() == 1, "documents as good as the k-th count"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["heap", "tournament", "insertion", "adaptive", "five-grade"])
+def test_labels_of_ties_do_not_favor_the_prior_order(name: str) -> None:
+    """Documents are relevant or not, and shown in an order that tells a little about it."""
+    queries = SimulatedQueries(n=20, grades=2, prior_tau=0.3)
+    [result] = simulate(name, 5, queries=queries, runs=60)
+    record = result.to_dict()
+    assert record["prior_ndcg"] == pytest.approx(record["prior_ndcg_complete"], abs=0.01)
+    assert 0.7 < record["prior_ndcg_complete"] < 0.8
+
+
+def test_ndcg_of_the_prior_order_by_hand() -> None:
+    """Everything is equal: nothing is measured.  With errors, labels and truth differ."""
+    equal = SimulatedQueries(n=6, grades=1, prior_tau=0.5)
+    [result] = simulate("heap", 3, queries=equal, runs=3)
+    assert np.isnan(result.prior_ndcg).all()
+    assert result.to_dict()["prior_ndcg"] is None
+    wrong = SimulatedQueries(n=6, noise=1.0, prior_tau=1.0)
+    [result] = simulate("heap", 3, queries=wrong, runs=3)
+    by_labels, complete = result.prior_ndcg
+    assert (complete == 1).all()
+    assert (by_labels < 0.1).all()
+    [result] = simulate("heap", 3, runs=2)
+    assert result.prior_ndcg is None
+
+
+@pytest.mark.parametrize(
+    ("merit", "labels"),
+    [
+        ([3, 2, 1, 0], [2, 1, 0, 0]),
+        ([1, 1, 1, 0], [2, 2, 2, 0]),
+        ([2, 1, 1, 1], [2, 0, 0, 0]),
+        ([1, 1, 1, 1], [0, 0, 0, 0]),
+        ([1, 1], [2, 2]),
+        ([2, 2, 1, 1], [2, 2, 0, 0]),
+    ],
+)
+def test_complete_labels_by_hand(merit: list[float], labels: list[int]) -> None:
+    assert _complete_labels(np.array(merit, np.float64), 2).tolist() == labels
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from firstpage.errors import DataError
 from firstpage.labeling.strategies.registry import STRATEGIES, strategy
-from firstpage.labeling.strategies.strategy import Answer, Compare, Grade, TopK, TopKTask, tied_runs
+from firstpage.labeling.strategies.strategy import Answer, Compare, Grade, TopK, TopKTask
 from tests.labeling.reference import by_merit, heap_label, play
 
 SORTING = [
@@ -211,11 +211,6 @@ def test_documents_with_skipped_grades_come_last() -> None:
         strategy("five-grade"), TopKTask(3, 3), lambda q: Answer(0, skipped=q.documents == (1,))
     )
     assert top_k.order[-1] == 1
-
-
-def test_tied_runs_by_hand() -> None:
-    assert tied_runs([5, 3, 8, 1, 2], {(3, 5), (3, 8), (1, 2)}) == ((5, 3, 8), (1, 2))
-    assert tied_runs([5, 3], set()) == ()
 
 
 def test_labels_decrease_from_k() -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from firstpage.types import Progress
 
 DEFAULT_RUNS, DEFAULT_RUNS_PER_QUERY = 2000, 30
+PRIOR_KEYS = ("prior_ndcg", "prior_ndcg_complete")
 BudgetResult = tuple[int | None, "Simulation"]
 
 
@@ -153,6 +154,8 @@ def _table(results: list[BudgetResult], votes: list[Votes] | None) -> Table:
 
     k = results[0][1].k
     head = ["strategy", "budget", "questions", "sd", "recall", "se", f"kNDCG@{k}", "se"]
+    with_prior = results[0][1].prior_ndcg is not None
+    head += ["prior NDCG", "complete"] if with_prior else []
     rows = []
     for budget, simulation in results:
         values = simulation.to_dict()
@@ -160,8 +163,18 @@ def _table(results: list[BudgetResult], votes: list[Votes] | None) -> Table:
             simulation.strategy, "-" if budget is None else str(budget),
             f"{values['mean_questions']:.1f}", f"{values['sd_questions']:.1f}",
             f"{values['recall']:.3f}", f"{values['recall_se']:.3f}",
-            *(f"{values[key]:.3f}" if key in values else "-" for key in (f"kNDCG@{k}", "kndcg_se")),
+            *(_decimals(values.get(key)) for key in (f"kNDCG@{k}", "kndcg_se")),
+            *(_decimals(values[key]) for key in PRIOR_KEYS if with_prior),
         ])  # fmt: skip
     runs = len(results[0][1].question_counts)
     kind = "random queries" if votes is None else f"runs over {len(votes)} queries with votes"
-    return Table(head, rows, note=f"{runs} {kind}; se: standard error of the mean")
+    meaning = f"{runs} {kind}; se: standard error of the mean"
+    if with_prior:
+        meaning += (
+            f"; prior NDCG: NDCG@{k} of the prior order by these labels, and by complete ones"
+        )
+    return Table(head, rows, note=meaning)
+
+
+def _decimals(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"

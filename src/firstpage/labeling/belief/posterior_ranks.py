@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -19,8 +19,8 @@ from firstpage.labeling.strategies.strategy import (
     Grade,
     Question,
     TopK,
-    tied_runs,
 )
+from firstpage.labeling.strategies.ties import top_k_of
 from firstpage.types import Floats, Ints
 
 SAMPLES = 2000  # a probability then has a standard error of about .01
@@ -211,11 +211,8 @@ def consensus(
     membership = posterior.membership.copy()
     membership[last] = 1.0
     order = [*(int(d) for d in posterior.order), *last]
-    return TopK.from_order(
-        order,
-        n,
-        bad=bad,
-        tied=tied_runs(order[: len(posterior.order)], _majority_ties(fitted.rows)),
+    return replace(
+        top_k_of(order, n, _majority_outcomes(fitted.rows), bad),
         confidence=(*map(float, posterior.confidence), *[1.0] * len(last)),
         set_confidence=posterior.set_confidence,
         membership=tuple(map(float, membership)),
@@ -295,13 +292,24 @@ def _not_bad(question: Question, answer: Answer) -> set[int]:
     return winner - answer.bad
 
 
-def _majority_ties(rows: Sequence[Row]) -> set[tuple[int, int]]:
-    """Return the pairs that were called equal more often than not; a verdict counts its weight."""
-    balance: dict[tuple[int, int], float] = {}
+def _majority_outcomes(rows: Sequence[Row]) -> dict[tuple[int, int], int]:
+    """Return the outcome of each pair, for its smaller document; a verdict counts its weight.
+
+    A pair that was called equal more often than not is a tie.  A pair with as many answers for
+    either document has no outcome.
+    """
+    ties: dict[tuple[int, int], float] = {}
+    wins: dict[tuple[int, int], float] = {}
     for first, second, outcome, weight in rows:
         pair = min(first, second), max(first, second)
-        balance[pair] = balance.get(pair, 0.0) + (-1 if outcome else 1) * max(weight, 1.0)
-    return {pair for pair, count in balance.items() if count > 0}
+        vote = max(weight, 1.0)
+        ties[pair] = ties.get(pair, 0.0) + (-vote if outcome else vote)
+        wins[pair] = wins.get(pair, 0.0) + vote * (outcome if first < second else -outcome)
+    return {
+        pair: 0 if balance > 0 else 1 if wins[pair] > 0 else -1
+        for pair, balance in ties.items()
+        if balance > 0 or wins[pair]
+    }
 
 
 def _flagged_bad(answers: Sequence[AnsweredQuestion]) -> set[int]:

@@ -22,7 +22,7 @@ from firstpage.labeling.strategies.strategy import (
     TopKTask,
 )
 from firstpage.measures.evaluate import evaluate
-from firstpage.types import Floats, Progress
+from firstpage.types import Floats, Ints, Progress
 
 if TYPE_CHECKING:
     from firstpage.labeling.simulation.votes import Votes
@@ -131,7 +131,7 @@ class SimulatedQueries:
         callable
             Function of a question that returns an answer.
         """
-        quantile = np.argsort(np.argsort(merit, kind="stable")) / self.n
+        quantile = np.searchsorted(np.sort(merit), merit) / self.n  # equal documents, one grade
 
         def respond(question: Question) -> Answer:
             wrong = bool(self.noise) and rng.random() < self.noise
@@ -163,6 +163,10 @@ class Simulation:
         kNDCG@k per run, which also counts the order; None where the truth has ties.
     groups : tuple of str
         The query of each run, where recorded votes are used; else empty.
+    prior_ndcg : array of shape (2, n_runs) or None
+        NDCG@k of the prior order per run, by the labels of the strategy and by those of complete
+        judgments; NaN where all documents have the same label. None without a prior order. The
+        means differ if the labels favor the prior order, or disfavor it.
 
     Examples
     --------
@@ -178,6 +182,7 @@ class Simulation:
     recall: Floats
     kndcg: Floats | None
     groups: tuple[str, ...] = ()
+    prior_ndcg: Floats | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return means over runs, the standard deviation of questions and standard errors."""
@@ -196,6 +201,9 @@ class Simulation:
         if self.kndcg is not None:
             summary |= {f"kNDCG@{self.k}": float(self.kndcg.mean())}
             summary |= {"kndcg_se": self._standard_error(self.kndcg)}
+        if self.prior_ndcg is not None:
+            by_labels, by_truth = (_mean_or_none(values) for values in self.prior_ndcg)
+            summary |= {"prior_ndcg": by_labels, "prior_ndcg_complete": by_truth}
         if self.groups:
             summary["recall_by_query"] = {
                 group: float(self.recall[np.array(self.groups) == group].mean())
@@ -305,18 +313,20 @@ def simulate(
     chosen = _with_budget(registry.strategy(strategy), budgets)
     results: list[list[StrategyResult]] = []
     merits: list[Floats] = []
+    priors: list[tuple[float, ...] | None] = []
     groups: list[str] = []
     total = runs * (1 if votes is None else len(votes))
     for merit, task, respond, group in _tasks(queries, votes, runs, k, equal_votes, seed):
         results.append(run_strategy(chosen, task, respond, budgets))
         merits.append(merit)
+        priors.append(task.prior)
         groups.append(group)
         if progress is not None:
             progress(len(results), total)
     name = name or (strategy if isinstance(strategy, str) else type(strategy).__name__)
     run_groups = tuple(groups) if votes is not None else ()
     return [
-        _simulation(name, k, [run[i] for run in results], merits, run_groups)
+        _simulation(name, k, [run[i] for run in results], merits, priors, run_groups)
         for i in range(len(budgets))
     ]
 
@@ -334,12 +344,23 @@ def _simulation(
     k: int,
     runs: Sequence[StrategyResult],
     merits: Sequence[Floats],
+    priors: Sequence[tuple[float, ...] | None],
     groups: tuple[str, ...],
 ) -> Simulation:
-    scores = [np.array(run.top_k.labels(k), np.float64) for run in runs]
+    scores = [_rank_scores(run.top_k, k) for run in runs]
     recall = np.array([_recall(s, m, k) for s, m in zip(scores, merits, strict=True)])
     question_counts = np.array([run.questions for run in runs], np.float64)
-    return Simulation(name, k, question_counts, recall, _kndcg(scores, merits, k), groups)
+    return Simulation(
+        name, k, question_counts, recall, _kndcg(scores, merits, k), groups,
+        _prior_ndcg(priors, [run.top_k for run in runs], merits, k),
+    )  # fmt: skip
+
+
+def _rank_scores(top_k: TopK, k: int) -> Floats:
+    """Return k for the first document of the order, k - 1 for the next, .., 0 for the rest."""
+    scores = np.zeros(len(top_k.order) + len(top_k.rest))
+    scores[list(top_k.order)] = k - np.arange(len(top_k.order))
+    return scores
 
 
 def _tasks(
@@ -381,7 +402,48 @@ def _kndcg(scores: Sequence[Floats], merits: Sequence[Floats], k: int) -> Floats
         if (best[1:] == best[:-1]).any():
             return None
     labels = [np.maximum(k - np.argsort(np.argsort(-merit, kind="stable")), 0) for merit in merits]
-    qid = np.repeat(np.arange(len(merits)), [len(merit) for merit in merits])
-    name = f"kNDCG@{k}"
-    report = evaluate(np.concatenate(scores), np.concatenate(labels), qid=qid, measures=[name])
-    return np.asarray(report.values[0], np.float64)
+    return _values(scores, labels, f"kNDCG@{k}")
+
+
+def _prior_ndcg(
+    priors: Sequence[tuple[float, ...] | None],
+    results: Sequence[TopK],
+    merits: Sequence[Floats],
+    k: int,
+) -> Floats | None:
+    """Return NDCG@k of the prior orders by the labels of the results and by complete ones."""
+    scores = [np.array(prior) for prior in priors if prior is not None]
+    if len(scores) < len(priors):
+        return None
+    by_labels = [np.array(top_k.labels(k)) for top_k in results]
+    complete = [_complete_labels(merit, k) for merit in merits]
+    values = np.stack([_values(scores, labels, f"NDCG@{k}") for labels in (by_labels, complete)])
+    undecided = [not (a.any() and b.any()) for a, b in zip(by_labels, complete, strict=True)]
+    values[:, undecided] = np.nan
+    return values
+
+
+def _complete_labels(merit: Floats, k: int) -> Ints:
+    """Return the labels if all pairs were compared: k minus the number of better documents.
+
+    They are 0 below rank k, and for a tie across rank k above no document.
+    """
+    better = (merit[:, None] < merit).sum(axis=1)
+    labels: Ints = np.maximum(k - better, 0)
+    worst = merit == merit.min()
+    if better[worst][0] < k < len(merit) and worst.sum() > 1:
+        labels[worst] = 0
+    return labels
+
+
+def _mean_or_none(values: Floats) -> float | None:
+    """Return the mean of the finite values; None if there are none."""
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if len(finite) else None
+
+
+def _values(scores: Sequence[Floats], labels: Sequence[Floats | Ints], measure: str) -> Floats:
+    """Return the value of a measure per run."""
+    qid = np.repeat(np.arange(len(scores)), [len(values) for values in scores])
+    report = evaluate(np.concatenate(scores), np.concatenate(labels), qid=qid, measures=[measure])
+    return np.array(report.values[0], np.float64)

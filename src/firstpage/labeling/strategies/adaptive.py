@@ -26,8 +26,8 @@ from firstpage.labeling.strategies.strategy import (
     Strategy,
     TopK,
     TopKTask,
-    tied_runs,
 )
+from firstpage.labeling.strategies.ties import last_outcomes, top_k_of
 from firstpage.registry import check_number
 from firstpage.types import Floats, Ints
 
@@ -50,8 +50,8 @@ class BeliefState:
         The pair that was asked last.
     bad : frozenset of int
         Documents flagged as clearly irrelevant.
-    ties : frozenset of pairs
-        Pairs whose last answer was a tie.
+    outcomes : dict of pair to int
+        The last answer of each pair, for its smaller document; without those that flag one as bad.
     """
 
     ensemble: BeliefEnsemble
@@ -59,7 +59,7 @@ class BeliefState:
     counts: Counter[Pair] = field(default_factory=Counter)
     last: Pair | None = None
     bad: frozenset[int] = frozenset()
-    ties: frozenset[Pair] = frozenset()
+    outcomes: dict[Pair, int] = field(default_factory=dict)
 
     @classmethod
     def from_task(cls, task: TopKTask, prior_correlation: float = PRIOR_CORRELATION) -> BeliefState:
@@ -89,8 +89,7 @@ class BeliefState:
         self.last = question.pair
         informative = not (answer.skipped or answer.bad) and question.first != question.second
         if informative:
-            pair = {question.pair}
-            self.ties = self.ties - pair if answer.outcome else self.ties | pair
+            self.outcomes |= last_outcomes([(question, answer)])
             self.ensemble = self.ensemble.updated(question.first, question.second, answer.outcome)
 
     @property
@@ -125,11 +124,8 @@ class BeliefState:
         order = [int(d) for d in posterior.order]
         bad = sorted(self.bad, key=lambda d: (-float(self.belief.mean[d]), int(self.tie_break[d])))
         missing = task.top - len(order)
-        return TopK.from_order(
-            order + bad[:missing],
-            task.n,
-            bad=self.bad,
-            tied=tied_runs(order, self.ties),
+        return replace(
+            top_k_of(order + bad[:missing], task.n, self.outcomes, self.bad),
             confidence=(*(float(c) for c in posterior.confidence), *[1.0] * missing),
             set_confidence=posterior.set_confidence,
             membership=self._membership(posterior.membership, bad[:missing]),
@@ -288,7 +284,9 @@ class AdaptiveRun:
     def peek(self, answer: Answer) -> Compare | None:
         """Return the question that would follow this answer."""
         assert self.question is not None
-        state = replace(self._state, counts=Counter(self._state.counts))
+        state = replace(
+            self._state, counts=Counter(self._state.counts), outcomes=dict(self._state.outcomes)
+        )
         state.learn(self.question, answer)
         return self._next_question(state)
 

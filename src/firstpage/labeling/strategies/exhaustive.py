@@ -73,18 +73,29 @@ class FiveGrade:
             if document not in grades:
                 answer = yield Grade(document)
                 grades[document] = -1 if answer.skipped else answer.outcome
-        order = sorted(documents, key=lambda d: -grades[d])[: task.top]
-        bad = frozenset(d for d, grade in grades.items() if grade == 0)
-        return TopK.from_order(order, task.n, bad=bad, tied=_equal_grades(order, grades))
+        return _top_k_of_grades(sorted(documents, key=lambda d: -grades[d]), task, grades)
 
 
-def _equal_grades(order: list[int], grades: dict[int, int]) -> tuple[tuple[int, ...], ...]:
-    """Return groups of two or more documents of one grade; skipped documents are in none."""
-    groups: dict[int, list[int]] = {}
-    for document in order:
-        if grades[document] >= 0:
-            groups.setdefault(grades[document], []).append(document)
-    return tuple(tuple(group) for group in groups.values() if len(group) > 1)
+def _top_k_of_grades(documents: list[int], task: TopKTask, grades: dict[int, int]) -> TopK:
+    """Return the first k documents; those of one grade are equal, also outside of the top k.
+
+    Skipped documents have a negative grade and are equal to no other.
+    """
+    order = documents[: task.top]
+    levels: dict[int, list[int]] = {grades[d]: [] for d in order if grades[d] >= 0}
+    for document in documents:
+        if grades[document] in levels:
+            levels[grades[document]].append(document)
+    last = levels.get(grades[order[-1]], [])
+    crosses = not set(last).issubset(order)
+    lowest = not any(0 <= grade < grades[order[-1]] for grade in grades.values())
+    return TopK.from_order(
+        order,
+        task.n,
+        bad=frozenset(d for d, grade in grades.items() if grade == 0),
+        tied=tuple(tuple(level) for level in levels.values() if len(level) > 1),
+        undecided=frozenset(last if crosses and lowest else ()),
+    )
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,9 @@ from firstpage.labeling.strategies.strategy import (
     AnsweredQuestion,
     Compare,
     Questions,
-    TopK,
     TopKTask,
-    tied_runs,
 )
+from firstpage.labeling.strategies.ties import Outcomes, top_k_of
 
 Memory = Literal["pairs", "closure"] | None
 Result = TypeVar("Result")
@@ -57,9 +56,9 @@ class KnownOutcomes:
                 self._past[question.pair].append(outcome)
 
     @property
-    def ties(self) -> set[tuple[int, int]]:
-        """Pairs whose last answer was a tie; a skipped pair is not a tie."""
-        return {pair for pair, outcome in self._direct.items() if outcome == 0}
+    def outcomes(self) -> Outcomes:
+        """The last answer of each pair, for its smaller document; a skipped pair has none."""
+        return self._direct
 
     @property
     def worse(self) -> tuple[int, ...]:
@@ -167,7 +166,7 @@ class Sorting(ABC):
         known = KnownOutcomes(task.n, self.memory, task.past)
         order = yield from ask_unknown(self._algorithm(task), known)
         order.sort(key=known.bad.__contains__)  # stable: bad documents last
-        return TopK.from_order(order, task.n, bad=known.bad, tied=tied_runs(order, known.ties))
+        return top_k_of(order, task.n, known.outcomes, known.bad)
 
     @abstractmethod
     def _algorithm(self, task: TopKTask) -> Comparisons[list[int]]:

@@ -6,9 +6,8 @@ A strategy is an algorithm that yields questions and receives answers.  Document
 
 from __future__ import annotations
 
-from collections.abc import Container, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -149,7 +148,11 @@ class TopK:
     bad : frozenset of int
         Documents that were flagged as clearly irrelevant.
     tied : tuple of tuples of int
-        Groups inside `order` that the assessor called equal; their order is arbitrary.
+        Groups of documents that were called equal, best first; the order within a group is
+        arbitrary. The last group may cross rank k: it then ends with documents of `rest`.
+    undecided : frozenset of int
+        The documents of a tie across rank k that are not known to be better than any other
+        document.
     confidence : tuple of float or None
         Per rank of `order`, the probability that its document has this rank.
     set_confidence : float or None
@@ -168,6 +171,7 @@ class TopK:
     rest: tuple[int, ...]
     bad: frozenset[int] = frozenset()
     tied: tuple[tuple[int, ...], ...] = ()
+    undecided: frozenset[int] = frozenset()
     confidence: tuple[float, ...] | None = None
     set_confidence: float | None = None
     membership: tuple[float, ...] | None = None
@@ -197,6 +201,9 @@ class TopK:
     def labels(self, k: int) -> list[int]:
         """Return the label per document: k for the best, k - 1 for the next, .., 0 for the rest.
 
+        Documents that were called equal have the label of the best of them, also those outside
+        of the top k. Bad and undecided documents have label 0.
+
         Parameters
         ----------
         k : int
@@ -210,19 +217,12 @@ class TopK:
         labels = [0] * (len(self.order) + len(self.rest))
         for rank, document in enumerate(self.order):
             labels[document] = k - rank
+        for group in self.tied:
+            for document in group[1:]:
+                labels[document] = labels[group[0]]
+        for document in self.bad | self.undecided:
+            labels[document] = 0
         return labels
-
-
-def tied_runs(order: Sequence[int], ties: Container[tuple[int, int]]) -> Groups:
-    """Return groups of two or more consecutive documents of `order` that were called equal."""
-    groups: list[list[int]] = []
-    for before, after in pairwise(order):
-        if (min(before, after), max(before, after)) in ties:
-            if groups and groups[-1][-1] == before:
-                groups[-1].append(after)
-            else:
-                groups.append([before, after])
-    return tuple(map(tuple, groups))
 
 
 Questions = Generator[Question, Answer, TopK]

@@ -357,7 +357,7 @@ def _draw_two_votes(topic: Votes, rng: np.random.Generator) -> tuple[Answers, An
 def _top_k_labels(topic: Votes, answers: Answers, rng: np.random.Generator) -> dict[str, float]:
     task = TopKTask(len(topic.documents), K, draw_seed(rng))
     top = run_strategy(strategy("heap"), task, _recorded_answers(answers))[0].top_k
-    return dict(zip(topic.documents, map(float, top.labels(K)), strict=True))
+    return dict(top_labels([topic.documents[d] for d in top.order], topic.documents, K))
 
 
 def _recorded_answers(answers: Answers) -> Responder:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -11,10 +11,58 @@ from sqlalchemy import RowMapping, select
 
 from firstpage.labeling.session.events import Judgment, from_dict, replay
 from firstpage.labeling.statistics.records import Record
-from firstpage.labeling.statistics.relations import top_labels
+from firstpage.labeling.strategies.strategy import (
+    Answer,
+    AnsweredQuestion,
+    Compare,
+    Grade,
+    TopK,
+)
+from firstpage.labeling.strategies.ties import last_outcomes, top_k_of
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
 from firstpage.web.store.tables import documents, events, gold_questions, people, queries, tasks
+
+
+@dataclass(frozen=True)
+class NamedTopK:
+    """The ordered top k of a query, documents by key; see `TopK` for its attributes."""
+
+    order: tuple[str, ...]
+    tied: tuple[tuple[str, ...], ...]
+    undecided: tuple[str, ...]
+    bad: tuple[str, ...]
+    confidence: tuple[float, ...] | None = None
+    set_confidence: float | None = None
+    membership: dict[str, float] | None = None
+
+    @classmethod
+    def of(cls, top_k: TopK, keys: Sequence[str]) -> NamedTopK:
+        """Return a top k with the keys of its documents."""
+        return cls(
+            tuple(keys[d] for d in top_k.order),
+            tuple(tuple(keys[d] for d in group) for group in top_k.tied),
+            tuple(sorted(keys[d] for d in top_k.undecided)),
+            tuple(sorted(keys[d] for d in top_k.bad)),
+            top_k.confidence,
+            top_k.set_confidence,
+            None if top_k.membership is None else dict(zip(keys, top_k.membership, strict=True)),
+        )
+
+    def without(self, unjudged: set[str]) -> NamedTopK:
+        """Return the top k without documents that have no answer."""
+        ranks = [rank for rank, key in enumerate(self.order) if key not in unjudged]
+        known = self.confidence
+        confidence = None if known is None else tuple(known[r] for r in ranks if r < len(known))
+        return replace(self, order=tuple(self.order[r] for r in ranks), confidence=confidence)
+
+    def labels(self, documents: Iterable[str], k: int) -> dict[str, int]:
+        """Return the label per document, as `TopK.labels` does."""
+        labels = dict.fromkeys(documents, 0)
+        labels |= {key: k - rank for rank, key in enumerate(self.order[:k])}
+        for group in self.tied:
+            labels |= dict.fromkeys(group, labels[group[0]])
+        return labels | dict.fromkeys((*self.undecided, *self.bad), 0)
 
 
 @dataclass(frozen=True)
@@ -46,6 +94,29 @@ class TaskJudgments:
         """Whether the result is based on an answer, or needed no question."""
         return any_answer(judgment for judgment, _ in self.judgments)
 
+    def top_k(self, documents: Iterable[str]) -> NamedTopK:
+        """Return the result of a finished task, with the ties that its answers imply.
+
+        Ties are computed from the answers, as earlier versions stored only some of them.
+        """
+        result = self.result
+        assert result is not None
+        keys = list(dict.fromkeys([*documents, *result["order"], *result["bad"]]))
+        index = {key: i for i, key in enumerate(keys)}
+        own = [judgment for judgment, _ in self.judgments if judgment.kind == "judgment"]
+        top_k = top_k_of(
+            [index[key] for key in result["order"]], len(keys),
+            last_outcomes(answered_questions(own, index)),
+            frozenset(index[key] for key in result["bad"]),
+        )  # fmt: skip
+        confidence = result["confidence"]
+        return replace(
+            NamedTopK.of(top_k, keys),
+            confidence=None if confidence is None else tuple(confidence),
+            set_confidence=result["set_confidence"],
+            membership=result["membership"],
+        )
+
     def unjudged(self, documents: Iterable[str], finished: bool = True) -> set[str]:
         """Return the documents of the query that have no answer because of skipped questions.
 
@@ -55,6 +126,20 @@ class TaskJudgments:
             return set()
         rows = [j for j, _ in self.judgments if j.kind == "judgment" and not j.skipped]
         return set(documents) - {key for j in rows for key in (j.left, j.right)}
+
+
+def answered_questions(
+    judgments: Iterable[Judgment], index: Mapping[str, int]
+) -> Iterator[AnsweredQuestion]:
+    """Yield judgments as questions and answers, documents by index."""
+    for judgment in judgments:
+        bad = frozenset(index[key] for key in judgment.bad)
+        if judgment.right is None:
+            yield Grade(index[judgment.left]), Answer(judgment.outcome, bad, judgment.skipped)
+        else:
+            sign = (judgment.outcome > 0) - (judgment.outcome < 0)
+            question = Compare(index[judgment.left], index[judgment.right])
+            yield question, Answer(sign, bad, judgment.skipped)
 
 
 def any_answer(judgments: Iterable[Judgment]) -> bool:
@@ -137,7 +222,8 @@ def results(
 ) -> dict[tuple[str, str, str], dict[str, float]]:
     """Return the final labels of each finished task: k..1 and 0, or its grades.
 
-    Tasks whose questions were all skipped, and documents without an answer, have no labels.
+    Documents that were judged equal have the same label.  Tasks whose questions were all skipped,
+    and documents without an answer, have no labels.
     """
     keys = keys_by_query(tx, project)
     results = {}
@@ -146,7 +232,6 @@ def results(
             continue
         unjudged = task.unjudged(keys[task.query_id])
         judged_keys = [key for key in keys[task.query_id] if key not in unjudged]
-        order = [key for key in task.result["order"] if key not in unjudged]
         labels = (
             {
                 j.left: float(j.outcome)
@@ -154,10 +239,17 @@ def results(
                 if j.kind == "judgment" and not j.skipped
             }
             if task.tool == "grades"
-            else dict(top_labels(order, judged_keys, task.k))
+            else _float_labels(task, judged_keys, unjudged)
         )
         results[task.query, task.assessor, task.tool] = labels
     return results
+
+
+def _float_labels(
+    task: TaskJudgments, documents: Sequence[str], unjudged: set[str]
+) -> dict[str, float]:
+    labels = task.top_k(documents).without(unjudged).labels(documents, task.k)
+    return {key: float(labels[key]) for key in documents}
 
 
 def keys_by_query(tx: Tx, project: Project) -> dict[int, list[str]]:

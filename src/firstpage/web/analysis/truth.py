@@ -6,7 +6,7 @@ Verdicts of leads count as the project weighs them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby
 
@@ -17,9 +17,14 @@ from firstpage.labeling.strategies.strategy import (
     AnsweredQuestion,
     Compare,
     Grade,
-    Question,
 )
-from firstpage.web.analysis.records import TaskJudgments, keys_by_query, task_judgments
+from firstpage.web.analysis.records import (
+    NamedTopK,
+    TaskJudgments,
+    answered_questions,
+    keys_by_query,
+    task_judgments,
+)
 from firstpage.web.store import adjudication, texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
@@ -31,7 +36,9 @@ class QueryTruth:
 
     With the tool `grades`, `labels` are the grades: the median of several assessors, and the
     lower one of two middle grades. With the other tools they are k for the best document, one
-    less for each next, and 0 for the rest and for bad documents. `confidence` is, for each
+    less for each next, and 0 for the rest and for bad documents; documents that were judged equal
+    (`tied`) have the label of the best of them. Those of a tie across rank k that are not known to
+    be better than any document are `undecided`, with label 0. `confidence` is, for each
     rank, the probability that its document belongs there, `set_confidence` that of the top-k
     set, and `membership` that of every document to be in it; None if unknown. `judgments`
     counts answers and `skipped` questions without one; `unjudged` are documents without an
@@ -47,6 +54,7 @@ class QueryTruth:
     order: tuple[str, ...]
     labels: dict[str, int]
     tied: tuple[tuple[str, ...], ...]
+    undecided: tuple[str, ...]
     bad: tuple[str, ...]
     confidence: tuple[float, ...] | None
     set_confidence: float | None
@@ -59,15 +67,10 @@ class QueryTruth:
     finished: bool = True
 
     @property
-    def shared_labels(self) -> dict[str, int]:
-        """The labels, where documents that were judged equal have that of the best of them."""
-        shared = (dict.fromkeys(group, max(self.labels[k] for k in group)) for group in self.tied)
-        return self.labels | {key: label for group in shared for key, label in group.items()}
-
-    @property
-    def splits_ties(self) -> bool:
-        """Whether documents that were judged equal have different labels."""
-        return any(len({self.labels[key] for key in group}) > 1 for group in self.tied)
+    def equal_outside(self) -> tuple[str, ...]:
+        """The documents outside of the top k that are equal to one inside, and have its label."""
+        outside = (key for group in self.tied for key in group if key not in self.order)
+        return tuple(key for key in outside if self.labels[key])
 
 
 @dataclass(frozen=True)
@@ -173,19 +176,17 @@ def _truth(
     unjudged = set.intersection(*(task.unjudged(keys, finished) for task in done)) - decided
     is_result = len(done) == 1 and not verdicts and done[0].result is not None
     ranked = None if finished else tuple(key for key in keys if key not in unjudged)
-    result = _single(done[0]) if is_result else _consensus(keys, done, k, verdicts, ranked)
-    order, tied, bad, confidence, set_confidence, membership = _without(unjudged, result)
+    result = done[0].top_k(keys) if is_result else _consensus(keys, done, k, verdicts, ranked)
+    result = result.without(unjudged)
+    labels = result.labels(keys, k)
     if tool == "grades":
         labels = dict.fromkeys(keys, 0) | _grades(done, verdicts)
-        tied = _equal_labels(order, labels)
-    else:
-        ranks = {key: k - rank for rank, key in enumerate(order[:k]) if key not in bad}
-        labels = dict.fromkeys(keys, 0) | ranks
+        result = replace(result, tied=_equal_labels(result.order, labels), undecided=())
     return QueryTruth(
-        query, text, tool, keys, k, order, labels, tied, bad, confidence, set_confidence,
-        membership, len(done), sum(task.answers for task in done),
-        sum(task.skipped for task in done), tuple(key for key in keys if key in unjudged),
-        len(verdicts), finished,
+        query, text, tool, keys, k, labels=labels, **vars(result), assessors=len(done),
+        judgments=sum(task.answers for task in done), skipped=sum(task.skipped for task in done),
+        unjudged=tuple(key for key in keys if key in unjudged), verdicts=len(verdicts),
+        finished=finished,
     )  # fmt: skip
 
 
@@ -209,61 +210,21 @@ def _equal_labels(order: Sequence[str], labels: dict[str, int]) -> tuple[tuple[s
     return tuple(group for group in groups if len(group) > 1)
 
 
-# Order, tied groups, bad documents, confidence, set confidence, membership.
-TopKResult = tuple[
-    tuple[str, ...], tuple[tuple[str, ...], ...], tuple[str, ...],
-    tuple[float, ...] | None, float | None, dict[str, float] | None,
-]  # fmt: skip
-
-
-def _without(unjudged: set[str], result: TopKResult) -> TopKResult:
-    """Return the result without the unjudged documents."""
-    if not unjudged:
-        return result
-    order, tied, bad, confidence, *rest = result
-    ranks = [rank for rank, key in enumerate(order) if key not in unjudged]
-    groups = (tuple(key for key in group if key not in unjudged) for group in tied)
-    return (
-        tuple(order[rank] for rank in ranks), tuple(g for g in groups if len(g) > 1), bad,
-        None if confidence is None else tuple(confidence[r] for r in ranks if r < len(confidence)),
-        *rest,
-    )  # type: ignore[return-value]  # fmt: skip
-
-
-def _single(task: TaskJudgments) -> TopKResult:
-    """Return the result of a single assessor."""
-    result = task.result
-    assert result is not None
-    confidence = result["confidence"]
-    return (
-        tuple(result["order"]), tuple(tuple(group) for group in result["tied"]),
-        tuple(result["bad"]), None if confidence is None else tuple(confidence),
-        result["set_confidence"], result["membership"],
-    )  # fmt: skip
-
-
 def _consensus(
     keys: tuple[str, ...], done: Sequence[TaskJudgments], k: int,
     verdicts: Sequence[WeightedVerdict], ranked: Sequence[str] | None = None,
-) -> TopKResult:  # fmt: skip
+) -> NamedTopK:  # fmt: skip
     """Return the result that fits the answers of all assessors, and the verdicts, best.
 
     With `ranked` the order has these documents only.
     """
     index = {key: i for i, key in enumerate(keys)}
-    fit = _cached_consensus(
+    top_k = _cached_consensus(
         len(keys), k, tuple(answers_of(task, index) for task in done),
         tuple(given.answer(index) for given in verdicts),
         None if ranked is None else frozenset(index[key] for key in ranked),
     )  # fmt: skip
-    assert fit.confidence is not None
-    assert fit.membership is not None
-    return (
-        tuple(keys[i] for i in fit.order),
-        tuple(tuple(keys[i] for i in group) for group in fit.tied),
-        tuple(sorted(keys[i] for i in fit.bad)),
-        fit.confidence, fit.set_confidence, dict(zip(keys, fit.membership, strict=True)),
-    )  # fmt: skip
+    return NamedTopK.of(top_k, keys)
 
 
 # Cached, since a dashboard is reloaded often.
@@ -272,17 +233,5 @@ _cached_consensus = lru_cache(maxsize=1000)(consensus)
 
 def answers_of(task: TaskJudgments, index: Mapping[str, int]) -> tuple[AnsweredQuestion, ...]:
     """Return the answers of one task by document index, without gold questions."""
-    rows: list[AnsweredQuestion] = []
-    for judgment, _ in task.judgments:
-        if judgment.kind == "gold":
-            continue
-        bad = frozenset(index[key] for key in judgment.bad)
-        if judgment.right is None:
-            question: Question = Grade(index[judgment.left])
-            answer = Answer(judgment.outcome, bad, judgment.skipped)
-        else:
-            question = Compare(index[judgment.left], index[judgment.right])
-            sign = (judgment.outcome > 0) - (judgment.outcome < 0)
-            answer = Answer(sign, bad, judgment.skipped)
-        rows.append((question, answer))
-    return tuple(rows)
+    opinions = (judgment for judgment, _ in task.judgments if judgment.kind != "gold")
+    return tuple(answered_questions(opinions, index))

@@ -113,7 +113,7 @@ def _index_data(
         raise DataError(f"{index.path}: contains none of the judged documents; is it their index?")
     texts = [(t.query, t.text) for t in judged]
     data = TextFeatures(index, features).dataset(texts, run, progress=progress)
-    labels = [label for t in judged for label in _labels(t, documents[t.query])]
+    labels = [t.labels[key] for t in judged for key in documents[t.query]]
     return data.with_labels(labels), notes
 
 
@@ -133,11 +133,5 @@ def _letor_data(judged: Sequence[QueryTruth], path: Path) -> tuple[Dataset, list
     for truth, lo, hi in zip(judged, ends, ends[1:], strict=False):
         if sorted(names[lo:hi]) != sorted(truth.documents):
             raise DataError(f"{changed}; query {truth.query!r} has other documents.")
-        labels += _labels(truth, names[lo:hi])
+        labels += [truth.labels[name] for name in names[lo:hi]]
     return chosen.with_labels(labels), []
-
-
-def _labels(truth: QueryTruth, documents: Sequence[str]) -> list[int]:
-    """Return the labels of documents; those that were judged equal have the same."""
-    labels = truth.shared_labels
-    return [labels[name] for name in documents]

@@ -27,10 +27,9 @@ def notes(
     if name.startswith(("truth.", "data.", "quepid.")):
         truths, not_judged = judged_queries(tx, project, tool, partial)
         yield from truth_notes(tx, project, truths, not_judged, tool)
-        if name in ("truth.qrels", "truth.letor", "quepid.csv"):
-            yield from _tie_notes(truths)
-            if (tool or project.tool) == "grades" and project.options.grades:
-                yield f"The grades are {describe_scale(project.options.grades)}."
+        graded = (tool or project.tool) == "grades" and project.options.grades
+        if graded and name in ("truth.qrels", "truth.letor", "quepid.csv"):
+            yield f"The grades are {describe_scale(project.options.grades)}."
     elif name == "measure.json":
         comparison = learned_measure(tx, project).comparison
         if comparison is not None and comparison.verdict != "better":
@@ -66,6 +65,8 @@ def truth_notes(
             f"{format_names(repr(query.query) for query in not_judged)}."
         )
     yield from _skip_notes(truths)
+    if (tool or project.tool) != "grades":
+        yield from _tie_notes(truths)
     decided = sum(truth.verdicts for truth in truths)
     if decided:
         yield (
@@ -99,11 +100,24 @@ def _skip_notes(truths: Sequence[QueryTruth]) -> Iterator[str]:
 
 
 def _tie_notes(truths: Sequence[QueryTruth]) -> Iterator[str]:
-    count = sum(truth.splits_ties for truth in truths)
-    if count:
+    """Yield how many documents share a label, and how many ties leave a query undecided."""
+    tied = [truth for truth in truths if truth.tied]
+    if not tied:
+        return
+    equal = sum(len(group) for truth in tied for group in truth.tied)
+    outside = sum(len(truth.equal_outside) for truth in tied)
+    yield (
+        f"In {len(tied)} of {len(truths)} queries, {equal} documents were judged equal to another "
+        "one and share its label"
+        + (f"; {outside} of them are outside of the top k." if outside else ".")
+    )
+    undecided = [truth for truth in tied if truth.undecided]
+    if undecided:
+        nothing = sum(not any(truth.labels.values()) for truth in undecided)
         yield (
-            f"In {count} of {len(truths)} queries, documents that were judged equal get different "
-            "labels here; truth.jsonl lists them (tied)."
+            f"In {len(undecided)} of {len(truths)} queries, the tie at rank k is above no other "
+            f"document; its {sum(len(t.undecided) for t in undecided)} documents have label 0"
+            + (f", as do all documents of {nothing} of these queries." if nothing else ".")
         )
 
 

@@ -229,6 +229,7 @@ def result_of(session: Session) -> dict[str, Any] | None:
         "order": [keys[d] for d in result.order],
         "bad": sorted(keys[d] for d in result.bad),
         "tied": [[keys[d] for d in group] for group in result.tied],
+        "undecided": sorted(keys[d] for d in result.undecided),
         "confidence": None if result.confidence is None else list(result.confidence),
         "set_confidence": result.set_confidence,
         "membership": None
