@@ -91,3 +91,9 @@ def test_weights_favor_the_better_ranker() -> None:
 def test_invalid_tuning_is_refused(options, message: str) -> None:
     with pytest.raises(FirstpageError, match=message):
         fp.aggregation.tune_method(RUNS, QRELS, **options)
+
+
+def test_judgments_of_other_documents_choose_nothing() -> None:
+    strangers = {query: {"nowhere": 1} for query in QRELS.queries}
+    with pytest.raises(FirstpageError, match="NDCG@10 of every run is 0 on all"):
+        fp.aggregation.tune_method(RUNS, strangers)

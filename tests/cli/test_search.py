@@ -182,6 +182,10 @@ CALLS = [  # arguments, exit code, and what the command says
     (["features", "shop.index", "queries.jsonl", "stray.run", "-o", "x.npz"], 1, "have no text, such"),
     (["candidates", "shop.index", "queries.jsonl", "--tune", "--qrels", "three.rel", "-o", "x.run"], 1,
      "3 fields instead of 4"),
+    (["candidates", "shop.index", "queries.jsonl", "--tune", "--qrels", "nothing.qrels", "-o", "x.run"],
+     1, "nothing.qrels: a search finds no relevant document of 2 queries, so nothing can be tuned"),
+    (["features", "shop.index", "queries.jsonl", "c.run", "--qrels", "nothing.qrels", "-o", "x.npz"], 1,
+     "nothing.qrels: judges none of the 17 candidates; are the ids of documents the same?"),
     (["candidates", "shop.index", "queries.jsonl", "--tune", "--qrels", "stray.qrels", "-o", "x.run"],
      0, "1 of 3 queries are not judged, and 1 of 3 judged queries are not among the queries, such "
      "as '9'; if the judgments number the queries in their order, use --ordinal."),
@@ -199,6 +203,7 @@ def hostile(shop: Path) -> Path:
     fp.Index.from_documents(DOCUMENTS, shop / "less.index", latent=0).delete(["d4"])
     (shop / "stray.run").write_text("q9 Q0 d1 1 1.5 x\n")
     (shop / "three.rel").write_text("q1 d1 2\n")
+    (shop / "nothing.qrels").write_text("q1 0 x0 1\nq2 0 x4 1\n")
     (shop / "stray.qrels").write_text("q1 0 d0 1\nq2 0 d4 1\n9 0 d1 1\n")
     return shop
 
@@ -213,3 +218,33 @@ def test_hostile_calls(
     assert message in result.stderr + result.stdout
     assert result.returncode == code
     assert "Traceback" not in result.stderr
+
+
+def test_tuning_stores_only_what_is_better(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        {"id": "d1", "title": "red shoe", "text": "blue"},
+        {"id": "d2", "title": "blue", "text": "red red shoe"},
+    ]
+    index = fp.Index.from_documents(rows, "i", latent=0)
+    lines(Path("q.jsonl"), [{"id": "q1", "text": "red shoe"}])
+    tune = "candidates", "i", "q.jsonl", "--tune", "-o", "c.run", "--qrels"
+    for name, document in (("title", "d1"), ("text", "d2"), ("stray", "other")):
+        Path(f"{name}.qrels").write_text(f"q1 0 {document} 1\n")
+    first = run(*tune, "title.qrels")
+    stored = fp.Index("i").scoring
+    assert stored != index.scoring
+    assert (
+        f"note: i: stored {stored}, with NDCG@10 1.0000 on 1 judged queries; before BM25(k1=1."
+        in (first.stderr)
+    )
+    again = run(*tune, "title.qrels")
+    assert f"note: i: keeps {stored}, with NDCG@10 1.0000 on 1 judged queries; tuning found" in (
+        again.stderr
+    )
+    assert run(*tune, "stray.qrels").returncode == 1
+    assert fp.Index("i").scoring == stored
+    assert run(*tune, "text.qrels").returncode == 0
+    assert fp.Index("i").scoring != stored

@@ -200,7 +200,16 @@ def test_tuning_on_some_queries(index: Index, plain: PlainCollection) -> None:
         pools.tune({"other"})
 
 
-def test_tuning_needs_judgments(index: Index) -> None:
-    for table in ({"other": {"d1": 1.0}}, {"q0": {"d1": 0.0}}):
-        with pytest.raises(DataError, match="no query with a relevant document is among the quer"):
-            index.tune([("q0", "w1")], Qrels.from_dict(table))
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"other": {"d1": 1.0}}, "no query with a relevant document is among the queries"),
+        ({"q0": {"d1": 0.0}}, "no query with a relevant document is among the queries"),
+        ({"q0": {"stray": 1.0}}, "a search finds no relevant document of 1 queries"),
+    ],
+)
+def test_tuning_needs_judgments_of_what_a_search_finds(
+    index: Index, table: dict[str, dict[str, float]], message: str
+) -> None:
+    with pytest.raises(DataError, match=message):
+        index.tune([("q0", "w1")], Qrels.from_dict(table))

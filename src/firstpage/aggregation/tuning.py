@@ -198,7 +198,7 @@ def tune_method(
     Raises
     ------
     DataError
-        If there is nothing to choose, or fewer than two judged queries.
+        If there is nothing to choose, fewer than two judged queries, or a measure of 0 for all runs.
 
     Examples
     --------
@@ -220,6 +220,11 @@ def tune_method(
     fold = fold_of_query(len(judged), folds, seed)
     options = {"depth": default_depth(base), **options}
     search = _Search(_judged_runs(runs, judged), judged, str(value), what, options)
+    if not search.of_rankers.any():
+        raise DataError(
+            f"{judged.source or 'qrels'}: {value} of every run is 0 on all {len(judged)} judged "
+            "queries, so nothing can be chosen by it; are the ids of documents the same?"
+        )
     held_out, choices = np.empty(len(judged)), []
     for number in range(int(fold.max()) + 1):
         train = fold != number

@@ -77,7 +77,7 @@ def _read_judgments(path: Path | None, queries: Queries) -> Qrels | None:
 @click.option(
     "--tune", is_flag=True,
     help="Choose k1, b and the weights of fields for the best NDCG@10 on --qrels, and store them "
-    "in INDEX for later searches.",
+    "in INDEX for later searches, unless the stored ones are as good.",
 )  # fmt: skip
 @click.option(
     "--qrels", type=options.FILE, help="With --tune: judgments (TREC qrels or truth.jsonl)."
@@ -153,10 +153,26 @@ def _scoring(
 
 
 def _tune(index: Index, queries: Queries, qrels: Qrels) -> BM25:
+    """Return the best scoring on judged queries, and store it unless the stored one is as good."""
+    from firstpage.text.tuning import Pools
+
+    pools = Pools(index.forward, index.engine, queries, qrels)
     with shared.progress_bar("tuning") as progress:
-        scoring, value = index.tune(queries, qrels, progress=progress)
+        scoring, value = pools.tune(progress=progress)
+    before = index.scoring
+    value_before = pools.value(before)
+    on = f"on {len(pools)} judged queries"
+    if value <= value_before:
+        shared.note(
+            f"{index.path}: keeps {before}, with NDCG@10 {value_before:.4f} {on}; tuning found "
+            "nothing better."
+        )
+        return before
     index.set_scoring(scoring)
-    shared.note(f"{index.path}: stored {scoring}, with NDCG@10 {value:.4f} on these queries.")
+    shared.note(
+        f"{index.path}: stored {scoring}, with NDCG@10 {value:.4f} {on}; before {before}, with "
+        f"{value_before:.4f}."
+    )
     return scoring
 
 

@@ -20,7 +20,7 @@ from firstpage.data.truth import Truth
 from firstpage.engine.engine import Engine
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.rankers.fit.checkpoint import Checkpoint, fit_identity
-from firstpage.rankers.fit.checks import check_categories, check_has_features
+from firstpage.rankers.fit.checks import check_categories, check_has_features, has_preferences
 from firstpage.rankers.fit.estimator import LazyEstimator, clone
 from firstpage.rankers.fit.inputs import ValidatingEstimator
 from firstpage.rankers.fit.pair_measures import NEEDS_PAIRS, PairMeasure, any_measure, pair_measure
@@ -42,6 +42,10 @@ OWN_LABELS = (
 ENGINE_NEEDS_SHARDS = "engine requires Shards (fp.read_shards); X is in memory."
 PAIRS_IN_MEMORY = f"pairs are joined to data in memory, not to shards; {LOAD_SHARDS}."
 LABELS_UNUSED = "{} trains on the pairs alone; drop y."
+UNINFORMATIVE = (
+    "{}: no query of the validation data has documents with different labels, so they choose no "
+    "number of iterations."
+)
 NO_POSITIONS = "{} does not use the positions of documents; LambdaMART does."
 NORMALIZERS: dict[str, tuple[str, Per]] = {
     "minmax": ("minmax", "query"), "standard": ("standardize", "query"),
@@ -249,6 +253,8 @@ class TrainableEstimator(ValidatingEstimator):
             if training.transform is not None:
                 checked = training.transform.apply(checked)
             training.warn_of_overlap(checked)
+            if valid_pairs is None and not has_preferences(checked):
+                warnings.warn(UNINFORMATIVE.format(checked.source), FirstpageWarning, stacklevel=3)
         return FitRequest(
             training=training,
             valid=checked,

@@ -261,7 +261,8 @@ class TextFeatures:
         Raises
         ------
         DataError
-            If a candidate is not in the index, or a query of the candidates has no text.
+            If a candidate is not in the index, a query of the candidates has no text, or no
+            candidate is judged.
         """
         if threads is not None and threads < 1:
             raise DataError(f"threads must be at least 1; got {threads}.")
@@ -492,6 +493,11 @@ def _labels(candidates: Run, qrels: Qrels | None) -> Floats:
             grade = grades.get(docids[i])
             n_judged += grade is not None
             labels[i] = grade or 0.0
+    if not n_judged:
+        raise DataError(
+            f"{source}: judges none of the {len(labels):,} candidates; are the ids of documents the "
+            "same?"
+        )
     unjudged = len(candidates) - len(known)
     note = f"; {unjudged} of {len(candidates)} queries have no judgment" if unjudged else ""
     warnings.warn(

@@ -458,6 +458,11 @@ class Index:
             The chosen parameters.
         value : float
             The mean NDCG of these queries.
+
+        Raises
+        ------
+        DataError
+            If no query has a relevant document, or a search finds none of these documents.
         """
         pools = Pools(self.forward, self.engine, queries, qrels, depth)
         return pools.tune(progress=progress)

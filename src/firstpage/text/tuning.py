@@ -108,13 +108,7 @@ class Pools:
         First k1 and b are chosen on a grid, then the weight of each field in turn, then k1 and b
         again.
         """
-        pools = [p for name, p in self._pools.items() if names is None or name in names]
-        if not pools:
-            raise DataError(
-                f"{self._source}: no query with a relevant document is among the queries; are "
-                "their ids the same?"
-            )
-        value = self._objective(pools)
+        value = self._objective(self._measurable(names))
         fields = self._forward.fields
         best = BM25()
         best_value = value(best)
@@ -132,6 +126,29 @@ class Pools:
             if progress is not None:
                 progress(number + 1, len(steps))
         return best, best_value
+
+    def value(self, scoring: BM25) -> float:
+        """Return the mean NDCG of a scoring on all queries."""
+        return self._objective(self._measurable(None))(scoring)
+
+    def __len__(self) -> int:
+        """Return the number of queries with a relevant document."""
+        return len(self._pools)
+
+    def _measurable(self, names: Collection[str] | None) -> list[Pool]:
+        """Return the pools of these queries (None: all); refuse them if every NDCG would be 0."""
+        pools = [p for name, p in self._pools.items() if names is None or name in names]
+        if not pools:
+            raise DataError(
+                f"{self._source}: no query with a relevant document is among the queries; are "
+                "their ids the same?"
+            )
+        if not any(p.gains.any() for p in pools):
+            raise DataError(
+                f"{self._source}: a search finds no relevant document of {len(pools)} queries, so "
+                "nothing can be tuned; are the ids of documents those of the index?"
+            )
+        return pools
 
     def _objective(self, pools: list[Pool]) -> Callable[[BM25], float]:
         """Return the function from a scoring to the mean NDCG of pools."""

@@ -85,6 +85,15 @@ def test_invalid_arguments_of_tune_are_rejected(how, message: str) -> None:
         fp.tune(fp.ListNet(), TRAIN, VALID, **how)
 
 
+def test_validation_data_without_preferences_choose_nothing() -> None:
+    equal = VALID.with_labels(np.ones(VALID.n_docs))
+    message = "no query of the validation data has documents with different labels"
+    with pytest.raises(DataError, match=message):
+        fp.tune(fp.ListNet(), TRAIN, equal)
+    with pytest.warns(fp.FirstpageWarning, match=message):
+        fp.ListNet().fit(TRAIN, valid=equal)
+
+
 def test_an_interrupt_keeps_the_best_trial() -> None:
     def stop(number: int, total: int, trial) -> None:
         if number == 2:

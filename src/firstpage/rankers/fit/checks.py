@@ -154,6 +154,12 @@ def warn_of_empty_features(data: Dataset) -> None:
         )
 
 
+def has_preferences(data: Dataset) -> bool:
+    """Return whether a query has documents with different labels."""
+    query = np.repeat(np.arange(len(data)), data.lengths)
+    return bool(((np.diff(data.y) != 0) & (np.diff(query) == 0)).any())
+
+
 def warn_of_overlap(train: Dataset, valid: Dataset) -> None:
     """Warn if validation queries are in the training data."""
     same_shape = (len(train), train.n_docs, train.n_features) == (

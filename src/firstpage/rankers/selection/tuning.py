@@ -14,6 +14,7 @@ import numpy as np
 from firstpage.data.dataset import Dataset
 from firstpage.data.preferences.pairs import PreferencePairs
 from firstpage.errors import DataError, missing_dependency
+from firstpage.rankers.fit.checks import has_preferences
 from firstpage.rankers.fit.estimator import clone
 from firstpage.rankers.fit.fit import Diverged
 from firstpage.rankers.fit.pair_measures import any_measure, pair_measure
@@ -180,6 +181,11 @@ def tune(
     total = trials if method == "optuna" else int(np.prod([len(v) for v in search.values()]))
     if pairs is not None and not isinstance(pairs, PreferencePairs):
         raise DataError("tune takes PreferencePairs; read them with fp.read_pairs.")
+    if pairs is None and not has_preferences(valid):
+        raise DataError(
+            f"{valid.source}: no query of the validation data has documents with different labels, "
+            "so nothing can be chosen by them."
+        )
     state = _Search(ranker, train, valid, total, progress, pairs)
     interrupted = False
     try:
