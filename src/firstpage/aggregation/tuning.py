@@ -198,7 +198,8 @@ def tune_method(
     Raises
     ------
     DataError
-        If there is nothing to choose, fewer than two judged queries, or a measure of 0 for all runs.
+        If there is nothing to choose, there are fewer than two judged queries, or the measure of
+        every run is 0.
 
     Examples
     --------

@@ -495,8 +495,8 @@ def _labels(candidates: Run, qrels: Qrels | None) -> Floats:
             labels[i] = grade or 0.0
     if not n_judged:
         raise DataError(
-            f"{source}: judges none of the {len(labels):,} candidates; are the ids of documents the "
-            "same?"
+            f"{source}: judges none of the {len(labels):,} candidates; are the ids of documents "
+            "the same?"
         )
     unjudged = len(candidates) - len(known)
     note = f"; {unjudged} of {len(candidates)} queries have no judgment" if unjudged else ""
