@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+import firstpage as fp
 from firstpage import Index, TextFeatures
-from firstpage.errors import FirstpageWarning
+from firstpage.errors import DataError, FirstpageWarning
 from firstpage.text.analyzer import Analyzer
 from firstpage.text.latent import LatentSpace, cosines, right_singular_vectors
 from tests.text.plain import PlainCollection
@@ -157,19 +159,43 @@ def test_too_few_documents(rows: list[dict[str, object]], tmp_path: Path) -> Non
     assert not [name for name in names if name.startswith("latent")]
 
 
+def latent_data(index: Index) -> fp.Dataset:
+    """Return labeled features of the latent space; that it is not of today is reported."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        features = TextFeatures(index, "latent")
+    assert "1 documents came and 1 went after the latent space" in str(caught[0].message)
+    queries = [("q", "red shoe")]
+    data = features.dataset(queries, index.candidates(queries))
+    return data.with_labels(np.arange(data.n_docs))
+
+
 @pytest.mark.slow
 def test_changes_fold_in_and_a_new_fit_changes_the_fingerprint(tmp_path: Path) -> None:
     index = Index.from_documents(documents(40), tmp_path / "i", latent=6)
     before = index.fingerprint
-    index.add([{"id": "new", "title": "red shoe boot", "text": "lace"}])
-    index.delete(["d3"])
+    with pytest.warns(FirstpageWarning, match="1 documents came and 0 went after the latent"):
+        index.add([{"id": "new", "title": "red shoe boot", "text": "lace"}])
+    with pytest.warns(FirstpageWarning, match="1 documents came and 1 went after the latent"):
+        index.delete(["d3"])
     assert index.latent_vectors.shape == (41, 6)
     assert index.fingerprint == before
     expected = index.latent.documents(index.forward, np.arange(41))  # type: ignore[union-attr]
     np.testing.assert_array_equal(index.latent_vectors, expected)
-    with pytest.warns(FirstpageWarning, match="of 100 documents came after the latent space was"):
+    model = fp.ListNet().fit(latent_data(index))
+    with pytest.warns(FirstpageWarning, match="61 documents came and 1 went after the latent"):
         index.add([{**row, "id": f"more{row['id']}"} for row in documents(60, 1)])
+    assert index.latent_changes == (61, 1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        searcher = fp.Searcher(index, model)
+    assert "61 documents came and 1 went" in str(caught[-1].message)
     index.fit_latent(6)
+    assert index.latent_changes == (0, 0)
+    with pytest.raises(DataError, match="the latent space has changed; create the features again"):
+        searcher.search("red shoe")
     assert index.fingerprint != before
+    index.delete(index.forward.ids[:0])
+    assert index.latent_changes == (0, 0)
     index.fit_latent(0)
     assert index.latent is None

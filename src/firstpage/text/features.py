@@ -20,6 +20,7 @@ from firstpage.text.embedding import Embedding
 from firstpage.text.families import FAMILIES, LATENT_RANKS, Candidates
 from firstpage.text.forward import Matcher, Query
 from firstpage.text.index import Index
+from firstpage.text.manifest import latent_note
 from firstpage.text.retrieval import BM25, first_stage_scores
 from firstpage.types import Array, Floats, Ints, Progress
 
@@ -32,6 +33,7 @@ SHORT = (
     "latent.similarity_128", "latent.feedback",
 )  # fmt: skip
 DRIFT_TERMS = 200  # terms whose document frequencies a recipe records
+MAX_CHANGED = 0.1  # of documents since the latent space was fitted, which a search does not report
 MAX_DRIFT = 0.25  # mean change of the logarithm of document frequencies that is not reported
 
 
@@ -134,6 +136,12 @@ class TextFeatures:
     def _follow_index(self) -> None:
         """Compute what depends on all documents, anew if the index has changed."""
         if getattr(self, "_forward", None) is not self.index.forward:
+            fingerprint = self.index.fingerprint
+            if getattr(self, "_fingerprint", fingerprint) != fingerprint:
+                raise DataError(
+                    f"{self.index.path}: the latent space has changed; create the features again."
+                )
+            self._fingerprint = fingerprint
             self._values = _Values(self.index)
             self._idf = self.index.forward.idf()[-1]
             self._forward = self.index.forward
@@ -141,7 +149,9 @@ class TextFeatures:
             self._embedding.follow(self.index)
 
     def _note_latent(self) -> None:
-        """Warn if the latent space has too few dimensions for some features, or is missing."""
+        """Warn if the latent space has too few dimensions for features, is missing or is old."""
+        if any(changes := self.index.latent_changes):
+            warnings.warn(latent_note(self.index.path, changes), FirstpageWarning, stacklevel=3)
         n_dimensions = self.index.latent_vectors.shape[1]
         absent = [f"latent.similarity_{rank}" for rank in LATENT_RANKS if rank > n_dimensions]
         if absent:
@@ -215,10 +225,6 @@ class TextFeatures:
             for name, function in self._own.items():
                 out[:, column] = _own_values(name, function, query.text, documents)
                 column += 1
-        if column < len(self.names):
-            raise DataError(
-                f"{self.index.path}: the latent space has changed; create the features again."
-            )
         return out
 
     def _columns(self, family: str, candidates: Candidates) -> Iterable[tuple[str, Floats]]:
@@ -389,6 +395,12 @@ class TextFeatures:
                 FirstpageWarning,
                 stacklevel=2,
             )
+        changes = index.latent_changes
+        if (
+            sum(changes) > MAX_CHANGED * index.forward.n_documents
+            and any(name.startswith("latent.") for name in recipe["features"])
+        ):  # fmt: skip
+            warnings.warn(latent_note(index.path, changes), FirstpageWarning, stacklevel=2)
         own_names = {_own_name(text) for text in recipe["own"]}
         names = [name for name in recipe["features"] if name not in own_names]
         stored = recipe["embed"]

@@ -25,6 +25,7 @@ from firstpage.text.forward import Matcher, Query
 from firstpage.text.latent import LatentSpace
 from firstpage.text.manifest import (
     MANIFEST,
+    changes_since_fit,
     read_forward,
     read_latent_vectors,
     read_manifest,
@@ -275,6 +276,9 @@ class Index:
     def fit_latent(self, dimensions: int = LATENT_DIMENSIONS) -> None:
         """Fit the latent space to the documents of today; models trained before no longer fit.
 
+        `add` and `delete` do not change the space, so that models stay valid: documents that came
+        later are projected into it.
+
         Parameters
         ----------
         dimensions : int, default 128
@@ -318,6 +322,11 @@ class Index:
         """A digest of what features depend on: fields, analyzers and latent space."""
         latent = self._manifest["latent"]
         return json_digest([self._manifest["schema"], latent and latent["digest"]])[:16]
+
+    @property
+    def latent_changes(self) -> tuple[int, int]:
+        """How many documents came and went since the latent space was fitted."""
+        return changes_since_fit(self._manifest["latent"], self.forward.deleted)
 
     # --- retrieval
 

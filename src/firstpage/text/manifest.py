@@ -20,7 +20,7 @@ from firstpage.text.analyzer import TermNumbers
 from firstpage.text.forward import ForwardIndex
 from firstpage.text.retrieval import BM25
 from firstpage.text.schema import Schema
-from firstpage.types import Array
+from firstpage.types import Array, Bools
 
 MANIFEST = "index.json"
 FORMAT = JsonFormat("firstpage-index", 1, "index")
@@ -93,3 +93,23 @@ def read_latent_vectors(folder: Path, manifest: Mapping[str, Any]) -> Array:
         return np.empty((manifest["rows"], 0), np.float16)
     shape = manifest["rows"], stored["dimensions"]
     return storage.mapped(folder / stored["vectors"], np.float16, shape)
+
+
+def changes_since_fit(latent: Mapping[str, Any] | None, deleted: Bools) -> tuple[int, int]:
+    """Return how many documents came and went since the latent space was fitted.
+
+    Documents that came later are projected into a space that does not know their topics.
+    """
+    if latent is None or "fitted_rows" not in latent:  # before indexes recorded it
+        return 0, 0
+    rows, gone = latent["fitted_rows"], latent["fitted_deleted"]
+    return int(np.count_nonzero(~deleted[rows:])), int(np.count_nonzero(deleted[:rows])) - gone
+
+
+def latent_note(folder: Path, changes: tuple[int, int]) -> str:
+    """Return what `changes_since_fit` means, and the command that fits the latent space again."""
+    return (
+        f"{folder}: {changes[0]:,} documents came and {changes[1]:,} went after the latent space "
+        "was fitted, so features latent.* are not those of a new fit; `firstpage index -o "
+        f"{folder} --refit` fits it again, and features and models must then be computed again."
+    )

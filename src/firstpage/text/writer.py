@@ -25,13 +25,19 @@ from firstpage.text.documents import SourceDocument
 from firstpage.text.engine import Engine
 from firstpage.text.forward import ForwardIndex
 from firstpage.text.latent import LatentSpace
-from firstpage.text.manifest import MANIFEST, empty_manifest, read_forward, write_manifest
+from firstpage.text.manifest import (
+    MANIFEST,
+    changes_since_fit,
+    empty_manifest,
+    latent_note,
+    read_forward,
+    write_manifest,
+)
 from firstpage.text.schema import Schema
 from firstpage.types import Ints, Progress
 
 BATCH = 2000  # documents that are analyzed at a time
 MAX_NOTES = 5  # about fields that are not searched
-REFIT_FRACTION = 0.5  # of documents folded into the latent space, above which a note is printed
 
 
 @dataclass(frozen=True)
@@ -279,7 +285,7 @@ class IndexWriter:
                 "space": f"latent-{self._generation}.npz",
                 "vectors": f"vectors-{self._generation}",
                 "dimensions": space.n_dimensions, "digest": space.digest,
-                "fitted": forward.n_documents,
+                "fitted_rows": self._rows, "fitted_deleted": self._rows - forward.n_documents,
             }  # fmt: skip
             space.save(self._folder / known["space"])
         file = storage.AppendFile(
@@ -287,12 +293,8 @@ class IndexWriter:
         )
         file.append(space.documents(forward, np.arange(first, self._rows)))
         file.close()
-        folded = forward.n_documents - known["fitted"]
-        if folded > REFIT_FRACTION * forward.n_documents:
-            _note(
-                f"{self._folder}: {folded:,} of {forward.n_documents:,} documents came after the "
-                "latent space was fitted; fit it again (--refit) and train again."
-            )
+        if any(changes := changes_since_fit(known, forward.deleted)):
+            _note(latent_note(self._folder, changes))
         return dict(known)
 
 
