@@ -90,6 +90,7 @@ class Server:
     options: tuple[str, ...] = ()
     process: subprocess.Popen[bytes] | None = None
     starts: int = 0
+    log: Path | None = None  # the file to which the server's output is appended
 
     def __post_init__(self) -> None:
         if not self.port:
@@ -113,10 +114,12 @@ class Server:
             *self.options,
         ]
         path = os.pathsep.join([str(SOURCE), os.environ.get("PYTHONPATH", "")])
-        self.process = subprocess.Popen(
-            [*command, "--port", str(self.port)], stdout=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": path}, start_new_session=True,
-        )  # fmt: skip
+        with open(self.log or os.devnull, "ab") as output:
+            self.process = subprocess.Popen(
+                [*command, "--port", str(self.port)], stdout=output,
+                stderr=None if self.log is None else output,
+                env={**os.environ, "PYTHONPATH": path}, start_new_session=True,
+            )  # fmt: skip
         self.starts += 1
         end = time.monotonic() + patience
         while time.monotonic() < end:

@@ -11,7 +11,9 @@ from click.testing import CliRunner, Result
 from firstpage.cli import app
 from firstpage.errors import FirstpageError
 from firstpage.web.store.connect import Store
-from tests.web.site import Clock, Site, jsonl
+from tests.web.load import Server
+from tests.web.served import browser
+from tests.web.site import PASSWORD, Clock, Site, jsonl
 
 
 def call(*words: object, code: int = 0) -> Result:
@@ -53,6 +55,42 @@ def test_from_files_to_truth(tmp_path: Path) -> None:
     call("restore", tmp_path / "copy.db", tmp_path / "other")
     call("export", tmp_path / "other", "-o", tmp_path / "again.qrels")
     assert (tmp_path / "again.qrels").read_text() == (tmp_path / "t.qrels").read_text()
+
+
+def links(text: str) -> dict[str, str]:
+    """Return the path of the last printed link of each person."""
+    return dict(re.findall(r"(\w+) signs in here \(once\):\s+http://[^/]+(\S+)", text))
+
+
+@pytest.mark.slow
+def test_printed_links_work_after_the_server_has_started(location: str, tmp_path: Path) -> None:
+    """`setup` runs before the server, often twice, and the links are mailed in between."""
+    people = ("--lead", "lena", "--assessor", "ada", "--documents", documents(tmp_path), "--k", 2)
+    first = links(call("setup", location, *people).output)
+    again = links(call("setup", location, *people, "--name", "more").output)
+    server = Server(location, log=tmp_path / "log")
+    for _ in range(2):
+        server.start()
+        server.stop()
+    printed = links((tmp_path / "log").read_text())
+    assert list(printed) == ["lena"]
+    assert len({first["lena"], again["lena"], printed["lena"]}) == 3
+    server.start()
+    try:
+        for login, page in (("lena", "Dashboard"), ("ada", "My queries")):
+            with browser(server.address, "10.0.0.1") as client:
+                token = re.search(r'name="csrf" value="(\w+)"', client.get(first[login]).text)[1]
+                form = {"csrf": token, "password": PASSWORD}
+                assert client.post(first[login], data=form).status_code == 303
+                token = re.search(r'name="csrf" value="(\w+)"', client.get("/login").text)[1]
+                form = {"csrf": token, "login": login, "password": PASSWORD}
+                assert client.post("/login", data=form).status_code == 303
+                assert page in client.get("/p/more", follow_redirects=True).text
+                for other in (again, printed):  # the account has its password now
+                    if login in other:
+                        assert client.get(other[login]).status_code == 400
+    finally:
+        server.stop()
 
 
 def test_queries_of_a_run_without_topics_are_reported(tmp_path: Path) -> None:

@@ -67,10 +67,19 @@ class TestFirstLead:
         with db_site.store.read() as tx:
             assert people.by_login(tx, "mallory") is None
 
-    def test_a_new_one_ends_the_old_ones(self, db_site: Site) -> None:
+    def test_the_first_one_that_is_used_ends_the_others(self, db_site: Site) -> None:
+        """A link that was sent to the lead survives restarts of the server, which print others."""
         old, new = first_link(db_site), first_link(db_site)
-        assert accept(db_site.client(), old, **STRANGER).status_code == 400
-        assert accept(db_site.client(), new, login="chief", password=PASSWORD).status_code == 200
+        assert accept(db_site.client(), old, login="chief", password=PASSWORD).status_code == 200
+        assert accept(db_site.client(), new, **STRANGER).status_code == 400
+        with db_site.store.read() as tx:
+            assert [link.id for link in invitations.all_links(tx)] == [old.id]
+
+    def test_it_ends_when_an_account_without_a_password_used_another(self, db_site: Site) -> None:
+        """An account that a proxy signs in becomes an admin without a password."""
+        used, other = first_link(db_site), first_link(db_site)
+        assert accept(db_site.client("zoe"), used).status_code == 200
+        assert accept(db_site.client(), other, **STRANGER).status_code == 400
 
     def test_ids_are_not_reused(self, db_site: Site) -> None:
         """The audit log names links by their ids, also links that have ended."""
@@ -80,7 +89,7 @@ class TestFirstLead:
             links += [invitations.reset_link(tx, ada, None) for _ in range(2)]
             deletion.forget(tx, ada, "anonymize", ada)
             links.append(invitations.reset_link(tx, bob, None))
-            assert invitations.end_all(tx) == 2
+            assert invitations.end_all(tx) == 4
             links.append(invitations.invite(tx, None, "lead", None))
             listed = [link.id for link in invitations.all_links(tx)]
         assert len({link.id for link in links}) == len(links)
@@ -129,10 +138,20 @@ class TestFirstLead:
         assert "lena signs in here" in text
         assert "/invitation/" not in text
         old, new = (re.search(r"http://here/reset/(\S+)", t)[1] for t in (before, text))
-        assert "<strong>lena</strong>" in site.client().get(f"/reset/{new}").text
-        assert reset(site, {"token": old}) == 400, "only the newest link works"
-        assert reset(site, {"token": new}) == 204
+        for token in (old, new):
+            assert "<strong>lena</strong>" in site.client().get(f"/reset/{token}").text
+        assert reset(site, {"token": old}) == 204
+        assert reset(site, {"token": new}) == 400, "one link sets the password"
         assert first_lead_output(site, capsys) == ""
+
+    def test_a_link_for_a_new_password_ends_the_printed_ones(self, db_site: Site) -> None:
+        """`label link` and **Reset password** are for links that were lost or seen by others."""
+        ada = db_site.person("ada")
+        with db_site.store.write() as tx:
+            printed = [invitations.first_password_link(tx, ada) for _ in range(2)]
+            link = invitations.reset_link(tx, ada, None)
+        assert [reset(db_site, old) for old in printed] == [400, 400]
+        assert reset(db_site, link) == 204
 
 
 def site_person(tx: Any, login: str) -> people.Person:

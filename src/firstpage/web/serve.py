@@ -176,7 +176,8 @@ def _stop_when(server: uvicorn.Server, until: StopCondition) -> None:
 def _invite_first(store: Store, address: str, by_proxy: bool = False) -> None:
     """Print a sign-in link if no admin has a password yet: for their account, or a new one.
 
-    Links that were printed before end.  An admin whom a proxy signs in needs no link.
+    Links that were printed before work until one is used.  An admin whom a proxy signs in needs no
+    link.
     """
     with store.write() as tx:
         if people.has_admin(tx):
@@ -188,9 +189,9 @@ def _invite_first(store: Store, address: str, by_proxy: bool = False) -> None:
             link = invitations.invite(tx, None, "lead", None)
             action = "the first lead chooses a login and signs in here"
         else:
-            link = invitations.reset_link(tx, admin, None, invitations.DAYS)
+            link = invitations.first_password_link(tx, admin)
             action = f"{admin.login} signs in here"
-    print(f"No lead has a password yet; {action} (once; links printed before have ended):")
+    print(f"No lead has a password yet; {action} (once):")
     print(f"{address}{link.path}")
 
 

@@ -447,7 +447,7 @@ def add_people(
             person = people.ensure(tx, login)
             projects.join(tx, project, person, role, by=by)
             if person.login != people.LOCAL and people.password_hash(tx, person.id) is None:
-                links[login] = invitations.reset_link(tx, person, None, invitations.DAYS).path
+                links[login] = invitations.first_password_link(tx, person).path
     return list(links.items())
 
 

@@ -1,7 +1,8 @@
 """One-time links: to join a project, to become the first lead, or to set a password.
 
 A link works once, for some days, and only while its creator could still create it: the links of a
-lead who has left no longer work.  The database stores only a digest of the token.
+lead who has left no longer work.  Using a link ends the others with the same offer.  The database
+stores only a digest of the token.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import secrets
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import RowMapping, Select, or_, select, update
+from sqlalchemy import ColumnElement, RowMapping, Select, or_, select, true, update
 
 from firstpage.errors import DataError
 from firstpage.web.store import audit, logins, people, projects
@@ -39,6 +40,7 @@ LINKS: Select[Any] = (
     .outerjoin(MAKER, MAKER.c.id == invitations.c.created_by)
     .outerjoin(USER, USER.c.id == invitations.c.used_by)
 )  # fmt: skip
+FOR_FIRST_LEAD = (invitations.c.kind == "join") & invitations.c.project.is_(None)
 
 
 @dataclass(frozen=True)
@@ -92,14 +94,10 @@ def invite(
 ) -> Link:  # fmt: skip
     """Create a link to join as lead or assessor, which only `target` can use if given.
 
-    Without a project it is for the first lead, and older links of that kind end.
+    Without a project it is for the first lead.
     """
     if role not in projects.ROLES:
         raise DataError(f"a role must be one of {', '.join(projects.ROLES)}; got {role!r}.")
-    if project is None:
-        first = (invitations.c.kind == "join") & invitations.c.project.is_(None)
-        for row in tx.all(LINKS.where(first, invitations.c.used_at.is_(None))):
-            _end(tx, row, "ended", by)
     return _make(
         tx, "join", by, days, project=project.id if project else None, role=role,
         person=target.id if target else None,
@@ -108,18 +106,18 @@ def invite(
 
 def reset_link(tx: Tx, person: Person, by: Person | None, days: float = RESET_DAYS) -> Link:
     """Create a link to set a new password; older ones of the same person end."""
-    earlier = (invitations.c.kind == "reset") & (invitations.c.person == person.id)
-    for row in tx.all(LINKS.where(earlier, invitations.c.used_at.is_(None))):
-        _end(tx, row, "ended", by)
+    _end_unused(tx, _resets(person.id), by)
     return _make(tx, "reset", by, days, person=person.id)
+
+
+def first_password_link(tx: Tx, person: Person) -> Link:
+    """Create a link to set a first password; older ones work until one of them is used."""
+    return _make(tx, "reset", None, DAYS, person=person.id)
 
 
 def end_all(tx: Tx) -> int:
     """End every unused link; return how many there were."""
-    rows = tx.all(LINKS.where(invitations.c.used_at.is_(None)))
-    for row in rows:
-        _end(tx, row, "ended", None)
-    return len(rows)
+    return _end_unused(tx, true(), None)
 
 
 def find_offer(tx: Tx, token: str, kind: str) -> Invitation:
@@ -146,10 +144,14 @@ def acceptable_offer(tx: Tx, token: str, person: Person | None) -> Invitation:
 
 
 def use(tx: Tx, offer: Invitation, person: Person) -> None:
-    """Use a link; of two simultaneous uses one is refused."""
+    """Use a link, and end the others with its offer; of two simultaneous uses one is refused."""
     unused = (invitations.c.id == offer.id) & invitations.c.used_at.is_(None)
     if not tx.run(update(invitations).where(unused).values(used_by=person.id, used_at=tx.now)):
         raise DataError(EXPIRED)
+    if offer.kind == "reset":
+        _end_unused(tx, _resets(offer.person), person)
+    elif offer.project is None:
+        _end_unused(tx, FOR_FIRST_LEAD, person)
     audit.note(
         tx, f"{NOUNS[offer.kind]} used", person=person.id, project=offer.project, id=offer.id
     )
@@ -209,6 +211,19 @@ def _make(tx: Tx, kind: str, by: Person | None, days: float, **row: Any) -> Link
     )  # fmt: skip
     page = "invitation" if kind == "join" else "reset"
     return Link(number, f"/{page}/{token}", token, expires)
+
+
+def _resets(person: int | None) -> ColumnElement[bool]:
+    """Select the links that set the password of a person."""
+    return (invitations.c.kind == "reset") & (invitations.c.person == person)
+
+
+def _end_unused(tx: Tx, links: ColumnElement[bool], by: Person | None) -> int:
+    """End those of these links that are unused; return how many there were."""
+    rows = tx.all(LINKS.where(links, invitations.c.used_at.is_(None)))
+    for row in rows:
+        _end(tx, row, "ended", by)
+    return len(rows)
 
 
 def _end(tx: Tx, row: RowMapping, verb: str, by: Person | None) -> None:
