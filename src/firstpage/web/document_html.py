@@ -43,9 +43,10 @@ STYLE = (  # HTML keeps its own style; other kinds use the colors of the pages
     "a[data-link]{text-decoration:underline;cursor:help}"
     ".own a[data-link]{color:light-dark(#0b5a8f,#8ac4ee)}"
     "img{cursor:zoom-in}.reflow br.wrap{display:none}"
-    "::highlight(query){background-color:light-dark(#ffe58a,#685600)}"
+    "::highlight(query){background-color:light-dark(#ffe58a,#685600);"
+    "color:light-dark(#1e2428,#e9e6df)}"
     "::highlight(difference){background-color:light-dark(#c9e6ff,#12496f);"
-    "text-decoration:underline 2px}"
+    "color:light-dark(#1e2428,#e9e6df);text-decoration:underline 2px}"
 )
 TOO_COMPLEX = (
     "<p><em>This page is too large or too deeply nested to show; this is its text.</em></p>"

@@ -9,6 +9,7 @@ import struct
 import zlib
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from firstpage.text.analyzer import Analyzer
@@ -92,8 +93,12 @@ def picture() -> str:
     return f"data:image/png;base64,{base64.b64encode(png).decode()}"
 
 
-def open_question(live: Live, documents: tuple[DocumentRecord, ...], **options: Any) -> Page:
-    live.add_project("books", [QueryRecord("q0", QUERY, "", documents)], setting={"k": 1})
+def open_question(
+    live: Live, documents: tuple[DocumentRecord, ...], tool: str = "pairs", **options: Any
+) -> Page:
+    live.add_project(
+        "books", [QueryRecord("q0", QUERY, "", documents)], tool=tool, setting={"k": 1}
+    )
     page = live.open(f"/tasks/{live.task('books', 'ada')}", **options)
     ready(page)
     return page
@@ -165,6 +170,85 @@ def test_marks_and_joined_lines(live: Live) -> None:
     )
     expected = Analyzer("english", stop_words=False).terms_of(WORDS)
     assert dict(zip(WORDS, stems, strict=True)) == expected
+
+
+RESULTS = {
+    "teapot": "How to brew tea in a pot",
+    "kettle": "Kettles that keep water at 80 degrees for green tea",
+    "kettles": "Kettles that keep water at 90 degrees for black tea",
+    "history": "A history of brewing in seven countries",
+    "shops": "Where leaves are sold this autumn",
+}
+
+
+def result_list(key: str, results: str, kind: str) -> DocumentRecord:
+    """Return a list of results, as items or as a page of HTML."""
+    items = [{"title": f"About {name[0]}", "text": RESULTS[name]} for name in results.split()]
+    if kind == "list":
+        return DocumentRecord(key, f"List {key}", "list", fields={"items": items})
+    blocks = "".join(f"<div><h3>{i['title']}</h3><p>{i['text']}</p></div>" for i in items)
+    return DocumentRecord(key, f"List {key}", "html", blocks)
+
+
+@pytest.mark.parametrize("kind", ["list", "html"])
+def test_equal_results_of_two_lists_are_not_marked_as_different(live: Live, kind: str) -> None:
+    """Results may be in another order, and others may stand between them."""
+    lists = ("teapot kettle history", "history shops teapot")
+    documents = tuple(result_list(f"l{i}", names, kind) for i, names in enumerate(lists))
+    page = open_question(live, documents, "lists")
+    for side in ("left", "right"):
+        assert marked(page, "difference", side) == []
+        assert {"brew", "tea", "brewing"} <= set(marked(page, "query", side))
+    expect(page.locator("#differ")).to_be_hidden()
+
+
+@pytest.mark.parametrize("kind", ["list", "html"])
+def test_only_words_of_near_duplicate_results_are_marked(live: Live, kind: str) -> None:
+    lists = ("teapot kettle history", "history kettles shops")
+    documents = tuple(result_list(f"l{i}", names, kind) for i, names in enumerate(lists))
+    page = open_question(live, documents, "lists")
+    differing = {tuple(marked(page, "difference", side)) for side in ("left", "right")}
+    assert differing == {("80", "green"), ("90", "black")}
+    expect(page.locator("#differ")).to_contain_text("Some results of the lists are near-duplicates")
+    expect_accessible(page)
+
+
+PRIORITIES = """side => {
+  const view = document.querySelector(`#${side} iframe:not(.hidden)`).contentWindow;
+  return ["query", "difference"].map((name) => view.CSS.highlights.get(name).priority);
+}"""
+
+
+@pytest.mark.parametrize("kind", ["text", "html"])
+def test_query_words_stay_marked_inside_a_difference(live: Live, kind: str) -> None:
+    """The mark of a query word lies over that of a difference, also if it is switched again."""
+    common = "Warm the pot first and add one spoon of leaves for each cup of water; then"
+    bodies = (f"{common} brew the tea.", f"{common} wait.")
+    documents = tuple(
+        DocumentRecord(f"d{i}", "Title", kind, f"<p>{body}</p>" if kind == "html" else body)
+        for i, body in enumerate(bodies)
+    )
+    page = open_question(live, documents)
+    side = "left" if "brew" in body_html(page) else "right"
+    for _ in range(2):
+        assert marked(page, "difference", side) == ["brew the tea"]
+        assert marked(page, "query", side) == ["brew", "tea"]
+        query, difference = page.evaluate(PRIORITIES, side)
+        assert query > difference
+        page.keyboard.press("x")
+        page.keyboard.press("x")
+
+
+def test_moved_paragraphs_are_not_marked_as_different(live: Live) -> None:
+    paragraphs = ["Warm the pot and add one spoon of leaves.", "Pour the water when it is hot."]
+    bodies = (
+        "\n\n".join([*paragraphs, "Steep it for three minutes."]),
+        "\n\n".join([*paragraphs[::-1], "Steep it for eight minutes."]),
+    )
+    documents = tuple(DocumentRecord(f"d{i}", "Title", body=b) for i, b in enumerate(bodies))
+    page = open_question(live, documents)
+    differing = {tuple(marked(page, "difference", side)) for side in ("left", "right")}
+    assert differing == {("three",), ("eight",)}
 
 
 def test_images_and_links(live: Live) -> None:

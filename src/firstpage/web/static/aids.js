@@ -34,14 +34,14 @@ export function set(name, value = !on[name]) {
   return AIDS[name].can ? `${AIDS[name].label}: ${value ? "on" : "off"}` : "This browser cannot mark words.";
 }
 
-/** Applies the aids to the shown documents; returns whether they are near-duplicates that differ. */
-export function apply(documents, query) {
+/** Applies the aids to the shown documents, `lists` or others; returns whether differences are marked. */
+export function apply(documents, query, lists) {
   const loaded = documents.filter((doc) => doc?.body);
   for (const doc of loaded) {
     doc.documentElement.classList.toggle("reflow", isOn("reflow"));
     if (supported) markQuery(doc, query, isOn("highlight"));
   }
-  return supported && loaded.length === 2 && markDifferences(...loaded, isOn("differences"));
+  return supported && loaded.length === 2 && markDifferences(...loaded, isOn("differences"), lists);
 }
 
 /** Shows the aids in the dialog "View"; `changed(name)` is called when one is switched. */

@@ -54,8 +54,10 @@ function input() {
 /** Applies the aids for reading to the shown documents. */
 function applyAids() {
   if (!state?.question) return;
-  const differ = aids.apply(Object.values(panes).map((pane) => pane.document), state.query.text);
-  view.differ(differ);
+  const sides = Object.keys(panes);
+  const lists = page.tool === "lists" || sides.every((side) => state.question[side].kind === "list");
+  const documents = sides.map((side) => panes[side].document);
+  view.differ(aids.apply(documents, state.query.text, lists), lists);
 }
 
 function switchAid(name) {

@@ -6,7 +6,13 @@ import { queryStems, stem, words } from "./words.js";
 const MAX_TEXT = 400_000; // characters of a document that are searched
 const MAX_WORDS = 20_000; // of a document that is compared
 const MAX_EDITS = 1_500; // inserted and deleted words
+const MAX_PAIRS = 40_000; // of blocks, one of each document, that are compared
 const MIN_COMMON = 0.6; // fraction of the words of both that near-duplicates share
+
+// The background of a query word covers that of a difference, whose underline stays.
+const PRIORITIES = { difference: 0, query: 1 };
+const BLOCKS = "li, p, h1, h2, h3, h4, h5, h6, dt, dd, td, th, caption, pre, blockquote, figcaption, address, "
+  + "article, section, header, footer, nav, aside, main, div, body";
 
 /** Whether this browser can mark words without changing a document. */
 export const supported = typeof Highlight !== "undefined" && Boolean(CSS.highlights);
@@ -22,22 +28,75 @@ export function markQuery(doc, query, on) {
   return ranges.length;
 }
 
-/** Marks the words in which two near-duplicates differ, or removes the marks; returns whether there
- * are any. */
-export function markDifferences(left, right, on) {
+/** Marks the words in which near-duplicates differ, or removes the marks; returns whether there are any.
+ *
+ * A block of text that both documents have, wherever it is, is equal.  `itemwise` compares the other
+ * blocks one with one, as the results of two lists; otherwise the documents are compared as a whole. */
+export function markDifferences(left, right, on, itemwise = false) {
   const sides = [left, right].map((doc) => (on ? Array.from(wordsOf(doc)) : []));
-  const [a, b] = sides.map((side) => side.map(({ word }) => word));
-  const changed = on && nearDuplicates(a, b) ? differences(a, b) : null;
-  const own = changed ?? [[], []];
-  [left, right].forEach((doc, i) => set(doc, "difference", runs(doc, sides[i], own[i])));
-  return Boolean(changed && (own[0].length || own[1].length));
+  const changed = on && (itemwise || nearDuplicates(...sides)) ? changedWords(sides, itemwise) : [[], []];
+  [left, right].forEach((doc, i) => set(doc, "difference", runs(doc, sides[i], changed[i])));
+  return changed.some((side) => side.length > 0);
+}
+
+/** Returns the numbers of the changed words of both sides, in order. */
+function changedWords(sides, itemwise) {
+  const [left, right] = sides.map(blocksOf);
+  const unequal = [unequalBlocks(left, right), unequalBlocks(right, left)];
+  const pairs = itemwise ? similarPairs(sides, ...unequal) : [unequal.map((blocks) => blocks.flat())];
+  const changed = [[], []];
+  for (const pair of pairs) {
+    const texts = pair.map((numbers, i) => numbers.map((number) => sides[i][number].word));
+    const edits = differences(...texts) ?? [[], []];
+    edits.forEach((positions, i) => changed[i].push(...positions.map((at) => pair[i][at])));
+  }
+  return changed.map((numbers) => numbers.sort((a, b) => a - b));
+}
+
+/** Returns the blocks of a text, each as the numbers of its words. */
+function blocksOf(all) {
+  const blocks = new Map();
+  all.forEach(({ node }, number) => {
+    const block = node.parentElement.closest(BLOCKS);
+    if (!blocks.has(block)) blocks.set(block, { numbers: [], text: "" });
+    const entry = blocks.get(block);
+    entry.numbers.push(number);
+    entry.text += ` ${all[number].word}`;
+  });
+  return [...blocks.values()];
+}
+
+/** Returns the blocks that are not among the others; repeated blocks count. */
+function unequalBlocks(blocks, others) {
+  const unmatched = counted(others.map(({ text }) => text));
+  return blocks.filter(({ text }) => !take(unmatched, text)).map(({ numbers }) => numbers);
+}
+
+/** Returns pairs of blocks that are near-duplicates, the most similar first, each block at most once. */
+function similarPairs(sides, left, right) {
+  const similar = [];
+  if (left.length * right.length > MAX_PAIRS) return similar;
+  for (const a of left) {
+    for (const b of right) {
+      const value = commonFraction(a.map((i) => sides[0][i]), b.map((i) => sides[1][i]));
+      if (value >= MIN_COMMON) similar.push({ value, pair: [a, b] });
+    }
+  }
+  const used = new Set();
+  return similar.sort((x, y) => y.value - x.value).flatMap(({ pair }) => {
+    if (pair.some((block) => used.has(block))) return [];
+    pair.forEach((block) => used.add(block));
+    return [pair];
+  });
 }
 
 function set(doc, name, ranges) {
   const view = doc.defaultView;
   if (!supported || !view?.CSS?.highlights) return;
-  if (ranges.length) view.CSS.highlights.set(name, new view.Highlight(...ranges));
-  else view.CSS.highlights.delete(name);
+  if (!ranges.length) return view.CSS.highlights.delete(name);
+  const highlight = new view.Highlight(...ranges);
+  highlight.priority = PRIORITIES[name];
+  view.CSS.highlights.set(name, highlight);
 }
 
 /** Yields the words of the visible text, each with its text node and offsets. */
@@ -73,15 +132,27 @@ function runs(doc, all, changed) {
 
 /** Whether two texts share most of their words, in any order: a quick test before they are compared. */
 function nearDuplicates(a, b) {
-  if (!a.length || !b.length || Math.max(a.length, b.length) > MAX_WORDS) return false;
+  return Math.max(a.length, b.length) <= MAX_WORDS && commonFraction(a, b) >= MIN_COMMON;
+}
+
+/** Returns the fraction of the words of both texts that they share, in any order. */
+function commonFraction(a, b) {
+  const unmatched = counted(a.map(({ word }) => word));
+  const common = b.filter(({ word }) => take(unmatched, word)).length;
+  return (2 * common) / (a.length + b.length || 1);
+}
+
+function counted(values) {
   const counts = new Map();
-  for (const word of a) counts.set(word, (counts.get(word) ?? 0) + 1);
-  let common = 0;
-  for (const word of b) {
-    const count = counts.get(word) ?? 0;
-    if (count) [common] = [common + 1, counts.set(word, count - 1)];
-  }
-  return (2 * common) / (a.length + b.length) >= MIN_COMMON;
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
+  return counts;
+}
+
+/** Takes one value of the counted ones; returns false if none is there. */
+function take(counts, value) {
+  const count = counts.get(value) ?? 0;
+  if (count) counts.set(value, count - 1);
+  return count > 0;
 }
 
 /** Returns the words of `a` and of `b` that are not common to both, by Myers' algorithm; null if there

@@ -82,10 +82,12 @@ export function scrollToSide(side) {
   lane.scrollTo({ left: side === "right" ? lane.scrollWidth : 0, behavior: "instant" });
 }
 
-/** Shows that the two documents are near-duplicates whose differences are marked. */
-export function differ(yes) {
+/** Shows that differences of near-duplicates are marked: of the documents, or of results in both lists. */
+export function differ(yes, lists) {
   const note = element("#differ");
-  if (note) note.hidden = !yes;
+  if (!note) return;
+  note.hidden = !yes;
+  note.firstElementChild.textContent = lists ? "Some results of the lists" : "These";
 }
 
 /** Marks the chosen side until the next question. */
