@@ -64,7 +64,7 @@ class Study:
     derived : mapping of str to Agreement
         Agreement of derived orders, per tool.
     fleiss, alpha : mapping of str to Interval
-        Fleiss' kappa and Krippendorff's alpha of derived orders, per tool.
+        Fleiss' kappa and Krippendorff's ordinal alpha of derived orders, per tool.
     tests : mapping of str to ChiSquared
         Tests of pairs against grades on derived orders; empty without both tools.
     differences : mapping of str to Interval
@@ -307,7 +307,7 @@ def _summary_table(study: Study) -> Table:
         for name, text in names.items()
     ]
     rows.append(["Fleiss' kappa", *map(str, study.fleiss.values()), "", ""])
-    rows.append(["Krippendorff's alpha", *map(str, study.alpha.values()), "", ""])
+    rows.append(["Krippendorff's alpha (ordinal)", *map(str, study.alpha.values()), "", ""])
     note = study.caution
     if study.tests:
         note += (

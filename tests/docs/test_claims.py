@@ -1,0 +1,58 @@
+"""What the README and the manual claim of measures and conventions."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+import firstpage as fp
+from firstpage.measures.registry import MEASURES
+from tests.docs.pages import ROOT
+
+
+def test_the_number_of_measures() -> None:
+    (number,) = re.findall(r"\[(\d+) measures\]", (ROOT / "README.md").read_text())
+    assert int(number) == len(MEASURES)
+
+
+OUTPUTS = [  # trec_eval's own tests: expected output, judgments, run, equivalent of its flags
+    ("out.test.aq", "qrels.test", "results.test", {}),
+    ("out.test.aqc", "qrels.test", "results.trunc", {"queries": "judged"}),
+    ("out.test.aqcM", "qrels.test", "results.trunc", {"queries": "judged", "depth": 100}),
+    ("out.test.aql", "qrels.rel_level", "results.test", {"rel": 2}),
+]
+DIFFERENT = r"rbp|rbp_resid|iprec_at_recall|11pt_avg"  # as docs/conventions.md says
+NOT_MEASURES = r"runid|relstring"
+
+
+@pytest.mark.data
+@pytest.mark.slow
+@pytest.mark.parametrize("output", OUTPUTS, ids=lambda each: each[0])
+def test_all_measures_of_trec_eval_but_the_documented_ones(output, real_data: Path) -> None:
+    expected, qrels, run, options = output
+    folder = real_data / "trec_eval"
+    printed: dict[str, dict[str, str]] = defaultdict(dict)
+    for name, query, number in map(str.split, (folder / expected).read_text().splitlines()):
+        if not re.match(NOT_MEASURES, name):
+            printed[name][query] = number
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fp.FirstpageWarning)  # unjudged documents, mixed queries
+        system, truth = fp.read_run(folder / run), fp.read_qrels(folder / qrels)
+        evaluation = fp.evaluate(
+            system, truth, measures=list(printed), convention="trec", ci=False, **options
+        )
+    differing = set()
+    for name, by_query in printed.items():
+        per_query = dict(zip(evaluation.queries, evaluation.per_query(name), strict=True))
+        for query, number in by_query.items():
+            value = evaluation[name] if query == "all" else per_query[query]
+            if f"{value:.{len(number.partition('.')[2])}f}" != number:
+                differing.add(name)
+    assert len(printed) > 70
+    assert all(re.match(DIFFERENT, name) for name in differing), differing
+    page = (ROOT / "docs" / "conventions.md").read_text()
+    assert all(f"`{name}`" in page for name in DIFFERENT.split("|"))
