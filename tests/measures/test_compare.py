@@ -71,8 +71,17 @@ def test_rounding_is_no_difference() -> None:
 def test_paired_t_matches_scipy() -> None:
     assert paired_t(DIFFERENCES) == pytest.approx(stats.ttest_rel(B, A).pvalue)
     assert paired_t(np.zeros(5)) == 1
-    assert paired_t(np.ones(5)) == 0
     assert paired_t(np.array([1.0])) == 1
+
+
+def test_equal_differences_have_the_p_value_of_their_signs() -> None:
+    """The t-test does not apply to them: it had p = 0."""
+    for size in (1, 2, 4, 12):
+        for test in ("t", "wilcoxon", "randomization"):
+            assert p_value(np.full(size, 0.3), test, 1000, 0) == 2.0 ** (1 - size), test
+    systems = {"a": [2, 1] * 4, "b": [1, 2] * 4}
+    compared = fp.compare(systems, [1, 0] * 4, qid=np.repeat(range(4), 2), measures="RR", test="t")
+    assert compared.differences[0].p == 0.125
 
 
 def test_p_values_of_t_are_exact_far_from_0() -> None:
@@ -101,6 +110,26 @@ def test_sampled_signs_of_many_queries_agree_with_t(n: int) -> None:
 def test_wilcoxon_matches_scipy() -> None:
     assert wilcoxon(DIFFERENCES) == pytest.approx(stats.wilcoxon(B, A).pvalue)
     assert wilcoxon(np.array([0.0, 0.0])) == 1
+    few = np.random.default_rng(0).normal(0.3, 1.0, 12)
+    assert wilcoxon(few) == pytest.approx(stats.wilcoxon(few, method="exact").pvalue)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [2, 3, 5, 10, 50, 200])
+@pytest.mark.parametrize(
+    ("values", "probabilities"),
+    [
+        ([0, 0.5, -0.5], [0.8, 0.1, 0.1]),  # few queries change
+        ([0.01, -0.01, 1, -1], [0.48, 0.48, 0.02, 0.02]),  # few queries change a lot
+        (np.subtract.outer(*[[0.2, 0.25, 1 / 3, 0.5, 1]] * 2).ravel(), np.full(25, 1 / 25)),
+    ],
+)
+def test_equal_systems_differ_significantly_in_5_percent(size, values, probabilities) -> None:
+    rng, rounds = np.random.default_rng(size), 200
+    for test in ("randomization", "t", "wilcoxon"):
+        drawn = rng.choice(values, (rounds, size), p=probabilities)
+        errors = np.mean([p_value(row, test, 2000, 0) <= 0.05 for row in drawn])
+        assert errors <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / rounds), test
 
 
 @pytest.mark.slow

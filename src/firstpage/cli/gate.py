@@ -23,7 +23,8 @@ check_options = options.combine(
     click.option(
         "--fail-if-worse", multiple=True, metavar="MARGIN",
         help="Exit with 1 if a one-sided test shows a loss of more than MARGIN against the "
-        "baseline: a number, or MEASURE=NUMBER; may be repeated.",
+        "baseline: a number, or MEASURE=NUMBER; may be repeated.  To pass takes at least "
+        "3 / MARGIN queries.",
     ),
     click.option(
         "--fail-if-unsure", is_flag=True,

@@ -81,7 +81,8 @@ def compare(
         Name of the system that all others are compared with; None compares every pair.
     test : {"randomization", "t", "wilcoxon"}, default "randomization"
         Paired two-sided test: Fisher's randomization test, Student's t-test or Wilcoxon's
-        signed-rank test.
+        signed-rank test.  Student's does not apply to differences that are all the same; p is then
+        that of the randomization test.
     correction : {"holm", "bh", "none"}, default "holm"
         Correction for multiple comparisons within a measure: Holm (family-wise error rate),
         Benjamini-Hochberg (false discovery rate) or none.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -114,6 +115,7 @@ class GMAP(AP):
 
     about: ClassVar[str] = "geometric mean of average precision over the queries"
     per_query: ClassVar[str] = "logarithms of AP"
+    value_range: ClassVar[tuple[float, float] | None] = (math.log(MIN_GEOMETRIC), 0.0)
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         return np.log(np.maximum(super().values(lists, convention), MIN_GEOMETRIC))
@@ -138,6 +140,7 @@ class GMbpref(bpref):
 
     about: ClassVar[str] = "geometric mean of bpref over the queries"
     per_query: ClassVar[str] = "logarithms of bpref"
+    value_range: ClassVar[tuple[float, float] | None] = (math.log(MIN_GEOMETRIC), 0.0)
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         return np.log(np.maximum(super().values(lists, convention), MIN_GEOMETRIC))

@@ -22,6 +22,7 @@ BOOTSTRAP_ROUNDS = 10_000
 MAX_WEIGHTS = 1_000_000  # resampling weights in memory at a time
 ROUNDED_DIGITS = 12  # of differences, relative to the greatest value
 MAX_EXACT_QUERIES = 20  # with more queries, sign patterns are sampled
+MIN_VARYING = 10  # queries that vary, below which deviations and intervals are unreliable
 Test = Literal["randomization", "t", "wilcoxon"]
 Correction = Literal["holm", "bh", "none"]
 
@@ -62,6 +63,11 @@ def mean_intervals(
         drawn = means[:, -1] > 0  # a sample of queries without weight has no mean
         means = means[drawn, :-1] / means[drawn, -1:]
     return [(float(low), float(high)) for low, high in percentile_interval(means).T]
+
+
+def count_varying(values: Floats) -> int:
+    """Return how many values differ from the most frequent one."""
+    return len(values) - int(np.unique(values, return_counts=True)[1].max())
 
 
 def mean_of(values: Floats, weights: Floats | None = None) -> float:
@@ -110,22 +116,31 @@ def _deviation(differences: Floats) -> float:
 
 
 def paired_t(differences: Floats) -> float:
-    """Return the two-sided p-value of Student's paired t-test; 1 if all differences are 0."""
+    """Return the two-sided p-value of Student's paired t-test; 1 if all differences are 0.
+
+    The test does not apply to differences that are all the same: their deviation of 0 is not that
+    of the population.  Their p-value is that of the randomization test.
+    """
     if len(differences) < 2 or not differences.any():
         return 1.0
     error = _deviation(differences) / math.sqrt(len(differences))
-    if error == 0:  # all differences are the same
-        return 0.0
+    if error == 0:
+        return randomization(differences)
     return 2 * min(t_tails(float(differences.mean()) / error, len(differences) - 1))
 
 
 def wilcoxon(differences: Floats) -> float:
-    """Return the two-sided p-value of Wilcoxon's signed-rank test; zero differences are omitted."""
+    """Return the two-sided p-value of Wilcoxon's signed-rank test; zero differences are omitted.
+
+    For few queries it is exact also with tied ranks, for which SciPy takes the normal distribution.
+    """
+    from scipy.stats import rankdata
     from scipy.stats import wilcoxon as signed_rank
 
-    if not differences.any():
-        return 1.0
-    return float(signed_rank(differences[differences != 0]).pvalue)
+    nonzero = differences[differences != 0]
+    if len(nonzero) <= MAX_EXACT_QUERIES:
+        return randomization(np.sign(nonzero) * rankdata(np.abs(nonzero)))
+    return float(signed_rank(nonzero).pvalue)
 
 
 def randomization(differences: Floats, rounds: int = 100_000, seed: int = 0) -> float:

@@ -10,28 +10,31 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.measures.comparison.gate import _one_sided
 
-QUERIES = [str(q) for q in range(40)]
-LABELS, QID = [1, 0] * 40, np.repeat(np.arange(40), 2)
-TEMPLATE = fp.evaluate([2, 1] * 40, LABELS, qid=QID, measures="RR", name="old")
+SIZE = 400
+QUERIES = [str(q) for q in range(SIZE)]
+LABELS, QID = [1, 0] * SIZE, np.repeat(np.arange(SIZE), 2)
+TEMPLATE = fp.evaluate([2, 1] * SIZE, LABELS, qid=QID, measures="RR", name="old")
 
 
 def system(values, name: str = "new") -> fp.Evaluation:
     return replace(TEMPLATE, values=np.array([values], float), name=name)
 
 
-OLD = np.linspace(0.2, 0.9, 40)
-NOISE = np.tile([0.01, -0.01], 20)
+OLD = np.linspace(0.2, 0.9, SIZE)
+NOISE = np.tile([0.01, -0.01], SIZE // 2)
 old = system(OLD, "old")
 
 
 @pytest.mark.parametrize(
     ("values", "margin", "verdict"),
     [
-        (OLD, 0, "pass"),  # equal on every query
-        (OLD - 0.02, 0.01, "fail"),  # worse by the same amount on every query
-        (OLD - 0.005, 0.01, "pass"),
+        (OLD, 0.01, "pass"),  # equal on every query
+        (OLD, 0.005, "unsure"),  # 1 % of the queries, lost, may be missing in the sample
+        (OLD, 0, "unsure"),
+        (OLD - 0.03, 0.01, "fail"),  # worse by the same amount on every query
+        (OLD - 0.002, 0.01, "pass"),
+        (OLD - 0.005, 0.01, "unsure"),
         (OLD + NOISE - 0.05, 0.01, "fail"),
         (OLD + NOISE, 0.01, "pass"),
         (OLD + 20 * NOISE, 0.01, "unsure"),
@@ -47,7 +50,7 @@ def test_verdicts(values, margin: float, verdict: str) -> None:
 
 
 def test_a_loss_measure_gets_worse_when_it_rises() -> None:
-    losses = fp.evaluate([2, 1] * 40, LABELS, qid=QID, measures="TopK01@1", name="old")
+    losses = fp.evaluate([2, 1] * SIZE, LABELS, qid=QID, measures="TopK01@1", name="old")
     before = replace(losses, values=OLD[None])
     after = replace(losses, values=OLD[None] + 0.1, name="new")
     assert not fp.gate(after, baseline=before, fail_if_worse=0.01).passed
@@ -56,38 +59,20 @@ def test_a_loss_measure_gets_worse_when_it_rises() -> None:
         fp.gate(after, fail_under={"TopK01@1": 0.5})
 
 
-@pytest.mark.slow
-def test_the_level_and_the_power_hold_in_a_simulation() -> None:
-    """At the margin a gate fails in 5 % of the cases; at the detectable loss in 80 %."""
-    rng = np.random.default_rng(1)
-    rounds, queries, margin, alpha = 2000, 50, 0.02, 0.05
-    noise = rng.gamma(0.5, size=(rounds, queries)) - rng.gamma(0.5, size=(rounds, queries))
-    noise *= 0.1
-    error = np.sqrt(2 * 0.5) * 0.1 / np.sqrt(queries)
-    at_margin = [_one_sided(row - margin, margin)[0] < alpha for row in noise]
-    assert 0.03 < np.mean(at_margin) < 0.07
-    detectable = margin + (1.6766 + 0.8496) * error  # quantiles of t with 49 degrees of freedom
-    found = [_one_sided(row - detectable, margin)[0] < alpha for row in noise]
-    assert 0.75 < np.mean(found) < 0.86
-    (check,) = fp.gate(
-        system(OLD + rng.normal(scale=0.1, size=40)), baseline=old, fail_if_worse=margin
-    ).checks
-    assert check.detectable is not None
-    assert margin + 2 * 0.1 / np.sqrt(40) < check.detectable < margin + 3.2 * 0.1 / np.sqrt(40)
-
-
 def test_several_systems_are_corrected_together() -> None:
     rng = np.random.default_rng(3)
-    shifted = OLD - 0.014 + rng.normal(scale=0.04, size=40)
+    shifted = OLD - 0.004 + rng.normal(scale=0.04, size=SIZE)
     alone = fp.gate(system(shifted), baseline=old, fail_if_worse=0).checks[0].p
     others = [system(OLD + NOISE, f"n{i}") for i in range(9)]
     together = fp.gate([system(shifted), *others], baseline=old, fail_if_worse=0).checks[0].p
     assert alone is not None
-    assert together == pytest.approx(min(1, 10 * alone))
+    assert together == pytest.approx(min(1, 10 * alone), rel=1e-9)
 
 
 def test_means_must_reach_a_value() -> None:
-    evaluation = fp.evaluate([2, 1] * 40, LABELS, qid=QID, measures=["ndcg_cut_5", "AP"], name="x")
+    evaluation = fp.evaluate(
+        [2, 1] * SIZE, LABELS, qid=QID, measures=["ndcg_cut_5", "AP"], name="x"
+    )
     gate = fp.gate(evaluation, fail_under={"NDCG@5": 1.0, "AP": 1.1})
     assert [check.verdict for check in gate.checks] == ["pass", "fail"]
     assert not gate.passed
@@ -126,8 +111,8 @@ def test_baselines_are_stored(tmp_path: Path) -> None:
 
 def test_the_shared_queries_are_compared() -> None:
     fewer = fp.Baseline("old", {"RR": dict(zip(QUERIES[:30], OLD[:30], strict=True))}, {})
-    with pytest.warns(fp.FirstpageWarning, match="30 queries are shared, of 30 .* and 40"):
-        (check,) = fp.gate(system(OLD - 0.1), baseline=fewer, fail_if_worse=0.01).checks
+    with pytest.warns(fp.FirstpageWarning, match="30 queries are shared, of 30 .* and 400"):
+        (check,) = fp.gate(system(OLD - 0.2), baseline=fewer, fail_if_worse=0.01).checks
     assert (check.queries, check.verdict) == (30, "fail")
 
 
@@ -163,7 +148,7 @@ def test_reports_name_every_check() -> None:
     assert "worse than old by more than 0.01" in str(failure.get("message"))
     lines = gate.to_markdown().splitlines()
     assert lines[0] == "**Gate failed**"
-    assert lines[5].startswith("| fail | a & b | RR | -0.1000 | -0.01 | 0.0000 |")
+    assert lines[5].startswith("| fail | a & b | RR | -0.1000 | -0.01 | < 0.0001 |")
     assert gate.to_pandas()["verdict"].tolist() == ["pass", "fail"]
 
 

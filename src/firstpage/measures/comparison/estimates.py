@@ -25,13 +25,16 @@ from firstpage.measures.evaluate import evaluate
 from firstpage.measures.inputs import first_ids
 from firstpage.measures.measure import Convention, Measure, resolve_convention
 from firstpage.measures.registry import MeasureLike, measures_by_text
-from firstpage.measures.significance import Correction, adjust_p_values
+from firstpage.measures.significance import (
+    MIN_VARYING,
+    Correction,
+    adjust_p_values,
+    count_varying,
+)
 from firstpage.measures.sources import is_path, named_systems, read_truth
 from firstpage.table import Table
 from firstpage.tabular import Tabular
 from firstpage.types import Floats
-
-MIN_VARYING = 10  # sampled queries below which the t-interval of a mean is unreliable
 
 
 @dataclass(frozen=True)
@@ -424,8 +427,7 @@ def _warn_of_few(job: _Job, estimates: Iterable[Estimate], rows: Mapping[str, in
     drawn, few = job.sample.drawn, []
     for estimate in estimates:
         human, machine = job.values(rows[estimate.measure], estimate.system, estimate.against)
-        counts = np.unique(human - machine[drawn], return_counts=True)[1]
-        if len(human) - int(counts.max()) < min(MIN_VARYING, len(human) // 2):
+        if count_varying(human - machine[drawn]) < min(MIN_VARYING, len(human) // 2):
             few.append(f"{_name(estimate)} ({estimate.measure})")
     if few:
         warnings.warn(

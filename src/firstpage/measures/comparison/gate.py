@@ -13,26 +13,22 @@ import numpy as np
 
 from firstpage.errors import DataError, FirstpageWarning, MeasureError
 from firstpage.measures.comparison.baseline import Baseline
-from firstpage.measures.comparison.power import (
-    MAX_QUERIES,
-    check_probability,
-    detectable_shift,
-    required_queries,
-)
+from firstpage.measures.comparison.bounded_mean import BoundedSample, queries_to_exclude
+from firstpage.measures.comparison.power import MAX_QUERIES, check_probability
 from firstpage.measures.evaluation import Evaluation
 from firstpage.measures.measure import warn_of_differences
 from firstpage.measures.registry import measure
 from firstpage.measures.significance import (
     adjust_p_values,
+    mean_of,
     mean_pseudo_values,
-    t_tails,
+    paired_differences,
 )
 from firstpage.table import Table
 from firstpage.tabular import Tabular
 from firstpage.types import Floats
 
-POWER = 0.8  # of the losses that the report calls detectable
-ROUNDING_EPS = 1e-12
+POWER = 0.8  # with the number of queries that an undecided check asks for
 Verdict = Literal["pass", "fail", "unsure"]
 
 
@@ -53,8 +49,8 @@ class Check:
     p : float or None
         One-sided p-value of "worse by more than the margin", corrected for the number of such
         checks; None for a mean.
-    detectable : float or None
-        The true loss that the check would find with a probability of 80 %.
+    low : float or None
+        Lower confidence limit of the true difference, of confidence 1 - `alpha`; None for a mean.
     queries : int
         Number of queries.
     text : str
@@ -67,7 +63,7 @@ class Check:
     value: float
     limit: float
     p: float | None
-    detectable: float | None
+    low: float | None
     queries: int
     text: str
 
@@ -133,21 +129,22 @@ class Gate(Tabular):
         return {name: [getattr(check, name) for check in self.checks] for name in names}
 
     def _summary_table(self) -> Table:
-        head = ["check", "system", "measure", "value", "limit", "p", "detectable", "queries"]
+        head = ["check", "system", "measure", "value", "limit", "p", "at least", "queries"]
         rows = [
             [
                 check.verdict, check.system, check.measure, f"{check.value:+.4f}" if check.p is not
-                None else f"{check.value:.4f}", f"{check.limit:g}", _shown(check.p),
-                _shown(check.detectable), f"{check.queries:,}",
+                None else f"{check.value:.4f}", f"{check.limit:g}",
+                "" if check.p is None else _shown_p(check.p),
+                "" if check.low is None else f"{check.low:+.4f}", f"{check.queries:,}",
             ]
             for check in self.checks
         ]  # fmt: skip
         note = ""
         if self.baseline:
             note = (
-                f"Differences to {self.baseline}: paired one-sided t-test, alpha {self.alpha:g} "
-                "over all checks (Holm). detectable: the true loss that is found with a "
-                "probability of 80 %."
+                f"Differences to {self.baseline}: Gaffke's one-sided test, alpha {self.alpha:g} "
+                "over all checks (Holm). at least: lower limit of the true difference, confidence "
+                f"{_percent(1 - self.alpha)}."
             )
         return Table(head, rows, f"Gate {'passed' if self.passed else 'failed'}", note, 3)
 
@@ -200,10 +197,13 @@ def gate(
 ) -> Gate:
     """Check that systems reach given means, and that they are not worse than a baseline.
 
-    A system fails against the baseline if a paired one-sided t-test shows a loss of more than the
+    A system fails against the baseline if a paired one-sided test shows a loss of more than the
     margin; the p-values of all such checks are corrected together (Holm), so that the probability
     of a false alarm is at most `alpha`.  It passes if the opposite test shows a loss of less than
-    the margin.  Otherwise the check is undecided, and the report says which loss would be found.
+    the margin.  Otherwise the check is undecided.  The tests assume nothing but the range of the
+    measure, because a sample may lack the few queries that lose everything: even without any
+    difference, a pass takes 3 / margin queries (for a range of 1, and alpha .05).  Measures without
+    a range are taken to lie between 0 and the extreme values of both systems.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ def gate(
     Returns
     -------
     Gate
-        The checks; `passed` says whether all is well.
+        The checks; `passed` says whether none failed.
 
     Raises
     ------
@@ -231,6 +231,13 @@ def gate(
         If a measure was not computed, or a limit is not a number.
     DataError
         If system and baseline share no query, or their conventions differ.
+
+    References
+    ----------
+    Gaffke, Three test statistics for a nonparametric one-sided hypothesis on the mean of a
+    nonnegative variable, Mathematical Methods of Statistics 2005.
+    Learned-Miller and Thomas, A New Confidence Interval for the Mean of a Bounded Random Variable,
+    2019.
 
     Examples
     --------
@@ -306,29 +313,30 @@ def _loss_checks(
 ) -> list[Check]:
     """Return one check per system and measure; p-values are corrected together."""
     warn_of_differences(measure(text) for _, text, _ in pairs)
-    gains = [_gains(evaluation, text, stored) for evaluation, text, _ in pairs]
-    tests = [_one_sided(gain, margin) for gain, (_, _, margin) in zip(gains, pairs, strict=True)]
-    worse = adjust_p_values(np.array([test[0] for test in tests]), "holm")
-    checks = []
-    for row, (evaluation, text, margin) in enumerate(pairs):
+    for _, text, margin in pairs:
         _check_limit("the margin", text, margin)
         if margin < 0:
             raise MeasureError(f"the margin of {text} must not be negative; got {margin:g}.")
-        gain, (_, safe) = gains[row], tests[row]
+    samples = [_gains(evaluation, text, stored) for evaluation, text, _ in pairs]
+    margins = [margin for _, _, margin in pairs]
+    tests = [sample.p_at_least(-m) for sample, m in zip(samples, margins, strict=True)]
+    worse = adjust_p_values(np.array(tests), "holm")
+    checks = []
+    for (evaluation, text, margin), gain, p in zip(pairs, samples, worse.tolist(), strict=True):
         verdict: Verdict = "unsure"
-        if worse[row] < alpha:
+        if p < alpha:
             verdict = "fail"
-        elif safe < alpha:
+        elif gain.p_at_most(-margin) < alpha:
             verdict = "pass"
         check = Check(
-            evaluation.name or "the system", text, verdict, float(gain.mean()), -margin,
-            float(worse[row]), _detectable(gain, margin, alpha / len(pairs)), len(gain), "",
+            evaluation.name or "the system", text, verdict, mean_of(gain.values, gain.weights),
+            -margin, p, gain.lower_limit(alpha), len(gain.values), "",
         )  # fmt: skip
-        checks.append(replace(check, text=_sentence(check, gain, margin, name, alpha)))
+        checks.append(replace(check, text=_sentence(check, p, gain, name, alpha)))
     return checks
 
 
-def _gains(evaluation: Evaluation, text: str, stored: Baseline) -> Floats:
+def _gains(evaluation: Evaluation, text: str, stored: Baseline) -> BoundedSample:
     """Return how much better the system is than the baseline, per shared query."""
     row = _row(evaluation, text)
     stored.check_settings(evaluation)
@@ -352,50 +360,46 @@ def _gains(evaluation: Evaluation, text: str, stored: Baseline) -> Floats:
             stacklevel=4,
         )
     old = np.array([before[queries[q]] for q in shared])
-    difference: Floats = evaluation.values[row][shared] - old
-    weights = None if evaluation.weights is None else evaluation.weights[shared]
-    gain = -difference if evaluation.measures[row].lower_is_better else difference
-    return mean_pseudo_values(gain, weights)
+    new = evaluation.values[row][shared]
+    measured = evaluation.measures[row]
+    gain = paired_differences(*((old, new) if measured.lower_is_better else (new, old)))
+    weights = np.ones(len(gain)) if evaluation.weights is None else evaluation.weights[shared]
+    width = _width(measured.value_range, np.concatenate([old, new]))
+    return BoundedSample(gain, weights, -width, width)
 
 
-def _one_sided(gain: Floats, margin: float) -> tuple[float, float]:
-    """Return the p-values of "worse by more than the margin" and of its opposite."""
-    distance = float(gain.mean()) + margin
-    error = float(gain.std(ddof=1)) / np.sqrt(len(gain))
-    if error <= ROUNDING_EPS:
-        return (0.0, 1.0) if distance < -ROUNDING_EPS else (1.0, 0.0)
-    return t_tails(distance / error, len(gain) - 1)
+def _width(possible: tuple[float, float] | None, values: Floats) -> float:
+    """Return the width of the range of a measure; without one, of its values and 0."""
+    low, high = (0.0, 0.0) if possible is None else possible
+    width = max(high, float(values.max())) - min(low, float(values.min()))
+    return width if width > 0 else 1.0
 
 
-def _detectable(gain: Floats, margin: float, alpha: float) -> float:
-    """Return the true loss that the test finds with probability POWER."""
-    error = float(gain.std(ddof=1)) / np.sqrt(len(gain))
-    if error <= ROUNDING_EPS:
-        return margin
-    return float(margin + detectable_shift(len(gain), alpha, POWER, 1) * error)
-
-
-def _sentence(check: Check, gain: Floats, margin: float, name: str, alpha: float) -> str:
+def _sentence(check: Check, p: float, gain: BoundedSample, name: str, alpha: float) -> str:
+    margin = -check.limit
     results = {
         "pass": f"not worse than {name} by more than {margin:g}",
         "fail": f"worse than {name} by more than {margin:g}",
         "unsure": f"the queries do not decide whether it is worse than {name} by more than "
         f"{margin:g}",
     }
+    p_text = f"p {'' if p < 0.0001 else '= '}{_shown_p(p)}"
     text = (
         f"{check.system}: {check.measure} changes by {check.value:+.4f}: "
-        f"{results[check.verdict]} (p = {check.p:.4f}, {check.queries:,} queries; a true loss of "
-        f"{check.detectable:.4f} would be found with a probability of 80 %"
+        f"{results[check.verdict]} ({p_text}, {check.queries:,} queries; the true "
+        f"difference is at least {check.low:+.4f} with a confidence of {_percent(1 - alpha)}"
     )
-    deviation = float(gain.std(ddof=1))
-    if check.verdict == "unsure" and margin > 0 and deviation > ROUNDING_EPS:
-        try:
-            needed = f"{required_queries(margin, deviation, alpha, POWER, 1):,}"
-        except MeasureError:
-            needed = f"more than {MAX_QUERIES:,}"
-        text += f"; {needed} queries would show a system of equal quality to be safe as often"
+    if check.verdict == "unsure" and margin > 0:
+        deviation = float(mean_pseudo_values(gain.values, gain.weights).std(ddof=1))
+        needed = queries_to_exclude(margin, deviation, gain.high, alpha, POWER)
+        count = f"about {needed:,}" if needed <= MAX_QUERIES else f"more than {MAX_QUERIES:,}"
+        text += f"; {count} queries would show a system of equal quality to be safe"
     return text + ")."
 
 
-def _shown(value: float | None) -> str:
-    return "" if value is None else f"{value:.4f}"
+def _shown_p(p: float) -> str:
+    return "< 0.0001" if p < 0.0001 else f"{p:.4f}"
+
+
+def _percent(fraction: float) -> str:
+    return f"{100 * fraction:g} %"

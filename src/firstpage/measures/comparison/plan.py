@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 
 from firstpage.data.formats.trec import Column, Run
 from firstpage.data.groups import sort_groups
-from firstpage.errors import DataError, MeasureError
+from firstpage.errors import DataError, FirstpageWarning, MeasureError
 from firstpage.measures.compare import compare
 from firstpage.measures.comparison.comparison import Comparison
 from firstpage.measures.comparison.power import (
@@ -20,7 +21,12 @@ from firstpage.measures.comparison.power import (
     required_queries,
 )
 from firstpage.measures.registry import MeasureLike
-from firstpage.measures.significance import mean_pseudo_values, paired_differences
+from firstpage.measures.significance import (
+    MIN_VARYING,
+    count_varying,
+    mean_pseudo_values,
+    paired_differences,
+)
 from firstpage.measures.sources import named_systems
 from firstpage.measures.unjudged import as_column
 from firstpage.table import Table
@@ -272,13 +278,21 @@ def _planned_rows(
     if queries < 3:
         raise DataError(f"{queries} pilot queries are too few; a plan needs at least 3.")
     pairs = [(a, b) for a in range(len(values)) for b in range(a)]
-    differences_of = (paired_differences(values[a], values[b]) for a, b in pairs)
+    differences_of = [paired_differences(values[a], values[b]) for a, b in pairs]
     weights = comparison.weights
     deviations = [float(mean_pseudo_values(d, weights).std(ddof=1)) for d in differences_of]
-    deviation = max(deviations)
-    a, b = pairs[int(np.argmax(deviations))]
-    if deviation == 0:
-        raise DataError(f"the systems have equal values of {text} on all queries.")
+    deviation, largest = max(deviations), int(np.argmax(deviations))
+    a, b = pairs[largest]
+    varying = count_varying(differences_of[largest])
+    if not varying:
+        raise DataError(f"the differences in {text} are the same on all pilot queries.")
+    if varying < MIN_VARYING:
+        warnings.warn(
+            f"the differences in {text} vary on {varying} of {queries} pilot queries; below "
+            f"{MIN_VARYING} their deviation is unreliable, also where the plan is careful.",
+            FirstpageWarning,
+            stacklevel=3,
+        )
     upper = upper_deviation(deviation, queries)
     rows = []
     for difference in differences:

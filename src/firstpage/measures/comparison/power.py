@@ -44,20 +44,6 @@ def _integrated_power(shift: float, limit: float, freedom: int) -> float:
     return float(ndtr(shift - limit * deviations).mean())
 
 
-def detectable_shift(queries: int, alpha: float, power: float, sides: Sides = 2) -> float:
-    """Return the shift in standard errors that a test detects with this power; inf if it cannot."""
-    from scipy.optimize import brentq
-
-    high = MAX_SHIFT
-    while power_of_shift(high, queries, alpha, sides) < power:
-        high *= 10
-        if high > MAX_QUERIES:
-            return math.inf
-    return float(
-        brentq(lambda s: power_of_shift(s, queries, alpha, sides) - power, 0.0, high, xtol=1e-6)
-    )
-
-
 def required_queries(
     difference: float, deviation: float, alpha: float = 0.05, power: float = 0.8, sides: Sides = 2
 ) -> int:

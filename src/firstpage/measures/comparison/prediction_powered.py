@@ -54,9 +54,12 @@ class PoweredMean:
         return self.value - half, self.value + half
 
     def p_value(self) -> float:
-        """Return the two-sided p-value of the hypothesis that the mean is 0."""
+        """Return the two-sided p-value of the hypothesis that the mean is 0.
+
+        A sample of equal values has no deviation; its p-value is that of the sign test.
+        """
         if self.error == 0:
-            return 1.0 if self.value == 0 else 0.0
+            return 1.0 if self.value == 0 else float(0.5**self.freedom)
         return 2 * min(t_tails(self.value / self.error, self.freedom))
 
 
