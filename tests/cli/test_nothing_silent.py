@@ -10,6 +10,8 @@ import pytest
 
 import firstpage as fp
 from firstpage.data.formats.trec import to_run
+from firstpage.data.io.json_files import write_json
+from firstpage.rankers.model_files import FILE
 
 SYNTHETIC = fp.Synthetic(queries=12, docs=6, features=3, grades=3).dataset()
 
@@ -276,3 +278,18 @@ def test_tables_with_other_separators_are_read(files: Path, run, separator, suff
     assert data.X.tolist() == expected.X.tolist()
     Path("run.tsv").write_text("1\tQ0\ta\t1\t2.5\tx\n")
     assert isinstance(fp.read("run.tsv"), fp.Run)
+
+
+def test_scores_that_overflow_are_not_written(files: Path, run) -> None:
+    run("train", "ListNet", "d.txt", "-o", "model.json")
+    contents = json.loads(Path("model.json").read_text())
+    for key in ("format", "version", "sha256"):
+        del contents[key]
+    contents["scorer"]["weights"] = [1e308, 1e308, 1e308]
+    write_json(FILE.with_header(contents), "model.json")
+    done = run("rank", "model.json", "d.txt", "-o", "new.scores")
+    assert (done.returncode, Path("new.scores").exists()) == (1, False)
+    assert "by model.json is" in done.stderr
+    done = run("export", "model.json", "--to", "numpy", "-o", "scorer.py")
+    assert (done.returncode, Path("scorer.py").exists()) == (1, False)
+    assert "model.json: computes scores that are not finite" in done.stderr

@@ -50,6 +50,11 @@ def test_options_in_prose_exist(page: Path) -> None:
         assert unknown_options(command.split()) == [], command
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_block_is_empty(page: Path) -> None:
+    assert not re.search(r"^```\w+\n\s*```$", page.read_text(), re.M)
+
+
 @pytest.mark.slow
 def test_generated_pages_are_current(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(ROOT / "docs")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import shutil
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +16,7 @@ import pytest
 
 import firstpage as fp
 from firstpage.data.io.json_files import write_json
-from firstpage.rankers.model_files import Model
+from firstpage.rankers.model_files import FILE, Model
 from firstpage.scorers.forward import Architecture
 from firstpage.scorers.linear import LinearScoring
 from firstpage.scorers.network_scoring import InputTransform, NetworkScoring
@@ -89,6 +90,16 @@ def linear_model(path: Path, names: Sequence[str] | None, width: int = 4) -> Pat
     saved_model = Model("ListMLE", {}, scoring, None, None if names is None else tuple(names), {})
     write_json(saved_model.to_dict(), path)
     return path
+
+
+def overflowing(path: Path, weight: float = 1e308, scaled: bool = True) -> None:
+    """Give all weights of a linear model file one value, so that its scores overflow."""
+    contents = json.loads(path.read_text())
+    for key in ("format", "version", "sha256"):
+        del contents[key]
+    contents["scorer"]["weights"] = [weight] * contents["features"]["count"]
+    contents["normalize"] = contents["normalize"] if scaled else None
+    write_json(FILE.with_header(contents), path)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from firstpage.serving.searching import search
 from firstpage.serving.served_index import IndexSource
 from firstpage.serving.watched_model import WatchedModel
 from tests.logs import captured_log
-from tests.serving.conftest import TestClient, write_model
+from tests.serving.conftest import TestClient, overflowing, write_model
 from tests.serving.test_openapi_and_page import CHECKS, schemathesis
 from tests.serving.texts import QUERIES, SCRIPT, application, dataset, documents, text_clients
 
@@ -177,6 +177,20 @@ def test_a_model_of_rows_is_refused_at_start(shop: Shop, tmp_path: Path) -> None
 
 
 @pytest.mark.slow
+def test_a_model_that_overflows_on_documents_of_the_index_is_refused(tmp_path: Path) -> None:
+    """Its scores are finite for ordinary features, and the prices of this index are not."""
+    shop = [{**each, "price": each["price"] * 1e36} for each in documents()]
+    index = fp.Index.from_documents(shop, tmp_path / "shop.index", latent=8)
+    path = tmp_path / "model.json"
+    fp.ListNet(normalize="minmax").fit(dataset(index)).save(path)
+    for client in text_clients(tmp_path / "shop.index", path):
+        overflowing(path, 1e280, scaled=False)
+        report = client.post("/reload", headers={"authorization": "Bearer right"})
+        assert (report.status_code, client.get("/health").json()["status"]) == (422, "degraded")
+        assert "not finite for documents of the index: its largest weight is 1e+280" in report.text
+        assert client.get("/search?q=red+shoes").status_code == 200
+
+
 def test_another_index_is_refused(own_shop: Shop, tmp_path: Path) -> None:
     other = tmp_path / "other.index"
     fp.Index.from_documents(documents(), other, language="german", latent=8)

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import os
 import re
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from firstpage.rankers.model_files import FILE
+from firstpage.scorers.linear import LinearScoring
 from firstpage.serving.app import Serving
+from firstpage.serving.served_model import ServedModel
 from firstpage.serving.watched_model import WatchedModel
 from tests.serving.conftest import (
     NAMES,
     NPY,
+    TestClient,
     body,
     clients,
     dataset,
     linear_model,
     loaded,
     npy,
+    overflowing,
     write_model,
 )
 
@@ -91,6 +98,59 @@ def test_invalid_file_is_refused_and_the_old_model_stays(model: Path) -> None:
         assert "firstpage_model_stale 0" in client.get("/metrics").text
         other = client.post("/rank", content=npy(X), headers=NPY)
         assert loaded(other.content).tolist() != loaded(before.content).tolist()
+
+
+@pytest.mark.parametrize("kind", ["linear", "scaled", "global"])
+def test_a_model_whose_scores_overflow_is_refused(
+    tmp_path: Path, kind: str, serving_log: StringIO
+) -> None:
+    model = write_model(tmp_path / "model.json", kind)
+    for client in clients(model, token="t"):
+        before = client.post("/rank", json=body(X)).json()
+        overflowing(model)
+        response = client.post("/reload", headers={"authorization": "Bearer t"})
+        reason = "model.json: computes scores that are not finite: its largest weight is 1e+308"
+        assert response.status_code == 422
+        for text in (
+            response.json()["detail"], client.get("/health").json()["refused"],
+            serving_log.getvalue(),
+        ):  # fmt: skip
+            assert reason in text
+        assert client.get("/health").json()["status"] == "degraded"
+        assert client.post("/rank", json=body(X)).json() == before
+    watched = WatchedModel(model)
+    assert not watched.reload().accepted
+    assert watched.model is None
+
+
+def test_trees_with_an_infinite_leaf_are_refused(tmp_path: Path) -> None:
+    """A single leaf, which no probe may reach."""
+    model = write_model(tmp_path / "model.json", "lightgbm")
+    contents = json.loads(model.read_text())
+    text = re.sub(r"tree_sizes=.*\n", "", contents["scorer"]["text"])
+    contents["scorer"]["text"] = re.sub(r"(leaf_value=\S+ )\S+", r"\1inf", text, count=1)
+    for key in ("format", "version", "sha256"):
+        del contents[key]
+    model.write_text(json.dumps(FILE.with_header(contents)))
+    report = WatchedModel(model).reload()
+    assert "computes scores that are not finite" in str(report.refused)
+
+
+def test_a_model_is_at_fault_if_features_are_ordinary(model: Path, serving_log: StringIO) -> None:
+    """Probes find most of such models; a request finds the others."""
+    watched = WatchedModel(model)
+    watched.reload()
+    scoring = LinearScoring(np.full(4, 1e308))
+    broken = replace(watched.model.model, scoring=scoring)
+    watched.model = ServedModel(broken, watched.model.digest)
+    with TestClient(Serving(watched, poll=None)) as client:
+        for _ in range(2):
+            response = client.post("/rank", json=body(np.ones((2, 4))))
+            assert (response.status_code, "model of this server" in response.text) == (500, True)
+        assert serving_log.getvalue().count("a score is not finite") == 1
+        response = client.post("/rank", json=body(np.full((2, 4), 1e200)))
+        assert response.status_code == 422
+        assert "a score is not finite: feature 'bm25' is 1e+200" in response.json()["detail"]
 
 
 OTHER = {  # features of the next model, and the message about them

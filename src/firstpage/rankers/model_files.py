@@ -16,13 +16,13 @@ from firstpage.data.io.json_files import JsonFormat, json_digest, write_json
 from firstpage.data.preferences.utility import MEASURE_FORMAT as MEASURE
 from firstpage.data.preferences.utility import Utility
 from firstpage.data.shards.shards import Shards
-from firstpage.data.transforms import Transform, transform_from_dict
+from firstpage.data.transforms import Transform
 from firstpage.engine.addresses import open_engine
 from firstpage.errors import DataError
 from firstpage.losses.loss import FunctionLoss
 from firstpage.measures.measure import Measure
 from firstpage.measures.sharded import predict_shards
-from firstpage.rankers.scorings import Stage, scoring_from_dict
+from firstpage.rankers.scorings import Stage, scoring_from_dict, stored_transform
 from firstpage.registry import qualified_name
 from firstpage.scorers.scorer import Contributions, JsonObject, Scoring
 from firstpage.types import Array, Floats, Ints
@@ -107,7 +107,7 @@ class Model:
         columns = match_columns(
             data, self.feature_names, self.n_features, self.source, pad, self.categories
         )
-        return Stage(self.ranker, self.scoring, self.transform, columns)
+        return Stage(self.source, self.scoring, self.transform, columns)
 
     def predict(self, data: Dataset | Shards, engine: Any = None, pad: bool = False) -> Floats:
         """Return one score per document; shards are scored by `engine`.
@@ -256,12 +256,11 @@ def _model(contents: JsonObject, source: str) -> Model:
         for column, known in categories.items()
     ):
         raise DataError("the categories of a feature are not strings")
-    normalize = contents["normalize"]
     return Model(
         contents["ranker"],
         contents["parameters"],
         scoring,
-        None if normalize is None else transform_from_dict(normalize),
+        stored_transform(contents["normalize"], scoring.n_features),
         None if names is None else tuple(names),
         contents["training"],
         source,

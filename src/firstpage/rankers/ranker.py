@@ -20,6 +20,7 @@ from firstpage.errors import DataError
 from firstpage.measures.evaluate import evaluate
 from firstpage.measures.sharded import predict_shards
 from firstpage.rankers.explain import explain
+from firstpage.rankers.finite_scores import check_scores
 from firstpage.rankers.fit.checks import (
     check_labels,
     check_qid,
@@ -311,7 +312,7 @@ class Ranker(TrainableEstimator, Tabular):
         ------
         DataError
             If the features are not those of the model, are infinite, or are missing and the
-            model cannot read that.
+            model cannot read that; if a score is not finite.
 
         Examples
         --------
@@ -346,6 +347,7 @@ class Ranker(TrainableEstimator, Tabular):
             )
         scaled_data = self.transform_.apply(data) if hasattr(self, "transform_") else data
         scores = scores_of(self.model_, scaled_data, self.threads)
+        check_scores(scores, data, type(self).__name__)
         return scores if isinstance(X, Dataset) else data.to_file_order(scores)
 
     def stage_for(self, data: Dataset | Shards) -> Stage:

@@ -13,6 +13,7 @@ from firstpage.data.dataset import Dataset
 from firstpage.data.ids import Ids
 from firstpage.data.transforms import Transform, transform_from_dict
 from firstpage.errors import DataError
+from firstpage.rankers.finite_scores import check_scores
 from firstpage.rankers.fit.checks import check_finite
 from firstpage.scorers.registry import SCORINGS
 from firstpage.scorers.scorer import Contributions, Importances, JsonObject, Scoring, ScoringBase
@@ -26,6 +27,21 @@ if TYPE_CHECKING:
 def scores_of(scoring: Scoring, data: Dataset, threads: int | None = None) -> Floats:
     """Return one score per document; some scorings need a query's documents together."""
     return scoring.predict(data.X, threads, data.offsets)
+
+
+def stored_transform(stored: JsonObject | None, n_features: int) -> Transform | None:
+    """Return the feature scaling of a model file; raise DataError unless it fits the features."""
+    if stored is None:
+        return None
+    transform = transform_from_dict(stored)
+    shift, scale, fill = transform.shift, transform.scale, transform.fill
+    needed = [shift, scale] if transform.per == "global" else []
+    needed += [] if transform.impute is None else [fill]
+    if not all(v is not None and v.shape == (n_features,) and np.isfinite(v).all() for v in needed):
+        raise DataError("the scaling of the features is not one finite number per feature")
+    if scale is not None and not (scale > 0).all():
+        raise DataError("a scale of the features is not above 0")
+    return transform
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +67,10 @@ class Stage:
         """Return one score per document."""
         data = data if self.columns is None else self.columns.apply(data)
         check_finite(data, self.reads_missing)
-        data = self.transform.apply(data) if self.transform else data
-        return scores_of(self.scoring, data, threads)
+        scaled = self.transform.apply(data) if self.transform else data
+        scores = scores_of(self.scoring, scaled, threads)
+        check_scores(scores, data, self.name)
+        return scores
 
     def to_dict(self) -> JsonObject:
         """Return the stage as JSON."""
@@ -66,8 +84,7 @@ class Stage:
     def from_dict(cls, stored: JsonObject) -> Stage:
         """Return the stage that `to_dict` has written."""
         scoring = SCORINGS[stored["scorer"]["kind"]](stored["scorer"])
-        normalize = stored["normalize"]
-        transform = None if normalize is None else transform_from_dict(normalize)
+        transform = stored_transform(stored["normalize"], scoring.n_features)
         return cls(str(stored["name"]), scoring, transform)
 
 

@@ -189,6 +189,13 @@ class Forest:
             magnitudes += np.abs(values)
         return total.astype(np.float64), magnitudes
 
+    @property
+    def largest_score(self) -> float:
+        """The sum of the largest absolute leaf of each tree, in the type of the scores."""
+        largest = [np.abs(tree.value[tree.feature < 0]).max() for tree in self.trees]
+        with np.errstate(over="ignore"):
+            return float(np.sum(largest, dtype=np.float32 if self.single else np.float64))
+
     @cached_property
     def _splits(self) -> dict[int, Floats]:
         """The distinct thresholds by feature; none of features that hold categories."""

@@ -32,6 +32,7 @@ class FlatForest:
     subset: Ints
     starts: Ints
     bits: Words
+    largest_score: float
 
     @property
     def steps(self) -> int:
@@ -98,4 +99,5 @@ def _flatten(forest: Forest, depths: list[int]) -> FlatForest:
         np.array(depths, np.int64), forest.single, (~missing_left).astype(np.uint8),
         np.where(subset < 0, -1, subset + np.repeat(firsts, sizes)), starts,
         np.packbits(bits, bitorder="little").view(np.uint64),
+        forest.largest_score,
     )  # fmt: skip

@@ -26,6 +26,7 @@ STATUSES = {
     415: "The format of the body is not supported.",
     421: "The host name is not one of this server; see --allow-host.",
     422: "The request is invalid; `detail` names the query, candidate and feature.",
+    500: "The model has no score for features of ordinary size.",
     503: "There is no model yet, or too many concurrent requests.",
 }
 MESSAGES = (
@@ -159,7 +160,7 @@ def _ranking(limits: Limits, batch: bool) -> Json:
         "requestBody": {"required": True, "content": _content(bodies)},
         "responses": {
             "200": {**ranked, "headers": {"X-Model": digest}},
-            **_refusals(408, 413, 415, 422, 503),
+            **_refusals(408, 413, 415, 422, 500, 503),
         },
     }
 
@@ -190,14 +191,14 @@ def _text_paths(limits: Limits, depth: int) -> Json:
                      "required": name == "q"}
                     for name, schema, text in parameters
                 ],
-                "responses": {**responses, **_refusals(413, 421, 422, 503)},
+                "responses": {**responses, **_refusals(413, 421, 422, 500, 503)},
             },
             "post": {
                 "operationId": "searchByBody", "summary": "Search the index by a typed query.",
                 "requestBody": {
                     "required": True, "content": _content({JSON: _ref("SearchMessage")}),
                 },
-                "responses": {**responses, **_refusals(408, 413, 415, 421, 422, 503)},
+                "responses": {**responses, **_refusals(408, 413, 415, 421, 422, 500, 503)},
             },
         },
         "/": _get(

@@ -11,6 +11,7 @@ from starlette.datastructures import Headers
 
 from firstpage.data.groups import sort_groups
 from firstpage.errors import DataError
+from firstpage.rankers.finite_scores import LARGE
 from firstpage.serving import binary_formats as binary
 from firstpage.serving import json_messages as messages
 from firstpage.serving.binary_formats import ARROW, NPY
@@ -22,7 +23,6 @@ from firstpage.types import Array, Floats, Ints
 JSON = "application/json"
 READERS = {JSON: messages.read_json, NPY: binary.read_npy, ARROW: binary.read_arrow}
 ANSWERS = ("scores", "order", "json")
-OVERFLOW = "the features are so large that"
 MAX_INLINE_ROWS, MAX_INLINE_TERMS = 5000, 2000  # for work in the event loop
 
 
@@ -65,17 +65,38 @@ def rank(model: ServedModel, raw: RawRequest, inline: bool = False) -> EncodedAn
     if inline and (slow or (terms and model.trees is not None)):
         raise TooSlow
     request.check_finite(model.names, model.model.reads_missing)
-    try:
-        scores = model.scores(request.X, request.offsets)
-    except DataError as error:
-        raise Refusal(str(error)) from None
-    if not np.isfinite(scores).all():
-        raise Refusal(f"{OVERFLOW} a score is not finite.")
+    scores = finite_scores(model, request)
     counts = len(request.offsets) - 1, len(scores)
     if answer == "json":
         return EncodedAnswer(_json_answer(model, request, scores, raw.batch), JSON, *counts)
     return EncodedAnswer(
         _binary_answer(request, scores, answer, raw.media_type), raw.media_type, *counts
+    )
+
+
+def finite_scores(model: ServedModel, request: RankRequest) -> Floats:
+    """Return the scores of all candidates; refuse the request if one is not finite."""
+    X = request.X
+    try:
+        scores = model.scores(X, request.offsets)
+    except DataError as error:
+        raise _overflow(model, X, str(error)) from None
+    if not np.isfinite(scores).all():
+        raise _overflow(model, X[~np.isfinite(scores)], "a score is not finite")
+    return scores
+
+
+def _overflow(model: ServedModel, X: Array, problem: str) -> Refusal:
+    """Return the refusal of candidates without a score: 500 if none of their features is large."""
+    row, column = np.unravel_index(np.argmax(np.abs(np.nan_to_num(X))), X.shape)
+    if abs(X[row, column]) > LARGE:
+        feature = f"feature {model.names[column]!r} is {X[row, column]:.3g}"
+        return Refusal(f"{problem.rstrip('.')}: {feature}, which is too large.")
+    model.report_fault(problem)
+    return Refusal(
+        f"{problem.rstrip('.')}, although the features are of ordinary size: the model of this "
+        "server is at fault; train it again.",
+        500,
     )
 
 
@@ -179,9 +200,9 @@ def explain_scores(
     try:
         names, contributions = model.contributions(request.X, request.offsets, rows)
     except DataError:  # the message of a library would not help the client
-        raise Refusal(f"{OVERFLOW} the score cannot be explained.") from None
+        raise _overflow(model, request.X, "the score cannot be explained") from None
     if not np.isfinite(contributions.values).all():
-        raise Refusal(f"{OVERFLOW} a contribution to a score is not finite.")
+        raise _overflow(model, request.X, "a contribution to a score is not finite")
     magnitudes = np.abs(contributions.values)
     largest = np.argsort(-magnitudes, axis=1, kind="stable")[:, : request.explain]
     weights = np.take_along_axis(contributions.values, largest, axis=1).tolist()

@@ -15,7 +15,7 @@ from firstpage.serving import json_messages as messages
 from firstpage.serving import rank_request
 from firstpage.serving.limits import Limits, Refusal
 from firstpage.serving.rank_request import RankRequest, short, unknown_field
-from firstpage.serving.ranking import JSON, OVERFLOW, EncodedAnswer, explain_scores
+from firstpage.serving.ranking import JSON, EncodedAnswer, explain_scores, finite_scores
 from firstpage.serving.served_index import ServedIndex
 from firstpage.serving.served_model import ServedModel
 from firstpage.serving.snippets import Highlighter, MarkedText
@@ -59,12 +59,10 @@ def rank_text(model: ServedModel, text: str, by_model: bool = True) -> Ranking:
             order = np.arange(len(rows))
             return Ranking(rows, first_stage_scores, first_stage_scores, order, nothing)
         X = texts.compute(query, rows)
-        request = RankRequest(X, np.array([0, len(X)]))
-        scores = model.scores(X, request.offsets)
     except DataError as error:
         raise Refusal(str(error)) from None
-    if not np.isfinite(scores).all():
-        raise Refusal(f"{OVERFLOW} a score is not finite.")
+    request = RankRequest(X, np.array([0, len(X)]))
+    scores = finite_scores(model, request)
     order = np.lexsort((np.arange(len(rows)), -scores))
     return Ranking(rows, first_stage_scores, scores, order, request)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +22,9 @@ from firstpage.text.retrieval import BM25
 from firstpage.text.search import CANDIDATES
 from firstpage.types import Array, Floats, Ints
 
-WARM_UP_TERMS = 3  # of the query that is searched before the first request
+SAMPLE_DOCUMENTS = 4  # whose first words are searched before a model is taken into service
+SAMPLE_TERMS = 3  # of each of these searches
+MAX_SAMPLE = 200  # characters of a document that are read for them
 
 
 @dataclass(frozen=True)
@@ -86,11 +89,10 @@ class ServedIndex:
             warnings.simplefilter("always", FirstpageWarning)
             features = TextFeatures.from_recipe(index, recipe, name, source.own_features)
         notes = [str(each.message) for each in caught if each.category is FirstpageWarning]
-        if model.feature_names is not None and model.feature_names != features.names:
+        names = model.feature_names or features.names
+        if names != features.names or model.n_features != len(names):
             raise DataError(f"{name}: its features are not those of its recipe; train again.")
-        served = cls(index, features, source.candidates, tuple(notes))
-        served.warm_up()
-        return served
+        return cls(index, features, source.candidates, tuple(notes))
 
     @property
     def matcher(self) -> Matcher:
@@ -120,10 +122,18 @@ class ServedIndex:
         """Return the features of candidates."""
         return self.features.compute(query, rows, self.matcher)
 
-    def warm_up(self) -> None:
-        """Search once, so that no request waits for files to be opened and code to be linked."""
-        forward = self.index.forward
-        common = np.argsort(-forward.df[-1], kind="stable")[:WARM_UP_TERMS]
-        text = " ".join(forward.terms.terms[term] for term in common.tolist())
-        rows, _, query = self.retrieve(text)
-        self.compute(query, rows)
+    def sample_features(self) -> Iterator[Array]:
+        """Yield the features of candidates for common terms and for words of some documents."""
+        forward, index = self.index.forward, self.index
+        common = np.argsort(-forward.df[-1], kind="stable")[:SAMPLE_TERMS]
+        texts = [" ".join(forward.terms.terms[term] for term in common.tolist())]
+        rows = np.unique(np.linspace(0, len(index) - 1, SAMPLE_DOCUMENTS).astype(np.int64))
+        for source in index.engine.sources(rows.tolist()):
+            first = next(
+                (str(source[field]) for field in index.schema.analyzers if field in source), ""
+            )
+            texts.append(" ".join(first[:MAX_SAMPLE].split()[:SAMPLE_TERMS]))
+        for text in texts:
+            candidates, _, query = self.retrieve(text)
+            if len(candidates):
+                yield self.compute(query, candidates)

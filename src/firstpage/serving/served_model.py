@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import stat
 import time
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from threading import Event
 
 import msgspec
 import numpy as np
@@ -17,6 +19,7 @@ from msgspec import UNSET, UnsetType
 
 from firstpage.errors import DataError
 from firstpage.kernels.compiler.decorators import MAX_INTERPRETED
+from firstpage.rankers.finite_scores import probe_features, unusable
 from firstpage.rankers.model_files import Model, read_model
 from firstpage.scorers.scorer import Contributions
 from firstpage.serving.forests import FlatForest, flat_forest
@@ -25,6 +28,7 @@ from firstpage.serving.rank_request import CategoryCodes
 from firstpage.serving.served_index import ServedIndex
 from firstpage.types import Array, Floats, Ints
 
+log = logging.getLogger("firstpage.serving")
 FileStamp = tuple[int, int, int, int, int]
 MAX_FILE_BYTES = 1 << 30  # bytes of a model file
 MAX_QUICK_PRODUCTS = 1 << 16  # per row, of a network that scores in the event loop
@@ -39,6 +43,7 @@ class ServedModel:
     digest: str
     since: float = field(default_factory=time.time)
     texts: ServedIndex | None = None
+    _faulty: Event = field(default_factory=Event)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -83,6 +88,16 @@ class ServedModel:
             return self.trees.predict(scaled)
         return self.model.scoring.predict(scaled, None, offsets)
 
+    def check_on_texts(self, name: str) -> None:
+        """Refuse a model whose scores of documents of the index are not finite.
+
+        This also opens files and links code, for which no request then waits.
+        """
+        assert self.texts is not None
+        for X in self.texts.sample_features():
+            if not np.isfinite(self.scores(X, np.array([0, len(X)]))).all():
+                raise unusable(self.model.scoring, name, " for documents of the index")
+
     def contributions(
         self, X: Array, offsets: Ints, rows: Ints
     ) -> tuple[tuple[str, ...], Contributions]:
@@ -109,6 +124,12 @@ class ServedModel:
             training={k: v for k, v in model.training.items() if k != "curve"},
         )
 
+    def report_fault(self, problem: str) -> None:
+        """Log once that this model has no scores for features of ordinary size."""
+        if not self._faulty.is_set():
+            self._faulty.set()
+            log.error("model %s: %s; train it again", self.digest[:12], problem)
+
     def index_summary(self) -> IndexSummary | UnsetType:
         """Return what GET /health answers about the index."""
         if self.texts is None:
@@ -125,14 +146,25 @@ def load(path: str | os.PathLike[str]) -> ServedModel:
         raise DataError(f"{name}: changed while it was being read.")
     served = ServedModel(model, digest)
     _check_serializable(served, name)
+    _check_finite(served, name)
+    return served
+
+
+def _check_finite(served: ServedModel, name: str) -> None:
+    """Refuse a model whose scores for features of ordinary size are not finite."""
+    model = served.model
     # Enough rows to compile the kernels now, not during a request, in lists of ordinary length:
     # the cost of attention grows with the square of it.
     rows = MAX_INTERPRETED // model.n_features + 2
     offsets = np.append(np.arange(0, rows, 100), rows)
+    X = probe_features(model.transform, model.n_features, rows, model.categories)
     for dtype in (np.float32, np.float64):
-        if not np.isfinite(served.scores(np.zeros((rows, model.n_features), dtype), offsets)).all():
-            raise DataError(f"{name}: computes scores that are not finite.")
-    return served
+        limit = np.finfo(dtype).max
+        scores = served.scores(np.clip(X, -limit, limit).astype(dtype), offsets)
+        if not np.isfinite(scores).all():
+            raise unusable(model.scoring, name)
+    if served.trees is not None and not np.isfinite(served.trees.largest_score):
+        raise unusable(model.scoring, name)
 
 
 def _check_serializable(served: ServedModel, name: str) -> None:

@@ -99,7 +99,9 @@ class WatchedModel:
         texts = ServedIndex.open(self.source, self._index, model.model, str(self.path))
         for line in texts.notes:
             log.warning("%s", printable(line))
-        return replace(model, texts=texts)
+        served = replace(model, texts=texts)
+        served.check_on_texts(str(self.path))
+        return served
 
     def _check_features(self, old: ServedModel | None, new: ServedModel) -> None:
         """Refuse a model whose features differ from those of the model in service."""

@@ -203,6 +203,16 @@ def scaled(shift: Any, scale: Any) -> Model:
     return linear(1.0, 2.0, normalize=fp.Standardize("global", *features))
 
 
+STUMPS = Model(
+    "RankBoost",
+    {},
+    StumpsScoring.from_stumps(2, [0, 1], [0.5, 0.5], [1e308, 1e308]),
+    None,
+    None,
+    {},
+)
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(
     ("broken", "message"),
@@ -214,6 +224,9 @@ def scaled(shift: Any, scale: Any) -> Model:
         (scaled([1.0], [1.0]), "is not known for all"),
         (scaled([1.0, np.nan], [1.0, 1.0]), "is not finite for all"),
         (scaled([1.0, 1.0], [1.0, 0.0]), "is not finite for all"),
+        (linear(1e308, 1e308, normalize=fp.MinMax()), "scores that are not finite: its largest"),
+        (linear(1e300), "scores that are not finite: its largest weight is 1e.300"),
+        (STUMPS, "scores that are not finite: its weights"),
     ],
 )
 def test_models_with_infinite_numbers_are_rejected(

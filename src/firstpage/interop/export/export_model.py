@@ -16,6 +16,7 @@ from firstpage.data.io.files import read_all
 from firstpage.data.transforms import Transform
 from firstpage.errors import DataError, location
 from firstpage.interop.export.float32 import forest32, unscaled
+from firstpage.rankers.finite_scores import check_probes
 from firstpage.rankers.model_files import Model
 from firstpage.scorers.forest import MAX_TREE_DEPTH, Forest
 from firstpage.scorers.network_scoring import NetworkScoring
@@ -225,7 +226,7 @@ class ExportModel:
         return self.scoring.export_kinds[0]
 
     def check(self) -> None:
-        """Raise an error for a model without features or with infinite numbers."""
+        """Raise an error for a model without features, or with numbers or scores not finite."""
         if not self.features.names:
             raise DataError(f"{self.source} has no features.")
         coefficients, network = self.scoring.coefficients, self.scoring.network
@@ -235,6 +236,7 @@ class ExportModel:
             raise DataError(f"{self.source}: a weight is infinite.")
         if self.transform is not None and self.transform.per == "global":
             self.scaling()
+        check_probes(self.scoring, self.transform, self.source, self.categories)
 
     def coefficients(self) -> tuple[Floats, float]:
         """Return weights and intercept for scaled features."""
