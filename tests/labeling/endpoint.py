@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -22,13 +22,23 @@ from firstpage.labeling.machines.prompts import short_hash
 HANG = 3.0  # seconds of an endpoint that does not answer
 
 
+@dataclass(frozen=True)
+class Raw:
+    """A reply byte for byte; with a `pause`, seconds after each byte, until the client leaves."""
+
+    body: bytes
+    status: int = 200
+    headers: tuple[tuple[str, str], ...] = ()
+    pause: float = 0.0
+
+
 @dataclass
 class Stub:
     """An endpoint that answers with `reply`, a text or a function of the request body.
 
     `failures` are those of the first answers: a status code; (code, header Retry-After); "hang";
-    "malformed" (no JSON), "foreign" (other JSON), "cut" (fewer bytes than announced); or "length"
-    (an answer that the limit of tokens ended).
+    "malformed" (no JSON), "foreign" (other JSON), "cut" (fewer bytes than announced); "length" (an
+    answer that the limit of tokens ended); or `Raw`.
     """
 
     url: str
@@ -41,6 +51,7 @@ class Stub:
     delay: float = 0.0
     active: int = 0
     most_active: int = 0
+    completed: int = 0  # `Raw` replies that were sent to their end
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -74,6 +85,9 @@ def _server() -> tuple[ThreadingHTTPServer, Stub]:
             if failure == "hang":
                 time.sleep(HANG)
                 return
+            if isinstance(failure, Raw):
+                self.send_raw(failure)
+                return
             code, wait = failure if isinstance(failure, tuple) else (failure, None)
             code = code if isinstance(code, int) else 200
             content = stub.reply(body) if callable(stub.reply) else stub.reply
@@ -95,12 +109,29 @@ def _server() -> tuple[ThreadingHTTPServer, Stub]:
             self.end_headers()
             self.wfile.write(text[: len(text) // 2] if failure == "cut" else text)
 
+        def send_raw(self, raw: Raw) -> None:
+            self.send_response(raw.status)
+            for name, value in (*raw.headers, ("Content-Length", str(len(raw.body)))):
+                self.send_header(name, value)
+            self.end_headers()
+            step = 1 if raw.pause else len(raw.body) or 1
+            with suppress(OSError):  # the client has closed the connection
+                for start in range(0, len(raw.body), step):
+                    self.wfile.write(raw.body[start : start + step])
+                    time.sleep(raw.pause)
+                stub.completed += 1
+
         def log_message(self, *args: Any) -> None:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     stub = Stub(f"http://127.0.0.1:{server.server_address[1]}/v1")
     return server, stub
+
+
+def chat_body(content: Any, **message: Any) -> bytes:
+    """Return the body of a reply with one message."""
+    return json.dumps({"choices": [{"message": {"content": content, **message}}]}).encode()
 
 
 def question_of(body: dict[str, Any]) -> str:
@@ -111,10 +142,11 @@ def question_of(body: dict[str, Any]) -> str:
 def first_by_name(body: dict[str, Any]) -> str:
     """Answer that the document whose text is first by name is better, in either order."""
     text = body["messages"][-1]["content"]
-    if "Document B:" not in text:
+    question = json.loads(text)
+    if "document" in question:
         return json.dumps({"grade": len(text) % 5})
-    first, second = text.split("Document B:")
-    return json.dumps({"better": "AB"[first.split("Document A:")[1].strip() > second.strip()]})
+    first, second = ("\n".join(question[f"document {name}"].values()).strip() for name in "AB")
+    return json.dumps({"better": "AB"[first > second]})
 
 
 def main(log: Path) -> None:

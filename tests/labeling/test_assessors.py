@@ -26,11 +26,9 @@ def stub() -> Iterator[Stub]:
 
 def longer(body: dict[str, Any]) -> str:
     """Reply that the longer document is better, on whichever side it is."""
-    text = body["messages"][1]["content"]
-    first, second = text.split("Document B:")
-    first = first.split("Document A:")[1]
-    name = "tie" if len(first.strip()) == len(second.strip()) else "AB"[len(second) > len(first)]
-    return json.dumps({"better": name})
+    question = json.loads(body["messages"][1]["content"])
+    first, second = (len(question[f"document {name}"]["text"]) for name in "AB")
+    return json.dumps({"better": "tie" if first == second else "AB"[second > first]})
 
 
 def test_a_pair_is_asked_in_both_orders_and_both_replies_are_charged(stub: Stub) -> None:
@@ -39,8 +37,8 @@ def test_a_pair_is_asked_in_both_orders_and_both_replies_are_charged(stub: Stub)
     assert answer.outcome == -1
     assert len(stub.requests) == 2
     texts = [body["messages"][1]["content"] for body in stub.requests]
-    assert texts[0].index("apples") > texts[0].index("Document B")
-    assert texts[1].index("apples") < texts[1].index("Document B")
+    assert texts[0].index("apples") > texts[0].index("document B")
+    assert texts[1].index("apples") < texts[1].index("document B")
     assert "fruit" in texts[0]
     assert answer.cost["input_tokens"] == 200
     assert answer.cost["price"] == pytest.approx((200 * 2 + 10 * 10) / 1e6)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from firstpage.labeling.session.events import Verdict
 from firstpage.web.analysis.machines import document_lengths, project_calibration
 from firstpage.web.machine_examples import agreed_examples
 from firstpage.web.machines import judge, query_texts
-from firstpage.web.store import archive, machine_replies
+from firstpage.web.store import archive, machine_replies, tables
 from firstpage.web.store.adjudication import decide
 from firstpage.web.store.connect import Store
 from firstpage.web.store.tables import audit, events, tasks
@@ -89,6 +90,30 @@ def test_budgets_end_the_run_and_a_larger_one_continues_it(site, stub: Stub) -> 
     assert rest.exhausted is None
     asked = [question_of(body) for body in stub.requests]
     assert len(asked) == len(set(asked)) == 2 * len(rows_of(site, events))
+
+
+def test_a_key_that_the_model_repeats_is_not_stored(site, stub: Stub) -> None:
+    project = site.project(assessors=("ada",), queries=1, documents=3)
+    key = "sk-Jx82kd/3Ulw"
+    encoded = b64encode(f"Bearer {key}".encode()).decode()
+    stub.reply = lambda body: f"{key} {encoded[:20]} " + first_by_name(body)
+    report = judge(site.store, project, site.person("ada"), Chat(stub.url, "m", key=key))
+    assert report.answers > 0
+    stored = str([rows_of(site, table) for table in tables.metadata.sorted_tables])
+    assert '[key] QmVhcmVyIH[key] {"better"' in stored.replace("\\", "")
+    assert key not in stored
+    assert encoded[10:20] not in stored
+
+
+def test_a_skipped_question_has_the_reason(site, stub: Stub) -> None:
+    project = distinct_questions(site, 1)
+    stub.reply = lambda body: first_by_name(body) * (1 if len(stub.requests) > 2 else 2)
+    report = judge(site.store, project, site.person("ada"), Chat(stub.url, "m"))
+    reason = "the model gave several answers in one reply"
+    assert report.skipped == {reason: 1}
+    row = rows_of(site, events)[0]
+    assert (row["event"]["skipped"], row["comment"]) == (True, reason)
+    assert row["cost"]["replies"][0].count('"better"') == 2
 
 
 def test_a_price_cannot_be_limited_without_tokens(site, stub: Stub) -> None:

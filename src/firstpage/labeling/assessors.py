@@ -15,6 +15,7 @@ from firstpage.labeling.strategies.exhaustive import GRADES
 
 OUTCOMES = {"left": 1, "a": 1, "right": -1, "b": -1, "tie": 0, "equal": 0}
 SKIP = "skip"
+UNREADABLE = "the answer could not be parsed"
 
 
 @dataclass(frozen=True)
@@ -85,11 +86,17 @@ class AssessorAnswer:
 
 
 class InvalidReplyError(DataError):
-    """A model's reply is none of the allowed answers; `cost` is what the reply cost."""
+    """A model's reply is none of the allowed answers.
 
-    def __init__(self, message: str, cost: Mapping[str, Any] | None = None) -> None:
+    `cost` is what the reply cost, `reason` why the question is recorded as skipped.
+    """
+
+    def __init__(
+        self, message: str, cost: Mapping[str, Any] | None = None, reason: str | None = None
+    ) -> None:
         super().__init__(message)
         self.cost = dict(cost or {})
+        self.reason = reason or UNREADABLE
 
 
 class Assessor(Protocol):

@@ -43,7 +43,6 @@ from firstpage.web.store.texts import without_grade
 
 CLOSED = {"draft": "not open yet", "closed": "closed"}
 NO_TIES = "a tie, which this project does not allow"
-UNREADABLE = "the answer could not be parsed"
 MAX_UNREADABLE = 3  # consecutive answers that cannot be parsed before judging is aborted
 MACHINE_SETTINGS = "machine settings"  # the action in the audit log
 
@@ -281,7 +280,7 @@ class _Work:
                 self.report.unreadable += 1
                 if self.report.unreadable == MAX_UNREADABLE:
                     raise
-            verdict = AssessorAnswer(0, cost=error.cost, skipped=UNREADABLE)
+            verdict = AssessorAnswer(0, cost=error.cost, skipped=error.reason)
         price = float(verdict.cost.get("price", 0.0))
         submitted = _submitted(state, verdict, shown_at, iso(self.store.clock()))
         next_state = self.service.answer(task.id, self.person, submitted)

@@ -130,8 +130,8 @@ def test_grades_follow_the_rubric(stub: Stub) -> None:
     answer = chat(stub, rubric=rubric, guidelines="Be strict.").judge("q", A, None)
     system = stub.requests[0]["messages"][0]["content"]
     assert answer.outcome == 1
-    assert "1 yes: About it." in system
-    assert "Be strict." in system
+    assert '\n1 "yes": "About it."\n' in system
+    assert 'Guidelines of the project: "Be strict."' in system
     assert answer.cost["rubric"].startswith("two ")
     assert answer.cost["model"] == "m"
     for invalid in ('{"grade": 2}', '{"grade": 0.5}', '{"grade": -1}', "good"):

@@ -92,7 +92,7 @@ CONFLICT_NOTES = {
 )  # fmt: skip
 @click.option(
     "--timeout", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True,
-    metavar="SECONDS", help="With --endpoint: time to wait for a reply.",
+    metavar="SECONDS", help="With --endpoint: time for a request with its whole reply.",
 )  # fmt: skip
 @options.integer(
     "--attempts", default=6,

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, get_args
+from urllib.parse import urlsplit
 
 from firstpage.errors import DataError
-from firstpage.labeling.assessors import (
-    OUTCOMES,
-    AssessorAnswer,
-    DocumentText,
-    InvalidReplyError,
-)
+from firstpage.labeling.assessors import AssessorAnswer, DocumentText
+from firstpage.labeling.machines.answers import parse_better, parse_grade
 from firstpage.labeling.machines.client import ChatReply, post_chat
 from firstpage.labeling.machines.limits import RateLimiter
+from firstpage.labeling.machines.masking import KeyMask, check_key
 from firstpage.labeling.machines.prompts import DEFAULT_RUBRIC, Example, Prompt, Rubric, short_hash
 
 Conflicts = Literal["tie", "skip", "first"]
@@ -48,7 +44,8 @@ class Chat:
     model : str
         Name of the model.
     key : str, default ""
-        API key, sent as bearer token; it is not shown in the repr.
+        API key, sent as bearer token to `url` alone; redirects are not followed. It is not shown
+        in the repr, and is replaced by "[key]" in errors and replies that repeat it.
     guidelines : str, default ""
         Instructions for assessors, appended to the prompt.
     prices : (float, float), default (0.0, 0.0)
@@ -57,7 +54,7 @@ class Chat:
         Number of characters of a document that are sent. The cost of an answer names longer
         documents under "truncated".
     timeout : float, default 60.0
-        Seconds to wait for a reply.
+        Seconds for a request with its whole reply.
     max_attempts : int, default 6
         Number of attempts per request if the endpoint is busy or fails.
     backoff : float, default 1.0
@@ -84,7 +81,8 @@ class Chat:
     Raises
     ------
     DataError
-        If `url` is not an http or https address, or `conflicts` is unknown.
+        If `url` is not an http or https address or contains a password or a query, `key` cannot
+        be sent in a header, or `conflicts` is unknown.
 
     Examples
     --------
@@ -113,8 +111,8 @@ class Chat:
     prompt: Prompt = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not re.match(r"https?://", self.url):
-            raise DataError(f"the endpoint must be an http or https address; got {self.url!r}.")
+        _check_url(self.url)
+        check_key(self.key)
         if self.conflicts not in CONFLICTS:
             raise DataError(
                 f"conflicts must be one of {', '.join(CONFLICTS)}; got {self.conflicts!r}."
@@ -179,11 +177,11 @@ class Chat:
         if right is None:
             reply = self._ask(0, query, left, None, journal)
             cost = self._cost(query, [reply], left)
-            return AssessorAnswer(_parse_grade(reply, self.rubric.highest, cost), cost=cost)
+            return AssessorAnswer(parse_grade(reply, self.rubric.highest, cost), cost=cost)
         first = self._ask(0, query, left, right, journal)
         second = self._ask(1, query, right, left, journal)
         cost = self._cost(query, [first, second], left, right)
-        straight, swapped = _parse_better(first, cost), -_parse_better(second, cost)
+        straight, swapped = parse_better(first, cost), -parse_better(second, cost)
         cost["orders"] = [straight, swapped]
         if straight == swapped or self.conflicts == "first":
             return AssessorAnswer(straight, cost=cost)
@@ -201,7 +199,7 @@ class Chat:
             not the API key.
         """
         return {
-            "endpoint": self.url, "model": self.model, "temperature": 0,
+            "endpoint": KeyMask(self.key)(self.url), "model": self.model, "temperature": 0,
             "conflicts": self.conflicts, "max_chars": self.max_chars, "prices": list(self.prices),
             "prompt_name": self.prompt_name, "rubric_name": self.rubric.name,
             "prompts": {
@@ -255,23 +253,17 @@ class Chat:
         }
 
 
-def _parse_better(reply: ChatReply, cost: Mapping[str, Any]) -> int:
-    """Return 1 for A, -1 for B and 0 for a tie."""
-    match = re.search(r'"better"\s*:\s*"?(A|B|tie)\b', reply.text, re.IGNORECASE)
-    match = match or re.fullmatch(r"\W*(A|B|tie)\W*", reply.text, re.IGNORECASE)
-    if match is None:
-        raise InvalidReplyError(_invalid("A, B or tie", reply), cost)
-    return OUTCOMES[match[1].lower()]
-
-
-def _parse_grade(reply: ChatReply, highest: int, cost: Mapping[str, Any]) -> int:
-    match = re.search(r'"grade"\s*:\s*"?(\d+)\b(?!\.\d)', reply.text)
-    match = match or re.fullmatch(r"\W*(\d+)\W*", reply.text)
-    if match is None or int(match[1]) > highest:
-        raise InvalidReplyError(_invalid(f"a grade from 0 to {highest}", reply), cost)
-    return int(match[1])
-
-
-def _invalid(allowed: str, reply: ChatReply) -> str:
-    cut = ", cut at the endpoint's limit of tokens" if reply.truncated else ""
-    return f"the model must answer {allowed}; it answered {reply.text[:200]!r}{cut}."
+def _check_url(url: str) -> None:
+    """Refuse an address that cannot be requested, or that contains more than the place."""
+    try:
+        parts = urlsplit(url)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        valid = False
+    if not valid or not (url.isascii() and url.isprintable()) or " " in url:
+        raise DataError(f"the endpoint must be an http or https address; got {url!r}.")
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise DataError(
+            "the address of the endpoint must end with its path, such as /v1, and contain no "
+            "password; give the API key as `key`, or in FIRSTPAGE_ENDPOINT_KEY."
+        )
