@@ -76,6 +76,7 @@ class BodyReader:
             self.waited += clock() - start
 
 
+MAX_DISCARDED = 256 << 20  # bytes of a body that are read after its answer, and discarded
 ANSWERED_GRACE = 1  # seconds for which an answered connection is not closed in favor of others
 WRITE_BUFFER_BYTES = 48 << 10  # received by the client each time asyncio resumes writing
 FULL_RESPONSE = (
@@ -110,6 +111,42 @@ class ConnectionLimits:
     rate: float = 16 << 10
 
 
+class LingeringTransport:
+    """A transport whose `close` waits for a client that is still sending its body.
+
+    Most clients read the answer after they have sent everything.  If the connection were closed
+    before, the system would discard the answer and report a connection reset.
+
+    Parameters
+    ----------
+    transport : asyncio.Transport
+        The transport of a connection.
+    is_sending : callable
+        Returns whether the client has not sent its entire body.
+    """
+
+    def __init__(self, transport: asyncio.Transport, is_sending: Callable[[], bool]) -> None:
+        self._transport, self._is_sending = transport, is_sending
+        self.lingers = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def is_closing(self) -> bool:
+        """Return whether `close` was called."""
+        return self.lingers or self._transport.is_closing()
+
+    def close(self) -> None:
+        """End the answer; close the connection unless the client is sending."""
+        if self.lingers or not self._is_sending():
+            self._transport.close()
+            return
+        self.lingers = True
+        if self._transport.can_write_eof():
+            self._transport.write_eof()
+        self._transport.resume_reading()
+
+
 def limited_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
     """Return uvicorn's h11 protocol with these limits.
 
@@ -125,9 +162,10 @@ def limited_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
         head_since: float | None = None  # when the first byte of an incomplete head came
         blocked_since: float | None = None  # since when the client has had an answer to receive
         bytes_received = 0  # lower bound on the bytes of that answer that the client has received
+        discarded = 0  # bytes received of a body that was answered before its end
 
         def connection_made(self, transport: asyncio.Transport) -> None:
-            super().connection_made(transport)
+            super().connection_made(LingeringTransport(transport, self.is_sending))
             self.idle_since = self.loop.time()
             if len(self.connections) > limits.connections:
                 self.evict()
@@ -135,12 +173,18 @@ def limited_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
         def data_received(self, data: bytes) -> None:
             if self.idle and self.head_since is None:
                 self.head_since = self.loop.time()
+            if self.idle and self.is_sending():
+                self.discarded += len(data)
+                if self.discarded > MAX_DISCARDED:
+                    return self.end()
+            if self.transport.lingers:
+                return
             super().data_received(data)
             if not self.idle:
                 self.head_since = None
 
         def on_response_complete(self) -> None:
-            self.idle_since = self.loop.time()
+            self.idle_since, self.discarded = self.loop.time(), 0
             self.head_since = self.blocked_since = None
             super().on_response_complete()
 
@@ -158,6 +202,10 @@ def limited_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
                 super().send_400_response(msg)
             except h11.LocalProtocolError:  # the body became invalid after the answer was sent
                 self.transport.abort()
+
+        def is_sending(self) -> bool:
+            """Return whether the client has begun a body and not ended it."""
+            return self.cycle is not None and self.conn.their_state is h11.SEND_BODY
 
         @property
         def idle(self) -> bool:
@@ -188,7 +236,7 @@ def limited_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
                 return False
             if self.head_since is not None and now - self.head_since > limits.head:
                 return True
-            if self.cycle is None or self.conn.their_state is h11.SEND_BODY:
+            if self.cycle is None or self.is_sending():
                 return now - self.idle_since > limits.head
             return now - self.idle_since > limits.idle + limits.head
 
