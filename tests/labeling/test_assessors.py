@@ -169,6 +169,60 @@ def test_a_skipped_question_is_recorded_as_skipped(stub: Stub) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("word", "outcome", "bad"),
+    [
+        ("left bad", -1, ("a",)),
+        (" Right  BAD", 1, ("b",)),
+        ("both bad", 0, ("a", "b")),
+        ("left", 1, ()),
+        ("tie", 0, ()),
+    ],
+)
+def test_a_function_may_flag_documents_as_bad(
+    word: str, outcome: int, bad: tuple[str, ...]
+) -> None:
+    answer = Function(lambda q, a, b: word).judge("q", A, B)
+    assert (answer.outcome, answer.bad) == (outcome, bad)
+
+
+def test_a_bad_document_is_last_and_not_asked_about_again() -> None:
+    texts = {f"d{i}": "spam" if i in (1, 4) else "x" * (i + 1) for i in range(6)}
+
+    def taste(query: str, a: DocumentText, b: DocumentText) -> str:
+        spam = [a.body == "spam", b.body == "spam"]
+        if any(spam):
+            return "both bad" if all(spam) else "left bad" if spam[0] else "right bad"
+        return "left" if len(a.body) > len(b.body) else "right"
+
+    session = Session(list(texts), Setting("tournament", k=6))
+    log = [judgment for judgment, _ in label(session, Function(taste), "q", texts)]
+    assert session.order is not None
+    assert session.order[:4] == ("d5", "d3", "d2", "d0")
+    assert set(session.order[4:]) == {"d1", "d4"}
+    assert session.result is not None
+    assert session.result.bad == {1, 4}
+    for number, judgment in enumerate(log):
+        for name in judgment.bad:
+            later = {document for j in log[number + 1 :] for document in (j.left, j.right)}
+            assert name not in later
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "word", "message"),
+    [
+        (A, None, "left bad", "a grade from 0 to 4, or skip; it answered 'left bad'"),
+        (DocumentText("l", "", kind="list"), B, "both bad", "or an integer from -2 to 2, or skip"),
+        (A, B, "bad", "left bad, right bad or both bad, or skip; it answered 'bad'"),
+    ],
+)
+def test_bad_is_refused_where_it_has_no_meaning(
+    left: DocumentText, right: DocumentText | None, word: str, message: str
+) -> None:
+    with pytest.raises(DataError, match=message):
+        Function(lambda q, a, b: word).judge("q", left, right)
+
+
 @pytest.mark.parametrize("value", ["neither", 5, -2, 2, True, False, 0.7, None])
 def test_a_function_with_an_invalid_answer_raises_an_error(value: Any) -> None:
     with pytest.raises(DataError, match="must answer left, right"):

@@ -103,6 +103,32 @@ def test_ties_are_recorded_if_the_project_allows_them(site) -> None:
     assert not done.skipped
 
 
+@pytest.mark.parametrize("allowed", [True, False])
+def test_bad_documents_are_recorded_if_the_project_has_them(site, allowed: bool) -> None:
+    project = site.project(queries=1, documents=4, options={"bad": allowed})
+
+    def taste(query: Any, left: Any, right: Any) -> str:
+        bad = [document.key == "d1" for document in (left, right)]
+        if any(bad):
+            return "left bad" if bad[0] else "right bad"
+        return "left" if left.key < right.key else "right"
+
+    done = judge(site.store, project, site.person("ada"), Function(taste))
+    log = site.client("lena").get("/api/v1/projects/books/export/log.jsonl").text
+    rows = [json.loads(line) for line in log.splitlines()]
+    if allowed:
+        assert not done.skipped
+        flagged = [row for row in rows if row["bad"]]
+        assert [row["bad"] for row in flagged] == [["d1"]]
+        truth = json.loads(
+            site.client("lena").get("/api/v1/projects/books/export/truth.jsonl").text
+        )
+        assert truth["bad"] == ["d1"]
+    else:
+        assert set(done.skipped) == {"a bad document, which this project does not allow"}
+        assert all(row["skipped"] == ("d1" in (row["left"], row["right"])) for row in rows)
+
+
 def project_with_practice(site: Any, count: int = 2) -> Any:
     project = site.project(queries=1, documents=4)
     rows = [

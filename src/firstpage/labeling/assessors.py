@@ -14,6 +14,7 @@ from firstpage.labeling.session.session import Session
 from firstpage.labeling.strategies.exhaustive import GRADES
 
 OUTCOMES = {"left": 1, "a": 1, "right": -1, "b": -1, "tie": 0, "equal": 0}
+BAD = {"left bad": -1, "right bad": 1, "both bad": 0}
 SKIP = "skip"
 UNREADABLE = "the answer could not be parsed"
 
@@ -118,7 +119,9 @@ class Function:
         query of a project also has the attributes `key`, `text` and `description`. A document
         has `key` (its id), `body` (its text), `title`, `kind`, `fields`, `items` and `url`.
         The function returns 1, 0 or -1, or "left", "tie" or "right" (for two lists also 2 or
-        -2: much better); a grade where the right document is None; or "skip".
+        -2: much better); "left bad", "right bad" or "both bad" if a document of a pair is clearly
+        irrelevant, so that it loses and is not asked about again; a grade where the right document
+        is None; or "skip".
     grades : int, default 5
         Number of grades; they are 0, 1, ..., `grades` - 1.
 
@@ -164,22 +167,34 @@ class Function:
         began = time.perf_counter()
         value = self.call(query, left, right)
         cost = {"seconds": time.perf_counter() - began}
-        word = value.strip().lower() if isinstance(value, str) else None
+        word = " ".join(value.lower().split()) if isinstance(value, str) else None
         if word == SKIP:
             return AssessorAnswer(0, cost=cost, skipped="the function skipped this question")
-        strongest = 2 if left.kind == "list" else 1
-        allowed = range(self.grades) if right is None else range(-strongest, strongest + 1)
-        outcome = (
-            _integer(value) if word is None else OUTCOMES.get(word) if right is not None else None
-        )
+        if right is None:
+            allowed = range(self.grades)
+            outcome = _integer(value)
+            answers = f"a grade from 0 to {self.grades - 1}"
+        elif left.kind == "list":
+            allowed = range(-2, 3)
+            outcome = _integer(value) if word is None else OUTCOMES.get(word)
+            answers = "left, right, tie, or an integer from -2 to 2"
+        else:
+            allowed = range(-1, 2)
+            outcome = _integer(value) if word is None else (OUTCOMES | BAD).get(word)
+            answers = "left, right, tie, 1, 0, -1, left bad, right bad or both bad"
         if outcome is None or outcome not in allowed:
-            answers = (
-                f"a grade from 0 to {self.grades - 1}"
-                if right is None
-                else "left, right, tie, 1, 0 or -1"
-            )
             raise DataError(f"the assessor must answer {answers}, or skip; it answered {value!r}.")
-        return AssessorAnswer(outcome, cost=cost)
+        return AssessorAnswer(outcome, _bad_documents(word, left, right), cost)
+
+
+def _bad_documents(
+    word: str | None, left: DocumentText, right: DocumentText | None
+) -> tuple[str, ...]:
+    """Return the documents that an answer such as "left bad" names."""
+    if word not in BAD or right is None:
+        return ()
+    sides = {"left": (left.key,), "right": (right.key,), "both": (left.key, right.key)}
+    return sides[word.partition(" ")[0]]
 
 
 def _integer(value: object) -> int | None:

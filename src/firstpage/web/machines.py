@@ -42,6 +42,7 @@ from firstpage.web.store.tasks import TaskRow
 from firstpage.web.store.texts import without_grade
 
 CLOSED = {"draft": "not open yet", "closed": "closed"}
+NO_BAD = "a bad document, which this project does not allow"
 NO_TIES = "a tie, which this project does not allow"
 MAX_UNREADABLE = 3  # consecutive answers that cannot be parsed before judging is aborted
 MACHINE_SETTINGS = "machine settings"  # the action in the audit log
@@ -272,7 +273,7 @@ class _Work:
         other = documents[right.key] if right else None
         try:
             verdict = self._ask(query, documents[left.key], other, journal)
-            verdict = _without_tie(task, state, verdict)
+            verdict = _allowed(task, state, verdict)
             with self.lock:
                 self.report.unreadable = 0
         except InvalidReplyError as error:
@@ -371,10 +372,13 @@ def query_texts(tx: Tx, query: int) -> tuple[QueryText, dict[str, DocumentText]]
     return QueryText(row["key"], row["text"], row["description"]), documents
 
 
-def _without_tie(task: TaskRow, state: TaskState, verdict: AssessorAnswer) -> AssessorAnswer:
-    """Return the verdict, with a tie as a skipped question if the project has no ties."""
-    tie = verdict.outcome == 0 and not verdict.bad and verdict.skipped is None
-    if tie and task.tool == "pairs" and not state.options["ties"]:
+def _allowed(task: TaskRow, state: TaskState, verdict: AssessorAnswer) -> AssessorAnswer:
+    """Return the verdict, as a skipped question if the project has no such answer."""
+    if task.tool != "pairs" or verdict.skipped is not None:
+        return verdict
+    if verdict.bad and not state.options["bad"]:
+        return replace(verdict, outcome=0, bad=(), skipped=NO_BAD)
+    if verdict.outcome == 0 and not verdict.bad and not state.options["ties"]:
         return replace(verdict, skipped=NO_TIES)
     return verdict
 

@@ -112,7 +112,8 @@ CONFLICT_NOTES = {
 )  # fmt: skip
 @click.option(
     "--function", metavar="MODULE:NAME",
-    help="Function of (query, left, right); documents have key, body, title, fields and items.",
+    help="Function of (query, left, right); documents have key, body, title, fields and items. It "
+    "returns left, right, tie, left bad, right bad, both bad, skip, or a grade.",
 )  # fmt: skip
 @options.as_json
 @with_web
