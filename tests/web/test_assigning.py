@@ -180,6 +180,31 @@ def test_new_assessors_without_tasks_are_reported_and_assigned(site: Site) -> No
     assert "Nothing would change" in lena.get("/p/study/setup/assignment").text
 
 
+def primary(site: Site) -> list[str]:
+    """Return the texts of the primary buttons and links of the page."""
+    page = site.client("lena").get("/p/study/setup/assignment").text
+    return re.findall(r'class="(?:button )?main"[^>]*>([^<]*)<', page)
+
+
+@pytest.mark.slow
+def test_the_primary_action_is_what_a_lead_does_next(site: Site) -> None:
+    """Assigning again is primary only if a query or an assessor lacks something."""
+    lena = study(site, assessors=2, queries=4)
+    assert primary(site) == ["Assign and open the project"]
+    lena.post(f"{API}/assignment")
+    lena.post(f"{API}/open")
+    assert primary(site) == ["Watch the progress"]
+    options = {"options": {"replicates": 2}}
+    assert lena.patch(API, json=options).status_code == 200
+    assert primary(site) == ["Assign again"]
+    lena.post(f"{API}/assignment")
+    assert lena.patch(API, json={"options": {"replicates": 1}}).status_code == 200
+    page = lena.get("/p/study/setup/assignment").text
+    assert "You need not assign again" in page
+    assert "<button>Assign again</button>" in page
+    assert primary(site) == ["Watch the progress"]
+
+
 @pytest.mark.slow
 def test_later_queries_are_assigned(site: Site) -> None:
     lena = study(site, assessors=2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from firstpage.web.pages.setup import FILES, FORMATS
 from firstpage.web.store import assigning, projects
@@ -203,6 +203,58 @@ def test_removing_a_person_asks_for_confirmation(live: Live) -> None:
     dialog.get_by_role("button", name="Remove Ada").click()
     expect(page.get_by_text("open and started queries were reassigned")).to_be_visible()
     assert live.person("ada").id not in _present(live)
+
+
+def test_deleting_queries_asks_for_confirmation(live: Live) -> None:
+    """Archiving, which can be undone, does not ask."""
+    live.project(queries=2, documents=3)
+    page = live.open("/p/books/queries", login="lena")
+    page.get_by_label("Choose query 0").check()
+    submit(page, "Archive the chosen")
+    page.get_by_label("Choose query 0").check()
+    page.get_by_role("button", name="Delete the chosen for good").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("cannot be undone")
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(dialog).to_be_hidden()
+    page.get_by_role("button", name="Delete the chosen for good").click()
+    with page.expect_navigation():
+        dialog.get_by_role("button", name="Delete for good").click()
+    expect(page.get_by_text("1 query.")).to_be_visible()
+
+
+INTO_A_FRAME = """() => {
+  const frame = document.createElement("iframe");
+  frame.name = "answer";
+  document.body.append(frame);
+  document.querySelector("form[action$='/people/invite']").target = "answer";
+}"""
+
+
+def test_a_double_click_sends_a_form_once(live: Live) -> None:
+    """While the answer is awaited the page says so; after going back the form can be sent again."""
+    live.project(assessors=())
+    page = live.open("/p/books/people", login="lena")
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/people/invite", hold)
+    page.evaluate(INTO_A_FRAME)  # so that this page stays, as it does until an answer arrives
+    button = page.get_by_role("button", name="Create an invitation link")
+    button.dblclick()
+    expect(page.get_by_role("status").filter(has_text="Please wait")).to_be_visible()
+    button.click()
+    page.wait_for_timeout(200)
+    assert len(held) == 1
+    held[0].fulfill(body="")
+    page.unroute("**/people/invite")
+    page.goto(f"{live.url}/p/books/people")
+    for _ in range(2):
+        submit(page, "Create an invitation link")
+        expect(page.get_by_text("The invitation link is ready")).to_be_visible()
+        page.go_back()
 
 
 def _present(live: Live) -> list[int]:

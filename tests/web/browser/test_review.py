@@ -57,4 +57,8 @@ def test_a_webhook_is_set_and_removed(live: Live) -> None:
     assert len(page.get_by_label("Secret").input_value()) > 30
     expect_accessible(page)
     page.get_by_role("button", name="Remove").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+    expect(page.get_by_role("button", name="Set", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Remove").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove").click()
     expect(page.get_by_text("The webhook is removed")).to_be_visible()

@@ -248,6 +248,39 @@ def test_a_lead_switches_a_strategy_in_mid_query(site: Site) -> None:
 
 
 @pytest.mark.slow
+def test_pages_name_queries_and_people_in_place_of_ids(site: Site) -> None:
+    site.project(documents=5)
+    task, ada, lead = site.task("books", "ada"), site.person("ada").id, site.client("lena")
+    judge = site.client("ada")
+    state = judge.state(task)
+    for seconds in (1, 2, 3, 1, 2, 3, 600):
+        span = {"kind": "active", "ms": 1000 * seconds}
+        state = judge.answer(state, spans=[span]).json()
+    page = f"/p/books/people/{ada}"
+    form = {"csrf": token(lead, page), "task": str(task), "strategy": "insertion"}
+    assert lead.post(f"{page}/switch", data=form).status_code == 200
+    audit = lead.get("/p/books/audit").text
+    assert "query: query 0; assessor: Ada; strategy: insertion" in audit
+    unusual = lead.get("/p/books/dashboard").text.partition('aria-label="Unusual times"')[2]
+    assert re.search(r">query 0</th><td>Ada</td><td dir=.auto.>Title \d · Title \d<", unusual)
+    assert 'Only query <strong dir="auto">query 1<' in lead.get("/p/books/adjudicate?query=q1").text
+
+
+@pytest.mark.slow
+def test_pages_of_an_empty_project_say_what_to_do_next(site: Site) -> None:
+    site.project(assessors=(), queries=0, opened=False)
+    lead = site.client("lena")
+    for page, link in (
+        ("dashboard", "setup/data"), ("queries", "setup/data"), ("setup/assignment", "setup/data"),
+        ("agreement", "setup/judging"), ("truth", "dashboard"),
+    ):  # fmt: skip
+        body = lead.get(f"/p/books/{page}").text.partition("<main")[2]
+        assert f'href="/p/books/{link}"' in body, page
+    assert "as soon as somebody judges" in lead.get("/p/books/answers").text
+    assert "No answer matches" in lead.get("/p/books/answers?skipped=true").text
+
+
+@pytest.mark.slow
 def test_unstorable_texts_are_refused(db_site: Site) -> None:
     """The character NUL is refused in every form, also of people who are not signed in."""
     db_site.project()

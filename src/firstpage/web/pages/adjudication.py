@@ -16,7 +16,15 @@ from firstpage.web.analysis import adjudication, answers
 from firstpage.web.analysis.answers import AnswerFilter
 from firstpage.web.api.analysis import Wanted
 from firstpage.web.api.bodies import EventNumber, Id
-from firstpage.web.pages.rendering import Form, PageRoute, field, redirect, render, sentence
+from firstpage.web.pages.rendering import (
+    Form,
+    PageRoute,
+    field,
+    query_texts,
+    redirect,
+    render,
+    sentence,
+)
 from firstpage.web.pages.work import LIST_ANSWERS, QUESTIONS
 from firstpage.web.security import Lead, analyst_of, store_of
 from firstpage.web.store import adjudication as verdicts
@@ -27,6 +35,10 @@ from firstpage.web.store.scales import grade_names
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 PAIR_ANSWERS = {1: "Left is better", 0: "Equally good", -1: "Right is better"}
 SHOWN_DISPUTES = 20
+KINDS = {  # of questions, as the pages call them
+    "judgment": "judgment", "repeat": "hidden repeat", "gold": "known answer",
+    "training": "practice", "probe": "implied pair",
+}  # fmt: skip
 ORDERS = ("newest", "fastest", "slowest", "least probable")
 
 
@@ -39,7 +51,7 @@ def answers_page(request: Request, member: Lead, wanted: Wanted) -> Response:
     names = {row["login"]: row["name"] for row in people if row["role"] == "assessor"}
     return render(
         request, "lead/answers.html", member=member, page=page, wanted=wanted, names=names,
-        orders=ORDERS, words=partial(answer_words, member.project),
+        orders=ORDERS, kinds=KINDS, words=partial(answer_words, member.project),
         filtered=wanted != AnswerFilter(),
         older=_address(wanted, page["pages"], 1), newer=_address(wanted, page["pages"], -1),
     )  # fmt: skip
@@ -54,6 +66,7 @@ def answer_page(request: Request, member: Lead, task: Id, seq: EventNumber) -> R
     return render(
         request, "lead/answer.html", member=member, row=row,
         words=partial(answer_words, member.project), question=QUESTIONS[row["tool"]],
+        kinds=KINDS,
     )  # fmt: skip
 
 
@@ -101,10 +114,13 @@ def withdraw(request: Request, member: Lead, form: Form) -> Response:
 
 def _disputes(request: Request, member: Member, query: str | None, **context: Any) -> Response:
     queue = analyst_of(request).compute(adjudication.queue, member.project, query or None)
+    with store_of(request).read() as tx:
+        queries = query_texts(tx, member.project)
     return render(
         request, "lead/adjudicate.html", member=member, queue=queue,
         words=partial(answer_words, member.project),
-        shown=queue["disputes"][:SHOWN_DISPUTES], query=query or "", new_key=lambda: uuid4().hex,
+        shown=queue["disputes"][:SHOWN_DISPUTES], new_key=lambda: uuid4().hex,
+        query=queries.get(query, query) if query else "",
         choices=lambda row: _choices(member.project, row), **context,
     )  # fmt: skip
 

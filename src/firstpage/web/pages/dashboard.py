@@ -15,9 +15,9 @@ from firstpage.web.analysis.measure import learned_measure
 from firstpage.web.api.bodies import BeforeId
 from firstpage.web.exports.make import log_rows
 from firstpage.web.exports.notes import truth_notes
-from firstpage.web.pages.rendering import PageRoute, render, sentence, tool_labels
+from firstpage.web.pages.rendering import PageRoute, query_texts, render, sentence, tool_labels
 from firstpage.web.security import Lead, analyst_of, store_of
-from firstpage.web.store import audit, projects, texts
+from firstpage.web.store import audit, people, projects, tasks, texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
 from firstpage.web.store.scales import grade_names
@@ -57,13 +57,17 @@ def dashboard(request: Request, member: Lead) -> Response:
         progress = figures.progress(tx, member.project)
         names = {row["login"]: row["name"] for row in projects.members(tx, member.project)}
         days = charts.answers_by_day(tx, member.project)
+        has_queries = bool(query_texts(tx, member.project))
     analyst = analyst_of(request)
     effort = analyst.compute(figures.effort, member.project)
+    with store_of(request).read() as tx:
+        titles = _titles(tx, member.project, [o["query"] for o in effort["outliers"]])
     labels = tool_labels(member.project)
     return render(
         request, "lead/dashboard.html", member=member, progress=progress, effort=effort,
         tool_labels=labels, curves=_learning_curves(effort, labels),
-        exports=_exports(member.project), tool=None, names=names,
+        exports=_exports(member.project), tool=None, names=names, titles=titles,
+        next_step="assignment" if has_queries else "data",
         questions=analyst.compute(figures.questions, member.project),
         days=Markup(bars(days, "Answers by day")) if days else None,
     )  # fmt: skip
@@ -135,8 +139,27 @@ def report(request: Request, member: Lead) -> Response:
 def changes(request: Request, member: Lead, before: BeforeId = None) -> Response:
     with store_of(request).read() as tx:
         rows = audit.changes(tx, member.project.id, 100, before)
+        queries = query_texts(tx, member.project)
+        details = [_named_details(tx, queries, row["details"] or {}) for row in rows]
     older = rows[-1]["id"] if len(rows) == 100 else None
+    rows = [{**row, "details": named} for row, named in zip(rows, details, strict=True)]
     return render(request, "lead/audit.html", member=member, rows=rows, older=older)
+
+
+def _named_details(tx: Tx, queries: dict[str, str], details: dict[str, Any]) -> dict[str, Any]:
+    """Return the details of a change with names in place of the ids of its task and query."""
+    named = dict(details)
+    if (task := tasks.get(tx, named.get("task", 0))) is not None:
+        del named["task"]
+        named = {"query": task.query_key, "assessor": _name(tx, task.person), **named}
+    if "query" in named:
+        named["query"] = queries.get(named["query"], named["query"])
+    return named
+
+
+def _name(tx: Tx, person: int) -> str:
+    row = people.get(tx, person)
+    return "–" if row is None else row.name or row.login
 
 
 @router.get("/p/{slug}/comments")

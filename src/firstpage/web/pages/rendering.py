@@ -27,7 +27,8 @@ from firstpage.web.security import (
     settings_of,
     status_of,
 )
-from firstpage.web.store.connect import storable
+from firstpage.web.store import texts
+from firstpage.web.store.connect import Tx, storable
 from firstpage.web.store.projects import Member, Project
 from firstpage.web.store.scales import scale_title
 
@@ -145,6 +146,11 @@ def navigation(member: Member) -> list[tuple[str, str]]:
     if "assessor" in member.roles:
         links += [("My queries", start)]
     return [*links, ("Guidelines", f"{start}/guidelines")]
+
+
+def query_texts(tx: Tx, project: Project) -> dict[str, str]:
+    """Return the texts of a project's queries by their ids, also of archived ones."""
+    return {row["key"]: row["text"] for row in texts.of_project(tx, project.id, archived=True)}
 
 
 def redirect(path: str, note: str | None = None) -> RedirectResponse:

@@ -25,6 +25,7 @@ from firstpage.web.pages.rendering import (
     Form,
     PageRoute,
     field,
+    query_texts,
     redirect,
     render,
     sentence,
@@ -108,9 +109,10 @@ def _project_page(
     with store_of(request).read() as tx:
         hook = webhooks.find(tx, member.project.id)
         messages = webhooks.recent(tx, member.project.id, 5)
+        titles = query_texts(tx, member.project)
     return render(
         request, "lead/project.html", member=member, ready=ready(request, member), hook=hook,
-        messages=messages, secret=secret, **context,
+        messages=messages, titles=titles, secret=secret, **context,
     )  # fmt: skip
 
 

@@ -13,18 +13,41 @@ async function copy(button) {
   button.textContent = "Copied";
 }
 
-/** Asks for confirmation in a dialog before a form is submitted. */
-function confirmFirst(form, event) {
-  const dialog = document.getElementById(form.dataset.confirm);
-  if (!dialog || form.dataset.confirmed) return;
+/** Asks for confirmation in a dialog before a form is sent, by the form or the button that says so. */
+function confirmFirst(form, button, event) {
+  const dialog = document.getElementById(button?.dataset.confirm ?? form.dataset.confirm);
+  const confirmed = form.dataset.confirmed;
+  delete form.dataset.confirmed;
+  if (!dialog || confirmed) return;
   event.preventDefault();
   dialog.returnValue = "";
   dialog.addEventListener("close", () => {
     if (dialog.returnValue !== "yes") return;
     form.dataset.confirmed = "yes";
-    form.requestSubmit();
+    form.requestSubmit(button);
   }, { once: true });
   dialog.showModal();
+}
+
+const RESEND_AFTER = 10_000; // milliseconds; by then the browser may have given up
+const PATIENCE = 500; // milliseconds before the page says that it waits
+
+/** Sends a form once: a second click does nothing while the first is answered, and the page says so. */
+function sendOnce(form, button, event) {
+  if (form.dataset.sent) return event.preventDefault();
+  form.dataset.sent = "yes";
+  setTimeout(() => delete form.dataset.sent, RESEND_AFTER);
+  const note = document.createElement("p");
+  note.className = "soft waiting";
+  note.setAttribute("role", "status");
+  (button?.closest(".row") ?? button ?? form.lastElementChild).after(note);
+  setTimeout(() => { note.textContent = "Please wait…"; }, PATIENCE);
+}
+
+/** After going back, every form can be sent again. */
+function forgetSent() {
+  for (const note of document.querySelectorAll(".waiting")) note.remove();
+  for (const form of document.querySelectorAll("[data-sent]")) delete form.dataset.sent;
 }
 
 /** On a phone: marks which document is in view, and scrolls to the other one. */
@@ -60,8 +83,12 @@ document.addEventListener("click", (event) => {
   if (copier) copy(copier);
 });
 document.addEventListener("submit", (event) => {
-  if (event.target.dataset.confirm) confirmFirst(event.target, event);
+  const { target: form, submitter: button } = event;
+  if (form.method !== "post") return;
+  confirmFirst(form, button, event);
+  if (!event.defaultPrevented) sendOnce(form, button, event);
 });
+window.addEventListener("pageshow", forgetSent);
 sideButtons();
 dropZones();
 /** Shows that an answer of an earlier visit was refused.  If nobody is signed in, it stays stored. */
